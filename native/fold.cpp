@@ -1,0 +1,128 @@
+// Max: many inputs of one shape, broadcast or not, folded block by block in one pass.
+#include "iterate.h"
+
+namespace maxops {
+namespace {
+
+// Rows shorter than this are packed into blocks of many; longer ones are used where they lie.
+constexpr std::size_t kLongRow = 128;
+
+class Fold {
+public:
+    Fold(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands)
+        : kernels_(kernels), shape_(shape), operands_(operands), inner_(shape.rank - 1) {
+        packs_ = shape.rank > 1 && shape.size[inner_] < kLongRow;
+        bool all_in_place = operands.size() - 1 <= 4 || operands.size() - 1 == Kernels::kMostInputs;
+        for (const Operand& operand : operands) {
+            flat_.push_back(operand.is_contiguous(shape, kernels.itemsize));
+            if (!flat_.back() && (packs_ || !runs_in_place(operand))) all_in_place = false;
+        }
+        longest_block_ = all_in_place ? shape.elements() : kBlockBytes / kernels.itemsize;
+    }
+
+    void operator()(std::size_t begin, std::size_t end) const {
+        Position position(shape_, begin);
+        const std::size_t row = shape_.size[inner_];
+        while (begin < end) {
+            std::size_t n = std::min(end - begin, longest_block_);
+            if (!packs_) n = std::min(n, row - position[inner_]);
+            fold_block({position, begin, n});
+            begin += n;
+            if (!packs_)
+                position.advance(shape_, inner_, n);
+            else if (begin < end)
+                position = Position(shape_, begin);
+        }
+    }
+
+private:
+    struct Block {
+        const Position& position;
+        std::size_t begin, n;
+    };
+
+    bool runs_in_place(const Operand& operand) const {
+        return !operand.swapped &&
+               operand.strides[inner_] == static_cast<std::ptrdiff_t>(kernels_.itemsize);
+    }
+
+    // Where a block of an operand lies as one run, or null if it lies in pieces.
+    char* in_place(std::size_t k, const Block& block) const {
+        const Operand& operand = operands_[k];
+        if (flat_[k]) return operand.data + block.begin * kernels_.itemsize;
+        if (packs_ || !runs_in_place(operand)) return nullptr;
+        return operand.data + block.position.offset(operand);
+    }
+
+    // visit(address, place in the block, count) for each piece of a row that the block covers
+    template <class Visit>
+    void for_pieces(const Operand& operand, const Block& block, const Visit& visit) const {
+        Position position = block.position;
+        for (std::size_t done = 0; done < block.n;) {
+            std::size_t n = std::min(block.n - done, shape_.size[inner_] - position[inner_]);
+            visit(operand.data + position.offset(operand), done * kernels_.itemsize, n);
+            done += n;
+            position.advance(shape_, inner_, n);
+        }
+    }
+
+    const void* fetch(std::size_t k, const Block& block, char* buffer) const {
+        if (const char* here = in_place(k, block)) return here;
+        const Operand& operand = operands_[k];
+        for_pieces(operand, block, [&](const char* from, std::size_t to, std::size_t n) {
+            kernels_.gather(buffer + to, from, operand.strides[inner_], n, operand.swapped);
+        });
+        return buffer;
+    }
+
+    void fold_block(const Block& block) const {
+        constexpr int kMost = Kernels::kMostInputs;
+        alignas(64) char buffers[kMost][kBlockBytes];
+        alignas(64) char sums[2][kBlockBytes];
+        const std::size_t inputs = operands_.size() - 1;
+        const Operand& out = operands_[inputs];
+        char* out_in_place = in_place(inputs, block);
+
+        const void* sum = nullptr;  // the maximum of the inputs so far
+        int spare = 0;
+        for (std::size_t k = 0; k < inputs;) {
+            std::size_t left = inputs - k + (sum != nullptr);
+            std::size_t arity = left >= kMost ? kMost : left >= 4 ? 4 : left;
+            const void* in[kMost];
+            std::size_t i = 0;
+            if (sum != nullptr) in[i++] = sum;
+            for (; i < arity; ++i, ++k) in[i] = fetch(k, block, buffers[i]);
+            bool last = k == inputs;
+            void* to = last && out_in_place != nullptr ? out_in_place : sums[spare];
+            kernels_.fold[arity](to, in, block.n);
+            sum = to;
+            spare ^= 1;
+        }
+        if (out_in_place != nullptr) return;
+        auto* from = static_cast<const char*>(sum);
+        for_pieces(out, block, [&](char* to, std::size_t offset, std::size_t n) {
+            kernels_.scatter(to, from + offset, out.strides[inner_], n, out.swapped);
+        });
+    }
+
+    const Kernels& kernels_;
+    const Shape& shape_;
+    const std::vector<Operand>& operands_;
+    const int inner_;
+    bool packs_;
+    std::size_t longest_block_;
+    std::vector<bool> flat_;
+};
+
+}  // namespace
+
+bool fold(const Run& run, Shape shape, std::vector<Operand> operands) {
+    const std::size_t itemsize = run.kernels.itemsize;
+    simplify(&shape, &operands, itemsize);
+    const std::size_t count = shape.elements();
+    if (count == 0) return true;
+    return in_shares(run, count, kTaskBytes / itemsize, count * itemsize * operands.size(),
+                     Fold(run.kernels, shape, operands));
+}
+
+}  // namespace maxops

@@ -1,0 +1,132 @@
+#include "iterate.h"
+
+#include <atomic>
+#include <cstdlib>
+
+namespace maxops {
+
+std::size_t Shape::elements() const {
+    std::size_t n = 1;
+    for (int axis = 0; axis < rank; ++axis) n *= size[axis];
+    return n;
+}
+
+bool Operand::is_contiguous(const Shape& shape, std::size_t itemsize) const {
+    if (swapped) return false;
+    auto step = static_cast<std::ptrdiff_t>(itemsize);
+    for (int axis = shape.rank - 1; axis >= 0; --axis) {
+        if (shape.size[axis] == 1) continue;
+        if (strides[axis] != step) return false;
+        step *= static_cast<std::ptrdiff_t>(shape.size[axis]);
+    }
+    return true;
+}
+
+Position::Position(const Shape& shape, std::size_t flat) : rank_(shape.rank) {
+    for (int axis = rank_ - 1; axis >= 0; --axis) {
+        index_[axis] = flat % shape.size[axis];
+        flat /= shape.size[axis];
+    }
+}
+
+void Position::advance(const Shape& shape, int axis, std::size_t n) {
+    index_[axis] += n;
+    for (; axis > 0 && index_[axis] == shape.size[axis]; --axis) {
+        index_[axis] = 0;
+        ++index_[axis - 1];
+    }
+}
+
+std::ptrdiff_t Position::offset(const Operand& operand) const {
+    std::ptrdiff_t bytes = 0;
+    for (int axis = 0; axis < rank_; ++axis)
+        bytes += static_cast<std::ptrdiff_t>(index_[axis]) * operand.strides[axis];
+    return bytes;
+}
+
+void memory_order(const Shape& shape, const std::vector<Operand>& operands, int* axes) {
+    // An insertion sort, since "is farther out" is no order when operands disagree: the first
+    // operand that moves along both axes decides, and a later one can only keep them as they are.
+    auto is_farther_in = [&](int a, int b, bool* decided) {
+        bool inside = false;
+        *decided = false;
+        for (const Operand& operand : operands) {
+            std::ptrdiff_t at_a = std::abs(operand.strides[a]), at_b = std::abs(operand.strides[b]);
+            if (at_a == 0 || at_b == 0 || shape.size[a] == 1 || shape.size[b] == 1) continue;
+            if (at_b <= at_a)
+                inside = false;
+            else if (!*decided)
+                inside = true;
+            *decided = true;
+        }
+        return inside;
+    };
+    for (int i = 0; i < shape.rank; ++i) axes[i] = i;
+    for (int i = shape.rank - 2; i >= 0; --i) {
+        int axis = axes[i], place = i;
+        for (int j = i + 1; j < shape.rank; ++j) {
+            bool decided = false;
+            bool inside = is_farther_in(axis, axes[j], &decided);
+            if (decided && !inside) break;
+            if (decided) place = j;
+        }
+        for (int j = i; j < place; ++j) axes[j] = axes[j + 1];
+        axes[place] = axis;
+    }
+}
+
+void simplify(Shape* shape, std::vector<Operand>* operands, std::size_t itemsize) {
+    int axes[kMaxRank];
+    memory_order(*shape, *operands, axes);
+    const Shape before = *shape;
+    const std::vector<Operand> old = *operands;
+    auto one_run_with_last = [&](int axis) {
+        for (std::size_t k = 0; k < old.size(); ++k) {
+            auto size = static_cast<std::ptrdiff_t>(before.size[axis]);
+            if ((*operands)[k].strides[shape->rank - 1] != old[k].strides[axis] * size) return false;
+        }
+        return true;
+    };
+    shape->rank = 0;
+    for (int i = 0; i < before.rank; ++i) {
+        int axis = axes[i];
+        if (before.size[axis] == 1) continue;
+        if (shape->rank > 0 && one_run_with_last(axis)) {
+            shape->size[shape->rank - 1] *= before.size[axis];
+        } else {
+            shape->size[shape->rank++] = before.size[axis];
+        }
+        for (std::size_t k = 0; k < old.size(); ++k)
+            (*operands)[k].strides[shape->rank - 1] = old[k].strides[axis];
+    }
+    if (shape->rank == 0) {
+        shape->size[shape->rank++] = 1;
+        for (Operand& operand : *operands) operand.strides[0] = static_cast<std::ptrdiff_t>(itemsize);
+    }
+}
+
+bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sorted) {
+    const std::size_t itemsize = run.kernels.itemsize, block = kBlockBytes / itemsize;
+    const Shape shape{1, {n}};
+    std::atomic<bool> all{true};
+    // Each share looks back at the id before it.
+    bool finished = in_shares(run, n, kTaskBytes / itemsize, n * itemsize,
+                              [&](std::size_t begin, std::size_t end) {
+        begin -= begin > 0;
+        if (ids.is_contiguous(shape, itemsize)) {
+            if (!run.kernels.sorted(ids.data + begin * itemsize, end - begin)) all.store(false);
+            return;
+        }
+        alignas(64) char buffer[kBlockBytes];
+        for (; begin + 1 < end || begin == 0; begin += block - 1) {
+            std::size_t m = std::min(block, end - begin);
+            run.kernels.gather(buffer, ids.data + static_cast<std::ptrdiff_t>(begin) * ids.strides[0],
+                               ids.strides[0], m, ids.swapped);
+            if (!run.kernels.sorted(buffer, m)) all.store(false);
+        }
+    });
+    *sorted = all.load();
+    return finished;
+}
+
+}  // namespace maxops

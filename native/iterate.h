@@ -1,0 +1,98 @@
+// From arrays of any strides and byte order to the kernels' contiguous blocks, and to threads' shares.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels.h"
+#include "threads.h"
+
+namespace maxops {
+
+constexpr int kMaxRank = 64;  // NumPy's own limit
+
+struct Shape {
+    int rank = 0;
+    std::size_t size[kMaxRank];
+
+    std::size_t elements() const;
+};
+
+// Where an array's elements lie: strides in bytes, one for each axis of a Shape kept beside it.
+struct Operand {
+    char* data;
+    std::ptrdiff_t strides[kMaxRank];
+    bool swapped;  // not in this machine's byte order
+
+    bool is_contiguous(const Shape& shape, std::size_t itemsize) const;
+};
+
+// A place in a shape, moved in C order: the last axis runs fastest.
+class Position {
+public:
+    Position(const Shape& shape, std::size_t flat);
+    std::size_t operator[](int axis) const { return index_[axis]; }
+    // Moves on by n places along `axis`, at most to its end, from where it carries to the axes before it.
+    void advance(const Shape& shape, int axis, std::size_t n);
+    std::ptrdiff_t offset(const Operand& operand) const;
+
+private:
+    int rank_;
+    std::size_t index_[kMaxRank];
+};
+
+// The axes from outermost to innermost in memory, by the operands' strides, as NumPy's iterator
+// orders them. The same order is the layout of a new output.
+void memory_order(const Shape& shape, const std::vector<Operand>& operands, int* axes);
+
+// Puts the axes into memory order, drops those of size 1 and merges neighbours that are one run of
+// memory in every operand. At least one axis is left.
+void simplify(Shape* shape, std::vector<Operand>* operands, std::size_t itemsize);
+
+// How a call runs, beyond its data. `poll`: see run_tasks.
+struct Run {
+    const Kernels& kernels;
+    bool (*poll)();
+};
+
+constexpr std::size_t kTaskBytes = std::size_t{256} << 10;      // touched by one task, about
+constexpr std::size_t kThreadedBytes = std::size_t{4} << 20;    // from here on threads pay
+constexpr std::size_t kBlockBytes = 4096;                       // of a block that stays in L1
+
+// share(begin, end) over [0, count), in shares of `grain` if the whole touches enough bytes to pay.
+template <class Share>
+bool in_shares(const Run& run, std::size_t count, std::size_t grain, std::size_t bytes, const Share& share) {
+    if (bytes < kThreadedBytes) {
+        share(std::size_t{0}, count);
+        return true;
+    }
+    return run_tasks((count + grain - 1) / grain, [&](std::size_t task) {
+        share(task * grain, std::min(count, (task + 1) * grain));
+    }, run.poll);
+}
+
+// Each of these returns false if the poll stopped it; what the output then holds is unspecified.
+
+// The last operand, the output, becomes the maximum of the others. All have the shape's axes, with stride 0
+// where they are broadcast. The output must not overlap an input, unless each element lies on its own.
+bool fold(const Run& run, Shape shape, std::vector<Operand> operands);
+
+// Along axes of out-stride 0 the data is reduced. Nothing may be empty; the two must not overlap.
+bool reduce(const Run& run, Shape shape, Operand data, Operand out);
+
+struct Segments {
+    Shape shape;  // of the data; the ids run along its axis 0
+    Operand data;
+    Operand ids;  // their axis 0
+    int id_type;  // 0: int32, 1: int64
+    char* out;    // (num_segments, the data's other axes), contiguous and native
+    std::int64_t num_segments;
+    std::uint64_t fill;  // bits
+};
+bool segment(const Run& run, const Kernels& id_kernels, const Segments& call);
+
+// Whether the n ids are non-negative and never decrease; `run` with the kernels of the ids' type.
+bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sorted);
+
+}  // namespace maxops

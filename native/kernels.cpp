@@ -1,0 +1,65 @@
+// Fills the table of kernels for one instruction set. The build compiles this file once for each,
+// with MAXOPS_ISA set to its name and the compiler's flags to match.
+#include "kernels.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
+
+#include "order.h"
+#include "loops.h"
+
+template <std::size_t itemsize>
+struct WordOf;
+template <>
+struct WordOf<1> { using type = std::uint8_t; };
+template <>
+struct WordOf<2> { using type = std::uint16_t; };
+template <>
+struct WordOf<4> { using type = std::uint32_t; };
+template <>
+struct WordOf<8> { using type = std::uint64_t; };
+
+template <class T>
+constexpr Kernels kernels_for() {
+    using Word = typename WordOf<sizeof(typename T::Bits)>::type;
+    Kernels k{};
+    k.itemsize = sizeof(typename T::Bits);
+    k.lowest_finite = static_cast<Word>(T::kLowestFinite);
+    if constexpr (T::is_float) k.nan = static_cast<Word>(T::kNaN);
+    k.fold[1] = fold<T, 0>;
+    k.fold[2] = fold<T, 0, 1>;
+    k.fold[3] = fold<T, 0, 1, 2>;
+    k.fold[4] = fold<T, 0, 1, 2, 3>;
+    k.fold[8] = fold<T, 0, 1, 2, 3, 4, 5, 6, 7>;
+    k.start = start<T>;
+    k.rows = rows<T>;
+    k.columns = columns<T>;
+    k.merge = merge<T>;
+    k.finish = finish<T>;
+    k.segment[0] = segment<T, std::int32_t>;
+    k.segment[1] = segment<T, std::int64_t>;
+    k.fill = fill<T>;
+    if constexpr (!T::is_float) k.sorted = sorted<typename T::Bits>;
+    k.gather = gather<Word>;
+    k.scatter = scatter<Word>;
+    return k;
+}
+
+constexpr Kernels kTable[kTypes] = {
+#define MAXOPS_TYPE(name, ...) kernels_for<__VA_ARGS__>(),
+#include "types.def"
+#undef MAXOPS_TYPE
+};
+
+}  // namespace
+
+const Kernels* kernels(Type type) { return &kTable[static_cast<int>(type)]; }
+
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

@@ -1,0 +1,68 @@
+// The table of kernels: what one instruction set offers for one storage type.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace maxops {
+
+enum class Type {
+#define MAXOPS_TYPE(name, ...) name##_,
+#include "types.def"
+#undef MAXOPS_TYPE
+    count
+};
+constexpr int kTypes = static_cast<int>(Type::count);
+
+// Where a walk over the rows of a SegmentMax stands, handed from one block of rows to the next.
+struct SegmentWalk {
+    char* out;                 // (num_segments, width), rows `out_stride` bytes apart
+    std::ptrdiff_t out_stride;
+    std::size_t width;         // elements of a row that this walk covers
+    std::int64_t num_segments;
+    std::uint64_t fill;        // the bits of the value for empty segments
+    std::int64_t previous;     // the last row's segment; -1 and num_segments stand for all outside
+    char* target;              // where that segment's maximum so far lies; null outside
+};
+
+// Every pointer may have any alignment; strides are in bytes, counts in elements.
+struct Kernels {
+    std::size_t itemsize;
+    std::uint64_t lowest_finite;  // bits
+    std::uint64_t nan;            // bits; 0 for integers
+
+    // out[i] = max(in[0][i], in[1][i], ...), by the number of inputs; null for 0, 5, 6 and 7.
+    static constexpr int kMostInputs = 8;
+    void (*fold[kMostInputs + 1])(void* out, const void* const* in, std::size_t n);
+
+    // A reduction in steps, on keys of the type's own size that stay in cache:
+    // start, then any mixture of rows and columns, then finish.
+    void (*start)(void* keys, std::size_t n);
+    // keys[r] = max(keys[r], all n elements of row r), for each of `rows` rows
+    void (*rows)(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n);
+    // keys[j] = max(keys[j], element j of every row)
+    void (*columns)(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n);
+    // keys[j] = max(keys[j], keys[j + n], keys[j + 2n], ...) over `groups` groups of n
+    void (*merge)(void* keys, std::size_t groups, std::size_t n);
+    void (*finish)(void* out, const void* keys, std::size_t n);
+
+    // Sorted segments over `rows` contiguous ids; [0] takes int32 ids, [1] int64.
+    void (*segment[2])(SegmentWalk* walk, const void* data, std::ptrdiff_t stride, const void* ids,
+                       std::size_t rows);
+    // Rows `from` to `to` of the output get the fill value.
+    void (*fill)(const SegmentWalk* walk, std::int64_t from, std::int64_t to);
+
+    // Whether n contiguous items, as ids, are non-negative and never decrease. Null for floats.
+    bool (*sorted)(const void* ids, std::size_t n);
+
+    // Between anything and a contiguous native block.
+    void (*gather)(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped);
+    void (*scatter)(void* data, const void* block, std::ptrdiff_t stride, std::size_t n, bool swapped);
+};
+
+struct InstructionSet {
+    const char* name;
+    bool (*runs_here)();
+    const Kernels* (*kernels)(Type);
+};
+
+}  // namespace maxops

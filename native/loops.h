@@ -1,0 +1,372 @@
+// The loops, as templates over a type's order. Each does one thing to contiguous data.
+//
+// Included by kernels.cpp alone, inside a namespace of the instruction set that it is compiled
+// for, so that no two compilations of one template can be taken for each other by the linker.
+// For the same reason nothing here calls a function of the standard library.
+
+// NumPy's data may lie at any address, and its types alias whatever the caller has there. (A struct,
+// because a typedef's attributes are lost when it becomes a template's argument.)
+template <class Int>
+struct __attribute__((packed, may_alias)) Loose {
+    Int value;
+};
+
+template <class T>
+using Item = Loose<typename T::Bits>;
+
+template <class Key>
+static inline Key highest(Key a) {
+    return a;
+}
+template <class Key>
+static inline Key highest(Key a, Key b) {
+    return a < b ? b : a;
+}
+template <class Key, class... Keys>
+static inline Key highest(Key a, Key b, Keys... others) {
+    return highest(highest(a, b), others...);
+}
+
+// ---------------------------------------------------------------------------- fold
+
+// The inputs are separate parameters because an array of pointers keeps compilers from vectorising.
+// The output may be one of the inputs: each element is read before it is written.
+#if defined(__clang__)
+#define MAXOPS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MAXOPS_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+template <class T, class... Input>
+static void fold_inputs(Item<T>* out, std::size_t n, const Input*... in) {
+    MAXOPS_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) out[i].value = T::bits(highest(T::key(in[i].value)...));
+}
+
+// Two floats need no keys: among two negative numbers the lower integer is the higher number,
+// otherwise the higher integer is; an unsigned maximum past -Inf or a signed one past +Inf is a NaN.
+template <class T>
+static void fold_pair(Item<T>* out, std::size_t n, const Item<T>* a, const Item<T>* b) {
+    using Bits = typename T::Bits;
+    using U = typename T::U;
+    MAXOPS_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) {
+        Bits x = a[i].value, y = b[i].value;
+        Bits high = x < y ? y : x, low = x < y ? x : y;
+        U top = static_cast<U>(x) < static_cast<U>(y) ? static_cast<U>(y) : static_cast<U>(x);
+        Bits number = high < 0 ? low : high;
+        bool nan = (top > T::kMinusInfinity) | (high > static_cast<Bits>(T::kInfinity));
+        out[i].value = nan ? T::kNaN : number;
+    }
+}
+
+template <class T, int... I>
+static void fold(void* out, const void* const* in, std::size_t n) {
+    if constexpr (T::is_float && sizeof...(I) == 2)
+        fold_pair<T>(static_cast<Item<T>*>(out), n, static_cast<const Item<T>*>(in[I])...);
+    else
+        fold_inputs<T>(static_cast<Item<T>*>(out), n,
+                                         static_cast<const Item<T>*>(in[I])...);
+}
+
+// ---------------------------------------------------------------------------- reduce
+
+template <class T>
+static inline typename T::Key highest_key(const Item<T>* __restrict data,
+                                          std::size_t n) {
+    typename T::Key best = T::kLowestKey;
+    for (std::size_t i = 0; i < n; ++i) best = highest(best, T::key(data[i].value));
+    return best;
+}
+
+// As highest_key, in fewer steps an element: two maxima tell all, but for a block of negative numbers only.
+template <class T>
+static typename T::Key highest_key_in_blocks(const Item<T>* __restrict data,
+                                             std::size_t n) {
+    using Bits = typename T::Bits;
+    using U = typename T::U;
+    constexpr std::size_t kBlock = 8192 / sizeof(Bits);
+    typename T::Key best = T::kLowestKey;
+    while (n > 0) {
+        std::size_t m = n < kBlock ? n : kBlock;
+        Bits high = T::kLowestFinite;
+        U top = 0;
+        for (std::size_t i = 0; i < m; ++i) {
+            Bits x = data[i].value;
+            high = high < x ? x : high;
+            top = top < static_cast<U>(x) ? static_cast<U>(x) : top;
+        }
+        if (top > T::kMinusInfinity) return T::kNaNKey;
+        if (high < 0)
+            best = highest(best, highest_key<T>(data, m));
+        else
+            best = highest(best, T::key(high));
+        data += m;
+        n -= m;
+    }
+    return best;
+}
+
+template <class T>
+static inline typename T::Key highest_of(const Item<T>* data, std::size_t n) {
+    if constexpr (T::is_float)
+        if (n >= 64) return highest_key_in_blocks<T>(data, n);
+    return highest_key<T>(data, n);
+}
+
+template <class Target>
+static inline const Target* at(const void* data, std::ptrdiff_t bytes) {
+    return reinterpret_cast<const Target*>(static_cast<const char*>(data) + bytes);
+}
+
+template <class T>
+static void start(void* keys, std::size_t n) {
+    auto* acc = static_cast<typename T::Key*>(keys);
+    for (std::size_t j = 0; j < n; ++j) acc[j] = T::kLowestKey;
+}
+
+// Short rows that follow one another, their length known to the compiler.
+template <class T, int n>
+static void short_rows(typename T::Key* __restrict acc,
+                       const Item<T>* __restrict data, std::size_t rows) {
+    for (std::size_t r = 0; r < rows; ++r) {
+        typename T::Key best = acc[r];
+#pragma GCC unroll 8
+        for (int i = 0; i < n; ++i) best = highest(best, T::key(data[r * n + i].value));
+        acc[r] = best;
+    }
+}
+
+template <class T>
+static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                 std::size_t n) {
+    auto* acc = static_cast<typename T::Key*>(keys);
+    if (rows > 1 && stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>))) {
+        auto* items = static_cast<const Item<T>*>(data);
+        if (n == 2) return short_rows<T, 2>(acc, items, rows);
+        if (n == 3) return short_rows<T, 3>(acc, items, rows);
+        if (n == 4) return short_rows<T, 4>(acc, items, rows);
+        if (n == 8) return short_rows<T, 8>(acc, items, rows);
+    }
+    for (std::size_t r = 0; r < rows; ++r)
+        acc[r] = highest(acc[r],
+                         highest_of<T>(at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride), n));
+}
+
+template <class T>
+static void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                    std::size_t n) {
+    auto* __restrict acc = static_cast<typename T::Key*>(keys);
+    // Four rows a turn: each key is loaded and stored once for four elements.
+    for (; rows >= 4; rows -= 4) {
+        const Item<T>* __restrict a = at<Item<T>>(data, 0);
+        const Item<T>* __restrict b = at<Item<T>>(data, stride);
+        const Item<T>* __restrict c = at<Item<T>>(data, 2 * stride);
+        const Item<T>* __restrict d = at<Item<T>>(data, 3 * stride);
+        for (std::size_t j = 0; j < n; ++j)
+            acc[j] = highest(acc[j], highest(T::key(a[j].value), T::key(b[j].value)),
+                             highest(T::key(c[j].value), T::key(d[j].value)));
+        data = at<char>(data, 4 * stride);
+    }
+    for (; rows > 0; --rows) {
+        const Item<T>* __restrict a = at<Item<T>>(data, 0);
+        for (std::size_t j = 0; j < n; ++j) acc[j] = highest(acc[j], T::key(a[j].value));
+        data = at<char>(data, stride);
+    }
+}
+
+template <class T>
+static void merge(void* keys, std::size_t groups, std::size_t n) {
+    auto* acc = static_cast<typename T::Key*>(keys);
+    for (std::size_t g = 1; g < groups; ++g)
+        for (std::size_t j = 0; j < n; ++j) acc[j] = highest(acc[j], acc[g * n + j]);
+}
+
+template <class T>
+static void finish(void* out, const void* keys, std::size_t n) {
+    auto* __restrict items = static_cast<Item<T>*>(out);
+    auto* __restrict acc = static_cast<const typename T::Key*>(keys);
+    for (std::size_t j = 0; j < n; ++j) items[j].value = T::bits(acc[j]);
+}
+
+// ---------------------------------------------------------------------------- segment
+
+template <class T>
+static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
+    if (from >= to) return;
+    char* row = walk->out + from * walk->out_stride;
+    auto value = static_cast<typename T::Bits>(walk->fill);
+    std::size_t rows = static_cast<std::size_t>(to - from), n = walk->width;
+    if (walk->out_stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>))) {
+        n *= rows;
+        rows = 1;
+    }
+    for (; rows > 0; --rows, row += walk->out_stride)
+        for (std::size_t j = 0; j < n; ++j) reinterpret_cast<Item<T>*>(row)[j].value = value;
+}
+
+// A segment's rows, maximised column by column into `target`, over what is there if `merge`.
+template <class T>
+static void segment_rows(char* target, bool merge, const char* data, std::ptrdiff_t stride,
+                         std::size_t rows, std::size_t width) {
+    constexpr std::size_t kBlock = 8192 / sizeof(Item<T>);
+    alignas(64) typename T::Key keys[kBlock];
+    for (std::size_t j = 0; j < width; j += kBlock) {
+        std::size_t n = width - j < kBlock ? width - j : kBlock;
+        auto* out = reinterpret_cast<Item<T>*>(target) + j;
+        auto* first = at<Item<T>>(data, 0) + j;
+        if (merge)
+            for (std::size_t i = 0; i < n; ++i) keys[i] = highest(T::key(out[i].value), T::key(first[i].value));
+        else
+            for (std::size_t i = 0; i < n; ++i) keys[i] = T::key(first[i].value);
+        columns<T>(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
+        finish<T>(out, keys, n);
+    }
+}
+
+// The rows' ids are trusted for the result and never for the memory: an id outside [0, num_segments)
+// is moved to -1 or num_segments, which have no row. Whatever the ids, every row of the output up to the
+// last id is written: a step upwards fills what it skips.
+template <class T, class Id>
+static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride, const void* ids_,
+                    std::size_t n) {
+    using Key = typename T::Key;
+    const char* data = static_cast<const char*>(data_);
+    auto* ids = static_cast<const Loose<Id>*>(ids_);
+    const std::int64_t end = walk->num_segments;
+    const std::size_t width = walk->width;
+    auto clamped = [&](std::int64_t id) { return id < 0 ? -1 : id < end ? id : end; };
+    auto is_inside = [&](std::int64_t id) {
+        return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(end);
+    };
+    auto run_from = [&](std::size_t i, Id id) {
+        std::size_t e = i + 1;
+        while (e < n && ids[e].value == id) ++e;
+        return e;
+    };
+
+    std::size_t i = 0;
+    if (n > 0 && clamped(ids[0].value) == walk->previous) {  // goes on with the segment of the last block
+        i = run_from(0, ids[0].value);
+        if (walk->target != nullptr) segment_rows<T>(walk->target, true, data, stride, i, width);
+    }
+    if (width == 1 && stride == static_cast<std::ptrdiff_t>(sizeof(Item<T>))) {
+        // One column: no call a segment. The output is stored at every row, since a branch on
+        // "is the segment over?" costs more than the store.
+        auto* items = at<Item<T>>(data, 0);
+        auto* out = reinterpret_cast<Item<T>*>(walk->out);
+        constexpr std::size_t kRun = 32;
+        std::int64_t previous = walk->previous;
+        Key best = T::kLowestKey;
+        while (i < n) {
+            std::int64_t id = ids[i].value;
+            if (!is_inside(id)) {
+                id = clamped(id);
+                fill<T>(walk, previous + 1, id);
+                previous = id;
+                ++i;
+                continue;
+            }
+            if (id != previous) best = T::kLowestKey;
+            if (id > previous + 1) fill<T>(walk, previous + 1, id);
+            if (i + kRun <= n && ids[i + kRun - 1].value == id) {
+                std::size_t e = run_from(i, static_cast<Id>(id));
+                best = highest(best, highest_of<T>(items + i, e - i));
+                out[id].value = T::bits(best);
+                previous = id;
+                i = e;
+                continue;
+            }
+            std::size_t stop = n - i < kRun ? n : i + kRun;
+            previous = id;
+            for (; i < stop; ++i) {
+                id = ids[i].value;
+                if (!is_inside(id)) break;
+                if (id > previous + 1) fill<T>(walk, previous + 1, id);
+                Key key = T::key(items[i].value);
+                Key before = id == previous ? best : T::kLowestKey;
+                best = highest(before, key);
+                out[id].value = T::bits(best);
+                previous = id;
+            }
+        }
+        if (previous != walk->previous) {
+            walk->previous = previous;
+            walk->target = is_inside(previous) ? walk->out + previous * walk->out_stride : nullptr;
+        }
+        return;
+    }
+    while (i < n) {
+        std::int64_t id = clamped(ids[i].value);
+        std::size_t e = run_from(i, ids[i].value);
+        fill<T>(walk, walk->previous + 1, id);
+        walk->previous = id;
+        walk->target = is_inside(id) ? walk->out + id * walk->out_stride : nullptr;
+        if (walk->target != nullptr)
+            segment_rows<T>(walk->target, false, data + static_cast<std::ptrdiff_t>(i) * stride,
+                            stride, e - i, width);
+        i = e;
+    }
+}
+
+template <class Id>
+static bool sorted(const void* ids_, std::size_t n) {
+    auto* __restrict ids = static_cast<const Loose<Id>*>(ids_);
+    if (n == 0) return true;
+    if (ids[0].value < 0) return false;
+    constexpr std::size_t kBlock = 4096;
+    for (std::size_t b = 1; b < n; b += kBlock) {
+        std::size_t e = n - b < kBlock ? n : b + kBlock;
+        bool down = false;
+        for (std::size_t i = b; i < e; ++i) down |= ids[i].value < ids[i - 1].value;
+        if (down) return false;
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------------------- gather and scatter
+
+static inline std::uint8_t swapped_bytes(std::uint8_t x) { return x; }
+static inline std::uint16_t swapped_bytes(std::uint16_t x) { return __builtin_bswap16(x); }
+static inline std::uint32_t swapped_bytes(std::uint32_t x) { return __builtin_bswap32(x); }
+static inline std::uint64_t swapped_bytes(std::uint64_t x) { return __builtin_bswap64(x); }
+
+// A constant stride of one item lets the compiler copy vectors, a stride of none hoists the load.
+template <class Word, bool swap>
+static inline void copy_items(char* to, std::ptrdiff_t to_stride, const char* from,
+                              std::ptrdiff_t from_stride, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i, to += to_stride, from += from_stride) {
+        Word word = reinterpret_cast<const Loose<Word>*>(from)->value;
+        reinterpret_cast<Loose<Word>*>(to)->value = swap ? swapped_bytes(word) : word;
+    }
+}
+
+template <class Word, bool swap>
+static void gather_items(void* block, const void* data, std::ptrdiff_t stride, std::size_t n) {
+    constexpr std::ptrdiff_t kItem = sizeof(Word);
+    auto* to = static_cast<char*>(block);
+    auto* from = static_cast<const char*>(data);
+    if (stride == kItem) return copy_items<Word, swap>(to, kItem, from, kItem, n);
+    if (stride == 0) return copy_items<Word, swap>(to, kItem, from, 0, n);
+    if (stride == -kItem) return copy_items<Word, swap>(to, kItem, from, -kItem, n);
+    copy_items<Word, swap>(to, kItem, from, stride, n);
+}
+
+template <class Word>
+static void gather(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped) {
+    if (swapped)
+        gather_items<Word, true>(block, data, stride, n);
+    else
+        gather_items<Word, false>(block, data, stride, n);
+}
+
+template <class Word>
+static void scatter(void* data, const void* block, std::ptrdiff_t stride, std::size_t n, bool swapped) {
+    constexpr std::ptrdiff_t kItem = sizeof(Word);
+    auto* to = static_cast<char*>(data);
+    auto* from = static_cast<const char*>(block);
+    if (swapped)
+        copy_items<Word, true>(to, stride, from, kItem, n);
+    else
+        copy_items<Word, false>(to, stride, from, kItem, n);
+}

@@ -1,0 +1,88 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace maxops {
+namespace {
+
+std::size_t largest_output = SIZE_MAX;
+
+// The bytes that an array's elements lie in, as [first, last).
+struct Extent {
+    std::uintptr_t first, last;
+
+    explicit Extent(PyArrayObject* array) {
+        first = last = reinterpret_cast<std::uintptr_t>(PyArray_DATA(array));
+        if (PyArray_SIZE(array) == 0) return;
+        for (int axis = 0; axis < PyArray_NDIM(array); ++axis) {
+            npy_intp reach = (PyArray_DIM(array, axis) - 1) * PyArray_STRIDE(array, axis);
+            (reach < 0 ? first : last) += static_cast<std::uintptr_t>(reach);
+        }
+        last += static_cast<std::uintptr_t>(PyArray_ITEMSIZE(array));
+    }
+    bool overlaps(const Extent& other) const { return first < other.last && other.first < last; }
+};
+
+// Sure to be free of overlap: from the innermost axis outwards, each steps over all that lies within.
+bool elements_are_apart(PyArrayObject* array) {
+    if (PyArray_IS_C_CONTIGUOUS(array) || PyArray_SIZE(array) == 0) return true;
+    struct Axis { npy_intp stride, size; };
+    Axis axes[kMaxRank];
+    int rank = 0;
+    for (int axis = 0; axis < PyArray_NDIM(array); ++axis) {
+        npy_intp stride = PyArray_STRIDE(array, axis);
+        if (PyArray_DIM(array, axis) > 1)
+            axes[rank++] = {stride < 0 ? -stride : stride, PyArray_DIM(array, axis)};
+    }
+    std::sort(axes, axes + rank, [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
+    npy_intp within = PyArray_ITEMSIZE(array);
+    for (int i = 0; i < rank; ++i) {
+        if (axes[i].stride < within) return false;
+        within += axes[i].stride * (axes[i].size - 1);
+    }
+    return true;
+}
+
+bool is_same_array(PyArrayObject* a, PyArrayObject* b) {
+    const int rank = PyArray_NDIM(a);
+    if (PyArray_DATA(a) != PyArray_DATA(b) || PyArray_NDIM(b) != rank) return false;
+    if (PyArray_ISNOTSWAPPED(a) != PyArray_ISNOTSWAPPED(b)) return false;
+    return std::equal(PyArray_DIMS(a), PyArray_DIMS(a) + rank, PyArray_DIMS(b)) &&
+           std::equal(PyArray_STRIDES(a), PyArray_STRIDES(a) + rank, PyArray_STRIDES(b));
+}
+
+}  // namespace
+
+void set_largest_output(std::size_t bytes) { largest_output = bytes; }
+
+PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes) {
+    PyArray_Descr* descr = PyArray_DescrFromType(type_number);
+    npy_intp strides[kMaxRank];
+    npy_intp bytes = PyDataType_ELSIZE(descr);
+    for (int i = rank - 1; i >= 0; --i) {
+        int axis = axes == nullptr ? i : axes[i];
+        strides[axis] = bytes;
+        if (dims[axis] > 1 && __builtin_mul_overflow(bytes, dims[axis], &bytes)) bytes = NPY_MAX_INTP;
+    }
+    if (static_cast<std::size_t>(bytes) > largest_output) {
+        Py_DECREF(descr);
+        return nullptr;
+    }
+    auto* array = reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
+        &PyArray_Type, descr, rank, dims, axes == nullptr ? nullptr : strides, nullptr, 0, nullptr));
+    if (array == nullptr) PyErr_Clear();
+    return array;
+}
+
+bool can_write_through(PyArrayObject* out, PyArrayObject* const* inputs, Py_ssize_t count, bool in_place) {
+    if (!elements_are_apart(out)) return false;
+    const Extent written(out);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (!written.overlaps(Extent(inputs[i]))) continue;
+        if (!in_place || !is_same_array(out, inputs[i])) return false;
+    }
+    return true;
+}
+
+}  // namespace maxops

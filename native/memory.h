@@ -1,0 +1,23 @@
+// New outputs, and what may be written where.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "iterate.h"
+#include "numpy.h"
+
+namespace maxops {
+
+// Outputs of more bytes than this are refused before any work: the system may well promise the memory,
+// and end the process when it is touched.
+void set_largest_output(std::size_t bytes);
+
+// A new array, laid out with `axes` from outermost to innermost, or in C order if null.
+// Null, without an error set, if it cannot be had.
+PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes);
+
+// Whether an output can be written element by element while the inputs are read: it shares no memory with
+// them, but for one that it is in place of.
+bool can_write_through(PyArrayObject* out, PyArrayObject* const* inputs, Py_ssize_t count, bool in_place);
+
+}  // namespace maxops

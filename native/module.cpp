@@ -1,0 +1,667 @@
+// The Python module. C says yes, Python says why: a call whose arguments are plain arrays and clearly
+// valid runs here; every other goes to the Python function, which runs it or says what is wrong.
+#define MAXOPS_IMPORTS_NUMPY
+#include "memory.h"
+
+#include <cstring>
+#include <cstddef>
+#include <new>
+
+#include "dispatch.h"
+
+namespace maxops {
+namespace {
+
+// ---------------------------------------------------------------------------- types
+
+const char* const kTypeNames[kTypes] = {
+#define MAXOPS_TYPE(name, ...) #name,
+#include "types.def"
+#undef MAXOPS_TYPE
+};
+
+int type_numbers[kTypes];  // NumPy's, of new arrays
+
+int number_of(const char* name) {
+    PyObject* type = nullptr;
+    if (std::strcmp(name, "bfloat16") == 0) {  // NumPy has none of its own
+        PyObject* module = PyImport_ImportModule("ml_dtypes");
+        type = module == nullptr ? nullptr : PyObject_GetAttrString(module, name);
+        Py_XDECREF(module);
+    } else {
+        type = PyUnicode_FromString(name);
+    }
+    PyArray_Descr* descr = nullptr;
+    if (type == nullptr || PyArray_DescrConverter(type, &descr) == NPY_FAIL) {
+        Py_XDECREF(type);
+        return -1;
+    }
+    int number = descr->type_num;
+    Py_DECREF(type);
+    Py_DECREF(descr);
+    return number;
+}
+
+// -1 for types that are not ours. C's long and long long may both be int64.
+int type_of(PyArrayObject* array) {
+    static_assert(sizeof(long long) == 8, "");
+    int number = PyArray_TYPE(array);
+    if (number == NPY_LONGLONG) return static_cast<int>(Type::int64_);
+    if (number == NPY_ULONGLONG) return static_cast<int>(Type::uint64_);
+    for (int type = 0; type < kTypes; ++type)
+        if (type_numbers[type] == number) return type;
+    return -1;
+}
+
+const Kernels& kernels_of(int type) { return *current().kernels(static_cast<Type>(type)); }
+
+// ---------------------------------------------------------------------------- running without the GIL
+
+// Below this many bytes a call is over before another thread could use the GIL.
+constexpr npy_intp kKeepsGil = 32768;
+
+bool poll_signals() {
+    PyGILState_STATE state = PyGILState_Ensure();
+    bool go_on = PyErr_CheckSignals() == 0;
+    PyGILState_Release(state);
+    return go_on;
+}
+
+// work() without the GIL, if it is long enough; false with an error set if a signal stopped it.
+template <class Work>
+bool run_released(npy_intp bytes, const Work& work) {
+    PyThreadState* state = bytes < kKeepsGil ? nullptr : PyEval_SaveThread();
+    bool finished = false, has_memory = true;
+    try {
+        finished = work();
+    } catch (const std::bad_alloc&) {
+        has_memory = false;
+    }
+    if (state != nullptr) PyEval_RestoreThread(state);
+    if (!has_memory) PyErr_NoMemory();
+    return finished;
+}
+
+// What the calls below give back: an array, or nothing; and nothing may mean "not clearly valid".
+PyObject* const kUnclear = nullptr;
+
+PyArrayObject* plain_array(PyObject* object) {
+    return object != nullptr && PyArray_CheckExact(object) ? reinterpret_cast<PyArrayObject*>(object)
+                                                            : nullptr;
+}
+
+// The operand for an array, its axes aligned with the last axes of a shape of rank `rank`.
+Operand operand_of(PyArrayObject* array, int rank) {
+    Operand operand;
+    operand.data = PyArray_BYTES(array);
+    operand.swapped = !PyArray_ISNOTSWAPPED(array);
+    const int lead = rank - PyArray_NDIM(array);
+    for (int axis = 0; axis < rank; ++axis) {
+        bool moves = axis >= lead && PyArray_DIM(array, axis - lead) != 1;
+        operand.strides[axis] = moves ? PyArray_STRIDE(array, axis - lead) : 0;
+    }
+    return operand;
+}
+
+// The output of a call: the caller's, a new one, or one that is copied into the caller's at the end.
+class Output {
+public:
+    Output(PyObject* wanted, int type, int rank, const npy_intp* dims) : type_(type), rank_(rank) {
+        std::copy(dims, dims + rank, dims_);
+        is_clear_ = wanted == nullptr || wanted == Py_None;
+        if (is_clear_) return;
+        out_ = plain_array(wanted);
+        is_clear_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
+                    PyArray_NDIM(out_) == rank && std::equal(dims, dims + rank, PyArray_DIMS(out_));
+    }
+    ~Output() { Py_XDECREF(made_); }
+    Output(const Output&) = delete;
+    Output& operator=(const Output&) = delete;
+
+    bool is_clear() const { return is_clear_; }
+
+    // The array to write; null if it cannot be had.
+    PyArrayObject* prepare(PyArrayObject* const* inputs, Py_ssize_t count, bool in_place, const int* axes,
+                           bool contiguous) {
+        if (out_ != nullptr && can_write_through(out_, inputs, count, in_place) &&
+            (!contiguous || (PyArray_IS_C_CONTIGUOUS(out_) && PyArray_ISNOTSWAPPED(out_))))
+            return out_;
+        made_ = new_output(type_numbers[type_], rank_, dims_, axes);
+        return made_;
+    }
+
+    // A new reference to what the call returns.
+    PyObject* result() {
+        if (out_ == nullptr) {
+            PyArrayObject* made = made_;
+            made_ = nullptr;
+            return reinterpret_cast<PyObject*>(made);
+        }
+        if (made_ != nullptr && PyArray_CopyInto(out_, made_) < 0) return nullptr;
+        return Py_NewRef(reinterpret_cast<PyObject*>(out_));
+    }
+
+private:
+    const int type_, rank_;
+    npy_intp dims_[kMaxRank];
+    bool is_clear_;
+    PyArrayObject* out_ = nullptr;   // the caller's, borrowed
+    PyArrayObject* made_ = nullptr;  // ours
+};
+
+// ---------------------------------------------------------------------------- Max
+
+PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_object) {
+    PyArrayObject* first = count > 0 ? plain_array(inputs[0]) : nullptr;
+    if (first == nullptr) return kUnclear;
+    const int type = type_of(first);
+    if (type < 0) return kUnclear;
+
+    Shape shape;
+    shape.rank = PyArray_NDIM(first);
+    bool alike = true;  // of one shape, contiguous and native
+    for (Py_ssize_t k = 0; k < count; ++k) {
+        PyArrayObject* input = plain_array(inputs[k]);
+        if (input == nullptr || type_of(input) != type) return kUnclear;
+        alike = alike && PyArray_IS_C_CONTIGUOUS(input) && PyArray_ISNOTSWAPPED(input) &&
+                PyArray_SAMESHAPE(input, first);
+        shape.rank = std::max(shape.rank, PyArray_NDIM(input));
+    }
+    auto arrays = reinterpret_cast<PyArrayObject* const*>(inputs);
+    npy_intp dims[kMaxRank];
+    if (alike) {
+        std::copy(PyArray_DIMS(first), PyArray_DIMS(first) + shape.rank, dims);
+    } else {
+        std::fill(dims, dims + shape.rank, 1);
+        for (Py_ssize_t k = 0; k < count; ++k) {
+            const int rank = PyArray_NDIM(arrays[k]), lead = shape.rank - rank;
+            for (int axis = 0; axis < rank; ++axis) {
+                npy_intp size = PyArray_DIM(arrays[k], axis);
+                npy_intp& dim = dims[lead + axis];
+                if (size == dim || size == 1) continue;
+                if (dim != 1) return kUnclear;
+                dim = size;
+            }
+        }
+    }
+    Output output(out_object, type, shape.rank, dims);
+    if (!output.is_clear()) return kUnclear;
+    const Kernels& kernels = kernels_of(type);
+    const bool is_new = out_object == nullptr || out_object == Py_None;
+
+    if (alike && is_new && count <= 4) {  // the short way, for small arrays
+        PyArrayObject* out = output.prepare(nullptr, 0, false, nullptr, true);
+        if (out == nullptr) return kUnclear;
+        const npy_intp n = PyArray_SIZE(out);
+        const npy_intp bytes = n * static_cast<npy_intp>(kernels.itemsize) * (count + 1);
+        if (bytes < kKeepsGil) {
+            const void* in[4];
+            for (Py_ssize_t k = 0; k < count; ++k) in[k] = PyArray_DATA(arrays[k]);
+            kernels.fold[count](PyArray_DATA(out), in, static_cast<std::size_t>(n));
+            return output.result();
+        }
+        Operand flat{};
+        flat.strides[0] = static_cast<std::ptrdiff_t>(kernels.itemsize);
+        std::vector<Operand> operands(static_cast<std::size_t>(count) + 1, flat);
+        for (Py_ssize_t k = 0; k < count; ++k) operands[static_cast<std::size_t>(k)].data = PyArray_BYTES(arrays[k]);
+        operands.back().data = PyArray_BYTES(out);
+        shape.rank = 1;
+        shape.size[0] = static_cast<std::size_t>(n);
+        if (!run_released(bytes, [&] { return fold({kernels, poll_signals}, shape, operands); }))
+            return nullptr;
+        return output.result();
+    }
+
+    std::copy(dims, dims + shape.rank, shape.size);
+    std::vector<Operand> operands;
+    operands.reserve(static_cast<std::size_t>(count) + 1);
+    for (Py_ssize_t k = 0; k < count; ++k) operands.push_back(operand_of(arrays[k], shape.rank));
+    int axes[kMaxRank];
+    memory_order(shape, operands, axes);
+    PyArrayObject* out = output.prepare(arrays, count, true, axes, false);
+    if (out == nullptr) return kUnclear;
+    operands.push_back(operand_of(out, shape.rank));
+    const npy_intp bytes = PyArray_NBYTES(out) * (count + 1);
+    if (!run_released(bytes, [&] { return fold({kernels, poll_signals}, shape, operands); }))
+        return nullptr;
+    return output.result();
+}
+
+// ---------------------------------------------------------------------------- ReduceMax
+
+// Marks the reduced axes; false if they are not clearly valid. `all` if the axes are absent or empty.
+bool mark_axes(PyObject* axes, int rank, bool* reduced, bool* all) {
+    *all = axes == nullptr || axes == Py_None || (PyTuple_CheckExact(axes) && PyTuple_GET_SIZE(axes) == 0);
+    std::fill(reduced, reduced + rank, *all);
+    if (*all) return true;
+    const bool is_tuple = PyTuple_CheckExact(axes);
+    const Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(axes) : 1;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject* item = is_tuple ? PyTuple_GET_ITEM(axes, i) : axes;
+        if (!PyLong_CheckExact(item)) return false;
+        int overflow = 0;
+        long axis = PyLong_AsLongAndOverflow(item, &overflow);
+        if (overflow != 0 || axis < -rank || axis >= rank) return false;
+        if (axis < 0) axis += rank;
+        if (reduced[axis]) return false;
+        reduced[axis] = true;
+    }
+    return true;
+}
+
+PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, PyObject* noop,
+                     PyObject* out_object) {
+    PyArrayObject* data = plain_array(data_object);
+    if (data == nullptr) return kUnclear;
+    const int type = type_of(data), rank = PyArray_NDIM(data);
+    bool reduced[kMaxRank], all = false;
+    if (type < 0 || !mark_axes(axes, rank, reduced, &all)) return kUnclear;
+    if (keepdims != nullptr && keepdims != Py_True && keepdims != Py_False) return kUnclear;
+    if (noop != nullptr && noop != Py_False && (noop != Py_True || all)) return kUnclear;
+    const bool keeps = keepdims != Py_False;
+
+    npy_intp dims[kMaxRank];
+    int out_rank = 0;
+    for (int axis = 0; axis < rank; ++axis) {
+        if (!reduced[axis]) dims[out_rank++] = PyArray_DIM(data, axis);
+        else if (keeps) dims[out_rank++] = 1;
+    }
+    Output output(out_object, type, out_rank, dims);
+    if (!output.is_clear()) return kUnclear;
+
+    const Kernels& kernels = kernels_of(type);
+    const npy_intp bytes = PyArray_NBYTES(data);
+    Shape shape;
+    shape.rank = rank;
+    std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, shape.size);
+    Operand from = operand_of(data, rank);
+
+    // A new output is laid out as the data is, without the reduced axes.
+    int axes_out[kMaxRank];
+    if (!all) {
+        int order[kMaxRank], place[kMaxRank], kept = 0;
+        memory_order(shape, {from}, order);
+        for (int axis = 0, next = 0; axis < rank; ++axis)
+            place[axis] = reduced[axis] && !keeps ? -1 : next++;
+        for (int i = 0; i < rank; ++i)
+            if (place[order[i]] >= 0) axes_out[kept++] = place[order[i]];
+    }
+    PyArrayObject* out = output.prepare(&data, 1, false, all ? nullptr : axes_out, false);
+    if (out == nullptr) return kUnclear;
+    if (PyArray_SIZE(out) == 0) return output.result();
+
+    if (bytes == 0) {  // an empty set: the lowest value there is
+        char keys[8], lowest[8];
+        kernels.start(keys, 1);
+        kernels.finish(lowest, keys, 1);
+        shape.rank = out_rank;
+        std::copy(dims, dims + out_rank, shape.size);
+        bool finished = run_released(PyArray_NBYTES(out), [&] {
+            return fold({kernels, poll_signals}, shape, {Operand{lowest, {}, false}, operand_of(out, out_rank)});
+        });
+        return finished ? output.result() : nullptr;
+    }
+    if (all && bytes < kKeepsGil && PyArray_IS_C_CONTIGUOUS(data) && PyArray_ISNOTSWAPPED(data) &&
+        PyArray_ISNOTSWAPPED(out)) {  // the short way, for small arrays
+        alignas(8) char key[8];
+        kernels.start(key, 1);
+        kernels.rows(key, PyArray_DATA(data), 0, 1, static_cast<std::size_t>(PyArray_SIZE(data)));
+        kernels.finish(PyArray_DATA(out), key, 1);
+        return output.result();
+    }
+    Operand to{PyArray_BYTES(out), {}, !PyArray_ISNOTSWAPPED(out)};
+    for (int axis = 0, next = 0; axis < rank; ++axis) {
+        if (!reduced[axis]) to.strides[axis] = PyArray_DIM(data, axis) == 1 ? 0 : PyArray_STRIDE(out, next);
+        if (!reduced[axis] || keeps) ++next;
+    }
+    if (!run_released(bytes, [&] { return reduce({kernels, poll_signals}, shape, from, to); }))
+        return nullptr;
+    return output.result();
+}
+
+// ---------------------------------------------------------------------------- SegmentMax
+
+bool is_text(PyObject* object, const char* upper, const char* lower) {
+    return PyUnicode_CompareWithASCIIString(object, upper) == 0 ||
+           PyUnicode_CompareWithASCIIString(object, lower) == 0;
+}
+
+PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num_segments,
+                      PyObject* fill_mode, PyObject* out_object, PyObject* check_ids) {
+    PyArrayObject* data = plain_array(data_object);
+    PyArrayObject* ids = plain_array(ids_object);
+    if (data == nullptr || ids == nullptr || fill_mode == nullptr) return kUnclear;
+    const int type = type_of(data), id_type = type_of(ids), rank = PyArray_NDIM(data);
+    const bool is_wide = id_type == static_cast<int>(Type::int64_);
+    if (type < 0 || rank < 1 || (!is_wide && id_type != static_cast<int>(Type::int32_))) return kUnclear;
+    const npy_intp rows = PyArray_DIM(data, 0);
+    if (PyArray_NDIM(ids) != 1 || PyArray_DIM(ids, 0) != rows) return kUnclear;
+    if (check_ids != nullptr && check_ids != Py_True && check_ids != Py_False) return kUnclear;
+    if (!PyUnicode_CheckExact(fill_mode)) return kUnclear;
+    const bool lowest = is_text(fill_mode, "LOWEST", "lowest");
+    if (!lowest && !is_text(fill_mode, "ZERO", "zero")) return kUnclear;
+
+    const Kernels& kernels = kernels_of(type);
+    const Kernels& id_kernels = kernels_of(id_type);
+    const Operand id_operand = operand_of(ids, 1);
+    if (check_ids != Py_False && rows > 0) {
+        bool sorted = false, finished = run_released(PyArray_NBYTES(ids), [&] {
+            return ids_are_sorted({id_kernels, poll_signals}, id_operand,
+                                  static_cast<std::size_t>(rows), &sorted);
+        });
+        if (!finished) return nullptr;
+        if (!sorted) return kUnclear;
+    }
+    npy_intp segments = 0;
+    if (num_segments != nullptr && num_segments != Py_None) {
+        if (!PyLong_CheckExact(num_segments)) return kUnclear;
+        int overflow = 0;
+        segments = PyLong_AsLongLongAndOverflow(num_segments, &overflow);
+        if (overflow != 0 || segments < 0) return kUnclear;
+    } else if (rows > 0) {
+        std::int64_t last = 0;
+        char native[8];
+        id_kernels.gather(native, id_operand.data + (rows - 1) * id_operand.strides[0], 0, 1, id_operand.swapped);
+        if (is_wide) {
+            std::memcpy(&last, native, sizeof last);
+        } else {
+            std::int32_t narrow;
+            std::memcpy(&narrow, native, sizeof narrow);
+            last = narrow;
+        }
+        if (last == INT64_MAX) return kUnclear;
+        segments = last < 0 ? 0 : last + 1;
+    }
+
+    npy_intp dims[kMaxRank];
+    std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, dims);
+    dims[0] = segments;
+    Output output(out_object, type, rank, dims);
+    if (!output.is_clear()) return kUnclear;
+    PyArrayObject* inputs[] = {data, ids};
+    PyArrayObject* out = output.prepare(inputs, 2, false, nullptr, true);
+    if (out == nullptr) return kUnclear;
+    if (PyArray_SIZE(out) == 0) return output.result();
+
+    Segments call;
+    call.shape.rank = rank;
+    std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, call.shape.size);
+    call.data = operand_of(data, rank);
+    call.ids = id_operand;
+    call.id_type = is_wide ? 1 : 0;
+    call.out = PyArray_BYTES(out);
+    call.num_segments = segments;
+    call.fill = lowest ? kernels.lowest_finite : 0;
+    bool finished = run_released(PyArray_NBYTES(data) + PyArray_NBYTES(out), [&] {
+        return segment({kernels, poll_signals}, id_kernels, call);
+    });
+    return finished ? output.result() : nullptr;
+}
+
+// ---------------------------------------------------------------------------- arguments
+
+// One parameter list: `positional` of the names may be given by position.
+struct Signature {
+    const char* const* names;
+    int count, positional;
+};
+const char* const kMaximumNames[] = {"out"};
+const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out"};
+const char* const kSegmentMaxNames[] = {"data", "segment_ids", "num_segments",
+                                        "fill_mode", "out", "check_ids"};
+constexpr Signature kMaximum{kMaximumNames, 1, 0};
+constexpr Signature kReduceMax{kReduceMaxNames, 5, 5};
+constexpr Signature kSegmentMax{kSegmentMaxNames, 6, 3};
+constexpr int kMostParameters = 6;
+
+// Sorts arguments into their parameters' places; false if they do not fit.
+bool sort_arguments(const Signature& signature, PyObject* const* args, Py_ssize_t positional,
+                    PyObject* keywords, PyObject** values) {
+    std::fill(values, values + signature.count, nullptr);
+    if (positional > signature.positional) return false;
+    std::copy(args, args + positional, values);
+    const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+    for (Py_ssize_t k = 0; k < count; ++k) {
+        PyObject* name = PyTuple_GET_ITEM(keywords, k);
+        int place = 0;
+        while (place < signature.count &&
+               PyUnicode_CompareWithASCIIString(name, signature.names[place]) != 0)
+            ++place;
+        if (place == signature.count || values[place] != nullptr) return false;
+        values[place] = args[positional + k];
+    }
+    return true;
+}
+
+using Call = PyObject* (*)(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+
+PyObject* call_maximum(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    PyObject* out[kMostParameters];
+    if (!sort_arguments(kMaximum, args + positional, 0, keywords, out)) return kUnclear;
+    return maximum(args, positional, out[0]);
+}
+
+PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    PyObject* v[kMostParameters];
+    if (!sort_arguments(kReduceMax, args, positional, keywords, v)) return kUnclear;
+    return reduce_max(v[0], v[1], v[2], v[3], v[4]);
+}
+
+PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    PyObject* v[kMostParameters];
+    if (!sort_arguments(kSegmentMax, args, positional, keywords, v)) return kUnclear;
+    return segment_max(v[0], v[1], v[2], v[3], v[4], v[5]);
+}
+
+struct Operator {
+    const char* name;
+    Call call;
+};
+constexpr Operator kOperators[] = {{"maximum", call_maximum},
+                                   {"reduce_max", call_reduce_max},
+                                   {"segment_max", call_segment_max}};
+
+// ---------------------------------------------------------------------------- entry points
+
+// A Python function with a native way in: what functools.lru_cache does for caching, this does for speed.
+struct Entry {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject* function;
+    PyObject* dict;
+    Call call;
+};
+
+PyObject* entry_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* keywords) {
+    auto* entry = reinterpret_cast<Entry*>(self);
+    PyObject* result = entry->call(args, PyVectorcall_NARGS(nargsf), keywords);
+    if (result != nullptr || PyErr_Occurred()) return result;
+    return PyObject_Vectorcall(entry->function, args, nargsf, keywords);
+}
+
+int entry_traverse(PyObject* self, visitproc visit, void* arg) {
+    auto* entry = reinterpret_cast<Entry*>(self);
+    Py_VISIT(entry->function);
+    Py_VISIT(entry->dict);
+    return 0;
+}
+
+int entry_clear(PyObject* self) {
+    auto* entry = reinterpret_cast<Entry*>(self);
+    Py_CLEAR(entry->function);
+    Py_CLEAR(entry->dict);
+    return 0;
+}
+
+void entry_dealloc(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    entry_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyObject* entry_get(PyObject* self, PyObject* instance, PyObject*) {
+    if (instance == nullptr || instance == Py_None) return Py_NewRef(self);
+    return PyMethod_New(self, instance);
+}
+
+PyObject* entry_reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
+
+PyObject* entry_repr(PyObject* self) {
+    return PyUnicode_FromFormat("<maxops function %R>", reinterpret_cast<Entry*>(self)->function);
+}
+
+PyMethodDef entry_methods[] = {{"__reduce__", entry_reduce, METH_NOARGS, nullptr},
+                               {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef entry_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyTypeObject entry_type = [] {
+    PyTypeObject type{};
+    Py_SET_REFCNT(reinterpret_cast<PyObject*>(&type), 1);
+    type.tp_name = "maxops._native.Entry";
+    type.tp_basicsize = sizeof(Entry);
+    type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                    Py_TPFLAGS_METHOD_DESCRIPTOR;
+    type.tp_vectorcall_offset = offsetof(Entry, vectorcall);
+    type.tp_dictoffset = offsetof(Entry, dict);
+    type.tp_call = PyVectorcall_Call;
+    type.tp_descr_get = entry_get;
+    type.tp_dealloc = entry_dealloc;
+    type.tp_traverse = entry_traverse;
+    type.tp_clear = entry_clear;
+    type.tp_repr = entry_repr;
+    type.tp_methods = entry_methods;
+    type.tp_getset = entry_getset;
+    return type;
+}();
+
+// entry(function): the function with the native way in that its name stands for.
+PyObject* make_entry(PyObject*, PyObject* function) {
+    PyObject* name = PyObject_GetAttrString(function, "__name__");
+    if (name == nullptr) return nullptr;
+    const Operator* found = nullptr;
+    for (const Operator& candidate : kOperators)
+        if (PyUnicode_CompareWithASCIIString(name, candidate.name) == 0) found = &candidate;
+    if (found == nullptr) {
+        PyErr_Format(PyExc_ValueError, "no native operator is called %R", name);
+        Py_DECREF(name);
+        return nullptr;
+    }
+    Py_DECREF(name);
+    Entry* entry = PyObject_GC_New(Entry, &entry_type);
+    if (entry == nullptr) return nullptr;
+    entry->vectorcall = entry_vectorcall;
+    entry->function = Py_NewRef(function);
+    entry->dict = nullptr;
+    entry->call = found->call;
+    PyObject_GC_Track(entry);
+    // Name, docstring, signature and the rest, as every well-behaved wrapper has them.
+    PyObject* functools = PyImport_ImportModule("functools");
+    PyObject* updated = functools == nullptr ? nullptr
+                                             : PyObject_CallMethod(functools, "update_wrapper", "OO",
+                                                                   entry, function);
+    Py_XDECREF(functools);
+    Py_DECREF(entry);
+    return updated;  // the entry, as update_wrapper gives it back
+}
+
+// ---------------------------------------------------------------------------- the module's functions
+
+// The operators without their Python functions: None if the call is not clearly valid.
+template <Call call>
+PyObject* call_directly(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    PyObject* result = call(args, positional, keywords);
+    if (result != nullptr || PyErr_Occurred()) return result;
+    Py_RETURN_NONE;
+}
+
+PyObject* isas(PyObject*, PyObject*) {
+    PyObject* names = PyList_New(0);
+    for (const InstructionSet* set = instruction_sets(); names != nullptr && set->name != nullptr; ++set) {
+        if (!set->runs_here()) continue;
+        PyObject* name = PyUnicode_FromString(set->name);
+        if (name == nullptr || PyList_Append(names, name) < 0) Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
+PyObject* isa(PyObject*, PyObject*) { return PyUnicode_FromString(current().name); }
+
+PyObject* use_isa(PyObject*, PyObject* name) {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (text == nullptr) return nullptr;
+    return PyBool_FromLong(use(text));
+}
+
+PyObject* py_set_num_threads(PyObject*, PyObject* count) {
+    int threads = static_cast<int>(PyLong_AsLong(count));
+    if (threads == -1 && PyErr_Occurred()) return nullptr;
+    set_num_threads(threads);
+    Py_RETURN_NONE;
+}
+
+PyObject* py_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+
+PyObject* py_set_largest_output(PyObject*, PyObject* bytes) {
+    std::size_t limit = PyLong_AsSize_t(bytes);
+    if (PyErr_Occurred()) return nullptr;
+    set_largest_output(limit);
+    Py_RETURN_NONE;
+}
+
+PyObject* py_progress(PyObject*, PyObject*) {
+    Progress now = progress();
+    return Py_BuildValue("nn", static_cast<Py_ssize_t>(now.done), static_cast<Py_ssize_t>(now.count));
+}
+
+// What types.def says, for the test that compares it with maxops.dtypes: name -> (itemsize, lowest, NaN).
+PyObject* types(PyObject*, PyObject*) {
+    PyObject* rows = PyDict_New();
+    for (int type = 0; rows != nullptr && type < kTypes; ++type) {
+        const Kernels& k = kernels_of(type);
+        PyObject* row = Py_BuildValue("nKK", static_cast<Py_ssize_t>(k.itemsize),
+                                      static_cast<unsigned long long>(k.lowest_finite),
+                                      static_cast<unsigned long long>(k.nan));
+        if (row == nullptr || PyDict_SetItemString(rows, kTypeNames[type], row) < 0) Py_CLEAR(rows);
+        Py_XDECREF(row);
+    }
+    return rows;
+}
+
+template <class Function>
+PyCFunction as_c_function(Function* function) {
+    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"entry", make_entry, METH_O, nullptr},
+    {"maximum", as_c_function(call_directly<call_maximum>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"reduce_max", as_c_function(call_directly<call_reduce_max>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"segment_max", as_c_function(call_directly<call_segment_max>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"isas", isas, METH_NOARGS, nullptr},
+    {"isa", isa, METH_NOARGS, nullptr},
+    {"use_isa", use_isa, METH_O, nullptr},
+    {"set_num_threads", py_set_num_threads, METH_O, nullptr},
+    {"get_num_threads", py_num_threads, METH_NOARGS, nullptr},
+    {"set_largest_output", py_set_largest_output, METH_O, nullptr},
+    {"progress", py_progress, METH_NOARGS, nullptr},
+    {"types", types, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT, "maxops._native", "The native core of maxops.", -1, methods,
+    nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace maxops
+
+PyMODINIT_FUNC PyInit__native() {
+    import_array();
+    for (int type = 0; type < maxops::kTypes; ++type)
+        if ((maxops::type_numbers[type] = maxops::number_of(maxops::kTypeNames[type])) < 0) return nullptr;
+    if (PyType_Ready(&maxops::entry_type) < 0) return nullptr;
+    return PyModule_Create(&maxops::module_definition);
+}

@@ -1,0 +1,220 @@
+// ReduceMax: the output's elements, each the maximum along the reduced axes.
+#include "iterate.h"
+
+namespace maxops {
+namespace {
+
+constexpr std::size_t kKeyBytes = 8192;
+
+class Reduce {
+public:
+    // The axes are simplified; those where the output does not move are reduced.
+    Reduce(const Kernels& kernels, const Shape& shape, const Operand& data, const Operand& out)
+        : kernels_(kernels), data_(data), out_(out) {
+        data_in_kept_.swapped = data_in_reduced_.swapped = data.swapped;
+        for (int axis = 0; axis < shape.rank; ++axis) {
+            bool is_reduced = out.strides[axis] == 0;
+            Shape& part = is_reduced ? reduced_ : kept_;
+            (is_reduced ? data_in_reduced_ : data_in_kept_).strides[part.rank] = data.strides[axis];
+            if (!is_reduced) out_.strides[part.rank] = out.strides[axis];
+            part.size[part.rank++] = shape.size[axis];
+        }
+        row_is_reduced_ = out.strides[shape.rank - 1] == 0;
+        add_axis_if_none(&kept_, &data_in_kept_);
+        if (kept_.elements() == 1) out_.strides[0] = 0;
+        add_axis_if_none(&reduced_, &data_in_reduced_);
+    }
+
+    std::size_t outputs() const { return kept_.elements(); }
+    std::size_t elements_each() const { return reduced_.elements(); }
+    std::size_t outermost() const { return reduced_.size[0]; }
+    bool row_is_reduced() const { return row_is_reduced_; }
+
+    // The same over a part of the outermost reduced axis, with another output: (outputs(),) contiguous.
+    Reduce part(std::size_t begin, std::size_t end, char* out) const {
+        Reduce part = *this;
+        part.data_.data += static_cast<std::ptrdiff_t>(begin) * data_in_reduced_.strides[0];
+        part.reduced_.size[0] = end - begin;
+        part.out_.data = out;
+        part.out_.swapped = false;
+        auto step = item();
+        for (int axis = kept_.rank - 1; axis >= 0; --axis) {
+            part.out_.strides[axis] = step;
+            step *= static_cast<std::ptrdiff_t>(kept_.size[axis]);
+        }
+        return part;
+    }
+
+    // The output's elements from those of `parts` parts, one after the other in `partial`.
+    bool finish_parts(const Run& run, std::size_t parts, char* partial) const {
+        Shape stacked;
+        Operand from{partial, {}, false}, to = out_;
+        auto step = item();
+        for (int axis = kept_.rank - 1; axis >= 0; --axis) {
+            stacked.size[axis + 1] = kept_.size[axis];
+            from.strides[axis + 1] = step;
+            to.strides[axis + 1] = out_.strides[axis];
+            step *= static_cast<std::ptrdiff_t>(kept_.size[axis]);
+        }
+        stacked.rank = kept_.rank + 1;
+        stacked.size[0] = parts;
+        from.strides[0] = step;
+        to.strides[0] = 0;
+        return reduce(run, stacked, from, to);
+    }
+
+    // Outputs begin to end, counted in C order over the kept axes.
+    void operator()(std::size_t begin, std::size_t end) const {
+        alignas(64) char keys[kKeyBytes];
+        alignas(64) char block[kKeyBytes];
+        const int inner = kept_.rank - 1;
+        Position position(kept_, begin);
+        while (begin < end) {
+            std::size_t n = std::min({end - begin, kKeyBytes / kernels_.itemsize,
+                                      kept_.size[inner] - position[inner]});
+            const char* from = data_.data + position.offset(data_in_kept_);
+            char* to = out_.data + position.offset(out_);
+            std::size_t groups = row_is_reduced_ ? 1 : groups_of(n);
+            kernels_.start(keys, n * groups);
+            take_all(keys, from, n, groups);
+            kernels_.merge(keys, groups, n);
+            if (!out_.swapped && (n == 1 || out_.strides[inner] == item())) {
+                kernels_.finish(to, keys, n);
+            } else {
+                kernels_.finish(block, keys, n);
+                kernels_.scatter(to, block, out_.strides[inner], n, out_.swapped);
+            }
+            begin += n;
+            position.advance(kept_, inner, n);
+        }
+    }
+
+private:
+    std::ptrdiff_t item() const { return static_cast<std::ptrdiff_t>(kernels_.itemsize); }
+
+    static void add_axis_if_none(Shape* shape, Operand* operand) {
+        if (shape->rank > 0) return;
+        shape->size[shape->rank++] = 1;
+        operand->strides[0] = 0;
+    }
+
+    bool runs_in_place(std::ptrdiff_t stride, std::size_t n) const {
+        return !data_.swapped && (stride == item() || n == 1);
+    }
+
+    // Short rows that follow one another in memory are taken several at a time, as one long row.
+    std::size_t groups_of(std::size_t n) const {
+        constexpr std::size_t kLongRow = 256;
+        const int inner = reduced_.rank - 1;
+        bool follow = runs_in_place(data_in_kept_.strides[kept_.rank - 1], n) &&
+                      data_in_reduced_.strides[inner] == static_cast<std::ptrdiff_t>(n) * item();
+        std::size_t groups = follow && n < kLongRow ? 2 * kLongRow / n : 1;
+        return reduced_.size[inner] >= 2 * groups ? groups : 1;
+    }
+
+    // All that is reduced into n neighbouring outputs, the first of them at `from`.
+    void take_all(char* keys, const char* from, std::size_t n, std::size_t groups) const {
+        const int inner = reduced_.rank - 1;
+        const std::size_t length = reduced_.size[inner];
+        const std::size_t total = reduced_.elements();
+        Position position(reduced_, 0);
+        for (std::size_t done = 0; done < total; done += length) {
+            const char* here = from + position.offset(data_in_reduced_);
+            if (row_is_reduced_)
+                take_rows(keys, here, n, length);
+            else
+                take_columns(keys, here, n, length, groups);
+            position.advance(reduced_, inner, length);
+        }
+    }
+
+    // n outputs, each over a row of `length` elements
+    void take_rows(char* keys, const char* from, std::size_t n, std::size_t length) const {
+        const std::ptrdiff_t across = data_in_kept_.strides[kept_.rank - 1];
+        const std::ptrdiff_t along = data_in_reduced_.strides[reduced_.rank - 1];
+        if (runs_in_place(along, length)) {
+            kernels_.rows(keys, from, across, n, length);
+            return;
+        }
+        for (std::size_t r = 0; r < n; ++r, from += across)
+            in_blocks(from, along, length, [&](const char* block, std::size_t, std::size_t m) {
+                kernels_.rows(keys + r * kernels_.itemsize, block, 0, 1, m);
+            });
+    }
+
+    // n outputs, over `length` rows of n elements
+    void take_columns(char* keys, const char* from, std::size_t n, std::size_t length,
+                      std::size_t groups) const {
+        const std::ptrdiff_t across = data_in_reduced_.strides[reduced_.rank - 1];
+        const std::ptrdiff_t along = data_in_kept_.strides[kept_.rank - 1];
+        if (runs_in_place(along, n)) {
+            auto step = static_cast<std::ptrdiff_t>(groups) * across;
+            std::size_t turns = length / groups;
+            kernels_.columns(keys, from, step, turns, n * groups);
+            kernels_.columns(keys, from + static_cast<std::ptrdiff_t>(turns) * step, across,
+                             length % groups, n);
+            return;
+        }
+        for (std::size_t r = 0; r < length; ++r, from += across)
+            in_blocks(from, along, n, [&](const char* block, std::size_t at, std::size_t m) {
+                kernels_.columns(keys + at * kernels_.itemsize, block, 0, 1, m);
+            });
+    }
+
+    template <class Visit>
+    void in_blocks(const char* from, std::ptrdiff_t stride, std::size_t n, const Visit& visit) const {
+        alignas(64) char block[kBlockBytes];
+        const std::size_t most = kBlockBytes / kernels_.itemsize;
+        for (std::size_t at = 0; at < n; at += most) {
+            std::size_t m = std::min(most, n - at);
+            kernels_.gather(block, from + static_cast<std::ptrdiff_t>(at) * stride, stride, m,
+                            data_.swapped);
+            visit(block, at, m);
+        }
+    }
+
+    const Kernels& kernels_;
+    Operand data_, out_;  // out_'s strides are those of the kept axes
+    Shape kept_, reduced_;
+    Operand data_in_kept_{}, data_in_reduced_{};  // the data's strides along each
+    bool row_is_reduced_;
+};
+
+}  // namespace
+
+bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
+    const std::size_t itemsize = run.kernels.itemsize;
+    // A maximum does not depend on order or on repetition: turn negative strides round, take repeats once.
+    for (int axis = 0; axis < shape.rank; ++axis) {
+        if (out.strides[axis] != 0) continue;
+        if (data.strides[axis] == 0) shape.size[axis] = 1;
+        if (data.strides[axis] < 0) {
+            data.data += static_cast<std::ptrdiff_t>(shape.size[axis] - 1) * data.strides[axis];
+            data.strides[axis] = -data.strides[axis];
+        }
+    }
+    std::vector<Operand> operands{data, out};
+    simplify(&shape, &operands, itemsize);
+    const Reduce whole(run.kernels, shape, operands[0], operands[1]);
+
+    const std::size_t outputs = whole.outputs();
+    const std::size_t bytes = outputs * whole.elements_each() * itemsize;
+    // Of neighbouring columns a task takes enough for whole vectors and cache lines.
+    const std::size_t least = whole.row_is_reduced() ? 1 : 256;
+    const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), least);
+    constexpr std::size_t kEnoughTasks = 64;
+    const std::size_t parts = std::min({bytes / kTaskBytes, kEnoughTasks, whole.outermost()});
+    if (bytes < kThreadedBytes || outputs / grain >= kEnoughTasks || parts < 2)
+        return in_shares(run, outputs, grain, bytes, whole);
+
+    // Few outputs of many elements: the parts of the outermost reduced axis first, then their maxima.
+    std::vector<char> partial(parts * outputs * itemsize);
+    bool finished = run_tasks(parts, [&](std::size_t i) {
+        std::size_t n = whole.outermost();
+        whole.part(i * n / parts, (i + 1) * n / parts, partial.data() + i * outputs * itemsize)(0, outputs);
+    }, run.poll);
+    if (!finished) return false;
+    return whole.finish_parts(run, parts, partial.data());
+}
+
+}  // namespace maxops

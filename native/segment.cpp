@@ -1,0 +1,176 @@
+// SegmentMax: rows of the data, each into the output row that its id names.
+#include <cstring>
+
+#include "iterate.h"
+
+namespace maxops {
+namespace {
+
+class Segment {
+public:
+    Segment(const Kernels& kernels, const Kernels& id_kernels, const Segments& call)
+        : kernels_(kernels), id_kernels_(id_kernels), call_(call), rows_(call.shape.size[0]) {
+        row_ = call.shape;
+        row_.rank -= 1;
+        in_row_.swapped = call.data.swapped;
+        for (int axis = 0; axis < row_.rank; ++axis) {
+            row_.size[axis] = call.shape.size[axis + 1];
+            in_row_.strides[axis] = call.data.strides[axis + 1];
+        }
+        width_ = row_.elements();
+        rows_in_place_ = in_row_.is_contiguous(row_, kernels.itemsize);
+        ids_in_place_ = call.ids.is_contiguous({1, {rows_}}, id_kernels.itemsize);
+    }
+
+    std::size_t rows() const { return rows_; }
+    std::size_t width() const { return width_; }
+
+    // The segment of a row, with -1 and num_segments for all that lie outside the output.
+    std::int64_t segment_of(std::size_t row) const {
+        std::int64_t id = 0;
+        char native[8];
+        id_kernels_.gather(native, id_address(row), 0, 1, call_.ids.swapped);
+        if (call_.id_type == 0) {
+            std::int32_t narrow;
+            std::memcpy(&narrow, native, sizeof narrow);
+            id = narrow;
+        } else {
+            std::memcpy(&id, native, sizeof id);
+        }
+        return id < 0 ? -1 : std::min(id, call_.num_segments);
+    }
+
+    // A walk over columns [column, column + width), after row `row - 1`, whose segment goes on in `target`.
+    SegmentWalk walk(std::size_t column, std::size_t width, std::size_t row, char* target) const {
+        SegmentWalk walk;
+        walk.out = call_.out + column * kernels_.itemsize;
+        walk.out_stride = static_cast<std::ptrdiff_t>(width_ * kernels_.itemsize);
+        walk.width = width;
+        walk.num_segments = call_.num_segments;
+        walk.fill = call_.fill;
+        walk.previous = row == 0 ? -1 : segment_of(row - 1);
+        bool has_row = walk.previous >= 0 && walk.previous < walk.num_segments;
+        walk.target = has_row ? target : nullptr;
+        return walk;
+    }
+
+    // Rows begin to end of the columns that the walk covers, which start at `column`.
+    void take(SegmentWalk* walk, std::size_t column, std::size_t begin, std::size_t end) const {
+        alignas(64) char data_block[kDataBytes];
+        alignas(64) char id_block[kBlockBytes];
+        std::size_t block = end - begin;
+        if (!ids_in_place_) block = std::min(block, kBlockBytes / id_kernels_.itemsize);
+        if (!rows_in_place_) block = std::min(block, kDataBytes / (walk->width * kernels_.itemsize));
+        for (std::size_t row = begin; row < end; row += block) {
+            std::size_t n = std::min(block, end - row);
+            const void* ids = id_address(row);
+            if (!ids_in_place_) {
+                id_kernels_.gather(id_block, ids, call_.ids.strides[0], n, call_.ids.swapped);
+                ids = id_block;
+            }
+            const char* data = row_address(row) + column * kernels_.itemsize;
+            std::ptrdiff_t stride = call_.data.strides[0];
+            if (!rows_in_place_) {
+                data = data_block;
+                stride = static_cast<std::ptrdiff_t>(walk->width * kernels_.itemsize);
+                for (std::size_t r = 0; r < n; ++r)
+                    pack(data_block + static_cast<std::ptrdiff_t>(r) * stride, row + r, column,
+                         walk->width);
+            }
+            kernels_.segment[call_.id_type](walk, data, stride, ids, n);
+        }
+    }
+
+    // A piece of a row, contiguous and native.
+    void pack(char* to, std::size_t row, std::size_t column, std::size_t width) const {
+        const char* from = row_address(row);
+        const int inner = row_.rank - 1;
+        if (inner < 0) {
+            kernels_.gather(to, from, 0, 1, in_row_.swapped);
+            return;
+        }
+        Position position(row_, column);
+        while (width > 0) {
+            std::size_t n = std::min(width, row_.size[inner] - position[inner]);
+            kernels_.gather(to, from + position.offset(in_row_), in_row_.strides[inner], n,
+                            in_row_.swapped);
+            to += n * kernels_.itemsize;
+            width -= n;
+            position.advance(row_, inner, n);
+        }
+    }
+
+    // How many columns a walk can cover at most.
+    std::size_t most_columns() const {
+        return rows_in_place_ ? width_ : kDataBytes / kernels_.itemsize;
+    }
+
+private:
+    static constexpr std::size_t kDataBytes = 16384;
+
+    const char* id_address(std::size_t row) const {
+        return call_.ids.data + static_cast<std::ptrdiff_t>(row) * call_.ids.strides[0];
+    }
+    const char* row_address(std::size_t row) const {
+        return call_.data.data + static_cast<std::ptrdiff_t>(row) * call_.data.strides[0];
+    }
+
+    const Kernels& kernels_;
+    const Kernels& id_kernels_;
+    const Segments& call_;
+    const std::size_t rows_;
+    Shape row_;
+    Operand in_row_{};  // an element's place in its row
+    std::size_t width_;
+    bool rows_in_place_, ids_in_place_;
+};
+
+}  // namespace
+
+bool segment(const Run& run, const Kernels& id_kernels, const Segments& call) {
+    const Kernels& kernels = run.kernels;
+    const Segment whole(kernels, id_kernels, call);
+    const std::size_t rows = whole.rows(), width = whole.width(), itemsize = kernels.itemsize;
+    if (width == 0 || call.num_segments == 0) return true;
+    const std::size_t row_bytes = width * itemsize;
+    const std::size_t bytes = rows * (row_bytes + id_kernels.itemsize);
+
+    // Wide rows are shared out by columns, and narrow ones by rows.
+    constexpr std::size_t kWideRow = 32768, kEnoughTasks = 64;
+    std::size_t columns = width;
+    if (row_bytes >= kWideRow) columns = kTaskBytes / 16 / itemsize;
+    columns = std::min(columns, whole.most_columns());
+    if (columns < width || bytes < kThreadedBytes) {
+        return in_shares(run, width, columns, std::max(bytes, columns < width ? kThreadedBytes : 0),
+                         [&](std::size_t column, std::size_t end) {
+            SegmentWalk walk = whole.walk(column, end - column, 0, nullptr);
+            whole.take(&walk, column, 0, rows);
+            kernels.fill(&walk, walk.previous + 1, call.num_segments);
+        });
+    }
+
+    // Where a share begins within a segment, its rows' maximum goes aside, to be merged at the end.
+    const std::size_t grain = std::max(rows / kEnoughTasks, kTaskBytes / (row_bytes + id_kernels.itemsize)) + 1;
+    const std::size_t shares = (rows + grain - 1) / grain;
+    std::vector<char> aside(shares * row_bytes);
+    bool finished = in_shares(run, rows, grain, bytes, [&](std::size_t begin, std::size_t end) {
+        char* target = aside.data() + begin / grain * row_bytes;
+        SegmentWalk walk = whole.walk(0, width, begin, target);
+        whole.pack(target, begin, 0, width);  // a maximum may begin with any of its elements
+        whole.take(&walk, 0, begin, end);
+    });
+    if (!finished) return false;
+    for (std::size_t share = 1; share < shares; ++share) {
+        std::int64_t id = whole.segment_of(share * grain);
+        bool goes_on = id == whole.segment_of(share * grain - 1);
+        if (!goes_on || id < 0 || id >= call.num_segments) continue;
+        char* row = call.out + static_cast<std::size_t>(id) * row_bytes;
+        const void* both[] = {row, aside.data() + share * row_bytes};
+        kernels.fold[2](row, both, width);
+    }
+    SegmentWalk last = whole.walk(0, width, rows, nullptr);
+    kernels.fill(&last, last.previous + 1, call.num_segments);
+    return true;
+}
+
+}  // namespace maxops

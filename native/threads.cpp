@@ -1,0 +1,147 @@
+#include "threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace maxops {
+namespace {
+
+std::atomic<int> thread_limit{1};
+std::atomic<std::size_t> tasks_done{0}, tasks_wanted{0};
+
+struct Job {
+    const std::function<void(std::size_t)>& task;
+    const std::size_t count;
+    const int most_helpers;
+    std::atomic<std::size_t> next{0};
+    std::atomic<bool> stopped{false};
+    int helpers = 0;  // guarded by the pool's mutex
+
+    bool step() {
+        if (stopped.load(std::memory_order_relaxed)) return false;
+        std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
+        if (index >= count) return false;
+        task(index);
+        tasks_done.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+    bool has_work() const {
+        return !stopped.load(std::memory_order_relaxed) && next.load(std::memory_order_relaxed) < count;
+    }
+};
+
+class Pool {
+public:
+    // Any number of callers may be in here at once, each with its own job.
+    void help(Job& job) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        jobs_.push_back(&job);
+        add_workers(job.most_helpers);
+        lock.unlock();
+        if (job.most_helpers == 1) wake_.notify_one(); else wake_.notify_all();
+    }
+    // After this no worker touches the job.
+    void leave(Job& job) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        jobs_.remove(&job);
+        idle_.wait(lock, [&] { return job.helpers == 0; });
+    }
+
+private:
+    void add_workers(int wanted) {
+        while (workers_ < wanted) {
+            // Workers take no signals, so that Ctrl-C reaches the interpreter's thread.
+            sigset_t all, before;
+            sigfillset(&all);
+            pthread_sigmask(SIG_SETMASK, &all, &before);
+            try {
+                std::thread([this] { work(); }).detach();
+                ++workers_;
+            } catch (const std::system_error&) {
+                wanted = workers_;  // the system gives no more threads: those at hand do the work
+            }
+            pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        }
+    }
+    Job* find_job() {
+        auto found = std::find_if(jobs_.begin(), jobs_.end(), [](Job* job) {
+            return job->helpers < job->most_helpers && job->has_work();
+        });
+        return found == jobs_.end() ? nullptr : *found;
+    }
+    void work() {
+        std::unique_lock<std::mutex> lock(mutex_);
+        while (true) {
+            Job* job = nullptr;
+            wake_.wait(lock, [&] { return (job = find_job()) != nullptr; });
+            ++job->helpers;
+            lock.unlock();
+            while (job->step()) {
+            }
+            lock.lock();
+            if (--job->helpers == 0) idle_.notify_all();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable wake_, idle_;
+    std::list<Job*> jobs_;
+    int workers_ = 0;
+};
+
+// Never destroyed, since workers may run until the process ends; abandoned in a forked child, which has
+// none of the workers and perhaps a mutex that a thread held at the fork.
+std::atomic<Pool*> shared_pool{nullptr};
+
+[[maybe_unused]] const int at_fork =
+    pthread_atfork(nullptr, nullptr, [] { shared_pool.store(nullptr); });
+
+Pool& pool() {
+    Pool* now = shared_pool.load();
+    if (now == nullptr) {
+        Pool* fresh = new Pool;
+        if (shared_pool.compare_exchange_strong(now, fresh))
+            now = fresh;
+        else
+            delete fresh;  // it has no workers yet
+    }
+    return *now;
+}
+
+}  // namespace
+
+void set_num_threads(int count) { thread_limit.store(count); }
+int num_threads() { return thread_limit.load(); }
+Progress progress() { return {tasks_done.load(), tasks_wanted.load()}; }
+
+bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)()) {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto kPollEvery = std::chrono::milliseconds(50);
+
+    const auto most = static_cast<int>(std::min<std::size_t>(
+        static_cast<std::size_t>(num_threads()), std::max<std::size_t>(count, 1)));
+    Job job{task, count, most - 1};
+    tasks_done.store(0);
+    tasks_wanted.store(count);
+    Pool* helped = most > 1 ? &pool() : nullptr;
+    if (helped != nullptr) helped->help(job);
+    auto polled = Clock::now();
+    while (job.step()) {
+        if (poll == nullptr || Clock::now() - polled < kPollEvery) continue;
+        if (!poll()) job.stopped.store(true);
+        polled = Clock::now();
+    }
+    if (helped != nullptr) helped->leave(job);
+    return !job.stopped.load();
+}
+
+}  // namespace maxops

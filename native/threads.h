@@ -1,0 +1,24 @@
+// The pool: a call's tasks, taken one by one by the calling thread and idle workers.
+#pragma once
+#include <cstddef>
+#include <functional>
+
+namespace maxops {
+
+// How many threads a call may use, the calling one included.
+void set_num_threads(int count);
+int num_threads();
+
+// Runs task(0) ... task(count - 1), in any order, and returns when all are done. `poll`, if not null, is
+// called by the calling thread from time to time; once it returns false no further task is begun, and the
+// result is false. Tasks must not throw.
+bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)());
+
+// Tasks done and wanted in the call that began last: for a progress bar.
+struct Progress {
+    std::size_t done;
+    std::size_t count;
+};
+Progress progress();
+
+}  // namespace maxops
