@@ -27,6 +27,16 @@ static inline Key highest(Key a, Key b, Keys... others) {
     return highest(highest(a, b), others...);
 }
 
+// How many of the first items lie before the next cache line, where whole vectors had better begin; 0 if
+// there are too few items to gain anything, or if no item begins a line.
+template <class T>
+static inline std::size_t items_before_line(const void* data, std::size_t n) {
+    constexpr std::size_t kLine = 64, kWorthwhile = 2048;
+    std::size_t past = reinterpret_cast<std::uintptr_t>(data) % kLine;
+    if (past == 0 || past % sizeof(Item<T>) != 0 || n * sizeof(Item<T>) < kWorthwhile) return 0;
+    return (kLine - past) / sizeof(Item<T>);
+}
+
 // ---------------------------------------------------------------------------- fold
 
 // The inputs are separate parameters because an array of pointers keeps compilers from vectorising.
@@ -62,11 +72,16 @@ static void fold_pair(Item<T>* out, std::size_t n, const Item<T>* a, const Item<
 
 template <class T, int... I>
 static void fold(void* out, const void* const* in, std::size_t n) {
-    if constexpr (T::is_float && sizeof...(I) == 2)
-        fold_pair<T>(static_cast<Item<T>*>(out), n, static_cast<const Item<T>*>(in[I])...);
-    else
-        fold_inputs<T>(static_cast<Item<T>*>(out), n,
-                                         static_cast<const Item<T>*>(in[I])...);
+    constexpr auto loop = [](Item<T>* to, std::size_t count, auto... from) {
+        if constexpr (T::is_float && sizeof...(I) == 2)
+            fold_pair<T>(to, count, from...);
+        else
+            fold_inputs<T>(to, count, from...);
+    };
+    auto* to = static_cast<Item<T>*>(out);
+    std::size_t head = items_before_line<T>(out, n);
+    if (head > 0) loop(to, head, static_cast<const Item<T>*>(in[I])...);
+    loop(to + head, n - head, (static_cast<const Item<T>*>(in[I]) + head)...);
 }
 
 // ---------------------------------------------------------------------------- reduce
@@ -79,28 +94,34 @@ static inline typename T::Key highest_key(const Item<T>* __restrict data,
     return best;
 }
 
-// As highest_key, in fewer steps an element: two maxima tell all, but for a block of negative numbers only.
+// The highest key of a block. For floats it takes fewer steps an element than highest_key: two integer
+// maxima tell all, unless the block holds negative numbers only.
 template <class T>
-static typename T::Key highest_key_in_blocks(const Item<T>* __restrict data,
-                                             std::size_t n) {
-    using Bits = typename T::Bits;
-    using U = typename T::U;
-    constexpr std::size_t kBlock = 8192 / sizeof(Bits);
-    typename T::Key best = T::kLowestKey;
-    while (n > 0) {
-        std::size_t m = n < kBlock ? n : kBlock;
+static inline typename T::Key highest_key_of_block(const Item<T>* __restrict data, std::size_t n) {
+    if constexpr (T::is_float) {
+        using Bits = typename T::Bits;
+        using U = typename T::U;
         Bits high = T::kLowestFinite;
         U top = 0;
-        for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t i = 0; i < n; ++i) {
             Bits x = data[i].value;
             high = high < x ? x : high;
             top = top < static_cast<U>(x) ? static_cast<U>(x) : top;
         }
         if (top > T::kMinusInfinity) return T::kNaNKey;
-        if (high < 0)
-            best = highest(best, highest_key<T>(data, m));
-        else
-            best = highest(best, T::key(high));
+        if (high >= 0) return T::key(high);
+    }
+    return highest_key<T>(data, n);
+}
+
+// Block by block, up to the first that holds the highest key of all: a NaN, or True.
+template <class T>
+static typename T::Key highest_key_in_blocks(const Item<T>* data, std::size_t n) {
+    constexpr std::size_t kBlock = 8192 / sizeof(Item<T>);
+    typename T::Key best = T::kLowestKey;
+    while (n > 0 && best < T::kHighestKey) {
+        std::size_t m = n < kBlock ? n : kBlock;
+        best = highest(best, highest_key_of_block<T>(data, m));
         data += m;
         n -= m;
     }
@@ -109,9 +130,10 @@ static typename T::Key highest_key_in_blocks(const Item<T>* __restrict data,
 
 template <class T>
 static inline typename T::Key highest_of(const Item<T>* data, std::size_t n) {
-    if constexpr (T::is_float)
-        if (n >= 64) return highest_key_in_blocks<T>(data, n);
-    return highest_key<T>(data, n);
+    if (n < 64) return highest_key<T>(data, n);
+    std::size_t head = items_before_line<T>(data, n);
+    typename T::Key first = head > 0 ? highest_key<T>(data, head) : T::kLowestKey;
+    return highest(first, highest_key_in_blocks<T>(data + head, n - head));
 }
 
 template <class Target>

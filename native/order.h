@@ -47,6 +47,7 @@ struct FloatOrder {
     static constexpr Key kMinusZeroKey = static_cast<Key>(kNegativeBase - kSign);
     static constexpr Key kInfinityKey = static_cast<Key>(kInfinity + kPositiveStep);
     static constexpr Key kNaNKey = static_cast<Key>(static_cast<U>(kNaN) + kPositiveStep);
+    static constexpr Key kHighestKey = kNaNKey;  // nothing above it gives another result
 
     // The inverse of key(), but that every NaN comes back as the one quiet NaN.
     static constexpr Bits bits(Key key) {
@@ -65,8 +66,11 @@ struct IntegerOrder {
     static constexpr Bits kLowestFinite = std::numeric_limits<Int>::min();
     static constexpr Bits kZero = 0;
     static constexpr Key kLowestKey = std::numeric_limits<Int>::min();
+    static constexpr Key kHighestKey = std::numeric_limits<Int>::max();
     static constexpr Key key(Bits bits) { return bits; }
     static constexpr Bits bits(Key key) { return key; }
 };
 
-struct BoolOrder : IntegerOrder<std::uint8_t> {};
+struct BoolOrder : IntegerOrder<std::uint8_t> {
+    static constexpr Key kHighestKey = 1;
+};

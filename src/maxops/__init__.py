@@ -1,0 +1,17 @@
+"""Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them."""
+
+from maxops import errors
+from maxops.engines.native import get_num_threads, set_num_threads
+from maxops.ops import Operator, maximum, operator, operators, reduce_max, segment_max
+
+__all__ = [
+    "Operator",
+    "errors",
+    "get_num_threads",
+    "maximum",
+    "operator",
+    "operators",
+    "reduce_max",
+    "segment_max",
+    "set_num_threads",
+]

@@ -1,0 +1,98 @@
+"""The types, one row each; everything that depends on a type's format derives from its row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import ml_dtypes
+import numpy as np
+
+Kind = Literal["float", "int", "uint", "bool", "real"]
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type: its names, its NumPy type and its format.
+
+    ``bits`` is the width, 0 for `real`; ``exponent_bits`` is 0 for types that are not floats.
+    """
+
+    name: str
+    onnx: str
+    kind: Kind
+    bits: int
+    numpy: np.dtype
+    exponent_bits: int = 0
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def word(self) -> np.dtype:
+        """The unsigned type of the same width: what the type's bits are looked at as."""
+        return np.dtype(f"u{self.bits // 8}")
+
+    @property
+    def mantissa_bits(self) -> int:
+        """Stored bits of the significand."""
+        return self.bits - 1 - self.exponent_bits
+
+    @property
+    def infinity_bits(self) -> int:
+        """Bits of +Inf."""
+        return ((1 << self.exponent_bits) - 1) << self.mantissa_bits
+
+    @property
+    def nan_bits(self) -> int:
+        """Bits of the one NaN that results hold: quiet, sign 0, payload 0."""
+        return self.infinity_bits | 1 << self.mantissa_bits - 1
+
+    @property
+    def lowest_bits(self) -> int:
+        """Bits of the lowest value: -Inf for floats. The maximum of an empty set."""
+        if self.kind == "float":
+            return 1 << self.bits - 1 | self.infinity_bits
+        return 1 << self.bits - 1 if self.kind == "int" else 0
+
+    @property
+    def lowest_finite_bits(self) -> int:
+        """Bits of the lowest finite value: what SegmentMax's LOWEST fills with."""
+        return self.lowest_bits - 1 if self.kind == "float" else self.lowest_bits
+
+
+def _numeric(name: str, onnx: str, kind: Kind, exponent_bits: int = 0) -> DType:
+    numpy = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    return DType(name, onnx, kind, 8 * numpy.itemsize, numpy, exponent_bits)
+
+
+FLOAT16 = _numeric("float16", "float16", "float", 5)
+BFLOAT16 = _numeric("bfloat16", "bfloat16", "float", 8)
+FLOAT32 = _numeric("float32", "float", "float", 8)
+FLOAT64 = _numeric("float64", "double", "float", 11)
+INT8 = _numeric("int8", "int8", "int")
+INT16 = _numeric("int16", "int16", "int")
+INT32 = _numeric("int32", "int32", "int")
+INT64 = _numeric("int64", "int64", "int")
+UINT8 = _numeric("uint8", "uint8", "uint")
+UINT16 = _numeric("uint16", "uint16", "uint")
+UINT32 = _numeric("uint32", "uint32", "uint")
+UINT64 = _numeric("uint64", "uint64", "uint")
+BOOL = _numeric("bool", "bool", "bool")
+# Exact rationals (fractions.Fraction and int) in an object array: SONNX's real numbers.
+REAL = DType("real", "", "real", 0, np.dtype(object))
+
+ALL = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, BOOL, REAL)
+
+# By scalar type, which NumPy shares between byte orders; "q" and "Q" are int64 and uint64 under C's other name.
+_BY_SCALAR = {dtype.numpy.type: dtype for dtype in ALL} | {np.dtype("q").type: INT64, np.dtype("Q").type: UINT64}
+
+
+def of(numpy: np.dtype) -> DType | None:
+    """The row of a NumPy type in any byte order, or None if it is not one of ours.
+
+    >>> import numpy as np
+    >>> str(of(np.dtype(">f4")))
+    'float32'
+    """
+    return _BY_SCALAR.get(numpy.type)

@@ -1,0 +1,101 @@
+"""The engine for NumPy arrays: the native core, set up from the environment."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from maxops import _native
+from maxops.errors import ConfigurationError, OutputTooLargeError
+from maxops.plan import LARGEST_OUTPUT, MaxPlan, ReducePlan, SegmentPlan
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_THREADS = 1024
+
+
+def maximum(plan: MaxPlan) -> Array:
+    """Run a plan of Max."""
+    return _done(plan, _native.maximum(*plan.inputs, out=plan.out))
+
+
+def reduce_max(plan: ReducePlan) -> Array:
+    """Run a plan of ReduceMax."""
+    if plan.identity:
+        out = np.empty(plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
+        np.copyto(out, plan.data, casting="equiv")
+        return out
+    return _done(plan, _native.reduce_max(plan.data, plan.axes, plan.keepdims, out=plan.out))
+
+
+def segment_max(plan: SegmentPlan) -> Array:
+    """Run a plan of SegmentMax."""
+    result = _native.segment_max(
+        plan.data,
+        plan.segment_ids,
+        plan.num_segments,
+        fill_mode=plan.fill_mode,
+        out=plan.out,
+        check_ids=plan.check_ids,
+    )
+    return _done(plan, result)
+
+
+def _done(plan: MaxPlan | ReducePlan | SegmentPlan, result: Array | None) -> Array:
+    """The result. The core gives None for what it will not do, and a plan leaves it no such reason but memory."""
+    if result is not None:
+        return result
+    try:
+        np.empty(plan.shape, plan.dtype.numpy)
+    except (MemoryError, ValueError) as error:
+        raise OutputTooLargeError(f"{plan.spec.name} output of shape {plan.shape}: {error}") from error
+    raise AssertionError(f"the native core refused a valid plan: {plan}")
+
+
+def set_num_threads(count: int) -> None:
+    """Set how many threads a call may use, the calling one included.
+
+    >>> set_num_threads(2)
+    >>> get_num_threads()
+    2
+
+    The default is the number of CPUs that this process may use, or MAXOPS_NUM_THREADS. It never changes a bit of
+    a result. Raises ConfigurationError for anything but an integer from 1 to 1024.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_THREADS:
+        raise ConfigurationError(f"the number of threads is {count!r}; it is an integer from 1 to {MOST_THREADS}")
+    _native.set_num_threads(count)
+
+
+def get_num_threads() -> int:
+    """How many threads a call may use, the calling one included."""
+    return _native.get_num_threads()
+
+
+def usable_cpus() -> int:
+    """The CPUs that this process may use: its affinity, less what a container's quota leaves of it."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
+            quota, period = file.read().split()
+    except (OSError, ValueError):  # no such control group: nothing is limited
+        return cpus
+    return cpus if quota == "max" else max(1, min(cpus, round(int(quota) / int(period))))
+
+
+def _configure(environment: dict[str, str]) -> None:
+    _native.set_largest_output(LARGEST_OUTPUT)
+    if (name := environment.get("MAXOPS_ISA", "")) and not _native.use_isa(name):
+        raise ConfigurationError(f"MAXOPS_ISA is {name!r}; this machine has {', '.join(_native.isas())}")
+    wanted = environment.get("MAXOPS_NUM_THREADS", "")
+    try:
+        set_num_threads(int(wanted) if wanted else min(usable_cpus(), MOST_THREADS))
+    except ValueError:
+        raise ConfigurationError(
+            f"MAXOPS_NUM_THREADS is {wanted!r}; it is an integer from 1 to {MOST_THREADS}"
+        ) from None
+
+
+_configure(dict(os.environ))

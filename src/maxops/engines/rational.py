@@ -1,0 +1,53 @@
+"""The engine for `real`: object arrays of exact rationals, compared without rounding. Ties keep the first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxops.plan import MaxPlan, ReducePlan, SegmentPlan
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _higher(a: Any, b: Any) -> Any:
+    return b if a < b else a
+
+
+_fold = np.frompyfunc(_higher, 2, 1)
+
+
+def maximum(plan: MaxPlan) -> Array:
+    """Run a plan of Max."""
+    result = np.empty(plan.shape, object)
+    result[...] = plan.inputs[0]
+    for array in plan.inputs[1:]:
+        result[...] = _fold(result, array)
+    return _give(result, plan.out)
+
+
+def reduce_max(plan: ReducePlan) -> Array:
+    """Run a plan of ReduceMax."""
+    result = np.empty(plan.shape, object)
+    if plan.identity:
+        result[...] = plan.data
+    elif result.size:
+        result[...] = _fold.reduce(plan.data, axis=plan.axes, keepdims=plan.keepdims)
+    return _give(result, plan.out)
+
+
+def segment_max(plan: SegmentPlan) -> Array:
+    """Run a plan of SegmentMax. An empty segment is 0: the planner has refused LOWEST where one is empty."""
+    result = np.full(plan.shape, 0, object)
+    ids = np.asarray(plan.segment_ids)
+    for segment in np.unique(ids[(ids >= 0) & (ids < plan.num_segments)]).tolist():
+        result[segment] = _fold.reduce(plan.data[ids == segment], axis=0)
+    return _give(result, plan.out)
+
+
+def _give(result: Array, out: Array | None) -> Array:
+    if out is None:
+        return result
+    out[...] = result
+    return out

@@ -1,0 +1,73 @@
+"""What can go wrong, as exceptions that carry the clause they speak for.
+
+Every error says where, what came, what was wanted and, in brackets at the end, the id of the clause.
+"""
+
+from __future__ import annotations
+
+
+class MaxopsError(Exception):
+    """Base of all errors that maxops raises on purpose.
+
+    ``clause`` is the id of the broken clause, as `maxops.operators` lists them, or "" where no standard speaks.
+    """
+
+    def __init__(self, message: str, clause: str = "") -> None:
+        super().__init__(f"{message} [{clause}]" if clause else message)
+        self.clause = clause
+
+
+class DTypeError(MaxopsError, TypeError):
+    """A type that the operator does not take, types that differ, or no array at all."""
+
+
+class ShapeError(MaxopsError, ValueError):
+    """Shapes that do not go together, or a rank that is not allowed."""
+
+
+class InputCountError(MaxopsError, TypeError):
+    """Too few or too many inputs."""
+
+
+class AttributeValueError(MaxopsError, ValueError):
+    """An attribute that is missing, unknown to the version, or outside its values."""
+
+
+class AxesError(MaxopsError, ValueError):
+    """Axes out of range, twice, or not a list of integers."""
+
+
+class SegmentIdsError(MaxopsError, ValueError):
+    """Segment ids that are negative, unsorted, or of the wrong length, rank or type."""
+
+
+class NumSegmentsError(MaxopsError, ValueError):
+    """A number of segments that is negative or no scalar."""
+
+
+class OutputError(MaxopsError, ValueError):
+    """An ``out`` that cannot take the result."""
+
+
+class OutputTooLargeError(MaxopsError, MemoryError):
+    """An output that this machine's memory cannot hold."""
+
+
+class EmptyReductionError(MaxopsError, ValueError):
+    """A maximum over nothing, for a type without a lowest value."""
+
+
+class UnknownOperatorError(MaxopsError, LookupError):
+    """A standard, operator or version that is not in the table."""
+
+
+class ConfigurationError(MaxopsError, ValueError):
+    """An environment variable or setting that maxops does not understand."""
+
+
+class ModelError(MaxopsError, ValueError):
+    """A model that cannot be read, is not well formed, or holds what maxops does not run."""
+
+
+class ModelInputError(MaxopsError, ValueError):
+    """Inputs that do not fit a model, or files that do not hold them."""

@@ -1,0 +1,49 @@
+"""Shapes and axes as arithmetic on plain integers; the rules that differ by standard are arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Shape = tuple[int, ...]
+
+
+class MismatchError(Exception):
+    """An input whose size along an axis (counted from the end) does not go with that of those before it."""
+
+    def __init__(self, number: int, axis: int, size: int, other: int) -> None:
+        super().__init__(f"input {number}, axis {axis}: {size} against {other}")
+        self.number, self.axis, self.size, self.other = number, axis, size, other
+
+
+def broadcast(shapes: Sequence[Shape], *, zero_with_one: bool = True) -> Shape:
+    """The common shape by NumPy's rule; without `zero_with_one`, a size of 0 goes only with 0.
+
+    >>> broadcast([(2, 1), (3,)])
+    (2, 3)
+    """
+    rank = max(map(len, shapes))
+    result = [1] * rank
+    ones: set[int] = set()
+    for number, shape in enumerate(shapes):
+        for axis, size in enumerate((1,) * (rank - len(shape)) + shape):
+            other = result[axis]
+            differ = size != other and 1 not in (size, other)
+            zero_and_one = size != other and 0 in (size, other) and (size == 1 or axis in ones)
+            if differ or (zero_and_one and not zero_with_one):
+                raise MismatchError(number, axis - rank, size, 1 if axis in ones and not differ else other)
+            if size == 1:
+                ones.add(axis)
+            else:
+                result[axis] = size
+    return tuple(result)
+
+
+def reduced(shape: Shape, axes: Sequence[int], *, keepdims: bool) -> Shape:
+    """The shape after reducing the axes, each in 0..r-1.
+
+    >>> reduced((2, 3, 4), [1], keepdims=True), reduced((2, 3, 4), [1], keepdims=False)
+    ((2, 1, 4), (2, 4))
+    """
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)

@@ -1,0 +1,295 @@
+"""What each standard says of each operator and version: the one table that everything else derives from.
+
+A row names its types, attributes and clauses. A clause is one sentence of a source document, in few words, with
+the place where it stands; "undecided" marks those where the document leaves something open and maxops decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.errors import UnknownOperatorError
+
+Level = Literal["must", "undecided"]
+Attribute = Literal["consumed_inputs", "axes", "keepdims", "noop_with_empty_axes", "fill_mode"]
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One rule: its id, what it says, where it stands, and whether the source decides it."""
+
+    id: str
+    statement: str
+    source: str
+    level: Level = "must"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One operator of one standard at one version.
+
+    ``rules`` maps each clause's short name to (statement, source, level); ``broadcast`` is "none" (one shape),
+    "numpy", or "strict" (as numpy, but a zero-size axis against one of size 1 is refused).
+    """
+
+    standard: str
+    operator: str
+    version: int | None
+    dtypes: tuple[DType, ...]
+    rules: tuple[tuple[str, tuple[str, str, Level]], ...]
+    attributes: tuple[Attribute, ...] = ()
+    axes_input: bool = False
+    negative_axes: bool = True
+    broadcast: Literal["none", "numpy", "strict"] = "numpy"
+    explicit_types: bool = False
+
+    @property
+    def name(self) -> str:
+        """The operator with its version, as documents write it: "Max-13"."""
+        return self.operator if self.version is None else f"{self.operator}-{self.version}"
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """The clauses in the table's order."""
+        return tuple(Clause(self.clause(short), *rule) for short, rule in self.rules)
+
+    def clause(self, short: str) -> str:
+        """The id of a clause of this row: "ONNX.Max-13.T"."""
+        if short not in dict(self.rules):
+            raise KeyError(f"{self.standard} {self.name} has no clause {short!r}")
+        return f"{self.standard.replace(' ', '-')}.{self.name}.{short}"
+
+
+def _evolve(row: Spec, rules: dict[str, tuple[str, str, Level]] | None = None, **changes: object) -> Spec:
+    """A row as a later version has it: what changed, over what stayed."""
+    merged = dict(row.rules) | (rules or {})
+    return replace(row, rules=tuple(merged.items()), **changes)  # type: ignore[arg-type]
+
+
+def _types(added: Iterable[DType], *, to: Spec | None = None) -> tuple[DType, ...]:
+    """Types in the order of `dtypes.ALL`."""
+    wanted = {*added, *(to.dtypes if to else ())}
+    return tuple(dtype for dtype in dtypes.ALL if dtype in wanted)
+
+
+_FLOATS = (dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64)
+_SIGNED = (dtypes.INT8, dtypes.INT16, dtypes.INT32, dtypes.INT64)
+_UNSIGNED = (dtypes.UINT8, dtypes.UINT16, dtypes.UINT32, dtypes.UINT64)
+_INTEGERS = _SIGNED + _UNSIGNED
+
+_ONNX_MAX = "onnx_max.rst, Max"
+_ONNX_REDUCE = "onnx_reduce_max.md, ReduceMax"
+_SONNX = "sonnx_max.md"
+_DRAFT = "sonnx_max_draft.md"
+_SEGMENT = "openvino_segment_max.rst"
+
+_NAN_BITS: tuple[str, str, Level] = (
+    "a NaN result is the quiet NaN with sign 0 and payload 0; -0 < +0",
+    "decided: the documents name no bits",
+    "undecided",
+)
+
+# ------------------------------------------------------------------------------------------------ ONNX Max
+
+MAX_1 = Spec(
+    "ONNX",
+    "Max",
+    1,
+    _FLOATS,
+    (
+        ("inputs", ("between 1 and 2147483647 inputs", f"{_ONNX_MAX}-1, Inputs", "must")),
+        ("T", ("all inputs and the output have one type, among those listed", f"{_ONNX_MAX}-1, Summary", "must")),
+        ("shape", ("all inputs and the output have the same shape", f"{_ONNX_MAX}-1, Summary", "must")),
+        ("value", ("the element-wise maximum of the inputs", f"{_ONNX_MAX}-1, Summary", "must")),
+        ("nan", _NAN_BITS),
+        ("consumed_inputs", ("a legacy attribute: accepted, ignored", f"{_ONNX_MAX}-1, Attributes", "must")),
+    ),
+    attributes=("consumed_inputs",),
+    broadcast="none",
+)
+MAX_6 = replace(
+    MAX_1, version=6, attributes=(), rules=tuple(rule for rule in MAX_1.rules if rule[0] != "consumed_inputs")
+)
+MAX_8 = _evolve(
+    MAX_6,
+    {"shape": ("multidirectional (NumPy-style) broadcasting", f"{_ONNX_MAX}-8, Summary", "must")},
+    version=8,
+    broadcast="numpy",
+)
+MAX_12 = _evolve(MAX_8, version=12, dtypes=_types(_INTEGERS, to=MAX_8))
+MAX_13 = _evolve(MAX_12, version=13, dtypes=_types([dtypes.BFLOAT16], to=MAX_12))
+
+# ------------------------------------------------------------------------------------------- ONNX ReduceMax
+
+REDUCE_MAX_1 = Spec(
+    "ONNX",
+    "ReduceMax",
+    1,
+    _types((*_FLOATS, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64)),
+    (
+        ("inputs", ("one input, data", f"{_ONNX_REDUCE}-1, Inputs", "must")),
+        ("T", ("the input has one of the listed types, and the output the same", f"{_ONNX_REDUCE}-1, Types", "must")),
+        ("axes", ("a list of integers: the axes to reduce, each once", f"{_ONNX_REDUCE}-1, Attributes", "must")),
+        ("axes.range", ("no negative axes are named, so axes lie in 0..r-1", "decided for version 1", "undecided")),
+        ("axes.default", ("without axes, all are reduced", f"{_ONNX_REDUCE}-1, Attributes", "must")),
+        ("keepdims", ("0 or 1 (the default): keep reduced axes, of size 1", f"{_ONNX_REDUCE}-1, Attributes", "must")),
+        ("value", ("the maximum along the axes", f"{_ONNX_REDUCE}-1, Summary", "must")),
+        ("nan", _NAN_BITS),
+        (
+            "empty",
+            ("the maximum of an empty set is -Inf, or the lowest value", "decided before version 20", "undecided"),
+        ),
+    ),
+    attributes=("axes", "keepdims"),
+    negative_axes=False,
+)
+REDUCE_MAX_11 = _evolve(
+    REDUCE_MAX_1,
+    {"axes.range": ("axes lie in -r..r-1, with r the rank", f"{_ONNX_REDUCE}-11, Attributes", "must")},
+    version=11,
+    negative_axes=True,
+)
+REDUCE_MAX_12 = _evolve(REDUCE_MAX_11, version=12, dtypes=_types([dtypes.INT8, dtypes.UINT8], to=REDUCE_MAX_11))
+REDUCE_MAX_13 = _evolve(REDUCE_MAX_12, version=13, dtypes=_types([dtypes.BFLOAT16], to=REDUCE_MAX_12))
+REDUCE_MAX_18 = _evolve(
+    REDUCE_MAX_13,
+    {
+        "inputs": ("one or two inputs: data, and optionally axes", f"{_ONNX_REDUCE}-18, Inputs", "must"),
+        "axes": ("an int64 list: the axes to reduce, each once", f"{_ONNX_REDUCE}-18, Inputs", "must"),
+        "axes.range": ("axes lie in -r..r-1, with r the rank", f"{_ONNX_REDUCE}-18, Inputs", "must"),
+        "axes.default": ("without axes, all are reduced", f"{_ONNX_REDUCE}-18, Inputs", "must"),
+        "noop_with_empty_axes": (
+            "1: without axes, the output is the input; 0 (the default): all are reduced",
+            f"{_ONNX_REDUCE}-18, Attributes",
+            "must",
+        ),
+    },
+    version=18,
+    attributes=("keepdims", "noop_with_empty_axes"),
+    axes_input=True,
+)
+REDUCE_MAX_20 = _evolve(
+    REDUCE_MAX_18,
+    {
+        "T": ("bool too, with False < True", "ONNX operator set 20, newer than onnx_reduce_max.md", "must"),
+        "empty": ("the maximum of an empty set is -Inf, the lowest value, or False", "ONNX operator set 20", "must"),
+    },
+    version=20,
+    dtypes=_types([dtypes.BOOL], to=REDUCE_MAX_18),
+)
+
+# --------------------------------------------------------------------------------------------------- SONNX
+
+SONNX_MAX = Spec(
+    "SONNX",
+    "Max",
+    None,
+    _types((*_FLOATS, *_INTEGERS, dtypes.REAL)),
+    (
+        ("L", ("L in [0, 2^31-1[: 1 to 2147483647 inputs", f"{_SONNX}, Signature", "must")),
+        ("T", ("all tensors are real, or of one listed float or integer type", f"{_SONNX}, Contents", "must")),
+        ("types", ("types are explicit, without implicit conversion", f"{_SONNX}, general restrictions", "must")),
+        ("C1", ("the inputs shall be broadcastable", f"{_SONNX}, Inputs", "must")),
+        ("C2", ("the broadcast inputs and the output have the same shape", f"{_SONNX}, Inputs", "must")),
+        ("zero-size", ("an axis of size 0 does not go with one of size 1", "decided: E1 to the letter", "undecided")),
+        ("value", ("Inf > positive > 0 > -0 > negative > -Inf", f"{_SONNX}, float, Informal specification", "must")),
+        ("NaN", ("NaN is an absorbing element", f"{_SONNX}, float, Informal specification", "must")),
+        ("nan", ("a NaN result is the quiet NaN with sign 0 and payload 0", "decided: no bits are named", "undecided")),
+    ),
+    broadcast="strict",
+    explicit_types=True,
+)
+SONNX_DRAFT_MAX = Spec(
+    "SONNX draft",
+    "Max",
+    None,
+    MAX_13.dtypes,
+    (
+        ("L", ("C1: between 1 and 2147483647 inputs", f"{_DRAFT}, Constraints", "must")),
+        ("T", ("all tensors have one of the twelve listed types", f"{_DRAFT}, Max", "must")),
+        ("types", ("types are explicit, without implicit conversion", f"{_SONNX}, general restrictions", "must")),
+        ("C1", ("C2: NumPy's broadcasting rules shall be applicable", f"{_DRAFT}, Constraints", "must")),
+        ("zero-size", ("RI, RJ...: each size is the largest one or 1", f"{_DRAFT}, Restrictions", "must")),
+        ("value", ("an input element that is not lower than any other", f"{_DRAFT}, Properties", "must")),
+        ("nan", _NAN_BITS),
+    ),
+    broadcast="strict",
+    explicit_types=True,
+)
+
+# ------------------------------------------------------------------------------------------------ OpenVINO
+
+SEGMENT_MAX_16 = Spec(
+    "OpenVINO",
+    "SegmentMax",
+    16,
+    _types((*_FLOATS, dtypes.BFLOAT16, *_INTEGERS)),
+    (
+        ("inputs", ("data, segment_ids and optionally num_segments", f"{_SEGMENT}, Inputs", "must")),
+        ("T", ("data has any numerical type, and the output the same", f"{_SEGMENT}, Types", "must")),
+        ("data", ("data has rank 1 or more", f"{_SEGMENT}, Inputs", "must")),
+        ("T_IDX", ("segment_ids and num_segments are int32 or int64", f"{_SEGMENT}, Types", "must")),
+        ("ids.shape", ("segment_ids is 1-D, as long as the first axis of data", f"{_SEGMENT}, Inputs", "must")),
+        ("ids", ("segment_ids are non-negative and sorted", f"{_SEGMENT}, Inputs", "must")),
+        ("num_segments", ("a scalar, not negative", f"{_SEGMENT}, Inputs", "must")),
+        ("num_segments.default", ("max(segment_ids) + 1", f"{_SEGMENT}, Inputs", "must")),
+        ("num_segments.no_ids", ("without ids, the default is 0", "decided: the maximum is not defined", "undecided")),
+        ("num_segments.smaller", ("segments past num_segments are not in the output", f"{_SEGMENT}, Inputs", "must")),
+        ("num_segments.larger", ("the output is padded with empty segments", f"{_SEGMENT}, Inputs", "must")),
+        ("fill_mode", ("required: ZERO or LOWEST, for empty segments", f"{_SEGMENT}, Attributes", "must")),
+        ("lowest", ("LOWEST is the lowest finite value", "decided: 'the lowest value of the type'", "undecided")),
+        ("shape", ("data's shape, with num_segments for its first axis", f"{_SEGMENT}, Outputs", "must")),
+        ("value", ("the maximum of each segment", f"{_SEGMENT}, Detailed description", "must")),
+        ("nan", ("NaN absorbs, to the quiet NaN without payload; -0 < +0", "decided: nothing is said", "undecided")),
+    ),
+    attributes=("fill_mode",),
+)
+
+ALL = (
+    MAX_1,
+    MAX_6,
+    MAX_8,
+    MAX_12,
+    MAX_13,
+    REDUCE_MAX_1,
+    REDUCE_MAX_11,
+    REDUCE_MAX_12,
+    REDUCE_MAX_13,
+    REDUCE_MAX_18,
+    REDUCE_MAX_20,
+    SONNX_MAX,
+    SONNX_DRAFT_MAX,
+    SEGMENT_MAX_16,
+)
+
+# The plain functions follow the newest version of each operator, and take every type.
+MAXIMUM = replace(MAX_13, dtypes=dtypes.ALL)
+REDUCE_MAX = replace(REDUCE_MAX_20, dtypes=dtypes.ALL)
+SEGMENT_MAX = replace(SEGMENT_MAX_16, dtypes=dtypes.ALL)
+
+
+def find(standard: str, operator: str, version: int | None = None) -> Spec:
+    """The row of exactly this version; SONNX has none.
+
+    >>> find("ONNX", "Max", 8).name
+    'Max-8'
+    """
+    for row in ALL:
+        if (row.standard, row.operator, row.version) == (standard, operator, version):
+            return row
+    known = [row for row in ALL if (row.standard, row.operator) == (standard, operator)]
+    if known:
+        versions = ", ".join(str(row.version) for row in known)
+        raise UnknownOperatorError(f"{standard} {operator} has no version {version}; it has {versions}")
+    operators = ", ".join(dict.fromkeys(f"{row.standard} {row.operator}" for row in ALL))
+    raise UnknownOperatorError(f"no operator {operator!r} of standard {standard!r}; there are {operators}")
+
+
+def in_opset(operator: str, opset: int) -> Spec | None:
+    """The ONNX row that is in force in an operator set: the newest version that is not newer."""
+    rows = [row for row in ALL if row.standard == "ONNX" and row.operator == operator]
+    return max((row for row in rows if (row.version or 0) <= opset), key=lambda row: row.version or 0, default=None)
