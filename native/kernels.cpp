@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#ifdef MAXOPS_SIMD
+#include <immintrin.h>
+#endif
 
 namespace maxops {
 namespace MAXOPS_ISA {
@@ -13,6 +16,9 @@ namespace {
 
 #include "order.h"
 #include "loops.h"
+#ifdef MAXOPS_SIMD
+#include MAXOPS_SIMD
+#endif
 
 template <std::size_t itemsize>
 struct WordOf;
@@ -31,9 +37,10 @@ constexpr Kernels kernels_for() {
     Kernels k{};
     k.itemsize = sizeof(typename T::Bits);
     k.lowest_finite = static_cast<Word>(T::kLowestFinite);
+    k.highest = static_cast<Word>(T::bits(T::kHighestKey));
     if constexpr (T::is_float) k.nan = static_cast<Word>(T::kNaN);
     k.fold[1] = fold<T, 0>;
-    k.fold[2] = fold<T, 0, 1>;
+    k.fold[2] = kFoldTwo<T>;
     k.fold[3] = fold<T, 0, 1, 2>;
     k.fold[4] = fold<T, 0, 1, 2, 3>;
     k.fold[8] = fold<T, 0, 1, 2, 3, 4, 5, 6, 7>;
@@ -52,7 +59,7 @@ constexpr Kernels kernels_for() {
 }
 
 constexpr Kernels kTable[kTypes] = {
-#define MAXOPS_TYPE(name, ...) kernels_for<__VA_ARGS__>(),
+#define MAXOPS_TYPE(name, order) kernels_for<order>(),
 #include "types.def"
 #undef MAXOPS_TYPE
 };

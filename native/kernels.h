@@ -6,7 +6,7 @@
 namespace maxops {
 
 enum class Type {
-#define MAXOPS_TYPE(name, ...) name##_,
+#define MAXOPS_TYPE(name, order) name##_,
 #include "types.def"
 #undef MAXOPS_TYPE
     count
@@ -29,6 +29,7 @@ struct Kernels {
     std::size_t itemsize;
     std::uint64_t lowest_finite;  // bits
     std::uint64_t nan;            // bits; 0 for integers
+    std::uint64_t highest;        // bits of the value that no other exceeds: NaN, True, the highest integer
 
     // out[i] = max(in[0][i], in[1][i], ...), by the number of inputs; null for 0, 5, 6 and 7.
     static constexpr int kMostInputs = 8;

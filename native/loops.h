@@ -84,6 +84,10 @@ static void fold(void* out, const void* const* in, std::size_t n) {
     loop(to + head, n - head, (static_cast<const Item<T>*>(in[I]) + head)...);
 }
 
+// What an instruction set's own header may replace, type by type.
+template <class T>
+constexpr auto kFoldTwo = fold<T, 0, 1>;
+
 // ---------------------------------------------------------------------------- reduce
 
 template <class T>

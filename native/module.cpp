@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <cstddef>
+#include <iterator>
 #include <new>
 
 #include "dispatch.h"
@@ -15,12 +16,13 @@ namespace {
 // ---------------------------------------------------------------------------- types
 
 const char* const kTypeNames[kTypes] = {
-#define MAXOPS_TYPE(name, ...) #name,
+#define MAXOPS_TYPE(name, order) #name,
 #include "types.def"
 #undef MAXOPS_TYPE
 };
 
-int type_numbers[kTypes];  // NumPy's, of new arrays
+int type_numbers[kTypes];             // NumPy's, of new arrays
+signed char types_by_number[1 << 10];  // the other way round, -1 for types that are not ours
 
 int number_of(const char* name) {
     PyObject* type = nullptr;
@@ -42,15 +44,28 @@ int number_of(const char* name) {
     return number;
 }
 
-// -1 for types that are not ours. C's long and long long may both be int64.
+bool find_types() {
+    std::fill(std::begin(types_by_number), std::end(types_by_number), static_cast<signed char>(-1));
+    for (int type = 0; type < kTypes; ++type) {
+        int number = number_of(kTypeNames[type]);
+        if (number < 0) return false;
+        if (number >= static_cast<int>(std::size(types_by_number))) {
+            PyErr_Format(PyExc_ImportError, "NumPy's number of %s is %d", kTypeNames[type], number);
+            return false;
+        }
+        type_numbers[type] = number;
+        types_by_number[number] = static_cast<signed char>(type);
+    }
+    // C's long and long long may both be int64.
+    static_assert(sizeof(long long) == 8, "long long is int64");
+    types_by_number[NPY_LONGLONG] = static_cast<signed char>(Type::int64_);
+    types_by_number[NPY_ULONGLONG] = static_cast<signed char>(Type::uint64_);
+    return true;
+}
+
 int type_of(PyArrayObject* array) {
-    static_assert(sizeof(long long) == 8, "");
-    int number = PyArray_TYPE(array);
-    if (number == NPY_LONGLONG) return static_cast<int>(Type::int64_);
-    if (number == NPY_ULONGLONG) return static_cast<int>(Type::uint64_);
-    for (int type = 0; type < kTypes; ++type)
-        if (type_numbers[type] == number) return type;
-    return -1;
+    auto number = static_cast<std::size_t>(PyArray_TYPE(array));
+    return number < std::size(types_by_number) ? types_by_number[number] : -1;
 }
 
 const Kernels& kernels_of(int type) { return *current().kernels(static_cast<Type>(type)); }
@@ -119,13 +134,17 @@ public:
     Output& operator=(const Output&) = delete;
 
     bool is_clear() const { return is_clear_; }
+    bool is_flat() const {
+        return out_ == nullptr || (PyArray_IS_C_CONTIGUOUS(out_) && PyArray_ISNOTSWAPPED(out_));
+    }
 
     // The array to write; null if it cannot be had.
-    PyArrayObject* prepare(PyArrayObject* const* inputs, Py_ssize_t count, bool in_place, const int* axes,
-                           bool contiguous) {
-        if (out_ != nullptr && can_write_through(out_, inputs, count, in_place) &&
-            (!contiguous || (PyArray_IS_C_CONTIGUOUS(out_) && PyArray_ISNOTSWAPPED(out_))))
-            return out_;
+    PyArrayObject* prepare(PyArrayObject* const* inputs, Py_ssize_t count, bool in_place, const int* axes) {
+        if (out_ != nullptr && can_write_through(out_, inputs, count, in_place)) return out_;
+        return make(axes);
+    }
+    // The same, though the caller's own would do.
+    PyArrayObject* make(const int* axes) {
         made_ = new_output(type_numbers[type_], rank_, dims_, axes);
         return made_;
     }
@@ -150,6 +169,18 @@ private:
 };
 
 // ---------------------------------------------------------------------------- Max
+
+// Arrays of one shape, contiguous and native, to an output like them.
+bool fold_flat(const Run& run, PyArrayObject* const* arrays, std::size_t count, PyArrayObject* out,
+               std::size_t n) {
+    const std::size_t itemsize = run.kernels.itemsize;
+    return in_shares(run, n, kTaskBytes / itemsize, n * itemsize * (count + 1),
+                     [&](std::size_t begin, std::size_t end) {
+        const void* in[Kernels::kMostInputs];
+        for (std::size_t k = 0; k < count; ++k) in[k] = PyArray_BYTES(arrays[k]) + begin * itemsize;
+        run.kernels.fold[count](PyArray_BYTES(out) + begin * itemsize, in, end - begin);
+    });
+}
 
 PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_object) {
     PyArrayObject* first = count > 0 ? plain_array(inputs[0]) : nullptr;
@@ -187,27 +218,14 @@ PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_objec
     Output output(out_object, type, shape.rank, dims);
     if (!output.is_clear()) return kUnclear;
     const Kernels& kernels = kernels_of(type);
-    const bool is_new = out_object == nullptr || out_object == Py_None;
-
-    if (alike && is_new && count <= 4) {  // the short way, for small arrays
-        PyArrayObject* out = output.prepare(nullptr, 0, false, nullptr, true);
+    if (alike && output.is_flat() && count <= Kernels::kMostInputs && kernels.fold[count] != nullptr) {
+        // the short way: nothing to align, order or merge
+        PyArrayObject* out = output.prepare(arrays, count, true, nullptr);
         if (out == nullptr) return kUnclear;
-        const npy_intp n = PyArray_SIZE(out);
-        const npy_intp bytes = n * static_cast<npy_intp>(kernels.itemsize) * (count + 1);
-        if (bytes < kKeepsGil) {
-            const void* in[4];
-            for (Py_ssize_t k = 0; k < count; ++k) in[k] = PyArray_DATA(arrays[k]);
-            kernels.fold[count](PyArray_DATA(out), in, static_cast<std::size_t>(n));
-            return output.result();
-        }
-        Operand flat{};
-        flat.strides[0] = static_cast<std::ptrdiff_t>(kernels.itemsize);
-        std::vector<Operand> operands(static_cast<std::size_t>(count) + 1, flat);
-        for (Py_ssize_t k = 0; k < count; ++k) operands[static_cast<std::size_t>(k)].data = PyArray_BYTES(arrays[k]);
-        operands.back().data = PyArray_BYTES(out);
-        shape.rank = 1;
-        shape.size[0] = static_cast<std::size_t>(n);
-        if (!run_released(bytes, [&] { return fold({kernels, poll_signals}, shape, operands); }))
+        const auto n = static_cast<std::size_t>(PyArray_SIZE(out));
+        if (!run_released(PyArray_NBYTES(out) * (count + 1), [&] {
+                return fold_flat({kernels, poll_signals}, arrays, static_cast<std::size_t>(count), out, n);
+            }))
             return nullptr;
         return output.result();
     }
@@ -218,7 +236,7 @@ PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_objec
     for (Py_ssize_t k = 0; k < count; ++k) operands.push_back(operand_of(arrays[k], shape.rank));
     int axes[kMaxRank];
     memory_order(shape, operands, axes);
-    PyArrayObject* out = output.prepare(arrays, count, true, axes, false);
+    PyArrayObject* out = output.prepare(arrays, count, true, axes);
     if (out == nullptr) return kUnclear;
     operands.push_back(operand_of(out, shape.rank));
     const npy_intp bytes = PyArray_NBYTES(out) * (count + 1);
@@ -286,7 +304,7 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
         for (int i = 0; i < rank; ++i)
             if (place[order[i]] >= 0) axes_out[kept++] = place[order[i]];
     }
-    PyArrayObject* out = output.prepare(&data, 1, false, all ? nullptr : axes_out, false);
+    PyArrayObject* out = output.prepare(&data, 1, false, all ? nullptr : axes_out);
     if (out == nullptr) return kUnclear;
     if (PyArray_SIZE(out) == 0) return output.result();
 
@@ -379,7 +397,7 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     Output output(out_object, type, rank, dims);
     if (!output.is_clear()) return kUnclear;
     PyArrayObject* inputs[] = {data, ids};
-    PyArrayObject* out = output.prepare(inputs, 2, false, nullptr, true);
+    PyArrayObject* out = output.is_flat() ? output.prepare(inputs, 2, false, nullptr) : output.make(nullptr);
     if (out == nullptr) return kUnclear;
     if (PyArray_SIZE(out) == 0) return output.result();
 
@@ -660,8 +678,7 @@ PyModuleDef module_definition = {
 
 PyMODINIT_FUNC PyInit__native() {
     import_array();
-    for (int type = 0; type < maxops::kTypes; ++type)
-        if ((maxops::type_numbers[type] = maxops::number_of(maxops::kTypeNames[type])) < 0) return nullptr;
+    if (!maxops::find_types()) return nullptr;
     if (PyType_Ready(&maxops::entry_type) < 0) return nullptr;
     return PyModule_Create(&maxops::module_definition);
 }

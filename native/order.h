@@ -74,3 +74,8 @@ struct IntegerOrder {
 struct BoolOrder : IntegerOrder<std::uint8_t> {
     static constexpr Key kHighestKey = 1;
 };
+
+using Float16 = FloatOrder<std::int16_t, 0x7C00>;
+using BFloat16 = FloatOrder<std::int16_t, 0x7F80>;
+using Float32 = FloatOrder<std::int32_t, 0x7F800000>;
+using Float64 = FloatOrder<std::int64_t, 0x7FF0000000000000>;

@@ -1,4 +1,7 @@
 // ReduceMax: the output's elements, each the maximum along the reduced axes.
+#include <atomic>
+#include <cstring>
+
 #include "iterate.h"
 
 namespace maxops {
@@ -180,6 +183,12 @@ private:
     bool row_is_reduced_;
 };
 
+bool holds_highest(const Kernels& kernels, const char* element) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, element, kernels.itemsize);  // a big-endian machine misses the shortcut, nothing else
+    return bits == kernels.highest;
+}
+
 }  // namespace
 
 bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
@@ -209,9 +218,19 @@ bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
 
     // Few outputs of many elements: the parts of the outermost reduced axis first, then their maxima.
     std::vector<char> partial(parts * outputs * itemsize);
-    bool finished = run_tasks(parts, [&](std::size_t i) {
-        std::size_t n = whole.outermost();
-        whole.part(i * n / parts, (i + 1) * n / parts, partial.data() + i * outputs * itemsize)(0, outputs);
+    // A single output is settled by the first NaN or True, and then the other parts may stay zero; if the very
+    // first elements do so, no thread need wake.
+    std::atomic<bool> settled{false};
+    if (outputs == 1) {
+        whole.part(0, std::min<std::size_t>(whole.outermost(), 4096), partial.data())(0, 1);
+        settled.store(holds_highest(run.kernels, partial.data()));
+    }
+    bool finished = settled.load() || run_tasks(parts, [&](std::size_t i) {
+        if (settled.load(std::memory_order_relaxed)) return;
+        const std::size_t n = whole.outermost();
+        char* out = partial.data() + i * outputs * itemsize;
+        whole.part(i * n / parts, (i + 1) * n / parts, out)(0, outputs);
+        if (outputs == 1 && holds_highest(run.kernels, out)) settled.store(true, std::memory_order_relaxed);
     }, run.poll);
     if (!finished) return false;
     return whole.finish_parts(run, parts, partial.data());
