@@ -20,7 +20,9 @@ MAXOPS_DECLARE(baseline)
 
 namespace {
 
-bool always() { return true; }
+bool always() {
+    return true;
+}
 
 #ifdef MAXOPS_X86_64
 // Just what CMakeLists.txt lets the compiler use: a little less than the psABI's levels of these names.
@@ -43,12 +45,10 @@ bool has_v4() {
 // Best first. A new instruction set is a line here, one above, and one in CMakeLists.txt.
 const InstructionSet kSets[] = {
 #ifdef MAXOPS_X86_64
-    {"x86-64-v4", has_v4, x86_64_v4::kernels},
-    {"x86-64-v3", has_v3, x86_64_v3::kernels},
+    {"x86-64-v4", has_v4, x86_64_v4::kernels}, {"x86-64-v3", has_v3, x86_64_v3::kernels},
     {"x86-64-v2", has_v2, x86_64_v2::kernels},
 #endif
-    {"baseline", always, baseline::kernels},
-    {nullptr, nullptr, nullptr},
+    {"baseline", always, baseline::kernels},   {nullptr, nullptr, nullptr},
 };
 
 const InstructionSet* best() {
@@ -61,7 +61,9 @@ std::atomic<const InstructionSet*> chosen{nullptr};
 
 }  // namespace
 
-const InstructionSet* instruction_sets() { return kSets; }
+const InstructionSet* instruction_sets() {
+    return kSets;
+}
 
 const InstructionSet& current() {
     const InstructionSet* set = chosen.load(std::memory_order_relaxed);

@@ -42,8 +42,7 @@ private:
     };
 
     bool runs_in_place(const Operand& operand) const {
-        return !operand.swapped &&
-               operand.strides[inner_] == static_cast<std::ptrdiff_t>(kernels_.itemsize);
+        return !operand.swapped && operand.strides[inner_] == static_cast<std::ptrdiff_t>(kernels_.itemsize);
     }
 
     // Where a block of an operand lies as one run, or null if it lies in pieces.

@@ -110,21 +110,21 @@ bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sor
     const Shape shape{1, {n}};
     std::atomic<bool> all{true};
     // Each share looks back at the id before it.
-    bool finished = in_shares(run, n, kTaskBytes / itemsize, n * itemsize,
-                              [&](std::size_t begin, std::size_t end) {
-        begin -= begin > 0;
-        if (ids.is_contiguous(shape, itemsize)) {
-            if (!run.kernels.sorted(ids.data + begin * itemsize, end - begin)) all.store(false);
-            return;
-        }
-        alignas(64) char buffer[kBlockBytes];
-        for (; begin + 1 < end || begin == 0; begin += block - 1) {
-            std::size_t m = std::min(block, end - begin);
-            run.kernels.gather(buffer, ids.data + static_cast<std::ptrdiff_t>(begin) * ids.strides[0],
-                               ids.strides[0], m, ids.swapped);
-            if (!run.kernels.sorted(buffer, m)) all.store(false);
-        }
-    });
+    bool finished =
+        in_shares(run, n, kTaskBytes / itemsize, n * itemsize, [&](std::size_t begin, std::size_t end) {
+            begin -= begin > 0;
+            if (ids.is_contiguous(shape, itemsize)) {
+                if (!run.kernels.sorted(ids.data + begin * itemsize, end - begin)) all.store(false);
+                return;
+            }
+            alignas(64) char buffer[kBlockBytes];
+            for (; begin + 1 < end || begin == 0; begin += block - 1) {
+                std::size_t m = std::min(block, end - begin);
+                run.kernels.gather(buffer, ids.data + static_cast<std::ptrdiff_t>(begin) * ids.strides[0],
+                                   ids.strides[0], m, ids.swapped);
+                if (!run.kernels.sorted(buffer, m)) all.store(false);
+            }
+        });
     *sorted = all.load();
     return finished;
 }

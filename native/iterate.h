@@ -56,9 +56,9 @@ struct Run {
     bool (*poll)();
 };
 
-constexpr std::size_t kTaskBytes = std::size_t{256} << 10;      // touched by one task, about
-constexpr std::size_t kThreadedBytes = std::size_t{4} << 20;    // from here on threads pay
-constexpr std::size_t kBlockBytes = 4096;                       // of a block that stays in L1
+constexpr std::size_t kTaskBytes = std::size_t{256} << 10;    // touched by one task, about
+constexpr std::size_t kThreadedBytes = std::size_t{4} << 20;  // from here on threads pay
+constexpr std::size_t kBlockBytes = 4096;                     // of a block that stays in L1
 
 // share(begin, end) over [0, count), in shares of `grain` if the whole touches enough bytes to pay.
 template <class Share>
@@ -67,9 +67,9 @@ bool in_shares(const Run& run, std::size_t count, std::size_t grain, std::size_t
         share(std::size_t{0}, count);
         return true;
     }
-    return run_tasks((count + grain - 1) / grain, [&](std::size_t task) {
-        share(task * grain, std::min(count, (task + 1) * grain));
-    }, run.poll);
+    return run_tasks((count + grain - 1) / grain,
+                     [&](std::size_t task) { share(task * grain, std::min(count, (task + 1) * grain)); },
+                     run.poll);
 }
 
 // Each of these returns false if the poll stopped it; what the output then holds is unspecified.

@@ -23,13 +23,21 @@ namespace {
 template <std::size_t itemsize>
 struct WordOf;
 template <>
-struct WordOf<1> { using type = std::uint8_t; };
+struct WordOf<1> {
+    using type = std::uint8_t;
+};
 template <>
-struct WordOf<2> { using type = std::uint16_t; };
+struct WordOf<2> {
+    using type = std::uint16_t;
+};
 template <>
-struct WordOf<4> { using type = std::uint32_t; };
+struct WordOf<4> {
+    using type = std::uint32_t;
+};
 template <>
-struct WordOf<8> { using type = std::uint64_t; };
+struct WordOf<8> {
+    using type = std::uint64_t;
+};
 
 template <class T>
 constexpr Kernels kernels_for() {
@@ -66,7 +74,9 @@ constexpr Kernels kTable[kTypes] = {
 
 }  // namespace
 
-const Kernels* kernels(Type type) { return &kTable[static_cast<int>(type)]; }
+const Kernels* kernels(Type type) {
+    return &kTable[static_cast<int>(type)];
+}
 
 }  // namespace MAXOPS_ISA
 }  // namespace maxops

@@ -15,13 +15,13 @@ constexpr int kTypes = static_cast<int>(Type::count);
 
 // Where a walk over the rows of a SegmentMax stands, handed from one block of rows to the next.
 struct SegmentWalk {
-    char* out;                 // (num_segments, width), rows `out_stride` bytes apart
+    char* out;  // (num_segments, width), rows `out_stride` bytes apart
     std::ptrdiff_t out_stride;
-    std::size_t width;         // elements of a row that this walk covers
+    std::size_t width;  // elements of a row that this walk covers
     std::int64_t num_segments;
-    std::uint64_t fill;        // the bits of the value for empty segments
-    std::int64_t previous;     // the last row's segment; -1 and num_segments stand for all outside
-    char* target;              // where that segment's maximum so far lies; null outside
+    std::uint64_t fill;     // the bits of the value for empty segments
+    std::int64_t previous;  // the last row's segment; -1 and num_segments stand for all outside
+    char* target;           // where that segment's maximum so far lies; null outside
 };
 
 // Every pointer may have any alignment; strides are in bytes, counts in elements.

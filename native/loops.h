@@ -91,8 +91,7 @@ constexpr auto kFoldTwo = fold<T, 0, 1>;
 // ---------------------------------------------------------------------------- reduce
 
 template <class T>
-static inline typename T::Key highest_key(const Item<T>* __restrict data,
-                                          std::size_t n) {
+static inline typename T::Key highest_key(const Item<T>* __restrict data, std::size_t n) {
     typename T::Key best = T::kLowestKey;
     for (std::size_t i = 0; i < n; ++i) best = highest(best, T::key(data[i].value));
     return best;
@@ -153,8 +152,7 @@ static void start(void* keys, std::size_t n) {
 
 // Short rows that follow one another, their length known to the compiler.
 template <class T, int n>
-static void short_rows(typename T::Key* __restrict acc,
-                       const Item<T>* __restrict data, std::size_t rows) {
+static void short_rows(typename T::Key* __restrict acc, const Item<T>* __restrict data, std::size_t rows) {
     for (std::size_t r = 0; r < rows; ++r) {
         typename T::Key best = acc[r];
 #pragma GCC unroll 8
@@ -164,8 +162,7 @@ static void short_rows(typename T::Key* __restrict acc,
 }
 
 template <class T>
-static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows,
-                 std::size_t n) {
+static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
     auto* acc = static_cast<typename T::Key*>(keys);
     if (rows > 1 && stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>))) {
         auto* items = static_cast<const Item<T>*>(data);
@@ -175,13 +172,12 @@ static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_
         if (n == 8) return short_rows<T, 8>(acc, items, rows);
     }
     for (std::size_t r = 0; r < rows; ++r)
-        acc[r] = highest(acc[r],
-                         highest_of<T>(at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride), n));
+        acc[r] =
+            highest(acc[r], highest_of<T>(at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride), n));
 }
 
 template <class T>
-static void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows,
-                    std::size_t n) {
+static void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
     auto* __restrict acc = static_cast<typename T::Key*>(keys);
     // Four rows a turn: each key is loaded and stored once for four elements.
     for (; rows >= 4; rows -= 4) {
@@ -233,8 +229,8 @@ static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
 
 // A segment's rows, maximised column by column into `target`, over what is there if `merge`.
 template <class T>
-static void segment_rows(char* target, bool merge, const char* data, std::ptrdiff_t stride,
-                         std::size_t rows, std::size_t width) {
+static void segment_rows(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
+                         std::size_t width) {
     constexpr std::size_t kBlock = 8192 / sizeof(Item<T>);
     alignas(64) typename T::Key keys[kBlock];
     for (std::size_t j = 0; j < width; j += kBlock) {
@@ -242,7 +238,8 @@ static void segment_rows(char* target, bool merge, const char* data, std::ptrdif
         auto* out = reinterpret_cast<Item<T>*>(target) + j;
         auto* first = at<Item<T>>(data, 0) + j;
         if (merge)
-            for (std::size_t i = 0; i < n; ++i) keys[i] = highest(T::key(out[i].value), T::key(first[i].value));
+            for (std::size_t i = 0; i < n; ++i)
+                keys[i] = highest(T::key(out[i].value), T::key(first[i].value));
         else
             for (std::size_t i = 0; i < n; ++i) keys[i] = T::key(first[i].value);
         columns<T>(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
@@ -329,8 +326,8 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
         walk->previous = id;
         walk->target = is_inside(id) ? walk->out + id * walk->out_stride : nullptr;
         if (walk->target != nullptr)
-            segment_rows<T>(walk->target, false, data + static_cast<std::ptrdiff_t>(i) * stride,
-                            stride, e - i, width);
+            segment_rows<T>(walk->target, false, data + static_cast<std::ptrdiff_t>(i) * stride, stride,
+                            e - i, width);
         i = e;
     }
 }
@@ -352,10 +349,18 @@ static bool sorted(const void* ids_, std::size_t n) {
 
 // ---------------------------------------------------------------------------- gather and scatter
 
-static inline std::uint8_t swapped_bytes(std::uint8_t x) { return x; }
-static inline std::uint16_t swapped_bytes(std::uint16_t x) { return __builtin_bswap16(x); }
-static inline std::uint32_t swapped_bytes(std::uint32_t x) { return __builtin_bswap32(x); }
-static inline std::uint64_t swapped_bytes(std::uint64_t x) { return __builtin_bswap64(x); }
+static inline std::uint8_t swapped_bytes(std::uint8_t x) {
+    return x;
+}
+static inline std::uint16_t swapped_bytes(std::uint16_t x) {
+    return __builtin_bswap16(x);
+}
+static inline std::uint32_t swapped_bytes(std::uint32_t x) {
+    return __builtin_bswap32(x);
+}
+static inline std::uint64_t swapped_bytes(std::uint64_t x) {
+    return __builtin_bswap64(x);
+}
 
 // A constant stride of one item lets the compiler copy vectors, a stride of none hoists the load.
 template <class Word, bool swap>

@@ -27,7 +27,9 @@ struct Extent {
 // Sure to be free of overlap: from the innermost axis outwards, each steps over all that lies within.
 bool elements_are_apart(PyArrayObject* array) {
     if (PyArray_IS_C_CONTIGUOUS(array) || PyArray_SIZE(array) == 0) return true;
-    struct Axis { npy_intp stride, size; };
+    struct Axis {
+        npy_intp stride, size;
+    };
     Axis axes[kMaxRank];
     int rank = 0;
     for (int axis = 0; axis < PyArray_NDIM(array); ++axis) {
@@ -54,7 +56,9 @@ bool is_same_array(PyArrayObject* a, PyArrayObject* b) {
 
 }  // namespace
 
-void set_largest_output(std::size_t bytes) { largest_output = bytes; }
+void set_largest_output(std::size_t bytes) {
+    largest_output = bytes;
+}
 
 PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes) {
     PyArray_Descr* descr = PyArray_DescrFromType(type_number);

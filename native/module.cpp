@@ -21,7 +21,7 @@ const char* const kTypeNames[kTypes] = {
 #undef MAXOPS_TYPE
 };
 
-int type_numbers[kTypes];             // NumPy's, of new arrays
+int type_numbers[kTypes];              // NumPy's, of new arrays
 signed char types_by_number[1 << 10];  // the other way round, -1 for types that are not ours
 
 int number_of(const char* name) {
@@ -68,7 +68,9 @@ int type_of(PyArrayObject* array) {
     return number < std::size(types_by_number) ? types_by_number[number] : -1;
 }
 
-const Kernels& kernels_of(int type) { return *current().kernels(static_cast<Type>(type)); }
+const Kernels& kernels_of(int type) {
+    return *current().kernels(static_cast<Type>(type));
+}
 
 // ---------------------------------------------------------------------------- running without the GIL
 
@@ -102,7 +104,7 @@ PyObject* const kUnclear = nullptr;
 
 PyArrayObject* plain_array(PyObject* object) {
     return object != nullptr && PyArray_CheckExact(object) ? reinterpret_cast<PyArrayObject*>(object)
-                                                            : nullptr;
+                                                           : nullptr;
 }
 
 // The operand for an array, its axes aligned with the last axes of a shape of rank `rank`.
@@ -176,10 +178,11 @@ bool fold_flat(const Run& run, PyArrayObject* const* arrays, std::size_t count, 
     const std::size_t itemsize = run.kernels.itemsize;
     return in_shares(run, n, kTaskBytes / itemsize, n * itemsize * (count + 1),
                      [&](std::size_t begin, std::size_t end) {
-        const void* in[Kernels::kMostInputs];
-        for (std::size_t k = 0; k < count; ++k) in[k] = PyArray_BYTES(arrays[k]) + begin * itemsize;
-        run.kernels.fold[count](PyArray_BYTES(out) + begin * itemsize, in, end - begin);
-    });
+                         const void* in[Kernels::kMostInputs];
+                         for (std::size_t k = 0; k < count; ++k)
+                             in[k] = PyArray_BYTES(arrays[k]) + begin * itemsize;
+                         run.kernels.fold[count](PyArray_BYTES(out) + begin * itemsize, in, end - begin);
+                     });
 }
 
 PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_object) {
@@ -240,8 +243,7 @@ PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_objec
     if (out == nullptr) return kUnclear;
     operands.push_back(operand_of(out, shape.rank));
     const npy_intp bytes = PyArray_NBYTES(out) * (count + 1);
-    if (!run_released(bytes, [&] { return fold({kernels, poll_signals}, shape, operands); }))
-        return nullptr;
+    if (!run_released(bytes, [&] { return fold({kernels, poll_signals}, shape, operands); })) return nullptr;
     return output.result();
 }
 
@@ -281,8 +283,10 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
     npy_intp dims[kMaxRank];
     int out_rank = 0;
     for (int axis = 0; axis < rank; ++axis) {
-        if (!reduced[axis]) dims[out_rank++] = PyArray_DIM(data, axis);
-        else if (keeps) dims[out_rank++] = 1;
+        if (!reduced[axis])
+            dims[out_rank++] = PyArray_DIM(data, axis);
+        else if (keeps)
+            dims[out_rank++] = 1;
     }
     Output output(out_object, type, out_rank, dims);
     if (!output.is_clear()) return kUnclear;
@@ -299,8 +303,7 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
     if (!all) {
         int order[kMaxRank], place[kMaxRank], kept = 0;
         memory_order(shape, {from}, order);
-        for (int axis = 0, next = 0; axis < rank; ++axis)
-            place[axis] = reduced[axis] && !keeps ? -1 : next++;
+        for (int axis = 0, next = 0; axis < rank; ++axis) place[axis] = reduced[axis] && !keeps ? -1 : next++;
         for (int i = 0; i < rank; ++i)
             if (place[order[i]] >= 0) axes_out[kept++] = place[order[i]];
     }
@@ -315,7 +318,8 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
         shape.rank = out_rank;
         std::copy(dims, dims + out_rank, shape.size);
         bool finished = run_released(PyArray_NBYTES(out), [&] {
-            return fold({kernels, poll_signals}, shape, {Operand{lowest, {}, false}, operand_of(out, out_rank)});
+            return fold({kernels, poll_signals}, shape,
+                        {Operand{lowest, {}, false}, operand_of(out, out_rank)});
         });
         return finished ? output.result() : nullptr;
     }
@@ -364,9 +368,9 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     const Operand id_operand = operand_of(ids, 1);
     if (check_ids != Py_False && rows > 0) {
         bool sorted = false, finished = run_released(PyArray_NBYTES(ids), [&] {
-            return ids_are_sorted({id_kernels, poll_signals}, id_operand,
-                                  static_cast<std::size_t>(rows), &sorted);
-        });
+                                 return ids_are_sorted({id_kernels, poll_signals}, id_operand,
+                                                       static_cast<std::size_t>(rows), &sorted);
+                             });
         if (!finished) return nullptr;
         if (!sorted) return kUnclear;
     }
@@ -379,7 +383,8 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     } else if (rows > 0) {
         std::int64_t last = 0;
         char native[8];
-        id_kernels.gather(native, id_operand.data + (rows - 1) * id_operand.strides[0], 0, 1, id_operand.swapped);
+        id_kernels.gather(native, id_operand.data + (rows - 1) * id_operand.strides[0], 0, 1,
+                          id_operand.swapped);
         if (is_wide) {
             std::memcpy(&last, native, sizeof last);
         } else {
@@ -410,9 +415,8 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     call.out = PyArray_BYTES(out);
     call.num_segments = segments;
     call.fill = lowest ? kernels.lowest_finite : 0;
-    bool finished = run_released(PyArray_NBYTES(data) + PyArray_NBYTES(out), [&] {
-        return segment({kernels, poll_signals}, id_kernels, call);
-    });
+    bool finished = run_released(PyArray_NBYTES(data) + PyArray_NBYTES(out),
+                                 [&] { return segment({kernels, poll_signals}, id_kernels, call); });
     return finished ? output.result() : nullptr;
 }
 
@@ -425,8 +429,8 @@ struct Signature {
 };
 const char* const kMaximumNames[] = {"out"};
 const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out"};
-const char* const kSegmentMaxNames[] = {"data", "segment_ids", "num_segments",
-                                        "fill_mode", "out", "check_ids"};
+const char* const kSegmentMaxNames[] = {"data",      "segment_ids", "num_segments",
+                                        "fill_mode", "out",         "check_ids"};
 constexpr Signature kMaximum{kMaximumNames, 1, 0};
 constexpr Signature kReduceMax{kReduceMaxNames, 5, 5};
 constexpr Signature kSegmentMax{kSegmentMaxNames, 6, 3};
@@ -442,8 +446,7 @@ bool sort_arguments(const Signature& signature, PyObject* const* args, Py_ssize_
     for (Py_ssize_t k = 0; k < count; ++k) {
         PyObject* name = PyTuple_GET_ITEM(keywords, k);
         int place = 0;
-        while (place < signature.count &&
-               PyUnicode_CompareWithASCIIString(name, signature.names[place]) != 0)
+        while (place < signature.count && PyUnicode_CompareWithASCIIString(name, signature.names[place]) != 0)
             ++place;
         if (place == signature.count || values[place] != nullptr) return false;
         values[place] = args[positional + k];
@@ -475,16 +478,14 @@ struct Operator {
     const char* name;
     Call call;
 };
-constexpr Operator kOperators[] = {{"maximum", call_maximum},
-                                   {"reduce_max", call_reduce_max},
-                                   {"segment_max", call_segment_max}};
+constexpr Operator kOperators[] = {
+    {"maximum", call_maximum}, {"reduce_max", call_reduce_max}, {"segment_max", call_segment_max}};
 
 // ---------------------------------------------------------------------------- entry points
 
 // A Python function with a native way in: what functools.lru_cache does for caching, this does for speed.
 struct Entry {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject* function;
     PyObject* dict;
     Call call;
@@ -522,7 +523,9 @@ PyObject* entry_get(PyObject* self, PyObject* instance, PyObject*) {
     return PyMethod_New(self, instance);
 }
 
-PyObject* entry_reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
+PyObject* entry_reduce(PyObject* self, PyObject*) {
+    return PyObject_GetAttrString(self, "__qualname__");
+}
 
 PyObject* entry_repr(PyObject* self) {
     return PyUnicode_FromFormat("<maxops function %R>", reinterpret_cast<Entry*>(self)->function);
@@ -539,8 +542,8 @@ PyTypeObject entry_type = [] {
     Py_SET_REFCNT(reinterpret_cast<PyObject*>(&type), 1);
     type.tp_name = "maxops._native.Entry";
     type.tp_basicsize = sizeof(Entry);
-    type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                    Py_TPFLAGS_METHOD_DESCRIPTOR;
+    type.tp_flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
     type.tp_vectorcall_offset = offsetof(Entry, vectorcall);
     type.tp_dictoffset = offsetof(Entry, dict);
     type.tp_call = PyVectorcall_Call;
@@ -576,9 +579,9 @@ PyObject* make_entry(PyObject*, PyObject* function) {
     PyObject_GC_Track(entry);
     // Name, docstring, signature and the rest, as every well-behaved wrapper has them.
     PyObject* functools = PyImport_ImportModule("functools");
-    PyObject* updated = functools == nullptr ? nullptr
-                                             : PyObject_CallMethod(functools, "update_wrapper", "OO",
-                                                                   entry, function);
+    PyObject* updated = functools == nullptr
+                            ? nullptr
+                            : PyObject_CallMethod(functools, "update_wrapper", "OO", entry, function);
     Py_XDECREF(functools);
     Py_DECREF(entry);
     return updated;  // the entry, as update_wrapper gives it back
@@ -605,7 +608,9 @@ PyObject* isas(PyObject*, PyObject*) {
     return names;
 }
 
-PyObject* isa(PyObject*, PyObject*) { return PyUnicode_FromString(current().name); }
+PyObject* isa(PyObject*, PyObject*) {
+    return PyUnicode_FromString(current().name);
+}
 
 PyObject* use_isa(PyObject*, PyObject* name) {
     const char* text = PyUnicode_AsUTF8(name);
@@ -620,7 +625,9 @@ PyObject* py_set_num_threads(PyObject*, PyObject* count) {
     Py_RETURN_NONE;
 }
 
-PyObject* py_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+PyObject* py_num_threads(PyObject*, PyObject*) {
+    return PyLong_FromLong(num_threads());
+}
 
 PyObject* py_set_largest_output(PyObject*, PyObject* bytes) {
     std::size_t limit = PyLong_AsSize_t(bytes);
@@ -669,9 +676,15 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, "maxops._native", "The native core of maxops.", -1, methods,
-    nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
+                                 "maxops._native",
+                                 "The native core of maxops.",
+                                 -1,
+                                 methods,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
 
 }  // namespace
 }  // namespace maxops

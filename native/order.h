@@ -38,9 +38,8 @@ struct FloatOrder {
     static constexpr U kPositiveStep = static_cast<U>(kMinusInfinity - kSign - kSign + 1);
 
     static constexpr Key key(Bits bits) {
-        return static_cast<Key>(
-            bits < 0 ? static_cast<U>(kNegativeBase - static_cast<U>(bits))
-                     : static_cast<U>(static_cast<U>(bits) + kPositiveStep));
+        return static_cast<Key>(bits < 0 ? static_cast<U>(kNegativeBase - static_cast<U>(bits))
+                                         : static_cast<U>(static_cast<U>(bits) + kPositiveStep));
     }
 
     static constexpr Key kLowestKey = std::numeric_limits<Key>::min();  // of -Inf
@@ -51,9 +50,9 @@ struct FloatOrder {
 
     // The inverse of key(), but that every NaN comes back as the one quiet NaN.
     static constexpr Bits bits(Key key) {
-        Bits number = static_cast<Bits>(
-            key <= kMinusZeroKey ? static_cast<U>(kNegativeBase - static_cast<U>(key))
-                                 : static_cast<U>(static_cast<U>(key) - kPositiveStep));
+        Bits number =
+            static_cast<Bits>(key <= kMinusZeroKey ? static_cast<U>(kNegativeBase - static_cast<U>(key))
+                                                   : static_cast<U>(static_cast<U>(key) - kPositiveStep));
         return key > kInfinityKey ? kNaN : number;
     }
 };

@@ -73,8 +73,8 @@ public:
         const int inner = kept_.rank - 1;
         Position position(kept_, begin);
         while (begin < end) {
-            std::size_t n = std::min({end - begin, kKeyBytes / kernels_.itemsize,
-                                      kept_.size[inner] - position[inner]});
+            std::size_t n =
+                std::min({end - begin, kKeyBytes / kernels_.itemsize, kept_.size[inner] - position[inner]});
             const char* from = data_.data + position.offset(data_in_kept_);
             char* to = out_.data + position.offset(out_);
             std::size_t groups = row_is_reduced_ ? 1 : groups_of(n);
@@ -154,8 +154,8 @@ private:
             auto step = static_cast<std::ptrdiff_t>(groups) * across;
             std::size_t turns = length / groups;
             kernels_.columns(keys, from, step, turns, n * groups);
-            kernels_.columns(keys, from + static_cast<std::ptrdiff_t>(turns) * step, across,
-                             length % groups, n);
+            kernels_.columns(keys, from + static_cast<std::ptrdiff_t>(turns) * step, across, length % groups,
+                             n);
             return;
         }
         for (std::size_t r = 0; r < length; ++r, from += across)
@@ -170,8 +170,7 @@ private:
         const std::size_t most = kBlockBytes / kernels_.itemsize;
         for (std::size_t at = 0; at < n; at += most) {
             std::size_t m = std::min(most, n - at);
-            kernels_.gather(block, from + static_cast<std::ptrdiff_t>(at) * stride, stride, m,
-                            data_.swapped);
+            kernels_.gather(block, from + static_cast<std::ptrdiff_t>(at) * stride, stride, m, data_.swapped);
             visit(block, at, m);
         }
     }
@@ -218,20 +217,24 @@ bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
 
     // Few outputs of many elements: the parts of the outermost reduced axis first, then their maxima.
     std::vector<char> partial(parts * outputs * itemsize);
-    // A single output is settled by the first NaN or True, and then the other parts may stay zero; if the very
-    // first elements do so, no thread need wake.
+    // A single output is settled by the first NaN or True, and then the other parts may stay zero; if the
+    // very first elements do so, no thread need wake.
     std::atomic<bool> settled{false};
-    if (outputs == 1) {
+    if (outputs == 1 && whole.outermost() == whole.elements_each()) {
         whole.part(0, std::min<std::size_t>(whole.outermost(), 4096), partial.data())(0, 1);
         settled.store(holds_highest(run.kernels, partial.data()));
     }
-    bool finished = settled.load() || run_tasks(parts, [&](std::size_t i) {
-        if (settled.load(std::memory_order_relaxed)) return;
-        const std::size_t n = whole.outermost();
-        char* out = partial.data() + i * outputs * itemsize;
-        whole.part(i * n / parts, (i + 1) * n / parts, out)(0, outputs);
-        if (outputs == 1 && holds_highest(run.kernels, out)) settled.store(true, std::memory_order_relaxed);
-    }, run.poll);
+    bool finished = settled.load() || run_tasks(
+                                          parts,
+                                          [&](std::size_t i) {
+                                              if (settled.load(std::memory_order_relaxed)) return;
+                                              const std::size_t n = whole.outermost();
+                                              char* out = partial.data() + i * outputs * itemsize;
+                                              whole.part(i * n / parts, (i + 1) * n / parts, out)(0, outputs);
+                                              if (outputs == 1 && holds_highest(run.kernels, out))
+                                                  settled.store(true, std::memory_order_relaxed);
+                                          },
+                                          run.poll);
     if (!finished) return false;
     return whole.finish_parts(run, parts, partial.data());
 }

@@ -74,8 +74,7 @@ public:
                 data = data_block;
                 stride = static_cast<std::ptrdiff_t>(walk->width * kernels_.itemsize);
                 for (std::size_t r = 0; r < n; ++r)
-                    pack(data_block + static_cast<std::ptrdiff_t>(r) * stride, row + r, column,
-                         walk->width);
+                    pack(data_block + static_cast<std::ptrdiff_t>(r) * stride, row + r, column, walk->width);
             }
             kernels_.segment[call_.id_type](walk, data, stride, ids, n);
         }
@@ -92,8 +91,7 @@ public:
         Position position(row_, column);
         while (width > 0) {
             std::size_t n = std::min(width, row_.size[inner] - position[inner]);
-            kernels_.gather(to, from + position.offset(in_row_), in_row_.strides[inner], n,
-                            in_row_.swapped);
+            kernels_.gather(to, from + position.offset(in_row_), in_row_.strides[inner], n, in_row_.swapped);
             to += n * kernels_.itemsize;
             width -= n;
             position.advance(row_, inner, n);
@@ -101,9 +99,7 @@ public:
     }
 
     // How many columns a walk can cover at most.
-    std::size_t most_columns() const {
-        return rows_in_place_ ? width_ : kDataBytes / kernels_.itemsize;
-    }
+    std::size_t most_columns() const { return rows_in_place_ ? width_ : kDataBytes / kernels_.itemsize; }
 
 private:
     static constexpr std::size_t kDataBytes = 16384;
@@ -143,14 +139,15 @@ bool segment(const Run& run, const Kernels& id_kernels, const Segments& call) {
     if (columns < width || bytes < kThreadedBytes) {
         return in_shares(run, width, columns, std::max(bytes, columns < width ? kThreadedBytes : 0),
                          [&](std::size_t column, std::size_t end) {
-            SegmentWalk walk = whole.walk(column, end - column, 0, nullptr);
-            whole.take(&walk, column, 0, rows);
-            kernels.fill(&walk, walk.previous + 1, call.num_segments);
-        });
+                             SegmentWalk walk = whole.walk(column, end - column, 0, nullptr);
+                             whole.take(&walk, column, 0, rows);
+                             kernels.fill(&walk, walk.previous + 1, call.num_segments);
+                         });
     }
 
     // Where a share begins within a segment, its rows' maximum goes aside, to be merged at the end.
-    const std::size_t grain = std::max(rows / kEnoughTasks, kTaskBytes / (row_bytes + id_kernels.itemsize)) + 1;
+    const std::size_t grain =
+        std::max(rows / kEnoughTasks, kTaskBytes / (row_bytes + id_kernels.itemsize)) + 1;
     const std::size_t shares = (rows + grain - 1) / grain;
     std::vector<char> aside(shares * row_bytes);
     bool finished = in_shares(run, rows, grain, bytes, [&](std::size_t begin, std::size_t end) {

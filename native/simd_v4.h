@@ -24,9 +24,7 @@ struct Lanes32 {
     static Vector max(Vector a, Vector b, Vector nan) {
         return _mm512_mask_mov_ps(_mm512_range_ps(a, b, 5), _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), nan);
     }
-    static Vector nan() {
-        return _mm512_castsi512_ps(_mm512_set1_epi32(Float32::kNaN));
-    }
+    static Vector nan() { return _mm512_castsi512_ps(_mm512_set1_epi32(Float32::kNaN)); }
 };
 
 struct Lanes64 {
@@ -43,9 +41,7 @@ struct Lanes64 {
     static Vector max(Vector a, Vector b, Vector nan) {
         return _mm512_mask_mov_pd(_mm512_range_pd(a, b, 5), _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q), nan);
     }
-    static Vector nan() {
-        return _mm512_castsi512_pd(_mm512_set1_epi64(Float64::kNaN));
-    }
+    static Vector nan() { return _mm512_castsi512_pd(_mm512_set1_epi64(Float64::kNaN)); }
 };
 
 template <class T, class Lanes>

@@ -47,7 +47,10 @@ public:
         jobs_.push_back(&job);
         add_workers(job.most_helpers);
         lock.unlock();
-        if (job.most_helpers == 1) wake_.notify_one(); else wake_.notify_all();
+        if (job.most_helpers == 1)
+            wake_.notify_one();
+        else
+            wake_.notify_all();
     }
     // After this no worker touches the job.
     void leave(Job& job) {
@@ -102,8 +105,7 @@ private:
 // none of the workers and perhaps a mutex that a thread held at the fork.
 std::atomic<Pool*> shared_pool{nullptr};
 
-[[maybe_unused]] const int at_fork =
-    pthread_atfork(nullptr, nullptr, [] { shared_pool.store(nullptr); });
+[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] { shared_pool.store(nullptr); });
 
 Pool& pool() {
     Pool* now = shared_pool.load();
@@ -119,16 +121,22 @@ Pool& pool() {
 
 }  // namespace
 
-void set_num_threads(int count) { thread_limit.store(count); }
-int num_threads() { return thread_limit.load(); }
-Progress progress() { return {tasks_done.load(), tasks_wanted.load()}; }
+void set_num_threads(int count) {
+    thread_limit.store(count);
+}
+int num_threads() {
+    return thread_limit.load();
+}
+Progress progress() {
+    return {tasks_done.load(), tasks_wanted.load()};
+}
 
 bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)()) {
     using Clock = std::chrono::steady_clock;
     constexpr auto kPollEvery = std::chrono::milliseconds(50);
 
-    const auto most = static_cast<int>(std::min<std::size_t>(
-        static_cast<std::size_t>(num_threads()), std::max<std::size_t>(count, 1)));
+    const auto most = static_cast<int>(
+        std::min<std::size_t>(static_cast<std::size_t>(num_threads()), std::max<std::size_t>(count, 1)));
     Job job{task, count, most - 1};
     tasks_done.store(0);
     tasks_wanted.store(count);

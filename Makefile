@@ -1,0 +1,40 @@
+# The few commands a contributor needs; `make` lists them.
+PYTHON ?= python
+SANITIZED ?= build/sanitized
+
+help:  ## what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+install:  ## maxops as it is here, with what developing it needs
+	$(PYTHON) -m pip install ".[dev]"
+
+test:  ## the tests, on the installed package
+	$(PYTHON) -m pytest
+
+lint:  ## formatting, ruff, mypy
+	ruff format --check .
+	ruff check .
+	mypy
+	clang-format --dry-run --Werror native/*.cpp native/*.h
+	$(PYTHON) docs/generate.py --check
+
+format:  ## put the formatting right, and write the generated pages anew
+	ruff format .
+	ruff check --fix .
+	clang-format -i native/*.cpp native/*.h
+	$(PYTHON) docs/generate.py
+
+# A second environment with a core that checks every access and every undefined operation. The interpreter is
+# not built so, and is told to load the runtime first; it keeps memory until it exits, which is no leak of ours.
+sanitize:  ## the native tests under AddressSanitizer and UBSan
+	$(PYTHON) -m venv $(SANITIZED)
+	$(SANITIZED)/bin/python -m pip install -q ".[test]" -C cmake.define.MAXOPS_SANITIZE=ON
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -m "not slow" \
+	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_bad_input.py
+
+bench:  ## against NumPy
+	$(PYTHON) bench/against_numpy.py
+
+.PHONY: help install test lint format sanitize bench
