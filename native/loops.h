@@ -247,88 +247,129 @@ static void segment_rows(char* target, bool merge, const char* data, std::ptrdif
     }
 }
 
-// The rows' ids are trusted for the result and never for the memory: an id outside [0, num_segments)
-// is moved to -1 or num_segments, which have no row. Whatever the ids, every row of the output up to the
-// last id is written: a step upwards fills what it skips.
+// A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) is
+// moved to -1 or num_segments, which have no row. Whatever the ids, every row of the output up to the last
+// id is written, since a step upwards fills what it skips.
+template <class Id>
+struct Ids {
+    const Loose<Id>* ids;
+    std::size_t n;
+    std::int64_t num_segments;
+
+    std::int64_t operator[](std::size_t i) const { return ids[i].value; }
+    bool has_row(std::int64_t id) const {
+        return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(num_segments);
+    }
+    std::int64_t clamped(std::int64_t id) const {
+        return id < 0 ? -1 : id < num_segments ? id : num_segments;
+    }
+    // Where the run of ids equal to ids[i] ends.
+    std::size_t run_end(std::size_t i) const {
+        constexpr std::size_t kBlock = 64;
+        const Id id = ids[i].value;
+        for (++i; n - i >= kBlock; i += kBlock) {
+            Id differ = 0;  // in the ids' own width, which compilers turn into vectors
+            for (std::size_t k = 0; k < kBlock; ++k) differ |= ids[i + k].value ^ id;
+            if (differ != 0) break;
+        }
+        while (i < n && ids[i].value == id) ++i;
+        return i;
+    }
+};
+
+// Where a walk down one column stands: the last row's segment, and its highest key so far.
+template <class T>
+struct ColumnWalk {
+    std::int64_t previous;
+    typename T::Key best;
+};
+
+// Rows of short segments, up to `stop`, or to the first that lies outside the output. The output is stored
+// at every row, since a branch on "is the segment over?" costs more than the store.
+template <class T, class Id>
+static std::size_t short_segments(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
+                                  std::size_t i, std::size_t stop, ColumnWalk<T>* at) {
+    auto* out = reinterpret_cast<Item<T>*>(walk->out);
+    auto [previous, best] = *at;
+    for (; i < stop; ++i) {
+        const std::int64_t id = ids[i];
+        if (!ids.has_row(id)) break;
+        if (id > previous + 1) fill<T>(walk, previous + 1, id);
+        typename T::Key before = id == previous ? best : T::kLowestKey;
+        best = highest(before, T::key(items[i].value));
+        out[id].value = T::bits(best);
+        previous = id;
+    }
+    *at = {previous, best};
+    return i;
+}
+
+// As short_segments, for as many rows from i on as an instruction set's own header can and cares to take.
+#ifndef MAXOPS_SIMD
+template <class T, class Id>
+struct VectorSegments {
+    static std::size_t take(const SegmentWalk*, const Item<T>*, const Ids<Id>&, std::size_t i,
+                            ColumnWalk<T>*) {
+        return i;
+    }
+};
+#else
+template <class T, class Id>
+struct VectorSegments;
+#endif
+
+// One column: no call a segment.
+template <class T, class Id>
+static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i) {
+    constexpr std::size_t kRun = 64, kShort = 32;
+    ColumnWalk<T> at{walk->previous, T::kLowestKey};
+    while (i < ids.n) {
+        const std::int64_t id = ids[i];
+        if (!ids.has_row(id)) {
+            fill<T>(walk, at.previous + 1, ids.clamped(id));
+            at.previous = ids.clamped(id);
+            ++i;
+        } else if (ids.n - i >= kRun && ids[i + kRun - 1] == id) {
+            fill<T>(walk, at.previous + 1, id);
+            const std::size_t end = ids.run_end(i);
+            const auto run = highest_of<T>(items + i, end - i);
+            at = {id, id == at.previous ? highest(at.best, run) : run};
+            reinterpret_cast<Item<T>*>(walk->out)[id].value = T::bits(at.best);
+            i = end;
+        } else {
+            const std::size_t next = VectorSegments<T, Id>::take(walk, items, ids, i, &at);
+            const std::size_t stop = ids.n - i < kShort ? ids.n : i + kShort;
+            i = next > i ? next : short_segments<T>(walk, items, ids, i, stop, &at);
+        }
+    }
+    if (at.previous == walk->previous) return;
+    walk->previous = at.previous;
+    walk->target = ids.has_row(at.previous) ? walk->out + at.previous * walk->out_stride : nullptr;
+}
+
 template <class T, class Id>
 static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride, const void* ids_,
                     std::size_t n) {
-    using Key = typename T::Key;
     const char* data = static_cast<const char*>(data_);
-    auto* ids = static_cast<const Loose<Id>*>(ids_);
-    const std::int64_t end = walk->num_segments;
+    const Ids<Id> ids{static_cast<const Loose<Id>*>(ids_), n, walk->num_segments};
     const std::size_t width = walk->width;
-    auto clamped = [&](std::int64_t id) { return id < 0 ? -1 : id < end ? id : end; };
-    auto is_inside = [&](std::int64_t id) {
-        return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(end);
-    };
-    auto run_from = [&](std::size_t i, Id id) {
-        std::size_t e = i + 1;
-        while (e < n && ids[e].value == id) ++e;
-        return e;
-    };
-
     std::size_t i = 0;
-    if (n > 0 && clamped(ids[0].value) == walk->previous) {  // goes on with the segment of the last block
-        i = run_from(0, ids[0].value);
+    if (n > 0 && ids.clamped(ids[0]) == walk->previous) {  // goes on with the segment of the last block
+        i = ids.run_end(0);
         if (walk->target != nullptr) segment_rows<T>(walk->target, true, data, stride, i, width);
     }
-    if (width == 1 && stride == static_cast<std::ptrdiff_t>(sizeof(Item<T>))) {
-        // One column: no call a segment. The output is stored at every row, since a branch on
-        // "is the segment over?" costs more than the store.
-        auto* items = at<Item<T>>(data, 0);
-        auto* out = reinterpret_cast<Item<T>*>(walk->out);
-        constexpr std::size_t kRun = 32;
-        std::int64_t previous = walk->previous;
-        Key best = T::kLowestKey;
-        while (i < n) {
-            std::int64_t id = ids[i].value;
-            if (!is_inside(id)) {
-                id = clamped(id);
-                fill<T>(walk, previous + 1, id);
-                previous = id;
-                ++i;
-                continue;
-            }
-            if (id != previous) best = T::kLowestKey;
-            if (id > previous + 1) fill<T>(walk, previous + 1, id);
-            if (i + kRun <= n && ids[i + kRun - 1].value == id) {
-                std::size_t e = run_from(i, static_cast<Id>(id));
-                best = highest(best, highest_of<T>(items + i, e - i));
-                out[id].value = T::bits(best);
-                previous = id;
-                i = e;
-                continue;
-            }
-            std::size_t stop = n - i < kRun ? n : i + kRun;
-            previous = id;
-            for (; i < stop; ++i) {
-                id = ids[i].value;
-                if (!is_inside(id)) break;
-                if (id > previous + 1) fill<T>(walk, previous + 1, id);
-                Key key = T::key(items[i].value);
-                Key before = id == previous ? best : T::kLowestKey;
-                best = highest(before, key);
-                out[id].value = T::bits(best);
-                previous = id;
-            }
-        }
-        if (previous != walk->previous) {
-            walk->previous = previous;
-            walk->target = is_inside(previous) ? walk->out + previous * walk->out_stride : nullptr;
-        }
-        return;
-    }
+    if (width == 1 && stride == static_cast<std::ptrdiff_t>(sizeof(Item<T>)))
+        return segment_column<T>(walk, at<Item<T>>(data, 0), ids, i);
     while (i < n) {
-        std::int64_t id = clamped(ids[i].value);
-        std::size_t e = run_from(i, ids[i].value);
+        const std::int64_t id = ids.clamped(ids[i]);
+        const std::size_t end = ids.run_end(i);
         fill<T>(walk, walk->previous + 1, id);
         walk->previous = id;
-        walk->target = is_inside(id) ? walk->out + id * walk->out_stride : nullptr;
+        walk->target = ids.has_row(id) ? walk->out + id * walk->out_stride : nullptr;
         if (walk->target != nullptr)
             segment_rows<T>(walk->target, false, data + static_cast<std::ptrdiff_t>(i) * stride, stride,
-                            e - i, width);
-        i = e;
+                            end - i, width);
+        i = end;
     }
 }
 
@@ -340,9 +381,9 @@ static bool sorted(const void* ids_, std::size_t n) {
     constexpr std::size_t kBlock = 4096;
     for (std::size_t b = 1; b < n; b += kBlock) {
         std::size_t e = n - b < kBlock ? n : b + kBlock;
-        bool down = false;
-        for (std::size_t i = b; i < e; ++i) down |= ids[i].value < ids[i - 1].value;
-        if (down) return false;
+        Id down = 0;  // in the ids' own width, which compilers turn into vectors
+        for (std::size_t i = b; i < e; ++i) down |= static_cast<Id>(ids[i].value < ids[i - 1].value ? 1 : 0);
+        if (down != 0) return false;
     }
     return true;
 }

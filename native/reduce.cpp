@@ -26,18 +26,20 @@ public:
         add_axis_if_none(&kept_, &data_in_kept_);
         if (kept_.elements() == 1) out_.strides[0] = 0;
         add_axis_if_none(&reduced_, &data_in_reduced_);
+        const std::size_t* sizes = reduced_.size;
+        longest_ = static_cast<int>(std::max_element(sizes, sizes + reduced_.rank) - sizes);
     }
 
     std::size_t outputs() const { return kept_.elements(); }
     std::size_t elements_each() const { return reduced_.elements(); }
-    std::size_t outermost() const { return reduced_.size[0]; }
+    std::size_t longest() const { return reduced_.size[longest_]; }
     bool row_is_reduced() const { return row_is_reduced_; }
 
-    // The same over a part of the outermost reduced axis, with another output: (outputs(),) contiguous.
+    // The same over a part of the longest reduced axis, with another output: (outputs(),) contiguous.
     Reduce part(std::size_t begin, std::size_t end, char* out) const {
         Reduce part = *this;
-        part.data_.data += static_cast<std::ptrdiff_t>(begin) * data_in_reduced_.strides[0];
-        part.reduced_.size[0] = end - begin;
+        part.data_.data += static_cast<std::ptrdiff_t>(begin) * data_in_reduced_.strides[longest_];
+        part.reduced_.size[longest_] = end - begin;
         part.out_.data = out;
         part.out_.swapped = false;
         auto step = item();
@@ -49,7 +51,7 @@ public:
     }
 
     // The output's elements from those of `parts` parts, one after the other in `partial`.
-    bool finish_parts(const Run& run, std::size_t parts, char* partial) const {
+    void finish_parts(std::size_t parts, char* partial) const {
         Shape stacked;
         Operand from{partial, {}, false}, to = out_;
         auto step = item();
@@ -63,7 +65,7 @@ public:
         stacked.size[0] = parts;
         from.strides[0] = step;
         to.strides[0] = 0;
-        return reduce(run, stacked, from, to);
+        Reduce(kernels_, stacked, from, to)(0, outputs());
     }
 
     // Outputs begin to end, counted in C order over the kept axes.
@@ -180,6 +182,7 @@ private:
     Shape kept_, reduced_;
     Operand data_in_kept_{}, data_in_reduced_{};  // the data's strides along each
     bool row_is_reduced_;
+    int longest_;  // of the reduced axes
 };
 
 bool holds_highest(const Kernels& kernels, const char* element) {
@@ -210,33 +213,30 @@ bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
     // Of neighbouring columns a task takes enough for whole vectors and cache lines.
     const std::size_t least = whole.row_is_reduced() ? 1 : 256;
     const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), least);
-    constexpr std::size_t kEnoughTasks = 64;
-    const std::size_t parts = std::min({bytes / kTaskBytes, kEnoughTasks, whole.outermost()});
-    if (bytes < kThreadedBytes || outputs / grain >= kEnoughTasks || parts < 2)
+    constexpr std::size_t kEnoughTasks = 16, kMostParts = 64;
+    const std::size_t parts = std::min({bytes / kTaskBytes, kMostParts, whole.longest()});
+    if (bytes < kThreadedBytes || outputs / least >= kEnoughTasks || parts < 2)
         return in_shares(run, outputs, grain, bytes, whole);
 
-    // Few outputs of many elements: the parts of the outermost reduced axis first, then their maxima.
+    // Few outputs of many elements: the parts of the longest reduced axis first, then their maxima.
     std::vector<char> partial(parts * outputs * itemsize);
     // A single output is settled by the first NaN or True, and then the other parts may stay zero; if the
     // very first elements do so, no thread need wake.
     std::atomic<bool> settled{false};
-    if (outputs == 1 && whole.outermost() == whole.elements_each()) {
-        whole.part(0, std::min<std::size_t>(whole.outermost(), 4096), partial.data())(0, 1);
+    if (outputs == 1 && whole.longest() == whole.elements_each()) {
+        whole.part(0, std::min<std::size_t>(whole.longest(), 4096), partial.data())(0, 1);
         settled.store(holds_highest(run.kernels, partial.data()));
     }
-    bool finished = settled.load() || run_tasks(
-                                          parts,
-                                          [&](std::size_t i) {
-                                              if (settled.load(std::memory_order_relaxed)) return;
-                                              const std::size_t n = whole.outermost();
-                                              char* out = partial.data() + i * outputs * itemsize;
-                                              whole.part(i * n / parts, (i + 1) * n / parts, out)(0, outputs);
-                                              if (outputs == 1 && holds_highest(run.kernels, out))
-                                                  settled.store(true, std::memory_order_relaxed);
-                                          },
-                                          run.poll);
-    if (!finished) return false;
-    return whole.finish_parts(run, parts, partial.data());
+    auto task = [&](std::size_t i) {
+        if (settled.load(std::memory_order_relaxed)) return;
+        const std::size_t n = whole.longest();
+        char* to = partial.data() + i * outputs * itemsize;
+        whole.part(i * n / parts, (i + 1) * n / parts, to)(0, outputs);
+        if (outputs == 1 && holds_highest(run.kernels, to)) settled.store(true, std::memory_order_relaxed);
+    };
+    if (!settled.load() && !run_tasks(parts, task, run.poll)) return false;
+    whole.finish_parts(parts, partial.data());
+    return true;
 }
 
 }  // namespace maxops
