@@ -120,7 +120,7 @@ def segment_max(
     segment_ids: Any,
     num_segments: Any = None,
     *,
-    fill_mode: str,
+    fill_mode: str = "",  # required: the planner's error says more than Python's own would
     out: Array | None = None,
     check_ids: bool = True,
 ) -> Array:
@@ -140,7 +140,7 @@ def segment_max(
         segment_ids: int32 or int64, of shape ``(n,)``, non-negative and never decreasing.
         num_segments: how many segments the result has. Ids past it are dropped; segments without ids are empty.
             None: the last id + 1, or 0 without ids.
-        fill_mode: "ZERO" or "LOWEST", the lowest finite value: what empty segments hold.
+        fill_mode: "ZERO" or "LOWEST", the lowest finite value: what empty segments hold. Required.
         out: an array for the result, of its shape and type. It may overlap the inputs.
         check_ids: False if the ids are known to be valid. If they are not, the result is wrong and nothing worse.
 

@@ -301,7 +301,7 @@ def _flag(spec: Spec, name: str, value: object) -> bool:
 
 def _fill_mode(spec: Spec, value: object) -> FillMode:
     clause = spec.clause("fill_mode")
-    if value is None:
+    if value is None or value == "":
         raise AttributeValueError(f"{spec.name} fill_mode is missing; it is required: 'ZERO' or 'LOWEST'", clause)
     if isinstance(value, str):
         if value.upper() == "ZERO":
