@@ -1,6 +1,6 @@
 """What onnxruntime answers for the maximum of 3000000000 and 1 in int64, and what maxops answers.
 
-    python -m pip install onnxruntime && python examples/wrong_in_onnxruntime.py
+python -m pip install onnxruntime && python examples/wrong_in_onnxruntime.py
 """
 
 import numpy as np

@@ -358,7 +358,8 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
         i = ids.run_end(0);
         if (walk->target != nullptr) segment_rows<T>(walk->target, true, data, stride, i, width);
     }
-    if (width == 1 && stride == static_cast<std::ptrdiff_t>(sizeof(Item<T>)))
+    constexpr std::ptrdiff_t kItem = sizeof(Item<T>);
+    if (width == 1 && stride == kItem && walk->out_stride == kItem)
         return segment_column<T>(walk, at<Item<T>>(data, 0), ids, i);
     while (i < n) {
         const std::int64_t id = ids.clamped(ids[i]);

@@ -120,7 +120,7 @@ def segment_max(
     segment_ids: Any,
     num_segments: Any = None,
     *,
-    fill_mode: str = "",  # required: the planner's error says more than Python's own would
+    fill_mode: str | None = None,  # required: the planner's error says more than Python's own would
     out: Array | None = None,
     check_ids: bool = True,
 ) -> Array:

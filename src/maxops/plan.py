@@ -256,7 +256,7 @@ def _scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> 
         )
     if _holds(dtype, value):
         array = np.empty((), dtype.numpy)
-        array[()] = value
+        array[()] = float(value) if dtype.kind == "float" else value  # bfloat16 takes no long integers
         return array
     raise DTypeError(
         f"{spec.name} {name} is the Python {type(value).__name__} {value!r}, which {dtype}, the type of {beside}, "
@@ -278,9 +278,9 @@ def _holds(dtype: DType, value: Any) -> bool:
     if isinstance(value, float) and isnan(value):
         return True
     try:
-        with np.errstate(over="ignore"):
-            return bool(float(dtype.numpy.type(value)) == value)
-    except OverflowError:
+        with np.errstate(all="ignore"):
+            return bool(float(dtype.numpy.type(float(value))) == value)
+    except OverflowError:  # an integer past every float
         return False
 
 
@@ -301,7 +301,7 @@ def _flag(spec: Spec, name: str, value: object) -> bool:
 
 def _fill_mode(spec: Spec, value: object) -> FillMode:
     clause = spec.clause("fill_mode")
-    if value is None or value == "":
+    if value is None:
         raise AttributeValueError(f"{spec.name} fill_mode is missing; it is required: 'ZERO' or 'LOWEST'", clause)
     if isinstance(value, str):
         if value.upper() == "ZERO":
@@ -401,6 +401,11 @@ def _output(spec: Spec, out: object, dtype: DType, shape: Shape, clause: str) ->
                 f"has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
                 spec.clause(clause),
             )
+        if max(shape, default=0) > np.iinfo(np.intp).max:
+            raise OutputTooLargeError(
+                f"{spec.name} output would have shape {shape}; an axis has at most {np.iinfo(np.intp).max} elements",
+                spec.clause(clause),
+            )
         return None
     if not isinstance(out, np.ndarray) or type(out) not in (np.ndarray, np.memmap):
         raise OutputError(f"{spec.name} out is of type {type(out).__name__}; it is a NumPy array", spec.clause("T"))
@@ -412,5 +417,5 @@ def _output(spec: Spec, out: object, dtype: DType, shape: Shape, clause: str) ->
             f"{spec.name} out has shape {out.shape}, but the result has shape {shape}", spec.clause(clause)
         )
     if not out.flags.writeable:
-        raise OutputError(f"{spec.name} out is read-only")
-    return out.view(np.ndarray)
+        raise OutputError(f"{spec.name} out is read-only; it needs to be writeable")
+    return out

@@ -18,7 +18,7 @@ MOST_THREADS = 1024
 
 def maximum(plan: MaxPlan) -> Array:
     """Run a plan of Max."""
-    return _done(plan, _native.maximum(*plan.inputs, out=plan.out))
+    return _done(plan, _native.maximum(*plan.inputs, out=_plain(plan.out)))
 
 
 def reduce_max(plan: ReducePlan) -> Array:
@@ -27,7 +27,7 @@ def reduce_max(plan: ReducePlan) -> Array:
         out = np.empty(plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
         np.copyto(out, plan.data, casting="equiv")
         return out
-    return _done(plan, _native.reduce_max(plan.data, plan.axes, plan.keepdims, out=plan.out))
+    return _done(plan, _native.reduce_max(plan.data, plan.axes, plan.keepdims, out=_plain(plan.out)))
 
 
 def segment_max(plan: SegmentPlan) -> Array:
@@ -37,16 +37,21 @@ def segment_max(plan: SegmentPlan) -> Array:
         plan.segment_ids,
         plan.num_segments,
         fill_mode=plan.fill_mode,
-        out=plan.out,
+        out=_plain(plan.out),
         check_ids=plan.check_ids,
     )
     return _done(plan, result)
 
 
+def _plain(out: Array | None) -> Array | None:
+    """A memory map as the array that the core takes."""
+    return None if out is None else out.view(np.ndarray)
+
+
 def _done(plan: MaxPlan | ReducePlan | SegmentPlan, result: Array | None) -> Array:
     """The result. The core gives None for what it will not do, and a plan leaves it no such reason but memory."""
     if result is not None:
-        return result
+        return result if plan.out is None else plan.out
     try:
         np.empty(plan.shape, plan.dtype.numpy)
     except (MemoryError, ValueError) as error:

@@ -1,0 +1,5 @@
+"""Runs the command line: `python -m maxops`."""
+
+from maxops.cli import main
+
+main()

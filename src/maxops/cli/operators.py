@@ -1,0 +1,52 @@
+"""`maxops operators`: the spec table, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+import maxops
+from maxops.cli.table import show
+
+
+def operators(
+    clauses: Annotated[bool, typer.Option("--clauses", help="Show every clause and where it stands.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with types and clauses.")] = False,
+) -> None:
+    """What is implemented, by standard, operator, version and type."""
+    if as_json:
+        print(json.dumps([_row(operator) for operator in maxops.operators()], indent=2))
+    elif clauses:
+        show(
+            ("clause", "level", "statement", "source"),
+            [
+                (clause.id, clause.level, clause.statement, clause.source)
+                for operator in maxops.operators()
+                for clause in operator.clauses
+            ],
+        )
+    else:
+        show(
+            ("standard", "operator", "version", "types"),
+            [
+                (
+                    row.standard,
+                    row.name,
+                    "" if row.version is None else str(row.version),
+                    ", ".join(map(str, row.types)),
+                )
+                for row in maxops.operators()
+            ],
+        )
+
+
+def _row(operator: maxops.Operator) -> dict[str, Any]:
+    return {
+        "standard": operator.standard,
+        "operator": operator.name,
+        "version": operator.version,
+        "types": [str(dtype) for dtype in operator.types],
+        "clauses": [vars(clause) for clause in operator.clauses],
+    }

@@ -1,0 +1,44 @@
+"""A progress bar for work that lasts, drawn by a thread that looks at the native core's counters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from maxops import _native
+
+AFTER_SECONDS = 1.5
+EVERY_SECONDS = 0.1
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[Callable[[str], None]]:
+    """Draw a bar on stderr, if that is a terminal, while the block runs; call the result to name a new stage."""
+    stage = [doing]
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    done = Event()
+    thread = Thread(target=_draw, args=(stage, done), name="maxops progress", daemon=True)
+    thread.start()
+    try:
+        yield lambda text: stage.__setitem__(0, text)
+    finally:
+        done.set()
+        thread.join()
+
+
+def _draw(stage: list[str], done: Event) -> None:
+    if done.wait(AFTER_SECONDS):
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(stage[0], total=None)
+        while not done.wait(EVERY_SECONDS):
+            completed, total = _native.progress()
+            bar.update(task, description=stage[0], completed=completed, total=total or None)

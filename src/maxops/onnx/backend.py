@@ -1,0 +1,115 @@
+"""maxops as an ONNX backend: what runs in any tool that takes an `onnx.backend.base.Backend`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx
+from onnx import ModelProto, NodeProto
+from onnx.backend.base import Backend as BaseBackend
+from onnx.backend.base import BackendRep, namedtupledict
+
+from maxops.errors import ConfigurationError, MaxopsError, ModelInputError
+from maxops.onnx import nodes
+from maxops.onnx.load import from_proto
+from maxops.onnx.model import Model
+from maxops.plan import Array
+
+
+class Representation(BackendRep):
+    """A checked model, to be run again and again."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Run on a list of arrays in the order of the graph's inputs, or on a mapping from their names.
+
+        A list may leave out the inputs that have defaults, all of them or the last. The result is a tuple in the order
+        of the graph's outputs, which their names index too.
+        """
+        _refuse(kwargs)
+        results = self.model.run(self._by_name(inputs))
+        return namedtupledict("Outputs", list(results))(*results.values())
+
+    def _by_name(self, inputs: object) -> Mapping[str, Array]:
+        if isinstance(inputs, Mapping):
+            return inputs
+        if not isinstance(inputs, (list, tuple)):
+            raise ModelInputError(
+                f"inputs are of type {type(inputs).__name__}; they are a list of arrays, or a mapping from names"
+            )
+        return in_order(self.model, inputs)
+
+
+def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
+    """Name arrays that stand in the order of the graph's inputs, with or without those that have defaults."""
+    values = model.required if len(inputs) == len(model.required) else model.inputs
+    if len(inputs) > len(values):
+        listed = ", ".join(map(str, values)) or "none"
+        raise ModelInputError(f"{model.source}: {len(inputs)} arrays are given; the model's inputs are {listed}")
+    return {value.name: array for value, array in zip(values, inputs, strict=False)}
+
+
+class Backend(BaseBackend):
+    """Runs models whose operators are Max, ReduceMax, Constant and Identity, on the CPU.
+
+    >>> import numpy as np
+    >>> from onnx import helper
+    >>> Backend.run_node(helper.make_node("Max", ["a", "b"], ["c"]), [np.float32([1, 4]), np.float32([3, 2])])[0]
+    array([3., 4.], dtype=float32)
+    """
+
+    @classmethod
+    def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether the model is well formed and holds nothing but what maxops runs."""
+        _refuse(kwargs)
+        try:
+            from_proto(model)
+        except MaxopsError:
+            return False
+        return cls.supports_device(device)
+
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Representation:
+        """Check a model once, for many runs."""
+        _refuse(kwargs)
+        cls._check_device(device)
+        return Representation(from_proto(model))
+
+    @classmethod
+    def run_node(
+        cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: object = None, **kwargs: Any
+    ) -> tuple[Any, ...]:
+        """Run one node on one array per input; `opset_version` is onnx's newest unless given.
+
+        An optional input that is left out is None. `outputs_info` is not needed: results say what they are.
+        """
+        del outputs_info
+        opset = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
+        _refuse(kwargs)
+        cls._check_device(device)
+        label = nodes.label(node)
+        nodes.check(node, label, opset, onnx.IR_VERSION)
+        if len(inputs) != len(node.input):
+            raise ModelInputError(f"{label}: {len(inputs)} arrays are given, but it has the inputs {list(node.input)}")
+        if node.op_type == "Constant":
+            return namedtupledict("Outputs", list(node.output))(nodes.constant(node, label, None))
+        result = nodes.step(node, label, opset).compute(inputs)
+        return namedtupledict("Outputs", list(node.output))(result)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether the device is a CPU."""
+        return device.partition(":")[0] == "CPU"
+
+    @classmethod
+    def _check_device(cls, device: str) -> None:
+        if not cls.supports_device(device):
+            raise ConfigurationError(f"maxops runs on the device 'CPU', not on {device!r}")
+
+
+def _refuse(options: Mapping[str, object]) -> None:
+    if options:
+        raise ConfigurationError(f"maxops.onnx.Backend has no option {', '.join(options)}")

@@ -1,0 +1,209 @@
+"""From a file or a ModelProto to a checked model. Every error names the file and, where there is one, the node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+from os import PathLike
+from pathlib import Path
+from typing import NoReturn
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx.checker import ValidationError
+
+from maxops import dtypes
+from maxops.errors import ModelError
+from maxops.onnx import nodes
+from maxops.onnx.model import Dims, Model, Step, Value
+from maxops.onnx.tensors import DTYPES, to_array, type_name
+from maxops.plan import Array
+
+# Before IR version 3 a model names no operator set: it is the first.
+FIRST_IR_WITH_OPSETS = 3
+
+
+def load(path: str | PathLike[str]) -> Model:
+    """Load and check a model from a file; external data comes only from the file's own folder.
+
+    >>> import numpy as np, onnx, tempfile, os
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> text = '<ir_version: 8, opset_import: ["": 13]> peaks (float[n, 2] x) => (float[n] y) '
+    >>> path = os.path.join(folder.name, "peaks.onnx")
+    >>> onnx.save(onnx.parser.parse_model(text + "{ y = ReduceMax <axes = [1], keepdims = 0> (x) }"), path)
+    >>> load(path).run({"x": np.float32([[1, 5], [-2, -3]])})
+    {'y': array([ 5., -2.], dtype=float32)}
+    >>> folder.cleanup()
+
+    Raises ModelError for a file that cannot be read, is not well formed, or holds what maxops does not run; where a
+    clause of an operator speaks, the error of that clause. The text names the file and the node.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size == 0:
+            raise ModelError(f"{path}: is empty; it should be an ONNX model")
+        proto = onnx.load(path, format="protobuf", load_external_data=False)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    except DecodeError as error:
+        raise ModelError(f"{path}: is truncated, or no ONNX model") from error
+    return _model(proto, str(path), path)
+
+
+def from_proto(proto: ModelProto, source: str = "model") -> Model:
+    """Check a model that is in memory; `source` is what errors call it.
+
+    >>> import numpy as np, onnx
+    >>> text = '<ir_version: 8, opset_import: ["": 13]> larger (float[n] a, float[n] b) => (float[n] y) '
+    >>> model = from_proto(onnx.parser.parse_model(text + "{ y = Max (a, b) }"))
+    >>> print(*model.inputs, sep="; ")
+    'a': float32 (n,); 'b': float32 (n,)
+    >>> model.run({"a": np.float32([1, -0.0]), "b": np.float32([-1, 0.0])})
+    {'y': array([1., 0.], dtype=float32)}
+
+    Raises as `load` does; external data, which lies beside a file, is refused.
+    """
+    return _model(proto, source, None)
+
+
+def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
+    graph = proto.graph
+    opset = _opset(proto, source)
+    _check_extent(proto, source)
+    _check_names(graph, source)
+    for node in graph.node:
+        nodes.check(node, f"{source}: {nodes.label(node)}", opset, proto.ir_version)
+    _check_order(graph, source)
+    folder = None if path is None else path.parent
+    constants = {
+        tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder) for tensor in graph.initializer
+    }
+    try:
+        # by path, since the checker looks for external data beside the file; what came here in memory has none
+        onnx.checker.check_model(proto if path is None else path)
+    except (ValidationError, ValueError) as error:
+        raise ModelError(f"{source}: {error}") from error
+    inputs = _values(graph.input, source, "input")
+    outputs = _values(graph.output, source, "output")
+    for value in inputs:
+        if value.name in constants:
+            _check_default(source, value, constants[value.name])
+    steps: list[Step] = []
+    for node in graph.node:
+        where = f"{source}: {nodes.label(node)}"
+        if node.op_type == "Constant":
+            constants[node.output[0]] = nodes.constant(node, where, folder)
+        else:
+            steps.append(nodes.step(node, where, opset))
+    return Model(source, opset, inputs, outputs, constants, tuple(steps))
+
+
+def _opset(proto: ModelProto, source: str) -> int:
+    """The operator set in force, once both versions of the format are known to be ones that onnx can check."""
+    if proto.ir_version < 1:
+        raise ModelError(f"{source}: is no ONNX model, or a broken one: it has no IR version")
+    if proto.ir_version > onnx.IR_VERSION:
+        raise ModelError(
+            f"{source}: has IR version {proto.ir_version}; onnx {onnx.__version__} knows those up to "
+            f"{onnx.IR_VERSION}: update the onnx package, or convert the model"
+        )
+    if proto.ir_version < FIRST_IR_WITH_OPSETS:
+        return 1
+    versions = sorted({int(entry.version) for entry in proto.opset_import if entry.domain in nodes.DOMAINS})
+    newest = onnx.defs.onnx_opset_version()
+    if not versions:
+        raise ModelError(f"{source}: imports no operator set of ONNX's own domain; opset_import should name one")
+    if len(versions) > 1:
+        raise ModelError(f"{source}: imports the operator sets {versions} of one domain; it should be one")
+    if not 1 <= versions[0] <= newest:
+        raise ModelError(
+            f"{source}: imports operator set {versions[0]}; onnx {onnx.__version__} knows 1 to {newest}"
+            + (": update the onnx package, or convert the model" if versions[0] > newest else "")
+        )
+    return versions[0]
+
+
+def _check_extent(proto: ModelProto, source: str) -> None:
+    """Refuse what ONNX allows beside a plain graph of dense tensors."""
+    if proto.functions:
+        listed = ", ".join(f"{function.domain}.{function.name}" for function in proto.functions)
+        raise ModelError(
+            f"{source}: defines the functions {listed}; maxops runs plain graphs: put them in line with "
+            "onnx.inliner.inline_local_functions"
+        )
+    if proto.graph.sparse_initializer:
+        listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
+        raise ModelError(f"{source}: has sparse initializers, {listed}; maxops runs dense tensors only")
+
+
+def _check_names(graph: GraphProto, source: str) -> None:
+    """Refuse names that are no text: protobuf hands them on as bytes."""
+    names: list[object] = [value.name for value in (*graph.input, *graph.output, *graph.initializer)]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError(f"{source}: holds a name that is not UTF-8: {name!r}")
+
+
+def _check_order(graph: GraphProto, source: str) -> None:
+    """Nodes stand after those that make their inputs. The checker sees this too, but cannot tell why it fails."""
+    makers = {name: node for node in graph.node for name in node.output}
+    known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer} | {""}
+    for node in graph.node:
+        for name in node.input:
+            if name not in known:
+                _explain_unknown(graph, makers, node, name, source)
+        known.update(node.output)
+    for value in graph.output:
+        if value.name not in known:
+            raise ModelError(f"{source}: output {value.name!r} is made by no node, and is no input or initializer")
+
+
+def _explain_unknown(
+    graph: GraphProto, makers: dict[str, NodeProto], node: NodeProto, name: str, source: str
+) -> NoReturn:
+    where = f"{source}: {nodes.label(node)}"
+    if name not in makers:
+        raise ModelError(f"{where}: input {name!r} is made by no node, and is no input or initializer of the graph")
+    try:
+        TopologicalSorter({made: maker.input for made, maker in makers.items()}).prepare()
+    except CycleError as error:
+        circle = " -> ".join(map(repr, error.args[1]))
+        raise ModelError(f"{where}: the graph is cyclic: {circle}; nothing in it can come first") from error
+    raise ModelError(
+        f"{where}: input {name!r} is made only later, by {nodes.label(makers[name])}; nodes stand in topological order"
+    )
+
+
+def _values(infos: Iterable[ValueInfoProto], source: str, kind: str) -> tuple[Value, ...]:
+    values: list[Value] = []
+    for info in infos:
+        where = f"{source}: {kind} {info.name!r}"
+        form = info.type.WhichOneof("value")
+        if form != "tensor_type":
+            came = "without a type" if form is None else f"a {form.removesuffix('_type').replace('_', ' ')}"
+            raise ModelError(f"{where} is {came}; maxops runs dense tensors only")
+        tensor = info.type.tensor_type
+        if tensor.elem_type not in DTYPES:
+            listed = ", ".join(row.onnx for row in DTYPES.values())
+            raise ModelError(f"{where} has the type {type_name(tensor.elem_type)}; maxops runs {listed}")
+        if any(value.name == info.name for value in values):
+            raise ModelError(f"{where} is there twice")
+        dims: Dims = tuple(
+            dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in tensor.shape.dim
+        )
+        value = Value(info.name, DTYPES[tensor.elem_type], dims)
+        if any(isinstance(size, int) and size < 0 for size in dims):
+            raise ModelError(f"{where} has a negative size: {value}; a size that is open has a name or nothing")
+        values.append(value)
+    return tuple(values)
+
+
+def _check_default(source: str, value: Value, default: Array) -> None:
+    if not value.admits(default):
+        raise ModelError(
+            f"{source}: initializer {value.name!r} is {dtypes.of(default.dtype)} {default.shape}, but as an input it "
+            f"is declared {value}"
+        )

@@ -1,0 +1,159 @@
+"""A checked model, and its run: arrays in by name, arrays out by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.errors import MaxopsError, ModelError, ModelInputError
+from maxops.plan import Array
+
+# An unnamed size is None, and may differ from any other; sizes of one name are equal.
+Dims = tuple[int | str | None, ...]
+# Called before each node with its number from 0, the number of nodes, and the node in words.
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A graph's input or output as declared."""
+
+    name: str
+    dtype: DType
+    dims: Dims
+
+    def __str__(self) -> str:
+        sizes = ["?" if size is None else str(size) for size in self.dims]
+        return f"{self.name!r}: {self.dtype} {_tuple(sizes)}"
+
+    def admits(self, array: Array) -> bool:
+        """Whether an array has the type, the rank and the fixed sizes; named sizes are for a whole run to compare."""
+        return (
+            dtypes.of(array.dtype) is self.dtype
+            and array.ndim == len(self.dims)
+            and all(not isinstance(d, int) or d == size for d, size in zip(self.dims, array.shape, strict=True))
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node: what it reads ("" for an input that is left out), what it makes, and how."""
+
+    label: str
+    inputs: tuple[str, ...]
+    output: str
+    compute: Callable[[Sequence[Array | None]], Array]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that is known to be well formed. `constants` holds initializers and Constant nodes.
+
+    An input that is also in `constants` has that as its default.
+    """
+
+    source: str
+    opset: int
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    constants: Mapping[str, Array]
+    steps: tuple[Step, ...]
+
+    @property
+    def required(self) -> tuple[Value, ...]:
+        """The inputs without a default."""
+        return tuple(value for value in self.inputs if value.name not in self.constants)
+
+    def run(self, inputs: Mapping[str, Array], progress: Progress | None = None) -> dict[str, Array]:
+        """Run the model on one array per input, and return one per output.
+
+        An input with a default may be left out; `maxops.onnx.load` has an example. Raises ModelInputError for inputs
+        that do not fit, and what the planner raises, with the node before it.
+        """
+        given = self._checked(inputs)
+        values = dict(self.constants) | given
+        last_use = {name: number for number, step in enumerate(self.steps) for name in step.inputs}
+        kept = {value.name for value in self.outputs}
+        for number, step in enumerate(self.steps):
+            if progress is not None:
+                progress(number, len(self.steps), step.label)
+            try:
+                values[step.output] = step.compute([values[name] if name else None for name in step.inputs])
+            except MaxopsError as error:
+                text = str(error).removesuffix(f" [{error.clause}]")
+                raise type(error)(f"{self.source}: {step.label}: {text}", error.clause) from error
+            for name in {*step.inputs, step.output} - kept - {""}:
+                if last_use.get(name, number) == number:
+                    del values[name]
+        return self._results(values, owned=[*self.constants.values(), *given.values()])
+
+    def _results(self, values: Mapping[str, Array], owned: list[Array]) -> dict[str, Array]:
+        taken = {id(array) for array in owned}
+        results: dict[str, Array] = {}
+        for value in self.outputs:
+            array = values[value.name]
+            if not value.admits(array):  # names of sizes are free: exporters use them loosely in outputs
+                raise ModelError(
+                    f"{self.source}: the model declares output {value}, but its nodes make {dtypes.of(array.dtype)} "
+                    f"{array.shape}"
+                )
+            if id(array) in taken:
+                # an Identity hands its input on: who changes a result must not change an input, the model or another
+                # result; and results have the machine's byte order
+                array = array.astype(array.dtype.newbyteorder("="))
+            taken.add(id(array))
+            results[value.name] = array
+        return results
+
+    def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        known = {value.name: value for value in self.inputs}
+        for name in inputs:
+            if name not in known:
+                fixed = "is a constant of the model" if name in self.constants else "is unknown"
+                listed = ", ".join(map(str, self.inputs)) or "none"
+                raise ModelInputError(f"{self.source}: input {name!r} {fixed}; the model's inputs are {listed}")
+        if missing := [value for value in self.required if value.name not in inputs]:
+            raise ModelInputError(f"{self.source}: no array is given for {', '.join(map(str, missing))}")
+        sizes: dict[str, tuple[int, str]] = {}
+        given: dict[str, Array] = {}
+        for name, value in known.items():
+            array = inputs[name] if name in inputs else self.constants[name]
+            _check_input(self.source, value, array, sizes)
+            given[name] = np.asarray(array)
+        return given
+
+
+def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
+    """Compare an array with what the graph declares; `sizes` collects the named sizes, and who set them."""
+    wanted = f"the model wants {value}"
+    # other subclasses, such as masked arrays, mean more than their data says
+    plain = isinstance(array, np.ndarray) and type(array) in (np.ndarray, np.memmap)
+    if not plain and not isinstance(array, np.generic):
+        raise ModelInputError(
+            f"{source}: input {value.name!r} is of type {type(array).__name__}, not a NumPy array; {wanted}"
+        )
+    found = dtypes.of(array.dtype)
+    if found is not value.dtype:
+        raise ModelInputError(f"{source}: input {value.name!r} is {found or array.dtype}; {wanted}")
+    if array.ndim != len(value.dims):
+        raise ModelInputError(f"{source}: input {value.name!r} has rank {array.ndim} and shape {array.shape}; {wanted}")
+    for axis, (size, declared) in enumerate(zip(array.shape, value.dims, strict=True)):
+        if isinstance(declared, int) and size != declared:
+            raise ModelInputError(
+                f"{source}: input {value.name!r} has shape {array.shape}, with size {size} along axis {axis}; {wanted}"
+            )
+        if isinstance(declared, str):
+            first, where = sizes.setdefault(declared, (size, f"axis {axis} of input {value.name!r}"))
+            if size != first:
+                raise ModelInputError(
+                    f"{source}: input {value.name!r} has shape {array.shape}, with size {size} along axis {axis}, "
+                    f"but {declared!r} is {first} from {where}; {wanted}"
+                )
+
+
+def _tuple(items: Sequence[str]) -> str:
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"

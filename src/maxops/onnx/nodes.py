@@ -1,0 +1,127 @@
+"""One node of a graph as a step: an operator of ONNX goes here, and only here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, NodeProto
+from onnx.checker import ValidationError
+from onnx.onnx_cpp2py_export.checker import CheckerContext
+
+from maxops import ops, spec
+from maxops.errors import InputCountError, ModelError
+from maxops.onnx.model import Step
+from maxops.onnx.tensors import to_array
+from maxops.plan import Array, plan_max, plan_reduce_max
+from maxops.spec import Spec
+
+DOMAINS = ("", "ai.onnx")  # two names of one domain
+OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
+
+Compute = Callable[[Sequence[Array | None]], Array]
+
+
+def label(node: NodeProto) -> str:
+    """The node in words, by its name or else by what it makes."""
+    domain = "" if node.domain in DOMAINS else f"{node.domain}."
+    name = f"{node.name!r} " if node.name else ""
+    made = "" if node.name or not node.output else f" that makes {node.output[0]!r}"
+    return f"node {name}({domain}{node.op_type}){made}"
+
+
+def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
+    """Refuse an operator that maxops does not run, and a node that its operator's schema does not allow."""
+    if node.domain not in DOMAINS or node.op_type not in OPERATORS:
+        raise ModelError(
+            f"{where}: maxops runs the operators {', '.join(OPERATORS)} of ONNX's own domain; take the part of the "
+            "graph with these out (onnx.utils.extract_model), or run the model in another runtime"
+        )
+    if node.domain:
+        raise ModelError(f"{where}: writes its domain as {node.domain!r}; onnx's checker wants it empty, in nodes")
+    seen: set[str] = set()
+    for attribute in node.attribute:
+        if attribute.name in seen:
+            raise ModelError(f"{where}: the attribute {attribute.name!r} is there twice")
+        if attribute.ref_attr_name:
+            raise ModelError(f"{where}: the attribute {attribute.name!r} refers to one of a function; there is none")
+        seen.add(attribute.name)
+    context = CheckerContext()
+    context.ir_version = ir_version
+    context.opset_imports = dict.fromkeys(DOMAINS, opset)
+    try:
+        onnx.checker.check_node(node, context)
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{where}: holds a name that is not UTF-8: {error.object!r}") from error
+    except ValidationError as error:
+        # what follows the arrow is onnx's own, shorter name of the node
+        raise ModelError(f"{where}: {str(error).partition('==>')[0].strip()}") from error
+
+
+def step(node: NodeProto, where: str, opset: int) -> Step:
+    """The step of a checked node of Max, ReduceMax or Identity."""
+    if node.op_type == "Identity":
+        return Step(label(node), tuple(node.input), node.output[0], _identity)
+    row = _row(node.op_type, where, opset)
+    optional = {1} if node.op_type == "ReduceMax" else set()
+    for number, name in enumerate(node.input):
+        if not name and number not in optional:
+            raise InputCountError(
+                f"{where}: input {number} has an empty name, which leaves it out; {row.name} takes no optional "
+                "input there",
+                row.clause("inputs"),
+            )
+    attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    make = _max if node.op_type == "Max" else _reduce_max
+    return Step(label(node), tuple(node.input), node.output[0], make(row, attributes))
+
+
+def _row(operator: str, where: str, opset: int) -> Spec:
+    row = spec.in_opset(operator, opset)
+    newest = onnx.defs.get_schema(operator, opset, "").since_version
+    if row is None or row.version != newest:
+        raise ModelError(f"{where}: operator set {opset} has {operator}-{newest}, which this maxops does not know")
+    return row
+
+
+def _identity(inputs: Sequence[Array | None]) -> Array:
+    (data,) = inputs
+    assert data is not None
+    return data
+
+
+def _max(row: Spec, attributes: Mapping[str, Any]) -> Compute:
+    del attributes  # consumed_inputs of version 1: accepted, ignored
+    return lambda inputs: ops.run(plan_max(row, inputs))
+
+
+def _reduce_max(row: Spec, attributes: Mapping[str, Any]) -> Compute:
+    keepdims = attributes.get("keepdims", 1)
+    noop = attributes.get("noop_with_empty_axes", 0)
+
+    def compute(inputs: Sequence[Array | None]) -> Array:
+        data, axes = (*inputs, None)[:2]
+        return ops.run(plan_reduce_max(row, data, attributes.get("axes", axes), keepdims, noop))
+
+    return compute
+
+
+def constant(node: NodeProto, where: str, folder: Path | None) -> Array:
+    """The array of a checked Constant node."""
+    names = sorted(attribute.name for attribute in node.attribute)
+    if len(names) != 1:
+        came = f"{len(names)}: {', '.join(names)}" if names else "none"
+        raise ModelError(f"{where}: a Constant has exactly one attribute with its value; this one has {came}")
+    attribute: AttributeProto = node.attribute[0]
+    if attribute.name == "value":
+        return to_array(attribute.t, f"{where}: the value", folder)
+    types = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+    if attribute.name not in types:
+        listed = ", ".join(["value", *types])
+        raise ModelError(f"{where}: {attribute.name} is not among the values that maxops runs: {listed}")
+    array = np.array(onnx.helper.get_attribute_value(attribute), types[attribute.name])
+    array.flags.writeable = False
+    return array

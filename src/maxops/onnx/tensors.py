@@ -1,0 +1,118 @@
+"""TensorProto messages as arrays, bit for bit: in a model, and in files of their own."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import TensorProto, helper, numpy_helper
+from onnx.checker import ValidationError
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.errors import MaxopsError, ModelError, ModelInputError
+from maxops.plan import Array
+
+# By ONNX's number for the type; `real` has none.
+DTYPES: dict[int, DType] = {
+    TensorProto.DataType.Value(dtype.onnx.upper()): dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL
+}
+# What the format knows of data in another file, and `basepath`, which the onnx package writes.
+EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")
+
+
+def type_name(elem_type: int) -> str:
+    """ONNX's name for an element type, known to maxops or not."""
+    if elem_type not in TensorProto.DataType.values():
+        return f"type number {elem_type}"
+    return str(TensorProto.DataType.Name(elem_type)).lower()
+
+
+def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:
+    """The tensor's data, read-only; `where` opens the text of every error.
+
+    External data is read only from `folder`, whose bounds the onnx package guards; without one it is refused.
+    """
+    dtype = DTYPES.get(tensor.data_type)
+    if dtype is None:
+        listed = ", ".join(row.onnx for row in DTYPES.values())
+        raise ModelError(f"{where} has the type {type_name(tensor.data_type)}; maxops runs {listed}")
+    external = tensor.data_location == TensorProto.EXTERNAL
+    if external and folder is None:
+        raise ModelError(
+            f"{where} keeps its data in another file, which is read only for a model that is loaded from a file; "
+            "load it with onnx.load, which takes the data in"
+        )
+    if external:
+        _check_keys(tensor, where)
+    _check_size(tensor, dtype, where, external=external)
+    try:
+        array = numpy_helper.to_array(tensor, "" if folder is None else str(folder))
+    except (ValidationError, ValueError, OSError) as error:
+        raise ModelError(f"{where}: {error}") from error
+    if dtype is dtypes.BOOL and array.size and array.view(np.uint8).max() > 1:
+        raise ModelError(f"{where} is bool, but holds a byte other than 0 and 1")
+    array.flags.writeable = False
+    return array
+
+
+def _check_keys(tensor: TensorProto, where: str) -> None:
+    # onnx warns of a key that it does not know and goes on, so that a mistyped offset would be read as 0
+    keys = [entry.key for entry in tensor.external_data]
+    if odd := [key for key in keys if key not in EXTERNAL_KEYS or keys.count(key) > 1]:
+        raise ModelError(
+            f"{where} says of its external data {odd[0]!r}, unknown or twice; the keys are {', '.join(EXTERNAL_KEYS)}"
+        )
+    for entry in tensor.external_data:
+        if not isinstance(entry.value, str):  # protobuf hands on as bytes what is no text
+            raise ModelError(f"{where} has external data whose {entry.key} is not UTF-8: {entry.value!r}")
+
+
+def _check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool) -> None:
+    """Compare the dimensions with the data before anything is allocated for them."""
+    dims = tuple(tensor.dims)
+    if any(size < 0 for size in dims):
+        raise ModelError(f"{where} has the dimensions {dims}; a size is not negative")
+    if tensor.HasField("segment"):
+        raise ModelError(f"{where} is a segment of a tensor; maxops reads whole tensors")
+    if external:
+        return  # the size of the file speaks, when it is read
+    field = helper.tensor_dtype_to_field(tensor.data_type)
+    wanted = prod(dims)
+    if tensor.HasField("raw_data"):
+        came, wanted, unit = len(tensor.raw_data), wanted * dtype.numpy.itemsize, "bytes"
+    else:
+        came, unit = len(getattr(tensor, field)), f"values in {field}"
+    if came != wanted:
+        raise ModelError(f"{where} has the dimensions {dims} of {dtype}: {wanted} {unit}, but it holds {came}")
+    if not tensor.HasField("raw_data") and dtype.kind != "float":
+        _check_range(np.asarray(getattr(tensor, field)), dtype, where)
+    elif not tensor.HasField("raw_data") and field == "int32_data":
+        _check_range(np.asarray(getattr(tensor, field)), dtypes.UINT16, where)  # 16-bit floats, as their bits
+
+
+def _check_range(stored: Array, dtype: DType, where: str) -> None:
+    # onnx stores narrow types in wide fields and cuts off what does not fit
+    low, high = (0, 1) if dtype is dtypes.BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
+    if stored.size and not low <= int(stored.min()) <= int(stored.max()) <= high:
+        odd = int(stored.min()) if int(stored.min()) < low else int(stored.max())
+        raise ModelError(f"{where} holds {odd}, which is no {dtype} (or its bits): {low} to {high}")
+
+
+def read_tensor_file(path: Path) -> tuple[str, Array]:
+    """The name (which may be empty) and the data of a TensorProto file."""
+    tensor = TensorProto()
+    try:
+        tensor.ParseFromString(path.read_bytes())
+    except OSError as error:
+        raise ModelInputError(f"{path}: cannot be read: {error.strerror}") from error
+    except DecodeError as error:
+        raise ModelInputError(f"{path}: is truncated, or no TensorProto file") from error
+    if tensor.data_type == TensorProto.UNDEFINED:
+        raise ModelInputError(f"{path}: is no TensorProto file, or an empty one: it names no element type")
+    try:
+        return tensor.name, to_array(tensor, f"{path}: the tensor")
+    except MaxopsError as error:
+        raise ModelInputError(str(error)) from error

@@ -1,0 +1,327 @@
+"""Bits as the tests see them: the comparison that raises, pools of telling values, layouts, and a fast oracle.
+
+Nothing here imports the native core or the reference: the oracle is a third opinion, itself held against the
+reference in test_bits.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from maxops import dtypes
+from maxops.dtypes import DType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+STORED = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
+FLOATS = tuple(dtype for dtype in STORED if dtype.kind == "float")
+INTEGERS = tuple(dtype for dtype in STORED if dtype.kind in ("int", "uint"))
+
+# ------------------------------------------------------------------------------------------------- comparing
+
+
+def words(array: Array) -> Array:
+    """The elements' bits as native unsigned integers of the same shape, never by way of a float."""
+    size = array.dtype.itemsize
+    looked_at = array.view(np.dtype(f"{'>' if array.dtype.byteorder == '>' else '='}u{size}"))
+    return looked_at.astype(np.dtype(f"u{size}"), order="C", copy=True)
+
+
+def of_words(dtype: DType, bits: Any) -> Array:
+    """An array of a type with these bits: C order, native, writable."""
+    return np.array(bits, dtype.word, order="C").view(dtype.numpy)
+
+
+def assert_same_bits(got: Any, want: Array) -> None:
+    """Raise unless both are arrays of one type, one shape and the same bits, in native order."""
+    assert type(got) is np.ndarray, f"got a {type(got).__name__}, not an array"
+    got_type, want_type = (array.dtype.newbyteorder("=") for array in (got, want))
+    assert got_type == want_type, f"dtype {got.dtype} is not {want.dtype}"
+    assert got.shape == want.shape, f"shape {got.shape} is not {want.shape}"
+    got_words, want_words = words(got), words(want)
+    if got_words.tobytes() == want_words.tobytes():
+        return
+    wrong = np.argwhere(got_words != want_words)
+    place = tuple(int(axis) for axis in wrong[0])
+    digits = 2 * got.dtype.itemsize
+    raise AssertionError(
+        f"{len(wrong)} of {got.size} elements of {got.dtype} {got.shape} differ, first at {place}: "
+        f"{int(got_words[place]):0{digits}X} ({got[place]!r}) is not {int(want_words[place]):0{digits}X} "
+        f"({want[place]!r})"
+    )
+
+
+# --------------------------------------------------------------------------------------------------- values
+
+
+def nan_words(dtype: DType) -> list[int]:
+    """NaNs of both signs: quiet and signalling, payloads of one bit, of all bits and at both ends."""
+    payloads = {1 << bit for bit in range(dtype.mantissa_bits)}
+    payloads |= {(1 << dtype.mantissa_bits) - 1, (1 << dtype.mantissa_bits - 1) - 1, (1 << dtype.mantissa_bits - 1) + 1}
+    return sorted(sign << dtype.bits - 1 | dtype.infinity_bits | payload for sign in (0, 1) for payload in payloads)
+
+
+def pool_words(dtype: DType) -> list[int]:
+    """The bits of the values that break things: every boundary of the format, and of the integers beneath it."""
+    top = (1 << dtype.bits) - 1
+    if dtype.kind == "bool":
+        return [0, 1]
+    around = {power + step for bit in range(dtype.bits) for power in [1 << bit] for step in (-1, 0, 1)}
+    chosen = around | {top - word for word in around}  # integers around every power of two, and their opposites
+    half = dtype.bits // 2
+    ends = {0, 1, (1 << half - 1) - 1, 1 << half - 1, (1 << half) - 1}
+    chosen |= {high << half | low for high in ends for low in ends}  # halves equal, opposed, and each deciding alone
+    if dtype.kind == "float":
+        smallest_normal = 1 << dtype.mantissa_bits
+        one = ((1 << dtype.exponent_bits - 1) - 1) << dtype.mantissa_bits
+        magnitudes = {0, 1, smallest_normal - 1, smallest_normal, smallest_normal + 1, one - 1, one, one + 1}
+        magnitudes |= {dtype.infinity_bits - 1, dtype.infinity_bits, smallest_normal >> 1}
+        chosen |= {sign << dtype.bits - 1 | magnitude for sign in (0, 1) for magnitude in magnitudes}
+        chosen |= set(nan_words(dtype))
+    return sorted(word for word in chosen if 0 <= word <= top)
+
+
+def pool(dtype: DType) -> Array:
+    """The pool as an array."""
+    return of_words(dtype, pool_words(dtype))
+
+
+def mixed(dtype: DType, shape: int | tuple[int, ...], seed: int = 0, nans: float = 0.02) -> Array:
+    """Random bits and values of the pool, half each; of a float's elements a part of `nans` at most is NaN."""
+    random = np.random.default_rng(seed)
+    if dtype.kind == "bool":
+        return of_words(dtype, random.integers(0, 2, shape, np.uint8))
+    bits = random.integers(0, 1 << dtype.bits, shape, np.uint64).astype(dtype.word)
+    bits = np.where(random.random(shape) < 0.5, random.choice(np.array(pool_words(dtype), dtype.word), shape), bits)
+    if dtype.kind == "float":
+        ordinary = dtype.word.type((1 << dtype.bits) - 1 - (1 << dtype.mantissa_bits))  # clears a bit of the exponent
+        is_nan = (bits & dtype.word.type((1 << dtype.bits - 1) - 1)) > dtype.word.type(dtype.infinity_bits)
+        bits = np.where(is_nan & (random.random(shape) >= nans), bits & ordinary, bits)
+    return of_words(dtype, bits)
+
+
+def distinct(dtype: DType, shape: tuple[int, ...], seed: int = 0) -> Array:
+    """Distinct values that are no NaN, shuffled, as far as the type has so many; repeated past that."""
+    count = int(np.prod(shape, dtype=np.int64))
+    if dtype.kind == "float":  # ranks run from -Inf to +Inf without a gap
+        lowest, values = (1 << dtype.bits - 1) - 1 - dtype.infinity_bits, 2 * dtype.infinity_bits + 2
+    else:
+        lowest, values = 0, 2 if dtype.kind == "bool" else 1 << dtype.bits
+    step = max(values // max(count, 1), 1)
+    places = np.arange(count, dtype=np.uint64) % np.uint64(min(values, 1 << 63)) * np.uint64(step)
+    np.random.default_rng(seed).shuffle(places)
+    return of_words(dtype, _words_of_ranks(dtype, places + np.uint64(lowest))).reshape(shape)
+
+
+# -------------------------------------------------------------------------------------------------- layouts
+
+
+def _apart(values: Array, steps: Sequence[int], fortran: bool = False) -> Array:
+    """The values in a larger buffer of other values, `steps[axis]` elements apart, backwards if negative."""
+    room = [max(size * abs(step), 1) for size, step in zip(values.shape, steps, strict=True)]
+    buffer = np.full(room, 0xA5, np.dtype("u1"))[..., np.newaxis].repeat(values.dtype.itemsize, axis=-1)
+    whole = buffer.reshape(-1).view(values.dtype).reshape(room, order="F" if fortran else "C")
+    for axis, (size, step) in enumerate(zip(values.shape, steps, strict=True)):
+        along = np.moveaxis(whole, axis, 0)[:: abs(step)][:size]
+        whole = np.moveaxis(along[::-1] if step < 0 else along, 0, axis)
+    whole[...] = values
+    return whole
+
+
+def contiguous(values: Array) -> Array:
+    return values.copy()
+
+
+def strided(values: Array) -> Array:
+    return _apart(values, [2 + axis % 2 for axis in range(values.ndim)])
+
+
+def pitched(values: Array) -> Array:
+    """Rows that are whole, with gaps between them."""
+    return _apart(values, [2] * (values.ndim - 1) + [1] * min(values.ndim, 1))
+
+
+def negative(values: Array) -> Array:
+    return _apart(values, [-1] * values.ndim)
+
+
+def negative_apart(values: Array) -> Array:
+    return _apart(values, [-3 if axis % 2 else 2 for axis in range(values.ndim)])
+
+
+def fortran(values: Array) -> Array:
+    return values.copy(order="F")
+
+
+def transposed(values: Array) -> Array:
+    """The first axis innermost in memory, the others in order."""
+    return np.moveaxis(np.moveaxis(values, 0, -1).copy(), -1, 0) if values.ndim else values.copy()
+
+
+def swapped(values: Array) -> Array:
+    """In the other byte order; for types of one byte, which have none, the same."""
+    other = np.empty(values.shape, values.dtype.newbyteorder("S"))
+    other.view(values.dtype)[...] = values.copy().view(f"u{values.dtype.itemsize}").byteswap().view(values.dtype)
+    return other
+
+
+def swapped_strided(values: Array) -> Array:
+    return _apart(swapped(values), [-2] * values.ndim)
+
+
+def unaligned(values: Array) -> Array:
+    return at_offset(values, 1)
+
+
+def read_only(values: Array) -> Array:
+    result = values.copy()
+    result.flags.writeable = False
+    return result
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    layout.__name__: layout
+    for layout in (
+        contiguous,
+        strided,
+        pitched,
+        negative,
+        negative_apart,
+        fortran,
+        transposed,
+        swapped,
+        swapped_strided,
+        unaligned,
+        read_only,
+    )
+}
+
+
+def at_offset(values: Array, offset: int) -> Array:
+    """The values, contiguous, `offset` bytes past a cache line of 64."""
+    buffer = np.zeros(values.nbytes + 128, np.uint8)
+    start = -buffer.ctypes.data % 64 + offset
+    result = buffer[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    result[...] = values
+    return result
+
+
+class Guarded:
+    """An array between guard bytes, which `check` finds unharmed, or raises."""
+
+    MARGIN = 256
+
+    def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.numpy.itemsize
+        self._buffer = np.full(size + 2 * self.MARGIN, 0xC3, np.uint8)
+        self.array: Array = self._buffer[self.MARGIN : self.MARGIN + size].view(dtype.numpy).reshape(shape)
+
+    def check(self) -> None:
+        before, after = self._buffer[: self.MARGIN], self._buffer[len(self._buffer) - self.MARGIN :]
+        assert (before == 0xC3).all(), "bytes before the array were written"
+        assert (after == 0xC3).all(), "bytes past the array were written"
+
+
+# --------------------------------------------------------------------------------------------------- oracle
+
+_NAN_RANK = np.uint64(2**64 - 1)
+
+
+def ranks(array: Array) -> Array:
+    """A number for each element, in the order of the values; every NaN has the one highest."""
+    dtype = dtypes.of(array.dtype)
+    assert dtype is not None
+    bits = words(array).astype(np.uint64)
+    if dtype.kind in ("uint", "bool"):
+        return bits
+    sign = np.uint64(1 << dtype.bits - 1)
+    if dtype.kind == "int":
+        return bits ^ sign
+    magnitude = bits & ~sign
+    place = np.where(bits >= sign, sign - np.uint64(1) - magnitude, sign + magnitude)
+    return np.where(magnitude > np.uint64(dtype.infinity_bits), _NAN_RANK, place)
+
+
+def _words_of_ranks(dtype: DType, places: Array) -> Array:
+    if dtype.kind in ("uint", "bool"):
+        return places.astype(dtype.word)
+    sign = np.uint64(1 << dtype.bits - 1)
+    if dtype.kind == "int":
+        return (places ^ sign).astype(dtype.word)
+    bits = np.where(places >= sign, places - sign, sign + (sign - np.uint64(1) - places))
+    return np.where(places == _NAN_RANK, np.uint64(dtype.nan_bits), bits).astype(dtype.word)
+
+
+def _of_ranks(dtype: DType, places: Array) -> Array:
+    return of_words(dtype, _words_of_ranks(dtype, places.reshape(-1))).reshape(places.shape)
+
+
+def _type_of(array: Array) -> DType:
+    dtype = dtypes.of(array.dtype)
+    assert dtype is not None
+    return dtype
+
+
+def fast_maximum(*arrays: Array) -> Array:
+    """Max by NumPy's maximum of ranks."""
+    result = ranks(arrays[0])
+    for array in arrays[1:]:
+        result = np.maximum(result, ranks(array))
+    return _of_ranks(_type_of(arrays[0]), result)
+
+
+def fast_reduce_max(data: Array, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Array:
+    """ReduceMax by NumPy's maximum of ranks."""
+    dtype = _type_of(data)
+    lowest = int(ranks(of_words(dtype, [dtype.lowest_bits]))[0])
+    result = ranks(data).max(axis=axes or None, keepdims=keepdims, initial=lowest)
+    return _of_ranks(dtype, np.asarray(result))
+
+
+def fast_segment_max(data: Array, ids: Array, num_segments: int, fill_mode: str) -> Array:
+    """SegmentMax of sorted ids by NumPy's maximum of ranks."""
+    dtype = _type_of(data)
+    fill = dtype.lowest_finite_bits if fill_mode == "LOWEST" else 0
+    result = of_words(dtype, np.full((num_segments, *data.shape[1:]), fill, dtype.word))
+    native = ids.astype(np.int64)
+    inside = native < num_segments
+    starts = np.flatnonzero(np.diff(native, prepend=-1))
+    if inside.any() and result.size:
+        starts = starts[inside[starts]]
+        highest = np.maximum.reduceat(ranks(data)[inside], starts, axis=0)
+        result[native[starts]] = _of_ranks(dtype, highest)
+    return result
+
+
+# ----------------------------------------------------------------------------------------------- strategies
+
+
+def elements(dtype: DType) -> st.SearchStrategy[int]:
+    """Bits of a type: of the pool, or any."""
+    if dtype.kind == "bool":
+        return st.integers(0, 1)
+    return st.one_of(st.sampled_from(pool_words(dtype)), st.integers(0, (1 << dtype.bits) - 1))
+
+
+@st.composite
+def arrays(draw: st.DrawFn, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """An array of a type and shape: strided, backwards, permuted, swapped, unaligned, repeated or none of these."""
+    repeated = [draw(st.integers(0, 5)) == 0 for _ in shape]
+    own = tuple(min(size, 1) if repeat else size for size, repeat in zip(shape, repeated, strict=True))
+    bits = draw(hnp.arrays(dtype.word, own, elements=elements(dtype)))
+    values = of_words(dtype, bits)
+    if draw(st.booleans()):
+        values = swapped(values)
+    if draw(st.integers(0, 7)) == 0:
+        values = at_offset(values, draw(st.integers(1, 63)))
+    elif draw(st.booleans()):
+        steps = [draw(st.sampled_from((1, 2, 3, -1, -2))) for _ in own]
+        memory = draw(st.permutations(range(len(own))))
+        apart = _apart(values.transpose(memory), [steps[axis] for axis in memory])
+        values = apart.transpose(np.argsort(memory))
+    return np.broadcast_to(values, shape) if any(repeated) else values

@@ -1,0 +1,59 @@
+"""What every test may ask for: each instruction set of this machine, and numbers of threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+
+import pytest
+from hypothesis import settings
+
+import maxops as mo
+from maxops import _native
+
+IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
+
+# The time that an example takes says nothing here; in CI the same examples run each time.
+settings.register_profile("here", deadline=None, max_examples=150)
+settings.register_profile("ci", deadline=None, max_examples=150, derandomize=True, database=None)
+settings.load_profile("ci" if IN_CI else "here")
+
+
+@pytest.fixture(scope="module", params=_native.isas())
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each instruction set that this machine has, in use; afterwards the one that was."""
+    before, name = _native.isa(), str(request.param)
+    assert _native.use_isa(name)
+    assert _native.isa() == name
+    yield name
+    assert _native.use_isa(before)
+
+
+@pytest.fixture(params=[1, 2, 7], ids="{}-threads".format)
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Each number of threads, in use; afterwards the one that was."""
+    before, count = mo.get_num_threads(), int(request.param)
+    mo.set_num_threads(count)
+    yield count
+    mo.set_num_threads(before)
+
+
+def _fail_if_a_package_is_missing(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """In CI nothing may go untested because a package is not there."""
+    if IN_CI and report.skipped and "could not import" in str(report.longrepr):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _fail_if_a_package_is_missing(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _fail_if_a_package_is_missing(report)
+    return report

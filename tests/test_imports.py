@@ -1,0 +1,148 @@
+"""Imports go one way, as design.md has them; read from the source, so that an import inside a function counts too."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import maxops
+
+PACKAGE = Path(maxops.__file__).parent
+
+# Each part of the package may import those before it. The native core stands below all and imports nothing.
+LAYERS: tuple[frozenset[str], ...] = tuple(
+    map(
+        frozenset,
+        (
+            ["errors", "_native", "_limits"],
+            ["dtypes"],
+            ["spec"],
+            ["shapes"],
+            ["plan"],
+            ["reference", "engines"],
+            ["ops"],
+            [""],  # maxops itself: the public names
+            ["onnx", "openvino", "conformance"],
+            ["cli"],
+            ["__main__"],
+        ),
+    )
+)
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def layer(part: str) -> int:
+    (found,) = (height for height, parts in enumerate(LAYERS) if part in parts)
+    return found
+
+
+def part_of(path: Path) -> str:
+    """The part that a file belongs to: "engines" for engines/native.py, "" for the package's own __init__.py."""
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def imported_parts(source: str, package: tuple[str, ...] = ("maxops",)) -> Iterator[str]:
+    """The parts of maxops that a module of `package` imports, wherever in its text."""
+    parts = {name for names in LAYERS for name in names}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "maxops":
+                    yield (*alias.name.split("."), "")[1]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            names = [*base, *(node.module.split(".") if node.module else [])]
+            if names[:1] != ["maxops"]:
+                continue
+            if len(names) > 1:
+                yield names[1]
+            else:
+                yield from (alias.name if alias.name in parts else "" for alias in node.names)
+
+
+def wrong_imports(part: str, source: str, package: tuple[str, ...] = ("maxops",)) -> list[str]:
+    """The parts that a module imports though they do not stand below its own."""
+    found = set(imported_parts(source, package)) - {part}
+    if part == "reference":
+        return sorted(name for name in found if name == "_native" or layer(name) >= layer(part))
+    return sorted(name for name in found if layer(name) >= layer(part))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    package = ("maxops", *path.relative_to(PACKAGE).parts[:-1])
+    assert wrong_imports(part_of(path), path.read_text(encoding="utf-8"), package) == []
+
+
+def test_every_module_was_read() -> None:
+    assert {"errors", "dtypes", "spec", "shapes", "plan", "reference", "engines", "ops", ""} <= set(
+        map(part_of, MODULES)
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "source", "package", "wrong"),
+    [
+        ("plan", "from maxops import dtypes, ops", ("maxops",), ["ops"]),
+        ("plan", "import maxops.engines.native as e", ("maxops",), ["engines"]),
+        ("spec", "def f():\n    from maxops.plan import MaxPlan", ("maxops",), ["plan"]),
+        ("dtypes", "if TYPE_CHECKING:\n    import maxops.spec", ("maxops",), ["spec"]),
+        ("reference", "from maxops import _native", ("maxops",), ["_native"]),
+        ("reference", "from maxops.engines import native", ("maxops",), ["engines"]),
+        ("engines", "from maxops import reference", ("maxops", "engines"), ["reference"]),
+        ("engines", "from ..ops import run", ("maxops", "engines"), ["ops"]),
+        ("engines", "from .. import ops", ("maxops", "engines"), ["ops"]),
+        ("engines", "from . import rational", ("maxops", "engines"), []),
+        ("ops", "from . import onnx", ("maxops",), ["onnx"]),
+        ("ops", "import maxops", ("maxops",), [""]),
+        ("ops", "from maxops import maximum", ("maxops",), [""]),
+        ("onnx", "from maxops.cli import main", ("maxops", "onnx"), ["cli"]),
+        ("cli", "import maxops as mo\nfrom maxops import onnx, ops\nimport onnx as o", ("maxops", "cli"), []),
+        ("", "from maxops import errors\nfrom maxops.ops import run", ("maxops",), []),
+    ],
+)
+def test_wrong_imports_are_found(part: str, source: str, package: tuple[str, ...], wrong: list[str]) -> None:
+    assert wrong_imports(part, source, package) == wrong
+
+
+def test_an_unknown_part_has_no_place() -> None:
+    """A new module must be given its layer before it may be imported."""
+    with pytest.raises(ValueError, match="not enough values"):
+        wrong_imports("ops", "import maxops.helpers")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_module_has_its_layer(path: Path) -> None:
+    assert layer(part_of(path)) >= 0
+
+
+def test_maxops_alone_imports_no_optional_package() -> None:
+    """Nor does running an operator."""
+    code = (
+        "import sys, numpy, maxops\n"
+        "maxops.maximum(numpy.float32([1]), 2)\n"
+        "print([name for name in ('onnx', 'typer', 'rich', 'click', 'hypothesis') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_reference_alone_never_loads_the_core() -> None:
+    """Its file, with the layers below it, runs where no native module can be imported."""
+    code = (
+        "import sys, types\n"
+        f"package = types.ModuleType('maxops'); package.__path__ = [{str(PACKAGE)!r}]\n"
+        "sys.modules['maxops'] = package\n"
+        "sys.modules['maxops._native'] = None\n"
+        "import numpy\n"
+        "from maxops import reference\n"
+        "print(reference.maximum(numpy.int8([1, -2]), numpy.int8([0, 5])).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[1, 5]"

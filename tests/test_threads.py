@@ -1,0 +1,301 @@
+"""The pool: the same bits from any number of threads, of Python's and ours; forks; Ctrl-C; the GIL.
+
+What needs a process of its own runs in one. The timeouts there are no measure: they end a process that hangs.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+import maxops as mo
+from bits import Array, assert_same_bits, fast_maximum, fast_reduce_max, fast_segment_max, mixed
+from maxops import _native
+from maxops.dtypes import FLOAT16, FLOAT32, INT64
+from maxops.errors import ConfigurationError
+
+HANGS_AFTER = 120.0  # seconds
+
+PRELUDE = """
+import os, signal, sys, threading, warnings
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+import maxops as mo
+mo.set_num_threads(4)
+big = np.arange(3_000_000, dtype=np.int32)
+ids = np.arange(3_000_000) // 1000
+def right():
+    assert (mo.maximum(big, big[::-1]) == np.maximum(big, big[::-1])).all()
+    assert mo.reduce_max(big).tolist() == [2_999_999]
+    assert (mo.segment_max(big, ids, fill_mode="ZERO") == np.arange(999, 3_000_000, 1000)).all()
+"""
+
+
+def run(code: str) -> str:
+    """What a fresh process prints, which must end well, with warnings as errors."""
+    command = [sys.executable, "-X", "faulthandler", "-W", "error", "-c", PRELUDE + code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# ---------------------------------------------------------------------------------------- numbers of threads
+
+
+def _calls() -> list[tuple[Callable[[], Array], Array]]:
+    """Calls past the threshold, each with its result by the oracle."""
+    a, b = mixed(FLOAT32, 700_000, 1, nans=1e-4), mixed(FLOAT32, 700_000, 2, nans=1e-4)
+    table, halves = mixed(INT64, (1000, 700), 3), mixed(FLOAT16, (200_000, 13), 4, nans=1e-5)
+    ids = np.sort(np.random.default_rng(5).integers(0, 5000, 200_000))
+    return [
+        (lambda: mo.maximum(a, b), fast_maximum(a, b)),
+        (lambda: mo.maximum(a, b, a[::-1]), fast_maximum(a, b, a[::-1])),
+        (lambda: mo.maximum(table, table.T[:1, :1]), fast_maximum(table, table[:1, :1])),
+        (lambda: mo.reduce_max(table), fast_reduce_max(table)),
+        (lambda: mo.reduce_max(table, (0,)), fast_reduce_max(table, (0,))),
+        (lambda: mo.reduce_max(table, (1,)), fast_reduce_max(table, (1,))),
+        (lambda: mo.segment_max(halves, ids, 5000, fill_mode="LOWEST"), fast_segment_max(halves, ids, 5000, "LOWEST")),
+        (lambda: mo.maximum(a[:10], b[:10]), fast_maximum(a[:10], b[:10])),
+        (lambda: mo.reduce_max(table[:3]), fast_reduce_max(table[:3])),
+    ]
+
+
+@pytest.mark.usefixtures("isa", "threads")
+def test_the_same_bits_from_any_number_of_threads() -> None:
+    for call, want in _calls():
+        for _ in range(3):
+            assert_same_bits(call(), want)
+
+
+@pytest.mark.usefixtures("threads")
+def test_many_python_threads_at_once() -> None:
+    calls = _calls()
+    failures: list[BaseException] = []
+    together = threading.Barrier(8)
+
+    def work(first: int) -> None:
+        try:
+            together.wait()
+            for turn in range(12):
+                call, want = calls[(first + turn) % len(calls)]
+                assert_same_bits(call(), want)
+        except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
+            failures.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert failures == []
+
+
+def test_the_number_of_threads_may_change_during_calls() -> None:
+    before = mo.get_num_threads()
+    calls = _calls()
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            running = [pool.submit(call) for _ in range(6) for call, _ in calls]
+            for count in list(range(1, 9)) * 20:
+                mo.set_num_threads(count)
+            for number, future in enumerate(running):
+                assert_same_bits(future.result(), calls[number % len(calls)][1])
+    finally:
+        mo.set_num_threads(before)
+
+
+def test_more_threads_than_work() -> None:
+    before = mo.get_num_threads()
+    try:
+        mo.set_num_threads(1024)
+        for call, want in _calls():
+            assert_same_bits(call(), want)
+    finally:
+        mo.set_num_threads(before)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1025, 2**40, True, 1.0, "2", None, np.int64(2)], ids=repr)
+def test_wrong_numbers_of_threads(count: int) -> None:
+    before = mo.get_num_threads()
+    with pytest.raises(ConfigurationError, match=r"the number of threads is .*; it is an integer from 1 to 1024"):
+        mo.set_num_threads(count)
+    assert mo.get_num_threads() == before
+
+
+# ------------------------------------------------------------------------------------------------------- fork
+
+# Python 3.12 and later warn of any fork of a process with threads; that this one is safe is what is tested.
+FORK = """
+warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
+def child_is_well(work=right):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        try:
+            work()
+        except BaseException as error:
+            os.write(2, repr(error).encode())
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+
+
+def test_use_after_fork() -> None:
+    code = """
+right()
+assert child_is_well()
+assert child_is_well(lambda: (right(), child_is_well() or os._exit(2)))
+right()
+assert mo.get_num_threads() == 4
+print("done")
+"""
+    assert run(FORK + code) == "done\n"
+
+
+def test_fork_before_the_first_use() -> None:
+    assert run(FORK + "assert child_is_well(); right(); print('done')") == "done\n"
+
+
+def test_fork_while_other_threads_call() -> None:
+    """The child may find the pool's lock held by a thread that it does not have."""
+    code = """
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        right()
+workers = [threading.Thread(target=work) for _ in range(3)]
+for worker in workers:
+    worker.start()
+well = [child_is_well() for _ in range(25)]
+stop.set()
+for worker in workers:
+    worker.join()
+assert all(well), well
+print("done")
+"""
+    assert run(FORK + code) == "done\n"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing(method: str) -> None:
+    code = """
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+if __name__ == "__main__":
+    right()
+    with ProcessPoolExecutor(2, mp_context=get_context(METHOD)) as pool:
+        halves = [big[:1_500_000], big[1_500_000:]]
+        print(sum(int(each[0]) for each in pool.map(mo.reduce_max, halves)))
+"""
+    assert run(FORK + code.replace("METHOD", repr(method))) == f"{1_499_999 + 2_999_999}\n"
+
+
+# ----------------------------------------------------------------------------------------------------- Ctrl-C
+
+LONG_CALLS = {
+    "maximum": "mo.maximum(*[np.zeros(20_000_000, np.int8)] * 30_000)",
+    "maximum_of_strided": "mo.maximum(*[np.zeros((2000, 4000), np.int16).T] * 30_000)",
+    "reduce_max": "mo.reduce_max(sliding_window_view(np.zeros(3_000_000), 1_000_000), (1,))",
+    "reduce_max_of_columns": "mo.reduce_max(sliding_window_view(np.zeros(3_000_000), 1_000_000).T, (0,))",
+    "reduce_max_to_one": "mo.reduce_max(sliding_window_view(np.zeros(300_000), 100_000)[:, ::3])",
+    "segment_max_of_narrow_rows": (
+        "mo.segment_max(sliding_window_view(np.zeros(60_000_000, np.int8), 20_000)[:50_000_000],"
+        " np.broadcast_to(np.int32(0), 50_000_000), fill_mode='ZERO')"
+    ),
+    "segment_max_of_wide_rows": (
+        "mo.segment_max(sliding_window_view(np.zeros(400_000), 200_000)[:200_000],"
+        " np.broadcast_to(np.int64(0), 200_000), fill_mode='ZERO')"
+    ),
+}
+
+
+@pytest.mark.parametrize("threads_count", [1, 4])
+@pytest.mark.parametrize("call", LONG_CALLS)
+def test_ctrl_c_ends_a_long_call_and_leaves_a_usable_process(call: str, threads_count: int) -> None:
+    """The calls would take many seconds more: only the signal ends them where it is said to."""
+    code = f"""
+mo.set_num_threads({threads_count})
+from maxops import _native
+def press():
+    while not _native.progress()[0] > 0:
+        threading.Event().wait(0.01)
+    print("pressing", *_native.progress())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press).start()
+try:
+    {LONG_CALLS[call]}
+except KeyboardInterrupt:
+    print("interrupted")
+for _ in range(3):
+    right()
+print("done")
+"""
+    printed = run(code).split("\n")
+    assert printed[0].startswith("pressing")
+    assert printed[1:] == ["interrupted", "done", ""]
+
+
+def test_ctrl_c_that_the_program_handles_lets_the_call_finish() -> None:
+    code = """
+seen = []
+signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+data = sliding_window_view(np.arange(50_000, dtype=np.int32), 20_000)
+thread = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+thread.start()
+result = mo.reduce_max(data, (1,), False)
+thread.join()
+assert (result == np.arange(19_999, 50_000)).all()
+print(len(seen))
+"""
+    assert run(code) == "1\n"
+
+
+def test_a_signal_from_outside() -> None:
+    """A user's Ctrl-C comes from the terminal and may reach any thread of the process."""
+    code = "print('ready', flush=True)\ntry:\n    " + LONG_CALLS["reduce_max"]
+    code += "\nexcept KeyboardInterrupt:\n    right()\n    print('done', flush=True)\n"
+    command = [sys.executable, "-W", "error", "-c", PRELUDE + code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            threading.Event().wait(0.3)  # so that the call is most likely under way; the test holds if it is not
+            process.send_signal(signal.SIGINT)
+            printed, _ = process.communicate(timeout=HANGS_AFTER)
+        finally:
+            process.kill()
+    assert (printed, process.returncode) == ("done\n", 0)
+
+
+# -------------------------------------------------------------------------------------------------------- GIL
+
+
+@pytest.mark.parametrize("threads_count", [1, 2])
+def test_other_python_threads_run_during_a_call(threads_count: int) -> None:
+    """They see the call under way: some of its tasks done, and not yet all."""
+    before = mo.get_num_threads()
+    mo.set_num_threads(threads_count)
+    windows = sliding_window_view(np.zeros(40_000, np.float32), 20_000)
+    seen: set[int] = set()
+    try:
+        for _ in range(20):
+            call = threading.Thread(target=mo.reduce_max, args=(windows, (1,)))
+            call.start()
+            while call.is_alive():
+                done, count = _native.progress()
+                if 0 < done < count:
+                    seen.add(done)
+            if len(seen) >= 3:
+                break
+    finally:
+        mo.set_num_threads(before)
+    assert len(seen) >= 3
