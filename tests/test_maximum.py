@@ -336,6 +336,54 @@ def test_long_out_overlaps_in_shares(dtype: DType, threads: int) -> None:
     del threads
 
 
+@pytest.mark.parametrize("n", [3, 100, 5000])
+@each_width
+def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
+    """The last that is read is the first that is written, or the other way round."""
+    start = mixed(dtype, 2 * n - 1, 23)
+    for first in (0, n - 1):
+        buffer, expected = start.copy(), start.copy()
+        a, b = buffer[first : first + n], mixed(dtype, n, 24)
+        begin = n - 1 - first
+        want = fast_maximum(a, b)
+        expected[begin : begin + n] = want
+        mo.maximum(a, b, out=buffer[begin : begin + n])
+        assert_same_bits(buffer, expected)
+        swapped_buffer = swapped(start)
+        mo.maximum(swapped_buffer[first : first + n], b, out=swapped_buffer[begin : begin + n])
+        assert_same_bits(swapped_buffer, expected)
+
+
+@each_width
+def test_out_is_an_input_in_the_other_byte_order(dtype: DType) -> None:
+    start, b = mixed(dtype, 3000, 25), mixed(dtype, 3000, 26)
+    buffer = start.copy()
+    other = buffer.view(dtype.numpy.newbyteorder("S"))
+    want = fast_maximum(other, b)
+    mo.maximum(other, b, out=buffer)
+    assert_same_bits(buffer, want)
+
+
+def test_out_is_an_input_and_overlaps_itself() -> None:
+    """Written in place, a result would be read as if it were the input."""
+    rows = 3000  # more than a block
+    size = 2 * rows + 6
+    b = np.random.default_rng(27).integers(0, 1 << 30, (rows, 6), np.int32)
+    start = np.random.default_rng(28).integers(0, 1 << 30, size, np.int32)
+    for strides in [(8, 4), (4, 8), (0, 4), (8, 0), (-8, 4)]:
+        buffer = start.copy()
+        offset = 2 * (rows - 1) if strides[0] < 0 else 0
+        out = as_strided(buffer[offset:], b.shape, strides, writeable=True)
+        places = as_strided(np.arange(size)[offset:], b.shape, [2 * stride for stride in strides])
+        want = fast_maximum(out, b)
+        mo.maximum(out, b, out=out)
+        fits = np.bincount(places.reshape(-1), (buffer[places] == want).reshape(-1), size) > 0
+        untouched = np.setdiff1d(np.arange(size), places)
+        fits[untouched] = True
+        assert fits.all()
+        assert (buffer[untouched] == start[untouched]).all()
+
+
 def test_out_overlaps_itself() -> None:
     """Several results have one place: each place then holds one of them, and nothing else changes."""
     a = np.arange(1, 31, dtype=np.int32).reshape(5, 6)

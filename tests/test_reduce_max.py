@@ -440,6 +440,19 @@ def test_out_overlaps_the_data(dtype: DType, overlap: str, side: int) -> None:
         assert_same_bits(buffer, expected)
 
 
+@pytest.mark.parametrize("n", [3, 100, 5000])
+@each_width
+def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
+    """The last that is read is the first that is written, or the other way round."""
+    start = mixed(dtype, 3 * n - 1, 18, nans=1e-3)
+    for first, begin in ((0, 2 * n - 1), (n - 1, 0)):
+        buffer, expected = start.copy(), start.copy()
+        data = buffer[first : first + 2 * n].reshape(n, 2)
+        expected[begin : begin + n] = fast_reduce_max(data, (1,), False)
+        mo.reduce_max(data, (1,), False, out=buffer[begin : begin + n])
+        assert_same_bits(buffer, expected)
+
+
 def test_out_overlaps_itself() -> None:
     data = np.arange(30, dtype=np.int32).reshape(10, 3)
     buffer = np.full(10, -1, np.int32)

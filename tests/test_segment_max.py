@@ -412,6 +412,19 @@ def test_out_overlaps_the_data(dtype: DType, overlap: str) -> None:
         assert_same_bits(buffer, expected)
 
 
+@pytest.mark.parametrize("n", [3, 100, 5000])
+@each_width
+def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
+    """The last that is read is the first that is written, or the other way round."""
+    start, ids = mixed(dtype, 3 * n - 1, 22, nans=1e-3), np.arange(2 * n) // 2
+    for first, begin in ((0, 2 * n - 1), (n - 1, 0)):
+        buffer, expected = start.copy(), start.copy()
+        data = buffer[first : first + 2 * n]
+        expected[begin : begin + n] = fast_segment_max(data, ids, n, "ZERO")
+        mo.segment_max(data, ids, n, fill_mode="ZERO", out=buffer[begin : begin + n])
+        assert_same_bits(buffer, expected)
+
+
 @pytest.mark.parametrize("ids_as", [np.int32, np.int64])
 def test_out_overlaps_the_ids(ids_as: type[np.signedinteger]) -> None:
     ids = np.array([0, 0, 1, 3, 3, 5], ids_as)
