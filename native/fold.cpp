@@ -117,9 +117,9 @@ private:
 
 bool fold(const Run& run, Shape shape, std::vector<Operand> operands) {
     const std::size_t itemsize = run.kernels.itemsize;
+    if (shape.elements() == 0) return true;
     simplify(&shape, &operands, itemsize);
     const std::size_t count = shape.elements();
-    if (count == 0) return true;
     return in_shares(run, count, kTaskBytes / itemsize, count * itemsize * operands.size(),
                      Fold(run.kernels, shape, operands));
 }

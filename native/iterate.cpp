@@ -1,7 +1,6 @@
 #include "iterate.h"
 
 #include <atomic>
-#include <cstdlib>
 
 namespace maxops {
 
@@ -44,6 +43,11 @@ std::ptrdiff_t Position::offset(const Operand& operand) const {
     return bytes;
 }
 
+static std::size_t magnitude(std::ptrdiff_t stride) {
+    const auto bytes = static_cast<std::size_t>(stride);
+    return stride < 0 ? ~bytes + 1 : bytes;
+}
+
 void memory_order(const Shape& shape, const std::vector<Operand>& operands, int* axes) {
     // An insertion sort, since "is farther out" is no order when operands disagree: the first
     // operand that moves along both axes decides, and a later one can only keep them as they are.
@@ -51,7 +55,7 @@ void memory_order(const Shape& shape, const std::vector<Operand>& operands, int*
         bool inside = false;
         *decided = false;
         for (const Operand& operand : operands) {
-            std::ptrdiff_t at_a = std::abs(operand.strides[a]), at_b = std::abs(operand.strides[b]);
+            const std::size_t at_a = magnitude(operand.strides[a]), at_b = magnitude(operand.strides[b]);
             if (at_a == 0 || at_b == 0 || shape.size[a] == 1 || shape.size[b] == 1) continue;
             if (at_b <= at_a)
                 inside = false;

@@ -151,12 +151,12 @@ static void start(void* keys, std::size_t n) {
 }
 
 // Short rows that follow one another, their length known to the compiler.
-template <class T, int n>
+template <class T, std::size_t n>
 static void short_rows(typename T::Key* __restrict acc, const Item<T>* __restrict data, std::size_t rows) {
     for (std::size_t r = 0; r < rows; ++r) {
         typename T::Key best = acc[r];
 #pragma GCC unroll 8
-        for (int i = 0; i < n; ++i) best = highest(best, T::key(data[r * n + i].value));
+        for (std::size_t i = 0; i < n; ++i) best = highest(best, T::key(data[r * n + i].value));
         acc[r] = best;
     }
 }
@@ -215,7 +215,7 @@ static void finish(void* out, const void* keys, std::size_t n) {
 
 template <class T>
 static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
-    if (from >= to) return;
+    if (from >= to || walk->is_filled) return;
     char* row = walk->out + from * walk->out_stride;
     auto value = static_cast<typename T::Bits>(walk->fill);
     std::size_t rows = static_cast<std::size_t>(to - from), n = walk->width;
@@ -256,7 +256,11 @@ struct Ids {
     std::size_t n;
     std::int64_t num_segments;
 
-    std::int64_t operator[](std::size_t i) const { return ids[i].value; }
+    // Read once, by a volatile access: another thread may change the ids meanwhile, and what was checked must
+    // be what is used.
+    std::int64_t operator[](std::size_t i) const {
+        return static_cast<const volatile Loose<Id>*>(ids + i)->value;
+    }
     bool has_row(std::int64_t id) const {
         return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(num_segments);
     }

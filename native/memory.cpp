@@ -69,7 +69,8 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
         strides[axis] = bytes;
         if (dims[axis] > 1 && __builtin_mul_overflow(bytes, dims[axis], &bytes)) bytes = NPY_MAX_INTP;
     }
-    if (static_cast<std::size_t>(bytes) > largest_output) {
+    const bool is_empty = std::find(dims, dims + rank, 0) != dims + rank;
+    if (!is_empty && static_cast<std::size_t>(bytes) > largest_output) {
         Py_DECREF(descr);
         return nullptr;
     }

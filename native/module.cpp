@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <cstddef>
+#include <exception>
 #include <iterator>
 #include <new>
 
@@ -77,7 +78,10 @@ const Kernels& kernels_of(int type) {
 // Below this many bytes a call is over before another thread could use the GIL.
 constexpr npy_intp kKeepsGil = 32768;
 
+unsigned long main_thread;  // the only one that Python runs signals' handlers on
+
 bool poll_signals() {
+    if (PyThread_get_thread_ident() != main_thread) return true;
     PyGILState_STATE state = PyGILState_Ensure();
     bool go_on = PyErr_CheckSignals() == 0;
     PyGILState_Release(state);
@@ -131,7 +135,8 @@ public:
         is_clear_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
                     PyArray_NDIM(out_) == rank && std::equal(dims, dims + rank, PyArray_DIMS(out_));
     }
-    ~Output() { Py_XDECREF(made_); }
+    // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
+    // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
     Output(const Output&) = delete;
     Output& operator=(const Output&) = delete;
 
@@ -158,8 +163,13 @@ public:
             made_ = nullptr;
             return reinterpret_cast<PyObject*>(made);
         }
-        if (made_ != nullptr && PyArray_CopyInto(out_, made_) < 0) return nullptr;
-        return Py_NewRef(reinterpret_cast<PyObject*>(out_));
+        const bool copied = made_ == nullptr || PyArray_CopyInto(out_, made_) == 0;
+        Py_CLEAR(made_);
+        return copied ? Py_NewRef(reinterpret_cast<PyObject*>(out_)) : nullptr;
+    }
+    PyObject* fail() {
+        Py_CLEAR(made_);
+        return nullptr;
     }
 
 private:
@@ -229,7 +239,7 @@ PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_objec
         if (!run_released(PyArray_NBYTES(out) * (count + 1), [&] {
                 return fold_flat({kernels, poll_signals}, arrays, static_cast<std::size_t>(count), out, n);
             }))
-            return nullptr;
+            return output.fail();
         return output.result();
     }
 
@@ -312,7 +322,7 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
     if (PyArray_SIZE(out) == 0) return output.result();
 
     if (bytes == 0) {  // an empty set: the lowest value there is
-        char keys[8], lowest[8];
+        alignas(8) char keys[8], lowest[8];
         kernels.start(keys, 1);
         kernels.finish(lowest, keys, 1);
         shape.rank = out_rank;
@@ -321,7 +331,7 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
             return fold({kernels, poll_signals}, shape,
                         {Operand{lowest, {}, false}, operand_of(out, out_rank)});
         });
-        return finished ? output.result() : nullptr;
+        return finished ? output.result() : output.fail();
     }
     if (all && bytes < kKeepsGil && PyArray_IS_C_CONTIGUOUS(data) && PyArray_ISNOTSWAPPED(data) &&
         PyArray_ISNOTSWAPPED(out)) {  // the short way, for small arrays
@@ -337,7 +347,7 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
         if (!reduced[axis] || keeps) ++next;
     }
     if (!run_released(bytes, [&] { return reduce({kernels, poll_signals}, shape, from, to); }))
-        return nullptr;
+        return output.fail();
     return output.result();
 }
 
@@ -417,7 +427,7 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     call.fill = lowest ? kernels.lowest_finite : 0;
     bool finished = run_released(PyArray_NBYTES(data) + PyArray_NBYTES(out),
                                  [&] { return segment({kernels, poll_signals}, id_kernels, call); });
-    return finished ? output.result() : nullptr;
+    return finished ? output.result() : output.fail();
 }
 
 // ---------------------------------------------------------------------------- arguments
@@ -474,6 +484,19 @@ PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObjec
     return segment_max(v[0], v[1], v[2], v[3], v[4], v[5]);
 }
 
+// A call from C, which knows no exceptions. (Not `catch (...)`: that would stop an ending thread's
+// unwinding.)
+PyObject* guarded(Call call, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    try {
+        return call(args, positional, keywords);
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+        return nullptr;
+    }
+}
+
 struct Operator {
     const char* name;
     Call call;
@@ -488,12 +511,13 @@ struct Entry {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject* function;
     PyObject* dict;
+    PyObject* weakrefs;
     Call call;
 };
 
 PyObject* entry_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* keywords) {
     auto* entry = reinterpret_cast<Entry*>(self);
-    PyObject* result = entry->call(args, PyVectorcall_NARGS(nargsf), keywords);
+    PyObject* result = guarded(entry->call, args, PyVectorcall_NARGS(nargsf), keywords);
     if (result != nullptr || PyErr_Occurred()) return result;
     return PyObject_Vectorcall(entry->function, args, nargsf, keywords);
 }
@@ -514,6 +538,7 @@ int entry_clear(PyObject* self) {
 
 void entry_dealloc(PyObject* self) {
     PyObject_GC_UnTrack(self);
+    if (reinterpret_cast<Entry*>(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
     entry_clear(self);
     Py_TYPE(self)->tp_free(self);
 }
@@ -546,6 +571,7 @@ PyTypeObject entry_type = [] {
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
     type.tp_vectorcall_offset = offsetof(Entry, vectorcall);
     type.tp_dictoffset = offsetof(Entry, dict);
+    type.tp_weaklistoffset = offsetof(Entry, weakrefs);
     type.tp_call = PyVectorcall_Call;
     type.tp_descr_get = entry_get;
     type.tp_dealloc = entry_dealloc;
@@ -575,6 +601,7 @@ PyObject* make_entry(PyObject*, PyObject* function) {
     entry->vectorcall = entry_vectorcall;
     entry->function = Py_NewRef(function);
     entry->dict = nullptr;
+    entry->weakrefs = nullptr;
     entry->call = found->call;
     PyObject_GC_Track(entry);
     // Name, docstring, signature and the rest, as every well-behaved wrapper has them.
@@ -592,7 +619,7 @@ PyObject* make_entry(PyObject*, PyObject* function) {
 // The operators without their Python functions: None if the call is not clearly valid.
 template <Call call>
 PyObject* call_directly(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    PyObject* result = call(args, positional, keywords);
+    PyObject* result = guarded(call, args, positional, keywords);
     if (result != nullptr || PyErr_Occurred()) return result;
     Py_RETURN_NONE;
 }
@@ -619,9 +646,14 @@ PyObject* use_isa(PyObject*, PyObject* name) {
 }
 
 PyObject* py_set_num_threads(PyObject*, PyObject* count) {
-    int threads = static_cast<int>(PyLong_AsLong(count));
+    constexpr long kMost = 1024;
+    const long threads = PyLong_AsLong(count);
     if (threads == -1 && PyErr_Occurred()) return nullptr;
-    set_num_threads(threads);
+    if (threads < 1 || threads > kMost) {
+        PyErr_Format(PyExc_ValueError, "the number of threads is %ld; it is 1 to %ld", threads, kMost);
+        return nullptr;
+    }
+    set_num_threads(static_cast<int>(threads));
     Py_RETURN_NONE;
 }
 
@@ -660,6 +692,18 @@ PyCFunction as_c_function(Function* function) {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
+bool find_main_thread() {
+    PyObject* threading = PyImport_ImportModule("threading");
+    PyObject* thread =
+        threading == nullptr ? nullptr : PyObject_CallMethod(threading, "main_thread", nullptr);
+    PyObject* ident = thread == nullptr ? nullptr : PyObject_GetAttrString(thread, "ident");
+    if (ident != nullptr) main_thread = PyLong_AsUnsignedLong(ident);
+    Py_XDECREF(threading);
+    Py_XDECREF(thread);
+    Py_XDECREF(ident);
+    return !PyErr_Occurred();
+}
+
 PyMethodDef methods[] = {
     {"entry", make_entry, METH_O, nullptr},
     {"maximum", as_c_function(call_directly<call_maximum>), METH_FASTCALL | METH_KEYWORDS, nullptr},
@@ -692,6 +736,6 @@ PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
 PyMODINIT_FUNC PyInit__native() {
     import_array();
     if (!maxops::find_types()) return nullptr;
-    if (PyType_Ready(&maxops::entry_type) < 0) return nullptr;
+    if (!maxops::find_main_thread() || PyType_Ready(&maxops::entry_type) < 0) return nullptr;
     return PyModule_Create(&maxops::module_definition);
 }

@@ -70,8 +70,10 @@ struct IntegerOrder {
     static constexpr Bits bits(Key key) { return key; }
 };
 
+// NumPy lets a bool's byte be any; all but 0 are True.
 struct BoolOrder : IntegerOrder<std::uint8_t> {
     static constexpr Key kHighestKey = 1;
+    static constexpr Key key(Bits bits) { return bits != 0; }
 };
 
 using Float16 = FloatOrder<std::int16_t, 0x7C00>;

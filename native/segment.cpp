@@ -48,6 +48,7 @@ public:
         walk.width = width;
         walk.num_segments = call_.num_segments;
         walk.fill = call_.fill;
+        walk.is_filled = false;
         walk.previous = row == 0 ? -1 : segment_of(row - 1);
         bool has_row = walk.previous >= 0 && walk.previous < walk.num_segments;
         walk.target = has_row ? target : nullptr;
@@ -121,15 +122,26 @@ private:
     bool rows_in_place_, ids_in_place_;
 };
 
-}  // namespace
+// Rows `from` to `to` of the output get the fill value, in shares of their own.
+bool fill_rows(const Run& run, const Segment& whole, std::int64_t from, std::int64_t to) {
+    if (from >= to) return true;
+    const std::size_t row_bytes = whole.width() * run.kernels.itemsize,
+                      rows = static_cast<std::size_t>(to - from);
+    const SegmentWalk walk = whole.walk(0, whole.width(), 0, nullptr);
+    return in_shares(run, rows, kTaskBytes / row_bytes + 1, rows * row_bytes,
+                     [&](std::size_t begin, std::size_t end) {
+                         run.kernels.fill(&walk, from + static_cast<std::int64_t>(begin),
+                                          from + static_cast<std::int64_t>(end));
+                     });
+}
 
-bool segment(const Run& run, const Kernels& id_kernels, const Segments& call) {
+// Every row of the data, with what lies between their segments.
+bool take_rows(const Run& run, const Segment& whole, const Segments& call, std::size_t id_bytes,
+               bool is_filled) {
     const Kernels& kernels = run.kernels;
-    const Segment whole(kernels, id_kernels, call);
     const std::size_t rows = whole.rows(), width = whole.width(), itemsize = kernels.itemsize;
-    if (width == 0 || call.num_segments == 0) return true;
     const std::size_t row_bytes = width * itemsize;
-    const std::size_t bytes = rows * (row_bytes + id_kernels.itemsize);
+    const std::size_t bytes = rows * (row_bytes + id_bytes);
 
     // Wide rows are shared out by columns, and narrow ones by rows.
     constexpr std::size_t kWideRow = 32768, kEnoughTasks = 64;
@@ -137,22 +149,22 @@ bool segment(const Run& run, const Kernels& id_kernels, const Segments& call) {
     if (row_bytes >= kWideRow) columns = kTaskBytes / 16 / itemsize;
     columns = std::min(columns, whole.most_columns());
     if (columns < width || bytes < kThreadedBytes) {
-        return in_shares(run, width, columns, std::max(bytes, columns < width ? kThreadedBytes : 0),
-                         [&](std::size_t column, std::size_t end) {
-                             SegmentWalk walk = whole.walk(column, end - column, 0, nullptr);
-                             whole.take(&walk, column, 0, rows);
-                             kernels.fill(&walk, walk.previous + 1, call.num_segments);
-                         });
+        const std::size_t worth = columns < width ? std::max(bytes, kThreadedBytes) : bytes;
+        return in_shares(run, width, columns, worth, [&](std::size_t column, std::size_t end) {
+            SegmentWalk walk = whole.walk(column, end - column, 0, nullptr);
+            walk.is_filled = is_filled;
+            whole.take(&walk, column, 0, rows);
+        });
     }
 
     // Where a share begins within a segment, its rows' maximum goes aside, to be merged at the end.
-    const std::size_t grain =
-        std::max(rows / kEnoughTasks, kTaskBytes / (row_bytes + id_kernels.itemsize)) + 1;
+    const std::size_t grain = std::max(rows / kEnoughTasks, kTaskBytes / (row_bytes + id_bytes)) + 1;
     const std::size_t shares = (rows + grain - 1) / grain;
     std::vector<char> aside(shares * row_bytes);
     bool finished = in_shares(run, rows, grain, bytes, [&](std::size_t begin, std::size_t end) {
         char* target = aside.data() + begin / grain * row_bytes;
         SegmentWalk walk = whole.walk(0, width, begin, target);
+        walk.is_filled = is_filled;
         whole.pack(target, begin, 0, width);  // a maximum may begin with any of its elements
         whole.take(&walk, 0, begin, end);
     });
@@ -165,9 +177,23 @@ bool segment(const Run& run, const Kernels& id_kernels, const Segments& call) {
         const void* both[] = {row, aside.data() + share * row_bytes};
         kernels.fold[2](row, both, width);
     }
-    SegmentWalk last = whole.walk(0, width, rows, nullptr);
-    kernels.fill(&last, last.previous + 1, call.num_segments);
     return true;
+}
+
+}  // namespace
+
+bool segment(const Run& run, const Kernels& id_kernels, const Segments& call) {
+    const Segment whole(run.kernels, id_kernels, call);
+    if (whole.width() == 0 || call.num_segments == 0) return true;
+    // Where most segments are empty, they are filled first, all of them: in shares, which the gaps within one
+    // task are not.
+    constexpr std::size_t kMostlyEmpty = 16;
+    const bool is_filled = static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
+    if (is_filled && !fill_rows(run, whole, 0, call.num_segments)) return false;
+    if (whole.rows() > 0 && !take_rows(run, whole, call, id_kernels.itemsize, is_filled)) return false;
+    if (is_filled) return true;
+    const std::int64_t last = whole.rows() == 0 ? -1 : whole.segment_of(whole.rows() - 1);
+    return fill_rows(run, whole, last + 1, call.num_segments);
 }
 
 }  // namespace maxops

@@ -4,7 +4,8 @@
 // a number win over a NaN, so that NaNs are put back by a comparison: three instructions in place of six.
 
 // VRANGE obeys the processor's modes: it would flush subnormals under "denormals are zero", and trap on a
-// signalling NaN if somebody unmasked that. In such a thread the integer loops do the work.
+// signalling NaN if somebody unmasked that. In such a thread the integer loops do the work. (In others a
+// signalling NaN sets the sticky "invalid" flag, as NumPy's own maximum does.)
 static inline bool float_modes_are_plain() {
     constexpr unsigned kDenormalsAreZero = 0x0040, kMasks = 0x1F80;
     return (_mm_getcsr() & (kDenormalsAreZero | kMasks)) == kMasks;
@@ -279,8 +280,11 @@ static std::size_t take_short_segments(const SegmentWalk* walk, const Item<T>* i
             unsigned k = 0;
             for (unsigned left = ends; left != 0; left &= left - 1, ++k) {
                 const std::int64_t id = ids[i + static_cast<unsigned>(__builtin_ctz(left))];
-                for (; next < id; ++next) out[next].value = static_cast<typename T::Bits>(walk->fill);
-                out[next++] = each[k];
+                if (id < next || id > last) continue;  // another thread has changed it since it was checked
+                for (; !walk->is_filled && next < id; ++next)
+                    out[next].value = static_cast<typename T::Bits>(walk->fill);
+                out[id] = each[k];
+                next = id + 1;
             }
         }
         previous = last;

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <list>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 namespace maxops {
@@ -69,7 +69,7 @@ private:
             try {
                 std::thread([this] { work(); }).detach();
                 ++workers_;
-            } catch (const std::system_error&) {
+            } catch (const std::exception&) {
                 wanted = workers_;  // the system gives no more threads: those at hand do the work
             }
             pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -131,6 +131,33 @@ Progress progress() {
     return {tasks_done.load(), tasks_wanted.load()};
 }
 
+namespace {
+
+// The pool's help with a job, given back however the caller leaves: also when the interpreter, on its way
+// out, ends the calling thread inside `poll`.
+class Help {
+public:
+    Help(Pool* pool, Job& job) : pool_(pool), job_(job) {
+        if (pool_ != nullptr) pool_->help(job_);
+    }
+    ~Help() {
+        if (pool_ == nullptr || was_forked()) return;
+        job_.stopped.store(job_.stopped.load() || job_.has_work());
+        pool_->leave(job_);
+    }
+    Help(const Help&) = delete;
+    Help& operator=(const Help&) = delete;
+
+    // In a child that was forked by a signal's handler inside `poll`: the helpers stayed behind.
+    bool was_forked() const { return pool_ != nullptr && shared_pool.load() != pool_; }
+
+private:
+    Pool* const pool_;
+    Job& job_;
+};
+
+}  // namespace
+
 bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)()) {
     using Clock = std::chrono::steady_clock;
     constexpr auto kPollEvery = std::chrono::milliseconds(50);
@@ -140,15 +167,22 @@ bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, 
     Job job{task, count, most - 1};
     tasks_done.store(0);
     tasks_wanted.store(count);
-    Pool* helped = most > 1 ? &pool() : nullptr;
-    if (helped != nullptr) helped->help(job);
-    auto polled = Clock::now();
-    while (job.step()) {
-        if (poll == nullptr || Clock::now() - polled < kPollEvery) continue;
-        if (!poll()) job.stopped.store(true);
-        polled = Clock::now();
+    {
+        const Help help(most > 1 ? &pool() : nullptr, job);
+        auto polled = Clock::now();
+        while (job.step()) {
+            if (poll == nullptr || Clock::now() - polled < kPollEvery) continue;
+            const bool goes_on = poll();
+            if (help.was_forked()) {
+                // Nobody knows which tasks the helpers had done. All can be done twice: a maximum is
+                // idempotent.
+                for (std::size_t index = 0; goes_on && index < count; ++index) task(index);
+                return goes_on;
+            }
+            if (!goes_on) job.stopped.store(true);
+            polled = Clock::now();
+        }
     }
-    if (helped != nullptr) helped->leave(job);
     return !job.stopped.load();
 }
 

@@ -236,8 +236,9 @@ def _dtype(spec: Spec, name: str, array: Array) -> DType:
 
 
 def _check_rationals(spec: Spec, name: str, array: Array) -> None:
-    for position, value in np.ndenumerate(array):
+    for flat, value in enumerate(array.reshape(-1)):  # not numpy.ndenumerate, which ends at rank 32
         if type(value) not in (Fraction, int):
+            position = tuple(map(int, np.unravel_index(flat, array.shape)))
             where = f" at position {position}" if position else ""
             raise DTypeError(
                 f"{spec.name} {name} holds {value!r} of type {type(value).__name__}{where}; an object array holds "

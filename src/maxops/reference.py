@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from maxops import dtypes
+from maxops import dtypes, shapes
 from maxops.dtypes import DType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -47,6 +47,8 @@ def order(dtype: DType, bits: int) -> tuple[int, int, int]:
 
 
 def _highest_bits(dtype: DType, column: Iterable[int]) -> int:
+    if dtype.kind == "bool":  # NumPy lets a bool's byte be any; all but 0 are True
+        return int(any(column))
     best = max(column, key=partial(order, dtype), default=dtype.lowest_bits)
     return dtype.nan_bits if dtype.kind == "float" and order(dtype, best)[0] == 1 else best
 
@@ -76,8 +78,9 @@ def maximum(*arrays: Array) -> Array:
     """Max of arrays of one type, broadcast."""
     dtype, _ = _to_items(arrays[0])
     highest = _highest(dtype)
-    items = np.broadcast_arrays(*(_to_items(array)[1] for array in arrays))
-    result = np.empty(items[0].shape, object)
+    shape = shapes.broadcast([array.shape for array in arrays])
+    items = [np.broadcast_to(_to_items(array)[1], shape) for array in arrays]
+    result = np.empty(shape, object)
     for place in np.ndindex(result.shape):
         result[place] = highest([item[place] for item in items])
     return _from_items(dtype, result)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxops import _native
-from maxops.errors import ConfigurationError, OutputTooLargeError
+from maxops.errors import ConfigurationError, MaxopsError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, MaxPlan, ReducePlan, SegmentPlan
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,14 +49,16 @@ def _plain(out: Array | None) -> Array | None:
 
 
 def _done(plan: MaxPlan | ReducePlan | SegmentPlan, result: Array | None) -> Array:
-    """The result. The core gives None for what it will not do, and a plan leaves it no such reason but memory."""
+    """The result. The core gives None for what it will not do; a plan leaves it few such reasons."""
     if result is not None:
         return result if plan.out is None else plan.out
     try:
         np.empty(plan.shape, plan.dtype.numpy)
     except (MemoryError, ValueError) as error:
         raise OutputTooLargeError(f"{plan.spec.name} output of shape {plan.shape}: {error}") from error
-    raise AssertionError(f"the native core refused a valid plan: {plan}")
+    raise MaxopsError(
+        f"{plan.spec.name} did not run: the arguments were changed by another thread, or memory ran out meanwhile"
+    )
 
 
 def set_num_threads(count: int) -> None:
@@ -92,7 +94,7 @@ def usable_cpus() -> int:
 
 def _configure(environment: dict[str, str]) -> None:
     _native.set_largest_output(LARGEST_OUTPUT)
-    if (name := environment.get("MAXOPS_ISA", "")) and not _native.use_isa(name):
+    if (name := environment.get("MAXOPS_ISA", "")) and not (name in _native.isas() and _native.use_isa(name)):
         raise ConfigurationError(f"MAXOPS_ISA is {name!r}; this machine has {', '.join(_native.isas())}")
     wanted = environment.get("MAXOPS_NUM_THREADS", "")
     try:
