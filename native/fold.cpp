@@ -120,8 +120,8 @@ bool fold(const Run& run, Shape shape, std::vector<Operand> operands) {
     if (shape.elements() == 0) return true;
     simplify(&shape, &operands, itemsize);
     const std::size_t count = shape.elements();
-    return in_shares(run, count, kTaskBytes / itemsize, count * itemsize * operands.size(),
-                     Fold(run.kernels, shape, operands));
+    return in_shares(run, count, task_items(count, itemsize * operands.size()),
+                     count * itemsize * operands.size(), Fold(run.kernels, shape, operands));
 }
 
 }  // namespace maxops

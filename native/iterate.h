@@ -60,6 +60,14 @@ constexpr std::size_t kTaskBytes = std::size_t{256} << 10;    // touched by one 
 constexpr std::size_t kThreadedBytes = std::size_t{4} << 20;  // from here on threads pay
 constexpr std::size_t kBlockBytes = 4096;                     // of a block that stays in L1
 
+// How many of `count` items of `item_bytes` a task takes: enough to pay, and some tasks for each thread.
+inline std::size_t task_items(std::size_t count, std::size_t item_bytes) {
+    constexpr std::size_t kTasksEach = 3, kLine = 64;
+    const std::size_t fair = count / (static_cast<std::size_t>(num_threads()) * kTasksEach) + 1;
+    const std::size_t items = std::max<std::size_t>(std::min(fair, kTaskBytes / item_bytes), 1);
+    return items < kLine ? items : items / kLine * kLine;  // shares begin where whole vectors do
+}
+
 // share(begin, end) over [0, count), in shares of `grain` if the whole touches enough bytes to pay.
 template <class Share>
 bool in_shares(const Run& run, std::size_t count, std::size_t grain, std::size_t bytes, const Share& share) {

@@ -21,49 +21,76 @@
 
 namespace {
 
-constexpr std::size_t kLine = 64, kStepBytes = 16 << 10, kStepsEach = 16;
+constexpr std::size_t kLine = 64, kStepBytes = 256 << 10;
 
 // A cache line as one value; the compiler makes of it what the instruction set has.
 typedef std::uint64_t Line __attribute__((vector_size(kLine)));
 
-MAXOPS_FOR_EACH_WIDTH std::uint64_t read_lines(const char* from, std::size_t bytes) {
-    Line sums[4] = {};
-    std::size_t i = 0;
-    for (; i + 4 * kLine <= bytes; i += 4 * kLine) {
-        Line lines[4];
-        std::memcpy(lines, from + i, sizeof lines);
-        for (int k = 0; k < 4; ++k) sums[k] |= lines[k];
-    }
-    Line sum = (sums[0] | sums[1]) | (sums[2] | sums[3]);
-    for (; i + kLine <= bytes; i += kLine) {
-        Line line;
-        std::memcpy(&line, from + i, kLine);
-        sum |= line;
-    }
-    return sum[0] | sum[1] | sum[2] | sum[3] | sum[4] | sum[5] | sum[6] | sum[7];
+// By reference, since how lines are passed by value depends on the instruction set.
+inline void take(Line& sum, const char* from) {
+    Line line;
+    std::memcpy(&line, from, kLine);
+    sum |= line;
 }
 
-MAXOPS_FOR_EACH_WIDTH void write_lines(char* to, std::size_t bytes, std::uint64_t value) {
-    Line line = {value, ~value, value, ~value, value, ~value, value, ~value};  // no pattern that is a memset
-    for (std::size_t i = 0; i + kLine <= bytes; i += kLine) std::memcpy(to + i, &line, kLine);
+inline std::uint64_t fold(const Line& line) {
+    return line[0] | line[1] | line[2] | line[3] | line[4] | line[5] | line[6] | line[7];
 }
 
 #if defined(__x86_64__)
 constexpr bool kHasStreaming = true;
-void stream_lines(char* to, std::size_t bytes, std::uint64_t value) {
-    const __m128i part = _mm_set1_epi64x(static_cast<long long>(value));
-    for (std::size_t i = 0; i + kLine <= bytes; i += kLine) {
-        auto* line = reinterpret_cast<__m128i*>(to + i);
-        for (int k = 0; k < 4; ++k) _mm_stream_si128(line + k, part);
-    }
+inline void stream(char* to, const Line& line) {
+    __m128i parts[4];
+    std::memcpy(parts, &line, kLine);
+    for (int k = 0; k < 4; ++k) _mm_stream_si128(reinterpret_cast<__m128i*>(to) + k, parts[k]);
+}
+inline void end_streaming() {
     _mm_sfence();
 }
 #else
 constexpr bool kHasStreaming = false;
-void stream_lines(char* to, std::size_t bytes, std::uint64_t value) {
-    write_lines(to, bytes, value);
+inline void stream(char* to, const Line& line) {
+    std::memcpy(to, &line, kLine);
 }
+inline void end_streaming() {}
 #endif
+
+// Lines read and lines written take turns, in one proportion from first to last. Always inlined, so that it
+// is compiled for the instruction set of its caller.
+template <bool streaming>
+__attribute__((always_inline)) inline std::uint64_t move_lines(const char* from, std::size_t reads, char* to,
+                                                               std::size_t writes) {
+    Line sums[4] = {};
+    const std::size_t each = writes == 0 ? reads : reads / writes, rest = writes == 0 ? 0 : reads % writes;
+    std::size_t read = 0, until = 0, left_over = 0;
+    for (std::size_t written = 0; read < reads || written < writes; ++written) {
+        until += each;
+        if ((left_over += rest) >= writes && writes != 0) {
+            left_over -= writes;
+            ++until;
+        }
+        for (; read + 4 <= until; read += 4)
+            for (std::size_t k = 0; k < 4; ++k) take(sums[k], from + (read + k) * kLine);
+        for (; read < until; ++read) take(sums[read % 4], from + read * kLine);
+        if (writes == 0) break;
+        const Line line = sums[0] | sums[1];
+        if (streaming)
+            stream(to + written * kLine, line);
+        else
+            std::memcpy(to + written * kLine, &line, kLine);
+    }
+    if (streaming) end_streaming();
+    return fold((sums[0] | sums[1]) | (sums[2] | sums[3]));
+}
+
+MAXOPS_FOR_EACH_WIDTH std::uint64_t move_plain(const char* from, std::size_t reads, char* to,
+                                               std::size_t writes) {
+    return move_lines<false>(from, reads, to, writes);
+}
+MAXOPS_FOR_EACH_WIDTH std::uint64_t move_streaming(const char* from, std::size_t reads, char* to,
+                                                   std::size_t writes) {
+    return move_lines<true>(from, reads, to, writes);
+}
 
 // Reads and writes step by step in one proportion, the steps taken by whichever thread is free.
 struct Sweep {
@@ -76,20 +103,18 @@ struct Sweep {
     std::atomic<std::size_t> next{0};
     std::atomic<std::uint64_t> seen{0};
 
-    static std::size_t cut(std::size_t bytes, std::size_t step, std::size_t steps) {
-        return static_cast<std::size_t>(static_cast<double>(bytes) * static_cast<double>(step) /
-                                        static_cast<double>(steps)) /
-               kLine * kLine;
+    // The first line of a step, of so many bytes in all.
+    std::size_t line_of(std::size_t bytes, std::size_t step) const {
+        return static_cast<std::size_t>(static_cast<double>(bytes / kLine) * static_cast<double>(step) /
+                                        static_cast<double>(steps));
     }
     void work() {
+        auto* move = streaming ? move_streaming : move_plain;
         std::uint64_t sum = 0;
-        for (std::size_t first; (first = next.fetch_add(kStepsEach)) < steps;) {
-            for (std::size_t step = first; step < std::min(first + kStepsEach, steps); ++step) {
-                std::size_t from = cut(read, step, steps), to = cut(written, step, steps);
-                sum |= read_lines(source + from, cut(read, step + 1, steps) - from);
-                auto* write = streaming ? stream_lines : write_lines;
-                write(target + to, cut(written, step + 1, steps) - to, sum);
-            }
+        for (std::size_t step; (step = next.fetch_add(1)) < steps;) {
+            const std::size_t from = line_of(read, step), to = line_of(written, step);
+            sum |= move(source + from * kLine, line_of(read, step + 1) - from, target + to * kLine,
+                        line_of(written, step + 1) - to);
         }
         seen |= sum;
     }

@@ -186,7 +186,7 @@ private:
 bool fold_flat(const Run& run, PyArrayObject* const* arrays, std::size_t count, PyArrayObject* out,
                std::size_t n) {
     const std::size_t itemsize = run.kernels.itemsize;
-    return in_shares(run, n, kTaskBytes / itemsize, n * itemsize * (count + 1),
+    return in_shares(run, n, task_items(n, itemsize * (count + 1)), n * itemsize * (count + 1),
                      [&](std::size_t begin, std::size_t end) {
                          const void* in[Kernels::kMostInputs];
                          for (std::size_t k = 0; k < count; ++k)

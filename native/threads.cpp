@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <list>
 #include <mutex>
@@ -24,7 +25,7 @@ struct Job {
     const int most_helpers;
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stopped{false};
-    int helpers = 0;  // guarded by the pool's mutex
+    std::atomic<int> helpers{0};  // changed with the pool's mutex held
 
     bool step() {
         if (stopped.load(std::memory_order_relaxed)) return false;
@@ -39,14 +40,32 @@ struct Job {
     }
 };
 
+// A moment that costs less than sleeping and waking does: about 20 microseconds.
+template <class Done>
+bool spin_until(const Done& done) {
+    constexpr int kTurns = 1000;
+    for (int turn = 0; turn < kTurns; ++turn) {
+        if (done()) return true;
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#else
+        std::this_thread::yield();
+#endif
+    }
+    return done();
+}
+
 class Pool {
 public:
     // Any number of callers may be in here at once, each with its own job.
     void help(Job& job) {
         std::unique_lock<std::mutex> lock(mutex_);
         jobs_.push_back(&job);
+        posted_.fetch_add(1);
         add_workers(job.most_helpers);
+        const int asleep = asleep_;
         lock.unlock();
+        if (asleep == 0) return;
         if (job.most_helpers == 1)
             wake_.notify_one();
         else
@@ -56,7 +75,11 @@ public:
     void leave(Job& job) {
         std::unique_lock<std::mutex> lock(mutex_);
         jobs_.remove(&job);
-        idle_.wait(lock, [&] { return job.helpers == 0; });
+        lock.unlock();
+        auto is_alone = [&] { return job.helpers.load() == 0; };
+        if (spin_until(is_alone)) return;
+        lock.lock();
+        idle_.wait(lock, is_alone);
     }
 
 private:
@@ -67,7 +90,10 @@ private:
             sigfillset(&all);
             pthread_sigmask(SIG_SETMASK, &all, &before);
             try {
-                std::thread([this] { work(); }).detach();
+                // One that has a CPU to itself, beside the caller's, may spin for a while when it has no
+                // work.
+                const bool spins = workers_ + 1 < static_cast<int>(std::thread::hardware_concurrency());
+                std::thread([this, spins] { work(spins); }).detach();
                 ++workers_;
             } catch (const std::exception&) {
                 wanted = workers_;  // the system gives no more threads: those at hand do the work
@@ -77,28 +103,46 @@ private:
     }
     Job* find_job() {
         auto found = std::find_if(jobs_.begin(), jobs_.end(), [](Job* job) {
-            return job->helpers < job->most_helpers && job->has_work();
+            return job->helpers.load() < job->most_helpers && job->has_work();
         });
         return found == jobs_.end() ? nullptr : *found;
     }
-    void work() {
+    // The next job. The mutex is held before and after.
+    Job* wait_for_job(std::unique_lock<std::mutex>& lock, bool spins) {
+        Job* job = find_job();
+        if (job == nullptr && spins) {
+            const std::uint64_t seen = posted_.load();
+            lock.unlock();
+            spin_until([&] { return posted_.load(std::memory_order_relaxed) != seen; });
+            lock.lock();
+            job = find_job();
+        }
+        ++asleep_;
+        while (job == nullptr) {
+            wake_.wait(lock);
+            job = find_job();
+        }
+        --asleep_;
+        return job;
+    }
+    void work(bool spins) {
         std::unique_lock<std::mutex> lock(mutex_);
         while (true) {
-            Job* job = nullptr;
-            wake_.wait(lock, [&] { return (job = find_job()) != nullptr; });
-            ++job->helpers;
+            Job* job = wait_for_job(lock, spins);
+            job->helpers.fetch_add(1);
             lock.unlock();
             while (job->step()) {
             }
             lock.lock();
-            if (--job->helpers == 0) idle_.notify_all();
+            if (job->helpers.fetch_sub(1) == 1) idle_.notify_all();
         }
     }
 
     std::mutex mutex_;
     std::condition_variable wake_, idle_;
     std::list<Job*> jobs_;
-    int workers_ = 0;
+    std::atomic<std::uint64_t> posted_{0};  // jobs ever
+    int workers_ = 0, asleep_ = 0;
 };
 
 // Never destroyed, since workers may run until the process ends; abandoned in a forked child, which has

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -17,6 +18,10 @@ IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 settings.register_profile("here", deadline=None, max_examples=150)
 settings.register_profile("ci", deadline=None, max_examples=150, derandomize=True, database=None)
 settings.load_profile("ci" if IN_CI else "here")
+
+
+# Whoever starts the tests in the background may have them ignore Ctrl-C, and the processes that they start too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module", params=_native.isas())
