@@ -34,7 +34,7 @@ sanitize:  ## the native tests under AddressSanitizer and UBSan
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -k "not x86-64-v2" \
 	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_bad_input.py
 
-bench:  ## against NumPy
+bench:  ## against NumPy, quickly; `maxops bench` is the whole of it
 	$(PYTHON) bench/against_numpy.py
 
 .PHONY: help install test lint format sanitize bench

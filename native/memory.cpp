@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cache.h"
+
 namespace maxops {
 namespace {
 
@@ -74,9 +76,25 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
         Py_DECREF(descr);
         return nullptr;
     }
+    const bool is_large =
+        !is_empty && static_cast<std::size_t>(bytes) >= kCachedBytes && cache_info().limit > 0;
+    PyObject* before = nullptr;
+    if (is_large) {
+        PyObject* ours = output_handler();
+        before = ours == nullptr ? nullptr : PyDataMem_SetHandler(ours);
+        if (before == nullptr) {
+            PyErr_Clear();
+            Py_DECREF(descr);
+            return nullptr;
+        }
+    }
     auto* array = reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
         &PyArray_Type, descr, rank, dims, axes == nullptr ? nullptr : strides, nullptr, 0, nullptr));
     if (array == nullptr) PyErr_Clear();
+    if (is_large) {
+        Py_XDECREF(PyDataMem_SetHandler(before));
+        Py_DECREF(before);
+    }
     return array;
 }
 

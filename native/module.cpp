@@ -9,6 +9,7 @@
 #include <iterator>
 #include <new>
 
+#include "cache.h"
 #include "dispatch.h"
 
 namespace maxops {
@@ -668,6 +669,20 @@ PyObject* py_set_largest_output(PyObject*, PyObject* bytes) {
     Py_RETURN_NONE;
 }
 
+PyObject* py_set_cache_limit(PyObject*, PyObject* bytes) {
+    std::size_t limit = PyLong_AsSize_t(bytes);
+    if (PyErr_Occurred()) return nullptr;
+    set_cache_limit(limit);
+    Py_RETURN_NONE;
+}
+
+PyObject* py_cache_info(PyObject*, PyObject*) {
+    const CacheInfo info = cache_info();
+    return Py_BuildValue("nnnnn", static_cast<Py_ssize_t>(info.limit), static_cast<Py_ssize_t>(info.kept),
+                         static_cast<Py_ssize_t>(info.blocks), static_cast<Py_ssize_t>(info.reused),
+                         static_cast<Py_ssize_t>(info.fresh));
+}
+
 PyObject* py_progress(PyObject*, PyObject*) {
     Progress now = progress();
     return Py_BuildValue("nn", static_cast<Py_ssize_t>(now.done), static_cast<Py_ssize_t>(now.count));
@@ -715,6 +730,8 @@ PyMethodDef methods[] = {
     {"set_num_threads", py_set_num_threads, METH_O, nullptr},
     {"get_num_threads", py_num_threads, METH_NOARGS, nullptr},
     {"set_largest_output", py_set_largest_output, METH_O, nullptr},
+    {"set_cache_limit", py_set_cache_limit, METH_O, nullptr},
+    {"cache_info", py_cache_info, METH_NOARGS, nullptr},
     {"progress", py_progress, METH_NOARGS, nullptr},
     {"types", types, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -132,7 +132,7 @@ def test_empty_results_of_wide_shapes() -> None:
 def test_more_than_32_axes() -> None:
     """NumPy's older iterators end there."""
     shape = (1, 2) + (1,) * 38
-    data = np.float32([1, np.nan]).reshape(shape)
+    data = np.array([1, np.nan], np.float32).reshape(shape)
     assert_same_bits(mo.maximum(data, data), reference.maximum(data, data))
     assert_same_bits(mo.reduce_max(data, (0,)), reference.reduce_max(data, (0,)))
     exact = np.array([Fraction(1, 3), 2], object).reshape(shape)

@@ -1,7 +1,7 @@
 """Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them."""
 
 from maxops import errors
-from maxops.engines.native import get_num_threads, set_num_threads
+from maxops.engines.native import get_num_threads, memory_info, set_num_threads
 from maxops.ops import Operator, maximum, operator, operators, reduce_max, segment_max
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "errors",
     "get_num_threads",
     "maximum",
+    "memory_info",
     "operator",
     "operators",
     "reduce_max",

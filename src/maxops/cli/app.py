@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 import maxops
 from maxops import _native
-from maxops.cli import arrays, operators, run
+from maxops.cli import arrays, bench, operators, run
 from maxops.errors import MaxopsError
 
 BAD_USE = 2  # 1 is kept for "ran, but the outputs differ"
@@ -126,3 +126,4 @@ app.command("maximum")(arrays.maximum)
 app.command("reduce-max")(arrays.reduce_max)
 app.command("segment-max")(arrays.segment_max)
 app.command("operators")(operators.operators)
+app.command("bench")(bench.bench)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,6 +81,30 @@ def get_num_threads() -> int:
     return _native.get_num_threads()
 
 
+class MemoryInfo(NamedTuple):
+    """What the cache of large outputs holds and has done; sizes in bytes."""
+
+    limit: int
+    kept: int
+    blocks: int
+    reused: int
+    fresh: int
+
+
+def memory_info() -> MemoryInfo:
+    """Return the state of the cache that new outputs of 4 MiB and more come from.
+
+    >>> memory_info().kept <= memory_info().limit
+    True
+
+    ``limit`` is the most that it keeps and ``kept`` what it keeps now, in bytes, in ``blocks`` blocks that no array
+    uses; ``reused`` and ``fresh`` count the outputs that got such a block, and those that got new memory. The system
+    may take kept pages back whenever memory is short. The limit is a sixteenth of the memory and at most 1 GiB, or
+    MAXOPS_OUTPUT_CACHE: a number of bytes, such as 268435456, 256M or 2G, or 0 for no cache.
+    """
+    return MemoryInfo(*_native.cache_info())
+
+
 def usable_cpus() -> int:
     """The CPUs that this process may use: its affinity, less what a container's quota leaves of it."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -92,10 +116,24 @@ def usable_cpus() -> int:
     return cpus if quota == "max" else max(1, min(cpus, round(int(quota) / int(period))))
 
 
+def _cache_limit(wanted: str) -> int:
+    if not wanted:
+        return min(LARGEST_OUTPUT // 16, 1 << 30)
+    units = {"": 0, "K": 10, "M": 20, "G": 30}
+    number, unit = (wanted[:-1], wanted[-1].upper()) if wanted[-1].isalpha() else (wanted, "")
+    if not (number.isascii() and number.isdecimal() and unit in units) or int(number) << units[unit] > LARGEST_OUTPUT:
+        raise ConfigurationError(
+            f"MAXOPS_OUTPUT_CACHE is {wanted!r}; it is a number of bytes, such as 268435456, 256M or 2G, up to the "
+            "machine's memory, or 0 for no cache"
+        )
+    return int(number) << units[unit]
+
+
 def _configure(environment: dict[str, str]) -> None:
     _native.set_largest_output(LARGEST_OUTPUT)
     if (name := environment.get("MAXOPS_ISA", "")) and not (name in _native.isas() and _native.use_isa(name)):
         raise ConfigurationError(f"MAXOPS_ISA is {name!r}; this machine has {', '.join(_native.isas())}")
+    _native.set_cache_limit(_cache_limit(environment.get("MAXOPS_OUTPUT_CACHE", "")))
     wanted = environment.get("MAXOPS_NUM_THREADS", "")
     try:
         set_num_threads(int(wanted) if wanted else min(usable_cpus(), MOST_THREADS))

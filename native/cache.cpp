@@ -1,0 +1,183 @@
+#include "cache.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <list>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+#include "numpy.h"
+
+namespace maxops {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Freed blocks, the latest first. The system may take their pages whenever it needs memory (MADV_FREE), so
+// what is kept is what nobody else asks for.
+class Cache {
+public:
+    void* take(std::size_t size) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::size_t wanted = rounded(size);
+        auto fits = [&](const Block& block) {
+            return block.size >= wanted && block.size <= wanted + wanted / 4;
+        };
+        auto found = std::find_if(kept_.begin(), kept_.end(), fits);
+        if (found != kept_.end()) {
+            const Block block = *found;
+            used_.emplace(block.data, block.size);
+            kept_bytes_ -= block.size;
+            kept_.erase(found);
+            ++reused_;
+            return block.data;
+        }
+        void* data = map(wanted);
+        if (data == nullptr) return nullptr;
+        used_.emplace(data, wanted);
+        ++fresh_;
+        return data;
+    }
+
+    void give(void* data) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        auto found = used_.find(data);
+        const Block block{data, found->second};
+        used_.erase(found);
+        if (block.size > limit_ || !keep(block)) {
+            munmap(block.data, block.size);
+            return;
+        }
+#ifdef MADV_FREE
+        madvise(block.data, block.size, MADV_FREE);
+#endif
+        kept_bytes_ += block.size;
+        trim();
+    }
+
+    std::size_t size_of(void* data) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return used_.at(data);
+    }
+
+    void set_limit(std::size_t bytes) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        limit_ = bytes;
+        trim();
+    }
+
+    CacheInfo info() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return {limit_, kept_bytes_, kept_.size(), reused_, fresh_};
+    }
+
+    std::mutex& mutex() { return mutex_; }
+
+private:
+    struct Block {
+        void* data;
+        std::size_t size;
+    };
+
+    bool keep(const Block& block) {
+        try {
+            kept_.push_front(block);
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+        return true;
+    }
+
+    static std::size_t rounded(std::size_t size) { return (size + kHugePage - 1) / kHugePage * kHugePage; }
+
+    // Memory that begins a huge page, without which the system cannot use one.
+    static void* map(std::size_t size) {
+        void* space =
+            mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (space == MAP_FAILED) return nullptr;
+        char* start = static_cast<char*>(space);
+        const std::size_t head =
+            (kHugePage - reinterpret_cast<std::uintptr_t>(start) % kHugePage) % kHugePage;
+        if (head > 0) munmap(start, head);
+        munmap(start + head + size, kHugePage - head);
+#ifdef MADV_HUGEPAGE
+        madvise(start + head, size, MADV_HUGEPAGE);
+#endif
+        return start + head;
+    }
+
+    void trim() {
+        while (kept_bytes_ > limit_) {
+            const Block block = kept_.back();
+            kept_.pop_back();
+            kept_bytes_ -= block.size;
+            munmap(block.data, block.size);
+        }
+    }
+
+    std::mutex mutex_;
+    std::list<Block> kept_;
+    std::unordered_map<void*, std::size_t> used_;
+    std::size_t limit_ = 0, kept_bytes_ = 0, reused_ = 0, fresh_ = 0;
+};
+
+// Never destroyed: arrays may be freed until the process ends.
+Cache& cache() {
+    static Cache* const shared = new Cache;
+    return *shared;
+}
+
+// A fork must not leave the child with a mutex that another thread held.
+[[maybe_unused]] const int at_fork = pthread_atfork(
+    [] { cache().mutex().lock(); }, [] { cache().mutex().unlock(); }, [] { cache().mutex().unlock(); });
+
+// NumPy calls these for the arrays that new_output makes; C, so no exceptions.
+void* allocate(void*, std::size_t size) {
+    try {
+        return cache().take(std::max<std::size_t>(size, 1));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+void* allocate_zeroed(void*, std::size_t count, std::size_t size) {
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes)) return nullptr;
+    void* data = allocate(nullptr, bytes);
+    if (data != nullptr) std::memset(data, 0, bytes);
+    return data;
+}
+void release(void*, void* data, std::size_t) {
+    if (data != nullptr) cache().give(data);
+}
+void* reallocate(void*, void* data, std::size_t size) {  // for ndarray.resize
+    void* moved = allocate(nullptr, size);
+    if (moved == nullptr || data == nullptr) return moved;
+    std::memcpy(moved, data, std::min(cache().size_of(data), size));
+    release(nullptr, data, 0);
+    return moved;
+}
+
+PyDataMem_Handler handler = {
+    "maxops_output_cache", 1, {nullptr, allocate, allocate_zeroed, reallocate, release}};
+
+}  // namespace
+
+PyObject* output_handler() {
+    static PyObject* const capsule = PyCapsule_New(&handler, "mem_handler", nullptr);
+    return capsule;
+}
+
+void set_cache_limit(std::size_t bytes) {
+    cache().set_limit(bytes);
+}
+CacheInfo cache_info() {
+    return cache().info();
+}
+
+}  // namespace maxops

@@ -1,0 +1,24 @@
+// Memory for large new outputs, whose page faults would cost more than their maximum does.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <cstddef>
+
+namespace maxops {
+
+// From here on an output comes from the cache; smaller ones are served well by the C library.
+constexpr std::size_t kCachedBytes = std::size_t{4} << 20;
+
+// The handler for NumPy's data allocations (a capsule), made once. Null with an error set if it cannot be.
+PyObject* output_handler();
+
+// How many bytes of freed blocks may be kept; 0: none. Those past a new limit go back at once.
+void set_cache_limit(std::size_t bytes);
+
+struct CacheInfo {
+    std::size_t limit, kept, blocks, reused, fresh;
+};
+CacheInfo cache_info();
+
+}  // namespace maxops

@@ -1,0 +1,97 @@
+"""A case's arrays. The same name gives the same arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.bench.case import Case, Operand, View
+from maxops.bench.grid import EMPTY_EACH
+from maxops.dtypes import DType
+from maxops.plan import Array
+
+FILL_MODE = "LOWEST"
+_BLOCK = (1 << 20) + 7  # of random values, repeated: odd, so that no power of two sees the same block twice
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a call is given. `arrays` are views of `bases`, which are in C order; `out` is None for a new output."""
+
+    bases: tuple[Array, ...]
+    arrays: tuple[Array, ...]
+    ids: Array | None
+    out: Array | None
+
+
+def build(case: Case) -> Inputs:
+    """The arrays of a case."""
+    random = np.random.default_rng(crc32(case.id.encode()))
+    bases = tuple(values(case, operand, random) for operand in case.operands)
+    arrays = tuple(view(base, operand.view) for base, operand in zip(bases, case.operands, strict=True))
+    ids = None if case.segments is None else segment_ids(case, random)
+    out = np.zeros(case.shape, case.dtype.numpy) if case.out else None
+    return Inputs(bases, arrays, ids, out)
+
+
+def view(base: Any, kind: View) -> Any:
+    """The view of a base that a case asks for; works on whatever slices as NumPy does."""
+    if kind == "transposed":
+        return base.T
+    if kind == "half-rows":
+        return base[..., : base.shape[-1] // 2]
+    return base[..., ::2] if kind == "every-second" else base
+
+
+def values(case: Case, operand: Operand, random: np.random.Generator) -> Array:
+    """Ordinary values: of both signs, no NaN, no zero, and none at the type's end, where a reduction could stop."""
+    size = prod(operand.base_shape)
+    if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":
+        array = np.zeros(size, bool)
+        array[-1] = True
+        return array.reshape(operand.base_shape)
+    block = _ordinary(case.dtype, min(size, _BLOCK), random)
+    array = np.empty(size, case.dtype.numpy)
+    for start in range(0, size, _BLOCK):
+        array[start : start + _BLOCK] = block[: size - start]
+    return array.reshape(operand.base_shape)
+
+
+def _ordinary(dtype: DType, size: int, random: np.random.Generator) -> Array:
+    if dtype.kind == "float":
+        normal = random.standard_normal(size).astype(dtype.numpy)
+        normal[normal == 0] = 0.5
+        return np.asarray(normal)
+    if dtype.kind == "bool":
+        return random.integers(0, 2, size).astype(bool)
+    info = np.iinfo(dtype.numpy)
+    return np.asarray(random.integers(info.min + 1, info.max, size, dtype.numpy))
+
+
+def segment_ids(case: Case, random: np.random.Generator) -> Array:
+    """Sorted ids, exactly as many segments as the case says."""
+    assert case.segments is not None
+    rows, count = case.operands[0].shape[0], case.segments.count
+    dtype = np.dtype(case.segments.id_type)
+    if case.segments.lengths == "mean-1":
+        return np.arange(rows, dtype=dtype)
+    empty_each = EMPTY_EACH if case.segments.lengths == "many-empty" else 1
+    filled = count // empty_each
+    names = np.arange(filled) * empty_each + random.integers(0, empty_each, filled)
+    names[-1] = count - 1
+    return np.repeat(names.astype(dtype), _lengths(case.segments.lengths == "zipf", rows, filled, random))
+
+
+def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> Array:
+    """`count` lengths of 1 or more, together `rows`."""
+    if zipf:
+        weights = random.permutation(1 / np.arange(1, count + 1) ** 1.1)
+    else:
+        weights = random.integers(1, 4, count).astype(np.float64)
+    ends = np.rint(np.cumsum(weights) * ((rows - count) / weights.sum())).astype(np.int64)
+    return np.asarray(1 + np.diff(ends, prepend=0))

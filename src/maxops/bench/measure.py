@@ -1,0 +1,119 @@
+"""Timing: two ways in turn, A B A B ..., and the ratios of neighbours, so that a busy machine slows both."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+from time import perf_counter
+from timeit import Timer
+
+from maxops.bench.case import Case
+from maxops.bench.oracle import same_bits
+from maxops.bench.way import Way
+from maxops.plan import Array
+
+SAMPLE_SECONDS = 0.001  # of calls in one sample: long beside the clock's grain, short beside a scheduler's slice
+MOST_SAMPLES = 401
+FEWEST_PAIRS = 5
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Quartiles."""
+
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Seconds of a call, each way's median, and theirs over ours pair by pair."""
+
+    ours: float
+    theirs: float
+    ratio: Spread
+    pairs: int
+
+
+class Stopwatch:
+    """Times a way by a compiled loop around the call, as timeit does, with the garbage collector off."""
+
+    def __init__(self, way: Way) -> None:
+        names = {"function": way.function}
+        names |= {f"a{number}": value for number, value in enumerate(way.args)}
+        names |= {f"k_{key}": value for key, value in way.kwargs.items()}
+        arguments = [f"a{number}" for number in range(len(way.args))]
+        arguments += [f"{key}=k_{key}" for key in way.kwargs]
+        self._timer = Timer(f"function({', '.join(arguments)})", timer=perf_counter, globals=names)
+        self.times = 1
+
+    def seconds(self) -> float:
+        """Seconds of one call, over a sample of calls."""
+        return self._timer.timeit(self.times) / self.times
+
+    def warm_up(self, sample_seconds: float = SAMPLE_SECONDS) -> float:
+        """Run until a sample takes long enough; the seconds of one call."""
+        self.times = 1
+        while (once := self.seconds()) * self.times < sample_seconds / 2:
+            self.times = min(self.times * 16, max(int(sample_seconds / max(once, 1e-9)), self.times * 2))
+        return once
+
+
+def fastest(way: Way, seconds: float) -> float:
+    """The least seconds of a call, which no neighbour slowed."""
+    watch = Stopwatch(way)
+    best = watch.warm_up()
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        best = min(best, watch.seconds())
+    return best
+
+
+def quickest(ways: Iterable[Way]) -> Way:
+    """The way that is fastest in a short trial."""
+    chosen = list(ways)
+    if len(chosen) == 1:
+        return chosen[0]
+    watches = [Stopwatch(way) for way in chosen]
+    seconds = [watch.warm_up() for watch in watches]
+    for _ in range(3):
+        least = min(seconds)
+        for number, watch in enumerate(watches):
+            if seconds[number] < 3 * least:
+                seconds[number] = min(seconds[number], watch.seconds())
+    return chosen[seconds.index(min(seconds))]
+
+
+def paired(ours: Way, theirs: Way, seconds: float, fewest: int = FEWEST_PAIRS) -> Paired:
+    """Their time over ours, for samples one after the other, within a budget of seconds but at least `fewest`."""
+    watches = Stopwatch(ours), Stopwatch(theirs)
+    # short samples where the budget is short
+    sample = min(SAMPLE_SECONDS, seconds / (4 * FEWEST_PAIRS))
+    for watch in watches:
+        watch.warm_up(sample)
+    pairs: list[tuple[float, float]] = []
+    end = perf_counter() + seconds
+    while len(pairs) < fewest or (perf_counter() < end and len(pairs) < MOST_SAMPLES):
+        pairs.append((watches[0].seconds(), watches[1].seconds()))
+    mine, others = zip(*pairs, strict=True)
+    return Paired(
+        statistics.median(mine),
+        statistics.median(others),
+        spread([their / our for our, their in pairs]),
+        len(pairs),
+    )
+
+
+def spread(values: list[float]) -> Spread:
+    """Quartiles, those of the sample itself."""
+    if len(values) == 1:
+        return Spread(values[0], values[0], values[0])
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(low, median, high)
+
+
+def is_right(way: Way, case: Case, expected: Array) -> bool:
+    """Whether a way gives the expected result, bit for bit."""
+    return same_bits(way.result(case), expected)

@@ -1,0 +1,25 @@
+"""Our own way to do a case: the public functions, as anyone calls them."""
+
+from __future__ import annotations
+
+import maxops as mo
+from maxops.bench.inputs import FILL_MODE
+from maxops.bench.way import Way, Work
+
+
+def way(work: Work) -> Way:
+    """The call."""
+    case = work.case
+    if case.operator == "Max":
+        return Way("maxops.maximum", mo.maximum, work.inputs.arrays, {"out": work.inputs.out} if case.out else {})
+    if case.operator == "ReduceMax":
+        axes = None if len(case.axes) == work.data.ndim else case.axes
+        return Way("maxops.reduce_max", mo.reduce_max, (work.data, axes, False))
+    assert case.segments is not None
+    options = {} if case.segments.check_ids else {"check_ids": False}
+    return Way(
+        "maxops.segment_max",
+        mo.segment_max,
+        (work.data, work.ids, work.num_segments),
+        {"fill_mode": FILL_MODE, **options},
+    )

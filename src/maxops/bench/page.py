@@ -1,0 +1,219 @@
+"""A run as one HTML file: plots as inline SVG, tables, nothing loaded from elsewhere; readable on a phone."""
+
+from __future__ import annotations
+
+import io
+import statistics
+from collections.abc import Callable, Iterable
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from maxops.bench import report
+from maxops.bench.case import OPERATORS, label
+from maxops.bench.report import Json, Table
+
+INK = "#7a828e"  # reads on white and on black
+COLOURS = ("#3b82f6", "#f97316", "#10b981", "#a855f7", "#ef4444", "#14b8a6", "#eab308", "#ec4899", "#64748b", "#84cc16")
+# Variants that differ little from the ones that are drawn are in the tables only.
+UNDRAWN = (",int32", ",unchecked")
+LONG = 48  # letters from which a cell of a table wraps
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5d6775; --line: #dfe3e8; --card: #fff; --ground: #f5f6f8;
+  --good: #0f9d58; --bad: #d93025; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --soft: #9aa4b2; --line: #2c333d; --card: #171b21;
+  --ground: #0e1116; --good: #4cc38a; --bad: #ff7b72; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 78rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .3rem; }
+p { margin: .2rem 0 .8rem; color: var(--soft); max-width: 60rem; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .7rem; margin: 1.2rem 0; }
+.tile, figure, .table { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
+.tile { padding: .7rem .9rem; } .tile b { display: block; font-size: 1.5rem; } .tile span { color: var(--soft); }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: .8rem; }
+figure { margin: 0; padding: .5rem .6rem; } figcaption { font-size: .9rem; font-weight: 600; }
+figure svg { width: 100%; height: auto; display: block; }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .9rem; color: var(--soft); margin: .4rem 0; }
+.legend i { display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem; margin-right: .35rem; }
+.table { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
+th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
+th { position: sticky; top: 0; background: var(--card); } tr:last-child td { border-bottom: 0; }
+td { white-space: nowrap; } td.long { white-space: normal; min-width: 16rem; }
+.good { color: var(--good); font-weight: 600; } .bad { color: var(--bad); font-weight: 600; }
+.heat td:not(:first-child) { text-align: right; font-variant-numeric: tabular-nums; }
+details > summary { cursor: pointer; font-weight: 600; margin: 1.2rem 0 .5rem; }
+"""
+
+
+def html(run: Json) -> str:
+    """The page. Plots need matplotlib, of the extra `bench`."""
+    plot = _Plot()
+    parts = [f"<h1>maxops against its peers</h1><p>{escape(report.headline(run))}.</p>", _tiles(run)]
+    summary = report.summary(run)
+    for operator in OPERATORS:
+        cells = [cell for cell in run["cells"] if cell["operator"] == operator]
+        if cells:
+            parts.append(_operator(plot, operator, cells))
+    # what the tables by operator say, the plots and the coloured tables have shown
+    parts += [_table(table) for table in summary if table.title not in OPERATORS]
+    parts += [
+        f"<details><summary>{escape(t.title)}</summary>{_table(t, bare=True)}</details>" for t in report.cells(run)
+    ]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>maxops bench</title>'
+        f"<style>{STYLE}</style></head><body><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _tiles(run: Json) -> str:
+    compared = [cell["ratio"]["median"] for cell in run["cells"] if cell["ratio"] is not None]
+    goals = [row for row in report.goal_rows(run) if row["cells"]]
+    tiles = [
+        (str(len(run["cells"])), "cells"),
+        (report.times(statistics.median(compared) if compared else None), "times as fast, median"),
+        (f"{sum(ratio < 1 for ratio in compared)}", "cells below 1.0"),
+        (f"{sum(row['reached'] == row['cells'] for row in goals)} of {len(goals)}", "goals reached"),
+        (str(sum(row["ratio"]["median"] < 1 for row in report.wrong(run))), "fast and wrong results of peers"),
+        (f"{run['machine']['threads']}", f"threads, {run['machine']['isa']}"),
+    ]
+    return (
+        '<div class="tiles">'
+        + "".join(f'<div class="tile"><b>{a}</b><span>{b}</span></div>' for a, b in tiles)
+        + "</div>"
+    )
+
+
+def _operator(plot: _Plot, operator: str, cells: list[Json]) -> str:
+    types = list(dict.fromkeys(cell["type"] for cell in cells))
+    colours = {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(types)}
+    drawn = [cell for cell in cells if not any(part in cell["family"] for part in UNDRAWN)]
+    legend = "".join(f'<span><i style="background:{colours[name]}"></i>{name}</span>' for name in types)
+    sections = [
+        ("faster than the best right peer, times", lambda cell: report.value(cell, "best")),
+        ("share of the memory limit", lambda cell: report.value(cell, "limit")),
+    ]
+    parts = [f'<h2>{operator}</h2><div class="legend">{legend}</div>']
+    for title, value in sections:
+        figures = []
+        for family in dict.fromkeys(cell["family"] for cell in drawn):
+            lines = _lines([cell for cell in drawn if cell["family"] == family], value)
+            if any(len(line) > 1 for line in lines.values()):
+                svg = plot.svg(lines, colours, title, wide=title.startswith("faster"))
+                figures.append(f"<figure><figcaption>{escape(family.replace(',', ', '))}</figcaption>{svg}</figure>")
+        if figures:
+            parts.append(f"<h3>{operator}: {title}, over elements</h3><div class=plots>{''.join(figures)}</div>")
+    return "".join(parts) + _heat(cells)
+
+
+def _lines(cells: Iterable[Json], value: Callable[[Json], float | None]) -> dict[str, list[tuple[int, float]]]:
+    """By type, (size, value) in order of size."""
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for cell in cells:
+        if (number := value(cell)) is not None:
+            lines.setdefault(cell["type"], []).append((cell["size"], number))
+    return {name: sorted(points) for name, points in lines.items()}
+
+
+class _Plot:
+    """Small plots of one look, as SVG that keeps its text as text."""
+
+    def __init__(self) -> None:
+        matplotlib: Any = import_module("matplotlib")
+        matplotlib.use("svg")
+        matplotlib.rcParams.update(
+            {
+                "svg.fonttype": "none",
+                "svg.hashsalt": "maxops",  # the same run gives the same page
+                "font.family": "sans-serif",
+                "font.size": 9,
+                "text.color": INK,
+                "axes.edgecolor": INK,
+                "axes.labelcolor": INK,
+                "xtick.color": INK,
+                "ytick.color": INK,
+                "axes.spines.top": False,
+                "axes.spines.right": False,
+            }
+        )
+        self.figure: Any = import_module("matplotlib.figure").Figure
+        self.ticker: Any = import_module("matplotlib.ticker")
+
+    def svg(self, lines: dict[str, list[tuple[int, float]]], colours: dict[str, str], title: str, *, wide: bool) -> str:
+        """Lines by type over size; from 1 down is shaded."""
+        figure = self.figure(figsize=(4.2, 2.5), layout="constrained")
+        figure.patch.set_alpha(0)
+        axes = figure.subplots()
+        axes.patch.set_alpha(0)
+        for name, points in lines.items():
+            sizes, values = zip(*points, strict=True)
+            axes.plot(sizes, values, color=colours[name], linewidth=1.6, marker="o", markersize=3.2)
+        axes.set_xscale("log")
+        axes.axhline(1, color=INK, linewidth=1, linestyle="--")
+        if wide:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(self.ticker.LogLocator(base=10, subs=(1, 2, 5)))
+            axes.yaxis.set_minor_locator(self.ticker.NullLocator())
+            axes.yaxis.set_major_formatter(self.ticker.FormatStrFormatter("%g"))
+            axes.axhspan(min(axes.get_ylim()[0], 0.5), 1, color="#ef4444", alpha=0.07, linewidth=0)
+        else:
+            axes.set_ylim(bottom=0)
+        axes.grid(visible=True, axis="y", color=INK, alpha=0.18, linewidth=0.7)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+        svg = text.getvalue()
+        return svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+
+
+def _heat(cells: list[Json]) -> str:
+    """Families by size for each type, coloured by how far ahead we are."""
+    parts = []
+    sizes = sorted({cell["size"] for cell in cells})
+    for name in dict.fromkeys(cell["type"] for cell in cells):
+        own = [cell for cell in cells if cell["type"] == name]
+        rows = []
+        for family in dict.fromkeys(cell["family"] for cell in own):
+            found = {cell["size"]: cell for cell in own if cell["family"] == family}
+            shown = "".join(_heat_cell(found.get(wanted)) for wanted in sizes)
+            rows.append(f"<tr><td>{escape(family)}</td>{shown}</tr>")
+        head = "".join(f"<th>{label(wanted)}</th>" for wanted in sizes)
+        parts.append(
+            f"<details><summary>{name}: the best right peer's time over ours</summary>"
+            f'<div class="table"><table class="heat"><tr><th>family</th>{head}</tr>{"".join(rows)}</table></div>'
+            "</details>"
+        )
+    return "".join(parts)
+
+
+def _heat_cell(cell: Json | None) -> str:
+    if cell is None:
+        return "<td></td>"
+    if not report.right(cell):
+        return '<td class="bad">wrong</td>'
+    if cell["ratio"] is None:
+        return "<td>no peer</td>"
+    ratio = float(cell["ratio"]["median"])
+    colour = f"rgba(16,185,129,{min((ratio - 1) / 4, 1) * 0.45:.2f})" if ratio >= 1 else "rgba(239,68,68,.35)"
+    tip = escape(f"{cell['best']}, {report.spread(cell['ratio'])}", quote=True)
+    return f'<td style="background:{colour}" title="{tip}">{report.times(ratio)}</td>'
+
+
+def _table(table: Table, *, bare: bool = False) -> str:
+    head = "" if bare else f"<h2>{escape(table.title)}</h2>"
+    note = f"<p>{escape(table.note)}</p>" if table.note else ""
+    columns = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
+    columns = f"<tr>{columns}</tr>" if any(table.columns) else ""
+    rows = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table.rows)
+    return f'{head}{note}<div class="table"><table>{columns}{rows}</table></div>'
+
+
+def _cell(text: str) -> str:
+    if text in ("reached", "yes"):
+        return f'<td class="good">{text}</td>'
+    of = text.split(" of ")
+    short = len(of) == 2 and all(part.isdigit() for part in of)
+    is_bad = short or text in ("NO", "NO REASON YET") or text.startswith("WRONG")
+    kind = "bad" if is_bad else "long" if len(text) > LONG else ""
+    return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"

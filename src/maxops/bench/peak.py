@@ -1,0 +1,155 @@
+"""Peak memory of a call beyond its inputs and its output, each call in a process of its own.
+
+python -m maxops.bench.peak NAME      prints the bytes as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import maxops as mo
+from maxops.plan import Array
+
+ELEMENTS = 16_000_000  # 64 MB of float32
+ALLOWED = 8 * 2**20  # "a few MB": stacks of threads, partial results, the first use of the pool
+
+Call = Callable[[], Array]
+
+
+def _ones(*shape: int) -> Array:
+    array = np.empty(shape, np.float32)
+    array.fill(1)
+    return array
+
+
+def _maximum(elements: int) -> Call:
+    a, b = _ones(elements), _ones(elements)
+    return lambda: mo.maximum(a, b)
+
+
+def _maximum_out(elements: int) -> Call:
+    a, b, out = _ones(elements), _ones(elements), _ones(elements)
+    return lambda: mo.maximum(a, b, out=out)
+
+
+def _maximum_transposed(elements: int) -> Call:
+    a, b = _ones(elements // 4_000, 4_000), _ones(4_000, elements // 4_000).T
+    return lambda: mo.maximum(a, b)
+
+
+def _reduce_all(elements: int) -> Call:
+    data = _ones(elements)
+    return lambda: mo.reduce_max(data)
+
+
+def _reduce_rows(elements: int) -> Call:
+    data = _ones(elements // 8, 8)
+    return lambda: mo.reduce_max(data, -1)
+
+
+def _reduce_columns(elements: int) -> Call:
+    data = _ones(elements // 8, 8)
+    return lambda: mo.reduce_max(data, 0)
+
+
+def _ids(rows: int) -> Array:
+    ids = np.empty(rows, np.int32)
+    for start in range(0, rows, 100_000):  # in parts, so that no temporary array raises the peak before the call
+        ids[start : start + 100_000] = np.arange(start, min(start + 100_000, rows)) // 10
+    return ids
+
+
+def _segment(elements: int) -> Call:
+    data, ids = _ones(elements), _ids(elements)
+    return lambda: mo.segment_max(data, ids, fill_mode="ZERO")
+
+
+def _segment_rows(elements: int) -> Call:
+    data, ids = _ones(elements // 16, 16), _ids(elements // 16)
+    return lambda: mo.segment_max(data, ids, fill_mode="ZERO")
+
+
+CALLS: dict[str, Callable[[int], Call]] = {
+    "Max, new output": _maximum,
+    "Max, out=": _maximum_out,
+    "Max, one input transposed": _maximum_transposed,
+    "ReduceMax, all": _reduce_all,
+    "ReduceMax, rows of 8": _reduce_rows,
+    "ReduceMax, columns of 8": _reduce_columns,
+    "SegmentMax, 1-D": _segment,
+    "SegmentMax, rows of 16": _segment_rows,
+}
+
+
+def extra_bytes(name: str, elements: int = ELEMENTS) -> dict[str, int]:
+    """Run a call in this process: the bytes of a new output, and what the peak rose by beyond them."""
+    call = CALLS[name](elements)
+    before = _resident()
+    _forget_peak()
+    result = call()
+    rose = max(_peak() - before, 0)
+    new = 0 if name.endswith("out=") else result.nbytes
+    return {"output": new, "extra": max(rose - new, 0)}
+
+
+def measure(elements: int = ELEMENTS, names: tuple[str, ...] = tuple(CALLS)) -> list[dict[str, Any]]:
+    """Every call, each in a new process."""
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        told = subprocess.run(
+            [sys.executable, "-m", "maxops.bench.peak", name, str(elements)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if told.returncode:
+            rows.append({"call": name, "error": told.stderr.strip().splitlines()[-1]})
+        else:
+            figures = json.loads(told.stdout)
+            rows.append({"call": name, **figures, "allowed": ALLOWED, "within": figures["extra"] <= ALLOWED})
+    return rows
+
+
+def _status(key: str) -> int:
+    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) << 10
+    raise OSError(f"/proc/self/status has no {key}")
+
+
+def _resident() -> int:
+    try:
+        return _status("VmRSS:")
+    except OSError:
+        return _most_resident()
+
+
+def _forget_peak() -> None:
+    # where that cannot be, the peak is that of the process, which inputs filled in place leave at their own size
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def _peak() -> int:
+    try:
+        return _status("VmHWM:")
+    except OSError:
+        return _most_resident()
+
+
+def _most_resident() -> int:
+    unit = 1 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+if __name__ == "__main__":
+    print(json.dumps(extra_bytes(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else ELEMENTS)))

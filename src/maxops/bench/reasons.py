@@ -1,0 +1,15 @@
+"""Why a cell is below 1.0: patterns of case ids, as a shell matches them, and the reason that stands in the way.
+
+The first pattern that matches speaks. A cell without a reason is listed as one that has none yet.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+REASONS: tuple[tuple[str, str], ...] = ()
+
+
+def reason(case_id: str) -> str:
+    """The reason for a case, or ""."""
+    return next((text for pattern, text in REASONS if fnmatchcase(case_id, pattern)), "")

@@ -1,0 +1,192 @@
+"""`maxops bench`: how fast, against whom, and how close to the machine's limit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import maxops
+from maxops.bench import environment, grid, page, peers, report, session
+from maxops.bench.case import OPERATORS, Case, OperatorName
+from maxops.cli.table import show
+from maxops.dtypes import DType
+from maxops.errors import MaxopsError
+
+WRONG = 1
+_EVERY = "all"
+
+
+class BenchFileError(MaxopsError, ValueError):
+    """A file of an earlier run that cannot be read, or that is none."""
+
+
+def bench(
+    operators: Annotated[
+        list[str] | None, typer.Argument(metavar="[OP...]", help=f"Of {', '.join(OPERATORS)}. Default: all.")
+    ] = None,
+    types: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE,...", help="Element types, or all. Default: one of each kind.")
+    ] = None,
+    peer: Annotated[
+        list[str] | None,
+        typer.Option("--peers", metavar="PEER,...", help=f"Of {', '.join(peers.NAMES)}. Default: all."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few small cells, briefly: a look, not a result.")] = False,
+    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Cells whose id contains this text.")] = "",
+    seconds: Annotated[float | None, typer.Option(help="Budget for each pair. Default: 0.3; 0.02 if quick.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads for everybody. Default: as maxops has.")] = None,
+    cells_only: Annotated[
+        bool, typer.Option("--cells-only", help="No limits table, memory, scaling or meaning.")
+    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the cells and end.")] = False,
+    earlier: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every figure here.")] = None,
+    html_file: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots here.")
+    ] = None,
+    markdown_file: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write tables here.")] = None,
+) -> None:
+    """Time every operator against its peers, each result first compared bit for bit with what is right."""
+    if html_file is not None and find_spec("matplotlib") is None:
+        raise typer.BadParameter('the plots need matplotlib: pip install "maxops[bench]"', param_hint="--html")
+    if earlier is not None:
+        _write(_read(earlier), None, html_file, markdown_file, details=False)
+        return
+    chosen = _operators(operators or [])
+    names = _names(peer or [], peers.NAMES, "--peers", "peer")
+    rows = _types(types or [], quick)
+    cases = [case for case in grid.cases(chosen, rows, quick=quick) if only in case.id]
+    if not cases:
+        raise typer.BadParameter(f"no cell's id contains {only!r}; --list shows them", param_hint="--only")
+    if listed:
+        show(
+            ("cell", "touches"),
+            [(case.id, report.size(case.bytes_touched)) for case in cases],
+        )
+        return
+    count = threads or maxops.get_num_threads()
+    if not environment.is_quiet(count):
+        environment.start_again(count)
+    run = _measure(cases, names, count, seconds, quick=quick, whole=not cells_only, keep=_keeper(json_file))
+    _write(run, json_file, html_file, markdown_file, details=True)
+    if failures := report.our_failures(run):
+        print(f"maxops: {len(failures)} of our own results are wrong, first {failures[0]}", file=sys.stderr)
+        raise typer.Exit(WRONG)
+
+
+def _measure(
+    cases: list[Case],
+    names: list[str],
+    threads: int,
+    seconds: float | None,
+    *,
+    quick: bool,
+    whole: bool,
+    keep: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    budget = seconds or (session.QUICK_SECONDS if quick else session.SECONDS)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    hidden = not sys.stderr.isatty()
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, refresh_per_second=2, disable=hidden) as bar:
+        task = bar.add_task("maxops bench", total=len(cases))
+
+        def done(text: str, cell: dict[str, Any] | None) -> None:
+            bar.update(task, description=text, advance=0 if cell is None else 1)
+
+        return session.run(
+            cases,
+            names,
+            threads,
+            seconds=budget,
+            quick=quick,
+            whole=whole,
+            command=" ".join(["maxops", *sys.argv[1:]]),
+            done=done,
+            keep=keep,
+        )
+
+
+def _keeper(json_file: Path | None) -> Callable[[dict[str, Any]], None]:
+    """What saves a run that is not done yet, which may take hours."""
+
+    def keep(run: dict[str, Any]) -> None:
+        if json_file is not None:
+            _write_text(json_file, _as_text(run))
+
+    return keep
+
+
+def _as_text(run: dict[str, Any]) -> str:
+    return json.dumps(run, indent=1) + "\n"
+
+
+def _write_text(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BenchFileError(f"{file}: {error.strerror}") from error
+
+
+def _write(
+    run: dict[str, Any], json_file: Path | None, html_file: Path | None, markdown_file: Path | None, *, details: bool
+) -> None:
+    for table in [*(report.cells(run) if details else []), *report.summary(run)]:
+        print(f"\n{table.title}" + (f"\n{table.note}" if table.note else ""))
+        show(table.columns, table.rows)
+    print(f"\n{report.headline(run)}")
+    texts: dict[Path | None, Callable[[], str]] = {
+        json_file: lambda: _as_text(run),
+        html_file: lambda: page.html(run),
+        markdown_file: lambda: report.markdown(run),
+    }
+    for file, text in texts.items():
+        if file is None:
+            continue
+        _write_text(file, text())
+        print(f"wrote {file}")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        run = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BenchFileError(f"{file}: {error.strerror}") from error
+    except ValueError as error:
+        raise BenchFileError(f"{file}: is no JSON: {error}") from error
+    if not isinstance(run, dict) or run.get("format") != session.FORMAT:
+        raise BenchFileError(f"{file}: is no run of maxops bench in format {session.FORMAT}")
+    return run
+
+
+def _operators(given: list[str]) -> list[OperatorName]:
+    wanted = _names(given, OPERATORS, "OP", "operator")
+    return [operator for operator in OPERATORS if operator in wanted]
+
+
+def _types(given: list[str], quick: bool) -> list[DType]:
+    if not given:
+        return list(grid.QUICK_TYPES if quick else grid.USUAL_TYPES)
+    wanted = _names(given, [str(dtype) for dtype in grid.TYPES], "--types", "type")
+    return [dtype for dtype in grid.TYPES if str(dtype) in wanted]
+
+
+def _names(
+    given: list[str], there: tuple[str, ...] | list[str] | tuple[OperatorName, ...], option: str, what: str
+) -> list[str]:
+    """Names given one by one or with commas, each of those that there are; all if none is given."""
+    wanted = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    if not wanted or _EVERY in wanted:
+        return list(there)
+    for name in wanted:
+        if name not in there:
+            raise typer.BadParameter(f"there is no {what} {name!r}; there is {', '.join(there)}", param_hint=option)
+    return [name for name in there if name in wanted]

@@ -1,0 +1,475 @@
+"""`maxops bench`: the grid, the oracle, the verdicts, the tables and the page. No time is asserted anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import maxops as mo
+from bits import STORED, mixed
+from maxops import dtypes, reference
+from maxops.bench import environment, goals, grid, inputs, limits, ours, page, peers, report, scaling, session
+from maxops.bench.case import Case, Operand, Segments
+from maxops.bench.measure import paired, spread
+from maxops.bench.oracle import expected, maximum, reduce_max, same_bits, segment_max
+from maxops.bench.peak import CALLS, extra_bytes
+from maxops.bench.peers.peer import Peer
+from maxops.bench.verdict import judge
+from maxops.bench.way import RefusedError, Way, Work
+from maxops.cli.bench import bench
+from maxops.dtypes import DType
+
+EVERY = grid.cases(types=grid.TYPES)
+SMALL = [case for case in grid.cases(types=grid.TYPES) if case.size <= 1_000]
+
+
+def case_of(case_id: str) -> Case:
+    return next(case for case in EVERY if case.id == case_id)
+
+
+# ----------------------------------------------------------------------------------------------------- grid
+
+
+def test_ids_are_unique_and_stay() -> None:
+    ids = [case.id for case in EVERY]
+    assert len(set(ids)) == len(ids)
+    assert ids == [case.id for case in grid.cases(types=grid.TYPES)]
+    # Committed runs and reasons name these.
+    assert {
+        "Max/2-inputs/float32/1",
+        "Max/8-inputs,out/float16/5e7",
+        "Max/transposed,out/bool/1e3",
+        "ReduceMax/last-1e4/int8/1e5",
+        "ReduceMax/first-narrow/float64/8e6",
+        "ReduceMax/images-last-axes/bfloat16/9633792",
+        "SegmentMax/1d,mean-1e6,int32,unchecked/uint16/1e7",
+        "SegmentMax/rows-64,many-empty,int64/float32/1e5",
+    } <= set(ids)
+
+
+def test_the_grid_is_as_wide_as_asked_for() -> None:
+    families = {operator: {case.family for case in EVERY if case.operator == operator} for operator in grid._CASES}
+    for name in ("2-inputs", "3-inputs", "8-inputs", "row", "column", "outer", "scalar", "transposed", "half-rows"):
+        assert {name, f"{name},out"} <= families["Max"]
+    assert {f"last-{length}" for length in ("3", "8", "80", "1000", "1e4")} <= families["ReduceMax"]
+    assert {"all", "first-narrow", "first-square", "middle", "transposed-last"} <= families["ReduceMax"]
+    parts = {part for family in families["SegmentMax"] for part in family.split(",")}
+    assert parts == {"1d", "rows-16", "rows-64", "int32", "int64", "unchecked", *grid.LENGTHS}
+    assert max(case.bytes_touched for case in EVERY) <= 10**9
+    for dtype in grid.TYPES:
+        sizes = {case.size for case in EVERY if case.dtype is dtype and case.family in ("2-inputs", "all")}
+        assert min(sizes) == 1
+        assert max(sizes) == 10**8
+
+
+BYTES = {
+    "Max/2-inputs,out/float32/1e3": (8_000, 4_000),
+    "Max/3-inputs/int64/1": (24, 8),
+    "Max/8-inputs/float16/1e5": (1_600_000, 200_000),
+    "Max/row/float32/1e5": (4 * (316 * 316 + 316), 4 * 316 * 316),
+    "Max/column/int8/1e5": (316 * 316 + 316, 316 * 316),
+    "Max/outer/float64/1e5": (8 * 2 * 316, 8 * 316 * 316),
+    "Max/scalar/bfloat16/1e3": (2_002, 2_000),
+    "Max/transposed/int32/1e3": (8 * 31 * 31, 4 * 31 * 31),
+    "Max/every-second/bool/1e3": (2_000, 1_000),
+    "ReduceMax/all/float32/1e8": (400_000_000, 4),
+    "ReduceMax/last-8/float32/1e3": (4_000, 500),
+    "ReduceMax/first-narrow/float32/8e6": (32_000_000, 32),
+    "ReduceMax/middle/int8/1e3": (1_000, 100),
+    "ReduceMax/images-by-channel/uint8/9633792": (9_633_792, 3),
+    "SegmentMax/1d,mean-10,int64/float32/1e3": (4_000 + 8_000, 400),
+    "SegmentMax/1d,mean-10,int32,unchecked/float32/1e3": (4_000 + 4_000, 400),
+    "SegmentMax/1d,many-empty,int64/int8/1e3": (1_000 + 8_000, 1_000),
+    "SegmentMax/rows-16,mean-1,int64/float32/1e5": (400_000 + 8 * 6_250, 400_000),
+}
+
+
+@pytest.mark.parametrize("case_id", BYTES)
+def test_bytes_touched(case_id: str) -> None:
+    case = case_of(case_id)
+    assert (case.bytes_read, case.bytes_written) == BYTES[case_id]
+    if case.bytes_touched < 10**7:
+        built = inputs.build(case)
+        ids = 0 if built.ids is None else built.ids.nbytes
+        assert sum(array.nbytes for array in built.arrays) + ids == case.bytes_read
+
+
+@pytest.mark.parametrize("case", [case for case in SMALL if case.dtype is dtypes.INT16], ids=lambda case: case.id)
+def test_inputs_are_what_the_case_says(case: Case) -> None:
+    built = inputs.build(case)
+    assert [array.shape for array in built.arrays] == [operand.shape for operand in case.operands]
+    assert [base.shape for base in built.bases] == [operand.base_shape for operand in case.operands]
+    assert all(base.flags.c_contiguous for base in built.bases)
+    assert (built.out is not None) is case.out
+    assert all(same_bits(*pair) for pair in zip(built.arrays, inputs.build(case).arrays, strict=True))
+    if case.segments is not None and built.ids is not None:
+        assert built.ids.dtype == case.segments.id_type
+        assert (np.diff(built.ids) >= 0).all()
+        assert built.ids[-1] == case.segments.count - 1
+        used = len(np.unique(built.ids))
+        assert used * (grid.EMPTY_EACH if case.segments.lengths == "many-empty" else 1) == case.segments.count
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_no_value_lets_a_reduction_stop_early(dtype: DType) -> None:
+    data = inputs.build(case_of(f"ReduceMax/all/{dtype}/1e5")).arrays[0]
+    highest = np.array(1, bool) if dtype.kind == "bool" else None
+    if dtype.kind == "float":
+        assert np.isfinite(data.astype(np.float64)).all()
+    else:
+        top = highest if highest is not None else np.iinfo(dtype.numpy).max
+        assert not (data[:-1] == top).any()
+
+
+# ---------------------------------------------------------------------------------------------------- goals
+
+
+def test_each_case_has_one_goal_at_most() -> None:
+    assert [case.id for case in EVERY if sum(goal.applies(case) for goal in goals.GOALS) > 1] == []
+
+
+def test_goals_speak_of_cases() -> None:
+    for goal in goals.GOALS:
+        for band in goal.targets:
+            assert any(goal.applies(case) and goals.band(case) == band for case in EVERY), (goal.name, band)
+
+
+def test_goals_are_those_of_the_table() -> None:
+    wanted = {
+        "Max/2-inputs/float64/1": [(2, "best")],
+        "Max/2-inputs,out/int8/1e5": [(1.0, "torch"), (1.4, "numpy")],
+        "Max/2-inputs/float32/3e7": [(3, "best"), (0.9, "limit")],
+        "Max/2-inputs,out/bfloat16/1e8": [(1.6, "best"), (0.9, "limit")],
+        "Max/8-inputs/float16/1e3": [(12, "best")],
+        "Max/transposed/float32/3e7": [(4, "best")],
+        "ReduceMax/all/uint16/1e5": [(4, "best")],
+        "ReduceMax/last-8/float32/3e7": [(4, "best")],
+        "SegmentMax/1d,mean-10,int64/float32/3e7": [(4, "best"), (0.8, "limit")],
+        "SegmentMax/1d,mean-1000,int64,unchecked/float32/3e7": [(8, "best")],
+        "SegmentMax/rows-16,mean-10,int64/float32/3e7": [(3, "best"), (0.85, "limit")],
+        "Max/2-inputs/float32/1e6": [],
+        "Max/2-inputs/bool/1e3": [],
+    }
+    found = {name: [(t.wanted, t.against) for t in goals.targets(case_of(name))] for name in wanted}
+    assert found == wanted
+
+
+# --------------------------------------------------------------------------------------------------- oracle
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_the_oracle_agrees_with_the_reference(dtype: DType) -> None:
+    a, b = mixed(dtype, (6, 25), seed=1), mixed(dtype, (25,), seed=2)
+    assert same_bits(maximum(a, b), reference.maximum(a, b))
+    assert same_bits(maximum(b, b[3]), reference.maximum(b, b[3]))
+    for axes in ((0,), (1,), (0, 1)):
+        assert same_bits(reduce_max(a, axes), reference.reduce_max(a, axes, keepdims=False))
+    ids = np.array([0, 0, 2, 2, 2, 5])
+    for fill_mode in ("ZERO", "LOWEST"):
+        assert same_bits(segment_max(a, ids, 7, fill_mode), reference.segment_max(a, ids, 7, fill_mode))
+
+
+@pytest.mark.parametrize("case", [case for case in SMALL if case.dtype is dtypes.FLOAT16], ids=lambda case: case.id)
+def test_ours_is_right_on_small_cells(case: Case) -> None:
+    built = inputs.build(case)
+    (verdict,) = judge(lambda: [ours.way(Work(case, built, 1))], case, expected(case, built, slow=False))
+    assert (verdict.status, verdict.reason) == ("right", "")
+
+
+def test_same_bits_tells_what_equality_does_not() -> None:
+    zero, nan = np.array([0.0], np.float32), np.array([np.nan], np.float32)
+    assert same_bits(nan, nan.copy())
+    assert not same_bits(zero, -zero)
+    assert not same_bits(zero, zero.reshape(1, 1))
+    assert not same_bits(zero, zero.view(np.uint32))
+
+
+# -------------------------------------------------------------------------------------------------- timing
+
+
+def test_pairs_and_their_spread() -> None:
+    way = Way("nothing", int)
+    found = paired(way, way, 0.001)
+    assert found.pairs >= 5
+    assert found.ratio.low <= found.ratio.median <= found.ratio.high
+    assert spread([1.0, 2.0, 3.0, 4.0, 5.0]).median == 3
+
+
+def test_limits_move_a_case_s_bytes() -> None:
+    if missing := no_limits():
+        pytest.skip(missing)
+    sweep = limits.Limits(10_000, 5_000, 2).way(10_000, 5_000, streaming=True, threads=2)
+    source, target, *_ = sweep.args
+    target[:] = 0
+    assert sweep.function(*sweep.args) == 0x0101010101010101
+    assert target.all()
+    assert (source == 1).all()
+    found = limits.table(2, size=300_000, seconds=0.01)
+    assert {(limit.mix, limit.threads) for limit in found} == {
+        (mix, threads) for mix in ("read", "2 reads, 1 write") for threads in (1, 2)
+    }
+    assert all(limit.bytes_per_second > 0 for limit in found)
+
+
+def no_limits() -> str:
+    """Why the native helper is not there, or ""."""
+    try:
+        limits.Limits(64, 64, 1)
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_peak_memory_is_seen(name: str) -> None:
+    assert set(extra_bytes(name, 80_000)) == {"output", "extra"}
+
+
+def test_the_model_of_scaling() -> None:
+    model = scaling.Model(call=1e-6, core=10e9, machine=40e9, wake=5e-6, each=1e-6, chunk=256_000, most_chunks=10_000)
+    assert model.seconds(10e9, 1) == pytest.approx(1 + 1e-6)
+    assert model.seconds(40e9, 64) == pytest.approx(1, rel=1e-3)  # the machine's pace, however many cores
+    assert model.seconds(1_000, 64) == model.seconds(1_000, 1)  # less than a chunk: no helper wakes
+    by_cores = [model.seconds(64e6, cores, 1e12) for cores in (1, 2, 4, 8)]
+    assert by_cores == sorted(by_cores, reverse=True)
+    few = scaling.Model(call=0, core=1e9, machine=1e12, wake=0, each=0, chunk=1e6, most_chunks=4)
+    assert few.seconds(1e9, 64) == few.seconds(1e9, 4)  # no more at work than there are chunks
+    points = [
+        {"bytes": amount, "threads": threads, "seconds": model.seconds(amount, threads)}
+        for amount in (10**8, 4 * 10**8)
+        for threads in (1, 2)
+    ]
+    # a helper that comes 5 us late to 1 ms of work, and threads past two cores
+    woken = [{"threads": 1, "seconds": 1e-3}]
+    woken += [{"threads": count, "seconds": 5e-6 + 995e-6 / 2 + 1e-6 * (count - 2)} for count in scaling.CORES[1:]]
+    fitted = scaling.fit(points, woken, 0.0, model.chunk, model.most_chunks)
+    assert fitted.core == pytest.approx(model.core, rel=0.01)
+    assert (fitted.wake, fitted.each) == pytest.approx((5e-6, 1e-6))
+
+
+# -------------------------------------------------------------------------------------------------- a run
+
+
+class Broken(Peer):
+    """A peer that is fast, and wrong: it gives the first input."""
+
+    name = "numpy"
+
+    def maximum(self, work: Work) -> list[Way]:
+        return [Way("first input", lambda: work.data)]
+
+    def reduce_max(self, work: Work) -> list[Way]:
+        return [Way("one ulp off", lambda: np.nextafter(work.data.max(), np.float32(np.inf)))]
+
+
+class Gone(Peer):
+    name = "no_such_package_as_this"
+
+
+@pytest.fixture
+def odd_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two more peers: one broken on purpose, one that is not installed."""
+    load: Callable[[str, int], Peer] = peers.load
+    odd = {"broken": Broken, "gone": Gone}
+    monkeypatch.setattr(peers, "load", lambda name, threads: odd[name](threads) if name in odd else load(name, threads))
+
+
+@pytest.fixture(scope="module")
+def tiny_cases() -> list[Case]:
+    wanted = ["Max/2-inputs,out", "ReduceMax/all", "SegmentMax/1d,mean-10,int64"]
+    return [case_of(f"{name}/float32/{size}") for name in wanted for size in ("1e3", "1e5")]
+
+
+@pytest.fixture
+def tiny_run(odd_peers: None, tiny_cases: list[Case]) -> dict[str, Any]:
+    told = []
+    result = session.run(
+        tiny_cases,
+        ["numpy", "broken", "gone"],
+        2,
+        seconds=0.002,
+        quick=True,
+        whole=False,
+        done=lambda text, cell: told.append(text),
+    )
+    assert [case.id for case in tiny_cases] == [cell["case"] for cell in result["cells"]]
+    assert any(text.startswith("6 of 6") for text in told)
+    written: dict[str, Any] = json.loads(json.dumps(result, allow_nan=False))
+    return written
+
+
+def test_a_run_has_what_the_page_needs(tiny_run: dict[str, Any]) -> None:
+    assert tiny_run["format"] == session.FORMAT
+    about = {"cpu", "isa", "threads", "output_cache", "memory_bytes", "caches", "python", "maxops", "system"}
+    assert about <= tiny_run["machine"].keys()
+    assert tiny_run["peers"]["numpy"]["version"] == np.__version__
+    for cell in tiny_run["cells"]:
+        assert cell["ours"]["status"] == "right", cell
+        assert cell["ours"]["seconds"] > 0
+        assert cell["best"] == "numpy"
+        assert cell["ratio"]["low"] <= cell["ratio"]["median"] <= cell["ratio"]["high"]
+        assert cell["bytes_read"] > cell["bytes_written"] > 0
+        assert cell["limit"]["status"] in ("right", "refused", "missing")
+    if not no_limits():
+        assert all("ratio" in cell["limit"] for cell in tiny_run["cells"] if cell["size"] == 100_000)
+
+
+def test_a_broken_peer_is_wrong_and_a_missing_one_missing(tiny_run: dict[str, Any]) -> None:
+    for cell in tiny_run["cells"]:
+        broken, gone = cell["peers"]["broken"], cell["peers"]["gone"]
+        if cell["operator"] == "SegmentMax":
+            assert (broken["status"], broken["reason"]) == ("refused", "has no maximum by ids")
+            assert cell["peers"]["numpy: maximum.reduceat, starts given"]["status"] == "other input"
+        else:
+            assert broken["status"] == "wrong"
+            assert "elements differ" in broken["reason"]
+            assert broken["seconds"] > 0
+        assert gone["status"] == "missing"
+    assert "not installed: no_such_package_as_this" in tiny_run["peers"]["gone"]["reason"]
+    assert {row[0] for row in report.wrong_peers(tiny_run).rows} == {"broken"}
+    shown = "\n".join(" ".join(row) for table in report.cells(tiny_run) for row in table.rows)
+    assert "broken fast and wrong" in shown  # to give back an input takes no time
+
+
+def test_goals_and_cells_below_one_are_listed(tiny_run: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = tiny_run["cells"][0]
+    cell["ratio"] = {"low": 0.4, "median": 0.5, "high": 0.6}
+    rows = {(row["goal"], row["band"]): row for row in report.goal_rows(tiny_run)}
+    row = rows["Max of 2, out=: f32, f64, integers", "1e3"]
+    assert (row["cells"], row["reached"], row["worst"], row["worst_case"]) == (1, 0, 0.5, cell["case"])
+    assert report.below_one(tiny_run).rows[0][0] == cell["case"]
+    assert report.below_one(tiny_run).rows[0][-1] == report.NO_REASON
+    monkeypatch.setattr("maxops.bench.reasons.REASONS", (("Max/*", "it is Tuesday"),))
+    assert report.below_one(tiny_run).rows[0][-1] == "it is Tuesday"
+    assert cell["case"] in report.markdown(tiny_run)
+
+
+def test_our_own_error_is_told(tiny_run: dict[str, Any]) -> None:
+    assert report.our_failures(tiny_run) == []
+    tiny_run["cells"][2]["ours"] = {"status": "wrong", "reason": "1 of 1 elements differ", "seconds": 1.0}
+    assert report.our_failures(tiny_run) == ["ReduceMax/all/float32/1e3: 1 of 1 elements differ"]
+    assert "WRONG" in str(report.cells(tiny_run))
+
+
+def test_the_page_needs_nothing_else(tiny_run: dict[str, Any]) -> None:
+    pytest.importorskip("matplotlib")
+    text = page.html(tiny_run)
+    assert text.count("<svg") == 3  # two cells of a family make a line, and only the larger has a share of the limit
+    assert 'name="viewport"' in text
+    assert re.findall(r"<(?:script|link|img|iframe)\b", text) == []
+    assert re.findall(r"(?:src|href)=\"(?!#)[^\"]+", text) == []
+    assert all(cell["case"].partition("/")[2] in text for cell in tiny_run["cells"])
+    assert text == page.html(tiny_run)
+
+
+ALL_PEERS = """
+import json
+from maxops.bench import grid, peers, session
+ids = ["Max/2-inputs/float32/1e3", "ReduceMax/all/float32/1e3", "SegmentMax/1d,mean-10,int64/float32/1e3"]
+cases = [case for case in grid.cases() if case.id in ids]
+print(json.dumps(session.run(cases, peers.NAMES, 1, seconds=0.001, whole=False)))
+"""
+
+
+@pytest.fixture(scope="module")
+def all_peers() -> dict[str, Any]:
+    """A run in a process of its own, since some peers' threads and warnings would meet other tests."""
+    variables = os.environ | environment.quiet(1)
+    told = subprocess.run([sys.executable, "-c", ALL_PEERS], capture_output=True, text=True, check=True, env=variables)
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", peers.NAMES)
+def test_a_peer_is_missing_or_right(name: str, all_peers: dict[str, Any]) -> None:
+    statuses = {cell["peers"][name]["status"] for cell in all_peers["cells"]}
+    if all_peers["peers"][name]["status"] == "missing":
+        assert statuses == {"missing"}
+        return
+    assert all_peers["peers"][name]["version"]
+    assert "right" in statuses
+    assert statuses <= {"right", "refused"}
+
+
+# ------------------------------------------------------------------------------------------- command line
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    for name, value in environment.quiet(mo.get_num_threads()).items():
+        monkeypatch.setenv(name, value)
+    app = typer.Typer()
+    app.command()(bench)
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+def test_the_command_writes_what_it_was_asked_for(command: Callable[..., Any], tmp_path: Path) -> None:
+    json_file, markdown = tmp_path / "run.json", tmp_path / "run.md"
+    words = ["Max", "--quick", "--types", "int8", "--peers", "numpy", "--only", "2-inputs/", "--seconds", "0.001"]
+    result = command(*words, "--json", str(json_file), "--markdown", str(markdown))
+    assert result.exit_code == 0, result.output
+    run = json.loads(json_file.read_text(encoding="utf-8"))
+    assert [cell["case"] for cell in run["cells"]] == [f"Max/2-inputs/int8/{size}" for size in ("1", "1e3", "1e5")]
+    assert run["scaling"]["models"].keys() == {"Max", "ReduceMax"}
+    assert run["memory"][0]["extra"] >= 0
+    assert run["meaning"].get("numpy", {}) == {}  # integers leave it nothing to differ on
+    text = markdown.read_text(encoding="utf-8")
+    assert text == report.markdown(run)
+    assert report.AGAIN in text
+    again = command("--from", str(json_file))
+    assert again.exit_code == 0
+    assert "3 cells" in again.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["Mean"], "Max, ReduceMax, SegmentMax"),
+        (["--types", "float8"], "float16, bfloat16"),
+        (["--peers", "numpy,cupy"], "numpy, torch"),
+        (["--only", "no such cell"], "--list"),
+    ],
+)
+def test_an_unknown_name_is_a_usage_error(command: Callable[..., Any], words: list[str], told: str) -> None:
+    result = command(*words)
+    assert result.exit_code == 2
+    assert told in re.sub(r"[\s│]+", " ", result.output)
+
+
+def test_the_grid_can_be_listed(command: Callable[..., Any]) -> None:
+    result = command("ReduceMax", "--types", "int8", "--list")
+    assert "ReduceMax/images-last-axes/int8/9633792" in result.output
+
+
+def test_a_strange_file_is_an_error(command: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text("{}", encoding="utf-8")
+    assert "is no run of maxops bench" in str(command("--from", str(file)).exception)
+
+
+def test_import_of_maxops_stays_light() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", "import maxops, sys; print([m for m in sys.modules if 'maxops.bench' in m])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == "[]"
+
+
+def test_a_probe_has_the_shape_it_says() -> None:
+    case = Case(
+        "SegmentMax", "x", dtypes.INT8, 4, (Operand((4,)),), (2,), segments=Segments("mean-1", "int32", True, 2)
+    )
+    assert (case.bytes_read, case.bytes_written) == (4 + 16, 2)
