@@ -280,6 +280,39 @@ bool mark_axes(PyObject* axes, int rank, bool* reduced, bool* all) {
     return true;
 }
 
+// Contiguous data as `before` blocks of `length` rows of `after` elements, reduced along `length`.
+struct Rows {
+    std::size_t before = 1, length = 1, after = 1;
+};
+
+// Whether the reduced axes stand together, so that the data is such blocks.
+bool are_rows(PyArrayObject* data, const bool* reduced, Rows* rows) {
+    int axis = 0;
+    const int rank = PyArray_NDIM(data);
+    for (; axis < rank && !reduced[axis]; ++axis)
+        rows->before *= static_cast<std::size_t>(PyArray_DIM(data, axis));
+    for (; axis < rank && reduced[axis]; ++axis)
+        rows->length *= static_cast<std::size_t>(PyArray_DIM(data, axis));
+    for (; axis < rank && !reduced[axis]; ++axis)
+        rows->after *= static_cast<std::size_t>(PyArray_DIM(data, axis));
+    return axis == rank;
+}
+
+void reduce_rows(const Kernels& kernels, const char* data, const Rows& rows, char* out) {
+    alignas(64) char keys[kKeepsGil];  // as much as the data is at most
+    const std::size_t outputs = rows.before * rows.after, block = rows.after * kernels.itemsize;
+    kernels.start(keys, outputs);
+    if (rows.after == 1) {
+        const auto stride = static_cast<std::ptrdiff_t>(rows.length * kernels.itemsize);
+        kernels.rows(keys, data, stride, rows.before, rows.length);
+    } else {
+        for (std::size_t i = 0; i < rows.before; ++i)
+            kernels.columns(keys + i * block, data + i * block * rows.length,
+                            static_cast<std::ptrdiff_t>(block), rows.length, rows.after);
+    }
+    kernels.finish(out, keys, outputs);
+}
+
 PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, PyObject* noop,
                      PyObject* out_object) {
     PyArrayObject* data = plain_array(data_object);
@@ -304,6 +337,14 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
 
     const Kernels& kernels = kernels_of(type);
     const npy_intp bytes = PyArray_NBYTES(data);
+    Rows rows;
+    if (bytes > 0 && bytes < kKeepsGil && output.is_flat() && PyArray_IS_C_CONTIGUOUS(data) &&
+        PyArray_ISNOTSWAPPED(data) && are_rows(data, reduced, &rows)) {  // the short way, for small arrays
+        PyArrayObject* out = output.prepare(&data, 1, false, nullptr);
+        if (out == nullptr) return kUnclear;
+        reduce_rows(kernels, PyArray_BYTES(data), rows, PyArray_BYTES(out));
+        return output.result();
+    }
     Shape shape;
     shape.rank = rank;
     std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, shape.size);
@@ -333,14 +374,6 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
                         {Operand{lowest, {}, false}, operand_of(out, out_rank)});
         });
         return finished ? output.result() : output.fail();
-    }
-    if (all && bytes < kKeepsGil && PyArray_IS_C_CONTIGUOUS(data) && PyArray_ISNOTSWAPPED(data) &&
-        PyArray_ISNOTSWAPPED(out)) {  // the short way, for small arrays
-        alignas(8) char key[8];
-        kernels.start(key, 1);
-        kernels.rows(key, PyArray_DATA(data), 0, 1, static_cast<std::size_t>(PyArray_SIZE(data)));
-        kernels.finish(PyArray_DATA(out), key, 1);
-        return output.result();
     }
     Operand to{PyArray_BYTES(out), {}, !PyArray_ISNOTSWAPPED(out)};
     for (int axis = 0, next = 0; axis < rank; ++axis) {
