@@ -1,5 +1,5 @@
 // Max: many inputs of one shape, broadcast or not, folded block by block in one pass.
-#include "iterate.h"
+#include "fold_tiles.h"
 
 namespace maxops {
 namespace {
@@ -53,23 +53,35 @@ private:
         return operand.data + block.position.offset(operand);
     }
 
-    // visit(address, place in the block, count) for each piece of a row that the block covers
+    // visit(address, place in the block, rows, n): the block as stacks of `rows` whole rows, n elements of
+    // each, but for a piece of a row at its ends.
     template <class Visit>
     void for_pieces(const Operand& operand, const Block& block, const Visit& visit) const {
+        const std::size_t row = shape_.size[inner_];
         Position position = block.position;
         for (std::size_t done = 0; done < block.n;) {
-            std::size_t n = std::min(block.n - done, shape_.size[inner_] - position[inner_]);
-            visit(operand.data + position.offset(operand), done * kernels_.itemsize, n);
-            done += n;
-            position.advance(shape_, inner_, n);
+            std::size_t n = std::min(block.n - done, row - position[inner_]), rows = 1;
+            if (n == row && inner_ > 0)
+                rows = std::min((block.n - done) / row, shape_.size[inner_ - 1] - position[inner_ - 1]);
+            visit(operand.data + position.offset(operand), done * kernels_.itemsize, rows, n);
+            done += rows * n;
+            if (rows == 1)
+                position.advance(shape_, inner_, n);
+            else
+                position.advance(shape_, inner_ - 1, rows);
         }
+    }
+
+    std::ptrdiff_t row_stride(const Operand& operand) const {
+        return inner_ > 0 ? operand.strides[inner_ - 1] : 0;
     }
 
     const void* fetch(std::size_t k, const Block& block, char* buffer) const {
         if (const char* here = in_place(k, block)) return here;
         const Operand& operand = operands_[k];
-        for_pieces(operand, block, [&](const char* from, std::size_t to, std::size_t n) {
-            kernels_.gather(buffer + to, from, operand.strides[inner_], n, operand.swapped);
+        for_pieces(operand, block, [&](const char* from, std::size_t to, std::size_t rows, std::size_t n) {
+            kernels_.gather_rows(buffer + to, from, row_stride(operand), operand.strides[inner_], rows, n,
+                                 operand.swapped);
         });
         return buffer;
     }
@@ -99,8 +111,9 @@ private:
         }
         if (out_in_place != nullptr) return;
         auto* from = static_cast<const char*>(sum);
-        for_pieces(out, block, [&](char* to, std::size_t offset, std::size_t n) {
-            kernels_.scatter(to, from + offset, out.strides[inner_], n, out.swapped);
+        for_pieces(out, block, [&](char* to, std::size_t offset, std::size_t rows, std::size_t n) {
+            for (std::size_t r = 0; r < rows; ++r, to += row_stride(out), offset += n * kernels_.itemsize)
+                kernels_.scatter(to, from + offset, out.strides[inner_], n, out.swapped);
         });
     }
 
@@ -119,6 +132,8 @@ bool fold(const Run& run, Shape shape, std::vector<Operand> operands) {
     const std::size_t itemsize = run.kernels.itemsize;
     if (shape.elements() == 0) return true;
     simplify(&shape, &operands, itemsize);
+    if (const int across = axis_across(run.kernels, shape, operands); across >= 0)
+        return fold_tiles(run, shape, operands, across);
     const std::size_t count = shape.elements();
     return in_shares(run, count, task_items(count, itemsize * operands.size()),
                      count * itemsize * operands.size(), Fold(run.kernels, shape, operands));

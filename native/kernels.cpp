@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #ifdef MAXOPS_SIMD
 #include <immintrin.h>
 #endif
@@ -62,6 +63,8 @@ constexpr Kernels kernels_for() {
     k.fill = fill<T>;
     if constexpr (!T::is_float) k.sorted = sorted<typename T::Bits>;
     k.gather = gather<Word>;
+    k.gather_rows = gather_rows<Word>;
+    k.turn = turn<Word>;
     k.scatter = scatter<Word>;
     return k;
 }

@@ -58,6 +58,10 @@ struct Kernels {
 
     // Between anything and a contiguous native block.
     void (*gather)(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped);
+    void (*gather_rows)(void* block, const void* data, std::ptrdiff_t row_stride, std::ptrdiff_t stride,
+                        std::size_t rows, std::size_t n, bool swapped);
+    // (rows, columns), contiguous, from `columns` runs of `rows` items, `stride` bytes apart
+    void (*turn)(void* block, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t columns);
     void (*scatter)(void* data, const void* block, std::ptrdiff_t stride, std::size_t n, bool swapped);
 };
 

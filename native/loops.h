@@ -426,6 +426,7 @@ static void gather_items(void* block, const void* data, std::ptrdiff_t stride, s
     if (stride == kItem) return copy_items<Word, swap>(to, kItem, from, kItem, n);
     if (stride == 0) return copy_items<Word, swap>(to, kItem, from, 0, n);
     if (stride == -kItem) return copy_items<Word, swap>(to, kItem, from, -kItem, n);
+    if (stride == 2 * kItem) return copy_items<Word, swap>(to, kItem, from, 2 * kItem, n);
     copy_items<Word, swap>(to, kItem, from, stride, n);
 }
 
@@ -435,6 +436,88 @@ static void gather(void* block, const void* data, std::ptrdiff_t stride, std::si
         gather_items<Word, true>(block, data, stride, n);
     else
         gather_items<Word, false>(block, data, stride, n);
+}
+
+// Rows too short for a call each: one of them repeated, single elements repeated, or any.
+template <class Word, bool swap>
+static void gather_short_rows(void* block, const void* data, std::ptrdiff_t row_stride, std::ptrdiff_t stride,
+                              std::size_t rows, std::size_t n) {
+    constexpr std::ptrdiff_t kItem = sizeof(Word);
+    auto* to = static_cast<char*>(block);
+    auto* from = static_cast<const char*>(data);
+    const auto row_bytes = static_cast<std::ptrdiff_t>(n) * kItem;
+    if (stride == kItem) {
+        for (; rows > 0; --rows, to += row_bytes, from += row_stride)
+            copy_items<Word, swap>(to, kItem, from, kItem, n);
+    } else if (stride == 0) {
+        for (; rows > 0; --rows, to += row_bytes, from += row_stride)
+            copy_items<Word, swap>(to, kItem, from, 0, n);
+    } else {
+        for (; rows > 0; --rows, to += row_bytes, from += row_stride)
+            copy_items<Word, swap>(to, kItem, from, stride, n);
+    }
+}
+
+template <class Word>
+static void gather_rows(void* block, const void* data, std::ptrdiff_t row_stride, std::ptrdiff_t stride,
+                        std::size_t rows, std::size_t n, bool swapped) {
+    if (rows == 1) return gather<Word>(block, data, stride, n, swapped);
+    if (swapped)
+        gather_short_rows<Word, true>(block, data, row_stride, stride, rows, n);
+    else
+        gather_short_rows<Word, false>(block, data, row_stride, stride, rows, n);
+}
+
+// Square blocks of as many words as 16 bytes hold are turned by zipping rows: after as many rounds as the
+// width has bits, row and column have changed places.
+template <class Word>
+struct Turn {
+    typedef Word Row __attribute__((vector_size(16)));
+    static constexpr int kWidth = 16 / sizeof(Word);
+
+    template <int first, int... lane>
+    static Row zip(Row a, Row b, std::integer_sequence<int, lane...>) {
+        return __builtin_shufflevector(a, b, (lane % 2 * kWidth + first + lane / 2)...);
+    }
+    static void block(char* to, std::ptrdiff_t to_stride, const char* from, std::ptrdiff_t from_stride) {
+        constexpr auto kLanes = std::make_integer_sequence<int, kWidth>{};
+        Row rows[kWidth], zipped[kWidth];
+        for (int r = 0; r < kWidth; ++r) __builtin_memcpy(&rows[r], from + r * from_stride, sizeof(Row));
+        for (int round = 1; round < kWidth; round *= 2) {
+            for (int r = 0; r < kWidth / 2; ++r) {
+                zipped[2 * r] = zip<0>(rows[r], rows[r + kWidth / 2], kLanes);
+                zipped[2 * r + 1] = zip<kWidth / 2>(rows[r], rows[r + kWidth / 2], kLanes);
+            }
+            for (int r = 0; r < kWidth; ++r) rows[r] = zipped[r];
+        }
+        for (int r = 0; r < kWidth; ++r) __builtin_memcpy(to + r * to_stride, &rows[r], sizeof(Row));
+    }
+};
+
+template <class Word>
+static void turn(void* block, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                 std::size_t columns) {
+    constexpr std::size_t kWidth = Turn<Word>::kWidth;
+    constexpr std::ptrdiff_t kItem = sizeof(Word);
+    const auto line = static_cast<std::ptrdiff_t>(columns) * kItem;
+    auto* to = static_cast<char*>(block);
+    auto* from = static_cast<const char*>(data);
+    for (std::size_t c = 0; c < columns;) {
+        const std::size_t across = columns - c < kWidth ? 1 : kWidth;
+        std::size_t r = 0;
+        if (across == kWidth)
+            for (; rows - r >= kWidth; r += kWidth)
+                Turn<Word>::block(to + static_cast<std::ptrdiff_t>(r) * line, line,
+                                  from + static_cast<std::ptrdiff_t>(r) * kItem, stride);
+        for (std::size_t k = 0; k < across; ++k)
+            copy_items<Word, false>(
+                to + static_cast<std::ptrdiff_t>(r) * line + static_cast<std::ptrdiff_t>(k) * kItem, line,
+                from + static_cast<std::ptrdiff_t>(k) * stride + static_cast<std::ptrdiff_t>(r) * kItem,
+                kItem, rows - r);
+        c += across;
+        to += static_cast<std::ptrdiff_t>(across) * kItem;
+        from += static_cast<std::ptrdiff_t>(across) * stride;
+    }
 }
 
 template <class Word>
