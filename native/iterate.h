@@ -97,8 +97,11 @@ struct Segments {
     char* out;    // (num_segments, the data's other axes), contiguous and native
     std::int64_t num_segments;
     std::uint64_t fill;  // bits
+    bool checks;  // the ids, in the same pass; if they are not sorted, what the output holds is unspecified
+    bool trusts;  // them, unread: long runs may be galloped over
 };
-bool segment(const Run& run, const Kernels& id_kernels, const Segments& call);
+// `sorted` becomes false if the call checks and finds ids that are negative or decrease.
+bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bool* sorted);
 
 // Whether the n ids are non-negative and never decrease; `run` with the kernels of the ids' type.
 bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sorted);

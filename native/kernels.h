@@ -21,6 +21,7 @@ struct SegmentWalk {
     std::int64_t num_segments;
     std::uint64_t fill;     // the bits of the value for empty segments
     bool is_filled;         // with that value already, so that a walk need not
+    bool gallops;           // over long runs, without a look at each id: the caller vouches for them
     std::int64_t previous;  // the last row's segment; -1 and num_segments stand for all outside
     char* target;           // where that segment's maximum so far lies; null outside
 };

@@ -255,6 +255,7 @@ struct Ids {
     const Loose<Id>* ids;
     std::size_t n;
     std::int64_t num_segments;
+    bool gallops;
 
     // Read once, by a volatile access: another thread may change the ids meanwhile, and what was checked must
     // be what is used.
@@ -271,6 +272,16 @@ struct Ids {
     std::size_t run_end(std::size_t i) const {
         constexpr std::size_t kBlock = 64;
         const Id id = ids[i].value;
+        if (gallops) {
+            // In sorted ids, where the last of a stretch is equal all of it is: double the stretch while
+            // that holds, then halve it.
+            std::size_t stretch = kBlock;
+            for (++i; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
+            for (; stretch >= kBlock; stretch /= 2)
+                if (n - i >= stretch && ids[i + stretch - 1].value == id) i += stretch;
+            while (i < n && ids[i].value == id) ++i;
+            return i;
+        }
         for (++i; n - i >= kBlock; i += kBlock) {
             Id differ = 0;  // in the ids' own width, which compilers turn into vectors
             for (std::size_t k = 0; k < kBlock; ++k) differ |= ids[i + k].value ^ id;
@@ -355,16 +366,20 @@ template <class T, class Id>
 static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride, const void* ids_,
                     std::size_t n) {
     const char* data = static_cast<const char*>(data_);
-    const Ids<Id> ids{static_cast<const Loose<Id>*>(ids_), n, walk->num_segments};
+    const Ids<Id> ids{static_cast<const Loose<Id>*>(ids_), n, walk->num_segments, walk->gallops};
     const std::size_t width = walk->width;
+    constexpr std::ptrdiff_t kItem = sizeof(Item<T>);
+    const bool is_column = width == 1 && stride == kItem && walk->out_stride == kItem;
     std::size_t i = 0;
     if (n > 0 && ids.clamped(ids[0]) == walk->previous) {  // goes on with the segment of the last block
         i = ids.run_end(0);
-        if (walk->target != nullptr) segment_rows<T>(walk->target, true, data, stride, i, width);
+        auto* target = reinterpret_cast<Item<T>*>(walk->target);
+        if (target != nullptr && is_column)
+            target->value = T::bits(highest(T::key(target->value), highest_of<T>(at<Item<T>>(data, 0), i)));
+        else if (target != nullptr)
+            segment_rows<T>(walk->target, true, data, stride, i, width);
     }
-    constexpr std::ptrdiff_t kItem = sizeof(Item<T>);
-    if (width == 1 && stride == kItem && walk->out_stride == kItem)
-        return segment_column<T>(walk, at<Item<T>>(data, 0), ids, i);
+    if (is_column) return segment_column<T>(walk, at<Item<T>>(data, 0), ids, i);
     while (i < n) {
         const std::int64_t id = ids.clamped(ids[i]);
         const std::size_t end = ids.run_end(i);

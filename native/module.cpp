@@ -410,14 +410,6 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     const Kernels& kernels = kernels_of(type);
     const Kernels& id_kernels = kernels_of(id_type);
     const Operand id_operand = operand_of(ids, 1);
-    if (check_ids != Py_False && rows > 0) {
-        bool sorted = false, finished = run_released(PyArray_NBYTES(ids), [&] {
-                                 return ids_are_sorted({id_kernels, poll_signals}, id_operand,
-                                                       static_cast<std::size_t>(rows), &sorted);
-                             });
-        if (!finished) return nullptr;
-        if (!sorted) return kUnclear;
-    }
     npy_intp segments = 0;
     if (num_segments != nullptr && num_segments != Py_None) {
         if (!PyLong_CheckExact(num_segments)) return kUnclear;
@@ -440,6 +432,20 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
         segments = last < 0 ? 0 : last + 1;
     }
 
+    // With an output of our own the ids are checked while they are used, and a bad one spoils nothing;
+    // nothing may be written to the caller's before all are known to be right. An empty output has no such
+    // pass.
+    const bool checks = check_ids != Py_False;
+    const bool is_new = out_object == nullptr || out_object == Py_None;
+    const bool checks_first = checks && rows > 0 && (!is_new || segments == 0 || PyArray_SIZE(data) == 0);
+    if (checks_first) {
+        bool sorted = false, finished = run_released(PyArray_NBYTES(ids), [&] {
+                                 return ids_are_sorted({id_kernels, poll_signals}, id_operand,
+                                                       static_cast<std::size_t>(rows), &sorted);
+                             });
+        if (!finished) return nullptr;
+        if (!sorted) return kUnclear;
+    }
     npy_intp dims[kMaxRank];
     std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, dims);
     dims[0] = segments;
@@ -459,9 +465,13 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     call.out = PyArray_BYTES(out);
     call.num_segments = segments;
     call.fill = lowest ? kernels.lowest_finite : 0;
-    bool finished = run_released(PyArray_NBYTES(data) + PyArray_NBYTES(out),
-                                 [&] { return segment({kernels, poll_signals}, id_kernels, call); });
-    return finished ? output.result() : output.fail();
+    call.checks = checks && !checks_first;
+    call.trusts = !checks;
+    bool sorted = true, finished = run_released(PyArray_NBYTES(data) + PyArray_NBYTES(out), [&] {
+                            return segment({kernels, poll_signals}, id_kernels, call, &sorted);
+                        });
+    if (!finished || !sorted) return output.fail();  // unsorted: unclear, and Python says where
+    return output.result();
 }
 
 // ---------------------------------------------------------------------------- arguments

@@ -1,4 +1,5 @@
 // SegmentMax: rows of the data, each into the output row that its id names.
+#include <atomic>
 #include <cstring>
 
 #include "iterate.h"
@@ -49,21 +50,28 @@ public:
         walk.num_segments = call_.num_segments;
         walk.fill = call_.fill;
         walk.is_filled = false;
+        walk.gallops = call_.trusts;
         walk.previous = row == 0 ? -1 : segment_of(row - 1);
         bool has_row = walk.previous >= 0 && walk.previous < walk.num_segments;
         walk.target = has_row ? target : nullptr;
         return walk;
     }
 
-    // Rows begin to end of the columns that the walk covers, which start at `column`.
-    void take(SegmentWalk* walk, std::size_t column, std::size_t begin, std::size_t end) const {
+    // Rows begin to end of the columns that the walk covers, which start at `column`. False if it checks the
+    // ids, as the walk over the first column does, and finds one that is negative or lower than the one
+    // before.
+    bool take(SegmentWalk* walk, std::size_t column, std::size_t begin, std::size_t end) const {
+        const bool checks = call_.checks && column == 0;
         alignas(64) char data_block[kDataBytes];
         alignas(64) char id_block[kBlockBytes];
         std::size_t block = end - begin;
         if (!ids_in_place_) block = std::min(block, kBlockBytes / id_kernels_.itemsize);
         if (!rows_in_place_) block = std::min(block, kDataBytes / (walk->width * kernels_.itemsize));
+        if (checks)
+            block = std::min(block, std::size_t{2048});  // whose ids are still at hand when they are used
         for (std::size_t row = begin; row < end; row += block) {
             std::size_t n = std::min(block, end - row);
+            if (checks && !ids_in_order(row, n)) return false;
             const void* ids = id_address(row);
             if (!ids_in_place_) {
                 id_kernels_.gather(id_block, ids, call_.ids.strides[0], n, call_.ids.swapped);
@@ -79,6 +87,7 @@ public:
             }
             kernels_.segment[call_.id_type](walk, data, stride, ids, n);
         }
+        return true;
     }
 
     // A piece of a row, contiguous and native.
@@ -104,6 +113,16 @@ public:
 
 private:
     static constexpr std::size_t kDataBytes = 16384;
+
+    // Rows row to row + n, and the one before.
+    bool ids_in_order(std::size_t row, std::size_t n) const {
+        const std::size_t before = row > 0 ? 1 : 0;
+        bool sorted = false;
+        Operand ids = call_.ids;
+        ids.data += static_cast<std::ptrdiff_t>(row - before) * ids.strides[0];
+        ids_are_sorted({id_kernels_, nullptr}, ids, n + before, &sorted);
+        return sorted;
+    }
 
     const char* id_address(std::size_t row) const {
         return call_.ids.data + static_cast<std::ptrdiff_t>(row) * call_.ids.strides[0];
@@ -137,11 +156,13 @@ bool fill_rows(const Run& run, const Segment& whole, std::int64_t from, std::int
 
 // Every row of the data, with what lies between their segments.
 bool take_rows(const Run& run, const Segment& whole, const Segments& call, std::size_t id_bytes,
-               bool is_filled) {
+               bool is_filled, bool* sorted) {
     const Kernels& kernels = run.kernels;
     const std::size_t rows = whole.rows(), width = whole.width(), itemsize = kernels.itemsize;
     const std::size_t row_bytes = width * itemsize;
     const std::size_t bytes = rows * (row_bytes + id_bytes);
+
+    std::atomic<bool> in_order{true};
 
     // Wide rows are shared out by columns, and narrow ones by rows.
     constexpr std::size_t kWideRow = 32768, kEnoughTasks = 64;
@@ -150,11 +171,13 @@ bool take_rows(const Run& run, const Segment& whole, const Segments& call, std::
     columns = std::min(columns, whole.most_columns());
     if (columns < width || bytes < kThreadedBytes) {
         const std::size_t worth = columns < width ? std::max(bytes, kThreadedBytes) : bytes;
-        return in_shares(run, width, columns, worth, [&](std::size_t column, std::size_t end) {
+        bool finished = in_shares(run, width, columns, worth, [&](std::size_t column, std::size_t end) {
             SegmentWalk walk = whole.walk(column, end - column, 0, nullptr);
             walk.is_filled = is_filled;
-            whole.take(&walk, column, 0, rows);
+            if (!whole.take(&walk, column, 0, rows)) in_order.store(false);
         });
+        *sorted = in_order.load();
+        return finished;
     }
 
     // Where a share begins within a segment, its rows' maximum goes aside, to be merged at the end.
@@ -166,8 +189,9 @@ bool take_rows(const Run& run, const Segment& whole, const Segments& call, std::
         SegmentWalk walk = whole.walk(0, width, begin, target);
         walk.is_filled = is_filled;
         whole.pack(target, begin, 0, width);  // a maximum may begin with any of its elements
-        whole.take(&walk, 0, begin, end);
+        if (!whole.take(&walk, 0, begin, end)) in_order.store(false);
     });
+    *sorted = in_order.load();
     if (!finished) return false;
     for (std::size_t share = 1; share < shares; ++share) {
         std::int64_t id = whole.segment_of(share * grain);
@@ -182,7 +206,8 @@ bool take_rows(const Run& run, const Segment& whole, const Segments& call, std::
 
 }  // namespace
 
-bool segment(const Run& run, const Kernels& id_kernels, const Segments& call) {
+bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bool* sorted) {
+    *sorted = true;
     const Segment whole(run.kernels, id_kernels, call);
     if (whole.width() == 0 || call.num_segments == 0) return true;
     // Where most segments are empty, they are filled first, all of them: in shares, which the gaps within one
@@ -190,8 +215,9 @@ bool segment(const Run& run, const Kernels& id_kernels, const Segments& call) {
     constexpr std::size_t kMostlyEmpty = 16;
     const bool is_filled = static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
     if (is_filled && !fill_rows(run, whole, 0, call.num_segments)) return false;
-    if (whole.rows() > 0 && !take_rows(run, whole, call, id_kernels.itemsize, is_filled)) return false;
-    if (is_filled) return true;
+    if (whole.rows() > 0 && !take_rows(run, whole, call, id_kernels.itemsize, is_filled, sorted))
+        return false;
+    if (is_filled || !*sorted) return true;
     const std::int64_t last = whole.rows() == 0 ? -1 : whole.segment_of(whole.rows() - 1);
     return fill_rows(run, whole, last + 1, call.num_segments);
 }

@@ -195,27 +195,22 @@ private:
     }
 };
 
-// Bit k: ids[k] and ids[k + 1] are equal, or out of order.
-struct Neighbours {
-    unsigned equal, falling;
-};
+// Bit k: ids[k] and ids[k + 1] are equal.
 template <unsigned count>
-static inline Neighbours compare_neighbours(const Loose<std::int64_t>* ids) {
-    Neighbours found{0, 0};
+static inline unsigned equal_neighbours(const Loose<std::int64_t>* ids) {
+    unsigned equal = 0;
     for (unsigned k = 0; k < count; k += 8) {
         const __m512i here = _mm512_loadu_si512(ids + k), next = _mm512_loadu_si512(ids + k + 1);
-        found.equal |= static_cast<unsigned>(_mm512_cmpeq_epi64_mask(here, next)) << k;
-        found.falling |= static_cast<unsigned>(_mm512_cmpgt_epi64_mask(here, next)) << k;
+        equal |= static_cast<unsigned>(_mm512_cmpeq_epi64_mask(here, next)) << k;
     }
-    return found;
+    return equal;
 }
 template <unsigned count>
-static inline Neighbours compare_neighbours(const Loose<std::int32_t>* ids) {
+static inline unsigned equal_neighbours(const Loose<std::int32_t>* ids) {
     constexpr __mmask16 kLanes = (1U << count) - 1;
     const __m512i here = _mm512_maskz_loadu_epi32(kLanes, ids),
                   next = _mm512_maskz_loadu_epi32(kLanes, ids + 1);
-    return {_mm512_mask_cmpeq_epi32_mask(kLanes, here, next),
-            _mm512_mask_cmpgt_epi32_mask(kLanes, here, next)};
+    return _mm512_mask_cmpeq_epi32_mask(kLanes, here, next);
 }
 
 // A lane's key becomes the highest of its segment's up to there, in steps of 1, 2, 4 and 8 lanes: `joins` has
@@ -235,7 +230,9 @@ static inline __m512i scan(__m512i keys, unsigned joins) {
     return keys;
 }
 
-// Whole vectors of rows, as long as their ids are in order, inside the output, and no long run begins.
+// Whole vectors of rows, as long as they lie inside the output, do not go back, and no long run begins.
+// Between the first and the last row ids are taken to be in order; if they are not, the result is wrong, but
+// every row from the first's to the last's is written, and none beyond.
 template <class T, class Id>
 static std::size_t take_short_segments(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
                                        std::size_t i, ColumnWalk<T>* at) {
@@ -250,14 +247,13 @@ static std::size_t take_short_segments(const SegmentWalk* walk, const Item<T>* i
     __m512i carry = Keys::splat(T::bits(at->best));
     for (; ids.n - i > kCount; i += kCount) {
         const std::int64_t first = ids[i], last = ids[i + kCount - 1];
-        if (first < previous || first < 0 || !ids.has_row(last)) break;
+        if (first < previous || first < 0 || last < first || !ids.has_row(last)) break;
         if (last == first && ids.n - i >= kRun && ids[i + kRun - 1] == first) break;
-        const Neighbours neighbours = compare_neighbours<kCount>(ids.ids + i);
-        if ((neighbours.falling & ~kLast) != 0) break;
+        const unsigned equal = equal_neighbours<kCount>(ids.ids + i);
 
         // What goes on from the rows before comes in after the scan, not before: a turn then waits for one
         // instruction of the last turn, not for all of them.
-        const unsigned joins = neighbours.equal << 1 & kAll;
+        const unsigned joins = equal << 1 & kAll;
         const unsigned starts = ~joins & ~1U & kAll;
         const unsigned before_starts = starts == 0 ? kAll : (starts & (~starts + 1)) - 1;
         const unsigned goes_on = first == previous ? before_starts : 0;
@@ -267,7 +263,7 @@ static std::size_t take_short_segments(const SegmentWalk* walk, const Item<T>* i
         carry = Lanes::highest(static_cast<Mask>(goes_on == kAll ? kAll : 0), last_key, carry);
 
         // The lanes where a segment ends, the last lane's among them: it is stored again if it goes on.
-        const unsigned ends = (~neighbours.equal | kLast) & kAll;
+        const unsigned ends = (~equal | kLast) & kAll;
         const auto count = static_cast<unsigned>(__builtin_popcount(ends));
         const __m512i row = Lanes::compress(static_cast<Mask>(ends), keys);
         if (first > previous + 1) fill<T>(walk, previous + 1, first);
@@ -280,7 +276,7 @@ static std::size_t take_short_segments(const SegmentWalk* walk, const Item<T>* i
             unsigned k = 0;
             for (unsigned left = ends; left != 0; left &= left - 1, ++k) {
                 const std::int64_t id = ids[i + static_cast<unsigned>(__builtin_ctz(left))];
-                if (id < next || id > last) continue;  // another thread has changed it since it was checked
+                if (id < next || id > last) continue;  // not in order
                 for (; !walk->is_filled && next < id; ++next)
                     out[next].value = static_cast<typename T::Bits>(walk->fill);
                 out[id] = each[k];
