@@ -57,7 +57,8 @@ struct Run {
 };
 
 constexpr std::size_t kTaskBytes = std::size_t{256} << 10;    // touched by one task, about
-constexpr std::size_t kThreadedBytes = std::size_t{4} << 20;  // from here on threads pay
+constexpr std::size_t kThreadedBytes = std::size_t{1} << 20;  // from here on threads pay, on an idle machine
+constexpr std::size_t kLongBytes = std::size_t{32} << 20;     // and from here on a busy one
 constexpr std::size_t kBlockBytes = 4096;                     // of a block that stays in L1
 
 // How many of `count` items of `item_bytes` a task takes: enough to pay, and some tasks for each thread.
@@ -77,7 +78,7 @@ bool in_shares(const Run& run, std::size_t count, std::size_t grain, std::size_t
     }
     return run_tasks((count + grain - 1) / grain,
                      [&](std::size_t task) { share(task * grain, std::min(count, (task + 1) * grain)); },
-                     run.poll);
+                     run.poll, bytes < kLongBytes);
 }
 
 // Each of these returns false if the poll stopped it; what the output then holds is unspecified.

@@ -234,7 +234,7 @@ bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
         whole.part(i * n / parts, (i + 1) * n / parts, to)(0, outputs);
         if (outputs == 1 && holds_highest(run.kernels, to)) settled.store(true, std::memory_order_relaxed);
     };
-    if (!settled.load() && !run_tasks(parts, task, run.poll)) return false;
+    if (!settled.load() && !run_tasks(parts, task, run.poll, bytes < kLongBytes)) return false;
     whole.finish_parts(parts, partial.data());
     return true;
 }

@@ -26,6 +26,7 @@ struct Job {
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stopped{false};
     std::atomic<int> helpers{0};  // changed with the pool's mutex held
+    std::atomic<bool> was_helped{false};
 
     bool step() {
         if (stopped.load(std::memory_order_relaxed)) return false;
@@ -131,6 +132,7 @@ private:
             Job* job = wait_for_job(lock, spins);
             job->helpers.fetch_add(1);
             lock.unlock();
+            if (job->step()) job->was_helped.store(true, std::memory_order_relaxed);
             while (job->step()) {
             }
             lock.lock();
@@ -202,15 +204,59 @@ private:
 
 }  // namespace
 
-bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)()) {
-    using Clock = std::chrono::steady_clock;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// On a busy machine a helper comes too late for a call of microseconds, or is put aside in the middle of a
+// task and the call waits for it. If that goes on, brief calls do without help for a while, and longer each
+// time; what a worker needs to wake up is allowed for.
+class Patience {
+public:
+    bool is_lost() const { return ticks(Clock::now()) < alone_until_.load(std::memory_order_relaxed); }
+
+    void learn(bool was_helped, Clock::duration waited) {
+        constexpr auto kPrompt = std::chrono::microseconds(50), kWaking = std::chrono::microseconds(500);
+        constexpr auto kFirst = std::chrono::milliseconds(10);
+        constexpr int kMostDoublings = 7;
+        if (was_helped && waited < kPrompt) {
+            failing_since_.store(0, std::memory_order_relaxed);
+            doublings_.store(0, std::memory_order_relaxed);
+            return;
+        }
+        const auto now = Clock::now();
+        const Clock::rep since = failing_since_.load(std::memory_order_relaxed);
+        if (since == 0) {
+            failing_since_.store(ticks(now), std::memory_order_relaxed);
+        } else if (ticks(now) - since > Clock::duration(kWaking).count()) {
+            const int doublings = doublings_.load(std::memory_order_relaxed);
+            alone_until_.store(ticks(now + kFirst * (1 << doublings)), std::memory_order_relaxed);
+            doublings_.store(std::min(doublings + 1, kMostDoublings), std::memory_order_relaxed);
+            failing_since_.store(0, std::memory_order_relaxed);
+        }
+    }
+
+private:
+    static Clock::rep ticks(Clock::time_point time) { return time.time_since_epoch().count(); }
+
+    std::atomic<Clock::rep> alone_until_{0}, failing_since_{0};
+    std::atomic<int> doublings_{0};
+};
+Patience patience;
+
+}  // namespace
+
+bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)(),
+               bool is_brief) {
     constexpr auto kPollEvery = std::chrono::milliseconds(50);
 
-    const auto most = static_cast<int>(
+    auto most = static_cast<int>(
         std::min<std::size_t>(static_cast<std::size_t>(num_threads()), std::max<std::size_t>(count, 1)));
+    if (is_brief && patience.is_lost()) most = 1;
     Job job{task, count, most - 1};
     tasks_done.store(0);
     tasks_wanted.store(count);
+    Clock::time_point done;
     {
         const Help help(most > 1 ? &pool() : nullptr, job);
         auto polled = Clock::now();
@@ -226,7 +272,9 @@ bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, 
             if (!goes_on) job.stopped.store(true);
             polled = Clock::now();
         }
+        done = Clock::now();
     }
+    if (is_brief && most > 1) patience.learn(job.was_helped.load(), Clock::now() - done);
     return !job.stopped.load();
 }
 

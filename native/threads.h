@@ -12,7 +12,10 @@ int num_threads();
 // Runs task(0) ... task(count - 1), in any order, and returns when all are done. `poll`, if not null, is
 // called by the calling thread from time to time; once it returns false no further task is begun, and the
 // result is false. Tasks must not throw.
-bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)());
+// `is_brief` says that the whole takes microseconds: then others help only while help has been coming
+// promptly.
+bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)(),
+               bool is_brief);
 
 // Tasks done and wanted in the call that began last: for a progress bar.
 struct Progress {
