@@ -456,6 +456,25 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     if (out == nullptr) return kUnclear;
     if (PyArray_SIZE(out) == 0) return output.result();
 
+    const npy_intp bytes = PyArray_NBYTES(data) + PyArray_NBYTES(out);
+    const bool are_flat = PyArray_IS_C_CONTIGUOUS(data) && PyArray_ISNOTSWAPPED(data) &&
+                          PyArray_IS_C_CONTIGUOUS(ids) && PyArray_ISNOTSWAPPED(ids);
+    if (bytes < kKeepsGil && are_flat) {  // the short way, for small arrays
+        if (checks && !checks_first && !id_kernels.sorted(PyArray_DATA(ids), static_cast<std::size_t>(rows)))
+            return output.fail();
+        SegmentWalk walk{};
+        walk.out = PyArray_BYTES(out);
+        walk.width = static_cast<std::size_t>(PyArray_SIZE(out) / segments);
+        walk.out_stride = static_cast<std::ptrdiff_t>(walk.width * kernels.itemsize);
+        walk.num_segments = segments;
+        walk.fill = lowest ? kernels.lowest_finite : 0;
+        walk.gallops = !checks;
+        walk.previous = -1;
+        kernels.segment[is_wide ? 1 : 0](&walk, PyArray_DATA(data), walk.out_stride, PyArray_DATA(ids),
+                                         static_cast<std::size_t>(rows));
+        kernels.fill(&walk, walk.previous + 1, segments);
+        return output.result();
+    }
     Segments call;
     call.shape.rank = rank;
     std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, call.shape.size);
@@ -467,9 +486,9 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     call.fill = lowest ? kernels.lowest_finite : 0;
     call.checks = checks && !checks_first;
     call.trusts = !checks;
-    bool sorted = true, finished = run_released(PyArray_NBYTES(data) + PyArray_NBYTES(out), [&] {
-                            return segment({kernels, poll_signals}, id_kernels, call, &sorted);
-                        });
+    bool sorted = true,
+         finished =
+             run_released(bytes, [&] { return segment({kernels, poll_signals}, id_kernels, call, &sorted); });
     if (!finished || !sorted) return output.fail();  // unsorted: unclear, and Python says where
     return output.result();
 }
