@@ -21,33 +21,13 @@ namespace {
 #include MAXOPS_SIMD
 #endif
 
-template <std::size_t itemsize>
-struct WordOf;
-template <>
-struct WordOf<1> {
-    using type = std::uint8_t;
-};
-template <>
-struct WordOf<2> {
-    using type = std::uint16_t;
-};
-template <>
-struct WordOf<4> {
-    using type = std::uint32_t;
-};
-template <>
-struct WordOf<8> {
-    using type = std::uint64_t;
-};
-
 template <class T>
 constexpr Kernels kernels_for() {
-    using Word = typename WordOf<sizeof(typename T::Bits)>::type;
     Kernels k{};
     k.itemsize = sizeof(typename T::Bits);
-    k.lowest_finite = static_cast<Word>(T::kLowestFinite);
-    k.highest = static_cast<Word>(T::bits(T::kHighestKey));
-    if constexpr (T::is_float) k.nan = static_cast<Word>(T::kNaN);
+    k.lowest_finite = static_cast<Word<T>>(T::kLowestFinite);
+    k.highest = static_cast<Word<T>>(T::bits(T::kHighestKey));
+    if constexpr (T::is_float) k.nan = static_cast<Word<T>>(T::kNaN);
     k.fold[1] = fold<T, 0>;
     k.fold[2] = kFoldTwo<T>;
     k.fold[3] = fold<T, 0, 1, 2>;
@@ -62,10 +42,10 @@ constexpr Kernels kernels_for() {
     k.segment[1] = segment<T, std::int64_t>;
     k.fill = fill<T>;
     if constexpr (!T::is_float) k.sorted = sorted<typename T::Bits>;
-    k.gather = gather<Word>;
-    k.gather_rows = gather_rows<Word>;
-    k.turn = turn<Word>;
-    k.scatter = scatter<Word>;
+    k.gather = gather<Word<T>>;
+    k.gather_rows = gather_rows<Word<T>>;
+    k.turn = turn<Word<T>>;
+    k.scatter = scatter<Word<T>>;
     return k;
 }
 

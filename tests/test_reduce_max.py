@@ -501,3 +501,13 @@ def test_any_strides(data: st.DataObject) -> None:
     values = as_strided(buffer[back:], shape, [stride * size for stride in strides])
     axes = tuple(data.draw(st.sets(st.integers(0, len(shape) - 1))))
     assert_same_bits(mo.reduce_max(values, axes), fast_reduce_max(values, axes))
+
+
+@pytest.mark.parametrize("rows", [15, 16, 17, 63, 64, 65, 200])
+@each_width
+def test_short_rows_that_are_turned(dtype: DType, rows: int) -> None:
+    """Sixteen or more rows of a few elements go through tiles of 64 rows; every length, in and out of line."""
+    wide = mixed(dtype, (rows, 40), 21, nans=0.01)
+    for length in range(1, 37):
+        for data in (wide[:, :length], np.ascontiguousarray(wide[:, :length]), wide[::-1, 3 : 3 + length]):
+            assert_same_bits(mo.reduce_max(data, (1,)), fast_reduce_max(data, (1,)))
