@@ -17,6 +17,7 @@ namespace {
 
 #include "order.h"
 #include "loops.h"
+#include "loops_segment.h"
 #ifdef MAXOPS_SIMD
 #include MAXOPS_SIMD
 #endif

@@ -1,0 +1,73 @@
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "element_types.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace maxops {
+
+extern const char* const kTypeNames[kTypes] = {
+#define MAXOPS_TYPE(name, order) #name,
+#include "types.def"
+#undef MAXOPS_TYPE
+};
+
+namespace {
+
+int type_numbers[kTypes];              // NumPy's, of new arrays
+signed char types_by_number[1 << 10];  // the other way round, -1 for types that are not ours
+
+int find_number(const char* name) {
+    PyObject* type = nullptr;
+    if (std::strcmp(name, "bfloat16") == 0) {  // NumPy has none of its own
+        PyObject* module = PyImport_ImportModule("ml_dtypes");
+        type = module == nullptr ? nullptr : PyObject_GetAttrString(module, name);
+        Py_XDECREF(module);
+    } else {
+        type = PyUnicode_FromString(name);
+    }
+    PyArray_Descr* descr = nullptr;
+    if (type == nullptr || PyArray_DescrConverter(type, &descr) == NPY_FAIL) {
+        Py_XDECREF(type);
+        return -1;
+    }
+    int number = descr->type_num;
+    Py_DECREF(type);
+    Py_DECREF(descr);
+    return number;
+}
+
+}  // namespace
+
+bool find_types() {
+    std::fill(std::begin(types_by_number), std::end(types_by_number), static_cast<signed char>(-1));
+    for (int type = 0; type < kTypes; ++type) {
+        int number = find_number(kTypeNames[type]);
+        if (number < 0) return false;
+        if (number >= static_cast<int>(std::size(types_by_number))) {
+            PyErr_Format(PyExc_ImportError, "NumPy's number of %s is %d", kTypeNames[type], number);
+            return false;
+        }
+        type_numbers[type] = number;
+        types_by_number[number] = static_cast<signed char>(type);
+    }
+    // C's long and long long may both be int64.
+    static_assert(sizeof(long long) == 8, "long long is int64");
+    types_by_number[NPY_LONGLONG] = static_cast<signed char>(Type::int64_);
+    types_by_number[NPY_ULONGLONG] = static_cast<signed char>(Type::uint64_);
+    return true;
+}
+
+int type_of(PyArrayObject* array) {
+    auto number = static_cast<std::size_t>(PyArray_TYPE(array));
+    return number < std::size(types_by_number) ? types_by_number[number] : -1;
+}
+
+int number_of(int type) {
+    return type_numbers[type];
+}
+
+}  // namespace maxops

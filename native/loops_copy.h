@@ -1,0 +1,137 @@
+// Between any layout and contiguous native blocks. Included by loops.h, where it may be read what that means.
+
+static inline std::uint8_t swapped_bytes(std::uint8_t x) {
+    return x;
+}
+static inline std::uint16_t swapped_bytes(std::uint16_t x) {
+    return __builtin_bswap16(x);
+}
+static inline std::uint32_t swapped_bytes(std::uint32_t x) {
+    return __builtin_bswap32(x);
+}
+static inline std::uint64_t swapped_bytes(std::uint64_t x) {
+    return __builtin_bswap64(x);
+}
+
+// A constant stride of one item lets the compiler copy vectors, a stride of none hoists the load.
+template <class W, bool swap>
+static inline void copy_items(char* to, std::ptrdiff_t to_stride, const char* from,
+                              std::ptrdiff_t from_stride, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i, to += to_stride, from += from_stride) {
+        W word = reinterpret_cast<const Loose<W>*>(from)->value;
+        reinterpret_cast<Loose<W>*>(to)->value = swap ? swapped_bytes(word) : word;
+    }
+}
+
+// Square blocks of as many words as 16 bytes hold are turned by zipping rows: after as many rounds as the
+// width has bits, row and column have changed places.
+template <class W>
+struct Turn {
+    typedef W Row __attribute__((vector_size(16)));
+    static constexpr int kWidth = 16 / sizeof(W);
+
+    template <int first, int... lane>
+    static Row zip(Row a, Row b, std::integer_sequence<int, lane...>) {
+        return __builtin_shufflevector(a, b, (lane % 2 * kWidth + first + lane / 2)...);
+    }
+    static void block(char* to, std::ptrdiff_t to_stride, const char* from, std::ptrdiff_t from_stride) {
+        constexpr auto kLanes = std::make_integer_sequence<int, kWidth>{};
+        Row rows[kWidth], zipped[kWidth];
+        for (int r = 0; r < kWidth; ++r) __builtin_memcpy(&rows[r], from + r * from_stride, sizeof(Row));
+        for (int round = 1; round < kWidth; round *= 2) {
+            for (int r = 0; r < kWidth / 2; ++r) {
+                zipped[2 * r] = zip<0>(rows[r], rows[r + kWidth / 2], kLanes);
+                zipped[2 * r + 1] = zip<kWidth / 2>(rows[r], rows[r + kWidth / 2], kLanes);
+            }
+            for (int r = 0; r < kWidth; ++r) rows[r] = zipped[r];
+        }
+        for (int r = 0; r < kWidth; ++r) __builtin_memcpy(to + r * to_stride, &rows[r], sizeof(Row));
+    }
+};
+
+template <class W>
+static void turn(void* block, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                 std::size_t columns) {
+    constexpr std::size_t kWidth = Turn<W>::kWidth;
+    constexpr std::ptrdiff_t kItem = sizeof(W);
+    const auto line = static_cast<std::ptrdiff_t>(columns) * kItem;
+    auto* to = static_cast<char*>(block);
+    auto* from = static_cast<const char*>(data);
+    for (std::size_t c = 0; c < columns;) {
+        const std::size_t across = columns - c < kWidth ? 1 : kWidth;
+        std::size_t r = 0;
+        if (across == kWidth)
+            for (; rows - r >= kWidth; r += kWidth)
+                Turn<W>::block(to + static_cast<std::ptrdiff_t>(r) * line, line,
+                               from + static_cast<std::ptrdiff_t>(r) * kItem, stride);
+        for (std::size_t k = 0; k < across; ++k)
+            copy_items<W, false>(
+                to + static_cast<std::ptrdiff_t>(r) * line + static_cast<std::ptrdiff_t>(k) * kItem, line,
+                from + static_cast<std::ptrdiff_t>(k) * stride + static_cast<std::ptrdiff_t>(r) * kItem,
+                kItem, rows - r);
+        c += across;
+        to += static_cast<std::ptrdiff_t>(across) * kItem;
+        from += static_cast<std::ptrdiff_t>(across) * stride;
+    }
+}
+
+template <class W, bool swap>
+static void gather_items(void* block, const void* data, std::ptrdiff_t stride, std::size_t n) {
+    constexpr std::ptrdiff_t kItem = sizeof(W);
+    auto* to = static_cast<char*>(block);
+    auto* from = static_cast<const char*>(data);
+    if (stride == kItem) return copy_items<W, swap>(to, kItem, from, kItem, n);
+    if (stride == 0) return copy_items<W, swap>(to, kItem, from, 0, n);
+    if (stride == -kItem) return copy_items<W, swap>(to, kItem, from, -kItem, n);
+    if (stride == 2 * kItem) return copy_items<W, swap>(to, kItem, from, 2 * kItem, n);
+    copy_items<W, swap>(to, kItem, from, stride, n);
+}
+
+template <class W>
+static void gather(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped) {
+    if (swapped)
+        gather_items<W, true>(block, data, stride, n);
+    else
+        gather_items<W, false>(block, data, stride, n);
+}
+
+// Rows too short for a call each: one of them repeated, single elements repeated, or any.
+template <class W, bool swap>
+static void gather_short_rows(void* block, const void* data, std::ptrdiff_t row_stride, std::ptrdiff_t stride,
+                              std::size_t rows, std::size_t n) {
+    constexpr std::ptrdiff_t kItem = sizeof(W);
+    auto* to = static_cast<char*>(block);
+    auto* from = static_cast<const char*>(data);
+    const auto row_bytes = static_cast<std::ptrdiff_t>(n) * kItem;
+    if (stride == kItem) {
+        for (; rows > 0; --rows, to += row_bytes, from += row_stride)
+            copy_items<W, swap>(to, kItem, from, kItem, n);
+    } else if (stride == 0) {
+        for (; rows > 0; --rows, to += row_bytes, from += row_stride)
+            copy_items<W, swap>(to, kItem, from, 0, n);
+    } else {
+        for (; rows > 0; --rows, to += row_bytes, from += row_stride)
+            copy_items<W, swap>(to, kItem, from, stride, n);
+    }
+}
+
+template <class W>
+static void gather_rows(void* block, const void* data, std::ptrdiff_t row_stride, std::ptrdiff_t stride,
+                        std::size_t rows, std::size_t n, bool swapped) {
+    if (rows == 1) return gather<W>(block, data, stride, n, swapped);
+    if (swapped)
+        gather_short_rows<W, true>(block, data, row_stride, stride, rows, n);
+    else
+        gather_short_rows<W, false>(block, data, row_stride, stride, rows, n);
+}
+
+template <class W>
+static void scatter(void* data, const void* block, std::ptrdiff_t stride, std::size_t n, bool swapped) {
+    constexpr std::ptrdiff_t kItem = sizeof(W);
+    auto* to = static_cast<char*>(data);
+    auto* from = static_cast<const char*>(block);
+    if (swapped)
+        copy_items<W, true>(to, stride, from, kItem, n);
+    else
+        copy_items<W, false>(to, stride, from, kItem, n);
+}

@@ -1,0 +1,196 @@
+// SegmentMax's loops. Included by kernels.cpp, like loops.h and after it.
+
+template <class T>
+static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
+    if (from >= to || walk->is_filled) return;
+    char* row = walk->out + from * walk->out_stride;
+    auto value = static_cast<typename T::Bits>(walk->fill);
+    std::size_t rows = static_cast<std::size_t>(to - from), n = walk->width;
+    if (walk->out_stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>))) {
+        n *= rows;
+        rows = 1;
+    }
+    for (; rows > 0; --rows, row += walk->out_stride)
+        for (std::size_t j = 0; j < n; ++j) reinterpret_cast<Item<T>*>(row)[j].value = value;
+}
+
+// A segment's rows, maximised column by column into `target`, over what is there if `merge`.
+template <class T>
+static void segment_rows(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
+                         std::size_t width) {
+    constexpr std::size_t kBlock = 8192 / sizeof(Item<T>);
+    alignas(64) typename T::Key keys[kBlock];
+    for (std::size_t j = 0; j < width; j += kBlock) {
+        std::size_t n = width - j < kBlock ? width - j : kBlock;
+        auto* out = reinterpret_cast<Item<T>*>(target) + j;
+        auto* first = at<Item<T>>(data, 0) + j;
+        if (merge)
+            for (std::size_t i = 0; i < n; ++i)
+                keys[i] = highest(T::key(out[i].value), T::key(first[i].value));
+        else
+            for (std::size_t i = 0; i < n; ++i) keys[i] = T::key(first[i].value);
+        columns<T>(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
+        finish<T>(out, keys, n);
+    }
+}
+
+// A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) is
+// moved to -1 or num_segments, which have no row. Whatever the ids, every row of the output up to the last
+// id is written, since a step upwards fills what it skips.
+template <class Id>
+struct Ids {
+    const Loose<Id>* ids;
+    std::size_t n;
+    std::int64_t num_segments;
+    bool gallops;
+
+    // Read once, by a volatile access: another thread may change the ids meanwhile, and what was checked must
+    // be what is used.
+    std::int64_t operator[](std::size_t i) const {
+        return static_cast<const volatile Loose<Id>*>(ids + i)->value;
+    }
+    bool has_row(std::int64_t id) const {
+        return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(num_segments);
+    }
+    std::int64_t clamped(std::int64_t id) const {
+        return id < 0 ? -1 : id < num_segments ? id : num_segments;
+    }
+    // Where the run of ids equal to ids[i] ends.
+    std::size_t run_end(std::size_t i) const {
+        constexpr std::size_t kBlock = 64;
+        const Id id = ids[i].value;
+        if (gallops) {
+            // In sorted ids, where the last of a stretch is equal all of it is: double the stretch while
+            // that holds, then halve it.
+            std::size_t stretch = kBlock;
+            for (++i; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
+            for (; stretch >= kBlock; stretch /= 2)
+                if (n - i >= stretch && ids[i + stretch - 1].value == id) i += stretch;
+            while (i < n && ids[i].value == id) ++i;
+            return i;
+        }
+        for (++i; n - i >= kBlock; i += kBlock) {
+            Id differ = 0;  // in the ids' own width, which compilers turn into vectors
+            for (std::size_t k = 0; k < kBlock; ++k) differ |= ids[i + k].value ^ id;
+            if (differ != 0) break;
+        }
+        while (i < n && ids[i].value == id) ++i;
+        return i;
+    }
+};
+
+// Where a walk down one column stands: the last row's segment, and its highest key so far.
+template <class T>
+struct ColumnWalk {
+    std::int64_t previous;
+    typename T::Key best;
+};
+
+// Rows of short segments, up to `stop`, or to the first that lies outside the output. The output is stored
+// at every row, since a branch on "is the segment over?" costs more than the store.
+template <class T, class Id>
+static std::size_t short_segments(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
+                                  std::size_t i, std::size_t stop, ColumnWalk<T>* at) {
+    auto* out = reinterpret_cast<Item<T>*>(walk->out);
+    auto [previous, best] = *at;
+    for (; i < stop; ++i) {
+        const std::int64_t id = ids[i];
+        if (!ids.has_row(id)) break;
+        if (id > previous + 1) fill<T>(walk, previous + 1, id);
+        typename T::Key before = id == previous ? best : T::kLowestKey;
+        best = highest(before, T::key(items[i].value));
+        out[id].value = T::bits(best);
+        previous = id;
+    }
+    *at = {previous, best};
+    return i;
+}
+
+// As short_segments, for as many rows from i on as an instruction set's own header can and cares to take.
+#ifndef MAXOPS_SIMD
+template <class T, class Id>
+struct VectorSegments {
+    static std::size_t take(const SegmentWalk*, const Item<T>*, const Ids<Id>&, std::size_t i,
+                            ColumnWalk<T>*) {
+        return i;
+    }
+};
+#else
+template <class T, class Id>
+struct VectorSegments;
+#endif
+
+// One column: no call a segment.
+template <class T, class Id>
+static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i) {
+    constexpr std::size_t kRun = 64, kShort = 32;
+    ColumnWalk<T> at{walk->previous, T::kLowestKey};
+    while (i < ids.n) {
+        const std::int64_t id = ids[i];
+        if (!ids.has_row(id)) {
+            fill<T>(walk, at.previous + 1, ids.clamped(id));
+            at.previous = ids.clamped(id);
+            ++i;
+        } else if (ids.n - i >= kRun && ids[i + kRun - 1] == id) {
+            fill<T>(walk, at.previous + 1, id);
+            const std::size_t end = ids.run_end(i);
+            const auto run = highest_of<T>(items + i, end - i);
+            at = {id, id == at.previous ? highest(at.best, run) : run};
+            reinterpret_cast<Item<T>*>(walk->out)[id].value = T::bits(at.best);
+            i = end;
+        } else {
+            const std::size_t next = VectorSegments<T, Id>::take(walk, items, ids, i, &at);
+            const std::size_t stop = ids.n - i < kShort ? ids.n : i + kShort;
+            i = next > i ? next : short_segments<T>(walk, items, ids, i, stop, &at);
+        }
+    }
+    if (at.previous == walk->previous) return;
+    walk->previous = at.previous;
+    walk->target = ids.has_row(at.previous) ? walk->out + at.previous * walk->out_stride : nullptr;
+}
+
+template <class T, class Id>
+static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride, const void* ids_,
+                    std::size_t n) {
+    const char* data = static_cast<const char*>(data_);
+    const Ids<Id> ids{static_cast<const Loose<Id>*>(ids_), n, walk->num_segments, walk->gallops};
+    const std::size_t width = walk->width;
+    constexpr std::ptrdiff_t kItem = sizeof(Item<T>);
+    const bool is_column = width == 1 && stride == kItem && walk->out_stride == kItem;
+    std::size_t i = 0;
+    if (n > 0 && ids.clamped(ids[0]) == walk->previous) {  // goes on with the segment of the last block
+        i = ids.run_end(0);
+        auto* target = reinterpret_cast<Item<T>*>(walk->target);
+        if (target != nullptr && is_column)
+            target->value = T::bits(highest(T::key(target->value), highest_of<T>(at<Item<T>>(data, 0), i)));
+        else if (target != nullptr)
+            segment_rows<T>(walk->target, true, data, stride, i, width);
+    }
+    if (is_column) return segment_column<T>(walk, at<Item<T>>(data, 0), ids, i);
+    while (i < n) {
+        const std::int64_t id = ids.clamped(ids[i]);
+        const std::size_t end = ids.run_end(i);
+        fill<T>(walk, walk->previous + 1, id);
+        walk->previous = id;
+        walk->target = ids.has_row(id) ? walk->out + id * walk->out_stride : nullptr;
+        if (walk->target != nullptr)
+            segment_rows<T>(walk->target, false, data + static_cast<std::ptrdiff_t>(i) * stride, stride,
+                            end - i, width);
+        i = end;
+    }
+}
+
+template <class Id>
+static bool sorted(const void* ids_, std::size_t n) {
+    auto* __restrict ids = static_cast<const Loose<Id>*>(ids_);
+    if (n == 0) return true;
+    if (ids[0].value < 0) return false;
+    constexpr std::size_t kBlock = 4096;
+    for (std::size_t b = 1; b < n; b += kBlock) {
+        std::size_t e = n - b < kBlock ? n : b + kBlock;
+        Id down = 0;  // in the ids' own width, which compilers turn into vectors
+        for (std::size_t i = b; i < e; ++i) down |= static_cast<Id>(ids[i].value < ids[i - 1].value ? 1 : 0);
+        if (down != 0) return false;
+    }
+    return true;
+}

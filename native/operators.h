@@ -1,0 +1,20 @@
+// The operators on NumPy's arrays.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+namespace maxops {
+
+// A call with arguments as vectorcall has them. The result is a new reference; null with an error set, if
+// Ctrl-C ended it or memory did; or null without one: the call is not clearly valid, and the Python function
+// has to look at it. May throw std::bad_alloc.
+using Call = PyObject* (*)(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+
+PyObject* call_maximum(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+
+// Finds the thread that signals' handlers run on; false with an error set. Once, on import.
+bool find_main_thread();
+
+}  // namespace maxops
