@@ -92,7 +92,9 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
         &PyArray_Type, descr, rank, dims, axes == nullptr ? nullptr : strides, nullptr, 0, nullptr));
     if (array == nullptr) PyErr_Clear();
     if (is_large) {
-        Py_XDECREF(PyDataMem_SetHandler(before));
+        PyObject* ours = PyDataMem_SetHandler(before);
+        if (ours == nullptr) PyErr_Clear();  // ours stays in this context: large arrays come from the cache
+        Py_XDECREF(ours);
         Py_DECREF(before);
     }
     return array;

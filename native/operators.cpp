@@ -191,7 +191,8 @@ PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_objec
     if (out == nullptr) return kUnclear;
     operands.push_back(operand_of(out, shape.rank));
     const npy_intp bytes = PyArray_NBYTES(out) * (count + 1);
-    if (!run_released(bytes, [&] { return fold({kernels, poll_signals}, shape, operands); })) return nullptr;
+    if (!run_released(bytes, [&] { return fold({kernels, poll_signals}, shape, operands); }))
+        return output.fail();
     return output.result();
 }
 

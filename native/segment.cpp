@@ -7,6 +7,8 @@
 namespace maxops {
 namespace {
 
+constexpr std::size_t kWideRow = 32768;  // bytes, from which on rows are shared out by columns
+
 class Segment {
 public:
     Segment(const Kernels& kernels, const Kernels& id_kernels, const Segments& call)
@@ -165,13 +167,14 @@ bool take_rows(const Run& run, const Segment& whole, const Segments& call, std::
     std::atomic<bool> in_order{true};
 
     // Wide rows are shared out by columns, and narrow ones by rows.
-    constexpr std::size_t kWideRow = 32768, kEnoughTasks = 64;
+    constexpr std::size_t kEnoughTasks = 64;
     std::size_t columns = width;
     if (row_bytes >= kWideRow) columns = kTaskBytes / 16 / itemsize;
     columns = std::min(columns, whole.most_columns());
     if (columns < width || bytes < kThreadedBytes) {
         const std::size_t worth = columns < width ? std::max(bytes, kThreadedBytes) : bytes;
         bool finished = in_shares(run, width, columns, worth, [&](std::size_t column, std::size_t end) {
+            if (!in_order.load()) return;
             SegmentWalk walk = whole.walk(column, end - column, 0, nullptr);
             walk.is_filled = is_filled;
             if (!whole.take(&walk, column, 0, rows)) in_order.store(false);
@@ -185,6 +188,7 @@ bool take_rows(const Run& run, const Segment& whole, const Segments& call, std::
     const std::size_t shares = (rows + grain - 1) / grain;
     std::vector<char> aside(shares * row_bytes);
     bool finished = in_shares(run, rows, grain, bytes, [&](std::size_t begin, std::size_t end) {
+        if (!in_order.load()) return;
         char* target = aside.data() + begin / grain * row_bytes;
         SegmentWalk walk = whole.walk(0, width, begin, target);
         walk.is_filled = is_filled;
@@ -214,6 +218,14 @@ bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bo
     // task are not.
     constexpr std::size_t kMostlyEmpty = 16;
     const bool is_filled = static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
+    // Where a bad id would cost much before it is found, the ids are looked at ahead; beside the rest of the
+    // work they are few.
+    const bool is_wide =
+        whole.width() * run.kernels.itemsize >= kWideRow || whole.most_columns() < whole.width();
+    if (call.checks && (is_filled || is_wide)) {
+        if (!ids_are_sorted({id_kernels, run.poll}, call.ids, whole.rows(), sorted)) return false;
+        if (!*sorted) return true;
+    }
     if (is_filled && !fill_rows(run, whole, 0, call.num_segments)) return false;
     if (whole.rows() > 0 && !take_rows(run, whole, call, id_kernels.itemsize, is_filled, sorted))
         return false;

@@ -164,7 +164,8 @@ private:
                              : _mm512_cvtepu16_epi32(items);
         }
         const __m128i items = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-        return is_signed ? _mm512_cvtepi8_epi32(items) : _mm512_cvtepu8_epi32(items);
+        const __m512i wide = is_signed ? _mm512_cvtepi8_epi32(items) : _mm512_cvtepu8_epi32(items);
+        return std::is_same_v<T, BoolOrder> ? _mm512_min_epi32(wide, Lanes::splat(1)) : wide;
     }
     static __m512i key(__m512i b) {
         if constexpr (T::is_float) {

@@ -13,6 +13,7 @@ import pytest
 import maxops as mo
 from bits import assert_same_bits
 from maxops import reference
+from maxops.errors import SegmentIdsError
 
 HANGS_AFTER = 120.0  # seconds
 
@@ -152,6 +153,24 @@ def test_bools_that_are_stored_as_other_bytes(place: int, isa: str) -> None:
         assert_same_bits(mo.maximum(data, data[::-1]), reference.maximum(data, data[::-1]))
         ids = np.zeros(count, np.int64)
         assert mo.segment_max(data, ids, fill_mode="ZERO").view(np.uint8).tolist() == [1]
+
+
+def test_bools_of_other_bytes_in_short_segments(isa: str) -> None:
+    """Vectors of rows take them as they take one."""
+    del isa
+    data = (np.arange(200) % 4).astype(np.uint8).view(np.bool)
+    ids = np.arange(200) // 3
+    assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), reference.segment_max(data, ids, 67, "ZERO"))
+
+
+def test_bad_ids_of_wide_rows_and_of_mostly_empty_outputs() -> None:
+    """They are looked at ahead, and cost no walk up and down the output."""
+    ids = np.where(np.arange(300) % 2, 299, 0)
+    for rows in (np.ones((300, 8192)), np.ones((300, 16384))[:, ::2], np.ones(300)):
+        with pytest.raises(SegmentIdsError, match="position 2 holds 0 after 299"):
+            mo.segment_max(rows, ids, fill_mode="ZERO")
+        with pytest.raises(SegmentIdsError, match="position 2 holds 0 after 299"):
+            mo.segment_max(rows, ids, 10_000, fill_mode="ZERO")
 
 
 def test_mostly_empty_segments(isa: str) -> None:
