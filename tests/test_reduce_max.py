@@ -341,7 +341,7 @@ LONG: dict[str, Callable[[Array], tuple[Array, tuple[int, ...]]]] = {
 @pytest.mark.parametrize("case", LONG)
 @each_width
 def test_long_data_in_shares(dtype: DType, case: str, threads: int) -> None:
-    """Past 4 MiB the pool takes shares of outputs or, where outputs are few, parts of what is reduced."""
+    """Past 1 MiB the pool takes shares of outputs or, where outputs are few, parts of what is reduced."""
     row = _long(dtype, 9 if case == "all_strided" else 5)
     data, axes = LONG[case](row)
     want = _want_of_long(dtype, case)

@@ -318,7 +318,7 @@ def _want_of_long(dtype: DType, ids: str, width: int) -> Array:
 @pytest.mark.parametrize("width", [1, 2, 9, 1000])
 @pytest.mark.parametrize("dtype", [UINT8, FLOAT32], ids=str)
 def test_long_data_in_shares(dtype: DType, width: int, ids: str, threads: int) -> None:
-    """Past 4 MiB the pool takes shares of rows; a segment may begin in one and end in another."""
+    """Past 1 MiB the pool takes shares of rows; a segment may begin in one and end in another."""
     data = _long(dtype)[: _long(dtype).size // width * width].reshape(-1, width)
     given_ids = IDS[ids](len(data)).astype(np.int32 if width % 2 else np.int64)
     want = _want_of_long(dtype, ids, width)

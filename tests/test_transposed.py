@@ -71,7 +71,7 @@ def test_in_place_and_over_itself(dtype: DType) -> None:
 
 
 def test_in_shares(threads: int) -> None:
-    """Past 4 MiB bands of rows are shared out."""
+    """Past 1 MiB bands of rows are shared out."""
     del threads
     data, other = mixed(FLOAT32, (1100, 900), 9, nans=1e-4), mixed(FLOAT32, (900, 1100), 10, nans=1e-4)
     assert_same_bits(mo.maximum(data, other.T), fast_maximum(data, other.T))
