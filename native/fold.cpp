@@ -1,4 +1,5 @@
 // Max: many inputs of one shape, broadcast or not, folded block by block in one pass.
+#include "fold_rows.h"
 #include "fold_tiles.h"
 
 namespace maxops {
@@ -9,15 +10,15 @@ constexpr std::size_t kLongRow = 128;
 
 class Fold {
 public:
-    Fold(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands)
-        : kernels_(kernels), shape_(shape), operands_(operands), inner_(shape.rank - 1) {
+    Fold(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands, bool streams)
+        : kernels_(kernels), shape_(shape), operands_(operands), streams_(streams), inner_(shape.rank - 1) {
         packs_ = shape.rank > 1 && shape.size[inner_] < kLongRow;
         bool all_in_place = operands.size() - 1 <= 4 || operands.size() - 1 == Kernels::kMostInputs;
         for (const Operand& operand : operands) {
             flat_.push_back(operand.is_contiguous(shape, kernels.itemsize));
             if (!flat_.back() && (packs_ || !runs_in_place(operand))) all_in_place = false;
         }
-        longest_block_ = all_in_place ? shape.elements() : kBlockBytes / kernels.itemsize;
+        longest_block_ = all_in_place && !streams ? shape.elements() : kBlockBytes / kernels.itemsize;
     }
 
     void operator()(std::size_t begin, std::size_t end) const {
@@ -104,12 +105,15 @@ private:
             if (sum != nullptr) in[i++] = sum;
             for (; i < arity; ++i, ++k) in[i] = fetch(k, block, buffers[i]);
             bool last = k == inputs;
-            void* to = last && out_in_place != nullptr ? out_in_place : sums[spare];
+            void* to = last && out_in_place != nullptr && !streams_ ? out_in_place : sums[spare];
             kernels_.fold[arity](to, in, block.n);
             sum = to;
             spare ^= 1;
         }
-        if (out_in_place != nullptr) return;
+        if (out_in_place != nullptr) {
+            if (streams_) kernels_.stream(out_in_place, sum, block.n * kernels_.itemsize);
+            return;
+        }
         auto* from = static_cast<const char*>(sum);
         for_pieces(out, block, [&](char* to, std::size_t offset, std::size_t rows, std::size_t n) {
             for (std::size_t r = 0; r < rows; ++r, to += row_stride(out), offset += n * kernels_.itemsize)
@@ -120,6 +124,7 @@ private:
     const Kernels& kernels_;
     const Shape& shape_;
     const std::vector<Operand>& operands_;
+    const bool streams_;
     const int inner_;
     bool packs_;
     std::size_t longest_block_;
@@ -132,11 +137,20 @@ bool fold(const Run& run, Shape shape, std::vector<Operand> operands) {
     const std::size_t itemsize = run.kernels.itemsize;
     if (shape.elements() == 0) return true;
     simplify(&shape, &operands, itemsize);
+    const std::size_t count = shape.elements(), bytes = count * itemsize * operands.size();
+    const bool streams = run.may_stream && bytes >= kStreamedBytes;
+    auto in_tasks = [&](const auto& share) {
+        return in_shares(run, count, task_items(count, itemsize * operands.size()), bytes,
+                         [&](std::size_t begin, std::size_t end) {
+                             share(begin, end);
+                             if (streams) end_streams();
+                         });
+    };
+    if (const int repeated = repeated_operand(run.kernels, shape, operands); repeated >= 0)
+        return in_tasks(FoldRows(run.kernels, shape, operands, repeated, streams));
     if (const int across = axis_across(run.kernels, shape, operands); across >= 0)
         return fold_tiles(run, shape, operands, across);
-    const std::size_t count = shape.elements();
-    return in_shares(run, count, task_items(count, itemsize * operands.size()),
-                     count * itemsize * operands.size(), Fold(run.kernels, shape, operands));
+    return in_tasks(Fold(run.kernels, shape, operands, streams));
 }
 
 }  // namespace maxops

@@ -54,12 +54,16 @@ void simplify(Shape* shape, std::vector<Operand>* operands, std::size_t itemsize
 struct Run {
     const Kernels& kernels;
     bool (*poll)();
+    // The output's pages are mapped and it is none of the inputs: if it is large, it had better not go
+    // through the cache.
+    bool may_stream = false;
 };
 
-constexpr std::size_t kTaskBytes = std::size_t{256} << 10;    // touched by one task, about
-constexpr std::size_t kThreadedBytes = std::size_t{1} << 20;  // from here on threads pay, on an idle machine
-constexpr std::size_t kLongBytes = std::size_t{32} << 20;     // and from here on a busy one
-constexpr std::size_t kBlockBytes = 4096;                     // of a block that stays in L1
+constexpr std::size_t kTaskBytes = std::size_t{256} << 10;     // touched by one task, about
+constexpr std::size_t kThreadedBytes = std::size_t{1} << 20;   // from here on threads pay, on an idle machine
+constexpr std::size_t kLongBytes = std::size_t{32} << 20;      // and from here on a busy one
+constexpr std::size_t kStreamedBytes = std::size_t{64} << 20;  // and from here on caches are of no use
+constexpr std::size_t kBlockBytes = 4096;                      // of a block that stays in L1
 
 // How many of `count` items of `item_bytes` a task takes: enough to pay, and some tasks for each thread.
 inline std::size_t task_items(std::size_t count, std::size_t item_bytes) {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 #include <utility>
-#ifdef MAXOPS_SIMD
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
@@ -34,6 +34,7 @@ constexpr Kernels kernels_for() {
     k.fold[3] = fold<T, 0, 1, 2>;
     k.fold[4] = fold<T, 0, 1, 2, 3>;
     k.fold[8] = fold<T, 0, 1, 2, 3, 4, 5, 6, 7>;
+    k.fold_rows_with = fold_rows_with<T>;
     k.start = start<T>;
     k.rows = rows<T>;
     k.columns = columns<T>;
@@ -47,6 +48,7 @@ constexpr Kernels kernels_for() {
     k.gather_rows = gather_rows<Word<T>>;
     k.turn = turn<Word<T>>;
     k.scatter = scatter<Word<T>>;
+    k.stream = stream;
     return k;
 }
 

@@ -37,6 +37,10 @@ struct Kernels {
     static constexpr int kMostInputs = 8;
     void (*fold[kMostInputs + 1])(void* out, const void* const* in, std::size_t n);
 
+    // out[r][i] = max(in[r][i], items[r]) for `rows` rows of n elements, strides apart.
+    void (*fold_rows_with)(void* out, std::ptrdiff_t out_stride, const void* in, std::ptrdiff_t in_stride,
+                           const void* items, std::ptrdiff_t item_stride, std::size_t rows, std::size_t n);
+
     // A reduction in steps, on keys of the type's own size that stay in cache:
     // start, then any mixture of rows and columns, then finish.
     void (*start)(void* keys, std::size_t n);
@@ -64,6 +68,9 @@ struct Kernels {
     // (rows, columns), contiguous, from `columns` runs of `rows` items, `stride` bytes apart
     void (*turn)(void* block, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t columns);
     void (*scatter)(void* data, const void* block, std::ptrdiff_t stride, std::size_t n, bool swapped);
+    // A copy that leaves nothing in cache. Once a thread is through with it, end_streams() makes what it
+    // wrote visible to others.
+    void (*stream)(void* to, const void* block, std::size_t bytes);
 };
 
 struct InstructionSet {
@@ -71,5 +78,12 @@ struct InstructionSet {
     bool (*runs_here)();
     const Kernels* (*kernels)(Type);
 };
+
+// Streaming stores are not ordered with others: a thread calls this before it tells others of what it wrote.
+inline void end_streams() {
+#if defined(__x86_64__)
+    __builtin_ia32_sfence();
+#endif
+}
 
 }  // namespace maxops

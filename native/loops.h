@@ -60,56 +60,7 @@ static inline std::size_t items_before_line(const void* data, std::size_t n) {
     return (kLine - past) / sizeof(Item<T>);
 }
 
-// ---------------------------------------------------------------------------- fold
-
-// The inputs are separate parameters because an array of pointers keeps compilers from vectorising.
-// The output may be one of the inputs: each element is read before it is written.
-#if defined(__clang__)
-#define MAXOPS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define MAXOPS_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
-template <class T, class... Input>
-static void fold_inputs(Item<T>* out, std::size_t n, const Input*... in) {
-    MAXOPS_INDEPENDENT
-    for (std::size_t i = 0; i < n; ++i) out[i].value = T::bits(highest(T::key(in[i].value)...));
-}
-
-// Two floats need no keys: among two negative numbers the lower integer is the higher number,
-// otherwise the higher integer is; an unsigned maximum past -Inf or a signed one past +Inf is a NaN.
-template <class T>
-static void fold_pair(Item<T>* out, std::size_t n, const Item<T>* a, const Item<T>* b) {
-    using Bits = typename T::Bits;
-    using U = typename T::U;
-    MAXOPS_INDEPENDENT
-    for (std::size_t i = 0; i < n; ++i) {
-        Bits x = a[i].value, y = b[i].value;
-        Bits high = x < y ? y : x, low = x < y ? x : y;
-        U top = static_cast<U>(x) < static_cast<U>(y) ? static_cast<U>(y) : static_cast<U>(x);
-        Bits number = high < 0 ? low : high;
-        bool nan = (top > T::kMinusInfinity) | (high > static_cast<Bits>(T::kInfinity));
-        out[i].value = nan ? T::kNaN : number;
-    }
-}
-
-template <class T, int... I>
-static void fold(void* out, const void* const* in, std::size_t n) {
-    constexpr auto loop = [](Item<T>* to, std::size_t count, auto... from) {
-        if constexpr (T::is_float && sizeof...(I) == 2)
-            fold_pair<T>(to, count, from...);
-        else
-            fold_inputs<T>(to, count, from...);
-    };
-    auto* to = static_cast<Item<T>*>(out);
-    std::size_t head = items_before_line<T>(out, n);
-    if (head > 0) loop(to, head, static_cast<const Item<T>*>(in[I])...);
-    loop(to + head, n - head, (static_cast<const Item<T>*>(in[I]) + head)...);
-}
-
-// What an instruction set's own header may replace, type by type.
-template <class T>
-constexpr auto kFoldTwo = fold<T, 0, 1>;
+#include "loops_fold.h"
 
 // ---------------------------------------------------------------------------- reduce
 

@@ -135,3 +135,26 @@ static void scatter(void* data, const void* block, std::ptrdiff_t stride, std::s
     else
         copy_items<W, false>(to, stride, from, kItem, n);
 }
+
+// Whole lines go past the cache, by the widest stores there are; what lies before and after them does not.
+static void stream(void* to_, const void* block, std::size_t bytes) {
+    auto* to = static_cast<char*>(to_);
+    auto* from = static_cast<const char*>(block);
+#if defined(__x86_64__)
+    constexpr std::size_t kLine = 64;
+    std::size_t head = (kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine;
+    head = head < bytes ? head : bytes;
+    __builtin_memcpy(to, from, head);
+    for (to += head, from += head, bytes -= head; bytes >= kLine;
+         to += kLine, from += kLine, bytes -= kLine) {
+#if defined(__AVX512F__)
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
+#else
+        for (std::size_t k = 0; k < kLine; k += sizeof(__m128i))
+            _mm_stream_si128(reinterpret_cast<__m128i*>(to + k),
+                             _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
+#endif
+    }
+#endif
+    __builtin_memcpy(to, from, bytes);
+}

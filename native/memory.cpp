@@ -62,7 +62,7 @@ void set_largest_output(std::size_t bytes) {
     largest_output = bytes;
 }
 
-PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes) {
+PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped) {
     PyArray_Descr* descr = PyArray_DescrFromType(type_number);
     npy_intp strides[kMaxRank];
     npy_intp bytes = PyDataType_ELSIZE(descr);
@@ -79,6 +79,7 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     const bool is_large =
         !is_empty && static_cast<std::size_t>(bytes) >= kCachedBytes && cache_info().limit > 0;
     PyObject* before = nullptr;
+    const std::size_t reused = is_large ? cache_info().reused : 0;
     if (is_large) {
         PyObject* ours = output_handler();
         before = ours == nullptr ? nullptr : PyDataMem_SetHandler(ours);
@@ -91,6 +92,7 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     auto* array = reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
         &PyArray_Type, descr, rank, dims, axes == nullptr ? nullptr : strides, nullptr, 0, nullptr));
     if (array == nullptr) PyErr_Clear();
+    *is_mapped = is_large && cache_info().reused > reused;
     if (is_large) {
         PyObject* ours = PyDataMem_SetHandler(before);
         if (ours == nullptr) PyErr_Clear();  // ours stays in this context: large arrays come from the cache

@@ -13,8 +13,8 @@ namespace maxops {
 void set_largest_output(std::size_t bytes);
 
 // A new array, laid out with `axes` from outermost to innermost, or in C order if null.
-// Null, without an error set, if it cannot be had.
-PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes);
+// Null, without an error set, if it cannot be had. `is_mapped`: its memory has been in use before.
+PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped);
 
 // Whether an output can be written element by element while the inputs are read: it shares no memory with
 // them, but for one that it is in place of.

@@ -85,14 +85,19 @@ public:
 
     // The array to write; null if it cannot be had.
     PyArrayObject* prepare(PyArrayObject* const* inputs, Py_ssize_t count, bool in_place, const int* axes) {
-        if (out_ != nullptr && can_write_through(out_, inputs, count, in_place)) return out_;
-        return make(axes);
+        if (out_ == nullptr || !can_write_through(out_, inputs, count, in_place)) return make(axes);
+        is_mapped_ = true;  // or the first to be touched here: it cannot be known
+        for (Py_ssize_t k = 0; k < count; ++k)
+            is_mapped_ = is_mapped_ && PyArray_DATA(inputs[k]) != PyArray_DATA(out_);
+        return out_;
     }
     // The same, though the caller's own would do.
     PyArrayObject* make(const int* axes) {
-        made_ = new_output(number_of(type_), rank_, dims_, axes);
+        made_ = new_output(number_of(type_), rank_, dims_, axes, &is_mapped_);
         return made_;
     }
+    // Whether the array to write has pages already, and is none of the inputs.
+    bool is_mapped() const { return is_mapped_; }
 
     // A new reference to what the call returns.
     PyObject* result() {
@@ -116,6 +121,7 @@ private:
     bool is_clear_;
     PyArrayObject* out_ = nullptr;   // the caller's, borrowed
     PyArrayObject* made_ = nullptr;  // ours
+    bool is_mapped_ = false;
 };
 
 // ---------------------------------------------------------------------------- Max
@@ -123,8 +129,17 @@ private:
 // Arrays of one shape, contiguous and native, to an output like them.
 bool fold_flat(const Run& run, PyArrayObject* const* arrays, std::size_t count, PyArrayObject* out,
                std::size_t n) {
-    const std::size_t itemsize = run.kernels.itemsize;
-    return in_shares(run, n, task_items(n, itemsize * (count + 1)), n * itemsize * (count + 1),
+    const std::size_t itemsize = run.kernels.itemsize, bytes = n * itemsize * (count + 1);
+    if (run.may_stream && bytes >= kStreamedBytes) {
+        std::vector<Operand> operands;
+        for (std::size_t k = 0; k < count; ++k) operands.push_back(operand_of(arrays[k], PyArray_NDIM(out)));
+        operands.push_back(operand_of(out, PyArray_NDIM(out)));
+        Shape shape;
+        shape.rank = PyArray_NDIM(out);
+        std::copy(PyArray_DIMS(out), PyArray_DIMS(out) + shape.rank, shape.size);
+        return fold(run, shape, operands);
+    }
+    return in_shares(run, n, task_items(n, itemsize * (count + 1)), bytes,
                      [&](std::size_t begin, std::size_t end) {
                          const void* in[Kernels::kMostInputs];
                          for (std::size_t k = 0; k < count; ++k)
@@ -175,7 +190,8 @@ PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_objec
         if (out == nullptr) return kUnclear;
         const auto n = static_cast<std::size_t>(PyArray_SIZE(out));
         if (!run_released(PyArray_NBYTES(out) * (count + 1), [&] {
-                return fold_flat({kernels, poll_signals}, arrays, static_cast<std::size_t>(count), out, n);
+                return fold_flat({kernels, poll_signals, output.is_mapped()}, arrays,
+                                 static_cast<std::size_t>(count), out, n);
             }))
             return output.fail();
         return output.result();
@@ -191,7 +207,8 @@ PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_objec
     if (out == nullptr) return kUnclear;
     operands.push_back(operand_of(out, shape.rank));
     const npy_intp bytes = PyArray_NBYTES(out) * (count + 1);
-    if (!run_released(bytes, [&] { return fold({kernels, poll_signals}, shape, operands); }))
+    if (!run_released(bytes,
+                      [&] { return fold({kernels, poll_signals, output.is_mapped()}, shape, operands); }))
         return output.fail();
     return output.result();
 }
