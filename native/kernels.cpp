@@ -36,8 +36,8 @@ constexpr Kernels kernels_for() {
     k.fold[8] = fold<T, 0, 1, 2, 3, 4, 5, 6, 7>;
     k.fold_rows_with = fold_rows_with<T>;
     k.start = start<T>;
-    k.rows = rows<T>;
-    k.columns = columns<T>;
+    k.rows = Reduction<T>::rows;
+    k.columns = Reduction<T>::columns;
     k.merge = merge<T>;
     k.finish = finish<T>;
     k.segment[0] = segment<T, std::int32_t>;

@@ -105,12 +105,13 @@ static typename T::Key highest_key_in_blocks(const Item<T>* data, std::size_t n)
     return best;
 }
 
+// The reductions; an instruction set's own header may have better ones.
+template <class T>
+struct Reduction;
+
 template <class T>
 static inline typename T::Key highest_of(const Item<T>* data, std::size_t n) {
-    if (n < 64) return highest_key<T>(data, n);
-    std::size_t head = items_before_line<T>(data, n);
-    typename T::Key first = head > 0 ? highest_key<T>(data, head) : T::kLowestKey;
-    return highest(first, highest_key_in_blocks<T>(data + head, n - head));
+    return Reduction<T>::highest_of(data, n);
 }
 
 template <class Target>
@@ -135,59 +136,95 @@ static void short_rows(typename T::Key* __restrict acc, const Item<T>* __restric
     }
 }
 
-template <class T>
-static void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
-    auto* __restrict acc = static_cast<typename T::Key*>(keys);
-    // Four rows a turn: each key is loaded and stored once for four elements.
-    for (; rows >= 4; rows -= 4) {
-        const Item<T>* __restrict a = at<Item<T>>(data, 0);
-        const Item<T>* __restrict b = at<Item<T>>(data, stride);
-        const Item<T>* __restrict c = at<Item<T>>(data, 2 * stride);
-        const Item<T>* __restrict d = at<Item<T>>(data, 3 * stride);
-        for (std::size_t j = 0; j < n; ++j)
-            acc[j] = highest(acc[j], highest(T::key(a[j].value), T::key(b[j].value)),
-                             highest(T::key(c[j].value), T::key(d[j].value)));
-        data = at<char>(data, 4 * stride);
-    }
-    for (; rows > 0; --rows) {
-        const Item<T>* __restrict a = at<Item<T>>(data, 0);
-        for (std::size_t j = 0; j < n; ++j) acc[j] = highest(acc[j], T::key(a[j].value));
-        data = at<char>(data, stride);
-    }
+// Processors fetch ahead by themselves where loads follow one another closely. Where much is done with each
+// line, they had better be told.
+static inline void call_for(const void* data, std::size_t bytes) {
+    constexpr std::size_t kLine = 64;
+    for (std::size_t line = 0; line < bytes; line += kLine)
+        __builtin_prefetch(static_cast<const char*>(data) + line);
 }
 
 // Up to where turning rows beats a vector each: by measurement.
 template <class T>
 constexpr std::size_t kShortRow = sizeof(typename T::Bits) <= 2 ? 31 : 16;
 
-// Short rows of any length: as columns, once turned in cache.
 template <class T>
-static void turned_rows(typename T::Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
-                        std::size_t n) {
-    constexpr std::size_t kTile = 64;
-    alignas(64) Word<T> turned[kShortRow<T> * kTile];
-    for (std::size_t r = 0; r < rows; r += kTile) {
-        const std::size_t m = rows - r < kTile ? rows - r : kTile;
-        turn<Word<T>>(turned, at<char>(data, static_cast<std::ptrdiff_t>(r) * stride), stride, n, m);
-        columns<T>(acc + r, turned, static_cast<std::ptrdiff_t>(m * sizeof(Item<T>)), n, m);
-    }
-}
+struct PlainReduction {
+    using Key = typename T::Key;
 
-template <class T>
-static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
-    auto* acc = static_cast<typename T::Key*>(keys);
-    if (rows > 1 && stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>))) {
-        auto* items = static_cast<const Item<T>*>(data);
-        if (n == 2) return short_rows<T, 2>(acc, items, rows);
-        if (n == 3) return short_rows<T, 3>(acc, items, rows);
-        if (n == 4) return short_rows<T, 4>(acc, items, rows);
-        if (n == 8) return short_rows<T, 8>(acc, items, rows);
+    static Key highest_of(const Item<T>* data, std::size_t n) {
+        if (n < 64) return highest_key<T>(data, n);
+        std::size_t head = items_before_line<T>(data, n);
+        Key first = head > 0 ? highest_key<T>(data, head) : T::kLowestKey;
+        return highest(first, highest_key_in_blocks<T>(data + head, n - head));
     }
-    if (rows >= 16 && n > 1 && n <= kShortRow<T>) return turned_rows<T>(acc, data, stride, rows, n);
-    for (std::size_t r = 0; r < rows; ++r)
-        acc[r] =
-            highest(acc[r], highest_of<T>(at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride), n));
-}
+
+    static void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                        std::size_t n) {
+        auto* __restrict acc = static_cast<Key*>(keys);
+        // Four rows a turn: each key is loaded and stored once for four elements.
+        for (; rows >= 4; rows -= 4) {
+            const Item<T>* __restrict a = at<Item<T>>(data, 0);
+            const Item<T>* __restrict b = at<Item<T>>(data, stride);
+            const Item<T>* __restrict c = at<Item<T>>(data, 2 * stride);
+            const Item<T>* __restrict d = at<Item<T>>(data, 3 * stride);
+            for (std::size_t j = 0; j < n; ++j)
+                acc[j] = highest(acc[j], highest(T::key(a[j].value), T::key(b[j].value)),
+                                 highest(T::key(c[j].value), T::key(d[j].value)));
+            data = at<char>(data, 4 * stride);
+        }
+        for (; rows > 0; --rows) {
+            const Item<T>* __restrict a = at<Item<T>>(data, 0);
+            for (std::size_t j = 0; j < n; ++j) acc[j] = highest(acc[j], T::key(a[j].value));
+            data = at<char>(data, stride);
+        }
+    }
+
+    static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
+        auto* acc = static_cast<Key*>(keys);
+        if (rows > 1 && stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>))) {
+            auto* items = static_cast<const Item<T>*>(data);
+            if (n == 2) return short_rows_in_turns<2>(acc, items, rows);
+            if (n == 3) return short_rows_in_turns<3>(acc, items, rows);
+            if (n == 4) return short_rows_in_turns<4>(acc, items, rows);
+            if (n == 8) return short_rows_in_turns<8>(acc, items, rows);
+        }
+        if (rows >= 16 && n > 1 && n <= kShortRow<T>) return turned_rows(acc, data, stride, rows, n);
+        for (std::size_t r = 0; r < rows; ++r) {
+            const auto* row = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
+            acc[r] = highest(acc[r], Reduction<T>::highest_of(row, n));
+        }
+    }
+
+private:
+    template <std::size_t n>
+    static void short_rows_in_turns(Key* acc, const Item<T>* items, std::size_t rows) {
+        constexpr std::size_t kTurnBytes = 2048, kTurn = kTurnBytes / (n * sizeof(Item<T>));
+        for (std::size_t r = 0; r < rows; r += kTurn) {
+            call_for(items + (r + kTurn) * n, kTurnBytes);
+            short_rows<T, n>(acc + r, items + r * n, rows - r < kTurn ? rows - r : kTurn);
+        }
+    }
+
+    // Short rows of any length: as columns, once turned in cache.
+    static void turned_rows(Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                            std::size_t n) {
+        constexpr std::size_t kTile = 64;
+        alignas(64) Word<T> turned[kShortRow<T> * kTile];
+        for (std::size_t r = 0; r < rows; r += kTile) {
+            const std::size_t m = rows - r < kTile ? rows - r : kTile;
+            call_for(at<char>(data, static_cast<std::ptrdiff_t>(r + kTile) * stride),
+                     kTile * n * sizeof(Item<T>));
+            turn<Word<T>>(turned, at<char>(data, static_cast<std::ptrdiff_t>(r) * stride), stride, n, m);
+            Reduction<T>::columns(acc + r, turned, static_cast<std::ptrdiff_t>(m * sizeof(Item<T>)), n, m);
+        }
+    }
+};
+
+#ifndef MAXOPS_SIMD
+template <class T>
+struct Reduction : PlainReduction<T> {};
+#endif
 
 template <class T>
 static void merge(void* keys, std::size_t groups, std::size_t n) {

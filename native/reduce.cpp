@@ -7,7 +7,7 @@
 namespace maxops {
 namespace {
 
-constexpr std::size_t kKeyBytes = 8192;
+constexpr std::size_t kKeyBytes = 16384, kStripBytes = 8192;
 
 class Reduce {
 public:
@@ -107,13 +107,14 @@ private:
         return !data_.swapped && (stride == item() || n == 1);
     }
 
-    // Short rows that follow one another in memory are taken several at a time, as one long row.
+    // Rows shorter than a vector that follow one another in memory are taken several at a time, as one row.
     std::size_t groups_of(std::size_t n) const {
-        constexpr std::size_t kLongRow = 256;
+        constexpr std::size_t kVector = 64, kWanted = 2048;
         const int inner = reduced_.rank - 1;
+        const std::size_t bytes = n * kernels_.itemsize;
         bool follow = runs_in_place(data_in_kept_.strides[kept_.rank - 1], n) &&
-                      data_in_reduced_.strides[inner] == static_cast<std::ptrdiff_t>(n) * item();
-        std::size_t groups = follow && n < kLongRow ? 2 * kLongRow / n : 1;
+                      data_in_reduced_.strides[inner] == static_cast<std::ptrdiff_t>(bytes);
+        std::size_t groups = follow && bytes < kVector ? kWanted / bytes : 1;
         return reduced_.size[inner] >= 2 * groups ? groups : 1;
     }
 
@@ -210,11 +211,14 @@ bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
 
     const std::size_t outputs = whole.outputs();
     const std::size_t bytes = outputs * whole.elements_each() * itemsize;
-    // Of neighbouring columns a task takes enough for whole vectors and cache lines.
-    const std::size_t least = whole.row_is_reduced() ? 1 : 256;
+    // Of neighbouring columns a task takes enough to read memory in long pieces.
+    const std::size_t least = whole.row_is_reduced() ? 1 : kStripBytes / itemsize;
     const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), least);
-    constexpr std::size_t kEnoughTasks = 16, kMostParts = 64;
-    const std::size_t parts = std::min({bytes / kTaskBytes, kMostParts, whole.longest()});
+    // Parts enough for every thread, but not so many that their maxima cost what the elements do.
+    constexpr std::size_t kEnoughTasks = 16, kTasksEach = 4, kWorthwhile = 256;
+    const std::size_t most = std::max(kEnoughTasks, static_cast<std::size_t>(num_threads())) * kTasksEach;
+    const std::size_t parts =
+        std::min({bytes / kTaskBytes, most, whole.longest(), whole.elements_each() / kWorthwhile});
     if (bytes < kThreadedBytes || outputs / least >= kEnoughTasks || parts < 2)
         return in_shares(run, outputs, grain, bytes, whole);
 
