@@ -40,7 +40,12 @@ public:
         }
         void* data = map(wanted);
         if (data == nullptr) return nullptr;
-        used_.emplace(data, wanted);
+        try {
+            used_.emplace(data, wanted);
+        } catch (const std::bad_alloc&) {
+            munmap(data, wanted);
+            return nullptr;
+        }
         ++fresh_;
         return data;
     }

@@ -14,10 +14,8 @@ public:
         : kernels_(kernels), shape_(shape), operands_(operands), streams_(streams), inner_(shape.rank - 1) {
         packs_ = shape.rank > 1 && shape.size[inner_] < kLongRow;
         bool all_in_place = operands.size() - 1 <= 4 || operands.size() - 1 == Kernels::kMostInputs;
-        for (const Operand& operand : operands) {
-            flat_.push_back(operand.is_contiguous(shape, kernels.itemsize));
-            if (!flat_.back() && (packs_ || !runs_in_place(operand))) all_in_place = false;
-        }
+        for (const Operand& operand : operands)
+            all_in_place = all_in_place && (is_flat(operand) || (!packs_ && runs_in_place(operand)));
         longest_block_ = all_in_place && !streams ? shape.elements() : kBlockBytes / kernels.itemsize;
     }
 
@@ -42,6 +40,7 @@ private:
         std::size_t begin, n;
     };
 
+    bool is_flat(const Operand& operand) const { return operand.is_contiguous(shape_, kernels_.itemsize); }
     bool runs_in_place(const Operand& operand) const {
         return !operand.swapped && operand.strides[inner_] == static_cast<std::ptrdiff_t>(kernels_.itemsize);
     }
@@ -49,7 +48,7 @@ private:
     // Where a block of an operand lies as one run, or null if it lies in pieces.
     char* in_place(std::size_t k, const Block& block) const {
         const Operand& operand = operands_[k];
-        if (flat_[k]) return operand.data + block.begin * kernels_.itemsize;
+        if (is_flat(operand)) return operand.data + block.begin * kernels_.itemsize;
         if (packs_ || !runs_in_place(operand)) return nullptr;
         return operand.data + block.position.offset(operand);
     }
@@ -128,15 +127,14 @@ private:
     const int inner_;
     bool packs_;
     std::size_t longest_block_;
-    std::vector<bool> flat_;
 };
 
 }  // namespace
 
-bool fold(const Run& run, Shape shape, std::vector<Operand> operands) {
+bool fold(const Run& run, Shape& shape, std::vector<Operand>& operands) {
     const std::size_t itemsize = run.kernels.itemsize;
     if (shape.elements() == 0) return true;
-    simplify(&shape, &operands, itemsize);
+    simplify(&shape, operands.data(), operands.size(), itemsize);
     const std::size_t count = shape.elements(), bytes = count * itemsize * operands.size();
     const bool streams = run.may_stream && bytes >= kStreamedBytes;
     auto in_tasks = [&](const auto& share) {

@@ -5,7 +5,7 @@
 namespace maxops {
 namespace {
 
-constexpr std::size_t kColumns = 64, kRunBytes = 256;  // of a tile: its columns, and what it takes of each
+constexpr std::size_t kColumns = 128, kRunBytes = 256;  // of a tile: its columns, and what it takes of each
 constexpr int kMostTurned = 3;
 
 class Tiles {
@@ -25,7 +25,9 @@ public:
     }
 
     std::size_t bands() const { return others_.elements(); }
-    std::size_t band_bytes() const { return rows_each_ * columns_ * kernels_.itemsize * operands_.size(); }
+    std::size_t band_bytes() const {
+        return std::min(rows_each_, rows_) * columns_ * kernels_.itemsize * operands_.size();
+    }
 
     void operator()(std::size_t begin, std::size_t end) const {
         for (std::size_t flat = begin; flat < end; ++flat) {

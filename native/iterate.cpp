@@ -21,6 +21,10 @@ bool Operand::is_contiguous(const Shape& shape, std::size_t itemsize) const {
     return true;
 }
 
+Position::Position(const Shape& shape) : rank_(shape.rank) {
+    for (int axis = 0; axis < rank_; ++axis) index_[axis] = 0;
+}
+
 Position::Position(const Shape& shape, std::size_t flat) : rank_(shape.rank) {
     for (int axis = rank_ - 1; axis >= 0; --axis) {
         index_[axis] = flat % shape.size[axis];
@@ -48,13 +52,14 @@ static std::size_t magnitude(std::ptrdiff_t stride) {
     return stride < 0 ? ~bytes + 1 : bytes;
 }
 
-void memory_order(const Shape& shape, const std::vector<Operand>& operands, int* axes) {
+void memory_order(const Shape& shape, const Operand* operands, std::size_t count, int* axes) {
     // An insertion sort, since "is farther out" is no order when operands disagree: the first
     // operand that moves along both axes decides, and a later one can only keep them as they are.
     auto is_farther_in = [&](int a, int b, bool* decided) {
         bool inside = false;
         *decided = false;
-        for (const Operand& operand : operands) {
+        for (std::size_t k = 0; k < count; ++k) {
+            const Operand& operand = operands[k];
             const std::size_t at_a = magnitude(operand.strides[a]), at_b = magnitude(operand.strides[b]);
             if (at_a == 0 || at_b == 0 || shape.size[a] == 1 || shape.size[b] == 1) continue;
             if (at_b <= at_a)
@@ -79,33 +84,44 @@ void memory_order(const Shape& shape, const std::vector<Operand>& operands, int*
     }
 }
 
-void simplify(Shape* shape, std::vector<Operand>* operands, std::size_t itemsize) {
+namespace {
+
+template <class Value>
+void reorder(Value* values, const int* axes, int rank) {
+    Value before[kMaxRank];
+    std::copy(values, values + rank, before);
+    for (int i = 0; i < rank; ++i) values[i] = before[axes[i]];
+}
+
+}  // namespace
+
+void simplify(Shape* shape, Operand* operands, std::size_t count, std::size_t itemsize) {
     int axes[kMaxRank];
-    memory_order(*shape, *operands, axes);
-    const Shape before = *shape;
-    const std::vector<Operand> old = *operands;
-    auto one_run_with_last = [&](int axis) {
-        for (std::size_t k = 0; k < old.size(); ++k) {
-            auto size = static_cast<std::ptrdiff_t>(before.size[axis]);
-            if ((*operands)[k].strides[shape->rank - 1] != old[k].strides[axis] * size) return false;
-        }
+    memory_order(*shape, operands, count, axes);
+    reorder(shape->size, axes, shape->rank);
+    for (std::size_t k = 0; k < count; ++k) reorder(operands[k].strides, axes, shape->rank);
+
+    int last = -1;  // of the axes that are left
+    auto is_one_run_with_last = [&](int axis) {
+        const auto size = static_cast<std::ptrdiff_t>(shape->size[axis]);
+        for (std::size_t k = 0; k < count; ++k)
+            if (operands[k].strides[last] != operands[k].strides[axis] * size) return false;
         return true;
     };
-    shape->rank = 0;
-    for (int i = 0; i < before.rank; ++i) {
-        int axis = axes[i];
-        if (before.size[axis] == 1) continue;
-        if (shape->rank > 0 && one_run_with_last(axis)) {
-            shape->size[shape->rank - 1] *= before.size[axis];
-        } else {
-            shape->size[shape->rank++] = before.size[axis];
-        }
-        for (std::size_t k = 0; k < old.size(); ++k)
-            (*operands)[k].strides[shape->rank - 1] = old[k].strides[axis];
+    for (int axis = 0; axis < shape->rank; ++axis) {
+        const std::size_t size = shape->size[axis];
+        if (size == 1) continue;
+        if (last >= 0 && is_one_run_with_last(axis))
+            shape->size[last] *= size;
+        else
+            shape->size[++last] = size;
+        for (std::size_t k = 0; k < count; ++k) operands[k].strides[last] = operands[k].strides[axis];
     }
+    shape->rank = last + 1;
     if (shape->rank == 0) {
         shape->size[shape->rank++] = 1;
-        for (Operand& operand : *operands) operand.strides[0] = static_cast<std::ptrdiff_t>(itemsize);
+        for (std::size_t k = 0; k < count; ++k)
+            operands[k].strides[0] = static_cast<std::ptrdiff_t>(itemsize);
     }
 }
 

@@ -31,6 +31,7 @@ struct Operand {
 // A place in a shape, moved in C order: the last axis runs fastest.
 class Position {
 public:
+    explicit Position(const Shape& shape);  // its first place
     Position(const Shape& shape, std::size_t flat);
     std::size_t operator[](int axis) const { return index_[axis]; }
     // Moves on by n places along `axis`, at most to its end, from where it carries to the axes before it.
@@ -44,11 +45,11 @@ private:
 
 // The axes from outermost to innermost in memory, by the operands' strides, as NumPy's iterator
 // orders them. The same order is the layout of a new output.
-void memory_order(const Shape& shape, const std::vector<Operand>& operands, int* axes);
+void memory_order(const Shape& shape, const Operand* operands, std::size_t count, int* axes);
 
 // Puts the axes into memory order, drops those of size 1 and merges neighbours that are one run of
 // memory in every operand. At least one axis is left.
-void simplify(Shape* shape, std::vector<Operand>* operands, std::size_t itemsize);
+void simplify(Shape* shape, Operand* operands, std::size_t count, std::size_t itemsize);
 
 // How a call runs, beyond its data. `poll`: see run_tasks.
 struct Run {
@@ -85,14 +86,15 @@ bool in_shares(const Run& run, std::size_t count, std::size_t grain, std::size_t
                      run.poll, bytes < kLongBytes);
 }
 
-// Each of these returns false if the poll stopped it; what the output then holds is unspecified.
+// Each of these returns false if the poll stopped it; what the output then holds is unspecified. The shape
+// and the operands that fold and reduce are given become simpler.
 
 // The last operand, the output, becomes the maximum of the others. All have the shape's axes, with stride 0
 // where they are broadcast. The output must not overlap an input, unless each element lies on its own.
-bool fold(const Run& run, Shape shape, std::vector<Operand> operands);
+bool fold(const Run& run, Shape& shape, std::vector<Operand>& operands);
 
 // Along axes of out-stride 0 the data is reduced. Nothing may be empty; the two must not overlap.
-bool reduce(const Run& run, Shape shape, Operand data, Operand out);
+bool reduce(const Run& run, Shape& shape, Operand (&data_and_out)[2]);
 
 struct Segments {
     Shape shape;  // of the data; the ids run along its axis 0

@@ -202,7 +202,7 @@ PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_objec
     operands.reserve(static_cast<std::size_t>(count) + 1);
     for (Py_ssize_t k = 0; k < count; ++k) operands.push_back(operand_of(arrays[k], shape.rank));
     int axes[kMaxRank];
-    memory_order(shape, operands, axes);
+    memory_order(shape, operands.data(), operands.size(), axes);
     PyArrayObject* out = output.prepare(arrays, count, true, axes);
     if (out == nullptr) return kUnclear;
     operands.push_back(operand_of(out, shape.rank));
@@ -303,13 +303,14 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
     Shape shape;
     shape.rank = rank;
     std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, shape.size);
-    Operand from = operand_of(data, rank);
+    Operand operands[2] = {operand_of(data, rank), {}};
+    auto& [from, to] = operands;
 
     // A new output is laid out as the data is, without the reduced axes.
     int axes_out[kMaxRank];
     if (!all) {
         int order[kMaxRank], place[kMaxRank], kept = 0;
-        memory_order(shape, {from}, order);
+        memory_order(shape, &from, 1, order);
         for (int axis = 0, next = 0; axis < rank; ++axis) place[axis] = reduced[axis] && !keeps ? -1 : next++;
         for (int i = 0; i < rank; ++i)
             if (place[order[i]] >= 0) axes_out[kept++] = place[order[i]];
@@ -324,18 +325,18 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
         kernels.finish(lowest, keys, 1);
         shape.rank = out_rank;
         std::copy(dims, dims + out_rank, shape.size);
-        bool finished = run_released(PyArray_NBYTES(out), [&] {
-            return fold({kernels, poll_signals}, shape,
-                        {Operand{lowest, {}, false}, operand_of(out, out_rank)});
-        });
+        std::vector<Operand> one{Operand{lowest, {}, false}, operand_of(out, out_rank)};
+        bool finished =
+            run_released(PyArray_NBYTES(out), [&] { return fold({kernels, poll_signals}, shape, one); });
         return finished ? output.result() : output.fail();
     }
-    Operand to{PyArray_BYTES(out), {}, !PyArray_ISNOTSWAPPED(out)};
+    to.data = PyArray_BYTES(out);
+    to.swapped = !PyArray_ISNOTSWAPPED(out);
     for (int axis = 0, next = 0; axis < rank; ++axis) {
         if (!reduced[axis]) to.strides[axis] = PyArray_DIM(data, axis) == 1 ? 0 : PyArray_STRIDE(out, next);
         if (!reduced[axis] || keeps) ++next;
     }
-    if (!run_released(bytes, [&] { return reduce({kernels, poll_signals}, shape, from, to); }))
+    if (!run_released(bytes, [&] { return reduce({kernels, poll_signals}, shape, operands); }))
         return output.fail();
     return output.result();
 }

@@ -26,6 +26,10 @@ public:
         add_axis_if_none(&kept_, &data_in_kept_);
         if (kept_.elements() == 1) out_.strides[0] = 0;
         add_axis_if_none(&reduced_, &data_in_reduced_);
+        const int inner = reduced_.rank - 1;
+        rows_are_short_ = row_is_reduced_ && inner > 0 &&
+                          reduced_.size[inner] <= kKeyBytes / 4 / kernels.itemsize &&
+                          runs_in_place(data_in_reduced_.strides[inner], reduced_.size[inner]);
         const std::size_t* sizes = reduced_.size;
         longest_ = static_cast<int>(std::max_element(sizes, sizes + reduced_.rank) - sizes);
     }
@@ -79,10 +83,14 @@ public:
                 std::min({end - begin, kKeyBytes / kernels_.itemsize, kept_.size[inner] - position[inner]});
             const char* from = data_.data + position.offset(data_in_kept_);
             char* to = out_.data + position.offset(out_);
-            std::size_t groups = row_is_reduced_ ? 1 : groups_of(n);
-            kernels_.start(keys, n * groups);
-            take_all(keys, from, n, groups);
-            kernels_.merge(keys, groups, n);
+            if (n == 1 && rows_are_short_) {
+                take_short_rows(keys, from);
+            } else {
+                std::size_t groups = row_is_reduced_ ? 1 : groups_of(n);
+                kernels_.start(keys, n * groups);
+                take_all(keys, from, n, groups);
+                kernels_.merge(keys, groups, n);
+            }
             if (!out_.swapped && (n == 1 || out_.strides[inner] == item())) {
                 kernels_.finish(to, keys, n);
             } else {
@@ -123,7 +131,7 @@ private:
         const int inner = reduced_.rank - 1;
         const std::size_t length = reduced_.size[inner];
         const std::size_t total = reduced_.elements();
-        Position position(reduced_, 0);
+        Position position(reduced_);
         for (std::size_t done = 0; done < total; done += length) {
             const char* here = from + position.offset(data_in_reduced_);
             if (row_is_reduced_)
@@ -132,6 +140,20 @@ private:
                 take_columns(keys, here, n, length, groups);
             position.advance(reduced_, inner, length);
         }
+    }
+
+    // One output, over short rows that do not follow one another: as columns, whose maxima are left.
+    void take_short_rows(char* keys, const char* from) const {
+        const int inner = reduced_.rank - 1;
+        const std::size_t columns = reduced_.size[inner], rows = reduced_.size[inner - 1];
+        kernels_.start(keys, columns);
+        Position position(reduced_);
+        for (std::size_t done = 0; done < reduced_.elements(); done += rows * columns) {
+            kernels_.columns(keys, from + position.offset(data_in_reduced_),
+                             data_in_reduced_.strides[inner - 1], rows, columns);
+            position.advance(reduced_, inner - 1, rows);
+        }
+        kernels_.merge(keys, columns, 1);
     }
 
     // n outputs, each over a row of `length` elements
@@ -182,7 +204,7 @@ private:
     Operand data_, out_;  // out_'s strides are those of the kept axes
     Shape kept_, reduced_;
     Operand data_in_kept_{}, data_in_reduced_{};  // the data's strides along each
-    bool row_is_reduced_;
+    bool row_is_reduced_, rows_are_short_;
     int longest_;  // of the reduced axes
 };
 
@@ -194,7 +216,8 @@ bool holds_highest(const Kernels& kernels, const char* element) {
 
 }  // namespace
 
-bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
+bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
+    auto& [data, out] = operands;
     const std::size_t itemsize = run.kernels.itemsize;
     // A maximum does not depend on order or on repetition: turn negative strides round, take repeats once.
     for (int axis = 0; axis < shape.rank; ++axis) {
@@ -205,9 +228,8 @@ bool reduce(const Run& run, Shape shape, Operand data, Operand out) {
             data.strides[axis] = -data.strides[axis];
         }
     }
-    std::vector<Operand> operands{data, out};
-    simplify(&shape, &operands, itemsize);
-    const Reduce whole(run.kernels, shape, operands[0], operands[1]);
+    simplify(&shape, operands, 2, itemsize);
+    const Reduce whole(run.kernels, shape, data, out);
 
     const std::size_t outputs = whole.outputs();
     const std::size_t bytes = outputs * whole.elements_each() * itemsize;
