@@ -45,10 +45,6 @@ static void fold(void* out, const void* const* in, std::size_t n) {
     loop(to + head, n - head, (static_cast<const Item<T>*>(in[I]) + head)...);
 }
 
-// What an instruction set's own header may replace, type by type.
-template <class T>
-constexpr auto kFoldTwo = fold<T, 0, 1>;
-
 // One row with one element of its own. For floats the element's sign decides which integer order serves, and
 // a NaN among the others is the only one to look for.
 template <class T>
@@ -97,3 +93,12 @@ static void fold_rows_with(void* out, std::ptrdiff_t out_stride, const void* in,
         fold_row_with<T>(row + head, data + head, with, n - head);
     }
 }
+
+#ifndef MAXOPS_SIMD
+template <class T>
+struct Folds {
+    template <int... I>
+    static constexpr auto of = fold<T, I...>;
+    static constexpr auto rows_with = fold_rows_with<T>;
+};
+#endif

@@ -1,74 +1,68 @@
-// What AVX-512 does better than the loops: the maximum of two float32 or float64 arrays.
+// What AVX-512 does better than the loops: Max with masked heads and tails, and without keys.
 //
-// Included by simd_v4.h. VRANGE's maximum puts -0 below +0 and lets a number win over a NaN, so that NaNs are
-// put back by a comparison: three instructions in place of six.
+// Included by simd_v4.h.
 
-// VRANGE obeys the processor's modes: it would flush subnormals under "denormals are zero", and trap on a
-// signalling NaN if somebody unmasked that. In such a thread the integer loops do the work. (In others a
-// signalling NaN sets the sticky "invalid" flag, as NumPy's own maximum does.)
-static inline bool float_modes_are_plain() {
-    constexpr unsigned kDenormalsAreZero = 0x0040, kMasks = 0x1F80;
-    return (_mm_getcsr() & (kDenormalsAreZero | kMasks)) == kMasks;
-}
-
-struct Lanes32 {
-    using Vector = __m512;
-    static constexpr std::size_t kCount = 16;
-    static Vector load(const void* from) { return _mm512_loadu_ps(from); }
-    static Vector load(const void* from, unsigned mask) {
-        return _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from);
-    }
-    static void store(void* to, Vector v) { _mm512_storeu_ps(to, v); }
-    static void store(void* to, unsigned mask, Vector v) {
-        _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), v);
-    }
-    static Vector max(Vector a, Vector b, Vector nan) {
-        return _mm512_mask_mov_ps(_mm512_range_ps(a, b, 5), _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), nan);
-    }
-    static Vector nan() { return _mm512_castsi512_ps(_mm512_set1_epi32(Float32::kNaN)); }
-};
-
-struct Lanes64 {
-    using Vector = __m512d;
-    static constexpr std::size_t kCount = 8;
-    static Vector load(const void* from) { return _mm512_loadu_pd(from); }
-    static Vector load(const void* from, unsigned mask) {
-        return _mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), from);
-    }
-    static void store(void* to, Vector v) { _mm512_storeu_pd(to, v); }
-    static void store(void* to, unsigned mask, Vector v) {
-        _mm512_mask_storeu_pd(to, static_cast<__mmask8>(mask), v);
-    }
-    static Vector max(Vector a, Vector b, Vector nan) {
-        return _mm512_mask_mov_pd(_mm512_range_pd(a, b, 5), _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q), nan);
-    }
-    static Vector nan() { return _mm512_castsi512_pd(_mm512_set1_epi64(Float64::kNaN)); }
-};
-
-template <class T, class Lanes>
-static void fold_pair_by_range(void* out, const void* const* in, std::size_t n) {
-    if (!float_modes_are_plain()) return fold<T, 0, 1>(out, in, n);
-    constexpr std::size_t kStep = Lanes::kCount;
-    const auto nan = Lanes::nan();
-    auto* to = static_cast<Item<T>*>(out);
-    auto* a = static_cast<const Item<T>*>(in[0]);
-    auto* b = static_cast<const Item<T>*>(in[1]);
+// out[i] = found(i, mask) in vectors that begin where the output's cache lines do; `mask` has the items of
+// the first and the last one.
+template <class T, class Found>
+static inline void in_vectors(Item<T>* out, std::size_t n, const Found& found) {
+    using Lanes = Lane<typename T::Bits>;
+    constexpr std::size_t kCount = Lanes::kCount;
     auto masked = [&](std::size_t i, std::size_t count) {
-        unsigned mask = (1U << count) - 1;
-        Lanes::store(to + i, mask, Lanes::max(Lanes::load(a + i, mask), Lanes::load(b + i, mask), nan));
+        const auto mask = static_cast<typename Lanes::Mask>((std::uint64_t{1} << count) - 1);
+        auto load = [&](const Item<T>* from) { return Lanes::load(_mm512_setzero_si512(), mask, from + i); };
+        Lanes::store(out + i, mask, found(load));
     };
     std::size_t i = items_before_line<T>(out, n);
     if (i > 0) masked(0, i);
-    for (; i + 2 * kStep <= n; i += 2 * kStep) {
-        auto first = Lanes::max(Lanes::load(a + i), Lanes::load(b + i), nan);
-        auto second = Lanes::max(Lanes::load(a + i + kStep), Lanes::load(b + i + kStep), nan);
-        Lanes::store(to + i, first);
-        Lanes::store(to + i + kStep, second);
+    auto whole = [&](std::size_t at) {
+        return found([&](const Item<T>* from) { return _mm512_loadu_si512(from + at); });
+    };
+    for (; n - i >= 2 * kCount; i += 2 * kCount) {
+        const __m512i first = whole(i), second = whole(i + kCount);
+        _mm512_storeu_si512(out + i, first);
+        _mm512_storeu_si512(out + i + kCount, second);
     }
-    for (; i < n; i += kStep) masked(i, n - i < kStep ? n - i : kStep);
+    for (; n - i >= kCount; i += kCount) _mm512_storeu_si512(out + i, whole(i));
+    if (i < n) masked(i, n - i);
 }
 
-template <>
-constexpr auto kFoldTwo<Float32> = fold_pair_by_range<Float32, Lanes32>;
-template <>
-constexpr auto kFoldTwo<Float64> = fold_pair_by_range<Float64, Lanes64>;
+template <class T, int... I>
+static void fold_in_vectors(void* out, const void* const* in, std::size_t n) {
+    if (needs_plain_loops<T>()) return fold<T, I...>(out, in, n);
+    const Item<T>* const from[] = {static_cast<const Item<T>*>(in[I])...};
+    constexpr std::size_t kInputs = sizeof...(I);
+    in_vectors<T>(static_cast<Item<T>*>(out), n, [&](const auto& load) {
+        Maxima<T> maxima(load(from[0]));
+        constexpr std::size_t kFirst = kInputs % 2 == 0 ? 2 : 1;
+        if constexpr (kFirst == 2) maxima.take(load(from[1]));
+        for (std::size_t k = kFirst; k < kInputs; k += 2) maxima.take(load(from[k]), load(from[k + 1]));
+        return maxima.bits();
+    });
+}
+
+template <class T>
+static void fold_rows_in_vectors(void* out, std::ptrdiff_t out_stride, const void* in,
+                                 std::ptrdiff_t in_stride, const void* items, std::ptrdiff_t item_stride,
+                                 std::size_t rows, std::size_t n) {
+    if (needs_plain_loops<T>())
+        return fold_rows_with<T>(out, out_stride, in, in_stride, items, item_stride, rows, n);
+    for (std::size_t r = 0; r < rows; ++r) {
+        const auto row = static_cast<std::ptrdiff_t>(r);
+        const Item<T>* from = at<Item<T>>(in, row * in_stride);
+        const __m512i item = Lane<typename T::Bits>::splat(at<Item<T>>(items, row * item_stride)->value);
+        in_vectors<T>(reinterpret_cast<Item<T>*>(static_cast<char*>(out) + row * out_stride), n,
+                      [&](const auto& load) {
+                          Maxima<T> maxima(item);
+                          maxima.take(load(from));
+                          return maxima.bits();
+                      });
+    }
+}
+
+template <class T>
+struct Folds {
+    template <int... I>
+    static constexpr auto of = fold_in_vectors<T, I...>;
+    static constexpr auto rows_with = fold_rows_in_vectors<T>;
+};

@@ -1,191 +1,8 @@
-// What AVX-512 does better than the loops: reductions in the type's own maxima, with masked tails.
+// What AVX-512 does better than the loops: reductions with masked tails.
 //
 // Included by simd_v4.h. Every item is loaded and compared as it is; keys are made of the few maxima that are
 // left. Rows and columns of any length take whole vectors, since a tail is a mask or a second look at items
 // that were seen before: a maximum does not mind.
-
-template <std::size_t itemsize>
-struct Width;
-#define MAXOPS_WIDTH(bytes, bits, MaskOf)                                  \
-    template <>                                                            \
-    struct Width<bytes> {                                                  \
-        using Mask = MaskOf;                                               \
-        static constexpr std::size_t kCount = 64 / (bytes);                \
-        static __m512i load(__m512i others, Mask mask, const void* from) { \
-            return _mm512_mask_loadu_epi##bits(others, mask, from);        \
-        }                                                                  \
-        static void store(void* to, Mask mask, __m512i v) {                \
-            _mm512_mask_storeu_epi##bits(to, mask, v);                     \
-        }                                                                  \
-    };
-MAXOPS_WIDTH(1, 8, __mmask64)
-MAXOPS_WIDTH(2, 16, __mmask32)
-MAXOPS_WIDTH(4, 32, __mmask16)
-MAXOPS_WIDTH(8, 64, __mmask8)
-#undef MAXOPS_WIDTH
-
-// Integers of one width and sign.
-template <class Int>
-struct Lane;
-#define MAXOPS_LANE(Int, name, bits)                                                   \
-    template <>                                                                        \
-    struct Lane<Int> : Width<sizeof(Int)> {                                            \
-        static __m512i splat(Int value) {                                              \
-            return _mm512_set1_epi##bits(static_cast<std::make_signed_t<Int>>(value)); \
-        }                                                                              \
-        static __m512i max(__m512i a, __m512i b) {                                     \
-            return _mm512_max_##name(a, b);                                            \
-        }                                                                              \
-        static __m512i min(__m512i a, __m512i b) {                                     \
-            return _mm512_min_##name(a, b);                                            \
-        }                                                                              \
-        static Mask less(__m512i a, __m512i b) {                                       \
-            return _mm512_cmplt_##name##_mask(a, b);                                   \
-        }                                                                              \
-        static Mask equal(__m512i a, __m512i b) {                                      \
-            return _mm512_cmpeq_##name##_mask(a, b);                                   \
-        }                                                                              \
-        static __m512i select(Mask mask, __m512i yes, __m512i no) {                    \
-            return _mm512_mask_mov_epi##bits(no, mask, yes);                           \
-        }                                                                              \
-        static __m512i add(__m512i a, __m512i b) {                                     \
-            return _mm512_add_epi##bits(a, b);                                         \
-        }                                                                              \
-        static __m512i sub(__m512i a, __m512i b) {                                     \
-            return _mm512_sub_epi##bits(a, b);                                         \
-        }                                                                              \
-    };
-MAXOPS_LANE(std::int8_t, epi8, 8)
-MAXOPS_LANE(std::int16_t, epi16, 16)
-MAXOPS_LANE(std::int32_t, epi32, 32)
-MAXOPS_LANE(std::int64_t, epi64, 64)
-MAXOPS_LANE(std::uint8_t, epu8, 8)
-MAXOPS_LANE(std::uint16_t, epu16, 16)
-MAXOPS_LANE(std::uint32_t, epu32, 32)
-MAXOPS_LANE(std::uint64_t, epu64, 64)
-#undef MAXOPS_LANE
-
-template <class T>
-static inline __m512i float_keys(__m512i bits) {
-    using Keys = Lane<typename T::Key>;
-    const __m512i positive = Keys::add(bits, Keys::splat(static_cast<typename T::Key>(T::kPositiveStep)));
-    const __m512i negative = Keys::sub(Keys::splat(static_cast<typename T::Key>(T::kNegativeBase)), bits);
-    const auto is_negative = Keys::less(bits, _mm512_setzero_si512());
-    return Keys::select(is_negative, negative, positive);
-}
-// The same where NaNs were noted elsewhere.
-template <class T>
-static inline __m512i float_keys(__m512i bits, typename Lane<typename T::Bits>::Mask nan) {
-    using Keys = Lane<typename T::Key>;
-    return Keys::select(nan, Keys::splat(T::kNaNKey), float_keys<T>(bits));
-}
-
-// The maxima of a vector's lanes over all that was taken.
-template <class T>
-struct Maxima {
-    using Lanes = Lane<typename T::Bits>;
-    __m512i high;
-
-    explicit Maxima(__m512i x) : high(seen(x)) {}
-    void take(__m512i x) { high = Lanes::max(high, seen(x)); }
-    void take(__m512i x, __m512i y) { high = Lanes::max(high, seen(Lanes::max(x, y))); }
-    void take(const Maxima& other) { high = Lanes::max(high, other.high); }
-    bool is_settled() const { return Lanes::equal(high, Lanes::splat(T::bits(T::kHighestKey))) != 0; }
-    __m512i keys() const { return high; }
-
-private:
-    static __m512i seen(__m512i x) {
-        return std::is_same_v<T, BoolOrder> ? Lanes::min(x, Lanes::splat(1)) : x;
-    }
-};
-
-// Two bytes: VRANGE knows none. The highest and the lowest as signed integers and the highest as unsigned
-// ones tell all (see fold_pair).
-template <class T>
-struct HalfMaxima {
-    using Lanes = Lane<std::int16_t>;
-    using Unsigned = Lane<std::uint16_t>;
-    __m512i high, low, top;
-
-    explicit HalfMaxima(__m512i x) : high(x), low(x), top(x) {}
-    void take(__m512i x) {
-        high = Lanes::max(high, x);
-        low = Lanes::min(low, x);
-        top = Unsigned::max(top, x);
-    }
-    void take(__m512i x, __m512i y) {
-        take(x);
-        take(y);
-    }
-    void take(const HalfMaxima& other) {
-        high = Lanes::max(high, other.high);
-        low = Lanes::min(low, other.low);
-        top = Unsigned::max(top, other.top);
-    }
-    bool is_settled() const { return nan() != 0; }
-    __m512i keys() const {
-        const auto all_negative = Lanes::less(high, _mm512_setzero_si512());
-        return float_keys<T>(Lanes::select(all_negative, low, high), nan());
-    }
-
-private:
-    __mmask32 nan() const {
-        return Unsigned::less(Unsigned::splat(T::kMinusInfinity), top) |
-               Lanes::less(Lanes::splat(static_cast<std::int16_t>(T::kInfinity)), high);
-    }
-};
-template <>
-struct Maxima<Float16> : HalfMaxima<Float16> {
-    using HalfMaxima::HalfMaxima;
-};
-template <>
-struct Maxima<BFloat16> : HalfMaxima<BFloat16> {
-    using HalfMaxima::HalfMaxima;
-};
-
-// VRANGE lets a number win over a NaN: those are noted beside it.
-template <>
-struct Maxima<Float32> {
-    using Lanes = Lane<std::int32_t>;
-    __m512 high;
-    __mmask16 nan;
-
-    explicit Maxima(__m512i x)
-        : high(_mm512_castsi512_ps(x)), nan(_mm512_cmp_ps_mask(high, high, _CMP_UNORD_Q)) {}
-    void take(__m512i x) { take(x, x); }
-    void take(__m512i x, __m512i y) {
-        const __m512 a = _mm512_castsi512_ps(x), b = _mm512_castsi512_ps(y);
-        high = _mm512_range_ps(high, _mm512_range_ps(a, b, 5), 5);
-        nan |= _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q);
-    }
-    void take(const Maxima& other) {
-        high = _mm512_range_ps(high, other.high, 5);
-        nan |= other.nan;
-    }
-    bool is_settled() const { return nan != 0; }
-    __m512i keys() const { return float_keys<Float32>(_mm512_castps_si512(high), nan); }
-};
-template <>
-struct Maxima<Float64> {
-    using Lanes = Lane<std::int64_t>;
-    __m512d high;
-    __mmask8 nan;
-
-    explicit Maxima(__m512i x)
-        : high(_mm512_castsi512_pd(x)), nan(_mm512_cmp_pd_mask(high, high, _CMP_UNORD_Q)) {}
-    void take(__m512i x) { take(x, x); }
-    void take(__m512i x, __m512i y) {
-        const __m512d a = _mm512_castsi512_pd(x), b = _mm512_castsi512_pd(y);
-        high = _mm512_range_pd(high, _mm512_range_pd(a, b, 5), 5);
-        nan |= _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q);
-    }
-    void take(const Maxima& other) {
-        high = _mm512_range_pd(high, other.high, 5);
-        nan |= other.nan;
-    }
-    bool is_settled() const { return nan != 0; }
-    __m512i keys() const { return float_keys<Float64>(_mm512_castpd_si512(high), nan); }
-};
 
 // ---------------------------------------------------------------------------- one vector to one key
 
@@ -247,7 +64,7 @@ template <class T>
 static inline __m512i keys_of(const Item<T>* items, std::size_t n) {
     if constexpr (T::is_float)
         if (n < 64 / sizeof(Item<T>)) return float_keys<T>(load_items<T>(items, n));
-    return maxima_of<T, false>(items, n).keys();
+    return keys_of(maxima_of<T, false>(items, n));
 }
 
 // Vectors of keys of at most 32 bits as vectors of 32-bit lanes, each the maximum of the lanes it came from.
@@ -323,7 +140,7 @@ static inline __m512i keys_of_rows(const Load& load) {
     Maxima<T> maxima(load(0));
     if constexpr (count % 2 == 0) maxima.take(load(1));
     for (std::size_t k = count % 2 == 0 ? 2 : 1; k < count; k += 2) maxima.take(load(k), load(k + 1));
-    return maxima.keys();
+    return keys_of(maxima);
 }
 
 // keys[j] = max(keys[j], element j of `count` rows at once), and the next rows are called for. (Whole vectors
@@ -356,8 +173,8 @@ struct Reduction : PlainReduction<T> {
     using Key = typename T::Key;
 
     static Key highest_of(const Item<T>* items, std::size_t n) {
-        if (needs_plain()) return PlainReduction<T>::highest_of(items, n);
-        return n == 0 ? T::kLowestKey : highest_lane<Key>(maxima_of<T, true>(items, n).keys());
+        if (needs_plain_loops<T>()) return PlainReduction<T>::highest_of(items, n);
+        return n == 0 ? T::kLowestKey : highest_lane<Key>(keys_of(maxima_of<T, true>(items, n)));
     }
 
     static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
@@ -365,14 +182,14 @@ struct Reduction : PlainReduction<T> {
         const bool follow = stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>));
         const bool is_turned = sizeof(Item<T>) == 1 && n == Turn<Word<T>>::kWidth;
         const bool is_short = is_turned || (follow && (n == 1 || n == 2 || n == 3 || n == 4 || n == 8));
-        if (rows < 4 || n == 0 || is_short || n >= kLongRow || needs_plain())
+        if (rows < 4 || n == 0 || is_short || n >= kLongRow || needs_plain_loops<T>())
             return PlainReduction<T>::rows(keys, data, stride, rows, n);
         many_rows<T>(static_cast<Key*>(keys), data, stride, rows, n);
     }
 
     static void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows,
                         std::size_t n) {
-        if (needs_plain()) return PlainReduction<T>::columns(keys, data, stride, rows, n);
+        if (needs_plain_loops<T>()) return PlainReduction<T>::columns(keys, data, stride, rows, n);
         constexpr std::size_t kMost = 8;
         auto* acc = static_cast<Key*>(keys);
         const Item<T>* row[kMost];
@@ -391,11 +208,5 @@ struct Reduction : PlainReduction<T> {
             data = at<char>(data, turn);
             rows -= rows < kMost ? rows : kMost;
         }
-    }
-
-private:
-    static bool needs_plain() {
-        constexpr bool uses_range = T::is_float && sizeof(Item<T>) >= 4;
-        return uses_range && !float_modes_are_plain();
     }
 };
