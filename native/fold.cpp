@@ -7,6 +7,8 @@ namespace {
 
 // Rows shorter than this are packed into blocks of many; longer ones are used where they lie.
 constexpr std::size_t kLongRow = 128;
+// Rows that need no buffer are used where they lie from here on.
+constexpr std::size_t kShortestRow = 16;
 
 class Fold {
 public:
@@ -16,10 +18,16 @@ public:
         bool all_in_place = operands.size() - 1 <= 4 || operands.size() - 1 == Kernels::kMostInputs;
         for (const Operand& operand : operands)
             all_in_place = all_in_place && (is_flat(operand) || (!packs_ && runs_in_place(operand)));
+        rows_in_place_ = !streams && shape.rank > 1 && shape.size[inner_] >= kShortestRow &&
+                         operands.size() - 1 <= Kernels::kMostInputs &&
+                         kernels.fold[operands.size() - 1] != nullptr &&
+                         std::all_of(operands.begin(), operands.end(),
+                                     [&](const Operand& operand) { return runs_in_place(operand); });
         longest_block_ = all_in_place && !streams ? shape.elements() : kBlockBytes / kernels.itemsize;
     }
 
     void operator()(std::size_t begin, std::size_t end) const {
+        if (rows_in_place_) return fold_rows(begin, end);
         Position position(shape_, begin);
         const std::size_t row = shape_.size[inner_];
         while (begin < end) {
@@ -86,6 +94,31 @@ private:
         return buffer;
     }
 
+    // Rows that need no buffer.
+    void fold_rows(std::size_t begin, std::size_t end) const {
+        const std::size_t inputs = operands_.size() - 1, row = shape_.size[inner_];
+        Position position(shape_, begin);
+        while (begin < end) {
+            const std::size_t n = std::min(end - begin, row - position[inner_]);
+            std::size_t rows = 1;
+            if (n == row)
+                rows = std::min((end - begin) / row, shape_.size[inner_ - 1] - position[inner_ - 1]);
+            const void* in[Kernels::kMostInputs];
+            std::ptrdiff_t strides[Kernels::kMostInputs];
+            for (std::size_t k = 0; k < inputs; ++k) {
+                in[k] = operands_[k].data + position.offset(operands_[k]);
+                strides[k] = row_stride(operands_[k]);
+            }
+            const Operand& out = operands_[inputs];
+            kernels_.fold[inputs](out.data + position.offset(out), row_stride(out), in, strides, rows, n);
+            begin += rows * n;
+            if (rows == 1)
+                position.advance(shape_, inner_, n);
+            else
+                position.advance(shape_, inner_ - 1, rows);
+        }
+    }
+
     void fold_block(const Block& block) const {
         constexpr int kMost = Kernels::kMostInputs;
         alignas(64) char buffers[kMost][kBlockBytes];
@@ -105,7 +138,7 @@ private:
             for (; i < arity; ++i, ++k) in[i] = fetch(k, block, buffers[i]);
             bool last = k == inputs;
             void* to = last && out_in_place != nullptr && !streams_ ? out_in_place : sums[spare];
-            kernels_.fold[arity](to, in, block.n);
+            kernels_.fold[arity](to, 0, in, kNoStrides, 1, block.n);
             sum = to;
             spare ^= 1;
         }
@@ -125,7 +158,7 @@ private:
     const std::vector<Operand>& operands_;
     const bool streams_;
     const int inner_;
-    bool packs_;
+    bool packs_, rows_in_place_;
     std::size_t longest_block_;
 };
 

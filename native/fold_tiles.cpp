@@ -57,7 +57,7 @@ private:
         alignas(64) char turned[kMostTurned][kColumns * kRunBytes];
         const std::size_t inputs = operands_.size() - 1;
         const auto item = static_cast<std::ptrdiff_t>(kernels_.itemsize);
-        const char* from[Kernels::kMostInputs];
+        const void* from[Kernels::kMostInputs];
         std::ptrdiff_t step[Kernels::kMostInputs];
         int used = 0;
         for (std::size_t k = 0; k < inputs; ++k) {
@@ -73,12 +73,7 @@ private:
         }
         const Operand& out = operands_[inputs];
         char* to = address(out, band, row, column);
-        for (std::size_t r = 0; r < rows; ++r) {
-            const void* in[Kernels::kMostInputs];
-            for (std::size_t k = 0; k < inputs; ++k)
-                in[k] = from[k] + static_cast<std::ptrdiff_t>(r) * step[k];
-            kernels_.fold[inputs](to + static_cast<std::ptrdiff_t>(r) * out.strides[across_], in, columns);
-        }
+        kernels_.fold[inputs](to, out.strides[across_], from, step, rows, columns);
     }
 
     const Kernels& kernels_;

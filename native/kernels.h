@@ -33,9 +33,11 @@ struct Kernels {
     std::uint64_t nan;            // bits; 0 for integers
     std::uint64_t highest;        // bits of the value that no other exceeds: NaN, True, the highest integer
 
-    // out[i] = max(in[0][i], in[1][i], ...), by the number of inputs; null for 0, 5, 6 and 7.
+    // out[r][i] = max(in[0][r][i], in[1][r][i], ...) for `rows` rows of n elements, strides apart; by the
+    // number of inputs; null for 0, 5, 6 and 7.
     static constexpr int kMostInputs = 8;
-    void (*fold[kMostInputs + 1])(void* out, const void* const* in, std::size_t n);
+    void (*fold[kMostInputs + 1])(void* out, std::ptrdiff_t out_stride, const void* const* in,
+                                  const std::ptrdiff_t* strides, std::size_t rows, std::size_t n);
 
     // out[r][i] = max(in[r][i], items[r]) for `rows` rows of n elements, strides apart.
     void (*fold_rows_with)(void* out, std::ptrdiff_t out_stride, const void* in, std::ptrdiff_t in_stride,
@@ -78,6 +80,9 @@ struct InstructionSet {
     bool (*runs_here)();
     const Kernels* (*kernels)(Type);
 };
+
+// For a single row.
+constexpr std::ptrdiff_t kNoStrides[Kernels::kMostInputs] = {};
 
 // Streaming stores are not ordered with others: a thread calls this before it tells others of what it wrote.
 inline void end_streams() {

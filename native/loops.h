@@ -60,6 +60,11 @@ static inline std::size_t items_before_line(const void* data, std::size_t n) {
     return (kLine - past) / sizeof(Item<T>);
 }
 
+template <class Target>
+static inline const Target* at(const void* data, std::ptrdiff_t bytes) {
+    return reinterpret_cast<const Target*>(static_cast<const char*>(data) + bytes);
+}
+
 #include "loops_fold.h"
 
 // ---------------------------------------------------------------------------- reduce
@@ -112,11 +117,6 @@ struct Reduction;
 template <class T>
 static inline typename T::Key highest_of(const Item<T>* data, std::size_t n) {
     return Reduction<T>::highest_of(data, n);
-}
-
-template <class Target>
-static inline const Target* at(const void* data, std::ptrdiff_t bytes) {
-    return reinterpret_cast<const Target*>(static_cast<const char*>(data) + bytes);
 }
 
 template <class T>

@@ -1,5 +1,10 @@
 // The maximum of inputs of one shape, and of an input and a single element. Included by loops.h.
 
+template <class T>
+static inline Item<T>* to_row(void* out, std::ptrdiff_t bytes) {
+    return reinterpret_cast<Item<T>*>(static_cast<char*>(out) + bytes);
+}
+
 // The inputs are separate parameters because an array of pointers keeps compilers from vectorising.
 // The output may be one of the inputs: each element is read before it is written.
 #if defined(__clang__)
@@ -31,18 +36,23 @@ static void fold_pair(Item<T>* out, std::size_t n, const Item<T>* a, const Item<
     }
 }
 
+template <class T, class... Input>
+static inline void fold_row(Item<T>* out, std::size_t n, const Input*... in) {
+    if constexpr (T::is_float && sizeof...(in) == 2)
+        fold_pair<T>(out, n, in...);
+    else
+        fold_inputs<T>(out, n, in...);
+}
+
 template <class T, int... I>
-static void fold(void* out, const void* const* in, std::size_t n) {
-    constexpr auto loop = [](Item<T>* to, std::size_t count, auto... from) {
-        if constexpr (T::is_float && sizeof...(I) == 2)
-            fold_pair<T>(to, count, from...);
-        else
-            fold_inputs<T>(to, count, from...);
-    };
-    auto* to = static_cast<Item<T>*>(out);
-    std::size_t head = items_before_line<T>(out, n);
-    if (head > 0) loop(to, head, static_cast<const Item<T>*>(in[I])...);
-    loop(to + head, n - head, (static_cast<const Item<T>*>(in[I]) + head)...);
+static void fold(void* out, std::ptrdiff_t out_stride, const void* const* in, const std::ptrdiff_t* strides,
+                 std::size_t rows, std::size_t n) {
+    for (std::ptrdiff_t r = 0; r < static_cast<std::ptrdiff_t>(rows); ++r) {
+        auto* to = to_row<T>(out, r * out_stride);
+        const std::size_t head = items_before_line<T>(to, n);
+        if (head > 0) fold_row<T>(to, head, at<Item<T>>(in[I], r * strides[I])...);
+        fold_row<T>(to + head, n - head, (at<Item<T>>(in[I], r * strides[I]) + head)...);
+    }
 }
 
 // One row with one element of its own. For floats the element's sign decides which integer order serves, and
@@ -81,16 +91,13 @@ static inline void fold_row_with(Item<T>* out, const Item<T>* in, typename T::Bi
 template <class T>
 static void fold_rows_with(void* out, std::ptrdiff_t out_stride, const void* in, std::ptrdiff_t in_stride,
                            const void* items, std::ptrdiff_t item_stride, std::size_t rows, std::size_t n) {
-    auto* to = static_cast<char*>(out);
-    auto* from = static_cast<const char*>(in);
-    auto* item = static_cast<const char*>(items);
-    for (; rows > 0; --rows, to += out_stride, from += in_stride, item += item_stride) {
-        auto* row = reinterpret_cast<Item<T>*>(to);
-        auto* data = reinterpret_cast<const Item<T>*>(from);
-        const auto with = reinterpret_cast<const Item<T>*>(item)->value;
+    for (std::ptrdiff_t r = 0; r < static_cast<std::ptrdiff_t>(rows); ++r) {
+        auto* to = to_row<T>(out, r * out_stride);
+        auto* from = at<Item<T>>(in, r * in_stride);
+        const auto item = at<Item<T>>(items, r * item_stride)->value;
         const std::size_t head = items_before_line<T>(to, n);
-        if (head > 0) fold_row_with<T>(row, data, with, head);
-        fold_row_with<T>(row + head, data + head, with, n - head);
+        if (head > 0) fold_row_with<T>(to, from, item, head);
+        fold_row_with<T>(to + head, from + head, item, n - head);
     }
 }
 

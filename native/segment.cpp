@@ -203,7 +203,7 @@ bool take_rows(const Run& run, const Segment& whole, const Segments& call, std::
         if (!goes_on || id < 0 || id >= call.num_segments) continue;
         char* row = call.out + static_cast<std::size_t>(id) * row_bytes;
         const void* both[] = {row, aside.data() + share * row_bytes};
-        kernels.fold[2](row, both, width);
+        kernels.fold[2](row, 0, both, kNoStrides, 1, width);
     }
     return true;
 }

@@ -28,17 +28,19 @@ static inline void in_vectors(Item<T>* out, std::size_t n, const Found& found) {
 }
 
 template <class T, int... I>
-static void fold_in_vectors(void* out, const void* const* in, std::size_t n) {
-    if (needs_plain_loops<T>()) return fold<T, I...>(out, in, n);
-    const Item<T>* const from[] = {static_cast<const Item<T>*>(in[I])...};
-    constexpr std::size_t kInputs = sizeof...(I);
-    in_vectors<T>(static_cast<Item<T>*>(out), n, [&](const auto& load) {
-        Maxima<T> maxima(load(from[0]));
-        constexpr std::size_t kFirst = kInputs % 2 == 0 ? 2 : 1;
-        if constexpr (kFirst == 2) maxima.take(load(from[1]));
-        for (std::size_t k = kFirst; k < kInputs; k += 2) maxima.take(load(from[k]), load(from[k + 1]));
-        return maxima.bits();
-    });
+static void fold_in_vectors(void* out, std::ptrdiff_t out_stride, const void* const* in,
+                            const std::ptrdiff_t* strides, std::size_t rows, std::size_t n) {
+    if (needs_plain_loops<T>()) return fold<T, I...>(out, out_stride, in, strides, rows, n);
+    constexpr std::size_t kInputs = sizeof...(I), kFirst = kInputs % 2 == 0 ? 2 : 1;
+    for (std::ptrdiff_t r = 0; r < static_cast<std::ptrdiff_t>(rows); ++r) {
+        const Item<T>* const from[] = {at<Item<T>>(in[I], r * strides[I])...};
+        in_vectors<T>(to_row<T>(out, r * out_stride), n, [&](const auto& load) {
+            Maxima<T> maxima(load(from[0]));
+            if constexpr (kFirst == 2) maxima.take(load(from[1]));
+            for (std::size_t k = kFirst; k < kInputs; k += 2) maxima.take(load(from[k]), load(from[k + 1]));
+            return maxima.bits();
+        });
+    }
 }
 
 template <class T>
@@ -47,16 +49,14 @@ static void fold_rows_in_vectors(void* out, std::ptrdiff_t out_stride, const voi
                                  std::size_t rows, std::size_t n) {
     if (needs_plain_loops<T>())
         return fold_rows_with<T>(out, out_stride, in, in_stride, items, item_stride, rows, n);
-    for (std::size_t r = 0; r < rows; ++r) {
-        const auto row = static_cast<std::ptrdiff_t>(r);
-        const Item<T>* from = at<Item<T>>(in, row * in_stride);
-        const __m512i item = Lane<typename T::Bits>::splat(at<Item<T>>(items, row * item_stride)->value);
-        in_vectors<T>(reinterpret_cast<Item<T>*>(static_cast<char*>(out) + row * out_stride), n,
-                      [&](const auto& load) {
-                          Maxima<T> maxima(item);
-                          maxima.take(load(from));
-                          return maxima.bits();
-                      });
+    for (std::ptrdiff_t r = 0; r < static_cast<std::ptrdiff_t>(rows); ++r) {
+        const Item<T>* from = at<Item<T>>(in, r * in_stride);
+        const __m512i item = Lane<typename T::Bits>::splat(at<Item<T>>(items, r * item_stride)->value);
+        in_vectors<T>(to_row<T>(out, r * out_stride), n, [&](const auto& load) {
+            Maxima<T> maxima(item);
+            maxima.take(load(from));
+            return maxima.bits();
+        });
     }
 }
 
