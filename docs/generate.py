@@ -1,4 +1,5 @@
-"""Writes what the pages say of the spec table: the README's table, and docs/operators.md.
+"""Writes what the pages say of the spec table and of the committed benchmark: the README's table, docs/operators.md
+and docs/speed.md.
 
     python docs/generate.py [--check]
 
@@ -8,10 +9,12 @@ With --check nothing is written, and a stale page is an error.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from maxops import spec
+from maxops.bench import report
 from maxops.spec import Spec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,7 +73,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = 0
-    for path, wanted in ((ROOT / "README.md", readme()), (ROOT / "docs" / "operators.md", operators_page())):
+    pages = {
+        ROOT / "README.md": readme(),
+        ROOT / "docs" / "operators.md": operators_page(),
+        ROOT / "docs" / "speed.md": report.markdown(json.loads((ROOT / "docs" / "speed.json").read_text("utf-8"))),
+    }
+    for path, wanted in pages.items():
         if path.exists() and path.read_text(encoding="utf-8") == wanted:
             continue
         if check:

@@ -86,8 +86,8 @@ def quickest(ways: Iterable[Way]) -> Way:
     return chosen[seconds.index(min(seconds))]
 
 
-def paired(ours: Way, theirs: Way, seconds: float, fewest: int = FEWEST_PAIRS) -> Paired:
-    """Their time over ours, for samples one after the other, within a budget of seconds but at least `fewest`."""
+def paired(ours: Way, theirs: Way, seconds: float) -> Paired:
+    """Their time over ours, for samples one after the other, within a budget of seconds but at least a few."""
     watches = Stopwatch(ours), Stopwatch(theirs)
     # short samples where the budget is short
     sample = min(SAMPLE_SECONDS, seconds / (4 * FEWEST_PAIRS))
@@ -95,7 +95,7 @@ def paired(ours: Way, theirs: Way, seconds: float, fewest: int = FEWEST_PAIRS) -
         watch.warm_up(sample)
     pairs: list[tuple[float, float]] = []
     end = perf_counter() + seconds
-    while len(pairs) < fewest or (perf_counter() < end and len(pairs) < MOST_SAMPLES):
+    while len(pairs) < FEWEST_PAIRS or (perf_counter() < end and len(pairs) < MOST_SAMPLES):
         pairs.append((watches[0].seconds(), watches[1].seconds()))
     mine, others = zip(*pairs, strict=True)
     return Paired(
@@ -104,6 +104,12 @@ def paired(ours: Way, theirs: Way, seconds: float, fewest: int = FEWEST_PAIRS) -
         spread([their / our for our, their in pairs]),
         len(pairs),
     )
+
+
+def once(ours: Way, theirs: Way) -> Paired:
+    """One pair of samples, those by which their number of calls is found."""
+    mine, others = Stopwatch(ours).warm_up(), Stopwatch(theirs).warm_up()
+    return Paired(mine, others, spread([others / mine]), 1)
 
 
 def spread(values: list[float]) -> Spread:

@@ -14,7 +14,6 @@ from maxops.bench.scaling import MANY
 
 Json = dict[str, Any]
 
-AGAIN = "maxops bench --json docs/speed.json --markdown docs/speed.md"
 NOTHING = "-"
 NO_REASON = "NO REASON YET"
 
@@ -440,8 +439,8 @@ def markdown(run: Json) -> str:
     """docs/speed.md from a run's JSON."""
     parts = [
         "# How fast",
-        f"Generated from [speed.json](speed.json), which `{AGAIN}` makes again; `maxops bench --from docs/speed.json "
-        f"--html speed.html` draws it.",
+        f"Generated from [speed.json](speed.json), which `{run['command']}` makes again; "
+        "`maxops bench --from docs/speed.json --html speed.html` draws it.",
         f"{headline(run)}. Every timed result, ours and theirs, was compared bit for bit with the expected one; a peer "
         f"that is wrong is in no ratio. Medians of pairs timed in turn (A B A B ...) in one process.",
     ]

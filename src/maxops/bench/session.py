@@ -13,7 +13,7 @@ from maxops.bench import environment, goals, limits, meaning, ours, peak, peers,
 from maxops.bench.case import Case
 from maxops.bench.inputs import build
 from maxops.bench.limits import Limits
-from maxops.bench.measure import FEWEST_PAIRS, Paired, Stopwatch, paired
+from maxops.bench.measure import Paired, Stopwatch, once, paired
 from maxops.bench.oracle import expected, same_bits
 from maxops.bench.peers.peer import Peer
 from maxops.bench.verdict import Verdict, in_words, judge
@@ -86,14 +86,22 @@ class Session:
         }
         mine: list[float] = []
         verdicts = [(name, verdict) for name in self.names for verdict in self._peer(name, work, wanted)]
-        behind = _behind_best([verdict for _, verdict in verdicts])
-        for (name, verdict), times in zip(verdicts, behind, strict=True):
+        looks = [None if verdict.way is None else once(own_way, verdict.way) for _, verdict in verdicts]
+        best_look = min(
+            (
+                look.theirs
+                for look, (_, verdict) in zip(looks, verdicts, strict=True)
+                if look and verdict.status == "right"
+            ),
+            default=0.0,
+        )
+        for (name, verdict), look in zip(verdicts, looks, strict=True):
             entry: Json = {"status": verdict.status, "reason": verdict.reason}
             key = name
-            if verdict.way is not None:
-                # all of the budget where the best peer may be, little for those that are far from it
-                effort = (self.seconds, FEWEST_PAIRS) if times < CONTENDER else (self.seconds / 10, 1)
-                timed = paired(own_way, verdict.way, *effort)
+            if verdict.way is not None and look is not None:
+                # the budget goes to those who may be the best; of the others the first look is enough
+                times = look.theirs / best_look if best_look else 1.0
+                timed = paired(own_way, verdict.way, self.seconds) if times < CONTENDER else look
                 entry |= {"way": verdict.way.name, **_figures(timed)}
                 mine.append(timed.ours)
                 self._before[case.operator, case.family, str(case.dtype), name] = (times, timed.theirs / case.size)
@@ -153,13 +161,6 @@ class Session:
         here = {name: {"status": "here", "version": peer.version, "reason": ""} for name, peer in self.here.items()}
         gone = {name: {"status": "missing", "version": "", "reason": reason} for name, reason in self.missing.items()}
         return here | gone
-
-
-def _behind_best(verdicts: list[Verdict]) -> list[float]:
-    """How many times the best right peer's time each takes, in a first look."""
-    rough = [0.0 if verdict.way is None else Stopwatch(verdict.way).warm_up() for verdict in verdicts]
-    best = min((rough[at] for at, verdict in enumerate(verdicts) if verdict.status == "right"), default=0.0)
-    return [once / best if best else 1.0 for once in rough]
 
 
 def _figures(timed: Paired) -> Json:
