@@ -16,6 +16,15 @@ struct Lanes32i {
     static Mask less(__m512i a, __m512i b) { return _mm512_cmplt_epi32_mask(a, b); }
     static __m512i highest(Mask where, __m512i a, __m512i b) { return _mm512_mask_max_epi32(a, where, a, b); }
     static __m512i compress(Mask lanes, __m512i v) { return _mm512_maskz_compress_epi32(lanes, v); }
+    static __m512i expand(__m512i others, Mask lanes, __m512i v) {
+        return _mm512_mask_expand_epi32(others, lanes, v);
+    }
+    // Lanes n, n + 1 and so on come first.
+    static __m512i moved_down(__m512i v, unsigned n) {
+        const __m512i from = add(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                 splat(static_cast<Lane>(n)));
+        return _mm512_permutexvar_epi32(from, v);
+    }
     template <int n>
     static __m512i moved_up(__m512i v) {
         return _mm512_alignr_epi32(v, v, 16 - n);
@@ -35,6 +44,14 @@ struct Lanes64i {
     static Mask less(__m512i a, __m512i b) { return _mm512_cmplt_epi64_mask(a, b); }
     static __m512i highest(Mask where, __m512i a, __m512i b) { return _mm512_mask_max_epi64(a, where, a, b); }
     static __m512i compress(Mask lanes, __m512i v) { return _mm512_maskz_compress_epi64(lanes, v); }
+    static __m512i expand(__m512i others, Mask lanes, __m512i v) {
+        return _mm512_mask_expand_epi64(others, lanes, v);
+    }
+    // Lanes n, n + 1 and so on come first.
+    static __m512i moved_down(__m512i v, unsigned n) {
+        const __m512i from = add(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), splat(static_cast<Lane>(n)));
+        return _mm512_permutexvar_epi64(from, v);
+    }
     template <int n>
     static __m512i moved_up(__m512i v) {
         return _mm512_alignr_epi64(v, v, 8 - n);
@@ -55,11 +72,9 @@ struct KeyLanes {
     static constexpr int kUp = T::is_float && kSize == 2 ? 16 : 0;
     static constexpr Lane kHalfRange = !is_signed && kSize >= 4 ? std::numeric_limits<Lane>::min() : 0;
 
-    static __m512i load(const Item<T>* from) { return key(widened(from)); }
+    static __m512i load(unsigned lanes, const Item<T>* from) { return key(widened(lanes, from)); }
 
-    // The first `count` lanes.
-    static void store(unsigned count, Item<T>* to, __m512i keys) {
-        const unsigned lanes = (1U << count) - 1;
+    static void store(unsigned lanes, Item<T>* to, __m512i keys) {
         const __m512i row = bits(keys);
         if constexpr (kSize == 8) _mm512_mask_storeu_epi64(to, static_cast<__mmask8>(lanes), row);
         if constexpr (kSize == 4) _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(lanes), row);
@@ -83,14 +98,15 @@ private:
         else
             return static_cast<Lane>(static_cast<Lane>(bits) ^ kHalfRange);
     }
-    static __m512i widened(const Item<T>* from) {
-        if constexpr (kSize >= 4) return _mm512_loadu_si512(from);
+    static __m512i widened(unsigned lanes, const Item<T>* from) {
+        if constexpr (kSize == 8) return _mm512_maskz_loadu_epi64(static_cast<__mmask8>(lanes), from);
+        if constexpr (kSize == 4) return _mm512_maskz_loadu_epi32(static_cast<__mmask16>(lanes), from);
         if constexpr (kSize == 2) {
-            const __m256i items = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+            const __m256i items = _mm256_maskz_loadu_epi16(static_cast<__mmask16>(lanes), from);
             return is_signed ? _mm512_slli_epi32(_mm512_cvtepi16_epi32(items), kUp)
                              : _mm512_cvtepu16_epi32(items);
         }
-        const __m128i items = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+        const __m128i items = _mm_maskz_loadu_epi8(static_cast<__mmask16>(lanes), from);
         const __m512i wide = is_signed ? _mm512_cvtepi8_epi32(items) : _mm512_cvtepu8_epi32(items);
         return std::is_same_v<T, BoolOrder> ? _mm512_min_epi32(wide, Lanes::splat(1)) : wide;
     }
@@ -123,22 +139,53 @@ private:
     }
 };
 
-// Bit k: ids[k] and ids[k + 1] are equal.
+// What a vector of rows needs of its ids, which it loads each time: they may change meanwhile.
+struct Neighbours {
+    unsigned equal, down;  // bit k: ids[k] == ids[k + 1], ids[k] > ids[k + 1]
+};
 template <unsigned count>
-static inline unsigned equal_neighbours(const Loose<std::int64_t>* ids) {
-    unsigned equal = 0;
+static inline Neighbours neighbours(const Loose<std::int64_t>* ids, unsigned lanes) {
+    Neighbours found{0, 0};
     for (unsigned k = 0; k < count; k += 8) {
-        const __m512i here = _mm512_loadu_si512(ids + k), next = _mm512_loadu_si512(ids + k + 1);
-        equal |= static_cast<unsigned>(_mm512_cmpeq_epi64_mask(here, next)) << k;
+        const auto some = static_cast<__mmask8>(lanes >> k);
+        const __m512i here = _mm512_maskz_loadu_epi64(some, ids + k),
+                      next = _mm512_maskz_loadu_epi64(some, ids + k + 1);
+        found.equal |= static_cast<unsigned>(_mm512_mask_cmpeq_epi64_mask(some, here, next)) << k;
+        found.down |= static_cast<unsigned>(_mm512_mask_cmpgt_epi64_mask(some, here, next)) << k;
     }
-    return equal;
+    return found;
 }
 template <unsigned count>
-static inline unsigned equal_neighbours(const Loose<std::int32_t>* ids) {
-    constexpr __mmask16 kLanes = (1U << count) - 1;
-    const __m512i here = _mm512_maskz_loadu_epi32(kLanes, ids),
-                  next = _mm512_maskz_loadu_epi32(kLanes, ids + 1);
-    return _mm512_mask_cmpeq_epi32_mask(kLanes, here, next);
+static inline Neighbours neighbours(const Loose<std::int32_t>* ids, unsigned lanes) {
+    const auto some = static_cast<__mmask16>(lanes);
+    const __m512i here = _mm512_maskz_loadu_epi32(some, ids), next = _mm512_maskz_loadu_epi32(some, ids + 1);
+    return {_mm512_mask_cmpeq_epi32_mask(some, here, next), _mm512_mask_cmpgt_epi32_mask(some, here, next)};
+}
+
+// Bit k: one of the ids is base + k.
+template <unsigned count>
+static inline std::uint64_t present(const Loose<std::int64_t>* ids, unsigned lanes, std::int64_t base) {
+    const __m512i one = _mm512_set1_epi64(1), bases = _mm512_set1_epi64(base);
+    __m512i bits = _mm512_setzero_si512();
+    for (unsigned k = 0; k < count; k += 8) {
+        const auto some = static_cast<__mmask8>(lanes >> k);
+        const __m512i places = _mm512_sub_epi64(_mm512_maskz_loadu_epi64(some, ids + k), bases);
+        bits = _mm512_or_si512(bits, _mm512_maskz_sllv_epi64(some, one, places));
+    }
+    return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(bits));
+}
+template <unsigned count>
+static inline std::uint64_t present(const Loose<std::int32_t>* ids, unsigned lanes, std::int64_t base) {
+    const __m512i one = _mm512_set1_epi64(1);
+    const __m512i here = _mm512_maskz_loadu_epi32(static_cast<__mmask16>(lanes), ids);
+    const __m512i places = _mm512_sub_epi32(here, _mm512_set1_epi32(static_cast<std::int32_t>(base)));
+    __m512i bits = _mm512_maskz_sllv_epi64(static_cast<__mmask8>(lanes), one,
+                                           _mm512_cvtepu32_epi64(_mm512_castsi512_si256(places)));
+    if constexpr (count == 16)
+        bits = _mm512_or_si512(
+            bits, _mm512_maskz_sllv_epi64(static_cast<__mmask8>(lanes >> 8), one,
+                                          _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(places, 1))));
+    return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(bits));
 }
 
 // A lane's key becomes the highest of its segment's up to there, in steps of 1, 2, 4 and 8 lanes: `joins` has
@@ -158,66 +205,118 @@ static inline __m512i scan(__m512i keys, unsigned joins) {
     return keys;
 }
 
-// Whole vectors of rows, as long as they lie inside the output, do not go back, and no long run begins.
-// Between the first and the last row ids are taken to be in order; if they are not, the result is wrong, but
-// every row from the first's to the last's is written, and none beyond.
+// Vectors of rows that lie inside the output and whose ids are in order, up to where a long run begins; the
+// last may be in part. Should ids change meanwhile the result is wrong, but what a vector writes are the rows
+// from the last written to its last id, all of them and no other.
 template <class T, class Id>
-static std::size_t take_short_segments(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
-                                       std::size_t i, ColumnWalk<T>* at) {
+struct VectorSegments {
     using Keys = KeyLanes<T>;
     using Lanes = typename Keys::Lanes;
     using Mask = typename Lanes::Mask;
-    constexpr unsigned kCount = Lanes::kCount, kAll = (1U << kCount) - 1, kLast = 1U << (kCount - 1);
-    constexpr std::size_t kRun = 64;
-    const std::size_t start = i;
-    auto* out = reinterpret_cast<Item<T>*>(walk->out);
-    std::int64_t previous = at->previous;
-    __m512i carry = Keys::splat(T::bits(at->best));
-    for (; ids.n - i > kCount; i += kCount) {
-        const std::int64_t first = ids[i], last = ids[i + kCount - 1];
-        if (first < previous || first < 0 || last < first || !ids.has_row(last)) break;
-        if (last == first && ids.n - i >= kRun && ids[i + kRun - 1] == first) break;
-        const unsigned equal = equal_neighbours<kCount>(ids.ids + i);
+    static constexpr unsigned kCount = Lanes::kCount, kAll = (1U << kCount) - 1;
+    static constexpr std::size_t kRun = 64;
+    static constexpr std::int64_t kMostAtOnce = 64;  // rows of the output
+
+    static std::size_t take(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i,
+                            ColumnWalk<T>* at) {
+        const std::size_t start = i;
+        VectorSegments vectors{walk,
+                               items,
+                               ids,
+                               at->previous,
+                               Keys::splat(T::bits(at->best)),
+                               Keys::splat(static_cast<typename T::Bits>(walk->fill))};
+        while (ids.n - i > kCount) {
+            const unsigned taken = vectors.template step<true>(i, kCount);
+            if (taken == 0) break;
+            i += kCount;
+            if (taken == kSingle && ids.n - i >= kCount) {
+                ColumnWalk<T> here{vectors.previous, T::kLowestKey};
+                const std::size_t next = single_rows<T>(walk, items, ids, i, &here);
+                if (next == i) continue;
+                i = next;
+                vectors.previous = here.previous;
+                vectors.carry = Keys::splat(T::bits(here.best));
+            }
+        }
+        const std::size_t left = ids.n - i;
+        if (left > 0 && left <= kCount && vectors.template step<false>(i, static_cast<unsigned>(left)) != 0)
+            i += left;
+        const auto* out = reinterpret_cast<const Item<T>*>(walk->out);
+        if (i > start) *at = {vectors.previous, T::key(out[vectors.previous].value)};
+        return i;
+    }
+
+    static constexpr unsigned kSingle = 2;  // taken, and each row was a segment, without a gap
+
+    // `count` rows from i on: a whole vector, after which others follow, or fewer and the last.
+    template <bool whole>
+    unsigned step(std::size_t i, unsigned count) {
+        const unsigned lanes = whole ? kAll : (1U << count) - 1, most = whole ? kCount : count;
+        const std::int64_t first = ids[i], last = ids[i + most - 1];
+        if (first < previous || first < 0 || last < first || !ids.has_row(last)) return 0;
+        if (last == first && ids.n - i >= kRun && ids[i + kRun - 1] == first) return 0;
+        const auto [equal, down] = neighbours<kCount>(ids.ids + i, whole ? lanes : lanes >> 1);
+        if (down != 0) return 0;
 
         // What goes on from the rows before comes in after the scan, not before: a turn then waits for one
         // instruction of the last turn, not for all of them.
-        const unsigned joins = equal << 1 & kAll;
-        const unsigned starts = ~joins & ~1U & kAll;
-        const unsigned before_starts = starts == 0 ? kAll : (starts & (~starts + 1)) - 1;
+        const unsigned joins = equal << 1 & lanes;
+        const unsigned starts = lanes & ~joins & ~1U;
+        const unsigned before_starts = (starts ^ (starts - 1)) >> 1 & lanes;
         const unsigned goes_on = first == previous ? before_starts : 0;
-        __m512i keys = scan<Lanes>(Keys::load(items + i), joins);
+        __m512i keys = scan<Lanes>(Keys::load(lanes, items + i), joins);
         const __m512i last_key = Lanes::splat_last(keys);
         keys = Lanes::highest(static_cast<Mask>(goes_on), keys, carry);
         carry = Lanes::highest(static_cast<Mask>(goes_on == kAll ? kAll : 0), last_key, carry);
 
         // The lanes where a segment ends, the last lane's among them: it is stored again if it goes on.
-        const unsigned ends = (~equal | kLast) & kAll;
-        const auto count = static_cast<unsigned>(__builtin_popcount(ends));
+        const unsigned ends = lanes & (~equal | 1U << (most - 1));
+        const auto segments = static_cast<unsigned>(__builtin_popcount(ends));
         const __m512i row = Lanes::compress(static_cast<Mask>(ends), keys);
-        if (first > previous + 1) fill<T>(walk, previous + 1, first);
-        if (last - first == static_cast<std::int64_t>(count) - 1) {
-            Keys::store(count, out + first, row);
-        } else {
-            Item<T> each[kCount];
-            Keys::store(count, each, row);
-            std::int64_t next = first;
-            unsigned k = 0;
-            for (unsigned left = ends; left != 0; left &= left - 1, ++k) {
-                const std::int64_t id = ids[i + static_cast<unsigned>(__builtin_ctz(left))];
-                if (id < next || id > last) continue;  // not in order
-                for (; !walk->is_filled && next < id; ++next)
-                    out[next].value = static_cast<typename T::Bits>(walk->fill);
-                out[id] = each[k];
-                next = id + 1;
-            }
-        }
+        const std::int64_t base = first == previous ? first : previous + 1;
         previous = last;
+        if (last - base == static_cast<std::int64_t>(segments) - 1) {
+            Keys::store((1U << segments) - 1, out() + base, row);
+            return segments == kCount ? kSingle : 1;
+        }
+        store_apart(i, lanes, ends, row, base, last);
+        return 1;
     }
-    if (i > start) *at = {previous, T::key(out[previous].value)};
-    return i;
-}
 
-template <class T, class Id>
-struct VectorSegments {
-    static constexpr auto take = take_short_segments<T, Id>;
+    // Segments with empty ones between, or before the first.
+    void store_apart(std::size_t i, unsigned lanes, unsigned ends, __m512i row, std::int64_t base,
+                     std::int64_t last) {
+        if (last - base >= kMostAtOnce) return store_far_apart(i, ends, row, base, last);
+        const auto rows = static_cast<unsigned>(last - base) + 1;
+        std::uint64_t left = present<kCount>(ids.ids + i, lanes, base);
+        for (unsigned k = 0; k < rows; k += kCount, left >>= kCount) {
+            const unsigned here = static_cast<unsigned>(left) & kAll,
+                           inside = rows - k < kCount ? (1U << (rows - k)) - 1 : kAll;
+            Keys::store(walk->is_filled ? here & inside : inside, out() + base + k,
+                        Lanes::expand(empty, static_cast<Mask>(here), row));
+            row = Lanes::moved_down(row, static_cast<unsigned>(__builtin_popcount(here)));
+        }
+    }
+    __attribute__((noinline)) void store_far_apart(std::size_t i, unsigned ends, __m512i row,
+                                                   std::int64_t next, std::int64_t last) {
+        Item<T> each[kCount];
+        Keys::store(kAll, each, row);
+        for (unsigned k = 0; ends != 0; ends &= ends - 1, ++k) {
+            const std::int64_t id = ids[i + static_cast<unsigned>(__builtin_ctz(ends))];
+            if (id < next || id > last) continue;  // changed meanwhile
+            if (id > next) fill<T>(walk, next, id);
+            out()[id] = each[k];
+            next = id + 1;
+        }
+        if (next <= last) fill<T>(walk, next, last + 1);
+    }
+
+    Item<T>* out() const { return reinterpret_cast<Item<T>*>(walk->out); }
+
+    const SegmentWalk* walk;
+    const Item<T>* items;
+    const Ids<Id>& ids;
+    std::int64_t previous;
+    __m512i carry, empty;  // the highest key of the last segment so far; the key of the fill value
 };
