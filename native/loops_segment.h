@@ -15,13 +15,52 @@ static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
         for (std::size_t j = 0; j < n; ++j) reinterpret_cast<Item<T>*>(row)[j].value = value;
 }
 
+template <class T>
+static inline typename T::Bits canonical(typename T::Bits bits) {
+    if constexpr (T::is_float) {
+        using U = typename T::U;
+        constexpr U kMagnitude = static_cast<U>(T::kSign - 1);
+        return (static_cast<U>(bits) & kMagnitude) > T::kInfinity ? T::kNaN : bits;
+    } else {
+        return T::bits(T::key(bits));
+    }
+}
+
+// Few rows of a line's columns, whose keys stay in registers. (Unrolled, the loops would not become vectors.)
+template <class T, std::size_t n>
+static void few_rows(Item<T>* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows) {
+    typename T::Key best[n];
+    auto* first = merge ? target : at<Item<T>>(data, 0);
+#pragma GCC unroll 1
+    for (std::size_t j = 0; j < n; ++j) best[j] = T::key(first[j].value);
+    for (std::size_t r = merge ? 0 : 1; r < rows; ++r) {
+        auto* row = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
+#pragma GCC unroll 1
+        for (std::size_t j = 0; j < n; ++j) best[j] = highest(best[j], T::key(row[j].value));
+    }
+#pragma GCC unroll 1
+    for (std::size_t j = 0; j < n; ++j) target[j].value = T::bits(best[j]);
+}
+
 // A segment's rows, maximised column by column into `target`, over what is there if `merge`.
 template <class T>
 static void segment_rows(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
                          std::size_t width) {
     constexpr std::size_t kBlock = 8192 / sizeof(Item<T>);
+    constexpr std::size_t kFewRows = 32, kLine = 64 / sizeof(Item<T>);
+    std::size_t j = 0;
+    const auto take_few = [&](auto few) {
+        constexpr std::size_t n = decltype(few)::value;
+        for (; width - j >= n; j += n)
+            few_rows<T, n>(reinterpret_cast<Item<T>*>(target) + j, merge, data + j * sizeof(Item<T>), stride,
+                           rows);
+    };
+    if (rows < kFewRows || width < kLine) {
+        take_few(std::integral_constant<std::size_t, kLine>{});
+        take_few(std::integral_constant<std::size_t, kLine / 4>{});
+    }
     alignas(64) typename T::Key keys[kBlock];
-    for (std::size_t j = 0; j < width; j += kBlock) {
+    for (; j < width; j += kBlock) {
         std::size_t n = width - j < kBlock ? width - j : kBlock;
         auto* out = reinterpret_cast<Item<T>*>(target) + j;
         auto* first = at<Item<T>>(data, 0) + j;
@@ -127,42 +166,39 @@ static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const
     return i;
 }
 
-template <class T>
-static inline typename T::Bits canonical(typename T::Bits bits) {
-    if constexpr (T::is_float) {
-        using U = typename T::U;
-        constexpr U kMagnitude = static_cast<U>(T::kSign - 1);
-        return (static_cast<U>(bits) & kMagnitude) > T::kInfinity ? T::kNaN : bits;
-    } else {
-        return T::bits(T::key(bits));
-    }
-}
-
-// Segments of one row each, without a gap: a copy of the rows, as long as whole blocks of ids are so.
+// Segments of one row each, without a gap: a copy of the rows, which lie side by side, as long as whole
+// blocks of ids are so. The number of rows.
+constexpr std::size_t kSingles = 32;
 template <class T, class Id>
-static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
-                               std::size_t i, ColumnWalk<T>* at) {
-    constexpr std::size_t kBlock = 32;
+static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, std::size_t width,
+                               const Ids<Id>& ids, std::size_t i, std::int64_t previous) {
     constexpr std::int64_t kMostId = std::numeric_limits<Id>::max();
     const std::int64_t first = ids[i], last = ids.num_segments - 1 < kMostId ? ids.num_segments - 1 : kMostId;
-    if (first <= at->previous || first > last) return i;
-    auto* __restrict out = reinterpret_cast<Item<T>*>(walk->out) + first;
-    auto* __restrict from = items + i;
+    if (first <= previous || first > last) return 0;
+    auto* __restrict out = reinterpret_cast<Item<T>*>(walk->out) + static_cast<std::size_t>(first) * width;
+    auto* __restrict from = items + i * width;
     auto* __restrict id = ids.ids + i;
     std::size_t most = ids.n - i, done = 0;
     if (most > static_cast<std::size_t>(last - first)) most = static_cast<std::size_t>(last - first) + 1;
-    for (; most - done >= kBlock; done += kBlock) {
+    for (; most - done >= kSingles; done += kSingles) {
         const Id next = static_cast<Id>(first + static_cast<std::int64_t>(done));
         Id differ = 0;  // in the ids' own width, which compilers turn into vectors
-        for (std::size_t k = 0; k < kBlock; ++k)
+        for (std::size_t k = 0; k < kSingles; ++k)
             differ |= id[done + k].value ^ static_cast<Id>(next + static_cast<Id>(k));
         if (differ != 0) break;
-        for (std::size_t k = 0; k < kBlock; ++k) out[done + k].value = canonical<T>(from[done + k].value);
+        const std::size_t begin = done * width, end = begin + kSingles * width;
+        for (std::size_t k = begin; k < end; ++k) out[k].value = canonical<T>(from[k].value);
     }
-    if (done == 0) return i;
-    fill<T>(walk, at->previous + 1, first);
-    *at = {first + static_cast<std::int64_t>(done) - 1, T::key(from[done - 1].value)};
-    return i + done;
+    if (done > 0) fill<T>(walk, previous + 1, first);
+    return done;
+}
+template <class T, class Id>
+static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
+                               std::size_t i, ColumnWalk<T>* at) {
+    const std::int64_t first = ids[i];
+    const std::size_t rows = single_rows<T>(walk, items, 1, ids, i, at->previous);
+    if (rows > 0) *at = {first + static_cast<std::int64_t>(rows) - 1, T::key(items[i + rows - 1].value)};
+    return i + rows;
 }
 
 // As short_segments, for as many rows from i on as an instruction set's own header can and cares to take.
@@ -234,7 +270,8 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
     const Ids<Id> ids{static_cast<const Loose<Id>*>(ids_), n, walk->num_segments, walk->gallops};
     const std::size_t width = walk->width;
     constexpr std::ptrdiff_t kItem = sizeof(Item<T>);
-    const bool is_column = width == 1 && stride == kItem && walk->out_stride == kItem;
+    const auto flat = static_cast<std::ptrdiff_t>(width) * kItem;
+    const bool is_flat = stride == flat && walk->out_stride == flat, is_column = is_flat && width == 1;
     std::size_t i = 0;
     if (walk->checks) {
         walk->is_unsorted = ids[0] < walk->last_id;
@@ -258,6 +295,16 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
             continue;
         }
         if (!steps_to(walk, walk->previous, id)) return;
+        if (is_flat && n - i >= kSingles && ids[i + kSingles - 1] == id + std::int64_t{kSingles - 1}) {
+            const std::size_t rows =
+                single_rows<T>(walk, at<Item<T>>(data, 0), width, ids, i, walk->previous);
+            if (rows > 0) {
+                walk->previous = id + static_cast<std::int64_t>(rows) - 1;
+                walk->target = walk->out + walk->previous * walk->out_stride;
+                i += rows;
+                continue;
+            }
+        }
         const std::size_t end = ids.run_end(i);
         fill<T>(walk, walk->previous + 1, id);
         walk->previous = id;

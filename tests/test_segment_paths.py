@@ -82,8 +82,20 @@ def test_single_rows_up_to_any_place(dtype: DType, ids_as: type[np.signedinteger
         mode = ("ZERO", "LOWEST")[place % 2]
         want = fast_segment_max(data, ids, 260, mode)
         assert_same_bits(mo.segment_max(data, ids, 260, fill_mode=mode), want)
+        rows = np.stack([data, data[::-1], data], axis=1)
+        assert_same_bits(mo.segment_max(rows, ids, 260, fill_mode=mode), fast_segment_max(rows, ids, 260, mode))
         fewer = 150 - place
         assert_same_bits(mo.segment_max(data, ids, fewer, fill_mode=mode), want[:fewer])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 30, 31, 32, 33])
+@each_type
+def test_few_rows_of_every_width(dtype: DType, rows: int) -> None:
+    """Up to 31 rows of a segment keep a line's columns in registers, then a quarter's; the rest are a block's."""
+    data = mixed(dtype, (3 * rows, 150), 8)
+    for width in (*range(1, 20), *range(60, 70), 80, 127, 128, 129, 150):
+        for layout in (np.ascontiguousarray(data[:, :width]), data[:, :width]):
+            _assert_right(layout, np.arange(3 * rows) // rows * 2)
 
 
 @each_width
