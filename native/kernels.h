@@ -22,8 +22,12 @@ struct SegmentWalk {
     std::uint64_t fill;     // the bits of the value for empty segments
     bool is_filled;         // with that value already, so that a walk need not
     bool gallops;           // over long runs, without a look at each id: the caller vouches for them
+    bool checks;            // the ids: at one that is negative or lower than the one before the walk ends
+    bool is_unsorted;       // it ended so
+    std::int64_t last_id;   // of the last row, as it came; 0 before the first. Kept if the walk checks
     std::int64_t previous;  // the last row's segment; -1 and num_segments stand for all outside
-    char* target;           // where that segment's maximum so far lies; null outside
+    std::int64_t written;  // rows below it have been written before a step down: they are no gap to be filled
+    char* target;          // where the last row's segment has its maximum so far; null outside
 };
 
 // Every pointer may have any alignment; strides are in bytes, counts in elements.
@@ -54,7 +58,8 @@ struct Kernels {
     void (*merge)(void* keys, std::size_t groups, std::size_t n);
     void (*finish)(void* out, const void* keys, std::size_t n);
 
-    // Sorted segments over `rows` contiguous ids; [0] takes int32 ids, [1] int64.
+    // Segments over `rows` contiguous ids; [0] takes int32 ids, [1] int64. Ids that are not sorted spoil the
+    // result and nothing else.
     void (*segment[2])(SegmentWalk* walk, const void* data, std::ptrdiff_t stride, const void* ids,
                        std::size_t rows);
     // Rows `from` to `to` of the output get the fill value.

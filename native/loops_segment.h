@@ -2,6 +2,7 @@
 
 template <class T>
 static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
+    if (from < walk->written) from = walk->written;
     if (from >= to || walk->is_filled) return;
     char* row = walk->out + from * walk->out_stride;
     auto value = static_cast<typename T::Bits>(walk->fill);
@@ -14,13 +15,52 @@ static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
         for (std::size_t j = 0; j < n; ++j) reinterpret_cast<Item<T>*>(row)[j].value = value;
 }
 
+template <class T>
+static inline typename T::Bits canonical(typename T::Bits bits) {
+    if constexpr (T::is_float) {
+        using U = typename T::U;
+        constexpr U kMagnitude = static_cast<U>(T::kSign - 1);
+        return (static_cast<U>(bits) & kMagnitude) > T::kInfinity ? T::kNaN : bits;
+    } else {
+        return T::bits(T::key(bits));
+    }
+}
+
+// Few rows of a line's columns, whose keys stay in registers. (Unrolled, the loops would not become vectors.)
+template <class T, std::size_t n>
+static void few_rows(Item<T>* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows) {
+    typename T::Key best[n];
+    auto* first = merge ? target : at<Item<T>>(data, 0);
+#pragma GCC unroll 1
+    for (std::size_t j = 0; j < n; ++j) best[j] = T::key(first[j].value);
+    for (std::size_t r = merge ? 0 : 1; r < rows; ++r) {
+        auto* row = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
+#pragma GCC unroll 1
+        for (std::size_t j = 0; j < n; ++j) best[j] = highest(best[j], T::key(row[j].value));
+    }
+#pragma GCC unroll 1
+    for (std::size_t j = 0; j < n; ++j) target[j].value = T::bits(best[j]);
+}
+
 // A segment's rows, maximised column by column into `target`, over what is there if `merge`.
 template <class T>
 static void segment_rows(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
                          std::size_t width) {
     constexpr std::size_t kBlock = 8192 / sizeof(Item<T>);
+    constexpr std::size_t kFewRows = 32, kLine = 64 / sizeof(Item<T>);
+    std::size_t j = 0;
+    const auto take_few = [&](auto few) {
+        constexpr std::size_t n = decltype(few)::value;
+        for (; width - j >= n; j += n)
+            few_rows<T, n>(reinterpret_cast<Item<T>*>(target) + j, merge, data + j * sizeof(Item<T>), stride,
+                           rows);
+    };
+    if (rows < kFewRows || width < kLine) {
+        take_few(std::integral_constant<std::size_t, kLine>{});
+        take_few(std::integral_constant<std::size_t, kLine / 4>{});
+    }
     alignas(64) typename T::Key keys[kBlock];
-    for (std::size_t j = 0; j < width; j += kBlock) {
+    for (; j < width; j += kBlock) {
         std::size_t n = width - j < kBlock ? width - j : kBlock;
         auto* out = reinterpret_cast<Item<T>*>(target) + j;
         auto* first = at<Item<T>>(data, 0) + j;
@@ -34,9 +74,9 @@ static void segment_rows(char* target, bool merge, const char* data, std::ptrdif
     }
 }
 
-// A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) is
-// moved to -1 or num_segments, which have no row. Whatever the ids, every row of the output up to the last
-// id is written, since a step upwards fills what it skips.
+// A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) has
+// no row. Whatever the ids, every row of the output up to the last id is written, since a step upwards fills
+// what it skips.
 template <class Id>
 struct Ids {
     const Loose<Id>* ids;
@@ -51,9 +91,6 @@ struct Ids {
     }
     bool has_row(std::int64_t id) const {
         return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(num_segments);
-    }
-    std::int64_t clamped(std::int64_t id) const {
-        return id < 0 ? -1 : id < num_segments ? id : num_segments;
     }
     // Where the run of ids equal to ids[i] ends.
     std::size_t run_end(std::size_t i) const {
@@ -79,6 +116,21 @@ struct Ids {
     }
 };
 
+template <class Id>
+static bool sorted(const void* ids_, std::size_t n) {
+    auto* __restrict ids = static_cast<const Loose<Id>*>(ids_);
+    if (n == 0) return true;
+    if (ids[0].value < 0) return false;
+    constexpr std::size_t kBlock = 4096;
+    for (std::size_t b = 1; b < n; b += kBlock) {
+        std::size_t e = n - b < kBlock ? n : b + kBlock;
+        Id down = 0;  // in the ids' own width, which compilers turn into vectors
+        for (std::size_t i = b; i < e; ++i) down |= static_cast<Id>(ids[i].value < ids[i - 1].value ? 1 : 0);
+        if (down != 0) return false;
+    }
+    return true;
+}
+
 // Where a walk down one column stands: the last row's segment, and its highest key so far.
 template <class T>
 struct ColumnWalk {
@@ -86,16 +138,24 @@ struct ColumnWalk {
     typename T::Key best;
 };
 
-// Rows of short segments, up to `stop`, or to the first that lies outside the output. The output is stored
-// at every row, since a branch on "is the segment over?" costs more than the store.
+// Before a row of segment `id` is taken. False if the walk ends here, with ids that are not sorted.
+static inline bool steps_to(SegmentWalk* walk, std::int64_t previous, std::int64_t id) {
+    if (id >= previous) return true;
+    if (walk->written <= previous) walk->written = previous + 1;
+    walk->is_unsorted = walk->checks;
+    return !walk->checks;
+}
+
+// Rows of short segments, up to `stop`, or to the first that lies outside the output or ends the walk. The
+// output is stored at every row, since a branch on "is the segment over?" costs more than the store.
 template <class T, class Id>
-static std::size_t short_segments(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
-                                  std::size_t i, std::size_t stop, ColumnWalk<T>* at) {
+static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i,
+                                  std::size_t stop, ColumnWalk<T>* at) {
     auto* out = reinterpret_cast<Item<T>*>(walk->out);
     auto [previous, best] = *at;
     for (; i < stop; ++i) {
         const std::int64_t id = ids[i];
-        if (!ids.has_row(id)) break;
+        if (!ids.has_row(id) || !steps_to(walk, previous, id)) break;
         if (id > previous + 1) fill<T>(walk, previous + 1, id);
         typename T::Key before = id == previous ? best : T::kLowestKey;
         best = highest(before, T::key(items[i].value));
@@ -104,6 +164,41 @@ static std::size_t short_segments(const SegmentWalk* walk, const Item<T>* items,
     }
     *at = {previous, best};
     return i;
+}
+
+// Segments of one row each, without a gap: a copy of the rows, which lie side by side, as long as whole
+// blocks of ids are so. The number of rows.
+constexpr std::size_t kSingles = 32;
+template <class T, class Id>
+static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, std::size_t width,
+                               const Ids<Id>& ids, std::size_t i, std::int64_t previous) {
+    constexpr std::int64_t kMostId = std::numeric_limits<Id>::max();
+    const std::int64_t first = ids[i], last = ids.num_segments - 1 < kMostId ? ids.num_segments - 1 : kMostId;
+    if (first <= previous || first > last) return 0;
+    auto* __restrict out = reinterpret_cast<Item<T>*>(walk->out) + static_cast<std::size_t>(first) * width;
+    auto* __restrict from = items + i * width;
+    auto* __restrict id = ids.ids + i;
+    std::size_t most = ids.n - i, done = 0;
+    if (most > static_cast<std::size_t>(last - first)) most = static_cast<std::size_t>(last - first) + 1;
+    for (; most - done >= kSingles; done += kSingles) {
+        const Id next = static_cast<Id>(first + static_cast<std::int64_t>(done));
+        Id differ = 0;  // in the ids' own width, which compilers turn into vectors
+        for (std::size_t k = 0; k < kSingles; ++k)
+            differ |= id[done + k].value ^ static_cast<Id>(next + static_cast<Id>(k));
+        if (differ != 0) break;
+        const std::size_t begin = done * width, end = begin + kSingles * width;
+        for (std::size_t k = begin; k < end; ++k) out[k].value = canonical<T>(from[k].value);
+    }
+    if (done > 0) fill<T>(walk, previous + 1, first);
+    return done;
+}
+template <class T, class Id>
+static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
+                               std::size_t i, ColumnWalk<T>* at) {
+    const std::int64_t first = ids[i];
+    const std::size_t rows = single_rows<T>(walk, items, 1, ids, i, at->previous);
+    if (rows > 0) *at = {first + static_cast<std::int64_t>(rows) - 1, T::key(items[i + rows - 1].value)};
+    return i + rows;
 }
 
 // As short_segments, for as many rows from i on as an instruction set's own header can and cares to take.
@@ -120,18 +215,33 @@ template <class T, class Id>
 struct VectorSegments;
 #endif
 
+// From a row on whose id is no segment's of the output. Where it returns false the block's last row is done
+// with: sorted ids come to no segment of the output again once they are past it.
+template <class T, class Id>
+static bool goes_on_after(SegmentWalk* walk, const Ids<Id>& ids, std::size_t i, std::int64_t* previous) {
+    const std::int64_t id = ids[i];
+    if (id < 0) {
+        walk->is_unsorted = walk->checks;
+        return !walk->checks;
+    }
+    walk->is_unsorted = walk->checks && !sorted<Id>(ids.ids + i, ids.n - i);
+    fill<T>(walk, *previous + 1, ids.num_segments);
+    *previous = ids.num_segments;
+    return false;
+}
+
 // One column: no call a segment.
 template <class T, class Id>
 static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i) {
     constexpr std::size_t kRun = 64, kShort = 32;
     ColumnWalk<T> at{walk->previous, T::kLowestKey};
-    while (i < ids.n) {
+    while (i < ids.n && !walk->is_unsorted) {
         const std::int64_t id = ids[i];
         if (!ids.has_row(id)) {
-            fill<T>(walk, at.previous + 1, ids.clamped(id));
-            at.previous = ids.clamped(id);
+            if (!goes_on_after<T>(walk, ids, i, &at.previous)) break;
             ++i;
         } else if (ids.n - i >= kRun && ids[i + kRun - 1] == id) {
+            if (!steps_to(walk, at.previous, id)) break;
             fill<T>(walk, at.previous + 1, id);
             const std::size_t end = ids.run_end(i);
             const auto run = highest_of<T>(items + i, end - i);
@@ -139,7 +249,10 @@ static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id
             reinterpret_cast<Item<T>*>(walk->out)[id].value = T::bits(at.best);
             i = end;
         } else {
-            const std::size_t next = VectorSegments<T, Id>::take(walk, items, ids, i, &at);
+            std::size_t next = i;
+            if (ids.n - i >= kShort && ids[i + kShort - 1] == id + std::int64_t{kShort - 1})
+                next = single_rows<T>(walk, items, ids, i, &at);
+            if (next == i) next = VectorSegments<T, Id>::take(walk, items, ids, i, &at);
             const std::size_t stop = ids.n - i < kShort ? ids.n : i + kShort;
             i = next > i ? next : short_segments<T>(walk, items, ids, i, stop, &at);
         }
@@ -152,45 +265,52 @@ static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id
 template <class T, class Id>
 static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride, const void* ids_,
                     std::size_t n) {
+    if (n == 0) return;
     const char* data = static_cast<const char*>(data_);
     const Ids<Id> ids{static_cast<const Loose<Id>*>(ids_), n, walk->num_segments, walk->gallops};
     const std::size_t width = walk->width;
     constexpr std::ptrdiff_t kItem = sizeof(Item<T>);
-    const bool is_column = width == 1 && stride == kItem && walk->out_stride == kItem;
+    const auto flat = static_cast<std::ptrdiff_t>(width) * kItem;
+    const bool is_flat = stride == flat && walk->out_stride == flat, is_column = is_flat && width == 1;
     std::size_t i = 0;
-    if (n > 0 && ids.clamped(ids[0]) == walk->previous) {  // goes on with the segment of the last block
+    if (walk->checks) {
+        walk->is_unsorted = ids[0] < walk->last_id;
+        walk->last_id = ids[n - 1];
+        if (walk->is_unsorted) return;
+    }
+    if (ids.has_row(walk->previous) && ids[0] == walk->previous) {  // goes on with the last block's segment
         i = ids.run_end(0);
         auto* target = reinterpret_cast<Item<T>*>(walk->target);
-        if (target != nullptr && is_column)
+        if (is_column)
             target->value = T::bits(highest(T::key(target->value), highest_of<T>(at<Item<T>>(data, 0), i)));
-        else if (target != nullptr)
+        else
             segment_rows<T>(walk->target, true, data, stride, i, width);
     }
     if (is_column) return segment_column<T>(walk, at<Item<T>>(data, 0), ids, i);
     while (i < n) {
-        const std::int64_t id = ids.clamped(ids[i]);
+        const std::int64_t id = ids[i];
+        if (!ids.has_row(id)) {
+            if (!goes_on_after<T>(walk, ids, i, &walk->previous)) return;
+            ++i;
+            continue;
+        }
+        if (!steps_to(walk, walk->previous, id)) return;
+        if (is_flat && n - i >= kSingles && ids[i + kSingles - 1] == id + std::int64_t{kSingles - 1}) {
+            const std::size_t rows =
+                single_rows<T>(walk, at<Item<T>>(data, 0), width, ids, i, walk->previous);
+            if (rows > 0) {
+                walk->previous = id + static_cast<std::int64_t>(rows) - 1;
+                walk->target = walk->out + walk->previous * walk->out_stride;
+                i += rows;
+                continue;
+            }
+        }
         const std::size_t end = ids.run_end(i);
         fill<T>(walk, walk->previous + 1, id);
         walk->previous = id;
-        walk->target = ids.has_row(id) ? walk->out + id * walk->out_stride : nullptr;
-        if (walk->target != nullptr)
-            segment_rows<T>(walk->target, false, data + static_cast<std::ptrdiff_t>(i) * stride, stride,
-                            end - i, width);
+        walk->target = walk->out + id * walk->out_stride;
+        segment_rows<T>(walk->target, false, data + static_cast<std::ptrdiff_t>(i) * stride, stride, end - i,
+                        width);
         i = end;
     }
-}
-
-template <class Id>
-static bool sorted(const void* ids_, std::size_t n) {
-    auto* __restrict ids = static_cast<const Loose<Id>*>(ids_);
-    if (n == 0) return true;
-    if (ids[0].value < 0) return false;
-    constexpr std::size_t kBlock = 4096;
-    for (std::size_t b = 1; b < n; b += kBlock) {
-        std::size_t e = n - b < kBlock ? n : b + kBlock;
-        Id down = 0;  // in the ids' own width, which compilers turn into vectors
-        for (std::size_t i = b; i < e; ++i) down |= static_cast<Id>(ids[i].value < ids[i - 1].value ? 1 : 0);
-        if (down != 0) return false;
-    }
-    return true;
 }

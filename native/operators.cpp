@@ -415,8 +415,6 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
     const bool are_flat = PyArray_IS_C_CONTIGUOUS(data) && PyArray_ISNOTSWAPPED(data) &&
                           PyArray_IS_C_CONTIGUOUS(ids) && PyArray_ISNOTSWAPPED(ids);
     if (bytes < kKeepsGil && are_flat) {  // the short way, for small arrays
-        if (checks && !checks_first && !id_kernels.sorted(PyArray_DATA(ids), static_cast<std::size_t>(rows)))
-            return output.fail();
         SegmentWalk walk{};
         walk.out = PyArray_BYTES(out);
         walk.width = static_cast<std::size_t>(PyArray_SIZE(out) / segments);
@@ -424,9 +422,11 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
         walk.num_segments = segments;
         walk.fill = lowest ? kernels.lowest_finite : 0;
         walk.gallops = !checks;
+        walk.checks = checks && !checks_first;
         walk.previous = -1;
         kernels.segment[is_wide ? 1 : 0](&walk, PyArray_DATA(data), walk.out_stride, PyArray_DATA(ids),
                                          static_cast<std::size_t>(rows));
+        if (walk.is_unsorted) return output.fail();
         kernels.fill(&walk, walk.previous + 1, segments);
         return output.result();
     }

@@ -29,7 +29,9 @@ public:
     std::size_t width() const { return width_; }
 
     // The segment of a row, with -1 and num_segments for all that lie outside the output.
-    std::int64_t segment_of(std::size_t row) const {
+    std::int64_t segment_of(std::size_t row) const { return clamped(id_of(row)); }
+
+    std::int64_t id_of(std::size_t row) const {
         std::int64_t id = 0;
         char native[8];
         id_kernels_.gather(native, id_address(row), 0, 1, call_.ids.swapped);
@@ -40,10 +42,11 @@ public:
         } else {
             std::memcpy(&id, native, sizeof id);
         }
-        return id < 0 ? -1 : std::min(id, call_.num_segments);
+        return id;
     }
 
     // A walk over columns [column, column + width), after row `row - 1`, whose segment goes on in `target`.
+    // The walk over the first column is the one that checks the ids, if any does.
     SegmentWalk walk(std::size_t column, std::size_t width, std::size_t row, char* target) const {
         SegmentWalk walk;
         walk.out = call_.out + column * kernels_.itemsize;
@@ -53,27 +56,26 @@ public:
         walk.fill = call_.fill;
         walk.is_filled = false;
         walk.gallops = call_.trusts;
-        walk.previous = row == 0 ? -1 : segment_of(row - 1);
+        walk.checks = call_.checks && column == 0;
+        walk.is_unsorted = false;
+        walk.last_id = row == 0 ? 0 : id_of(row - 1);
+        walk.previous = row == 0 ? -1 : clamped(walk.last_id);
+        walk.written = 0;
         bool has_row = walk.previous >= 0 && walk.previous < walk.num_segments;
         walk.target = has_row ? target : nullptr;
         return walk;
     }
 
-    // Rows begin to end of the columns that the walk covers, which start at `column`. False if it checks the
-    // ids, as the walk over the first column does, and finds one that is negative or lower than the one
-    // before.
+    // Rows begin to end of the columns that the walk covers, which start at `column`. False if the walk finds
+    // the ids unsorted.
     bool take(SegmentWalk* walk, std::size_t column, std::size_t begin, std::size_t end) const {
-        const bool checks = call_.checks && column == 0;
         alignas(64) char data_block[kDataBytes];
         alignas(64) char id_block[kBlockBytes];
         std::size_t block = end - begin;
         if (!ids_in_place_) block = std::min(block, kBlockBytes / id_kernels_.itemsize);
         if (!rows_in_place_) block = std::min(block, kDataBytes / (walk->width * kernels_.itemsize));
-        if (checks)
-            block = std::min(block, std::size_t{2048});  // whose ids are still at hand when they are used
         for (std::size_t row = begin; row < end; row += block) {
             std::size_t n = std::min(block, end - row);
-            if (checks && !ids_in_order(row, n)) return false;
             const void* ids = id_address(row);
             if (!ids_in_place_) {
                 id_kernels_.gather(id_block, ids, call_.ids.strides[0], n, call_.ids.swapped);
@@ -88,6 +90,7 @@ public:
                     pack(data_block + static_cast<std::ptrdiff_t>(r) * stride, row + r, column, walk->width);
             }
             kernels_.segment[call_.id_type](walk, data, stride, ids, n);
+            if (walk->is_unsorted) return false;
         }
         return true;
     }
@@ -116,15 +119,7 @@ public:
 private:
     static constexpr std::size_t kDataBytes = 16384;
 
-    // Rows row to row + n, and the one before.
-    bool ids_in_order(std::size_t row, std::size_t n) const {
-        const std::size_t before = row > 0 ? 1 : 0;
-        bool sorted = false;
-        Operand ids = call_.ids;
-        ids.data += static_cast<std::ptrdiff_t>(row - before) * ids.strides[0];
-        ids_are_sorted({id_kernels_, nullptr}, ids, n + before, &sorted);
-        return sorted;
-    }
+    std::int64_t clamped(std::int64_t id) const { return id < 0 ? -1 : std::min(id, call_.num_segments); }
 
     const char* id_address(std::size_t row) const {
         return call_.ids.data + static_cast<std::ptrdiff_t>(row) * call_.ids.strides[0];
