@@ -94,22 +94,21 @@ struct Ids {
     }
     // Where the run of ids equal to ids[i] ends.
     std::size_t run_end(std::size_t i) const {
-        constexpr std::size_t kBlock = 64;
+        constexpr std::size_t kBlock = 64, kGallop = 4096;  // over less, waiting for memory costs more
         const Id id = ids[i].value;
-        if (gallops) {
-            // In sorted ids, where the last of a stretch is equal all of it is: double the stretch while
-            // that holds, then halve it.
-            std::size_t stretch = kBlock;
-            for (++i; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
-            for (; stretch >= kBlock; stretch /= 2)
-                if (n - i >= stretch && ids[i + stretch - 1].value == id) i += stretch;
-            while (i < n && ids[i].value == id) ++i;
-            return i;
-        }
-        for (++i; n - i >= kBlock; i += kBlock) {
+        const std::size_t scanned = gallops && n - i > kGallop ? i + kGallop : n;
+        for (++i; scanned - i >= kBlock; i += kBlock) {
             Id differ = 0;  // in the ids' own width, which compilers turn into vectors
             for (std::size_t k = 0; k < kBlock; ++k) differ |= ids[i + k].value ^ id;
             if (differ != 0) break;
+        }
+        if (scanned < n && scanned - i < kBlock) {
+            // In sorted ids, where the last of a stretch is equal all of it is: double the stretch while
+            // that holds, then halve it.
+            std::size_t stretch = kBlock;
+            for (; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
+            for (; stretch >= kBlock; stretch /= 2)
+                if (n - i >= stretch && ids[i + stretch - 1].value == id) i += stretch;
         }
         while (i < n && ids[i].value == id) ++i;
         return i;

@@ -253,6 +253,10 @@ struct VectorSegments {
                                Keys::splat(T::bits(at->best)),
                                Keys::splat(static_cast<typename T::Bits>(walk->fill))};
         while (ids.n - i > kCount) {
+            // Two lines of ids a turn are more than the processor foresees: by measurement.
+            if constexpr (kCount * sizeof(Id) > 64)
+                for (const std::size_t ahead : {2048, 2112})
+                    __builtin_prefetch(reinterpret_cast<const char*>(ids.ids + i) + ahead);
             const unsigned taken = vectors.template step<true>(i, kCount);
             if (taken == 0) break;
             i += kCount;

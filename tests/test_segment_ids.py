@@ -66,8 +66,12 @@ def test_the_callers_output_is_not_touched(num_segments: int | None) -> None:
 
 @pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 def test_long_runs_are_galloped_over(dtype: DType) -> None:
-    """Runs that end about every stretch, which doubles from 64: each end is found."""
-    lengths = [length + step for length in (1, 63, 64, 65, 127, 192, 448, 960, 1024, 5_000) for step in (-1, 0, 1, 2)]
+    """Runs that end about every stretch, which doubles from 64 after the first 4096: each end is found."""
+    lengths = [
+        length + step
+        for length in (1, 63, 64, 65, 1024, 4_096, 4_160, 4_224, 4_288, 4_544, 6_016, 9_000)
+        for step in (-1, 0, 1, 2)
+    ]
     ids = np.repeat(np.arange(len(lengths)) * 2, lengths)
     data = mixed(dtype, (len(ids),), 1, nans=1e-3)
     for form in (ids, ids.astype(np.int32)):
