@@ -32,9 +32,10 @@ sanitize:  ## the native tests under AddressSanitizer and UBSan
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -k "not x86-64-v2" \
-	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_bad_input.py
+	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_bad_input.py \
+	  tests/test_paths.py tests/test_segment_paths.py
 
-bench:  ## against NumPy, quickly; `maxops bench` is the whole of it
-	$(PYTHON) bench/against_numpy.py
+bench:  ## against the peers that are installed, quickly
+	maxops bench --quick
 
 .PHONY: help install test lint format sanitize bench

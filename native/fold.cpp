@@ -7,32 +7,28 @@ namespace {
 
 // Rows shorter than this are packed into blocks of many; longer ones are used where they lie.
 constexpr std::size_t kLongRow = 128;
-// Rows that need no buffer are used where they lie from here on.
-constexpr std::size_t kShortestRow = 16;
 
+// Whatever the layout: what does not run along the rows is gathered into blocks that stay in cache.
 class Fold {
 public:
     Fold(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands, bool streams)
         : kernels_(kernels), shape_(shape), operands_(operands), streams_(streams), inner_(shape.rank - 1) {
-        packs_ = shape.rank > 1 && shape.size[inner_] < kLongRow;
+        packs_ = streams || (shape.rank > 1 && shape.size[inner_] < kLongRow);
         bool all_in_place = operands.size() - 1 <= 4 || operands.size() - 1 == Kernels::kMostInputs;
         for (const Operand& operand : operands)
             all_in_place = all_in_place && (is_flat(operand) || (!packs_ && runs_in_place(operand)));
-        rows_in_place_ = !streams && shape.rank > 1 && shape.size[inner_] >= kShortestRow &&
-                         operands.size() - 1 <= Kernels::kMostInputs &&
-                         kernels.fold[operands.size() - 1] != nullptr &&
-                         std::all_of(operands.begin(), operands.end(),
-                                     [&](const Operand& operand) { return runs_in_place(operand); });
         longest_block_ = all_in_place && !streams ? shape.elements() : kBlockBytes / kernels.itemsize;
     }
 
     void operator()(std::size_t begin, std::size_t end) const {
-        if (rows_in_place_) return fold_rows(begin, end);
         Position position(shape_, begin);
         const std::size_t row = shape_.size[inner_];
         while (begin < end) {
             std::size_t n = std::min(end - begin, longest_block_);
             if (!packs_) n = std::min(n, row - position[inner_]);
+            if (streams_)
+                n = std::min(
+                    n, items_to_stream(operands_.back().data + begin * kernels_.itemsize, kernels_.itemsize));
             fold_block({position, begin, n});
             begin += n;
             if (!packs_)
@@ -65,19 +61,10 @@ private:
     // each, but for a piece of a row at its ends.
     template <class Visit>
     void for_pieces(const Operand& operand, const Block& block, const Visit& visit) const {
-        const std::size_t row = shape_.size[inner_];
-        Position position = block.position;
-        for (std::size_t done = 0; done < block.n;) {
-            std::size_t n = std::min(block.n - done, row - position[inner_]), rows = 1;
-            if (n == row && inner_ > 0)
-                rows = std::min((block.n - done) / row, shape_.size[inner_ - 1] - position[inner_ - 1]);
-            visit(operand.data + position.offset(operand), done * kernels_.itemsize, rows, n);
-            done += rows * n;
-            if (rows == 1)
-                position.advance(shape_, inner_, n);
-            else
-                position.advance(shape_, inner_ - 1, rows);
-        }
+        for_rows(shape_, block.begin, block.begin + block.n,
+                 [&](const Position& position, std::size_t at, std::size_t rows, std::size_t n) {
+                     visit(operand.data + position.offset(operand), at * kernels_.itemsize, rows, n);
+                 });
     }
 
     std::ptrdiff_t row_stride(const Operand& operand) const {
@@ -92,31 +79,6 @@ private:
                                  operand.swapped);
         });
         return buffer;
-    }
-
-    // Rows that need no buffer.
-    void fold_rows(std::size_t begin, std::size_t end) const {
-        const std::size_t inputs = operands_.size() - 1, row = shape_.size[inner_];
-        Position position(shape_, begin);
-        while (begin < end) {
-            const std::size_t n = std::min(end - begin, row - position[inner_]);
-            std::size_t rows = 1;
-            if (n == row)
-                rows = std::min((end - begin) / row, shape_.size[inner_ - 1] - position[inner_ - 1]);
-            const void* in[Kernels::kMostInputs];
-            std::ptrdiff_t strides[Kernels::kMostInputs];
-            for (std::size_t k = 0; k < inputs; ++k) {
-                in[k] = operands_[k].data + position.offset(operands_[k]);
-                strides[k] = row_stride(operands_[k]);
-            }
-            const Operand& out = operands_[inputs];
-            kernels_.fold[inputs](out.data + position.offset(out), row_stride(out), in, strides, rows, n);
-            begin += rows * n;
-            if (rows == 1)
-                position.advance(shape_, inner_, n);
-            else
-                position.advance(shape_, inner_ - 1, rows);
-        }
     }
 
     void fold_block(const Block& block) const {
@@ -158,7 +120,7 @@ private:
     const std::vector<Operand>& operands_;
     const bool streams_;
     const int inner_;
-    bool packs_, rows_in_place_;
+    bool packs_;
     std::size_t longest_block_;
 };
 
@@ -169,7 +131,8 @@ bool fold(const Run& run, Shape& shape, std::vector<Operand>& operands) {
     if (shape.elements() == 0) return true;
     simplify(&shape, operands.data(), operands.size(), itemsize);
     const std::size_t count = shape.elements(), bytes = count * itemsize * operands.size();
-    const bool streams = run.may_stream && bytes >= kStreamedBytes;
+    const bool streams =
+        run.may_stream && bytes >= kStreamedBytes && operands.back().is_contiguous(shape, itemsize);
     auto in_tasks = [&](const auto& share) {
         return in_shares(run, count, task_items(count, itemsize * operands.size()), bytes,
                          [&](std::size_t begin, std::size_t end) {
@@ -177,8 +140,7 @@ bool fold(const Run& run, Shape& shape, std::vector<Operand>& operands) {
                              if (streams) end_streams();
                          });
     };
-    if (const int repeated = repeated_operand(run.kernels, shape, operands); repeated >= 0)
-        return in_tasks(FoldRows(run.kernels, shape, operands, repeated, streams));
+    if (const FoldRows rows(run.kernels, shape, operands, streams); rows.serves()) return in_tasks(rows);
     if (const int across = axis_across(run.kernels, shape, operands); across >= 0)
         return fold_tiles(run, shape, operands, across);
     return in_tasks(Fold(run.kernels, shape, operands, streams));

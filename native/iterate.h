@@ -74,6 +74,34 @@ inline std::size_t task_items(std::size_t count, std::size_t item_bytes) {
     return items < kLine ? items : items / kLine * kLine;  // shares begin where whole vectors do
 }
 
+// How many items a block streams to `to`: up to where a cache line ends, since one that is stored in two
+// parts has to be fetched.
+inline std::size_t items_to_stream(const char* to, std::size_t itemsize) {
+    constexpr std::size_t kLine = 64;
+    return (kBlockBytes - reinterpret_cast<std::uintptr_t>(to) % kLine) / itemsize;
+}
+
+// visit(position, at, rows, n) for elements begin to end of a shape: stacks of `rows` whole rows, n elements
+// of each, but for a piece of a row at the ends. `at` counts the elements that came before.
+template <class Visit>
+void for_rows(const Shape& shape, std::size_t begin, std::size_t end, const Visit& visit) {
+    const int inner = shape.rank - 1;
+    const std::size_t row = shape.size[inner];
+    Position position(shape, begin);
+    for (std::size_t at = begin; at < end;) {
+        const std::size_t n = std::min(end - at, row - position[inner]);
+        std::size_t rows = 1;
+        if (n == row && inner > 0)
+            rows = std::min((end - at) / row, shape.size[inner - 1] - position[inner - 1]);
+        visit(position, at - begin, rows, n);
+        at += rows * n;
+        if (rows == 1)
+            position.advance(shape, inner, n);
+        else
+            position.advance(shape, inner - 1, rows);
+    }
+}
+
 // share(begin, end) over [0, count), in shares of `grain` if the whole touches enough bytes to pay.
 template <class Share>
 bool in_shares(const Run& run, std::size_t count, std::size_t grain, std::size_t bytes, const Share& share) {

@@ -136,14 +136,6 @@ static void short_rows(typename T::Key* __restrict acc, const Item<T>* __restric
     }
 }
 
-// Processors fetch ahead by themselves where loads follow one another closely. Where much is done with each
-// line, they had better be told.
-static inline void call_for(const void* data, std::size_t bytes) {
-    constexpr std::size_t kLine = 64;
-    for (std::size_t line = 0; line < bytes; line += kLine)
-        __builtin_prefetch(static_cast<const char*>(data) + line);
-}
-
 // Up to where turning rows beats a vector each: by measurement.
 template <class T>
 constexpr std::size_t kShortRow = sizeof(typename T::Bits) <= 2 ? 31 : 16;

@@ -7,7 +7,7 @@
 namespace maxops {
 namespace {
 
-constexpr std::size_t kKeyBytes = 16384, kStripBytes = 8192;
+constexpr std::size_t kKeyBytes = 16384, kStripBytes = 8192, kLongRowBytes = 65536;
 
 class Reduce {
 public:
@@ -27,8 +27,8 @@ public:
         if (kept_.elements() == 1) out_.strides[0] = 0;
         add_axis_if_none(&reduced_, &data_in_reduced_);
         const int inner = reduced_.rank - 1;
-        rows_are_short_ = row_is_reduced_ && inner > 0 &&
-                          reduced_.size[inner] <= kKeyBytes / 4 / kernels.itemsize &&
+        rows_are_apart_ = row_is_reduced_ && inner > 0 &&
+                          reduced_.size[inner] <= kLongRowBytes / kernels.itemsize &&
                           runs_in_place(data_in_reduced_.strides[inner], reduced_.size[inner]);
         const std::size_t* sizes = reduced_.size;
         longest_ = static_cast<int>(std::max_element(sizes, sizes + reduced_.rank) - sizes);
@@ -83,8 +83,8 @@ public:
                 std::min({end - begin, kKeyBytes / kernels_.itemsize, kept_.size[inner] - position[inner]});
             const char* from = data_.data + position.offset(data_in_kept_);
             char* to = out_.data + position.offset(out_);
-            if (n == 1 && rows_are_short_) {
-                take_short_rows(keys, from);
+            if (n == 1 && rows_are_apart_) {
+                take_rows_apart(keys, from);
             } else {
                 std::size_t groups = row_is_reduced_ ? 1 : groups_of(n);
                 kernels_.start(keys, n * groups);
@@ -142,18 +142,22 @@ private:
         }
     }
 
-    // One output, over short rows that do not follow one another: as columns, whose maxima are left.
-    void take_short_rows(char* keys, const char* from) const {
+    // One output, over rows that do not follow one another: as columns, several rows at a time, whose maxima
+    // are left. What lies beyond a strip's width is folded onto it.
+    void take_rows_apart(char* keys, const char* from) const {
         const int inner = reduced_.rank - 1;
         const std::size_t columns = reduced_.size[inner], rows = reduced_.size[inner - 1];
-        kernels_.start(keys, columns);
+        const std::size_t strip = std::min(columns, kStripBytes / kernels_.itemsize);
+        kernels_.start(keys, strip);
         Position position(reduced_);
         for (std::size_t done = 0; done < reduced_.elements(); done += rows * columns) {
-            kernels_.columns(keys, from + position.offset(data_in_reduced_),
-                             data_in_reduced_.strides[inner - 1], rows, columns);
+            const char* here = from + position.offset(data_in_reduced_);
+            for (std::size_t column = 0; column < columns; column += strip)
+                kernels_.columns(keys, here + column * kernels_.itemsize, data_in_reduced_.strides[inner - 1],
+                                 rows, std::min(strip, columns - column));
             position.advance(reduced_, inner - 1, rows);
         }
-        kernels_.merge(keys, columns, 1);
+        kernels_.merge(keys, strip, 1);
     }
 
     // n outputs, each over a row of `length` elements
@@ -204,7 +208,7 @@ private:
     Operand data_, out_;  // out_'s strides are those of the kept axes
     Shape kept_, reduced_;
     Operand data_in_kept_{}, data_in_reduced_{};  // the data's strides along each
-    bool row_is_reduced_, rows_are_short_;
+    bool row_is_reduced_, rows_are_apart_;
     int longest_;  // of the reduced axes
 };
 

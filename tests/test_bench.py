@@ -443,6 +443,7 @@ def test_the_command_writes_what_it_was_asked_for(command: Callable[..., Any], t
         (["--types", "float8"], "float16, bfloat16"),
         (["--peers", "numpy,cupy"], "numpy, torch"),
         (["--only", "no such cell"], "--list"),
+        (["--sizes", "1000"], "1e3, 1e5"),
     ],
 )
 def test_an_unknown_name_is_a_usage_error(command: Callable[..., Any], words: list[str], told: str) -> None:
@@ -454,6 +455,9 @@ def test_an_unknown_name_is_a_usage_error(command: Callable[..., Any], words: li
 def test_the_grid_can_be_listed(command: Callable[..., Any]) -> None:
     result = command("ReduceMax", "--types", "int8", "--list")
     assert "ReduceMax/images-last-axes/int8/9633792" in result.output
+    some = command("ReduceMax", "--types", "int8", "--sizes", "1,1e5", "--list")
+    assert "ReduceMax/all/int8/1e5" in some.output
+    assert "int8/1e3" not in some.output
 
 
 def test_a_strange_file_is_an_error(command: Callable[..., Any], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import maxops
 from maxops.bench import environment, grid, page, peers, report, session
-from maxops.bench.case import OPERATORS, Case, OperatorName
+from maxops.bench.case import OPERATORS, Case, OperatorName, label
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError
@@ -40,6 +40,10 @@ def bench(
         typer.Option("--peers", metavar="PEER,...", help=f"Of {', '.join(peers.NAMES)}. Default: all."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few small cells, briefly: a look, not a result.")] = False,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(metavar="N,...", help="Numbers of elements, as in the cells' ids: 1,1e3,1e5. Default: all."),
+    ] = None,
     only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Cells whose id contains this text.")] = "",
     seconds: Annotated[float | None, typer.Option(help="Budget for each pair. Default: 0.3; 0.02 if quick.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads for everybody. Default: as maxops has.")] = None,
@@ -63,7 +67,9 @@ def bench(
     chosen = _operators(operators or [])
     names = _names(peer or [], peers.NAMES, "--peers", "peer")
     rows = _types(types or [], quick)
-    cases = [case for case in grid.cases(chosen, rows, quick=quick) if only in case.id]
+    cases = grid.cases(chosen, rows, quick=quick)
+    labels = _names(sizes or [], [label(size) for size in sorted({case.size for case in cases})], "--sizes", "size")
+    cases = [case for case in cases if label(case.size) in labels and only in case.id]
     if not cases:
         raise typer.BadParameter(f"no cell's id contains {only!r}; --list shows them", param_hint="--only")
     if listed:
