@@ -91,7 +91,13 @@ static void gather_items(void* block, const void* data, std::ptrdiff_t stride, s
     if (stride == kItem) return copy_items<W, swap>(to, kItem, from, kItem, n);
     if (stride == 0) return copy_items<W, swap>(to, kItem, from, 0, n);
     if (stride == -kItem) return copy_items<W, swap>(to, kItem, from, -kItem, n);
-    if (stride == 2 * kItem) return copy_items<W, swap>(to, kItem, from, 2 * kItem, n);
+    if (stride == 2 * kItem) {
+        auto* __restrict items = reinterpret_cast<Loose<W>*>(to);
+        auto* __restrict pairs = reinterpret_cast<const Loose<W>*>(from);
+        for (std::size_t i = 0; i < n; ++i)
+            items[i].value = swap ? swapped_bytes(pairs[2 * i].value) : pairs[2 * i].value;
+        return;
+    }
     copy_items<W, swap>(to, kItem, from, stride, n);
 }
 

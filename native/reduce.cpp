@@ -7,6 +7,7 @@
 namespace maxops {
 namespace {
 
+constexpr std::size_t kEnoughTasks = 16;
 constexpr std::size_t kKeyBytes = 16384, kStripBytes = 8192, kLongRowBytes = 65536;
 
 class Reduce {
@@ -30,20 +31,23 @@ public:
         rows_are_apart_ = row_is_reduced_ && inner > 0 &&
                           reduced_.size[inner] <= kLongRowBytes / kernels.itemsize &&
                           runs_in_place(data_in_reduced_.strides[inner], reduced_.size[inner]);
+        // Parts of the outermost axis are the longest runs of memory, if it has enough for every thread.
         const std::size_t* sizes = reduced_.size;
-        longest_ = static_cast<int>(std::max_element(sizes, sizes + reduced_.rank) - sizes);
+        split_ = sizes[0] >= kEnoughTasks
+                     ? 0
+                     : static_cast<int>(std::max_element(sizes, sizes + reduced_.rank) - sizes);
     }
 
     std::size_t outputs() const { return kept_.elements(); }
     std::size_t elements_each() const { return reduced_.elements(); }
-    std::size_t longest() const { return reduced_.size[longest_]; }
+    std::size_t places() const { return reduced_.size[split_]; }  // that parts are made of
     bool row_is_reduced() const { return row_is_reduced_; }
 
-    // The same over a part of the longest reduced axis, with another output: (outputs(),) contiguous.
+    // The same over a part of the reduced axis that is split, with another output: (outputs(),) contiguous.
     Reduce part(std::size_t begin, std::size_t end, char* out) const {
         Reduce part = *this;
-        part.data_.data += static_cast<std::ptrdiff_t>(begin) * data_in_reduced_.strides[longest_];
-        part.reduced_.size[longest_] = end - begin;
+        part.data_.data += static_cast<std::ptrdiff_t>(begin) * data_in_reduced_.strides[split_];
+        part.reduced_.size[split_] = end - begin;
         part.out_.data = out;
         part.out_.swapped = false;
         auto step = item();
@@ -209,7 +213,7 @@ private:
     Shape kept_, reduced_;
     Operand data_in_kept_{}, data_in_reduced_{};  // the data's strides along each
     bool row_is_reduced_, rows_are_apart_;
-    int longest_;  // of the reduced axes
+    int split_;  // which of the reduced axes parts are made of
 };
 
 bool holds_highest(const Kernels& kernels, const char* element) {
@@ -241,25 +245,25 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
     const std::size_t least = whole.row_is_reduced() ? 1 : kStripBytes / itemsize;
     const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), least);
     // Parts enough for every thread, but not so many that their maxima cost what the elements do.
-    constexpr std::size_t kEnoughTasks = 16, kTasksEach = 4, kWorthwhile = 256;
+    constexpr std::size_t kTasksEach = 4, kWorthwhile = 256;
     const std::size_t most = std::max(kEnoughTasks, static_cast<std::size_t>(num_threads())) * kTasksEach;
     const std::size_t parts =
-        std::min({bytes / kTaskBytes, most, whole.longest(), whole.elements_each() / kWorthwhile});
+        std::min({bytes / kTaskBytes, most, whole.places(), whole.elements_each() / kWorthwhile});
     if (bytes < kThreadedBytes || outputs / least >= kEnoughTasks || parts < 2)
         return in_shares(run, outputs, grain, bytes, whole);
 
-    // Few outputs of many elements: the parts of the longest reduced axis first, then their maxima.
+    // Few outputs of many elements: parts of a reduced axis first, then their maxima.
     std::vector<char> partial(parts * outputs * itemsize);
     // A single output is settled by the first NaN or True, and then the other parts may stay zero; if the
     // very first elements do so, no thread need wake.
     std::atomic<bool> settled{false};
-    if (outputs == 1 && whole.longest() == whole.elements_each()) {
-        whole.part(0, std::min<std::size_t>(whole.longest(), 4096), partial.data())(0, 1);
+    if (outputs == 1 && whole.places() == whole.elements_each()) {
+        whole.part(0, std::min<std::size_t>(whole.places(), 4096), partial.data())(0, 1);
         settled.store(holds_highest(run.kernels, partial.data()));
     }
     auto task = [&](std::size_t i) {
         if (settled.load(std::memory_order_relaxed)) return;
-        const std::size_t n = whole.longest();
+        const std::size_t n = whole.places();
         char* to = partial.data() + i * outputs * itemsize;
         whole.part(i * n / parts, (i + 1) * n / parts, to)(0, outputs);
         if (outputs == 1 && holds_highest(run.kernels, to)) settled.store(true, std::memory_order_relaxed);
