@@ -83,6 +83,12 @@ public:
         idle_.wait(lock, is_alone);
     }
 
+    // Workers that are too many end: a post might wake them instead of those that are at hand.
+    void dismiss() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        wake_.notify_all();
+    }
+
 private:
     void add_workers(int wanted) {
         while (workers_ < wanted) {
@@ -91,10 +97,7 @@ private:
             sigfillset(&all);
             pthread_sigmask(SIG_SETMASK, &all, &before);
             try {
-                // One that has a CPU to itself, beside the caller's, may spin for a while when it has no
-                // work.
-                const bool spins = workers_ + 1 < static_cast<int>(std::thread::hardware_concurrency());
-                std::thread([this, spins] { work(spins); }).detach();
+                std::thread([this] { work(); }).detach();
                 ++workers_;
             } catch (const std::exception&) {
                 wanted = workers_;  // the system gives no more threads: those at hand do the work
@@ -108,28 +111,36 @@ private:
         });
         return found == jobs_.end() ? nullptr : *found;
     }
-    // The next job. The mutex is held before and after.
-    Job* wait_for_job(std::unique_lock<std::mutex>& lock, bool spins) {
+    // The next job, or null if there are more workers than may be. The mutex is held before and after.
+    Job* wait_for_job(std::unique_lock<std::mutex>& lock) {
         Job* job = find_job();
-        if (job == nullptr && spins) {
+        // As many as have a CPU to themselves, beside the caller's, may spin for a while; whichever they are,
+        // since it is the system that chooses whom a post wakes.
+        if (job == nullptr && spinning_ < most_spinning_) {
             const std::uint64_t seen = posted_.load();
+            ++spinning_;
             lock.unlock();
             spin_until([&] { return posted_.load(std::memory_order_relaxed) != seen; });
             lock.lock();
+            --spinning_;
             job = find_job();
         }
         ++asleep_;
-        while (job == nullptr) {
+        while (job == nullptr && workers_ < num_threads()) {
             wake_.wait(lock);
             job = find_job();
         }
         --asleep_;
         return job;
     }
-    void work(bool spins) {
+    void work() {
         std::unique_lock<std::mutex> lock(mutex_);
         while (true) {
-            Job* job = wait_for_job(lock, spins);
+            Job* job = wait_for_job(lock);
+            if (job == nullptr) {
+                --workers_;
+                return;
+            }
             job->helpers.fetch_add(1);
             lock.unlock();
             if (job->step()) job->was_helped.store(true, std::memory_order_relaxed);
@@ -144,7 +155,8 @@ private:
     std::condition_variable wake_, idle_;
     std::list<Job*> jobs_;
     std::atomic<std::uint64_t> posted_{0};  // jobs ever
-    int workers_ = 0, asleep_ = 0;
+    int workers_ = 0, asleep_ = 0, spinning_ = 0;
+    const int most_spinning_ = static_cast<int>(std::thread::hardware_concurrency()) - 1;  // it reads a file
 };
 
 // Never destroyed, since workers may run until the process ends; abandoned in a forked child, which has
@@ -168,7 +180,8 @@ Pool& pool() {
 }  // namespace
 
 void set_num_threads(int count) {
-    thread_limit.store(count);
+    const int before = thread_limit.exchange(count);
+    if (Pool* now = shared_pool.load(); now != nullptr && count < before) now->dismiss();
 }
 int num_threads() {
     return thread_limit.load();
