@@ -1,5 +1,5 @@
 """Writes what the pages say of the spec table and of the committed benchmark: the README's table, docs/operators.md
-and docs/speed.md.
+and docs/speed*.md.
 
     python docs/generate.py [--check]
 
@@ -76,8 +76,9 @@ def main() -> int:
     pages = {
         ROOT / "README.md": readme(),
         ROOT / "docs" / "operators.md": operators_page(),
-        ROOT / "docs" / "speed.md": report.markdown(json.loads((ROOT / "docs" / "speed.json").read_text("utf-8"))),
     }
+    for file in sorted((ROOT / "docs").glob("speed*.json")):
+        pages[file.with_suffix(".md")] = report.markdown(json.loads(file.read_text(encoding="utf-8")), file.name)
     for path, wanted in pages.items():
         if path.exists() and path.read_text(encoding="utf-8") == wanted:
             continue

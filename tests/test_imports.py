@@ -27,6 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             ["reference", "engines"],
             ["ops"],
             [""],  # maxops itself: the public names
+            ["model"],
             ["onnx", "openvino", "conformance", "bench"],
             ["cli"],
             ["__main__"],

@@ -21,6 +21,13 @@ def test_readme_examples_run() -> None:
     assert result.failed == 0
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "doors").glob("*.md")), ids=lambda page: page.stem)
+def test_examples_of_the_doors_run(page: Path) -> None:
+    result = doctest.testfile(str(page), module_relative=False)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
 def test_generated_pages_are_fresh() -> None:
     """The tables are those of the spec table."""
     check = subprocess.run(

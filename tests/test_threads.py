@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,6 +121,27 @@ def test_more_threads_than_work() -> None:
             assert_same_bits(call(), want)
     finally:
         mo.set_num_threads(before)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux lists them")
+def test_workers_that_are_too_many_end() -> None:
+    """A post must not wake them in place of those that are at hand."""
+    code = """
+import time
+def workers():
+    return len(os.listdir("/proc/self/task")) - alone
+alone = len(os.listdir("/proc/self/task"))
+for count in (6, 2, 5, 1, 3):
+    mo.set_num_threads(count)
+    wanted = count - 1
+    for _ in range(1000):
+        right()
+        if workers() == wanted:
+            break
+        time.sleep(0.01)
+    assert workers() == wanted, (workers(), wanted)
+"""
+    run(code)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1025, 2**40, True, 1.0, "2", None, np.int64(2)], ids=repr)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -50,6 +51,24 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Place:
+    """An operator of a model, how many nodes of it there are, and who runs them."""
+
+    operator: str
+    nodes: int
+    runs_on: str
+
+
+class Evaluator(Protocol):
+    """Runs a whole model that holds more than our operators."""
+
+    places: tuple[Place, ...]
+
+    def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
+        """Run on one array per input, and return the outputs that are asked for."""
+
+
+@dataclass(frozen=True)
 class Model:
     """A model that is known to be well formed. `constants` holds initializers and Constant nodes.
 
@@ -62,6 +81,12 @@ class Model:
     outputs: tuple[Value, ...]
     constants: Mapping[str, Array]
     steps: tuple[Step, ...]
+    evaluator: Evaluator | None = None  # of the whole, in place of steps, where it holds more than our operators
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Who runs which operators, where it is not maxops that runs them all."""
+        return () if self.evaluator is None else self.evaluator.places
 
     @property
     def required(self) -> tuple[Value, ...]:
@@ -75,6 +100,11 @@ class Model:
         that do not fit, and what the planner raises, with the node before it.
         """
         given = self._checked(inputs)
+        if self.evaluator is not None:
+            if progress is not None:
+                progress(0, 1, "the graph")
+            made = self.evaluator(given, [value.name for value in self.outputs])
+            return self._results(made, owned=[*given.values()])
         values = dict(self.constants) | given
         last_use = {name: number for number, step in enumerate(self.steps) for name in step.inputs}
         kept = {value.name for value in self.outputs}

@@ -435,12 +435,12 @@ def headline(run: Json) -> str:
 # ------------------------------------------------------------------------------------------------- markdown
 
 
-def markdown(run: Json) -> str:
-    """docs/speed.md from a run's JSON."""
+def markdown(run: Json, name: str = "speed.json") -> str:
+    """The page of a run, beside which its JSON lies by this name."""
     parts = [
         "# How fast",
-        f"Generated from [speed.json](speed.json), which `{run['command']}` makes again; "
-        "`maxops bench --from docs/speed.json --html speed.html` draws it.",
+        f"Generated from [{name}]({name}), which `{run['command']}` makes again; "
+        f"`maxops bench --from docs/{name} --html speed.html` draws it.",
         f"{headline(run)}. Every timed result, ours and theirs, was compared bit for bit with the expected one; a peer "
         f"that is wrong is in no ratio. Medians of pairs timed in turn (A B A B ...) in one process.",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,8 +30,8 @@ def run(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="A .onnx file; or a folder with model.onnx and test_data_set_*/{input,output}_*.pb, which runs on "
-            "its own data unless inputs are given.",
+            help="A .onnx file, or an OpenVINO IR (.xml); or a folder with model.onnx and "
+            "test_data_set_*/{input,output}_*.pb, which runs on its own data unless inputs are given.",
         ),
     ],
     given: Annotated[
@@ -47,14 +49,17 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run an ONNX model of Max, ReduceMax, Constant and Identity; on its own data, compare bit for bit."""
+    """Run an ONNX model or an OpenVINO IR, its max operators on our kernels; on its own data, compare bit for bit."""
     from maxops.onnx import load, suite  # noqa: PLC0415  (see above)
 
-    loaded = load(model / suite.MODEL if model.is_dir() else model)
+    loaded = (
+        _load_ir(model) if model.suffix.lower() == ".xml" else load(model / suite.MODEL if model.is_dir() else model)
+    )
     folders = suite.data_set_folders(model) if model.is_dir() and not given else []
     if not folders:
         results = _compute(loaded, _inputs(loaded, given or []))
         show_arrays(results)
+        _show_places(loaded)
         if output is not None:
             write_npy({output / file_name(name): array for name, array in results.items()})
         return
@@ -66,15 +71,34 @@ def run(
         different |= _show_compared(data, results)
         place = Path() if len(folders) == 1 else Path(folder.name)
         files |= {place / file_name(name): array for name, array in results.items()}
+    _show_places(loaded)
     if output is not None:
         write_npy({output / path: array for path, array in files.items()})
     if different:
         raise typer.Exit(DIFFERENT)
 
 
+def _load_ir(path: Path) -> Model:
+    """An IR, with what its reader warns of as lines of their own."""
+    from maxops.openvino import load  # noqa: PLC0415  (see above)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loaded = load(path)
+    for warning in caught:
+        print(f"maxops: warning: {warning.message}", file=sys.stderr)
+    return loaded
+
+
 def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
     with progress(model.source) as stage:
         return model.run(inputs, lambda number, count, label: stage(f"{number + 1} of {count}: {printable(label)}"))
+
+
+def _show_places(model: Model) -> None:
+    if model.places:
+        print()
+        show(("operator", "nodes", "ran on"), [(row.operator, str(row.nodes), row.runs_on) for row in model.places])
 
 
 def _show_compared(data: DataSet, results: dict[str, Array]) -> bool:

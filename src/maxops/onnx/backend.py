@@ -11,9 +11,9 @@ from onnx.backend.base import Backend as BaseBackend
 from onnx.backend.base import BackendRep, namedtupledict
 
 from maxops.errors import ConfigurationError, MaxopsError, ModelInputError
+from maxops.model import Model
 from maxops.onnx import nodes
 from maxops.onnx.load import from_proto
-from maxops.onnx.model import Model
 from maxops.plan import Array
 
 
@@ -53,7 +53,7 @@ def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
 
 
 class Backend(BaseBackend):
-    """Runs models whose operators are Max, ReduceMax, Constant and Identity, on the CPU.
+    """Runs any ONNX model on the CPU: its max operators on maxops, others on onnx's reference evaluator.
 
     >>> import numpy as np
     >>> from onnx import helper

@@ -12,11 +12,13 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 from onnx.checker import ValidationError
+from onnx.external_data_helper import load_external_data_for_model
 
 from maxops import dtypes
 from maxops.errors import ModelError
-from maxops.onnx import nodes
-from maxops.onnx.model import Dims, Model, Step, Value
+from maxops.model import Dims, Model, Step, Value
+from maxops.onnx import nodes, segment_max
+from maxops.onnx.evaluated import GraphEvaluator
 from maxops.onnx.tensors import DTYPES, to_array, type_name
 from maxops.plan import Array
 
@@ -36,7 +38,10 @@ def load(path: str | PathLike[str]) -> Model:
     {'y': array([ 5., -2.], dtype=float32)}
     >>> folder.cleanup()
 
-    Raises ModelError for a file that cannot be read, is not well formed, or holds what maxops does not run; where a
+    A model of Max, ReduceMax, Constant and Identity runs here alone. In any other those operators, and SegmentMax of
+    maxops' own domain, run here, and the rest on onnx's reference evaluator (`Model.places` says which).
+
+    Raises ModelError for a file that cannot be read, is not well formed, or holds what nobody here runs; where a
     clause of an operator speaks, the error of that clause. The text names the file and the node.
     """
     path = Path(path)
@@ -70,8 +75,9 @@ def from_proto(proto: ModelProto, source: str = "model") -> Model:
 def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
     graph = proto.graph
     opset = _opset(proto, source)
-    _check_extent(proto, source)
     _check_names(graph, source)
+    if not _is_plain(proto):
+        return _evaluated(proto, source, path, opset)
     for node in graph.node:
         nodes.check(node, f"{source}: {nodes.label(node)}", opset, proto.ir_version)
     _check_order(graph, source)
@@ -79,11 +85,7 @@ def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
     constants = {
         tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder) for tensor in graph.initializer
     }
-    try:
-        # by path, since the checker looks for external data beside the file; what came here in memory has none
-        onnx.checker.check_model(proto if path is None else path)
-    except (ValidationError, ValueError) as error:
-        raise ModelError(f"{source}: {error}") from error
+    _check_model(proto, source, path)
     inputs = _values(graph.input, source, "input")
     outputs = _values(graph.output, source, "output")
     for value in inputs:
@@ -124,17 +126,45 @@ def _opset(proto: ModelProto, source: str) -> int:
     return versions[0]
 
 
-def _check_extent(proto: ModelProto, source: str) -> None:
-    """Refuse what ONNX allows beside a plain graph of dense tensors."""
-    if proto.functions:
-        listed = ", ".join(f"{function.domain}.{function.name}" for function in proto.functions)
-        raise ModelError(
-            f"{source}: defines the functions {listed}; maxops runs plain graphs: put them in line with "
-            "onnx.inliner.inline_local_functions"
-        )
+def _is_plain(proto: ModelProto) -> bool:
+    """Whether maxops runs all of it by itself: one graph, of dense tensors and of operators that it knows."""
+    return not proto.functions and not proto.graph.sparse_initializer and all(map(nodes.is_ours, proto.graph.node))
+
+
+def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) -> Model:
+    """A model with other operators: checked by onnx, run by its reference evaluator with our operators inside."""
+    segment_max.register()
     if proto.graph.sparse_initializer:
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
         raise ModelError(f"{source}: has sparse initializers, {listed}; maxops runs dense tensors only")
+    _check_order(proto.graph, source)
+    _check_model(proto, source, path)
+    folder = None if path is None else path.parent
+    if folder is not None:
+        try:
+            load_external_data_for_model(proto, str(folder))
+        except (ValidationError, ValueError, OSError) as error:
+            raise ModelError(f"{source}: {error}") from error
+    inputs = _values(proto.graph.input, source, "input")
+    outputs = _values(proto.graph.output, source, "output")
+    names = {value.name for value in inputs}
+    defaults = {
+        tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder)
+        for tensor in proto.graph.initializer
+        if tensor.name in names
+    }
+    for value in inputs:
+        if value.name in defaults:
+            _check_default(source, value, defaults[value.name])
+    return Model(source, opset, inputs, outputs, defaults, (), GraphEvaluator(proto, source))
+
+
+def _check_model(proto: ModelProto, source: str, path: Path | None) -> None:
+    try:
+        # by path, since the checker looks for external data beside the file; what came here in memory has none
+        onnx.checker.check_model(proto if path is None else path)
+    except (ValidationError, ValueError) as error:
+        raise ModelError(f"{source}: {error}") from error
 
 
 def _check_names(graph: GraphProto, source: str) -> None:

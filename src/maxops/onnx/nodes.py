@@ -14,7 +14,7 @@ from onnx.onnx_cpp2py_export.checker import CheckerContext
 
 from maxops import ops, spec
 from maxops.errors import InputCountError, ModelError
-from maxops.onnx.model import Step
+from maxops.model import Step
 from maxops.onnx.tensors import to_array
 from maxops.plan import Array, plan_max, plan_reduce_max
 from maxops.spec import Spec
@@ -33,9 +33,14 @@ def label(node: NodeProto) -> str:
     return f"node {name}({domain}{node.op_type}){made}"
 
 
+def is_ours(node: NodeProto) -> bool:
+    """Whether maxops runs the node by itself."""
+    return node.domain in DOMAINS and node.op_type in OPERATORS
+
+
 def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
     """Refuse an operator that maxops does not run, and a node that its operator's schema does not allow."""
-    if node.domain not in DOMAINS or node.op_type not in OPERATORS:
+    if not is_ours(node):
         raise ModelError(
             f"{where}: maxops runs the operators {', '.join(OPERATORS)} of ONNX's own domain; take the part of the "
             "graph with these out (onnx.utils.extract_model), or run the model in another runtime"

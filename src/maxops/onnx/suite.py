@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maxops.errors import ModelInputError
+from maxops.model import Model
 from maxops.onnx.backend import in_order
-from maxops.onnx.model import Model
 from maxops.onnx.tensors import read_tensor_file
 from maxops.plan import Array
 

@@ -1,0 +1,74 @@
+"""Models with more than max operators: theirs on our kernels, all else on onnx's reference evaluator."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx.reference import ReferenceEvaluator
+
+from maxops.errors import MaxopsError, ModelError
+from maxops.model import Place
+from maxops.onnx.reference import reference_ops
+from maxops.plan import Array
+
+OURS, REFERENCE = "maxops", "onnx's reference evaluator"
+
+
+class GraphEvaluator:
+    """A whole model, ready to run; subgraphs and functions too."""
+
+    def __init__(self, proto: ModelProto, source: str) -> None:
+        self._source = source
+        operators = reference_ops()
+        ours = {(operator.op_domain, operator.__name__) for operator in operators}
+        counted = Counter((_domain(node), node.op_type) for node in all_nodes(proto))
+        functions = {(function.domain, function.name) for function in proto.functions}
+        self.places = tuple(
+            Place(".".join(filter(None, key)), count, OURS if key in ours else REFERENCE)
+            for key, count in sorted(counted.items(), key=lambda item: (item[0] not in ours, item[0]))
+            if key not in functions and key[1] != "Constant"
+        )
+        try:
+            self._evaluator = ReferenceEvaluator(proto, new_ops=operators)
+        except Exception as error:  # onnx raises whatever it met
+            raise ModelError(f"{source}: onnx's reference evaluator cannot run it: {_in_words(error)}") from error
+
+    def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
+        """Run on one array per input, and return the outputs that are asked for."""
+        names = list(outputs)
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):  # what NumPy says of 1/0 is ONNX's result
+                warnings.simplefilter("ignore", RuntimeWarning)
+                results = self._evaluator.run(names, dict(inputs))
+        except MaxopsError as error:
+            text = str(error).removesuffix(f" [{error.clause}]")
+            raise type(error)(f"{self._source}: {text}", error.clause) from error
+        except Exception as error:  # as above
+            raise ModelError(f"{self._source}: onnx's reference evaluator: {_in_words(error)}") from error
+        return dict(zip(names, results, strict=True))
+
+
+def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
+    """Every node of a model: of its graph, of graphs inside its nodes, and of its functions."""
+    waiting: list[NodeProto] = [*proto.graph.node, *(node for function in proto.functions for node in function.node)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for attribute in node.attribute:
+            graphs: list[GraphProto] = list(attribute.graphs)
+            if attribute.type == AttributeProto.GRAPH:
+                graphs.append(attribute.g)
+            waiting += [inner for graph in graphs for inner in graph.node]
+
+
+def _domain(node: NodeProto) -> str:
+    return "" if node.domain == "ai.onnx" else str(node.domain)
+
+
+def _in_words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

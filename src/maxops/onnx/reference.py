@@ -1,0 +1,71 @@
+"""Max, ReduceMax and SegmentMax for onnx's reference evaluator: any model, with our operators inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx.reference.op_run import OpRun
+
+from maxops import ops, spec
+from maxops.errors import ModelError
+from maxops.onnx import segment_max
+from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
+from maxops.spec import Spec
+
+
+class Max(OpRun):
+    """ONNX Max at the version that the model's operator set has."""
+
+    op_domain = ""
+
+    def _run(self, *inputs: Array) -> tuple[Array]:
+        return (ops.run(plan_max(_row(self), inputs)),)
+
+
+class ReduceMax(OpRun):
+    """ONNX ReduceMax at the version that the model's operator set has."""
+
+    op_domain = ""
+
+    def _run(
+        self, data: Array, axes: Any = None, keepdims: int | None = 1, noop_with_empty_axes: int | None = 0
+    ) -> tuple[Array]:
+        keeps = 1 if keepdims is None else keepdims
+        return (ops.run(plan_reduce_max(_row(self), data, axes, keeps, noop_with_empty_axes or 0)),)
+
+
+class SegmentMax(OpRun):
+    """maxops.SegmentMax: OpenVINO's, in a domain of our own."""
+
+    op_domain = segment_max.DOMAIN
+
+    def _run(
+        self, data: Array, segment_ids: Array, num_segments: Array | None = None, fill_mode: str | None = None
+    ) -> tuple[Array]:
+        return (ops.run(plan_segment_max(segment_max.ROW, data, segment_ids, num_segments, fill_mode)),)
+
+
+def reference_ops() -> list[type[OpRun]]:
+    """Return operators for `onnx.reference.ReferenceEvaluator`: Max and ReduceMax at every version, and SegmentMax.
+
+    >>> import numpy as np, onnx
+    >>> from onnx.reference import ReferenceEvaluator
+    >>> text = '<ir_version: 8, opset_import: ["": 18]> f (float[n] x, float[n] y) => (float[n] z) '
+    >>> model = onnx.parser.parse_model(text + "{ m = Max(x, y) z = Abs(m) }")
+    >>> ReferenceEvaluator(model, new_ops=reference_ops()).run(None, {"x": np.float32([-3]), "y": np.float32([-5])})
+    [array([3.], dtype=float32)]
+
+    They also serve inside If, Loop, Scan and functions. Arrays may have any shape and any type of the version in
+    force; what a clause forbids raises that clause's error.
+    """
+    segment_max.register()
+    return [Max, ReduceMax, SegmentMax]
+
+
+def _row(node: OpRun) -> Spec:
+    opsets = node.run_params["opsets"]
+    opset = opsets.get("", opsets.get("ai.onnx"))
+    row = None if opset is None else spec.in_opset(node.op_type, opset)
+    if row is None:
+        raise ModelError(f"{node.op_type}: operator set {opset} has no such operator that maxops knows")
+    return row

@@ -1,0 +1,264 @@
+"""SegmentMax in ONNX: an operator of our own domain, and the same as a function of standard operators.
+
+ONNX has no SegmentMax. `register` tells the onnx package of ours, so that its checker and its shape inference accept
+it; `segment_max_node` makes a node; `portable` replaces such nodes by functions that any runtime can run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx.defs import OpSchema
+from onnx.shape_inference import InferenceError
+
+from maxops import dtypes, spec
+from maxops.dtypes import DType
+from maxops.errors import ModelError
+from maxops.onnx.tensors import DTYPES
+
+DOMAIN = "maxops"
+VERSION = 1
+NAME = "SegmentMax"
+ROW = spec.SEGMENT_MAX_16
+INDEX_TYPES = (dtypes.INT32, dtypes.INT64)
+FILL_MODES = ("ZERO", "LOWEST")
+PORTABLE_OPSET = 18  # the first with ScatterND's reduction "max"
+
+
+def _type_strings(types: tuple[DType, ...]) -> list[str]:
+    names = {"float32": "float", "float64": "double"}
+    return [f"tensor({names.get(dtype.onnx, dtype.onnx)})" for dtype in types]
+
+
+def register() -> None:
+    """Tell the onnx package of maxops.SegmentMax; a second call changes nothing.
+
+    >>> register()
+    >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version
+    1
+    """
+    if onnx.defs.has(NAME, DOMAIN):
+        return
+    parameter = OpSchema.FormalParameter
+    optional = OpSchema.FormalParameterOption.Optional
+    schema = OpSchema(
+        NAME,
+        DOMAIN,
+        VERSION,
+        "The maximum of each segment of sorted rows, as OpenVINO's SegmentMax-16 says.",
+        inputs=[
+            parameter("data", "T", "Rank 1 or more."),
+            parameter("segment_ids", "T_IDX", "A segment for each row of data: not negative, sorted."),
+            parameter("num_segments", "T_IDX", "A scalar; max(segment_ids) + 1 without it.", param_option=optional),
+        ],
+        outputs=[parameter("output", "T", "data's shape, with num_segments for its first axis.")],
+        type_constraints=[
+            ("T", _type_strings(ROW.dtypes), "Numeric types."),
+            ("T_IDX", _type_strings(INDEX_TYPES), "Types of ids."),
+        ],
+        attributes=[
+            OpSchema.Attribute(
+                "fill_mode", OpSchema.AttrType.STRING, "ZERO or LOWEST, for empty segments", required=True
+            )
+        ],
+    )
+    schema.set_type_and_shape_inference_function(_infer)
+    onnx.defs.register_schema(schema)
+
+
+def _infer(context: Any) -> None:
+    """The output has the type of data, and its shape but for the first size, which num_segments may fix."""
+    data = TypeProto()
+    data.CopyFrom(context.get_input_type(0))
+    mode = context.get_attribute("fill_mode")
+    if mode is not None and mode.s.decode().upper() not in FILL_MODES:
+        raise InferenceError(f"{NAME} fill_mode is {mode.s.decode()!r}; it is {' or '.join(FILL_MODES)}")
+    if data.tensor_type.HasField("shape"):
+        dims = data.tensor_type.shape.dim
+        if not dims:
+            raise InferenceError(f"{NAME} data has rank 0; it needs rank 1 or more")
+        ids = context.get_input_type(1).tensor_type
+        if ids.HasField("shape") and len(ids.shape.dim) != 1:
+            raise InferenceError(f"{NAME} segment_ids has rank {len(ids.shape.dim)}; it is 1-D")
+        if ids.HasField("shape") and ids.shape.dim[0].HasField("dim_value") and dims[0].HasField("dim_value"):
+            rows, given = dims[0].dim_value, ids.shape.dim[0].dim_value
+            if rows != given:
+                raise InferenceError(f"{NAME} has {given} segment_ids for {rows} rows of data")
+        dims[0].Clear()
+        if context.get_num_inputs() > 2 and context.has_input(2):
+            known = context.get_input_data(2)
+            if known is not None:
+                dims[0].dim_value = int(numpy_helper.to_array(known).reshape(()))
+    context.set_output_type(0, data)
+
+
+def segment_max_node(
+    data: str,
+    segment_ids: str,
+    output: str,
+    num_segments: str = "",
+    *,
+    fill_mode: str,
+    name: str = "",
+) -> NodeProto:
+    """Make a node of maxops.SegmentMax from the names of its tensors.
+
+    >>> node = segment_max_node("data", "ids", "highest", fill_mode="LOWEST")
+    >>> node.domain, node.op_type, list(node.input)
+    ('maxops', 'SegmentMax', ['data', 'ids'])
+
+    A model that holds it imports the operator set ("maxops", 1). Raises ModelError for another fill mode.
+    """
+    if fill_mode.upper() not in FILL_MODES:
+        raise ModelError(f"{NAME} fill_mode is {fill_mode!r}; it is {' or '.join(FILL_MODES)}", ROW.clause("fill_mode"))
+    inputs = [data, segment_ids, *([num_segments] if num_segments else [])]
+    return helper.make_node(NAME, inputs, [output], name=name or None, domain=DOMAIN, fill_mode=fill_mode)
+
+
+def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) -> FunctionProto:
+    """SegmentMax of one type as an ONNX function of standard operators, with `num_segments` as its third input or not.
+
+    >>> from maxops import dtypes
+    >>> segment_max_function(dtypes.FLOAT32, "ZERO", num_segments=False).name
+    'SegmentMax_float32_ZERO'
+
+    For ids that SegmentMax allows, the results are the same bits on onnx's reference evaluator. A runtime's own
+    ScatterND and Where may differ: see docs/doors/onnx.md.
+    """
+    return _Body(dtype, fill_mode.upper(), num_segments).function()
+
+
+class _Body:
+    """Collects the nodes of a function."""
+
+    def __init__(self, dtype: DType, fill_mode: str, num_segments: bool) -> None:
+        self._dtype, self._fill_mode, self._has_count = dtype, fill_mode, num_segments
+        self._nodes: list[NodeProto] = []
+
+    def function(self) -> FunctionProto:
+        ids = self._add("Cast", "segment_ids", to=TensorProto.INT64)
+        count = self._count(ids)
+        # ids are sorted, so that those of the output come first
+        kept = self._add("Cast", self._add("Less", ids, count), to=TensorProto.INT64)
+        start, stop = self._integers([0]), self._add("ReduceSum", kept, keepdims=1)
+        ids, data = self._add("Slice", ids, start, stop), self._add("Slice", "data", start, stop)
+        row = self._add("Shape", "data", start=1)
+        shape = self._add("Concat", count, row, axis=0)
+        rows = self._add("Unsqueeze", ids, self._integers([1]))
+
+        highest = self._scatter(self._filled(self._bits(self._dtype.lowest_bits), shape), rows, data)
+        if self._dtype.kind == "float":
+            highest = self._with_zeros_and_nans(highest, data, rows, shape)
+
+        # segments that have rows: 1, and along the other axes all of the row
+        ones = self._filled(self._integers([1]), self._add("Shape", ids))
+        present = self._scatter(self._filled(self._integers([0]), count), rows, ones)
+        rank = self._add("Shape", row)
+        whole = self._add("Concat", count, self._filled(self._integers([1]), rank), axis=0)
+        filled = self._add("Reshape", self._add("Cast", present, to=TensorProto.BOOL), whole)
+        fill = self._dtype.lowest_finite_bits if self._fill_mode == "LOWEST" else 0
+        self._add("Where", filled, highest, self._bits(fill), output="output")
+
+        inputs = ["data", "segment_ids", *(["num_segments"] if self._has_count else [])]
+        ending = "" if not self._has_count else "_n"
+        return helper.make_function(
+            DOMAIN,
+            f"{NAME}_{self._dtype}_{self._fill_mode}{ending}",
+            inputs,
+            ["output"],
+            self._nodes,
+            [helper.make_opsetid("", PORTABLE_OPSET)],
+        )
+
+    def _count(self, ids: str) -> str:
+        if self._has_count:
+            return self._add("Reshape", self._add("Cast", "num_segments", to=TensorProto.INT64), self._integers([1]))
+        # the -1 makes it 0 without ids
+        last = self._add("ReduceMax", self._add("Concat", self._integers([-1]), ids, axis=0), keepdims=1)
+        return self._add("Add", last, self._integers([1]))
+
+    def _with_zeros_and_nans(self, highest: str, data: str, rows: str, shape: str) -> str:
+        """ScatterND keeps whichever zero came first: +0 wins where a segment holds one. And one NaN for all."""
+        zero, nan = self._bits(0), self._bits(self._dtype.nan_bits)
+        minus_zero = self._bits(1 << self._dtype.bits - 1)
+        is_plus_zero = self._add(
+            "And", self._add("Equal", data, zero), self._add("Greater", self._add("Reciprocal", data), zero)
+        )
+        seen = self._scatter(
+            self._filled(self._integers([0]), shape), rows, self._add("Cast", is_plus_zero, to=TensorProto.INT64)
+        )
+        zeros = self._add("Where", self._add("Cast", seen, to=TensorProto.BOOL), zero, minus_zero)
+        highest = self._add("Where", self._add("Equal", highest, zero), zeros, highest)
+        return self._add("Where", self._add("IsNaN", highest), nan, highest)
+
+    def _add(self, op_type: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        output = output or f"{op_type}_{len(self._nodes)}"
+        self._nodes.append(helper.make_node(op_type, inputs, [output], **attributes))
+        return output
+
+    def _integers(self, values: list[int]) -> str:
+        return self._add("Constant", value_ints=values)
+
+    def _bits(self, bits: int) -> str:
+        """A scalar of the type, by its bits, since a NaN's do not outlive a detour over a float."""
+        size = self._dtype.numpy.itemsize
+        number = TensorProto.DataType.Value(self._dtype.onnx.upper())
+        tensor = TensorProto(data_type=number, raw_data=bits.to_bytes(size, "little"))
+        return self._add("Constant", value=tensor)
+
+    def _filled(self, value: str, shape: str) -> str:
+        return self._add("Expand", value, shape)
+
+    def _scatter(self, start: str, rows: str, updates: str) -> str:
+        return self._add("ScatterND", start, rows, updates, reduction="max")
+
+
+def portable(model: ModelProto) -> ModelProto:
+    """A copy of a model with every maxops.SegmentMax of its main graph replaced by a function of standard operators.
+
+    >>> text = '<ir_version: 8, opset_import: ["": 18, "maxops": 1]> peaks (float[n] x, int64[n] ids) => (float[k] y) '
+    >>> model = onnx.parser.parse_model(text + '{ y = maxops.SegmentMax <fill_mode = "ZERO"> (x, ids) }')
+    >>> [node.op_type for node in portable(model).graph.node]
+    ['SegmentMax_float32_ZERO']
+
+    Raises ModelError where a node's type is not known, or the model's operator set is older than 18.
+    """
+    register()
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
+    types = {value.name: value.type for value in (*inferred.graph.input, *inferred.graph.value_info)}
+    types |= {value.name: value.type for value in inferred.graph.output}
+    constants = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
+    result = ModelProto()
+    result.CopyFrom(model)
+    functions: dict[str, FunctionProto] = {}
+    for node in result.graph.node:
+        if (node.domain, node.op_type) != (DOMAIN, NAME):
+            continue
+        where = f"{NAME} that makes {node.output[0]!r}"
+        number = constants.get(node.input[0]) or types.get(node.input[0], TypeProto()).tensor_type.elem_type
+        if number not in DTYPES:
+            raise ModelError(f"{where}: the type of {node.input[0]!r} is not known; the portable form depends on it")
+        mode = _fill_mode(node, where)
+        function = segment_max_function(DTYPES[number], mode, num_segments=len(node.input) > 2 and bool(node.input[2]))
+        functions[function.name] = function
+        node.op_type = function.name
+        node.ClearField("attribute")
+    result.functions.extend(functions.values())
+    opset = next((entry for entry in result.opset_import if not entry.domain), None)
+    if functions and (opset is None or opset.version < PORTABLE_OPSET):
+        came = "none" if opset is None else str(opset.version)
+        raise ModelError(
+            f"the model imports operator set {came}; the portable form needs {PORTABLE_OPSET} or newer "
+            "(onnx.version_converter)"
+        )
+    return result
+
+
+def _fill_mode(node: NodeProto, where: str) -> str:
+    modes = [attribute for attribute in node.attribute if attribute.name == "fill_mode"]
+    mode = modes[0].s.decode().upper() if modes and modes[0].type == AttributeProto.STRING else ""
+    if mode not in FILL_MODES:
+        raise ModelError(f"{where}: fill_mode is {mode!r}; it is {' or '.join(FILL_MODES)}", ROW.clause("fill_mode"))
+    return mode

@@ -1,0 +1,164 @@
+"""From an IR file to a checked model: layers in order, edges that fit, weights inside their file.
+
+The XML is read without entities, DTDs or network (defusedxml). Every error names the file and, where there is one,
+the layer.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from os import PathLike
+from pathlib import Path
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import parse
+
+from maxops.dtypes import DType
+from maxops.errors import ModelError
+from maxops.model import Model, Step, Value
+from maxops.openvino import layers
+from maxops.openvino.layers import Layer, Port
+from maxops.openvino.weights import Weights
+from maxops.plan import Array
+
+VERSIONS = (10, 11)
+
+
+class IRWarning(UserWarning):
+    """Something in an IR file that its document and its writer spell differently, and that was understood."""
+
+
+def load(path: str | PathLike[str]) -> Model:
+    """Load and check an IR from its .xml file; weights come from the .bin file beside it.
+
+    >>> import numpy as np, tempfile, os
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> port = '<port id="{}"><dim>2</dim></port>'
+    >>> parameter = '<layer id="{0}" name="{1}" type="Parameter"><data shape="2" element_type="f32"/><output>' \\
+    ...     + port.format(0) + '</output></layer>'
+    >>> text = '<net version="11"><layers>' + parameter.format(0, "a") + parameter.format(1, "b") \\
+    ...     + '<layer id="2" name="m" type="Maximum"><input>' + port.format(0) + port.format(1) + '</input><output>' \\
+    ...     + port.format(2) + '</output></layer><layer id="3" name="y" type="Result"><input>' + port.format(0) \\
+    ...     + '</input></layer></layers><edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>' \\
+    ...     + '<edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>' \\
+    ...     + '<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>'
+    >>> path = os.path.join(folder.name, "model.xml")
+    >>> _ = open(path, "w").write(text)
+    >>> load(path).run({"a": np.float32([1, -0.0]), "b": np.float32([-1, 0.0])})
+    {'y': array([1., 0.], dtype=float32)}
+    >>> folder.cleanup()
+
+    Layers are Parameter, Const, Maximum, ReduceMax, SegmentMax and Result; any other is a ModelError, as is a file that
+    is not well formed. SegmentMax's attribute is `fill_mode`, as OpenVINO writes it, or `empty_segment_value`, as its
+    document does, with an IRWarning. Arrays have the shapes and types of the Parameters; a size that is open is free.
+    """
+    path = Path(path)
+    source = str(path)
+    root = _parse(path, source)
+    found = _layers(root, source)
+    sources = _edges(root, found, source)
+    weights = Weights(path.with_suffix(".bin"))
+    constants: dict[str, Array] = {}
+    inputs: list[Value] = []
+    outputs: list[Value] = []
+    steps: list[Step] = []
+    made: dict[Port, str] = {}  # the name of the value at each output port
+    types: dict[str, DType] = {}  # and its type
+    for layer in _in_order(found, sources, source):
+        where = f"{source}: {layer}"
+        fed = [made[sources[layer.id, port]] for port in layers.input_ports(layer, sources, where)]
+        if layer.type == "Result":
+            start = sources[layer.id, next(iter(layer.inputs))]
+            sizes = found[start[0]].outputs[start[1]]
+            outputs.append(layers.result(layer, types[fed[0]], sizes, where))
+            steps.append(Step(str(layer), (fed[0],), outputs[-1].name, layers.identity))
+            continue
+        port = layers.output_port(layer, where)
+        name = made[layer.id, port] = f"{layer.id}:{port}"
+        if layer.type == "Parameter":
+            value = layers.parameter(layer, where)
+            inputs.append(value)
+            types[name] = value.dtype
+            steps.append(Step(str(layer), (value.name,), name, layers.identity))
+        elif layer.type == "Const":
+            constants[name] = array = layers.constant(layer, weights, where)
+            types[name] = layers.dtype_of(array)
+        else:
+            types[name] = types[fed[0]]
+            steps.append(Step(str(layer), tuple(fed), name, layers.compute(layer, where, _warn)))
+    for values, kind in ((inputs, "Parameters"), (outputs, "Results")):
+        if len({value.name for value in values}) < len(values):
+            raise ModelError(f"{source}: has {kind} of one name: {', '.join(map(str, values))}")
+    if not outputs:
+        raise ModelError(f"{source}: has no Result layer, so that it gives nothing")
+    return Model(source, 0, tuple(inputs), tuple(outputs), constants, tuple(steps))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, IRWarning, stacklevel=4)
+
+
+def _parse(path: Path, source: str) -> Element:
+    try:
+        root: Element | None = parse(path, forbid_dtd=True, forbid_entities=True, forbid_external=True).getroot()
+    except OSError as error:
+        raise ModelError(f"{source}: cannot be read: {error.strerror}") from error
+    except ParseError as error:
+        raise ModelError(f"{source}: is no well-formed XML: {error}") from error
+    except DefusedXmlException as error:
+        raise ModelError(f"{source}: declares a document type or entities, which an IR has not: {error!r}") from error
+    except (LookupError, ValueError) as error:  # an encoding that is not known
+        raise ModelError(f"{source}: cannot be read: {error}") from error
+    if root is None or root.tag != "net":
+        raise ModelError(f"{source}: is no IR: its root is not <net>")
+    version = root.get("version", "")
+    if not version.isdecimal() or int(version) not in VERSIONS:
+        listed = " and ".join(map(str, VERSIONS))
+        raise ModelError(f"{source}: is an IR of version {version or 'none'}; maxops reads {listed}")
+    return root
+
+
+def _layers(root: Element, source: str) -> dict[str, Layer]:
+    found: dict[str, Layer] = {}
+    for element in root.findall("layers/layer"):
+        layer = layers.read(element, source)
+        if layer.id in found:
+            raise ModelError(f"{source}: {layer}: the id {layer.id!r} is there twice")
+        found[layer.id] = layer
+    if not found:
+        raise ModelError(f"{source}: has no layers")
+    return found
+
+
+def _edges(root: Element, found: Mapping[str, Layer], source: str) -> dict[Port, Port]:
+    """For each input port, the output port that feeds it."""
+    sources: dict[Port, Port] = {}
+    for edge in root.findall("edges/edge"):
+        told = {name: edge.get(name, "") for name in ("from-layer", "from-port", "to-layer", "to-port")}
+        words = " ".join(f'{name}="{value}"' for name, value in told.items())
+        start, end = (told["from-layer"], told["from-port"]), (told["to-layer"], told["to-port"])
+        for (layer, port), ports in ((start, "outputs"), (end, "inputs")):
+            if layer not in found:
+                raise ModelError(f"{source}: the edge {words} names the layer {layer!r}, which is not there")
+            if port not in getattr(found[layer], ports):
+                raise ModelError(
+                    f"{source}: the edge {words} names a port that is not among the {ports} of {found[layer]}"
+                )
+        if end in sources:
+            raise ModelError(f"{source}: the edge {words} is the second into its port of {found[end[0]]}")
+        sources[end] = start
+    return sources
+
+
+def _in_order(found: Mapping[str, Layer], sources: Mapping[Port, Port], source: str) -> list[Layer]:
+    graph: dict[str, set[str]] = {name: set() for name in found}
+    for (layer, _), (feeder, _) in sources.items():
+        graph[layer].add(feeder)
+    try:
+        return [found[name] for name in TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        circle = " -> ".join(str(found[name]) for name in error.args[1])
+        raise ModelError(f"{source}: the graph is cyclic: {circle}; nothing in it can come first") from error

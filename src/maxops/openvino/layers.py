@@ -1,0 +1,249 @@
+"""One layer of an IR: what maxops knows of it, and how it computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from maxops import dtypes, ops, spec
+from maxops.dtypes import DType
+from maxops.errors import AttributeValueError, ModelError, ShapeError
+from maxops.model import Dims, Value
+from maxops.openvino.weights import Weights
+from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
+
+Port = tuple[str, str]  # a layer's id, and a port's of that layer
+Compute = Callable[[Sequence[Array | None]], Array]
+Warn = Callable[[str], None]
+
+# By the IR's names; `real` has none.
+DTYPES: dict[str, DType] = {
+    {"float": "f", "int": "i", "uint": "u", "bool": "boolean"}[dtype.kind]
+    + ("" if dtype is dtypes.BOOL else str(dtype.bits)): dtype
+    for dtype in dtypes.ALL
+    if dtype not in (dtypes.REAL, dtypes.BFLOAT16)
+} | {"bf16": dtypes.BFLOAT16}
+
+# How many inputs each type of layer takes.
+INPUTS = {
+    "Parameter": (0, 0),
+    "Const": (0, 0),
+    "Maximum": (2, 2),
+    "ReduceMax": (2, 2),
+    "SegmentMax": (2, 3),
+    "Result": (1, 1),
+}
+FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and as its document does
+MOST_ELEMENTS = 2**62
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer as it stands in the file; of each input port the sizes that are written there."""
+
+    id: str
+    name: str
+    type: str
+    data: Mapping[str, str]
+    inputs: Mapping[str, tuple[str, ...]]
+    outputs: Mapping[str, tuple[str, ...]]
+
+    def __str__(self) -> str:
+        return f"layer {self.name!r} ({self.type}, id {self.id})"
+
+
+def read(element: Element, source: str) -> Layer:
+    """A layer of a type that maxops runs."""
+    told = {name: element.get(name) for name in ("id", "name", "type")}
+    layer_id, kind = told["id"], told["type"]
+    if layer_id is None or kind is None:
+        raise ModelError(f"{source}: a layer has {told}; it needs an id and a type")
+    if len(element.findall("data")) > 1:
+        raise ModelError(f"{source}: the layer of id {layer_id} has more than one <data>")
+    data = element.find("data")
+    layer = Layer(
+        layer_id,
+        told["name"] or layer_id,
+        kind,
+        {} if data is None else dict(data.attrib),
+        _ports(element, "input", source),
+        _ports(element, "output", source),
+    )
+    if kind not in INPUTS:
+        raise ModelError(f"{source}: {layer}: maxops runs layers of the types {', '.join(INPUTS)}")
+    return layer
+
+
+def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for port in element.findall(f"{side}/port"):
+        name = port.get("id")
+        if name is None or name in found:
+            raise ModelError(
+                f"{source}: the layer of id {element.get('id')} has an {side} port of id {name!r} twice or without id"
+            )
+        found[name] = tuple((dim.text or "").strip() for dim in port.findall("dim"))
+    return found
+
+
+def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple[str, ...]:
+    """The ids of the layer's input ports in order, each of them fed."""
+    fewest, most = INPUTS[layer.type]
+    if not fewest <= len(layer.inputs) <= most:
+        wanted = str(most) if fewest == most else f"{fewest} or {most}"
+        raise ModelError(f"{where}: has {len(layer.inputs)} input ports; it takes {wanted}")
+    for port in layer.inputs:
+        if (layer.id, port) not in sources:
+            raise ModelError(f"{where}: no edge leads to its input port {port}")
+    return tuple(layer.inputs)
+
+
+def output_port(layer: Layer, where: str) -> str:
+    """The one output port."""
+    if len(layer.outputs) != 1:
+        raise ModelError(f"{where}: has {len(layer.outputs)} output ports; it takes 1")
+    return next(iter(layer.outputs))
+
+
+def parameter(layer: Layer, where: str) -> Value:
+    """An input of the model."""
+    return Value(layer.name, _dtype(layer, where), _dims(layer, where))
+
+
+def result(layer: Layer, dtype: DType, sizes: tuple[str, ...], where: str) -> Value:
+    """An output of the model: the type and the sizes are those of the port that feeds it."""
+    return Value(layer.name, dtype, tuple(_size(text, where) for text in sizes))
+
+
+def constant(layer: Layer, weights: Weights, where: str) -> Array:
+    """The array of a Const layer."""
+    dims = _dims(layer, where)
+    shape = tuple(size for size in dims if isinstance(size, int))
+    if len(shape) != len(dims):
+        raise ModelError(f"{where}: has the open shape {_attribute(layer, 'shape', where)!r}; a constant's is fixed")
+    offset, size = _number(layer, "offset", where), _number(layer, "size", where)
+    return weights.read(_dtype(layer, where), shape, offset, size, where)
+
+
+def dtype_of(array: Array) -> DType:
+    """The type of a constant."""
+    dtype = dtypes.of(array.dtype)
+    assert dtype is not None
+    return dtype
+
+
+def identity(inputs: Sequence[Array | None]) -> Array:
+    """The input itself."""
+    (data,) = inputs
+    assert data is not None
+    return data
+
+
+def compute(layer: Layer, where: str, warn: Warn) -> Compute:
+    """What a layer of Maximum, ReduceMax or SegmentMax does."""
+    return {"Maximum": _maximum, "ReduceMax": _reduce_max, "SegmentMax": _segment_max}[layer.type](layer, where, warn)
+
+
+def _maximum(layer: Layer, where: str, warn: Warn) -> Compute:
+    del warn
+    kind = layer.data.get("auto_broadcast", "numpy")
+    if kind not in ("numpy", "none"):
+        raise ModelError(f"{where}: auto_broadcast is {kind!r}; maxops knows 'numpy' and 'none'")
+
+    def run(inputs: Sequence[Array | None]) -> Array:
+        shapes = [np.shape(array) for array in inputs if array is not None]
+        if kind == "none" and len(set(shapes)) > 1:
+            raise ShapeError(f"Maximum has inputs of the shapes {shapes}; with auto_broadcast 'none' they are equal")
+        return ops.run(plan_max(spec.MAXIMUM, inputs))
+
+    return run
+
+
+def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
+    del warn
+    keeps = _flag(layer, "keep_dims", where)
+
+    def run(inputs: Sequence[Array | None]) -> Array:
+        data, axes = inputs
+        assert axes is not None
+        if axes.ndim > 1 or dtypes.of(axes.dtype) not in (dtypes.INT32, dtypes.INT64):
+            raise ModelError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of i32 or i64")
+        # in OpenVINO no axes reduce nothing
+        return ops.run(plan_reduce_max(spec.REDUCE_MAX, data, axes.reshape(-1).astype(np.int64), keeps, True))
+
+    return run
+
+
+def _segment_max(layer: Layer, where: str, warn: Warn) -> Compute:
+    given = {name: layer.data[name] for name in FILL_NAMES if name in layer.data}
+    clause = spec.SEGMENT_MAX_16.clause("fill_mode")
+    if len({text.upper() for text in given.values()}) != 1:
+        came = " and ".join(f'{name}="{text}"' for name, text in given.items()) or "neither"
+        raise AttributeValueError(f"{where}: has {came}; it needs one of {' and '.join(FILL_NAMES)}", clause)
+    if FILL_NAMES[0] not in given:
+        warn(f"{where}: writes {FILL_NAMES[1]}, as the document's examples do; OpenVINO itself writes {FILL_NAMES[0]}")
+    if unknown := sorted(set(layer.data) - set(FILL_NAMES)):
+        raise AttributeValueError(f"{where}: has the unknown attribute {unknown[0]!r}", clause)
+    mode = next(iter(given.values())).upper()
+    if mode not in ("ZERO", "LOWEST"):
+        raise AttributeValueError(f"{where}: fill_mode is {mode!r}; it is ZERO or LOWEST", clause)
+    sizes = list(layer.inputs.values())
+    if len(sizes) > 2 and sizes[2] == ("0",):
+        warn(
+            f"{where}: gives the scalar num_segments <dim>0</dim>, as the document's examples do; a scalar has no dims"
+        )
+
+    def run(inputs: Sequence[Array | None]) -> Array:
+        data, ids, count = (*inputs, None)[:3]
+        return ops.run(plan_segment_max(spec.SEGMENT_MAX, data, ids, count, mode))
+
+    return run
+
+
+def _attribute(layer: Layer, name: str, where: str) -> str:
+    if name not in layer.data:
+        raise ModelError(f"{where}: has no attribute {name!r}; it has {', '.join(layer.data) or 'none'}")
+    return layer.data[name]
+
+
+def _number(layer: Layer, name: str, where: str) -> int:
+    text = _attribute(layer, name, where)
+    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MOST_ELEMENTS:
+        raise ModelError(f"{where}: {name} is {text!r}; it is a number of bytes")
+    return int(text)
+
+
+def _flag(layer: Layer, name: str, where: str) -> bool:
+    text = layer.data.get(name, "false").lower()
+    if text not in ("true", "false", "1", "0"):
+        raise ModelError(f"{where}: {name} is {text!r}; it is true or false")
+    return text in ("true", "1")
+
+
+def _dtype(layer: Layer, where: str) -> DType:
+    name = _attribute(layer, "element_type", where)
+    if name not in DTYPES:
+        raise ModelError(f"{where}: has the type {name!r}; maxops runs {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+def _dims(layer: Layer, where: str) -> Dims:
+    text = _attribute(layer, "shape", where).strip()
+    dims = tuple(_size(part.strip(), where) for part in text.split(",")) if text else ()
+    if prod(size for size in dims if size) > MOST_ELEMENTS:
+        raise ModelError(f"{where}: has the shape {text!r}, more elements than can be counted")
+    return dims
+
+
+def _size(text: str, where: str) -> int | None:
+    """A size, or None for one that is open: -1, ? or a range."""
+    if text in ("-1", "?") or re.fullmatch(r"[0-9]*\.\.[0-9]*", text):
+        return None
+    if not re.fullmatch(r"[0-9]{1,19}", text):
+        raise ModelError(f"{where}: has the size {text!r}; it is a number, or open as -1, ? or a range")
+    return int(text)

@@ -1,0 +1,40 @@
+"""The .bin file beside an IR: read piece by piece, never past its end."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.errors import ModelError
+from maxops.plan import Array
+
+
+class Weights:
+    """The file, opened when the first constant is read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int, where: str) -> Array:
+        """A constant's array, read-only; `where` opens the text of every error."""
+        wanted = prod(shape) * dtype.numpy.itemsize
+        if size != wanted:
+            raise ModelError(f"{where}: has size {size}, but {dtype} {shape} are {wanted} bytes")
+        try:
+            length = self._path.stat().st_size
+            if offset + size > length:
+                raise ModelError(
+                    f"{where}: lies at bytes {offset} to {offset + size} of {self._path}, which ends at {length}"
+                )
+            data = np.fromfile(self._path, dtype.numpy, prod(shape), offset=offset)
+        except OSError as error:
+            raise ModelError(f"{where}: its weights, {self._path}, cannot be read: {error.strerror}") from error
+        if dtype is dtypes.BOOL and data.size and data.view(np.uint8).max() > 1:
+            raise ModelError(f"{where}: is boolean, but holds a byte other than 0 and 1")
+        array = data.reshape(shape)
+        array.flags.writeable = False
+        return array
