@@ -34,7 +34,7 @@ class IRWarning(UserWarning):
 def load(path: str | PathLike[str]) -> Model:
     """Load and check an IR from its .xml file; weights come from the .bin file beside it.
 
-    >>> import numpy as np, tempfile, os
+    >>> import numpy as np, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> port = '<port id="{}"><dim>2</dim></port>'
     >>> parameter = '<layer id="{0}" name="{1}" type="Parameter"><data shape="2" element_type="f32"/><output>' \\
@@ -45,8 +45,8 @@ def load(path: str | PathLike[str]) -> Model:
     ...     + '</input></layer></layers><edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>' \\
     ...     + '<edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>' \\
     ...     + '<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>'
-    >>> path = os.path.join(folder.name, "model.xml")
-    >>> _ = open(path, "w").write(text)
+    >>> path = Path(folder.name) / "model.xml"
+    >>> _ = path.write_text(text)
     >>> load(path).run({"a": np.float32([1, -0.0]), "b": np.float32([-1, 0.0])})
     {'y': array([1., 0.], dtype=float32)}
     >>> folder.cleanup()
