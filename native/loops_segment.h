@@ -166,13 +166,14 @@ static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const
 }
 
 // Segments of one row each, without a gap: a copy of the rows, which lie side by side, as long as whole
-// blocks of ids are so. The number of rows.
+// blocks of ids are so. The number of rows. `first` is the id of row i as the caller read it: another thread
+// may have changed it since, and what is checked here must be what is used there.
 constexpr std::size_t kSingles = 32;
 template <class T, class Id>
 static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, std::size_t width,
-                               const Ids<Id>& ids, std::size_t i, std::int64_t previous) {
+                               const Ids<Id>& ids, std::size_t i, std::int64_t first, std::int64_t previous) {
     constexpr std::int64_t kMostId = std::numeric_limits<Id>::max();
-    const std::int64_t first = ids[i], last = ids.num_segments - 1 < kMostId ? ids.num_segments - 1 : kMostId;
+    const std::int64_t last = ids.num_segments - 1 < kMostId ? ids.num_segments - 1 : kMostId;
     if (first <= previous || first > last) return 0;
     auto* __restrict out = reinterpret_cast<Item<T>*>(walk->out) + static_cast<std::size_t>(first) * width;
     auto* __restrict from = items + i * width;
@@ -195,7 +196,7 @@ template <class T, class Id>
 static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids,
                                std::size_t i, ColumnWalk<T>* at) {
     const std::int64_t first = ids[i];
-    const std::size_t rows = single_rows<T>(walk, items, 1, ids, i, at->previous);
+    const std::size_t rows = single_rows<T>(walk, items, 1, ids, i, first, at->previous);
     if (rows > 0) *at = {first + static_cast<std::int64_t>(rows) - 1, T::key(items[i + rows - 1].value)};
     return i + rows;
 }
@@ -296,7 +297,7 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
         if (!steps_to(walk, walk->previous, id)) return;
         if (is_flat && n - i >= kSingles && ids[i + kSingles - 1] == id + std::int64_t{kSingles - 1}) {
             const std::size_t rows =
-                single_rows<T>(walk, at<Item<T>>(data, 0), width, ids, i, walk->previous);
+                single_rows<T>(walk, at<Item<T>>(data, 0), width, ids, i, id, walk->previous);
             if (rows > 0) {
                 walk->previous = id + static_cast<std::int64_t>(rows) - 1;
                 walk->target = walk->out + walk->previous * walk->out_stride;
