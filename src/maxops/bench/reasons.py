@@ -7,18 +7,12 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-_MEMORY = (
-    "both are bound by memory: the peer too moves nearly what bare loads and stores do, and no instruction is saved"
-)
+_MEMORY = "bound by memory, on both sides: see the cell's share of the limit"
 
 REASONS: tuple[tuple[str, str], ...] = (
-    ("Max/half-rows*/3e7", f"{_MEMORY}; rows that end half-way start the processor's fetching ahead anew"),
+    ("Max/half-rows*/3e7", _MEMORY),
     ("ReduceMax/last-1000/*/3e7", _MEMORY),
-    (
-        "ReduceMax/middle/*/3e7",
-        f"{_MEMORY}; 310 columns a row, whose maxima are kept in cache, cost loads and stores there",
-    ),
-    ("SegmentMax/*mean-1,*/3e7", f"{_MEMORY}: one row a segment is a copy"),
+    ("ReduceMax/middle/*/3e7", _MEMORY),
 )
 
 
