@@ -180,18 +180,22 @@ class _Body:
         return self._add("Add", last, self._integers([1]))
 
     def _with_zeros_and_nans(self, highest: str, data: str, rows: str, shape: str) -> str:
-        """ScatterND keeps whichever zero came first: +0 wins where a segment holds one. And one NaN for all."""
+        """ScatterND keeps whichever zero came first, and a runtime's may drop a NaN: both are looked for apart."""
         zero, nan = self._bits(0), self._bits(self._dtype.nan_bits)
         minus_zero = self._bits(1 << self._dtype.bits - 1)
         is_plus_zero = self._add(
             "And", self._add("Equal", data, zero), self._add("Greater", self._add("Reciprocal", data), zero)
         )
-        seen = self._scatter(
-            self._filled(self._integers([0]), shape), rows, self._add("Cast", is_plus_zero, to=TensorProto.INT64)
-        )
-        zeros = self._add("Where", self._add("Cast", seen, to=TensorProto.BOOL), zero, minus_zero)
+        zeros = self._add("Where", self._seen(is_plus_zero, rows, shape), zero, minus_zero)
         highest = self._add("Where", self._add("Equal", highest, zero), zeros, highest)
-        return self._add("Where", self._add("IsNaN", highest), nan, highest)
+        return self._add("Where", self._seen(self._add("IsNaN", data), rows, shape), nan, highest)
+
+    def _seen(self, where: str, rows: str, shape: str) -> str:
+        """For each segment, whether something holds in one of its rows."""
+        found = self._add("Cast", where, to=TensorProto.INT64)
+        return self._add(
+            "Cast", self._scatter(self._filled(self._integers([0]), shape), rows, found), to=TensorProto.BOOL
+        )
 
     def _add(self, op_type: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         output = output or f"{op_type}_{len(self._nodes)}"
