@@ -62,6 +62,14 @@ void set_largest_output(std::size_t bytes) {
     largest_output = bytes;
 }
 
+bool fits_memory(std::size_t itemsize, int rank, const npy_intp* dims) {
+    if (std::find(dims, dims + rank, 0) != dims + rank) return true;
+    std::size_t bytes = itemsize;
+    for (int axis = 0; axis < rank; ++axis)
+        if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(dims[axis]), &bytes)) return false;
+    return bytes <= largest_output;
+}
+
 PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped) {
     PyArray_Descr* descr = PyArray_DescrFromType(type_number);
     npy_intp strides[kMaxRank];
@@ -71,11 +79,11 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
         strides[axis] = bytes;
         if (dims[axis] > 1 && __builtin_mul_overflow(bytes, dims[axis], &bytes)) bytes = NPY_MAX_INTP;
     }
-    const bool is_empty = std::find(dims, dims + rank, 0) != dims + rank;
-    if (!is_empty && static_cast<std::size_t>(bytes) > largest_output) {
+    if (!fits_memory(static_cast<std::size_t>(PyDataType_ELSIZE(descr)), rank, dims)) {
         Py_DECREF(descr);
         return nullptr;
     }
+    const bool is_empty = std::find(dims, dims + rank, 0) != dims + rank;
     const bool is_large =
         !is_empty && static_cast<std::size_t>(bytes) >= kCachedBytes && cache_info().limit > 0;
     PyObject* before = nullptr;

@@ -12,6 +12,9 @@ namespace maxops {
 // and end the process when it is touched.
 void set_largest_output(std::size_t bytes);
 
+// Whether an array of these sizes is no larger than that.
+bool fits_memory(std::size_t itemsize, int rank, const npy_intp* dims);
+
 // A new array, laid out with `axes` from outermost to innermost, or in C order if null.
 // Null, without an error set, if it cannot be had. `is_mapped`: its memory has been in use before.
 PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped);

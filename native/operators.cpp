@@ -347,8 +347,9 @@ bool is_text(PyObject* object, const char* upper, const char* lower) {
            PyUnicode_CompareWithASCIIString(object, lower) == 0;
 }
 
+// `is_new`: nobody sees the output before the call is over.
 PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num_segments,
-                      PyObject* fill_mode, PyObject* out_object, PyObject* check_ids) {
+                      PyObject* fill_mode, PyObject* out_object, PyObject* check_ids, bool is_new) {
     PyArrayObject* data = plain_array(data_object);
     PyArrayObject* ids = plain_array(ids_object);
     if (data == nullptr || ids == nullptr || fill_mode == nullptr) return kUnclear;
@@ -387,11 +388,9 @@ PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num
         segments = last < 0 ? 0 : last + 1;
     }
 
-    // With an output of our own the ids are checked while they are used, and a bad one spoils nothing;
-    // nothing may be written to the caller's before all are known to be right. An empty output has no such
-    // pass.
+    // With a new output the ids are checked while they are used, and a bad one spoils nothing; nothing may be
+    // written to the caller's before all are known to be right. An empty output has no such pass.
     const bool checks = check_ids != Py_False;
-    const bool is_new = out_object == nullptr || out_object == Py_None;
     const bool checks_first = checks && rows > 0 && (!is_new || segments == 0 || PyArray_SIZE(data) == 0);
     if (checks_first) {
         bool sorted = false, finished = run_released(PyArray_NBYTES(ids), [&] {
@@ -499,7 +498,12 @@ PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject
 PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
     PyObject* v[kMostParameters];
     if (!sort_arguments(kSegmentMax, args, positional, keywords, v)) return kUnclear;
-    return segment_max(v[0], v[1], v[2], v[3], v[4], v[5]);
+    return segment_max(v[0], v[1], v[2], v[3], v[4], v[5], v[4] == nullptr || v[4] == Py_None);
+}
+
+PyObject* segment_max_into_new(PyObject* data, PyObject* segment_ids, PyObject* num_segments,
+                               PyObject* fill_mode, PyObject* out) {
+    return segment_max(data, segment_ids, num_segments, fill_mode, out, Py_True, true);
 }
 
 bool find_main_thread() {

@@ -14,6 +14,10 @@ PyObject* call_maximum(PyObject* const* args, Py_ssize_t positional, PyObject* k
 PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 
+// SegmentMax into an array that nobody sees before the call is over: ids are checked in the same pass.
+PyObject* segment_max_into_new(PyObject* data, PyObject* segment_ids, PyObject* num_segments,
+                               PyObject* fill_mode, PyObject* out);
+
 // Finds the thread that signals' handlers run on; false with an error set. Once, on import.
 bool find_main_thread();
 

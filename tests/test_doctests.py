@@ -31,7 +31,14 @@ class _Finder(doctest.DocTestFinder):
         return found
 
 
+# Parts of the package that need what not everybody has.
+NEEDED = {"maxops.onnxruntime": "onnxruntime"}
+
+
 def run(name: str) -> doctest.TestResults:
+    for part, package in NEEDED.items():
+        if name.startswith(part):
+            pytest.importorskip(package)
     module = importlib.import_module(name)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for test in _Finder(exclude_empty=True).find(module):
@@ -49,9 +56,7 @@ def test_doctests(name: str) -> None:
 
 
 def test_every_public_function_has_an_example() -> None:
-    examples = {
-        test.name for name in MODULES for test in _Finder().find(importlib.import_module(name)) if test.examples
-    }
+    examples = {test.name for test in _Finder().find(importlib.import_module("maxops.ops")) if test.examples}
     for function in ("maximum", "reduce_max", "segment_max", "operator", "operators"):
         assert f"maxops.ops.{function}" in examples
 

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 import maxops
 from maxops import _native
-from maxops.cli import arrays, bench, operators, run
+from maxops.cli import arrays, bench, operators, rewrite, run
 from maxops.errors import MaxopsError
 
 BAD_USE = 2  # 1 is kept for "ran, but the outputs differ"
@@ -122,6 +122,7 @@ def _options(
 
 
 app.command("run")(run.run)
+app.command("rewrite")(rewrite.rewrite)
 app.command("maximum")(arrays.maximum)
 app.command("reduce-max")(arrays.reduce_max)
 app.command("segment-max")(arrays.segment_max)

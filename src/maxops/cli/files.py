@@ -138,33 +138,34 @@ def file_name(name: str) -> str:
 
 def write_npy(arrays: Mapping[Path, Array]) -> None:
     """Write .npy files under their names only when all of them are complete on the disk."""
-    with _partial_files(list(arrays)) as partial:
+    with written_whole(list(arrays)) as partial:
         for path, array in arrays.items():
-            with _errors_of(path), partial[path].open("xb") as file:
+            with errors_of(path), partial[path].open("xb") as file:
                 np.save(file, array, allow_pickle=False)
-        for path in arrays:
-            with _errors_of(path):
-                partial[path].replace(path)
 
 
 @contextmanager
-def _partial_files(paths: list[Path]) -> Iterator[dict[Path, Path]]:
-    """Names beside the final ones, under which no file is left."""
+def written_whole(paths: list[Path]) -> Iterator[dict[Path, Path]]:
+    """Names beside the final ones to write under: at the end all get their own, or none is left."""
     for path in paths:
         if path.is_dir():
             raise OutputError(f"{path}: cannot be written: it is a folder")
-        with _errors_of(path):
+        with errors_of(path):
             path.parent.mkdir(parents=True, exist_ok=True)
     partial = {path: path.with_name(f".maxops-{os.getpid()}-{number}.partial") for number, path in enumerate(paths)}
     try:
         yield partial
+        for path in paths:
+            with errors_of(path):
+                partial[path].replace(path)
     finally:
         for path in partial.values():
             path.unlink(missing_ok=True)
 
 
 @contextmanager
-def _errors_of(path: Path) -> Iterator[None]:
+def errors_of(path: Path) -> Iterator[None]:
+    """What the system says of a file that is written, as ours."""
     try:
         yield
     except OSError as error:

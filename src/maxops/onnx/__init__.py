@@ -3,18 +3,22 @@
 from maxops.model import Model, Value
 from maxops.onnx.backend import Backend
 from maxops.onnx.load import from_proto, load
-from maxops.onnx.reference import reference_ops
-from maxops.onnx.segment_max import portable, register, segment_max_function, segment_max_node
+from maxops.onnx.reference import ReferenceEvaluator, reference_ops
+from maxops.onnx.rewrite import rewrite
+from maxops.onnx.schemas import register
+from maxops.onnx.segment_max import portable, segment_max_function, segment_max_node
 
 __all__ = [
     "Backend",
     "Model",
+    "ReferenceEvaluator",
     "Value",
     "from_proto",
     "load",
     "portable",
     "reference_ops",
     "register",
+    "rewrite",
     "segment_max_function",
     "segment_max_node",
 ]

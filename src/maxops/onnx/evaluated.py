@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
-from onnx.reference import ReferenceEvaluator
 
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Place
-from maxops.onnx.reference import reference_ops
+from maxops.onnx.reference import ReferenceEvaluator, reference_ops
 from maxops.plan import Array
 
 OURS, REFERENCE = "maxops", "onnx's reference evaluator"
@@ -24,8 +23,7 @@ class GraphEvaluator:
 
     def __init__(self, proto: ModelProto, source: str) -> None:
         self._source = source
-        operators = reference_ops()
-        ours = {(operator.op_domain, operator.__name__) for operator in operators}
+        ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
         counted = Counter((_domain(node), node.op_type) for node in all_nodes(proto))
         functions = {(function.domain, function.name) for function in proto.functions}
         self.places = tuple(
@@ -34,7 +32,7 @@ class GraphEvaluator:
             if key not in functions and key[1] != "Constant"
         )
         try:
-            self._evaluator = ReferenceEvaluator(proto, new_ops=operators)
+            self._evaluator = ReferenceEvaluator(proto)
         except Exception as error:  # onnx raises whatever it met
             raise ModelError(f"{source}: onnx's reference evaluator cannot run it: {_in_words(error)}") from error
 
@@ -59,11 +57,15 @@ def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
     while waiting:
         node = waiting.pop()
         yield node
-        for attribute in node.attribute:
-            graphs: list[GraphProto] = list(attribute.graphs)
-            if attribute.type == AttributeProto.GRAPH:
-                graphs.append(attribute.g)
-            waiting += [inner for graph in graphs for inner in graph.node]
+        waiting += [inner for graph in inner_graphs(node) for inner in graph.node]
+
+
+def inner_graphs(node: NodeProto) -> Iterator[GraphProto]:
+    """The graphs inside a node, such as the branches of an If."""
+    for attribute in node.attribute:
+        yield from attribute.graphs
+        if attribute.type == AttributeProto.GRAPH:
+            yield attribute.g
 
 
 def _domain(node: NodeProto) -> str:

@@ -17,7 +17,7 @@ from onnx.external_data_helper import load_external_data_for_model
 from maxops import dtypes
 from maxops.errors import ModelError
 from maxops.model import Dims, Model, Step, Value
-from maxops.onnx import nodes, segment_max
+from maxops.onnx import nodes, schemas
 from maxops.onnx.evaluated import GraphEvaluator
 from maxops.onnx.tensors import DTYPES, to_array, type_name
 from maxops.plan import Array
@@ -45,15 +45,19 @@ def load(path: str | PathLike[str]) -> Model:
     clause of an operator speaks, the error of that clause. The text names the file and the node.
     """
     path = Path(path)
+    return _model(read(path), str(path), path)
+
+
+def read(path: Path) -> ModelProto:
+    """The message in a file, unchecked and without its external data."""
     try:
         if path.stat().st_size == 0:
             raise ModelError(f"{path}: is empty; it should be an ONNX model")
-        proto = onnx.load(path, format="protobuf", load_external_data=False)
+        return onnx.load(path, format="protobuf", load_external_data=False)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     except DecodeError as error:
         raise ModelError(f"{path}: is truncated, or no ONNX model") from error
-    return _model(proto, str(path), path)
 
 
 def from_proto(proto: ModelProto, source: str = "model") -> Model:
@@ -133,7 +137,7 @@ def _is_plain(proto: ModelProto) -> bool:
 
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) -> Model:
     """A model with other operators: checked by onnx, run by its reference evaluator with our operators inside."""
-    segment_max.register()
+    schemas.register()
     if proto.graph.sparse_initializer:
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
         raise ModelError(f"{source}: has sparse initializers, {listed}; maxops runs dense tensors only")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnx import reference
 from onnx.reference.op_run import OpRun
 
 from maxops import ops, spec
 from maxops.errors import ModelError
-from maxops.onnx import segment_max
-from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
+from maxops.onnx import reference_domain, schemas
+from maxops.plan import Array, plan_max, plan_reduce_max
 from maxops.spec import Spec
 
 
@@ -34,19 +35,8 @@ class ReduceMax(OpRun):
         return (ops.run(plan_reduce_max(_row(self), data, axes, keeps, noop_with_empty_axes or 0)),)
 
 
-class SegmentMax(OpRun):
-    """maxops.SegmentMax: OpenVINO's, in a domain of our own."""
-
-    op_domain = segment_max.DOMAIN
-
-    def _run(
-        self, data: Array, segment_ids: Array, num_segments: Array | None = None, fill_mode: str | None = None
-    ) -> tuple[Array]:
-        return (ops.run(plan_segment_max(segment_max.ROW, data, segment_ids, num_segments, fill_mode)),)
-
-
 def reference_ops() -> list[type[OpRun]]:
-    """Return operators for `onnx.reference.ReferenceEvaluator`: Max and ReduceMax at every version, and SegmentMax.
+    """Return operators for `onnx.reference.ReferenceEvaluator`: Max and ReduceMax at every version, and our domain's.
 
     >>> import numpy as np, onnx
     >>> from onnx.reference import ReferenceEvaluator
@@ -55,11 +45,28 @@ def reference_ops() -> list[type[OpRun]]:
     >>> ReferenceEvaluator(model, new_ops=reference_ops()).run(None, {"x": np.float32([-3]), "y": np.float32([-5])})
     [array([3.], dtype=float32)]
 
-    They also serve inside If, Loop, Scan and functions. Arrays may have any shape and any type of the version in
-    force; what a clause forbids raises that clause's error.
+    They also serve inside If, Loop and Scan; onnx's evaluator does not hand them on to a model's own functions, and
+    `ReferenceEvaluator` of this package does. Arrays may have any shape and any type of the version in force; what a
+    clause forbids raises that clause's error.
     """
-    segment_max.register()
-    return [Max, ReduceMax, SegmentMax]
+    schemas.register()
+    return [Max, ReduceMax, reference_domain.Max, reference_domain.ReduceMax, reference_domain.SegmentMax]
+
+
+class ReferenceEvaluator(reference.ReferenceEvaluator):
+    """onnx's evaluator with our operators inside, in a model's functions too.
+
+    >>> import numpy as np, onnx
+    >>> text = '''<ir_version: 9, opset_import: ["": 18, "own": 1]> f (float[n] x, float[n] y) => (float[n] z)
+    ...     { z = own.larger(x, y) } <domain: "own", opset_import: ["": 18]> larger (a, b) => (c) { c = Max(a, b) }'''
+    >>> evaluator = ReferenceEvaluator(onnx.parser.parse_model(text))
+    >>> evaluator.run(None, {"x": np.float32([-3]), "y": np.float32([-5])})
+    [array([-3.], dtype=float32)]
+    """
+
+    def __init__(self, proto: Any, *, new_ops: list[type[OpRun]] | None = None, **more: Any) -> None:
+        # onnx makes an evaluator of the same class for each function, but without the operators
+        super().__init__(proto, new_ops=[*(new_ops or []), *reference_ops()], **more)
 
 
 def _row(node: OpRun) -> Spec:

@@ -1,7 +1,6 @@
-"""SegmentMax in ONNX: an operator of our own domain, and the same as a function of standard operators.
+"""SegmentMax in ONNX: a node of our own domain, and the same as a function of standard operators.
 
-ONNX has no SegmentMax. `register` tells the onnx package of ours, so that its checker and its shape inference accept
-it; `segment_max_node` makes a node; `portable` replaces such nodes by functions that any runtime can run.
+`segment_max_node` makes a node; `portable` replaces such nodes by functions that any runtime can run.
 """
 
 from __future__ import annotations
@@ -9,89 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import onnx
-from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
-from onnx.defs import OpSchema
-from onnx.shape_inference import InferenceError
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
-from maxops import dtypes, spec
 from maxops.dtypes import DType
 from maxops.errors import ModelError
+from maxops.onnx.schemas import DOMAIN, FILL_MODES, register
+from maxops.onnx.schemas import SEGMENT_MAX as ROW
 from maxops.onnx.tensors import DTYPES
 
-DOMAIN = "maxops"
-VERSION = 1
-NAME = "SegmentMax"
-ROW = spec.SEGMENT_MAX_16
-INDEX_TYPES = (dtypes.INT32, dtypes.INT64)
-FILL_MODES = ("ZERO", "LOWEST")
+NAME = ROW.operator
 PORTABLE_OPSET = 18  # the first with ScatterND's reduction "max"
-
-
-def _type_strings(types: tuple[DType, ...]) -> list[str]:
-    names = {"float32": "float", "float64": "double"}
-    return [f"tensor({names.get(dtype.onnx, dtype.onnx)})" for dtype in types]
-
-
-def register() -> None:
-    """Tell the onnx package of maxops.SegmentMax; a second call changes nothing.
-
-    >>> register()
-    >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version
-    1
-    """
-    if onnx.defs.has(NAME, DOMAIN):
-        return
-    parameter = OpSchema.FormalParameter
-    optional = OpSchema.FormalParameterOption.Optional
-    schema = OpSchema(
-        NAME,
-        DOMAIN,
-        VERSION,
-        "The maximum of each segment of sorted rows, as OpenVINO's SegmentMax-16 says.",
-        inputs=[
-            parameter("data", "T", "Rank 1 or more."),
-            parameter("segment_ids", "T_IDX", "A segment for each row of data: not negative, sorted."),
-            parameter("num_segments", "T_IDX", "A scalar; max(segment_ids) + 1 without it.", param_option=optional),
-        ],
-        outputs=[parameter("output", "T", "data's shape, with num_segments for its first axis.")],
-        type_constraints=[
-            ("T", _type_strings(ROW.dtypes), "Numeric types."),
-            ("T_IDX", _type_strings(INDEX_TYPES), "Types of ids."),
-        ],
-        attributes=[
-            OpSchema.Attribute(
-                "fill_mode", OpSchema.AttrType.STRING, "ZERO or LOWEST, for empty segments", required=True
-            )
-        ],
-    )
-    schema.set_type_and_shape_inference_function(_infer)
-    onnx.defs.register_schema(schema)
-
-
-def _infer(context: Any) -> None:
-    """The output has the type of data, and its shape but for the first size, which num_segments may fix."""
-    data = TypeProto()
-    data.CopyFrom(context.get_input_type(0))
-    mode = context.get_attribute("fill_mode")
-    if mode is not None and mode.s.decode().upper() not in FILL_MODES:
-        raise InferenceError(f"{NAME} fill_mode is {mode.s.decode()!r}; it is {' or '.join(FILL_MODES)}")
-    if data.tensor_type.HasField("shape"):
-        dims = data.tensor_type.shape.dim
-        if not dims:
-            raise InferenceError(f"{NAME} data has rank 0; it needs rank 1 or more")
-        ids = context.get_input_type(1).tensor_type
-        if ids.HasField("shape") and len(ids.shape.dim) != 1:
-            raise InferenceError(f"{NAME} segment_ids has rank {len(ids.shape.dim)}; it is 1-D")
-        if ids.HasField("shape") and ids.shape.dim[0].HasField("dim_value") and dims[0].HasField("dim_value"):
-            rows, given = dims[0].dim_value, ids.shape.dim[0].dim_value
-            if rows != given:
-                raise InferenceError(f"{NAME} has {given} segment_ids for {rows} rows of data")
-        dims[0].Clear()
-        if context.get_num_inputs() > 2 and context.has_input(2):
-            known = context.get_input_data(2)
-            if known is not None:
-                dims[0].dim_value = int(numpy_helper.to_array(known).reshape(()))
-    context.set_output_type(0, data)
 
 
 def segment_max_node(

@@ -1,0 +1,137 @@
+"""Max and ReduceMax of a model moved to our own domain, where a runtime that has our operators runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, helper, numpy_helper
+
+from maxops import spec
+from maxops.errors import ModelError
+from maxops.onnx import nodes
+from maxops.onnx.evaluated import all_nodes, inner_graphs
+from maxops.onnx.schemas import DOMAIN, SINCE_VERSION, VERSION
+
+OPERATORS = ("Max", "ReduceMax")
+FLAGS = ("keepdims", "noop_with_empty_axes")
+RepeatedNodes = Any  # protobuf's container, which has no public type
+OPSETS_IR = 3  # the first IR version that names operator sets
+
+
+def rewrite(model: ModelProto) -> ModelProto:
+    """A copy of a model with its Max and ReduceMax nodes in the domain "maxops", in subgraphs and functions too.
+
+    >>> import onnx
+    >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
+    >>> node, = rewrite(onnx.parser.parse_model(text)).graph.node
+    >>> node.domain, node.op_type, [(a.name, a.i) for a in node.attribute]
+    ('maxops', 'Max', [('since_version', 13)])
+
+    Each node keeps the meaning of the version that its operator set has; SegmentMax stands in that domain already. A
+    ReduceMax that has its axes as an attribute gets them as an input. External data stays where it is. Raises
+    ModelError for a version that maxops does not know.
+    """
+    result = ModelProto()
+    result.CopyFrom(model)
+    names = {name for node in all_nodes(result) for name in (*node.input, *node.output)}
+    names |= {tensor.name for tensor in result.graph.initializer} | {value.name for value in result.graph.input}
+    mover = _Mover(names)
+    opset = _opset(result.opset_import) if model.ir_version >= OPSETS_IR else 1
+    if mover.move(result.graph.node, opset):
+        if model.ir_version < OPSETS_IR:
+            result.ir_version = OPSETS_IR
+            result.opset_import.append(helper.make_opsetid("", 1))
+        _import(result)
+    for function in result.functions:
+        if mover.move(function.node, _opset(function.opset_import)):
+            _import(function)
+            _import(result)
+    return result
+
+
+def counts(model: ModelProto) -> dict[str, int]:
+    """How many nodes of each of our operators a model holds in our domain."""
+    found = [node.op_type for node in all_nodes(model) if node.domain == DOMAIN]
+    return {operator: found.count(operator) for operator in (*OPERATORS, "SegmentMax") if operator in found}
+
+
+class _Mover:
+    """Moves the nodes of graphs; `names` are taken already."""
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+
+    def move(self, found: RepeatedNodes, opset: int | None) -> int:
+        """Move nodes in place, those of graphs inside them too; how many were."""
+        graphs = [found]
+        for graph in graphs:  # which grows meanwhile
+            graphs += [inner.node for node in graph for inner in inner_graphs(node)]
+        return sum(self._move(graph, opset) for graph in reversed(graphs))  # inner ones first: outer ones copy them
+
+    def _move(self, graph: RepeatedNodes, opset: int | None) -> int:
+        kept: list[NodeProto] = []
+        moved = 0
+        for node in graph:
+            if node.domain in nodes.DOMAINS and node.op_type in OPERATORS:
+                kept += self._moved(node, opset)
+                moved += 1
+            else:
+                kept.append(node)
+        if len(kept) > len(graph):  # a protobuf field inserts nothing
+            copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
+            del graph[:]
+            graph.extend(copies)
+        return moved
+
+    def _moved(self, node: NodeProto, opset: int | None) -> list[NodeProto]:
+        """The node in our domain, after the constant that holds its axes if they were an attribute."""
+        where = nodes.label(node)
+        row = None if opset is None else spec.in_opset(node.op_type, opset)
+        if row is None:
+            raise ModelError(f"{where}: operator set {opset} has no {node.op_type} that maxops knows")
+        kept = [helper.make_attribute(SINCE_VERSION, row.version)]
+        before: list[NodeProto] = []
+        for attribute in node.attribute:
+            if attribute.name not in row.attributes:
+                raise ModelError(f"{where}: has the attribute {attribute.name!r}, which {row.name} does not")
+            wanted = AttributeProto.INT if attribute.name in FLAGS else AttributeProto.INTS
+            if attribute.type != wanted:
+                came, needs = map(AttributeProto.AttributeType.Name, (attribute.type, wanted))
+                raise ModelError(f"{where}: the attribute {attribute.name!r} is of kind {came}; it is {needs}")
+            if attribute.name in FLAGS:
+                kept.append(attribute)
+            elif attribute.name == "axes":
+                name = self._fresh(f"{node.output[0]}_axes")
+                before.append(_constant(attribute, name))
+                node.input.append(name)
+        node.ClearField("attribute")
+        node.attribute.extend(kept)
+        node.domain = DOMAIN
+        return [*before, node]
+
+    def _fresh(self, name: str) -> str:
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        return name
+
+
+def _constant(axes: AttributeProto, name: str) -> NodeProto:
+    """A Constant of the axes, or of those that a function's caller gives."""
+    if not axes.ref_attr_name:
+        value = numpy_helper.from_array(np.array(axes.ints, np.int64))
+        return helper.make_node("Constant", [], [name], value=value)
+    node = helper.make_node("Constant", [], [name])
+    node.attribute.add(name="value_ints", type=AttributeProto.INTS, ref_attr_name=axes.ref_attr_name)
+    return node
+
+
+def _opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
+    return next((int(entry.version) for entry in imports if entry.domain in nodes.DOMAINS), None)
+
+
+def _import(holder: ModelProto | FunctionProto) -> None:
+    if not any(entry.domain == DOMAIN for entry in holder.opset_import):
+        holder.opset_import.append(helper.make_opsetid(DOMAIN, VERSION))

@@ -1,0 +1,224 @@
+"""Our domain in ONNX, `maxops`: SegmentMax, which ONNX lacks, and Max and ReduceMax for runtimes that get them wrong.
+
+`register` tells the onnx package of them, so that its checker and its shape inference accept them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+from onnx import TensorShapeProto, TypeProto, numpy_helper
+from onnx.defs import OpSchema
+from onnx.shape_inference import InferenceError
+
+from maxops import dtypes, spec
+from maxops.dtypes import DType
+from maxops.spec import Spec
+
+DOMAIN = "maxops"
+VERSION = 1
+INDEX_TYPES = (dtypes.INT32, dtypes.INT64)
+FILL_MODES = ("ZERO", "LOWEST")
+SEGMENT_MAX = spec.SEGMENT_MAX_16
+NEWEST = {"Max": spec.MAX_13, "ReduceMax": spec.REDUCE_MAX_20}
+# Which version of ONNX's operator a node of ours follows; without it, the newest.
+SINCE_VERSION = "since_version"
+
+Parameter = OpSchema.FormalParameter
+Option = OpSchema.FormalParameterOption
+Attribute = OpSchema.Attribute
+Dimension = TensorShapeProto.Dimension
+
+
+def register() -> None:
+    """Tell the onnx package of maxops.Max, ReduceMax and SegmentMax; a second call changes nothing.
+
+    >>> register()
+    >>> onnx.defs.get_schema("SegmentMax", 1, "maxops").since_version
+    1
+    """
+    for make in (_max, _reduce_max, _segment_max):
+        schema = make()
+        if not onnx.defs.has(schema.name, DOMAIN):
+            onnx.defs.register_schema(schema)
+
+
+def row(operator: str, since_version: int | None) -> Spec:
+    """The row that a node of ours follows: OpenVINO's SegmentMax; ONNX's of exactly that version, or the newest.
+
+    Raises UnknownOperatorError for a version that ONNX does not have.
+    """
+    if operator == SEGMENT_MAX.operator:
+        return SEGMENT_MAX
+    return NEWEST[operator] if since_version is None else spec.find("ONNX", operator, since_version)
+
+
+def _type_strings(types: tuple[DType, ...]) -> list[str]:
+    return [f"tensor({dtype.onnx})" for dtype in types]
+
+
+def _version_attribute(operator: str) -> Attribute:
+    default = onnx.helper.make_attribute(SINCE_VERSION, NEWEST[operator].version)
+    return Attribute(SINCE_VERSION, default, f"of ONNX's {operator} that it follows")
+
+
+def _max() -> OpSchema:
+    schema = OpSchema(
+        "Max",
+        DOMAIN,
+        VERSION,
+        "ONNX's Max.",
+        inputs=[Parameter("data", "T", "Arrays that broadcast.", param_option=Option.Variadic)],
+        outputs=[Parameter("max", "T", "Their element-wise maximum.")],
+        type_constraints=[("T", _type_strings(NEWEST["Max"].dtypes), "Numeric types.")],
+        attributes=[_version_attribute("Max")],
+    )
+    schema.set_type_and_shape_inference_function(_infer_max)
+    return schema
+
+
+def _reduce_max() -> OpSchema:
+    schema = OpSchema(
+        "ReduceMax",
+        DOMAIN,
+        VERSION,
+        "ONNX's ReduceMax, with the axes as an input at every version.",
+        inputs=[
+            Parameter("data", "T", "Any rank."),
+            Parameter("axes", "tensor(int64)", "The axes to reduce; all without it.", param_option=Option.Optional),
+        ],
+        outputs=[Parameter("reduced", "T", "The maximum along the axes.")],
+        type_constraints=[("T", _type_strings(NEWEST["ReduceMax"].dtypes), "Types of ReduceMax.")],
+        attributes=[
+            _version_attribute("ReduceMax"),
+            Attribute("keepdims", onnx.helper.make_attribute("keepdims", 1), "1: keep reduced axes, of size 1."),
+            Attribute(
+                "noop_with_empty_axes",
+                onnx.helper.make_attribute("noop_with_empty_axes", 0),
+                "1: without axes, the output is the input.",
+            ),
+        ],
+    )
+    schema.set_type_and_shape_inference_function(_infer_reduce_max)
+    return schema
+
+
+def _segment_max() -> OpSchema:
+    schema = OpSchema(
+        "SegmentMax",
+        DOMAIN,
+        VERSION,
+        "The maximum of each segment of sorted rows, as OpenVINO's SegmentMax-16 says.",
+        inputs=[
+            Parameter("data", "T", "Rank 1 or more."),
+            Parameter("segment_ids", "T_IDX", "A segment for each row of data: not negative, sorted."),
+            Parameter(
+                "num_segments", "T_NUM", "A scalar; max(segment_ids) + 1 without it.", param_option=Option.Optional
+            ),
+        ],
+        outputs=[Parameter("output", "T", "data's shape, with num_segments for its first axis.")],
+        type_constraints=[
+            ("T", _type_strings(SEGMENT_MAX.dtypes), "Numeric types."),
+            ("T_IDX", _type_strings(INDEX_TYPES), "Types of ids."),
+            ("T_NUM", _type_strings(INDEX_TYPES), "Types of their number."),
+        ],
+        attributes=[
+            Attribute("fill_mode", OpSchema.AttrType.STRING, "ZERO or LOWEST, for empty segments", required=True)
+        ],
+    )
+    schema.set_type_and_shape_inference_function(_infer_segment_max)
+    return schema
+
+
+# ------------------------------------------------------------------------------------- type and shape inference
+
+
+def _infer_max(context: Any) -> None:
+    """The common shape, as far as sizes are known."""
+    result = TypeProto()
+    result.tensor_type.elem_type = context.get_input_type(0).tensor_type.elem_type
+    types = [context.get_input_type(number).tensor_type for number in range(context.get_num_inputs())]
+    if all(tensor.HasField("shape") for tensor in types):
+        shapes = [list(tensor.shape.dim) for tensor in types]
+        rank = max(map(len, shapes))
+        for axis in range(-rank, 0):
+            sizes = [shape[axis] for shape in shapes if len(shape) >= -axis]
+            result.tensor_type.shape.dim.add().CopyFrom(_common(sizes, axis))
+    context.set_output_type(0, result)
+
+
+def _common(sizes: list[Dimension], axis: int) -> Dimension:
+    fixed = {size.dim_value for size in sizes if size.HasField("dim_value")} - {1}
+    if len(fixed) > 1:
+        raise InferenceError(f"Max has inputs of the sizes {sorted(fixed)} along axis {axis}; they do not broadcast")
+    if fixed:
+        return Dimension(dim_value=fixed.pop())
+    named = {size.dim_param for size in sizes if not size.HasField("dim_value")}
+    if not named:
+        return Dimension(dim_value=1)
+    return Dimension(dim_param=named.pop()) if len(named) == 1 and named != {""} else Dimension()
+
+
+def _infer_reduce_max(context: Any) -> None:
+    """The shape without the reduced axes, where the axes are known."""
+    data = context.get_input_type(0)
+    result = TypeProto()
+    result.tensor_type.elem_type = data.tensor_type.elem_type
+    axes = _known_axes(context)
+    if data.tensor_type.HasField("shape") and axes is not None:
+        dims = list(data.tensor_type.shape.dim)
+        rank = len(dims)
+        if any(not -rank <= axis < rank for axis in axes):
+            raise InferenceError(f"ReduceMax axes are {axes}, but data has rank {rank}")
+        reduced = {axis % rank for axis in axes}
+        if not axes and not _integer(context, "noop_with_empty_axes", 0):
+            reduced = set(range(rank))
+        keeps = _integer(context, "keepdims", 1)
+        shape = result.tensor_type.shape
+        shape.SetInParent()
+        for axis, size in enumerate(dims):
+            if axis not in reduced:
+                shape.dim.add().CopyFrom(size)
+            elif keeps:
+                shape.dim.add().dim_value = 1
+    context.set_output_type(0, result)
+
+
+def _known_axes(context: Any) -> list[int] | None:
+    if context.get_num_inputs() < 2 or not context.has_input(1):
+        return []
+    known = context.get_input_data(1)
+    return None if known is None else [int(axis) for axis in numpy_helper.to_array(known).reshape(-1)]
+
+
+def _integer(context: Any, name: str, default: int) -> int:
+    attribute = context.get_attribute(name)
+    return default if attribute is None else int(attribute.i)
+
+
+def _infer_segment_max(context: Any) -> None:
+    """The output has the type of data, and its shape but for the first size, which num_segments may fix."""
+    data = TypeProto()
+    data.CopyFrom(context.get_input_type(0))
+    mode = context.get_attribute("fill_mode")
+    text = "" if mode is None else mode.s.decode(errors="backslashreplace")
+    if mode is not None and text.upper() not in FILL_MODES:
+        raise InferenceError(f"SegmentMax fill_mode is {text!r}; it is {' or '.join(FILL_MODES)}")
+    if data.tensor_type.HasField("shape"):
+        dims = data.tensor_type.shape.dim
+        if not dims:
+            raise InferenceError("SegmentMax data has rank 0; it needs rank 1 or more")
+        ids = context.get_input_type(1).tensor_type
+        if ids.HasField("shape") and len(ids.shape.dim) != 1:
+            raise InferenceError(f"SegmentMax segment_ids has rank {len(ids.shape.dim)}; it is 1-D")
+        if ids.HasField("shape") and ids.shape.dim[0].HasField("dim_value") and dims[0].HasField("dim_value"):
+            rows, given = dims[0].dim_value, ids.shape.dim[0].dim_value
+            if rows != given:
+                raise InferenceError(f"SegmentMax has {given} segment_ids for {rows} rows of data")
+        dims[0].Clear()
+        if context.get_num_inputs() > 2 and context.has_input(2):
+            known = context.get_input_data(2)
+            if known is not None:
+                dims[0].dim_value = int(numpy_helper.to_array(known).reshape(()))
+    context.set_output_type(0, data)

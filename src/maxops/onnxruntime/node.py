@@ -1,0 +1,62 @@
+"""One node of a session, as the native operators (native/onnxruntime.cpp) ask for it: what C has to know, and why not.
+
+C runs what is clearly valid. All else comes here, to the planner, which runs it or raises the clause that it breaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxops import ops
+from maxops.errors import DTypeError
+from maxops.onnx import schemas
+from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
+from maxops.spec import Spec
+
+
+@dataclass(frozen=True)
+class Node:
+    """What native code reads of a node; a call plans and runs it."""
+
+    run: Callable[..., Array]
+    broadcasts: bool
+    negative_axes: bool
+    keepdims: bool
+    noop_with_empty_axes: bool
+    fill_mode: str | None
+
+    def __call__(self, *inputs: Array | None) -> Array:
+        """The result, contiguous."""
+        return np.asarray(self.run(*inputs), order="C")
+
+
+def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Node:
+    """The node of an operator on a type. Raises what the version that it follows has against either."""
+    row = schemas.row(operator, attributes.get(schemas.SINCE_VERSION))
+    if type_name not in map(str, row.dtypes):
+        raise DTypeError(
+            f"{row.name} data is {type_name}; the types are {', '.join(map(str, row.dtypes))}", row.clause("T")
+        )
+    keepdims = attributes.get("keepdims", 1)
+    noop = attributes.get("noop_with_empty_axes", 0)
+    fill_mode = attributes.get("fill_mode")
+    return Node(
+        _runner(row, keepdims, noop, fill_mode),
+        row.broadcast == "numpy",
+        row.negative_axes,
+        bool(keepdims),
+        bool(noop),
+        fill_mode,
+    )
+
+
+def _runner(row: Spec, keepdims: int, noop: int, fill_mode: str | None) -> Callable[..., Array]:
+    if row.operator == "Max":
+        return lambda *inputs: ops.run(plan_max(row, inputs))
+    if row.operator == "ReduceMax":
+        return lambda data, axes=None: ops.run(plan_reduce_max(row, data, axes, keepdims, noop))
+    return lambda data, ids, count=None: ops.run(plan_segment_max(row, data, ids, count, fill_mode))

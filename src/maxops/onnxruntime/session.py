@@ -1,0 +1,76 @@
+"""A user's session with our operators, and the pieces of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from onnx import ModelProto
+
+from maxops import _native
+from maxops.errors import ModelError
+from maxops.onnx.external import external_tensors
+from maxops.onnx.load import read
+from maxops.onnx.rewrite import rewrite
+
+# Where a model that comes as bytes has its external data.
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+
+
+def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
+    """Make our operators known to the sessions of these options; the options themselves are returned.
+
+    >>> import onnxruntime
+    >>> options = register(onnxruntime.SessionOptions())
+
+    They stand in the domain "maxops": Max, ReduceMax and SegmentMax, to which `rewrite` moves a model's nodes. Needs
+    onnxruntime 1.16 or newer, and once for each options: a second call for the same ones is onnxruntime's error.
+    """
+    options.register_custom_ops_library(_native.__file__)
+    return options
+
+
+def session(
+    model: str | os.PathLike[str] | bytes | ModelProto,
+    sess_options: onnxruntime.SessionOptions | None = None,
+    **arguments: Any,
+) -> onnxruntime.InferenceSession:
+    """Make a session whose Max, ReduceMax and SegmentMax run on our kernels, with all else as onnxruntime has it.
+
+    >>> import numpy as np, onnx
+    >>> text = '<ir_version: 8, opset_import: ["": 13]> f (int64[n] x, int64[n] y) => (int64[n] z) { z = Max(x, y) }'
+    >>> larger = session(onnx.parser.parse_model(text))
+    >>> larger.run(None, {"x": np.array([3_000_000_000] * 4), "y": np.array([1] * 4)})[0].tolist()
+    [3000000000, 3000000000, 3000000000, 3000000000]
+
+    `model` is a file, whose external data may lie beside it, or a model in memory. What follows is as
+    `onnxruntime.InferenceSession` has it: options, which are registered here, `providers` and so on. Arrays may have
+    any shape, and any type of the operators' versions; our operators run on the CPU. Raises ModelError for a file
+    that is no model; what a clause forbids is onnxruntime's InvalidArgument, with the clause in its text.
+    """
+    proto, folder = _read(model)
+    options = register(onnxruntime.SessionOptions() if sess_options is None else sess_options)
+    moved = rewrite(proto)
+    if folder is not None and any(external_tensors(moved)):
+        options.add_session_config_entry(_DATA_FOLDER, str(folder))
+    try:
+        data = moved.SerializeToString()
+    except (ValueError, EncodeError) as error:
+        raise ModelError(
+            f"the model is too large for one protobuf message ({error}); save it with its weights as external data, "
+            "onnx.save(model, path, save_as_external_data=True), and give the path"
+        ) from error
+    return onnxruntime.InferenceSession(data, options, **arguments)
+
+
+def _read(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProto, Path | None]:
+    if isinstance(model, ModelProto):
+        return model, None
+    if isinstance(model, bytes):
+        return onnx.load_from_string(model), None
+    path = Path(model)
+    return read(path), path.parent.resolve()

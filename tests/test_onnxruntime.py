@@ -1,0 +1,404 @@
+"""ONNX Runtime with our operators: their bits, their errors, wherever in a model they stand."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, parser
+
+import maxops as mo
+from bits import Array, assert_same_bits, fast_maximum, fast_reduce_max, mixed
+from maxops import dtypes, reference, spec
+from maxops import onnx as mx
+from maxops.dtypes import DType
+from maxops.onnx.schemas import INDEX_TYPES
+from maxops.onnx.tensors import DTYPES
+
+ort = pytest.importorskip("onnxruntime")
+door = pytest.importorskip("maxops.onnxruntime")
+
+NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+MAX_TYPES, REDUCE_TYPES = spec.MAX_13.dtypes, spec.REDUCE_MAX_20.dtypes
+Model = onnx.ModelProto
+
+
+def run(model: Model, inputs: dict[str, Array], **arguments: Any) -> list[Array]:
+    """All outputs, bit for bit: by IO binding, since `run` knows no bfloat16."""
+    session = door.session(model, **arguments)
+    return bound(session, inputs)
+
+
+def plainly(model: Model, inputs: dict[str, Array]) -> object:
+    return door.session(model).run(None, inputs)
+
+
+def bound(session: Any, inputs: dict[str, Array]) -> list[Array]:
+    binding = session.io_binding()
+    values = []
+    for name, array in inputs.items():
+        dtype = dtypes.of(array.dtype)
+        assert dtype is not None
+        values.append(np.ascontiguousarray(array))
+        binding.bind_input(name, "cpu", 0, NUMBERS[dtype], list(array.shape), values[-1].ctypes.data)
+    for output in session.get_outputs():
+        binding.bind_output(output.name, "cpu")
+    session.run_with_iobinding(binding)
+    return [as_array(value) for value in binding.get_outputs()]
+
+
+def as_array(value: Any) -> Array:
+    """The value's memory, since its own `numpy` knows no bfloat16."""
+    dtype, shape = DTYPES[value.element_type()], tuple(value.shape())
+    size = prod(shape) * dtype.numpy.itemsize
+    data = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return np.frombuffer(bytearray(data), dtype.numpy).reshape(shape)
+
+
+def max_model(dtype: DType, shapes: list[tuple[int, ...]], opset: int = 13) -> Model:
+    names = [f"x{number}" for number in range(len(shapes))]
+    element = NUMBERS[dtype]
+    values = [
+        helper.make_tensor_value_info(name, element, [None] * len(s)) for name, s in zip(names, shapes, strict=True)
+    ]
+    rank = max(map(len, shapes))
+    graph = helper.make_graph(
+        [helper.make_node("Max", names, ["y"])],
+        "g",
+        values,
+        [helper.make_tensor_value_info("y", element, [None] * rank)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+# ------------------------------------------------------------------------------------------------------ Max
+
+
+@pytest.mark.parametrize("dtype", MAX_TYPES, ids=str)
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(17,), (17,)],
+        [(130,)] * 3,
+        [(3, 1, 5), (4, 1), (1, 1, 5)],
+        [(), ()],
+        [(2, 3), ()],
+        [(0, 3), (1, 3)],
+        [(4,)],
+        [(1, 2, 1, 2, 1, 2, 1, 2), (2, 1, 2, 1, 2, 1, 2, 1)],
+        [(2000, 3), (3,)],
+    ],
+    ids=str,
+)
+def test_max(dtype: DType, shapes: list[tuple[int, ...]]) -> None:
+    arrays = [mixed(dtype, shape, number) for number, shape in enumerate(shapes)]
+    (got,) = run(max_model(dtype, shapes), {f"x{number}": array for number, array in enumerate(arrays)})
+    assert_same_bits(got, reference.maximum(*arrays))
+
+
+def test_max_of_many_inputs() -> None:
+    arrays = [mixed(dtypes.INT64, (5,), number) for number in range(300)]
+    (got,) = run(max_model(dtypes.INT64, [(5,)] * 300), {f"x{number}": array for number, array in enumerate(arrays)})
+    assert_same_bits(got, fast_maximum(*arrays))
+
+
+def test_a_large_max_on_several_threads() -> None:
+    shape = (3_000_001,)
+    a, b = mixed(dtypes.FLOAT32, shape, 1), mixed(dtypes.FLOAT32, shape, 2)
+    (got,) = run(max_model(dtypes.FLOAT32, [shape] * 2), {"x0": a, "x1": b})
+    assert_same_bits(got, mo.maximum(a, b))
+
+
+def test_onnxruntime_alone_is_wrong_and_ours_is_right() -> None:
+    """The reason for it all; a test of the version that it was found in."""
+    model = max_model(dtypes.INT64, [(4,)] * 2)
+    inputs: dict[str, Array] = {"x0": np.full(4, 3_000_000_000), "x1": np.ones(4, np.int64)}
+    assert run(model, inputs)[0].tolist() == [3_000_000_000] * 4
+    if ort.__version__ == "1.31.1":
+        alone = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        assert alone.run(None, inputs)[0].tolist() == [1] * 4
+
+
+# ------------------------------------------------------------------------------------------------ ReduceMax
+
+
+@pytest.mark.parametrize("dtype", REDUCE_TYPES, ids=str)
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [None, (), (0,), (-1,), (0, 2), (2, 1, 0)], ids=str)
+def test_reduce_max(dtype: DType, keepdims: int, axes: tuple[int, ...] | None) -> None:
+    data = mixed(dtype, (3, 4, 5), 1)
+    inputs: dict[str, Array] = {"x": data}
+    more = ""
+    if axes is not None:
+        inputs["axes"] = np.array(axes, np.int64)
+        more = ", int64[a] axes"
+    text = (
+        f'<ir_version: 10, opset_import: ["": 20]> g ({dtype.onnx}[a,b,c] x{more}) => ({dtype.onnx} y) '
+        f"{{ y = ReduceMax <keepdims = {keepdims}> (x{', axes' if axes is not None else ''}) }}"
+    )
+    (got,) = run(parser.parse_model(text), inputs)
+    assert_same_bits(got, fast_reduce_max(data, axes or (0, 1, 2), bool(keepdims)))
+
+
+@pytest.mark.parametrize("row", [row for row in spec.ALL if row.operator == "ReduceMax"], ids=lambda row: row.name)
+@pytest.mark.parametrize("negative", [False, True], ids=["positive", "negative"])
+def test_every_version_of_reduce_max(row: spec.Spec, negative: bool) -> None:
+    axis = -1 if negative else 1
+    by = f"k = Constant <value = int64[1] {{{axis}}}> () y = ReduceMax (x, k)"
+    if not row.axes_input:
+        by = f"y = ReduceMax <axes = [{axis}]> (x)"
+    text = f'<ir_version: 10, opset_import: ["": {row.version}]> g (float[a,b] x) => (float[a,c] y) {{ {by} }}'
+    model = parser.parse_model(text)
+    data = mixed(dtypes.FLOAT32, (3, 4), 1)
+    if negative and not row.negative_axes:
+        with pytest.raises(Exception, match=r"\[ONNX\.ReduceMax-1\.axes\.range\]"):
+            run(model, {"x": data})
+    else:
+        assert_same_bits(run(model, {"x": data})[0], fast_reduce_max(data, (1,), True))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0), (2,) * 12], ids=str)
+def test_reduce_max_of_odd_shapes(shape: tuple[int, ...]) -> None:
+    text = '<ir_version: 10, opset_import: ["": 20]> g (float x) => (float y) { y = ReduceMax <keepdims = 0> (x) }'
+    model = parser.parse_model(text)
+    model.graph.input[0].type.tensor_type.shape.Clear()
+    for size in shape:
+        model.graph.input[0].type.tensor_type.shape.dim.add().dim_value = size
+    data = mixed(dtypes.FLOAT32, shape, 1)
+    assert_same_bits(run(model, {"x": data})[0], mo.reduce_max(data, keepdims=False))
+
+
+def test_noop_with_empty_axes() -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["": 18]> g (float[a,b] x, int64[k] axes) => (float[a,b] y) '
+        "{ y = ReduceMax <noop_with_empty_axes = 1> (x, axes) }"
+    )
+    data = mixed(dtypes.FLOAT32, (3, 4), 1)
+    assert_same_bits(run(parser.parse_model(text), {"x": data, "axes": np.array([], np.int64)})[0], data)
+    (got,) = run(parser.parse_model(text), {"x": data, "axes": np.array([0])})
+    assert_same_bits(got, fast_reduce_max(data, (0,), True))
+
+
+# ----------------------------------------------------------------------------------------------- SegmentMax
+
+
+def segment_model(dtype: DType, mode: str, ids: DType, count: DType | None, rank: int = 2) -> Model:
+    element = NUMBERS[dtype]
+    values = [
+        helper.make_tensor_value_info("x", element, [None] * rank),
+        helper.make_tensor_value_info("ids", NUMBERS[ids], [None]),
+    ]
+    if count is not None:
+        values.append(helper.make_tensor_value_info("k", NUMBERS[count], []))
+    node = mx.segment_max_node("x", "ids", "y", "" if count is None else "k", fill_mode=mode)
+    out = helper.make_tensor_value_info("y", element, [None] * rank)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("maxops", 1)]
+    return helper.make_model(helper.make_graph([node], "g", values, [out]), opset_imports=opsets, ir_version=8)
+
+
+IDS = [0, 0, 2, 2, 2, 5]
+
+
+@pytest.mark.parametrize("dtype", spec.SEGMENT_MAX_16.dtypes, ids=str)
+@pytest.mark.parametrize("mode", ["ZERO", "lowest"])
+@pytest.mark.parametrize("ids", INDEX_TYPES, ids=str)
+@pytest.mark.parametrize("count", [None, *INDEX_TYPES], ids=str)
+def test_segment_max(dtype: DType, mode: str, ids: DType, count: DType | None) -> None:
+    data = mixed(dtype, (6, 5), 1)
+    given = np.array(IDS, ids.numpy)
+    for segments in (None,) if count is None else (0, 2, 6, 9):
+        inputs: dict[str, Array] = {"x": data, "ids": given}
+        if segments is not None and count is not None:
+            inputs["k"] = np.array(segments, count.numpy)
+        (got,) = run(segment_model(dtype, mode, ids, count), inputs)
+        wanted = IDS[-1] + 1 if segments is None else segments
+        assert_same_bits(got, reference.segment_max(data, given, wanted, mode.upper()))
+
+
+def test_segment_max_without_rows() -> None:
+    inputs: dict[str, Array] = {"x": np.zeros((0, 3), np.float32), "ids": np.zeros(0, np.int64)}
+    (got,) = run(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None), inputs)
+    assert_same_bits(got, np.zeros((0, 3), np.float32))
+
+
+# ---------------------------------------------------------------------------------------------------- errors
+
+
+def segment_error(ids: list[int], count: int | None = None) -> Callable[[], object]:
+    inputs = {"x": mixed(dtypes.FLOAT32, (len(ids), 2), 1), "ids": np.array(ids)}
+    if count is not None:
+        inputs["k"] = np.array(count)
+    model = segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None if count is None else dtypes.INT64)
+    return lambda: plainly(model, inputs)
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (segment_error([0, 2, 1]), r"position 2 holds 1 after 2 \[OpenVINO\.SegmentMax-16\.ids\]"),
+        (segment_error([-1, 2, 2]), r"position 0 holds -1 \[OpenVINO\.SegmentMax-16\.ids\]"),
+        (segment_error([0, 1], -3), r"num_segments is -3; .*\[OpenVINO\.SegmentMax-16\.num_segments\]"),
+        (segment_error([0, 1], 2**62), r"GiB of memory \[OpenVINO\.SegmentMax-16\.shape\]"),
+        (segment_error([0, 2**63 - 1]), r"\[OpenVINO\.SegmentMax-16\.shape\]"),
+        (
+            lambda: plainly(
+                max_model(dtypes.FLOAT32, [(2,), (3,)]), {"x0": np.zeros(2, np.float32), "x1": np.zeros(3, np.float32)}
+            ),
+            r"does not broadcast .*\[ONNX\.Max-13\.shape\]",
+        ),
+        (
+            lambda: plainly(
+                max_model(dtypes.FLOAT32, [(2,), (1,)], opset=6),
+                {"x0": np.zeros(2, np.float32), "x1": np.zeros(1, np.float32)},
+            ),
+            r"version 6 does not broadcast.*\[ONNX\.Max-6\.shape\]",
+        ),
+        (
+            lambda: plainly(max_model(dtypes.INT8, [(2,), (2,)], opset=8), {"x0": np.zeros(2, np.int8)}),
+            r"Max-8 data is int8; .*\[ONNX\.Max-8\.T\]",
+        ),
+    ],
+)
+def test_errors_name_the_clause(act: Callable[[], object], words: str) -> None:
+    with pytest.raises(Exception, match=words) as caught:
+        act()
+    assert type(caught.value).__module__.startswith("onnxruntime")
+
+
+@pytest.mark.parametrize("axes", [[2], [-3], [0, 0]], ids=str)
+def test_axes_that_are_wrong(axes: list[int]) -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["": 18]> g (float[a,b] x, int64[k] axes) => (float[a,b] y) '
+        "{ y = ReduceMax (x, axes) }"
+    )
+    with pytest.raises(Exception, match=r"\[ONNX\.ReduceMax-18\.axes"):
+        plainly(parser.parse_model(text), {"x": np.zeros((2, 2), np.float32), "axes": np.array(axes)})
+
+
+def test_an_unknown_version() -> None:
+    model = max_model(dtypes.FLOAT32, [(2,)])
+    moved = mx.rewrite(model)
+    moved.graph.node[0].attribute[0].i = 7
+    with pytest.raises(Exception, match="ONNX Max has no version 7"):
+        ort.InferenceSession(moved.SerializeToString(), door.register(ort.SessionOptions()))
+
+
+def test_a_session_goes_on_after_an_error() -> None:
+    session = door.session(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None))
+    good: dict[str, Array] = {"x": np.array([[1], [2]], np.float32), "ids": np.array([0, 1])}
+    for _ in range(3):
+        with pytest.raises(Exception, match="must not decrease"):
+            session.run(None, good | {"ids": np.array([1, 0])})
+        assert session.run(None, good)[0].tolist() == [[1], [2]]
+
+
+# ------------------------------------------------------------------------------------------- whole models
+
+NESTED = """<ir_version: 9, opset_import: ["": 18, "local": 1]>
+g (bool c, float[2] a, float[2] b) => (float[2] y) {
+    y = If (c) <then_branch = yes () => (float[2] t) { t = Max(a, b) },
+                else_branch = no () => (float[2] e) { e = local.lower(a, b) }>
+}
+<domain: "local", opset_import: ["": 18]> lower (p, q) => (r) { m = Max(p, q) r = Neg(m) }"""
+
+LOOP = """<ir_version: 9, opset_import: ["": 13]>
+g (int64 n, float[2] a, float[k,2] rows) => (float[2] y, float[k,2] all) {
+    yes = Constant <value = bool {1}> ()
+    y, all = Loop (n, yes, a)
+        <body = one (int64 i, bool go, float[2] so_far) => (bool on, float[2] best, float[2] each) {
+        on = Identity(go)
+        row = Gather(rows, i)
+        best = Max(so_far, row)
+        each = ReduceMax <axes = [0], keepdims = 1> (best)
+    }>
+}"""
+
+
+def test_inside_an_if_and_a_function() -> None:
+    a, b = np.array([-0.0, np.nan], np.float32), np.array([0.0, 1], np.float32)
+    session = door.session(parser.parse_model(NESTED))
+    (got,) = session.run(None, {"c": np.array(True), "a": a, "b": b})
+    assert_same_bits(got, mo.maximum(a, b))
+    (got,) = session.run(None, {"c": np.array(False), "a": a, "b": b})
+    assert_same_bits(got[:1], np.array([-0.0], np.float32))
+
+
+def test_inside_a_loop() -> None:
+    rows, a = mixed(dtypes.FLOAT32, (7, 2), 1), mixed(dtypes.FLOAT32, (2,), 2)
+    model = parser.parse_model(
+        LOOP.replace("float[2] each)", "float[1] each)").replace("float[k,2] all", "float[k,1] all")
+    )
+    best, each = door.session(model).run(None, {"n": np.array(7), "a": a, "rows": rows})
+    so_far = [mo.maximum(a, *rows[: count + 1]) for count in range(7)]
+    assert_same_bits(best, so_far[-1])
+    assert_same_bits(each, np.stack([mo.reduce_max(row) for row in so_far]))
+
+
+def test_inside_a_scan() -> None:
+    text = """<ir_version: 9, opset_import: ["": 13]> g (float[2] a, float[k,2] rows) => (float[2] y, float[k,2] all) {
+        y, all = Scan <num_scan_inputs = 1, body = one (float[2] so_far, float[2] row) => (float[2] best, float[2] each)
+            { best = Max(so_far, row) each = Identity(best) }> (a, rows) }"""
+    rows, a = mixed(dtypes.FLOAT32, (5, 2), 1), mixed(dtypes.FLOAT32, (2,), 2)
+    best, each = door.session(parser.parse_model(text)).run(None, {"a": a, "rows": rows})
+    assert_same_bits(best, mo.maximum(a, *rows))
+    assert_same_bits(each, np.stack([mo.maximum(a, *rows[: count + 1]) for count in range(5)]))
+
+
+def test_from_many_threads_at_once() -> None:
+    a, b = mixed(dtypes.FLOAT32, (200_000,), 1), mixed(dtypes.FLOAT32, (200_000,), 2)
+    options = ort.SessionOptions()
+    options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    options.inter_op_num_threads = 2
+    text = """<ir_version: 8, opset_import: ["": 13]> g (float[n] a, float[n] b) => (float[n] y) {
+        p = Max(a, b) q = Max(b, a) y = Max(p, q) }"""
+    session = door.session(parser.parse_model(text), options)
+    results: list[Array] = []
+    workers = [
+        threading.Thread(target=lambda: results.append(session.run(None, {"a": a, "b": b})[0])) for _ in range(8)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(results) == 8
+    for result in results:
+        assert_same_bits(result, mo.maximum(a, b))
+
+
+@pytest.mark.parametrize("dtype", MAX_TYPES, ids=str)
+def test_a_moved_model_runs_elsewhere(dtype: DType) -> None:
+    """On onnx's reference evaluator, by `maxops run`; and onnx's checker accepts it."""
+    model = mx.rewrite(max_model(dtype, [(3,), (3,)]))
+    mx.register()
+    onnx.checker.check_model(model, full_check=True)
+    arrays = {f"x{number}": mixed(dtype, (3,), number) for number in range(2)}
+    assert_same_bits(mx.from_proto(model).run(arrays)["y"], fast_maximum(*arrays.values()))
+
+
+def test_more_than_two_gigabytes(tmp_path: Path) -> None:
+    """Weights past what one protobuf message holds, in a file beside the model."""
+    size = 2**31 + 64
+    with (tmp_path / "weights.bin").open("wb") as file:
+        file.truncate(size)
+        file.seek(size - 1)
+        file.write(b"\x07")
+    weights = TensorProto(name="w", data_type=TensorProto.UINT8, dims=[size], data_location=TensorProto.EXTERNAL)
+    weights.external_data.add(key="location", value="weights.bin")
+    values = [helper.make_tensor_value_info("x", TensorProto.UINT8, [1])]
+    out = [helper.make_tensor_value_info("y", TensorProto.UINT8, [1])]
+    nodes = [
+        helper.make_node("ReduceMax", ["w"], ["m"], keepdims=1),
+        helper.make_node("Max", ["x", "m"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", values, out, [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    path = tmp_path / "large.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert door.session(path).run(None, {"x": np.array([3], np.uint8)})[0].tolist() == [7]

@@ -1,0 +1,175 @@
+"""Models moved to our domain: what is written, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, helper, parser
+from typer.testing import CliRunner
+
+import maxops as mo
+import models
+from bits import assert_same_bits, mixed
+from maxops import errors
+from maxops import onnx as mx
+from maxops.cli.app import app
+from maxops.dtypes import FLOAT32
+from maxops.onnx.evaluated import all_nodes
+from maxops.onnx.rewrite import counts
+
+TWO = """<ir_version: 8, opset_import: ["": 13]> g (float[2,3] x) => (float[2] y) {
+    m = Max(x, x) y = ReduceMax <axes = [-1], keepdims = 0> (m) }"""
+IN_A_FUNCTION = """<ir_version: 9, opset_import: ["": 13, "local": 1]> g (float[2,3] x) => (float[2] y) {
+    y = local.peaks <over = [1]> (x) }
+<domain: "local", opset_import: ["": 13]> peaks <over> (a) => (b) {
+    b = ReduceMax <axes: ints = @over, keepdims = 0> (a) }"""
+
+
+def moved(text: str) -> ModelProto:
+    return mx.rewrite(parser.parse_model(text))
+
+
+def test_the_given_model_stays_as_it_is() -> None:
+    model = parser.parse_model(TWO)
+    before = model.SerializeToString()
+    mx.rewrite(model)
+    assert model.SerializeToString() == before
+
+
+def test_nodes_and_axes() -> None:
+    model = moved(TWO)
+    assert [(node.domain, node.op_type) for node in model.graph.node] == [
+        ("maxops", "Max"),
+        ("", "Constant"),
+        ("maxops", "ReduceMax"),
+    ]
+    assert counts(model) == {"Max": 1, "ReduceMax": 1}
+    assert {entry.domain: entry.version for entry in model.opset_import} == {"": 13, "maxops": 1}
+    data = mixed(FLOAT32, (2, 3), 1)
+    assert_same_bits(mx.from_proto(model).run({"x": data})["y"], mo.reduce_max(data, (1,), keepdims=False))
+
+
+def test_axes_that_a_function_is_given() -> None:
+    model = moved(IN_A_FUNCTION)
+    (function,) = model.functions
+    assert [node.op_type for node in function.node] == ["Constant", "ReduceMax"]
+    assert {entry.domain for entry in function.opset_import} == {"", "maxops"}
+    data = mixed(FLOAT32, (2, 3), 1)
+    (got,) = mx.ReferenceEvaluator(model).run(None, {"x": data})
+    assert_same_bits(got, mo.reduce_max(data, (1,), keepdims=False))
+
+
+def test_a_name_that_is_taken() -> None:
+    text = TWO.replace("m = Max(x, x)", "y_axes = Max(x, x)").replace("(m)", "(y_axes)")
+    assert moved(text).graph.node[1].output[0] == "y_axes_"
+
+
+def test_what_onnx_infers_of_a_moved_model() -> None:
+    mx.register()
+    text = """<ir_version: 8, opset_import: ["": 13]> g (float[4,1,n] x, float[3,1] z)
+        => (float[a,b,n] y, float[d,e,n] w)
+        { y = Max(x, z) w = ReduceMax <axes = [1]> (y) }"""
+    inferred = onnx.shape_inference.infer_shapes(moved(text), strict_mode=True, data_prop=True)
+    shapes = [
+        [dim.dim_value or dim.dim_param for dim in value.type.tensor_type.shape.dim] for value in inferred.graph.output
+    ]
+    assert shapes == [[4, 3, "n"], [4, 1, "n"]]
+
+
+def test_nothing_to_move() -> None:
+    text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
+    assert moved(text) == parser.parse_model(text)
+
+
+def test_before_operator_sets_had_names() -> None:
+    model = models.model([helper.make_node("Max", ["x", "x"], ["y"])], ir_version=3, opset=1)
+    model.ir_version = 2
+    del model.opset_import[:]
+    result = mx.rewrite(model)
+    assert result.ir_version == 3
+    assert {entry.domain: entry.version for entry in result.opset_import} == {"": 1, "maxops": 1}
+    assert result.graph.node[0].attribute[0].i == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TWO.replace("axes = [-1]", "axes = 1"), "'axes' is of kind INT; it is INTS"),
+        (TWO.replace("keepdims = 0", 'keepdims = "no"'), "'keepdims' is of kind STRING; it is INT"),
+        (TWO.replace("keepdims = 0", "noop_with_empty_axes = 1"), "which ReduceMax-13 does not"),
+        (TWO.replace('"": 13', '"other": 13'), "operator set None has no"),
+    ],
+    ids=["axes", "keepdims", "of another version", "no operator set"],
+)
+def test_what_is_refused(text: str, words: str) -> None:
+    with pytest.raises(errors.ModelError, match=words):
+        moved(text)
+
+
+# --------------------------------------------------------------------------------------------- the command
+
+
+def rewritten(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["rewrite", *map(str, words)])
+    return result.exit_code, result.output + result.stderr
+
+
+def with_weights(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "w.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
+    path = folder / "model.onnx"
+    path.write_bytes(models.external(location="w.bin").SerializeToString())
+    return path
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path, out = with_weights(tmp_path / "in"), tmp_path / "out" / "moved.onnx"
+    code, text = rewritten(path, out)
+    assert (code, text.splitlines()[0]) == (0, f"{out}: 1 Max in the domain maxops")
+    assert sorted(file.name for file in out.parent.iterdir()) == ["moved.onnx", "w.bin"]
+    x = np.array([9, -9, 9, -9], np.float32)
+    assert_same_bits(mx.load(out).run({"x": x})["y"], np.array([9, 2, 9, 4], np.float32))
+    assert rewritten(path, out)[0] == 0  # again: the data is there, and the same
+    (out.parent / "w.bin").write_bytes(b"other")
+    assert "is there already and differs" in rewritten(path, out)[1]
+
+
+def test_in_the_same_folder_nothing_is_copied(tmp_path: Path) -> None:
+    path = with_weights(tmp_path)
+    assert rewritten(path, tmp_path / "moved.onnx")[0] == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["model.onnx", "moved.onnx", "w.bin"]
+
+
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        ("../w.bin", "inside the model's folder"),
+        ("/etc/hostname", "inside the model's folder"),
+        ("gone.bin", "no file there"),
+        ("", "inside the model's folder"),
+    ],
+)
+def test_data_elsewhere(tmp_path: Path, location: str, words: str) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(models.external(location=location).SerializeToString())
+    code, text = rewritten(path, tmp_path / "moved.onnx")
+    assert code == 2
+    assert words in text
+    assert not (tmp_path / "moved.onnx").exists()
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    path = with_weights(tmp_path)
+    assert "is the model itself" in rewritten(path, path)[1]
+    assert "cannot be read" in rewritten(tmp_path / "none.onnx", tmp_path / "o.onnx")[1]
+    (tmp_path / "short.onnx").write_bytes(path.read_bytes()[:20])
+    assert "truncated, or no ONNX model" in rewritten(tmp_path / "short.onnx", tmp_path / "o.onnx")[1]
+    onnx.save(
+        parser.parse_model('<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Abs(x) }'),
+        path,
+    )
+    assert "no max operators in the domain maxops" in rewritten(path, tmp_path / "o.onnx")[1]
+    assert [node.domain for node in all_nodes(onnx.load(tmp_path / "o.onnx"))] == [""]
