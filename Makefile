@@ -26,6 +26,9 @@ format:  ## put the formatting right, and write the generated pages anew
 
 # A second environment with a core that checks every access and every undefined operation. The interpreter is
 # not built so, and is told to load the runtime first; it keeps memory until it exits, which is no leak of ours.
+fuzz:  ## a million mutated models
+	PYTHONPATH=tests $(PYTHON) tests/fuzz.py
+
 sanitize:  ## the native tests under AddressSanitizer and UBSan
 	$(PYTHON) -m venv $(SANITIZED)
 	$(SANITIZED)/bin/python -m pip install -q ".[test]" -C cmake.define.MAXOPS_SANITIZE=ON
@@ -38,4 +41,4 @@ sanitize:  ## the native tests under AddressSanitizer and UBSan
 bench:  ## against the peers that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize bench
+.PHONY: help install test lint format sanitize bench fuzz

@@ -70,7 +70,7 @@ def test_the_command(folder: Path) -> None:
 
 def test_the_evaluator(folder: Path) -> None:
     evaluator = mx.ReferenceEvaluator(onnx.load(folder / "model.onnx"))
-    results = evaluator.run(None, data(folder)[0])
+    results: list[Array] = list(evaluator.run(None, data(folder)[0]))
     assert_as_torch(folder, dict(zip(names(folder), results, strict=True)))
 
 

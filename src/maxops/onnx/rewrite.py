@@ -91,6 +91,10 @@ class _Mover:
         row = None if opset is None else spec.in_opset(node.op_type, opset)
         if row is None:
             raise ModelError(f"{where}: operator set {opset} has no {node.op_type} that maxops knows")
+        if len(node.output) != 1 or not node.input:
+            raise ModelError(
+                f"{where}: has {len(node.input)} inputs and {len(node.output)} outputs; it makes one of some"
+            )
         kept = [helper.make_attribute(SINCE_VERSION, row.version)]
         before: list[NodeProto] = []
         for attribute in node.attribute:

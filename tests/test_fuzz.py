@@ -1,0 +1,45 @@
+"""A few seconds of the fuzzer, and that it can fail; `make fuzz` runs a million mutants."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+import fuzz
+from maxops import errors, openvino
+
+
+def test_mutants_are_read_or_refused() -> None:
+    seen = fuzz.fuzz(count=10**9, seconds=12, seed=random.SystemRandom().randrange(2**32), workers=2)
+    assert seen["mutants"] > 500
+    assert min(seen["read"], seen["refused"]) > seen["mutants"] / 10
+
+
+def test_mutants_differ_and_come_again() -> None:
+    made = [fuzz.mutant(random.Random(seed)) for seed in range(200)]
+    assert len(set(made)) > 190
+    assert made == [fuzz.mutant(random.Random(seed)) for seed in range(200)]
+    assert {ending for ending, _ in made} == {".onnx", ".xml"}
+
+
+@pytest.mark.parametrize("raised", [KeyError("x"), RecursionError(), errors.ModelError("")], ids=repr)
+def test_what_is_no_clear_error_is_let_out(raised: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(path: Path) -> None:
+        raise raised
+
+    monkeypatch.setattr(openvino, "load", load)
+    with pytest.raises((KeyError, RecursionError, AssertionError)):
+        fuzz.attempt(tmp_path / "m.xml")
+
+
+def test_a_worker_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("a worker ended with 1")
+
+    monkeypatch.setattr(fuzz, "fuzz", failing)
+    monkeypatch.setattr(sys, "argv", ["fuzz.py"])
+    assert fuzz.main() == 1
+    assert "a worker ended with 1" in capsys.readouterr().err
