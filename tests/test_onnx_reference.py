@@ -265,3 +265,39 @@ def test_the_row_is_the_one_of_the_plain_function() -> None:
     """So that `maxops.SegmentMax` and OpenVINO's are one operator."""
     assert ROW is spec.find("OpenVINO", "SegmentMax", 16)
     assert ops.operator("OpenVINO", "SegmentMax", 16).clauses == ROW.clauses
+
+
+# --------------------------------------------------------------------------------------- types of other operators
+
+STRINGS = """<ir_version: 9, opset_import: ["": 20]> g (string[n] a, float[n] x, complex64[n] c)
+    => (string[n] b, float[n] y, complex64[n] d) { b = StringConcat(a, a) y = Max(x, x) d = Identity(c) }"""
+
+
+def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
+    loaded = mx.from_proto(parser.parse_model(STRINGS), "m.onnx")
+    assert list(map(str, loaded.inputs)) == ["'a': string (n,)", "'x': float32 (n,)", "'c': complex64 (n,)"]
+    given = {"a": np.array(["x", "é"]), "x": np.array([1, 2], np.float32), "c": np.array([1j, 2], np.complex64)}
+    got = loaded.run(given)
+    assert got["b"].tolist() == ["xx", "éé"]
+    assert got["d"].tolist() == [1j, 2]
+    with pytest.raises(errors.ModelInputError, match=r"input 'a' is float32; the model wants 'a': string \(n,\)"):
+        loaded.run(given | {"a": given["x"]})
+    with pytest.raises(errors.ModelInputError, match=r"input 'x' is <U1; the model wants 'x': float32 \(n,\)"):
+        loaded.run(given | {"x": given["a"]})
+    onnx.save(parser.parse_model(STRINGS), tmp_path / "m.onnx")
+    words = ["run", str(tmp_path / "m.onnx"), "--output", str(tmp_path / "out")]
+    for name, array in given.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        words += ["--input", f"{name}={tmp_path / name}.npy"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.stderr
+    assert "xx, éé" in result.stdout
+    assert np.load(tmp_path / "out" / "b.npy").tolist() == ["xx", "éé"]
+
+
+def test_sequences_are_refused() -> None:
+    text = (
+        """<ir_version: 9, opset_import: ["": 20]> g (float[n] x) => (seq(float[n]) y) { y = SequenceConstruct(x) }"""
+    )
+    with pytest.raises(errors.ModelError, match="output 'y' is a sequence; maxops runs dense tensors only"):
+        mx.from_proto(parser.parse_model(text))

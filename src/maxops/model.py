@@ -20,11 +20,34 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
+class OtherType:
+    """An element type that no max operator takes, though a model of other operators may: complex64, or strings."""
+
+    name: str
+    numpy: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def has_type(array: Array, dtype: DType | OtherType) -> bool:
+    """Whether an array's elements are of a type."""
+    if isinstance(dtype, DType):
+        return dtypes.of(array.dtype) is dtype
+    return array.dtype.kind in "UO" if dtype.numpy.kind == "O" else array.dtype == dtype.numpy
+
+
+def type_name(array: Array) -> str:
+    """What an array's elements are called."""
+    return "string" if array.dtype.kind == "O" else str(dtypes.of(array.dtype) or array.dtype)
+
+
+@dataclass(frozen=True)
 class Value:
     """A graph's input or output as declared."""
 
     name: str
-    dtype: DType
+    dtype: DType | OtherType
     dims: Dims
 
     def __str__(self) -> str:
@@ -34,7 +57,7 @@ class Value:
     def admits(self, array: Array) -> bool:
         """Whether an array has the type, the rank and the fixed sizes; named sizes are for a whole run to compare."""
         return (
-            dtypes.of(array.dtype) is self.dtype
+            has_type(array, self.dtype)
             and array.ndim == len(self.dims)
             and all(not isinstance(d, int) or d == size for d, size in zip(self.dims, array.shape, strict=True))
         )
@@ -128,7 +151,7 @@ class Model:
             array = values[value.name]
             if not value.admits(array):  # names of sizes are free: exporters use them loosely in outputs
                 raise ModelError(
-                    f"{self.source}: the model declares output {value}, but its nodes make {dtypes.of(array.dtype)} "
+                    f"{self.source}: the model declares output {value}, but its nodes make {type_name(array)} "
                     f"{array.shape}"
                 )
             if id(array) in taken:
@@ -166,9 +189,8 @@ def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple
         raise ModelInputError(
             f"{source}: input {value.name!r} is of type {type(array).__name__}, not a NumPy array; {wanted}"
         )
-    found = dtypes.of(array.dtype)
-    if found is not value.dtype:
-        raise ModelInputError(f"{source}: input {value.name!r} is {found or array.dtype}; {wanted}")
+    if not has_type(array, value.dtype):
+        raise ModelInputError(f"{source}: input {value.name!r} is {type_name(array)}; {wanted}")
     if array.ndim != len(value.dims):
         raise ModelInputError(f"{source}: input {value.name!r} has rank {array.ndim} and shape {array.shape}; {wanted}")
     for axis, (size, declared) in enumerate(zip(array.shape, value.dims, strict=True)):

@@ -141,7 +141,8 @@ def write_npy(arrays: Mapping[Path, Array]) -> None:
     with written_whole(list(arrays)) as partial:
         for path, array in arrays.items():
             with errors_of(path), partial[path].open("xb") as file:
-                np.save(file, array, allow_pickle=False)
+                # strings, which are objects to onnx, as NumPy's own
+                np.save(file, array.astype(str) if array.dtype.kind == "O" else array, allow_pickle=False)
 
 
 @contextmanager

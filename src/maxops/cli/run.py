@@ -16,6 +16,7 @@ from maxops.cli.files import as_bfloat16, file_name, read_npy, read_npz, write_n
 from maxops.cli.progress import progress
 from maxops.cli.table import first_values, printable, show, show_arrays
 from maxops.errors import ModelInputError
+from maxops.model import type_name
 from maxops.plan import Array
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
@@ -110,7 +111,7 @@ def _show_compared(data: DataSet, results: dict[str, Array]) -> bool:
         [
             (
                 name,
-                str(dtypes.of(array.dtype)),
+                type_name(array),
                 str(array.shape),
                 first_values(array),
                 f"DIFFERS: {differences[name]}" if differences[name] else "agrees",

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from maxops import dtypes
+from maxops.model import type_name
 from maxops.plan import Array
 
 FIRST = 6
@@ -46,7 +46,7 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
     """Print each array's name, type, shape and first values."""
     show(
         ("output", "type", "shape", "first values"),
-        [(name, str(dtypes.of(array.dtype)), str(array.shape), first_values(array)) for name, array in arrays.items()],
+        [(name, type_name(array), str(array.shape), first_values(array)) for name, array in arrays.items()],
     )
 
 

@@ -19,7 +19,7 @@ from maxops.errors import ModelError
 from maxops.model import Dims, Model, Step, Value
 from maxops.onnx import nodes, schemas
 from maxops.onnx.evaluated import GraphEvaluator
-from maxops.onnx.tensors import DTYPES, to_array, type_name
+from maxops.onnx.tensors import DTYPES, other_type, to_array, type_name
 from maxops.plan import Array
 
 # Before IR version 3 a model names no operator set: it is the first.
@@ -149,8 +149,8 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
             load_external_data_for_model(proto, str(folder))
         except (ValidationError, ValueError, OSError) as error:
             raise ModelError(f"{source}: {error}") from error
-    inputs = _values(proto.graph.input, source, "input")
-    outputs = _values(proto.graph.output, source, "output")
+    inputs = _values(proto.graph.input, source, "input", any_type=True)
+    outputs = _values(proto.graph.output, source, "output", any_type=True)
     names = {value.name for value in inputs}
     defaults = {
         tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder)
@@ -211,7 +211,7 @@ def _explain_unknown(
     )
 
 
-def _values(infos: Iterable[ValueInfoProto], source: str, kind: str) -> tuple[Value, ...]:
+def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type: bool = False) -> tuple[Value, ...]:
     values: list[Value] = []
     for info in infos:
         where = f"{source}: {kind} {info.name!r}"
@@ -220,7 +220,8 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str) -> tuple[Va
             came = "without a type" if form is None else f"a {form.removesuffix('_type').replace('_', ' ')}"
             raise ModelError(f"{where} is {came}; maxops runs dense tensors only")
         tensor = info.type.tensor_type
-        if tensor.elem_type not in DTYPES:
+        dtype = DTYPES.get(tensor.elem_type) or (other_type(tensor.elem_type) if any_type else None)
+        if dtype is None:
             listed = ", ".join(row.onnx for row in DTYPES.values())
             raise ModelError(f"{where} has the type {type_name(tensor.elem_type)}; maxops runs {listed}")
         if any(value.name == info.name for value in values):
@@ -228,7 +229,7 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str) -> tuple[Va
         dims: Dims = tuple(
             dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in tensor.shape.dim
         )
-        value = Value(info.name, DTYPES[tensor.elem_type], dims)
+        value = Value(info.name, dtype, dims)
         if any(isinstance(size, int) and size < 0 for size in dims):
             raise ModelError(f"{where} has a negative size: {value}; a size that is open has a name or nothing")
         values.append(value)

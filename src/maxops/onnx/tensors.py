@@ -13,6 +13,7 @@ from onnx.checker import ValidationError
 from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError, ModelError, ModelInputError
+from maxops.model import OtherType
 from maxops.plan import Array
 
 # By ONNX's number for the type; `real` has none.
@@ -28,6 +29,13 @@ def type_name(elem_type: int) -> str:
     if elem_type not in TensorProto.DataType.values():
         return f"type number {elem_type}"
     return str(TensorProto.DataType.Name(elem_type)).lower()
+
+
+def other_type(elem_type: int) -> OtherType | None:
+    """An element type that ONNX has and maxops does not."""
+    if elem_type == TensorProto.UNDEFINED or elem_type not in TensorProto.DataType.values():
+        return None
+    return OtherType(type_name(elem_type), np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)))
 
 
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:

@@ -18,7 +18,7 @@ from defusedxml.ElementTree import parse
 
 from maxops.dtypes import DType
 from maxops.errors import ModelError
-from maxops.model import Model, Step, Value
+from maxops.model import Model, OtherType, Step, Value
 from maxops.openvino import layers
 from maxops.openvino.layers import Layer, Port
 from maxops.openvino.weights import Weights
@@ -66,7 +66,7 @@ def load(path: str | PathLike[str]) -> Model:
     outputs: list[Value] = []
     steps: list[Step] = []
     made: dict[Port, str] = {}  # the name of the value at each output port
-    types: dict[str, DType] = {}  # and its type
+    types: dict[str, DType | OtherType] = {}  # and its type
     for layer in _in_order(found, sources, source):
         where = f"{source}: {layer}"
         fed = [made[sources[layer.id, port]] for port in layers.input_ports(layer, sources, where)]

@@ -13,7 +13,7 @@ import numpy as np
 from maxops import dtypes, ops, spec
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, ModelError, ShapeError
-from maxops.model import Dims, Value
+from maxops.model import Dims, OtherType, Value
 from maxops.openvino.weights import Weights
 from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
 
@@ -115,7 +115,7 @@ def parameter(layer: Layer, where: str) -> Value:
     return Value(layer.name, _dtype(layer, where), _dims(layer, where))
 
 
-def result(layer: Layer, dtype: DType, sizes: tuple[str, ...], where: str) -> Value:
+def result(layer: Layer, dtype: DType | OtherType, sizes: tuple[str, ...], where: str) -> Value:
     """An output of the model: the type and the sizes are those of the port that feeds it."""
     return Value(layer.name, dtype, tuple(_size(text, where) for text in sizes))
 
