@@ -201,15 +201,13 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, co
     return i + rows;
 }
 
-// As short_segments, for as many rows from i on as an instruction set's own header can and cares to take.
+#include "loops_segment_blocks.h"
+
+// As short_segments, for as many rows from i on as it can and cares to take; an instruction set's own header
+// may have a better one.
 #ifndef MAXOPS_SIMD
 template <class T, class Id>
-struct VectorSegments {
-    static std::size_t take(const SegmentWalk*, const Item<T>*, const Ids<Id>&, std::size_t i,
-                            ColumnWalk<T>*) {
-        return i;
-    }
-};
+struct VectorSegments : BlockSegments<T, Id, PlainScan<T>> {};
 #else
 template <class T, class Id>
 struct VectorSegments;
