@@ -1,68 +1,81 @@
 // SegmentMax of one column: short segments, a block of rows at a time. Included by loops_segment.h.
 
-// A block's ids, copied before they are looked at: another thread may change them meanwhile, and what was
-// checked must be what is used.
+constexpr std::size_t kBlockRows = 1024;
+constexpr std::size_t kMargin = 8;  // lanes that may be touched beyond a block
+
+// A block's ids, each read once: another thread may change them meanwhile, and what was checked must be what
+// is used.
 template <class Place, class Id>
 struct IdBlock {
-    static constexpr std::size_t kRows = 256, kMargin = 8;
-
-    // Rows i to i + n; at most kRows.
-    void copy(const Ids<Id>& from, std::size_t i, std::size_t n_) {
-        n = n_;
-        auto* __restrict source = from.ids + i;
-        for (std::size_t k = 0; k < n; ++k) id[k] = source[k].value;
-        __asm__ volatile(""
-                         :
-                         : "r"(id)
-                         : "memory");  // from here on the compiler cannot read the source again
-        for (std::size_t k = 1; k < n; ++k)
-            steps |= static_cast<Unsigned>(static_cast<Unsigned>(id[k]) - static_cast<Unsigned>(id[k - 1]));
-    }
-    // Whether the ids are in order, none far from the next, and segments of the output. (Steps below kFar
-    // add up to less than 2^31: ids that go past their type's highest come to a negative one, and stay
-    // there.)
-    bool is_right(std::int64_t previous, std::int64_t num_segments) const {
-        return first() >= 0 && first() >= previous && last() >= first() && last() < num_segments &&
-               steps < kFar;
-    }
-    bool has_gaps() const { return steps > 1; }
-    bool is_single_rows() const {
-        return !has_gaps() && last() - first() == static_cast<std::int64_t>(n) - 1;
-    }
-    bool begins_with(std::size_t run) const { return n >= run && id[run - 1] == id[0]; }
-    std::int64_t first() const { return id[0]; }
-    std::int64_t last() const { return id[n - 1]; }
-
-    // Where the ids lie, counted from the first: for rows from -kMargin on and beyond the last, to the end of
-    // its vector of `lanes`, they are of no segment and the last row's.
-    Place* find_places(bool goes_on, std::size_t lanes) {
-        auto* place = places + kMargin;
-        for (std::size_t k = 0; k < n; ++k)
-            place[k] = static_cast<Place>(
-                static_cast<Unsigned>(static_cast<Unsigned>(id[k]) - static_cast<Unsigned>(id[0])));
-        const std::size_t end = (n + lanes - 1) / lanes * lanes;
-        for (std::size_t k = n; k < end; ++k) place[k] = place[n - 1];
-        place[end] = place[-2] = -1;
-        place[-1] = goes_on ? 0 : -1;
-        return place;
-    }
-
     using Unsigned = std::make_unsigned_t<Id>;
-    static constexpr Unsigned kFar = 1U << 23;
-    static_assert(kFar * kRows <= 1U << 31);
+    static constexpr std::size_t kRun = 64;
 
-    std::size_t n;
-    Unsigned steps = 0;  // the bits of all steps from an id to the next
-    alignas(64) Id id[kRows];
-    alignas(64) Place places[kMargin + kRows + kMargin];
+    std::int64_t first, last;
+    std::size_t rows;
+    alignas(64) Place places[kMargin + kBlockRows + kMargin];  // of the ids, counted from the first
+
+    // Up to kBlockRows rows from i on, for a vector of so many lanes at a time. False if they begin with an
+    // id that is no segment's or lower than the previous, or with a long run, or if ids lie too far apart to
+    // have places.
+    bool copy(const Ids<Id>& ids, std::size_t i, std::int64_t previous, std::size_t lanes) {
+        first = ids[i];
+        rows = ids.n - i;
+        if (first < previous || !ids.has_row(first)) return false;
+        const bool near =
+            rows >= kBlockRows ? copy_rows(ids.ids + i, rows = kBlockRows) : copy_rows(ids.ids + i, rows);
+        auto* place = begin();
+        place[0] = 0;
+        last = static_cast<std::int64_t>(static_cast<std::uint64_t>(first) +
+                                         static_cast<std::uint64_t>(place[rows - 1]));
+        const std::size_t end = (rows + lanes - 1) / lanes * lanes;
+        for (std::size_t k = rows; k < end; ++k) place[k] = place[rows - 1];
+        place[end] = place[-2] = -1;
+        place[-1] = first == previous ? 0 : -1;
+        return near && !(rows >= kRun && place[kRun - 1] == 0);
+    }
+    // Given the bits of all steps from one place to the next: ids are in order, and segments of the output.
+    // (Steps that are not far add up to less than 2^31. Ids that count on past the highest of their type
+    // would be negative, and their places tell.)
+    bool is_right(std::uint64_t steps, std::int64_t num_segments) const {
+        constexpr std::uint64_t kFar = (std::uint64_t{1} << 31) / kBlockRows;
+        return steps < kFar && last < num_segments && last <= std::int64_t{std::numeric_limits<Id>::max()};
+    }
+    bool begins_with_gaps() const {
+        constexpr std::size_t kSome = 32;
+        const auto* place = begin();
+        using U = std::make_unsigned_t<Place>;
+        U steps = 0;
+        if (rows > kSome)
+            for (std::size_t k = 0; k < kSome; ++k)
+                steps |= static_cast<U>(place[k + 1]) - static_cast<U>(place[k]);
+        return steps > 1;
+    }
+    bool is_single_rows() const { return last - first == static_cast<std::int64_t>(rows) - 1; }
+    Place* begin() { return places + kMargin; }
+    const Place* begin() const { return places + kMargin; }
+
+private:
+    __attribute__((always_inline)) bool copy_rows(const Loose<Id>* __restrict from, std::size_t n) {
+        auto* __restrict place = begin();
+        Unsigned all = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+            const auto distance =
+                static_cast<Unsigned>(static_cast<Unsigned>(from[k].value) - static_cast<Unsigned>(first));
+            all |= distance;
+            place[k] = static_cast<Place>(distance);
+        }
+        __asm__ volatile("" : : "r"(place) : "memory");  // the compiler must not read the ids again
+        return all >> 31 == 0;
+    }
 };
 
-// What a block comes to: its segments' keys and, counted from the first, their places.
+// What a block comes to: its segments' keys and, if it has gaps, their places.
 template <class Lane, class Place>
 struct SegmentBlock {
-    static constexpr std::size_t kRows = 256, kMargin = 8;
-    alignas(64) Lane best[kRows + kMargin];
-    alignas(64) Place place[kRows + kMargin];  // unless they follow one another
+    std::size_t count;
+    std::uint64_t steps;  // the bits of all steps to a row's place from the one before
+    alignas(64) Lane best[kBlockRows + kMargin];
+    alignas(64) Place place[kBlockRows + kMargin];
 };
 
 // A block's scan, row by row. Keys are unsigned here, so that a mask makes the lowest of any.
@@ -79,77 +92,82 @@ struct PlainScan {
     }
     static typename T::Bits bits(Lane lane) { return T::bits(static_cast<Key>(lane + kLowest)); }
 
-    // The number of segments.
     template <bool gaps>
-    static std::size_t scan(const Item<T>* items, const Place* place, std::size_t n, Lane carry,
-                            SegmentBlock<Lane, Place>* to) {
-        Lane keys[SegmentBlock<Lane, Place>::kRows];
+    static void scan(const Item<T>* items, const Place* place, std::size_t n, Lane carry,
+                     SegmentBlock<Lane, Place>* to) {
+        Lane keys[kBlockRows];
         for (std::size_t k = 0; k < n; ++k) keys[k] = lane(items[k].value);
+        std::uint32_t steps = 0;
+        for (std::size_t k = 0; k < n; ++k)
+            steps |= static_cast<std::uint32_t>(place[k]) - static_cast<std::uint32_t>(place[k - 1]);
+        to->steps = steps;
         std::size_t end = 0;
-        Place previous = place[-1];
         Lane best = carry;
         for (std::size_t k = 0; k < n; ++k) {
             const Place here = place[k];
-            best &= ~(static_cast<Lane>(here == previous) - 1);
+            best &= ~(static_cast<Lane>(here == place[k - 1]) - 1);
             best = best < keys[k] ? keys[k] : best;
-            if constexpr (gaps) {
-                end += here != previous || k == 0;
-                to->place[end - 1] = here;
-                to->best[end - 1] = best;
-            } else {
-                to->best[here] = best;
-            }
-            previous = here;
+            to->best[end] = best;
+            if constexpr (gaps) to->place[end] = here;
+            end += here != place[k + 1];
         }
-        return gaps ? end : static_cast<std::size_t>(previous) + 1;
+        to->count = end;
     }
 };
 
 // Blocks of rows from i on, up to one that is another loop's: its ids are not in order, or not all of them
-// segments of the output, or it begins with a long run or with single rows.
+// segments of the output, or it begins with a long run, or is of single rows.
 template <class T, class Id, class Scan>
 struct BlockSegments {
     using Lane = typename Scan::Lane;
     using Place = typename Scan::Place;
-    static constexpr std::size_t kFewest = 8, kRun = 64, kRows = SegmentBlock<Lane, Place>::kRows;
+    static constexpr std::size_t kFewest = 8;
 
-    static std::size_t take(const SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i,
-                            ColumnWalk<T>* at) {
+    // Not inline: what it keeps on the stack would slow down its caller's loop over long runs.
+    __attribute__((noinline)) static std::size_t take(const SegmentWalk* walk, const Item<T>* items,
+                                                      const Ids<Id>& ids, std::size_t i, ColumnWalk<T>* at) {
         SegmentBlock<Lane, Place> segments;
-        while (ids.n - i >= kFewest) {
-            IdBlock<Place, Id> block;
-            block.copy(ids, i, ids.n - i < kRows ? ids.n - i : kRows);
-            if (!block.is_right(at->previous, ids.num_segments) || block.begins_with(kRun)) break;
-            const bool goes_on = block.first() == at->previous;
-            if (block.is_single_rows() && !goes_on && block.n >= kSingles) break;
-            const Place* place = block.find_places(goes_on, Scan::kLanes);
+        IdBlock<Place, Id> block;
+        bool gaps = false;  // as in the last block
+        while (ids.n - i >= kFewest && block.copy(ids, i, at->previous, Scan::kLanes)) {
             const Lane carry = Scan::lane(T::bits(at->best));
-            std::size_t count;
-            if (block.has_gaps()) {
-                count = Scan::template scan<true>(items + i, place, block.n, carry, &segments);
-                fill<T>(walk, at->previous + 1, block.last() + 1);
-                scatter_segments(walk, block.first(), segments, count);
-            } else {
-                count = Scan::template scan<false>(items + i, place, block.n, carry, &segments);
-                fill<T>(walk, at->previous + 1, block.first());
-                store_segments(walk, block.first(), segments, count);
-            }
-            *at = {block.last(), T::key(Scan::bits(segments.best[count - 1]))};
-            i += block.n;
+            gaps = gaps || block.begins_with_gaps();
+            const auto scan = gaps ? Scan::template scan<true> : Scan::template scan<false>;
+            scan(items + i, block.begin(), block.rows, carry, &segments);
+            if (!block.is_right(segments.steps, ids.num_segments)) break;
+            if (segments.steps > 1 && !gaps)
+                Scan::template scan<true>(items + i, block.begin(), block.rows, carry, &segments);
+            gaps = segments.steps > 1;
+            if (block.is_single_rows() && !gaps && block.first > at->previous && block.rows >= kSingles)
+                break;
+            fill<T>(walk, at->previous + 1, gaps ? block.last + 1 : block.first);
+            auto* out = reinterpret_cast<Item<T>*>(walk->out) + block.first;
+            if (gaps)
+                scatter(out, segments);
+            else
+                store(out, segments);
+            *at = {block.last, T::key(Scan::bits(segments.best[segments.count - 1]))};
+            i += block.rows;
         }
         return i;
     }
 
 private:
-    static void store_segments(const SegmentWalk* walk, std::int64_t first,
-                               const SegmentBlock<Lane, Place>& segments, std::size_t count) {
-        auto* __restrict out = reinterpret_cast<Item<T>*>(walk->out) + first;
-        auto* __restrict best = segments.best;
-        for (std::size_t k = 0; k < count; ++k) out[k].value = Scan::bits(best[k]);
+    // Eight at a time, which compilers turn into vectors; the last eight may overlap those before.
+    static void store(Item<T>* __restrict out, const SegmentBlock<Lane, Place>& segments) {
+        constexpr std::size_t kSome = 8;
+        const std::size_t count = segments.count;
+        const auto store_some = [&](std::size_t k) {
+            for (std::size_t j = 0; j < kSome; ++j) out[k + j].value = Scan::bits(segments.best[k + j]);
+        };
+        std::size_t k = 0;
+        for (; count - k >= kSome; k += kSome) store_some(k);
+        if (k == count) return;
+        if (count >= kSome) return store_some(count - kSome);
+        for (; k < count; ++k) out[k].value = Scan::bits(segments.best[k]);
     }
-    static void scatter_segments(const SegmentWalk* walk, std::int64_t first,
-                                 const SegmentBlock<Lane, Place>& segments, std::size_t count) {
-        auto* __restrict out = reinterpret_cast<Item<T>*>(walk->out) + first;
-        for (std::size_t k = 0; k < count; ++k) out[segments.place[k]].value = Scan::bits(segments.best[k]);
+    static void scatter(Item<T>* out, const SegmentBlock<Lane, Place>& segments) {
+        for (std::size_t k = 0; k < segments.count; ++k)
+            out[segments.place[k]].value = Scan::bits(segments.best[k]);
     }
 };
