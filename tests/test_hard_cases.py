@@ -26,7 +26,9 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def test_ids_that_another_thread_changes_stay_in_bounds(isa: str) -> None:
+@pytest.mark.parametrize("gap", [1, 2], ids=["no-gaps", "gaps"])
+@pytest.mark.parametrize("ids_as", ["int32", "int64"])
+def test_ids_that_another_thread_changes_stay_in_bounds(isa: str, ids_as: str, gap: int) -> None:
     """They are checked and used by one reading; the output ends where memory that may not be touched begins."""
     code = f"""
 import ctypes, mmap, threading, time
@@ -41,13 +43,15 @@ protect = ctypes.CDLL(None).mprotect
 protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 assert protect(start + size, 64 * page, 0) == 0
 out = np.frombuffer((ctypes.c_char * size).from_address(start), np.float32)[-n:]
-right = np.arange(n) // 2 * 2
+right = (np.arange(n) // 2 * {gap}).astype(np.{ids_as})
 right[-1] = n - 1
+wrong = 2**31 - 1 if {ids_as!r} == "int32" else 2**40
 ids, data = right.copy(), np.ones(n, np.float32)
 ends = False
 def change():
     while not ends:
-        ids[3:-40:5] = 2**40
+        ids[3:-40:5] = wrong
+        ids[4:-40:7] = -wrong
         np.copyto(ids, right)
 thread = threading.Thread(target=change)
 thread.start()

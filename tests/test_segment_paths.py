@@ -14,6 +14,8 @@ pytestmark = pytest.mark.usefixtures("isa")
 
 each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
 each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
+BLOCK = 1024  # rows; native/loops_segment_blocks.h: kBlockRows
+
 each_id_type = pytest.mark.parametrize("ids_as", [np.int32, np.int64], ids=["int32", "int64"])
 
 
@@ -200,3 +202,110 @@ def test_values_that_break_things_in_every_lane(dtype: DType) -> None:
     for length in (1, 2, 3, 5, 11):
         _assert_right(data, np.arange(150) // length)
         _assert_right(data, np.arange(150) // length * 3)
+
+
+@each_id_type
+@each_type
+def test_blocks_of_rows(dtype: DType, ids_as: type[np.signedinteger]) -> None:
+    """A segment that goes on in the next block or ends with it; gaps in each block, or in a later one only."""
+    data = mixed(dtype, 2 * BLOCK + 70, 10, nans=0.01)
+    for seed, steps in enumerate(([0, 0, 0, 1], [0, 0, 1, 9], [0] * 60 + [1, 3], [1] * 60 + [0, 2])):
+        ids = np.cumsum(np.random.default_rng(seed).choice(steps, len(data))).astype(ids_as)
+        for rows in (BLOCK - 1, BLOCK, BLOCK + 1, BLOCK + 9, len(data) - seed):
+            _assert_right(data[:rows], ids[:rows])
+        late = ids.copy()
+        late[:-100] = np.arange(len(data) - 100) // 3
+        late[-100:] += late[-101]
+        _assert_right(data, late)
+    for border in range(BLOCK - 9, BLOCK + 10):  # a run of its own begins there, or goes on with the last segment
+        runs = np.arange(len(data)) // 5
+        runs[border : border + 70] = runs[border]
+        runs[border + 70 :] += runs[border] - runs[border + 70] + border % 3
+        _assert_right(data, runs.astype(ids_as))
+
+
+@each_id_type
+@each_width
+def test_the_first_gap_at_every_place(dtype: DType, ids_as: type[np.signedinteger]) -> None:
+    """A block without gaps is scanned otherwise than one with gaps, and which it is may show late."""
+    data = mixed(dtype, BLOCK + 20, 11, nans=0.01)
+    for length in (1, 3):
+        good = np.arange(len(data)) // length
+        for place in (*range(0, 70), *range(BLOCK - 20, BLOCK + 20)):
+            for gap in (1, 40):
+                ids = good.copy()
+                ids[place:] += gap
+                want = fast_segment_max(data, ids, int(ids[-1]) + 1, "LOWEST")
+                assert_same_bits(mo.segment_max(data, ids.astype(ids_as), fill_mode="LOWEST"), want)
+
+
+@each_id_type
+@each_width
+def test_outputs_that_end_at_every_place(dtype: DType, ids_as: type[np.signedinteger]) -> None:
+    """The rows past them are dropped, wherever in a vector or a block they begin; nothing is written there."""
+    data = mixed(dtype, BLOCK + 150, 12, nans=0.01)
+    for steps in ([0, 0, 1], [0, 1, 5]):
+        ids = np.cumsum(np.random.default_rng(5).choice(steps, len(data))).astype(ids_as)
+        whole = fast_segment_max(data, ids, int(ids[-1]) + 1, "LOWEST")
+        for count in (*range(1, 50), *range(len(whole) - 90, len(whole))):
+            guarded = Guarded(dtype, (count,))
+            mo.segment_max(data, ids, count, fill_mode="LOWEST", out=guarded.array, check_ids=bool(count % 3))
+            guarded.check()
+            assert_same_bits(guarded.array, whole[:count])
+
+
+@each_id_type
+@each_width
+def test_mostly_empty_outputs_of_more_than_a_block(dtype: DType, ids_as: type[np.signedinteger]) -> None:
+    data = mixed(dtype, BLOCK + 99, 13)
+    for steps in ([0, 1], [0, 0, 1, 3], [1, 5, 60]):
+        ids = np.cumsum(np.random.default_rng(6).choice(steps, len(data))).astype(ids_as)
+        for count in (int(ids[-1]) // 2, len(data) * 16 - 1, len(data) * 17, 80_000):
+            _assert_right(data, ids, count)
+
+
+@pytest.mark.parametrize("rows", [100, 150_000])
+@each_id_type
+def test_ids_far_apart(rows: int, ids_as: type[np.signedinteger]) -> None:
+    """From 2 ** 21 on, a step is too long for a block; in outputs that are filled first, and others."""
+    data = mixed(UINT8, rows, 14)
+    for step in (2**21 - 1, 2**21, 2**21 + 1):
+        for place in (3, 8, 50, rows - 1):
+            ids = np.arange(rows) // 3
+            ids[place:] += step
+            _assert_right(data, ids.astype(ids_as))
+
+
+@each_id_type
+def test_an_id_out_of_order_in_any_block(ids_as: type[np.signedinteger]) -> None:
+    """As at every place of the first rows: one that is negative, too low or too high, before or after a border."""
+    rows = 2 * BLOCK + 40
+    data = np.ones(rows, np.float32)
+    for good in (np.arange(rows) // 3, np.arange(rows) // 2 * 9):
+        count = int(good[-1]) + 1
+        for place in (*range(BLOCK - 12, BLOCK + 12), *range(2 * BLOCK - 3, rows)):
+            for bad in (-1, np.iinfo(ids_as).min, int(good[place]) - 2, count + 5, np.iinfo(ids_as).max):
+                ids = good.astype(ids_as)
+                ids[place] = bad
+                wrong = np.flatnonzero((ids < 0) | (ids < np.roll(ids, 1)) & (np.arange(rows) > 0))
+                if len(wrong):
+                    with pytest.raises(SegmentIdsError, match=rf"position {wrong[0]} holds {ids[wrong[0]]}\b"):
+                        mo.segment_max(data, ids, count, fill_mode="ZERO")
+                guarded = Guarded(FLOAT32, (count,))
+                guarded.array[...] = 7
+                mo.segment_max(data, ids, count, fill_mode="ZERO", check_ids=False, out=guarded.array)
+                guarded.check()
+                assert set(guarded.array.tolist()) <= {0.0, 1.0}
+
+
+@each_id_type
+@each_width
+def test_shares_that_begin_anywhere(dtype: DType, ids_as: type[np.signedinteger], threads: int) -> None:
+    """Threads take shares of the rows, which begin within segments and between them, after gaps and before."""
+    rows = 300_001
+    data = np.resize(mixed(dtype, 4_099, 15, nans=0.001), rows)
+    for steps in ([0] * 9 + [1], [0, 1], [0] * 9 + [19], [0] * 90 + [1, 2]):
+        ids = np.cumsum(np.random.default_rng(7).choice(steps, rows)).astype(ids_as)
+        want = fast_segment_max(data, ids, int(ids[-1]) + 3, "LOWEST")
+        got = mo.segment_max(data, ids, len(want), fill_mode="LOWEST")
+        assert_same_bits(got, want)
