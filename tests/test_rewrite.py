@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -101,12 +102,56 @@ def test_before_operator_sets_had_names() -> None:
         (TWO.replace("keepdims = 0", 'keepdims = "no"'), "'keepdims' is of kind STRING; it is INT"),
         (TWO.replace("keepdims = 0", "noop_with_empty_axes = 1"), "which ReduceMax-13 does not"),
         (TWO.replace('"": 13', '"other": 13'), "operator set None has no"),
+        (TWO.replace('"": 13', '"": 13, "ai.onnx": 18'), r"operator sets \[13, 18\] of one domain"),
+        (TWO.replace('"": 13', '"": 999'), "operator set 999 has no"),
+        (TWO.replace("(m)", "(m, m)"), r"has 2 inputs; ReduceMax-13 has one, data \[ONNX\.ReduceMax-13\.inputs\]"),
+        (TWO.replace("keepdims = 0", "axes = [0]"), "the attribute 'axes' is there twice"),
     ],
-    ids=["axes", "keepdims", "of another version", "no operator set"],
+    ids=["axes", "keepdims", "of another version", "no operator set", "two", "unknown", "inputs", "twice"],
 )
 def test_what_is_refused(text: str, words: str) -> None:
     with pytest.raises(errors.ModelError, match=words):
         moved(text)
+
+
+def test_a_node_without_an_output() -> None:
+    model = parser.parse_model(TWO)
+    del model.graph.node[1].output[:]
+    with pytest.raises(errors.ModelError, match="makes no output; ReduceMax-13 has one"):
+        mx.rewrite(model)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "words"),
+    [
+        ("axes = [0]", "'axes' is none of keepdims, noop_with_empty_axes, since_version"),
+        ("keepdims = 0.0", "'keepdims' is of kind FLOAT; it is INT"),
+    ],
+)
+def test_a_node_that_is_ours_already_and_wrong(attribute: str, words: str) -> None:
+    text = TWO.replace('"": 13', '"": 13, "maxops": 1').replace("= ReduceMax", "= maxops.ReduceMax")
+    with pytest.raises(errors.ModelError, match=words):
+        moved(text.replace("axes = [-1], keepdims = 0", attribute))
+
+
+def test_a_name_that_is_taken_inside() -> None:
+    text = """<ir_version: 9, opset_import: ["": 13]> g (bool c, float[2,3] x) => (float[2,1] y, float[1] z) {
+        y = ReduceMax <axes = [1]> (x)
+        z = If (c) <then_branch = a () => (float[1] y_axes) <float[1] y_axes = {1}> { },
+                    else_branch = b () => (float[1] e) { e = Constant <value = float[1] {2}> () }> }"""
+    model = moved(text)
+    assert model.graph.node[0].output[0] == "y_axes_"
+    mx.register()
+    onnx.checker.check_model(model, full_check=True)
+
+
+def test_what_else_a_node_holds() -> None:
+    model = parser.parse_model(TWO)
+    node = model.graph.node[1]
+    node.domain, node.doc_string = "ai.onnx", "what it is for"
+    node.metadata_props.add(key="from", value="torch")
+    after = mx.rewrite(model).graph.node[2]
+    assert (after.domain, after.doc_string, after.metadata_props[0].value) == ("maxops", "what it is for", "torch")
 
 
 # --------------------------------------------------------------------------------------------- the command
@@ -143,6 +188,29 @@ def test_in_the_same_folder_nothing_is_copied(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["model.onnx", "moved.onnx", "w.bin"]
 
 
+def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
+    path, here = with_weights(tmp_path / "there"), tmp_path / "here"
+    here.mkdir()
+    for name in ("model.onnx", "w.bin"):
+        (here / name).symlink_to(path.parent / name)
+    out = tmp_path / "out"
+    assert rewritten(here / "model.onnx", out / "moved.onnx")[0] == 0
+    assert not (out / "w.bin").is_symlink()
+    assert (out / "w.bin").read_bytes() == (path.parent / "w.bin").read_bytes()
+
+
+def test_nothing_is_left_of_a_copy_that_was_broken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, out = with_weights(tmp_path / "in"), tmp_path / "out"
+
+    def broken_off(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes()[:3])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "copyfile", broken_off)
+    assert rewritten(path, out / "moved.onnx")[0] != 0
+    assert list(out.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("location", "words"),
     [
@@ -164,6 +232,9 @@ def test_data_elsewhere(tmp_path: Path, location: str, words: str) -> None:
 def test_mistakes(tmp_path: Path) -> None:
     path = with_weights(tmp_path)
     assert "is the model itself" in rewritten(path, path)[1]
+    assert "is the model's data" in rewritten(path, path.parent / "w.bin")[1]
+    assert "is where the model's data goes" in rewritten(path, tmp_path / "other" / "w.bin")[1]
+    assert not (tmp_path / "other").exists()
     assert "cannot be read" in rewritten(tmp_path / "none.onnx", tmp_path / "o.onnx")[1]
     (tmp_path / "short.onnx").write_bytes(path.read_bytes()[:20])
     assert "truncated, or no ONNX model" in rewritten(tmp_path / "short.onnx", tmp_path / "o.onnx")[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -22,13 +23,20 @@ def rewrite(
     from maxops.onnx.rewrite import rewrite as moved  # noqa: PLC0415
 
     proto = read(model)
-    if output.exists() and output.samefile(model):
-        raise OutputError(f"{output}: is the model itself; give another file")
-    data = external.files(proto, model.parent, str(model))
+    data = external.files(proto, model, str(model))
     result = moved(proto)
-    external.copy_files(data, output.parent)
-    with written_whole([output]) as partial, errors_of(output):
-        partial[output].write_bytes(result.SerializeToString())
+    for path, what in ((model, "the model itself"), *((path, "the model's data") for path in data.values())):
+        if output.exists() and output.samefile(path):
+            raise OutputError(f"{output}: is {what}; give another file")
+    if output.resolve() in ((output.parent / location).resolve() for location in data):
+        raise OutputError(f"{output}: is where the model's data goes; give another file")
+    copied = external.copies(data, output.parent)
+    with written_whole([*copied, output]) as partial:
+        for target, path in copied.items():
+            with errors_of(target):
+                shutil.copyfile(path, partial[target])
+        with errors_of(output):
+            partial[output].write_bytes(result.SerializeToString())
     listed = ", ".join(f"{count} {operator}" for operator, count in counts(result).items()) or "no max operators"
     print(f"{output}: {listed} in the domain maxops")
     if counts(result):

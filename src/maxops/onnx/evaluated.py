@@ -60,6 +60,11 @@ def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
         waiting += [inner for graph in inner_graphs(node) for inner in graph.node]
 
 
+def all_graphs(proto: ModelProto) -> list[GraphProto]:
+    """The graph of a model, and those inside nodes, its functions' too."""
+    return [proto.graph, *(graph for node in all_nodes(proto) for graph in inner_graphs(node))]
+
+
 def inner_graphs(node: NodeProto) -> Iterator[GraphProto]:
     """The graphs inside a node, such as the branches of an If."""
     for attribute in node.attribute:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import filecmp
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from onnx import ModelProto, TensorProto
 
 from maxops.errors import ModelError, OutputError
-from maxops.onnx.evaluated import all_nodes, inner_graphs
+from maxops.onnx.evaluated import all_graphs, all_nodes
 
 
 def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
     """The tensors whose data lies in another file."""
-    graphs = [model.graph, *(graph for node in all_nodes(model) for graph in inner_graphs(node))]
+    graphs = all_graphs(model)
     tensors = [tensor for graph in graphs for tensor in graph.initializer]
     sparse = [tensor for graph in graphs for tensor in graph.sparse_initializer]
     for node in all_nodes(model):
@@ -26,33 +25,57 @@ def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
     return (tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL)
 
 
-def files(model: ModelProto, folder: Path, source: str) -> dict[str, Path]:
-    """The data's files by the location that the model gives; each lies inside the model's own folder."""
+def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
+    """The data's files by the location that the model gives; each lies inside the folder of the model's file.
+
+    If that is a link, so may the data be, to files inside the folder that it leads to: Hugging Face's cache is so.
+    """
     found: dict[str, Path] = {}
-    inside = folder.resolve()
+    inside = path.parent.resolve()
     for tensor in external_tensors(model):
-        location = next((str(entry.value) for entry in tensor.external_data if entry.key == "location"), "")
-        path = (inside / location).resolve()
-        if not location or Path(location).is_absolute() or not path.is_relative_to(inside):
+        location = _location(tensor)
+        data = (inside / location).resolve()
+        is_inside = data.is_relative_to(inside) or data.is_relative_to(path.resolve().parent)
+        if not location or Path(location).is_absolute() or not is_inside:
             raise ModelError(
                 f"{source}: tensor {tensor.name!r} has its data in {location!r}; it is a file inside the model's folder"
             )
-        if not path.is_file():
+        if not data.is_file():
             raise ModelError(f"{source}: tensor {tensor.name!r} has its data in {location!r}, which is no file there")
-        found[location] = path
+        found[location] = data
     return found
 
 
-def copy_files(found: dict[str, Path], folder: Path) -> None:
-    """Bring the data to another folder, under the same locations; what lies there already must be the same."""
+def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
+    """What to copy, by its target, to bring the data to a folder; what lies there already must be the same."""
+    wanted: dict[Path, Path] = {}
     for location, path in found.items():
         target = folder / location
-        if target.exists() and target.samefile(path):
-            continue
-        if target.exists() and not filecmp.cmp(path, target, shallow=False):
-            raise OutputError(f"{target}: is there already and differs from {path}, the data of the model")
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+            if target.exists() and not target.samefile(path) and not filecmp.cmp(path, target, shallow=False):
+                raise OutputError(f"{target}: is there already and differs from {path}, the data of the model")
         except OSError as error:
-            raise OutputError(f"{target}: cannot be written: {error.strerror}") from error
+            raise OutputError(f"{target}: cannot be compared with {path}: {error.strerror}") from error
+        if not target.exists():
+            wanted[target] = path
+    return wanted
+
+
+def follow_links(model: ModelProto, path: Path) -> Path:
+    """The folder of a model's data: beside its file; or, where file and data are links, the one that they lead to.
+
+    There the files may have other names, which the model's tensors get.
+    """
+    beside, real = path.parent.resolve(), path.resolve().parent
+    found = [(tensor, (beside / _location(tensor)).resolve()) for tensor in external_tensors(model)]
+    if real == beside or not all(data.is_relative_to(real) for _, data in found):
+        return beside
+    for tensor, data in found:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = str(data.relative_to(real))
+    return real
+
+
+def _location(tensor: TensorProto) -> str:
+    return next((str(entry.value) for entry in tensor.external_data if entry.key == "location"), "")

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import onnx
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, helper, numpy_helper
 
 from maxops import spec
 from maxops.errors import ModelError
 from maxops.onnx import nodes
-from maxops.onnx.evaluated import all_nodes, inner_graphs
-from maxops.onnx.schemas import DOMAIN, SINCE_VERSION, VERSION
+from maxops.onnx.evaluated import all_graphs, all_nodes, inner_graphs
+from maxops.onnx.schemas import DOMAIN, SINCE_VERSION, VERSION, register
+from maxops.spec import Spec
 
 OPERATORS = ("Max", "ReduceMax")
 FLAGS = ("keepdims", "noop_with_empty_axes")
@@ -31,12 +33,15 @@ def rewrite(model: ModelProto) -> ModelProto:
 
     Each node keeps the meaning of the version that its operator set has; SegmentMax stands in that domain already. A
     ReduceMax that has its axes as an attribute gets them as an input. External data stays where it is. Raises
-    ModelError for a version that maxops does not know.
+    ModelError for a version that maxops does not know, and for inputs and attributes that the version does not have.
     """
+    register()
     result = ModelProto()
     result.CopyFrom(model)
     names = {name for node in all_nodes(result) for name in (*node.input, *node.output)}
-    names |= {tensor.name for tensor in result.graph.initializer} | {value.name for value in result.graph.input}
+    for graph in all_graphs(result):
+        names |= {entry.name for entry in (*graph.initializer, *graph.input)}
+        names |= {sparse.values.name for sparse in graph.sparse_initializer}
     mover = _Mover(names)
     opset = _opset(result.opset_import) if model.ir_version >= OPSETS_IR else 1
     if mover.move(result.graph.node, opset):
@@ -78,6 +83,8 @@ class _Mover:
                 kept += self._moved(node, opset)
                 moved += 1
             else:
+                if node.domain == DOMAIN and onnx.defs.has(node.op_type, DOMAIN):
+                    _check(node)
                 kept.append(node)
         if len(kept) > len(graph):  # a protobuf field inserts nothing
             copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
@@ -88,16 +95,21 @@ class _Mover:
     def _moved(self, node: NodeProto, opset: int | None) -> list[NodeProto]:
         """The node in our domain, after the constant that holds its axes if they were an attribute."""
         where = nodes.label(node)
-        row = None if opset is None else spec.in_opset(node.op_type, opset)
+        row = _row(node.op_type, opset)
         if row is None:
             raise ModelError(f"{where}: operator set {opset} has no {node.op_type} that maxops knows")
         if len(node.output) != 1 or not node.input:
             raise ModelError(
                 f"{where}: has {len(node.input)} inputs and {len(node.output)} outputs; it makes one of some"
             )
+        if row.operator == "ReduceMax" and not row.axes_input and len(node.input) > 1:
+            came = len(node.input)
+            raise ModelError(f"{where}: has {came} inputs; {row.name} has one, data", row.clause("inputs"))
         kept = [helper.make_attribute(SINCE_VERSION, row.version)]
         before: list[NodeProto] = []
-        for attribute in node.attribute:
+        for number, attribute in enumerate(node.attribute):
+            if any(attribute.name == other.name for other in node.attribute[:number]):
+                raise ModelError(f"{where}: the attribute {attribute.name!r} is there twice")
             if attribute.name not in row.attributes:
                 raise ModelError(f"{where}: has the attribute {attribute.name!r}, which {row.name} does not")
             wanted = AttributeProto.INT if attribute.name in FLAGS else AttributeProto.INTS
@@ -122,6 +134,20 @@ class _Mover:
         return name
 
 
+def _check(node: NodeProto) -> None:
+    """Refuse attributes that a node in our domain does not have: a runtime would leave them out in silence."""
+    known = onnx.defs.get_schema(node.op_type, VERSION, DOMAIN).attributes
+    for attribute in node.attribute:
+        where = f"{nodes.label(node)}: the attribute {attribute.name!r}"
+        if attribute.name not in known:
+            raise ModelError(f"{where} is none of {', '.join(sorted(known))}")
+        kinds = AttributeProto.AttributeType
+        kind: Any = known[attribute.name].type  # onnx's own types do not say that it is an enum
+        wanted = kinds.Value(kind.name)
+        if attribute.type != wanted:
+            raise ModelError(f"{where} is of kind {kinds.Name(attribute.type)}; it is {kinds.Name(wanted)}")
+
+
 def _constant(axes: AttributeProto, name: str) -> NodeProto:
     """A Constant of the axes, or of those that a function's caller gives."""
     if not axes.ref_attr_name:
@@ -132,8 +158,19 @@ def _constant(axes: AttributeProto, name: str) -> NodeProto:
     return node
 
 
+def _row(operator: str, opset: int | None) -> Spec | None:
+    """What an operator means in an operator set; None where onnx or this maxops is too old to know."""
+    row = None if opset is None else spec.in_opset(operator, opset)
+    if opset is None or row is None or opset > onnx.defs.onnx_opset_version():
+        return None
+    return row if row.version == onnx.defs.get_schema(operator, opset, "").since_version else None
+
+
 def _opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
-    return next((int(entry.version) for entry in imports if entry.domain in nodes.DOMAINS), None)
+    versions = sorted({int(entry.version) for entry in imports if entry.domain in nodes.DOMAINS})
+    if len(versions) > 1:
+        raise ModelError(f"the model imports the operator sets {versions} of one domain; it should be one")
+    return versions[0] if versions else None
 
 
 def _import(holder: ModelProto | FunctionProto) -> None:
