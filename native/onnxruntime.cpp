@@ -6,6 +6,9 @@
 
 #include "onnxruntime_abi.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -44,6 +47,7 @@ void check(Status* status) {
 // The Python error that is set, as a status.
 Failed python_error(const Api& api) {
     const bool is_interrupt = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;
+    const bool is_memory = PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
     const bool is_input =
         PyErr_ExceptionMatches(PyExc_ValueError) != 0 || PyErr_ExceptionMatches(PyExc_TypeError) != 0;
     PyObject *type, *value, *trace;
@@ -52,12 +56,13 @@ Failed python_error(const Api& api) {
     PyObject* text = value == nullptr ? nullptr : PyObject_Str(value);
     const char* words = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
     if (words == nullptr) PyErr_Clear();
-    if (is_interrupt)
+    if (is_interrupt) {
+        words = "interrupted";
         PyErr_SetInterrupt();  // a status is no KeyboardInterrupt: Python raises it after the run
-    Status* status = api.create_status(is_input ? kInvalidArgument : kFail,
-                                       is_interrupt       ? "interrupted"
-                                       : words == nullptr ? "maxops failed, without a text"
-                                                          : words);
+    } else if (words == nullptr || *words == '\0') {
+        words = is_memory ? "maxops: memory does not suffice" : "maxops failed, without a text";
+    }
+    Status* status = api.create_status(is_input ? kInvalidArgument : kFail, words);
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -68,14 +73,20 @@ Failed python_error(const Api& api) {
 // act() with the GIL; its failure as a status.
 template <class Act>
 Status* with_python(const Api& api, const Act& act) {
-    PyGILState_STATE state = PyGILState_Ensure();
     Status* status = nullptr;
+    PyGILState_STATE state = PyGILState_UNLOCKED;
     try {
+        state = PyGILState_Ensure();
         act();
     } catch (const Failed& failed) {
         status = failed.status;
     } catch (const std::bad_alloc&) {
         status = api.create_status(kFail, "maxops: memory does not suffice");
+    } catch (const abi::__forced_unwind&) {
+        // The interpreter ends, and this thread with it; but the runtime's frames let no such exception
+        // through, and the process would abort. So the thread waits for the end, as Python itself has it
+        // from 3.14 on.
+        for (;;) pause();
     }
     PyGILState_Release(state);
     return status;
@@ -223,9 +234,9 @@ private:
         if (!are_named && kernel_.noop) {
             PyObject* out = output(rank, PyArray_DIMS(data));
             if (out == nullptr) return false;
-            if (PyArray_NBYTES(data) > 0)
-                std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)), PyArray_DATA(data),
-                            static_cast<std::size_t>(PyArray_NBYTES(data)));
+            if (PyArray_NBYTES(data) > 0)  // a caller's own output may overlap the input
+                std::memmove(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)), PyArray_DATA(data),
+                             static_cast<std::size_t>(PyArray_NBYTES(data)));
             return true;
         }
         bool reduced[kMaxRank];
@@ -287,9 +298,9 @@ private:
             throw Failed{api_.create_status(kFail, "maxops: the planner gave no array of the data's type")};
         PyObject* out = output(PyArray_NDIM(result), PyArray_DIMS(result));
         if (out == nullptr) throw Failed{api_.create_status(kFail, "maxops: memory does not suffice")};
-        if (PyArray_NBYTES(result) > 0)
-            std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)), PyArray_DATA(result),
-                        static_cast<std::size_t>(PyArray_NBYTES(result)));
+        if (PyArray_NBYTES(result) > 0)  // the result may be the input itself
+            std::memmove(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)), PyArray_DATA(result),
+                         static_cast<std::size_t>(PyArray_NBYTES(result)));
     }
 
     const Kernel& kernel_;
@@ -362,8 +373,9 @@ PyObject* attributes_of(const Api& api, const KernelInfo* info) {
     } else {
         std::string text(size, '\0');
         check(api.attribute_string(info, "fill_mode", text.data(), &size));
-        set("fill_mode", PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(std::strlen(text.c_str())),
-                                              "backslashreplace"));
+        text.resize(size - 1);  // without the zero at its end
+        set("fill_mode",
+            PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
     }
     return attributes;
 }
@@ -456,7 +468,7 @@ extern "C" __attribute__((visibility("default"))) maxops::onnxruntime::Status* R
     using namespace maxops::onnxruntime;
     const Api* api = base->get_api(kVersion);
     if (api == nullptr)
-        return base->get_api(1)->create_status(kFail, "maxops needs onnxruntime 1.16 or newer");
+        return base->get_api(1)->create_status(kFail, "maxops needs onnxruntime 1.21 or newer");
     static OperatorDomain* domain = nullptr;  // sessions go on using it
     if (domain == nullptr) {
         OperatorDomain* made = nullptr;

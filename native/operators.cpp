@@ -347,7 +347,7 @@ bool is_text(PyObject* object, const char* upper, const char* lower) {
            PyUnicode_CompareWithASCIIString(object, lower) == 0;
 }
 
-// `is_new`: nobody sees the output before the call is over.
+// `is_new`: nobody reads the output if the call fails.
 PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num_segments,
                       PyObject* fill_mode, PyObject* out_object, PyObject* check_ids, bool is_new) {
     PyArrayObject* data = plain_array(data_object);

@@ -14,7 +14,7 @@ PyObject* call_maximum(PyObject* const* args, Py_ssize_t positional, PyObject* k
 PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 
-// SegmentMax into an array that nobody sees before the call is over: ids are checked in the same pass.
+// SegmentMax into an array that nobody reads if the call fails: ids are checked in the same pass.
 PyObject* segment_max_into_new(PyObject* data, PyObject* segment_ids, PyObject* num_segments,
                                PyObject* fill_mode, PyObject* out);
 

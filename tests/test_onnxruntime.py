@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from math import prod
@@ -15,8 +17,9 @@ import pytest
 from onnx import TensorProto, helper, parser
 
 import maxops as mo
+import models
 from bits import Array, assert_same_bits, fast_maximum, fast_reduce_max, mixed
-from maxops import dtypes, reference, spec
+from maxops import dtypes, errors, reference, spec
 from maxops import onnx as mx
 from maxops.dtypes import DType
 from maxops.onnx.schemas import INDEX_TYPES
@@ -290,6 +293,40 @@ def test_an_unknown_version() -> None:
         ort.InferenceSession(moved.SerializeToString(), door.register(ort.SessionOptions()))
 
 
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ({"keepdims": 2}, r"keepdims is 2; it is 0 or 1 .*\[ONNX\.ReduceMax-20\.keepdims\]"),
+        ({"noop_with_empty_axes": 5}, r"noop_with_empty_axes is 5; .*\[ONNX\.ReduceMax-20\.noop_with_empty_axes\]"),
+        ({"since_version": 13, "noop_with_empty_axes": 1}, "ReduceMax-13 has no attribute noop_with_empty_axes"),
+    ],
+    ids=str,
+)
+def test_attributes_that_are_wrong(attributes: dict[str, Any], words: str) -> None:
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None]) for name in "xy"]
+    node = helper.make_node("ReduceMax", ["x"], ["y"], domain="maxops", **attributes)
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("maxops", 1)]
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    with pytest.raises(Exception, match=words):
+        door.session(model)
+
+
+def test_a_fill_mode_with_more_behind_a_zero_byte() -> None:
+    model = segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None)
+    model.graph.node[0].attribute[0].s = b"ZERO\0LOWEST"
+    with pytest.raises(Exception, match=r"fill_mode is 'ZERO\\x00LOWEST'"):
+        plainly(model, {"x": np.zeros((1, 1), np.float32), "ids": np.array([0])})
+
+
+@pytest.mark.parametrize("model", [b"no model", "no model"], ids=["bytes", "file"])
+def test_what_is_no_model(model: bytes | str, tmp_path: Path) -> None:
+    if isinstance(model, str):
+        (tmp_path / "m.onnx").write_text(model)
+    with pytest.raises(errors.ModelError, match="truncated, or no ONNX model"):
+        door.session(model if isinstance(model, bytes) else tmp_path / "m.onnx")
+
+
 def test_a_session_goes_on_after_an_error() -> None:
     session = door.session(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None))
     good: dict[str, Array] = {"x": np.array([[1], [2]], np.float32), "ids": np.array([0, 1])}
@@ -351,6 +388,30 @@ def test_inside_a_scan() -> None:
     assert_same_bits(each, np.stack([mo.maximum(a, *rows[: count + 1]) for count in range(5)]))
 
 
+def test_options_that_are_used_again() -> None:
+    options = ort.SessionOptions()
+    arrays: dict[str, Array] = {f"x{number}": mixed(dtypes.FLOAT32, (3,), number) for number in range(2)}
+    for _ in range(2):
+        (got,) = bound(door.session(max_model(dtypes.FLOAT32, [(3,)] * 2), options), arrays)
+        assert_same_bits(got, fast_maximum(*arrays.values()))
+    assert door.register(options) is options
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 90_000), (1, 90_001), (0, 10)], ids=["in place", "beside", "short"])
+def test_an_output_that_the_caller_binds(start: int, stop: int) -> None:
+    """Written directly, and right where it overlaps an input."""
+    memory, other = mixed(dtypes.FLOAT32, (90_001,), 1), mixed(dtypes.FLOAT32, (90_001,), 2)
+    a, b, out = memory[: stop - start], other[: stop - start], memory[start:stop]
+    wanted = mo.maximum(a, b)
+    session = door.session(max_model(dtypes.FLOAT32, [a.shape] * 2))
+    binding = session.io_binding()
+    for name, array in (("x0", a), ("x1", b)):
+        binding.bind_input(name, "cpu", 0, TensorProto.FLOAT, list(a.shape), array.ctypes.data)
+    binding.bind_output("y", "cpu", 0, TensorProto.FLOAT, list(out.shape), out.ctypes.data)
+    session.run_with_iobinding(binding)
+    assert_same_bits(out, wanted)
+
+
 def test_from_many_threads_at_once() -> None:
     a, b = mixed(dtypes.FLOAT32, (200_000,), 1), mixed(dtypes.FLOAT32, (200_000,), 2)
     options = ort.SessionOptions()
@@ -402,3 +463,34 @@ def test_more_than_two_gigabytes(tmp_path: Path) -> None:
     path = tmp_path / "large.onnx"
     path.write_bytes(model.SerializeToString())
     assert door.session(path).run(None, {"x": np.array([3], np.uint8)})[0].tolist() == [7]
+
+
+def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
+    """As in Hugging Face's cache: names here, files with other names there."""
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    (there / "data").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
+    (there / "model").write_bytes(models.external(location="w.bin").SerializeToString())
+    (here / "w.bin").symlink_to(there / "data")
+    (here / "m.onnx").symlink_to(there / "model")
+    (got,) = door.session(here / "m.onnx").run(None, {"x": np.array([9, -9, 9, -9], np.float32)})
+    assert_same_bits(got, np.array([9, 2, 9, 4], np.float32))
+
+
+AT_EXIT = """
+import threading, time
+import numpy as np, onnx
+import maxops.onnxruntime
+text = '<ir_version: 8, opset_import: ["": 13]> g (float[n] a) => (float[n] y) { y = Max(' + ", ".join("a" * 60) + ") }"
+session = maxops.onnxruntime.session(onnx.parser.parse_model(text))
+a = np.ones(20_000_000, np.float32)
+threading.Thread(target=lambda: session.run(None, {"a": a}), daemon=True).start()
+time.sleep(0.05)
+"""
+
+
+def test_the_interpreter_ends_while_a_session_runs() -> None:
+    """The runtime's frames abort the process where Python ends a thread by unwinding it."""
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -143,8 +143,8 @@ def plan_reduce_max(
     """Plan a call of ReduceMax."""
     array = _array(spec, "data", data)
     dtype = _dtype(spec, "data", array)
-    keeps = _flag(spec, "keepdims", keepdims)
-    noop = _flag(spec, "noop_with_empty_axes", noop_with_empty_axes)
+    keeps = flag(spec, "keepdims", keepdims)
+    noop = flag(spec, "noop_with_empty_axes", noop_with_empty_axes)
     listed = _axes(spec, axes, array.ndim)
     identity = noop and not listed
     taken = () if identity else listed or tuple(range(array.ndim))
@@ -171,7 +171,7 @@ def plan_segment_max(
     array = _array(spec, "data", data)
     dtype = _dtype(spec, "data", array)
     mode = _fill_mode(spec, fill_mode)
-    check = _flag(spec, "check_ids", check_ids)
+    check = flag(spec, "check_ids", check_ids)
     if array.ndim == 0:
         raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
     ids = _array(spec, "segment_ids", segment_ids)
@@ -293,7 +293,8 @@ def _index_dtype(spec: Spec, name: str, array: Array) -> None:
 # ----------------------------------------------------------------------------------------------- attributes
 
 
-def _flag(spec: Spec, name: str, value: object) -> bool:
+def flag(spec: Spec, name: str, value: object) -> bool:
+    """The value of an attribute that is 0 or 1."""
     if isinstance(value, (bool, np.bool)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
         return bool(value)
     clause = spec.clause(name) if name in dict(spec.rules) else ""

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from maxops import ops
-from maxops.errors import DTypeError
+from maxops.errors import AttributeValueError, DTypeError
 from maxops.onnx import schemas
-from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
+from maxops.plan import Array, flag, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Spec
 
 
@@ -41,20 +41,23 @@ def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Nod
         raise DTypeError(
             f"{row.name} data is {type_name}; the types are {', '.join(map(str, row.dtypes))}", row.clause("T")
         )
-    keepdims = attributes.get("keepdims", 1)
-    noop = attributes.get("noop_with_empty_axes", 0)
+    for name in attributes:
+        if name not in (schemas.SINCE_VERSION, *row.attributes):
+            raise AttributeValueError(f"{row.name} has no attribute {name}")
+    keepdims = flag(row, "keepdims", attributes.get("keepdims", 1))
+    noop = flag(row, "noop_with_empty_axes", attributes.get("noop_with_empty_axes", 0))
     fill_mode = attributes.get("fill_mode")
     return Node(
         _runner(row, keepdims, noop, fill_mode),
         row.broadcast == "numpy",
         row.negative_axes,
-        bool(keepdims),
-        bool(noop),
+        keepdims,
+        noop,
         fill_mode,
     )
 
 
-def _runner(row: Spec, keepdims: int, noop: int, fill_mode: str | None) -> Callable[..., Array]:
+def _runner(row: Spec, keepdims: bool, noop: bool, fill_mode: str | None) -> Callable[..., Array]:
     if row.operator == "Max":
         return lambda *inputs: ops.run(plan_max(row, inputs))
     if row.operator == "ReduceMax":

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import onnx
 import onnxruntime
-from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 from onnx import ModelProto
 
 from maxops import _native
 from maxops.errors import ModelError
-from maxops.onnx.external import external_tensors
+from maxops.onnx.external import external_tensors, follow_links
 from maxops.onnx.load import read
 from maxops.onnx.rewrite import rewrite
 
 # Where a model that comes as bytes has its external data.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+# Options that know our operators: onnxruntime refuses to be told twice.
+_registered: WeakSet[onnxruntime.SessionOptions] = WeakSet()
 
 
 def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
@@ -28,9 +31,11 @@ def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
     >>> options = register(onnxruntime.SessionOptions())
 
     They stand in the domain "maxops": Max, ReduceMax and SegmentMax, to which `rewrite` moves a model's nodes. Needs
-    onnxruntime 1.16 or newer, and once for each options: a second call for the same ones is onnxruntime's error.
+    onnxruntime 1.21 or newer. A second call for the same options changes nothing.
     """
-    options.register_custom_ops_library(_native.__file__)
+    if options not in _registered:
+        options.register_custom_ops_library(_native.__file__)
+        _registered.add(options)
     return options
 
 
@@ -50,13 +55,13 @@ def session(
     `model` is a file, whose external data may lie beside it, or a model in memory. What follows is as
     `onnxruntime.InferenceSession` has it: options, which are registered here, `providers` and so on. Arrays may have
     any shape, and any type of the operators' versions; our operators run on the CPU. Raises ModelError for a file
-    that is no model; what a clause forbids is onnxruntime's InvalidArgument, with the clause in its text.
+    or bytes that are no model; what a clause forbids is onnxruntime's error, with the clause in its text.
     """
-    proto, folder = _read(model)
+    proto, path = _read(model)
     options = register(onnxruntime.SessionOptions() if sess_options is None else sess_options)
     moved = rewrite(proto)
-    if folder is not None and any(external_tensors(moved)):
-        options.add_session_config_entry(_DATA_FOLDER, str(folder))
+    if path is not None and any(external_tensors(moved)):
+        options.add_session_config_entry(_DATA_FOLDER, str(follow_links(moved, path)))
     try:
         data = moved.SerializeToString()
     except (ValueError, EncodeError) as error:
@@ -71,6 +76,9 @@ def _read(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProt
     if isinstance(model, ModelProto):
         return model, None
     if isinstance(model, bytes):
-        return onnx.load_from_string(model), None
+        try:
+            return onnx.load_from_string(model), None
+        except DecodeError as error:
+            raise ModelError(f"the model: is truncated, or no ONNX model: {len(model)} bytes") from error
     path = Path(model)
-    return read(path), path.parent.resolve()
+    return read(path), path
