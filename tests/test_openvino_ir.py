@@ -16,7 +16,7 @@ from maxops import errors
 from maxops.cli.app import app
 from maxops.dtypes import FLOAT32, INT32
 from maxops.openvino import IRWarning, load
-from maxops.openvino.layers import DTYPES
+from maxops.openvino.plans import DTYPES
 
 
 def ports(side: str, *shapes: tuple[int, tuple[object, ...]]) -> str:

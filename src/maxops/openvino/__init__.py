@@ -1,5 +1,38 @@
-"""OpenVINO's IR: models of Maximum, ReduceMax and SegmentMax, read and run without OpenVINO."""
+"""OpenVINO: its IR, read and run without OpenVINO; and our operators inside its compiled models, with it."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
 
 from maxops.openvino.ir import IRWarning, load
 
-__all__ = ["IRWarning", "load"]
+__all__ = ["IRWarning", "load", "register", "rewrite"]
+
+
+def register(core: Any) -> None:
+    """Tell an `openvino.Core` of our operators, so that it reads models in which `rewrite` put them.
+
+    `docs/doors/openvino_extension.md` has an example. Raises ImportError where OpenVINO is not installed.
+    """
+    _extension().register(core)
+
+
+def rewrite(model: Any) -> Any:
+    """Return a copy of an `openvino.Model` whose Maximum, ReduceMax and SegmentMax run on our kernels.
+
+    `docs/doors/openvino_extension.md` has an example, and says what stays exact. The inputs and outputs keep their
+    names, types and shapes. Raises ImportError where OpenVINO is not installed; what breaks a clause raises that
+    clause's error, with the node before it.
+    """
+    return _extension().rewrite(model)
+
+
+def _extension() -> ModuleType:
+    try:
+        from maxops.openvino import extension  # noqa: PLC0415  (everything else here needs no OpenVINO)
+    except ModuleNotFoundError as error:
+        if error.name != "openvino":
+            raise
+        raise ImportError("maxops.openvino.register and rewrite need OpenVINO: pip install openvino") from error
+    return extension

@@ -8,26 +8,18 @@ from dataclasses import dataclass
 from math import prod
 from xml.etree.ElementTree import Element
 
-import numpy as np
-
 from maxops import dtypes, ops, spec
 from maxops.dtypes import DType
-from maxops.errors import AttributeValueError, ModelError, ShapeError
+from maxops.errors import AttributeValueError, ModelError
 from maxops.model import Dims, OtherType, Value
+from maxops.openvino import plans
+from maxops.openvino.plans import DTYPES
 from maxops.openvino.weights import Weights
-from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
+from maxops.plan import Array
 
 Port = tuple[str, str]  # a layer's id, and a port's of that layer
 Compute = Callable[[Sequence[Array | None]], Array]
 Warn = Callable[[str], None]
-
-# By the IR's names; `real` has none.
-DTYPES: dict[str, DType] = {
-    {"float": "f", "int": "i", "uint": "u", "bool": "boolean"}[dtype.kind]
-    + ("" if dtype is dtypes.BOOL else str(dtype.bits)): dtype
-    for dtype in dtypes.ALL
-    if dtype not in (dtypes.REAL, dtypes.BFLOAT16)
-} | {"bf16": dtypes.BFLOAT16}
 
 # How many inputs each type of layer takes.
 INPUTS = {
@@ -152,16 +144,11 @@ def compute(layer: Layer, where: str, warn: Warn) -> Compute:
 def _maximum(layer: Layer, where: str, warn: Warn) -> Compute:
     del warn
     kind = layer.data.get("auto_broadcast", "numpy")
-    if kind not in ("numpy", "none"):
-        raise ModelError(f"{where}: auto_broadcast is {kind!r}; maxops knows 'numpy' and 'none'")
-
-    def run(inputs: Sequence[Array | None]) -> Array:
-        shapes = [np.shape(array) for array in inputs if array is not None]
-        if kind == "none" and len(set(shapes)) > 1:
-            raise ShapeError(f"Maximum has inputs of the shapes {shapes}; with auto_broadcast 'none' they are equal")
-        return ops.run(plan_max(spec.MAXIMUM, inputs))
-
-    return run
+    try:
+        plans.check_auto_broadcast(kind)
+    except AttributeValueError as error:
+        raise ModelError(f"{where}: {error}") from error
+    return lambda inputs: ops.run(plans.maximum(_given(inputs), kind))
 
 
 def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
@@ -169,12 +156,8 @@ def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
     keeps = _flag(layer, "keep_dims", where)
 
     def run(inputs: Sequence[Array | None]) -> Array:
-        data, axes = inputs
-        assert axes is not None
-        if axes.ndim > 1 or dtypes.of(axes.dtype) not in (dtypes.INT32, dtypes.INT64):
-            raise ModelError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of i32 or i64")
-        # in OpenVINO no axes reduce nothing
-        return ops.run(plan_reduce_max(spec.REDUCE_MAX, data, axes.reshape(-1).astype(np.int64), keeps, True))
+        data, axes = _given(inputs)
+        return ops.run(plans.reduce_max(data, axes, keeps))
 
     return run
 
@@ -198,11 +181,12 @@ def _segment_max(layer: Layer, where: str, warn: Warn) -> Compute:
             f"{where}: gives the scalar num_segments <dim>0</dim>, as the document's examples do; a scalar has no dims"
         )
 
-    def run(inputs: Sequence[Array | None]) -> Array:
-        data, ids, count = (*inputs, None)[:3]
-        return ops.run(plan_segment_max(spec.SEGMENT_MAX, data, ids, count, mode))
+    return lambda inputs: ops.run(plans.segment_max(_given(inputs), mode))
 
-    return run
+
+def _given(inputs: Sequence[Array | None]) -> list[Array]:
+    """The inputs; in an IR none is left out, but a last one may not be there at all."""
+    return [array for array in inputs if array is not None]
 
 
 def _attribute(layer: Layer, name: str, where: str) -> str:

@@ -1,0 +1,339 @@
+"""Maximum, ReduceMax and SegmentMax as OpenVINO operators of our own, and their way into a model.
+
+OpenVINO's CPU plugin computes in f32, i32, i8 and u8, and converts every other type of a model to one of these: 64-bit
+integers lose their upper half. `rewrite` keeps our operators out of that: constants and inputs of the model that they
+read are marked for the plugin to leave alone, and where other operators give or take such a tensor, a Convert stands
+between. Each operator remembers the types that it was made with, and refuses any other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxops import ops
+from maxops.errors import DTypeError, MaxopsError, ModelError
+from maxops.openvino import plans
+from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan
+from maxops.shapes import reduced
+
+ov: Any = import_module("openvino")
+replace_node: Any = import_module("openvino.utils").replace_node
+
+# What the plugin computes in, and thus leaves alone.
+UNCONVERTED = frozenset({"f32", "i32", "i8", "u8"})
+VERSION = "maxops"  # of our operators, where OpenVINO's have opset1 to opset16
+MARKED = """<net name="marked" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="" element_type="i64"/><rt_info>
+<attribute name="DisablePrecisionConversion" version="0" value="dynamic:dynamic"/></rt_info>
+<output><port id="0" precision="I64"/></output></layer>
+<layer id="1" name="y" type="Result" version="opset1"><input><port id="0" precision="I64"/></input></layer></layers>
+<edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
+
+
+class _Operator(ov.Op):  # type: ignore[misc]
+    """An operator with attributes. `defaults` names them; what OpenVINO reads from an IR replaces these values."""
+
+    defaults: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, inputs: Any = None, types: tuple[str, ...] = (), **attributes: Any) -> None:
+        self.attributes = self.defaults | attributes
+        self.types = types
+        super().__init__(self, inputs)
+
+    def get_type_info(self) -> Any:
+        """Name and version. The plugin has operators of these names, and keeps i64 for no other ones."""
+        return ov.DiscreteTypeInfo(type(self).__name__, VERSION)
+
+    def visit_attributes(self, visitor: Any) -> bool:
+        """Let OpenVINO write the attributes to an IR, or read them from one."""
+        visitor.on_attributes(self.attributes)
+        return True
+
+    def validate_and_infer_types(self) -> None:
+        """Set the output's type and shape."""
+        self.set_output_type(0, *self.inferred(self.input_values()))
+
+    def clone_with_new_inputs(self, inputs: list[Any]) -> Any:
+        """A copy for other inputs."""
+        if all(map(_is_made_for_a_shape, inputs)):
+            # Each time that shapes change, the plugin clones the operator, only to ask for its output's shape. A
+            # clone in Python would live forever, since OpenVINO's C++ half and it hold one another.
+            return ov.op.Parameter(*self.inferred(inputs))
+        return type(self)(inputs, self.types, **self.attributes)
+
+    def has_evaluate(self) -> bool:
+        """That the plugin may call evaluate."""
+        return True
+
+    def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
+        """The output's type and shape."""
+        raise NotImplementedError
+
+
+class Convert(_Operator):
+    """Its first input in the type of its second, whose value does not matter."""
+
+    def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
+        """The type is the plugin's own choice where the second input is a constant that is not marked."""
+        return ports[1].get_element_type(), ports[0].get_partial_shape()
+
+    def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
+        """Convert as NumPy does."""
+        outputs[0].shape = inputs[0].shape
+        with np.errstate(all="ignore"):
+            np.copyto(_array(outputs[0]), _array(inputs[0]), casting="unsafe")
+        return True
+
+
+class _MaxOperator(_Operator):
+    """One of the three."""
+
+    def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
+        """The type is that of the data; sizes are those that are known."""
+        types = tuple(port.get_element_type().get_type_name() for port in ports)
+        if "dynamic" in types:
+            return ov.Type.dynamic, ov.PartialShape.dynamic()
+        self.types = self.types or types
+        if types != self.types:
+            raise DTypeError(
+                f"{self.get_friendly_name()} was made for {', '.join(self.types)}, but is given {', '.join(types)}: "
+                "OpenVINO has converted them; maxops.openvino.rewrite keeps it from that, on the CPU"
+            )
+        if any(kind not in plans.DTYPES for kind in types):
+            raise DTypeError(
+                f"{self.get_friendly_name()} has inputs of {', '.join(types)}; maxops has {', '.join(plans.DTYPES)}"
+            )
+        dims = None if any(port.get_partial_shape().rank.is_dynamic for port in ports) else self.dims(ports)
+        return ports[0].get_element_type(), ov.PartialShape.dynamic() if dims is None else ov.PartialShape(dims)
+
+    def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
+        """Run our kernel on OpenVINO's memory."""
+        arrays = [_array(tensor) for tensor in inputs]
+        if self.get_output_partial_shape(0).is_dynamic:
+            outputs[0].shape = ov.Shape(self.plan(arrays).shape)
+        self.run(arrays, _array(outputs[0]))
+        return True
+
+    def dims(self, ports: list[Any]) -> list[Any] | None:
+        """The output's sizes, as far as they are known; None if not even their number is."""
+        raise NotImplementedError
+
+    def plan(self, arrays: list[Array]) -> MaxPlan | ReducePlan | SegmentPlan:
+        """The plan, for its shape."""
+        raise NotImplementedError
+
+    def run(self, arrays: list[Array], out: Array) -> None:
+        """Compute into `out`."""
+        raise NotImplementedError
+
+
+class Maximum(_MaxOperator):
+    """OpenVINO's Maximum."""
+
+    defaults: ClassVar[dict[str, Any]] = {"auto_broadcast": "numpy"}
+
+    def dims(self, ports: list[Any]) -> list[Any]:
+        """A size that is open gives way to one above 1, and is broadcast to it."""
+        shapes = [list(port.get_partial_shape()) for port in ports]
+        if all(size.is_static for shape in shapes for size in shape):
+            return list(self.plan([_stand_in(port) for port in ports]).shape)
+        sizes = plans.maximum([_stand_in(port) for port in ports], "numpy").shape
+        result: list[Any] = []
+        for axis, size in enumerate(sizes, -len(sizes)):
+            beside = [shape[axis] for shape in shapes if len(shape) >= -axis and shape[axis].is_dynamic]
+            result.append(size if size != 1 or not beside else beside[0] if len(beside) == 1 else ov.Dimension())
+        return result
+
+    def plan(self, arrays: list[Array]) -> MaxPlan:
+        """Plan it."""
+        return plans.maximum(arrays, self.attributes["auto_broadcast"])
+
+    def run(self, arrays: list[Array], out: Array) -> None:
+        """Run it."""
+        ops.run(plans.maximum(arrays, self.attributes["auto_broadcast"], out))
+
+
+class ReduceMax(_MaxOperator):
+    """OpenVINO's ReduceMax."""
+
+    defaults: ClassVar[dict[str, Any]] = {"keep_dims": False}
+
+    def dims(self, ports: list[Any]) -> list[Any] | None:
+        """Known where the axes are a constant."""
+        sizes, axes = list(ports[0].get_partial_shape()), _constant(ports[1])
+        if axes is None:
+            self.plan([_stand_in(ports[0]), _stand_in(ports[1])[..., :0]])
+            return [ov.Dimension()] * len(sizes) if self.attributes["keep_dims"] else None
+        plan = self.plan([_stand_in(ports[0]), axes])
+        return sizes if plan.identity else list(reduced(tuple(sizes), plan.axes, keepdims=plan.keepdims))
+
+    def plan(self, arrays: list[Array]) -> ReducePlan:
+        """Plan it."""
+        return plans.reduce_max(*arrays, self.attributes["keep_dims"])
+
+    def run(self, arrays: list[Array], out: Array) -> None:
+        """Run it."""
+        ops.run(plans.reduce_max(*arrays, self.attributes["keep_dims"], out))
+
+
+class SegmentMax(_MaxOperator):
+    """OpenVINO's SegmentMax."""
+
+    defaults: ClassVar[dict[str, Any]] = {"fill_mode": ""}
+
+    def dims(self, ports: list[Any]) -> list[Any]:
+        """The first size is known where num_segments, or the ids in its absence, are a constant."""
+        shapes = [list(port.get_partial_shape()) for port in ports]
+        lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
+        length = lengths[0] if lengths else 1
+        plan = self.plan([_stand_in(port, length) for port in ports])
+        decides = ports[2] if len(ports) > 2 else ports[1]
+        return [ov.Dimension() if _constant(decides) is None else plan.num_segments, *shapes[0][1:]]
+
+    def plan(self, arrays: list[Array]) -> SegmentPlan:
+        """Plan it; the ids are checked when it runs."""
+        return plans.segment_max(arrays, self.attributes["fill_mode"], check_ids=False)
+
+    def run(self, arrays: list[Array], out: Array) -> None:
+        """Run it."""
+        ops.segment_max(*arrays, fill_mode=self.attributes["fill_mode"], out=out)
+
+
+MOVED = {("Maximum", "opset1"): Maximum, ("ReduceMax", "opset1"): ReduceMax, ("SegmentMax", "opset16"): SegmentMax}
+
+
+def register(core: Any) -> None:
+    """Add the operators to a Core."""
+    for operator in (Maximum, ReduceMax, SegmentMax, Convert):
+        core.add_extension(operator)
+
+
+def rewrite(model: Any) -> Any:
+    """A copy of the model with our operators in it."""
+    model = model.clone()
+    _move(model)
+    return model
+
+
+def _move(model: Any) -> None:
+    for node in model.get_ordered_ops():
+        info = node.get_type_info()
+        operator = MOVED.get((info.name, info.version_id))
+        if operator is None:
+            continue
+        try:
+            ours = operator(node.input_values(), **node.get_attributes())
+        except MaxopsError as error:
+            text = str(error).removesuffix(f" [{error.clause}]")
+            raise type(error)(f"{node.get_friendly_name()} ({info.name}): {text}", error.clause) from error
+        name = node.get_friendly_name()
+        replace_node(node, ours)
+        ours.set_friendly_name(name)
+    for node in model.get_ordered_ops():
+        if _is_ours(node):
+            for port in node.inputs():
+                _guard_input(port)
+    for node in model.get_ordered_ops():
+        if (_is_ours(node) and node.get_type_name() != "Convert") or _is_marked(node):
+            _guard_output(node.output(0))
+    model.validate_nodes_and_infer_types()
+
+
+def _guard_input(port: Any) -> None:
+    """Let one of our operators read what the model means, in the model's own type."""
+    source = port.get_source_output()
+    node, kind = source.get_node(), port.get_element_type()
+    if _is_ours(node) or kind.get_type_name() in UNCONVERTED:
+        return
+    if node.get_type_name() == "Parameter":
+        _mark(node)
+    elif node.get_type_name() == "Constant":
+        if not all(map(_is_ours, _readers(source))):
+            own = ov.op.Constant(ov.Tensor(node.data, node.get_output_shape(0), kind), shared_memory=False)
+            own.set_friendly_name(f"{node.get_friendly_name()}/maxops")
+            port.replace_source_output(own.output(0))
+            node = own
+        _mark(node)
+    else:
+        like = ov.op.Constant(kind, ov.Shape([]), [0])
+        _mark(like)
+        port.replace_source_output(Convert([source, like.output(0)]).output(0))
+
+
+def _guard_output(source: Any) -> None:
+    """Let other operators read our output, or an input of the model that is marked, in the plugin's type."""
+    kind = source.get_element_type()
+    others = [port for port in source.get_target_inputs() if not _takes_any(port.get_node())]
+    if others and kind.get_type_name() not in UNCONVERTED:
+        convert = Convert([source, ov.op.Constant(kind, ov.Shape([]), [0]).output(0)])
+        for port in others:
+            port.replace_source_output(convert.output(0))
+
+
+def _is_ours(node: Any) -> bool:
+    return bool(node.get_type_info().version_id == VERSION)
+
+
+def _takes_any(node: Any) -> bool:
+    return _is_ours(node) or node.get_type_name() == "Result"
+
+
+def _readers(source: Any) -> list[Any]:
+    return [port.get_node() for port in source.get_target_inputs()]
+
+
+@cache
+def _mark_of_openvino() -> tuple[str, Any]:
+    """OpenVINO's mark for what must not be converted; it makes one only where it reads an IR that has it."""
+    (parameter,) = ov.Core().read_model(MARKED.encode(), b"").get_parameters()
+    for key in parameter.get_rt_info():
+        return key, parameter.get_rt_info()[key]
+    raise ModelError(f"OpenVINO {ov.__version__} does not read DisablePrecisionConversion, which keeps types as they are")
+
+
+def _mark(node: Any) -> None:
+    key, value = _mark_of_openvino()
+    node.set_rt_info(value, key)
+
+
+def _is_marked(node: Any) -> bool:
+    return _mark_of_openvino()[0] in node.get_rt_info()
+
+
+def _is_made_for_a_shape(port: Any) -> bool:
+    """Whether nothing has named or read this Parameter or Constant yet: it is in no model."""
+    node = port.get_node()
+    return (
+        node.get_type_name() in ("Parameter", "Constant")
+        and node.get_friendly_name() == node.get_name()
+        and not port.get_target_inputs()
+    )
+
+
+def _array(holder: Any) -> Array:
+    """The memory of a tensor or a constant."""
+    array: Array = holder.data
+    return array.view(plans.DTYPES[holder.get_element_type().get_type_name()].numpy)  # bfloat16 comes as float16
+
+
+def _constant(port: Any) -> Array | None:
+    node = port.get_node()
+    return _array(node) if node.get_type_name() == "Constant" else None
+
+
+def _stand_in(port: Any, length: int = 1) -> Array:
+    """An array of the port's type and shape: a constant's own, or one of zeros with 1 for each size that is open.
+
+    `length` is for the first size.
+    """
+    if (constant := _constant(port)) is not None:
+        return constant
+    opened = (length, *(1 for _ in range(1, len(port.get_partial_shape()))))
+    sizes = [
+        size.get_length() if size.is_static else one for size, one in zip(port.get_partial_shape(), opened, strict=False)
+    ]
+    return np.broadcast_to(np.zeros((), plans.DTYPES[port.get_element_type().get_type_name()].numpy), sizes)

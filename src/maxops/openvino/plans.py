@@ -1,0 +1,48 @@
+"""What OpenVINO's Maximum, ReduceMax and SegmentMax ask of a call, on top of the operators' own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from maxops import dtypes, spec
+from maxops.dtypes import DType
+from maxops.errors import AttributeValueError, AxesError, ShapeError
+from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
+
+# By the names of OpenVINO's element types; `real` has none.
+DTYPES: dict[str, DType] = {
+    {"float": "f", "int": "i", "uint": "u", "bool": "boolean"}[dtype.kind]
+    + ("" if dtype is dtypes.BOOL else str(dtype.bits)): dtype
+    for dtype in dtypes.ALL
+    if dtype not in (dtypes.REAL, dtypes.BFLOAT16)
+} | {"bf16": dtypes.BFLOAT16}
+
+
+def check_auto_broadcast(kind: str) -> None:
+    """Raise for what Maximum does not know."""
+    if kind not in ("numpy", "none"):
+        raise AttributeValueError(f"Maximum auto_broadcast is {kind!r}; maxops knows 'numpy' and 'none'")
+
+
+def maximum(inputs: Sequence[Array], auto_broadcast: str, out: Array | None = None) -> MaxPlan:
+    """Plan Maximum."""
+    check_auto_broadcast(auto_broadcast)
+    shapes = [array.shape for array in inputs]
+    if auto_broadcast == "none" and len(set(shapes)) > 1:
+        raise ShapeError(f"Maximum has inputs of the shapes {shapes}; with auto_broadcast 'none' they are equal")
+    return plan_max(spec.MAXIMUM, inputs, out)
+
+
+def reduce_max(data: Array, axes: Array, keep_dims: bool, out: Array | None = None) -> ReducePlan:
+    """Plan ReduceMax; in OpenVINO no axes reduce nothing."""
+    if axes.ndim > 1 or dtypes.of(axes.dtype) not in (dtypes.INT32, dtypes.INT64):
+        raise AxesError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of i32 or i64")
+    return plan_reduce_max(spec.REDUCE_MAX, data, axes.reshape(-1).astype(np.int64), keep_dims, True, out)
+
+
+def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentPlan:
+    """Plan SegmentMax: data, segment_ids and, if there are three inputs, num_segments."""
+    data, ids, count = (*inputs, None)[:3]
+    return plan_segment_max(spec.SEGMENT_MAX, data, ids, count, fill_mode, None, check_ids)
