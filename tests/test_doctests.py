@@ -32,7 +32,7 @@ class _Finder(doctest.DocTestFinder):
 
 
 # Parts of the package that need what not everybody has.
-NEEDED = {"maxops.onnxruntime": "onnxruntime"}
+NEEDED = {"maxops.onnxruntime": "onnxruntime", "maxops.openvino.extension": "openvino"}
 
 
 def run(name: str) -> doctest.TestResults:

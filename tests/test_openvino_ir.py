@@ -256,6 +256,43 @@ def test_what_openvino_serialises(tmp_path: Path) -> None:
     assert_same_bits(got, np.array([3, np.finfo(np.float32).min, 9], np.float32))
 
 
+# Of each: the rows, num_segments if it is given, the fill mode and the ids.
+EXAMPLES: tuple[tuple[tuple[int, ...], int | None, str, Array], ...] = (
+    ((5,), 2, "ZERO", IDS),
+    ((5,), 8, "ZERO", IDS),
+    ((3, 4), None, "LOWEST", np.array([0, 1, 1])),
+)
+
+
+@pytest.mark.parametrize("writer", ["serialize", "save_model"])
+@pytest.mark.parametrize("number", [1, 2, 3], ids="example-{}".format)
+@pytest.mark.parametrize("kind", [kind for kind in DTYPES if kind != "boolean"])
+def test_the_documents_examples_as_openvino_writes_them(tmp_path: Path, kind: str, number: int, writer: str) -> None:
+    """In every type that SegmentMax has, and num_segments as an input and as a constant."""
+    openvino = pytest.importorskip("openvino")
+    opset, path = openvino.opset16, tmp_path / "own.xml"
+    rows, count, mode, segment_ids = EXAMPLES[number - 1]
+    x = opset.parameter(list(rows), getattr(openvino.Type, kind), name="x")
+    ids = opset.parameter(list(rows[:1]), np.int32 if count else np.int64, name="ids")
+    inputs = {"x": mixed(DTYPES[kind], rows, number), "ids": segment_ids.astype(np.int32 if count else np.int64)}
+    parameters, tops = (
+        [x, ids],
+        [opset.segment_max(x, ids, *([opset.constant(count)] if count else []), fill_mode=mode)],
+    )
+    if count:
+        parameters.append(opset.parameter([], np.int64, name="count"))
+        inputs["count"] = np.array(count)
+        tops.append(opset.segment_max(x, ids, parameters[-1], fill_mode=mode))
+    getattr(openvino, writer)(openvino.Model(tops, parameters, "example"), str(path))
+    want = mo.reference.segment_max(inputs["x"], segment_ids, count or 2, mode)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = load(path).run(inputs)
+    assert len(got) == len(tops)
+    for array in got.values():
+        assert_same_bits(array, want)
+
+
 def test_names_of_types_are_openvinos() -> None:
     openvino = pytest.importorskip("openvino")
     for name in DTYPES:

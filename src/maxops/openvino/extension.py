@@ -45,7 +45,7 @@ class _Operator(ov.Op):  # type: ignore[misc]
         super().__init__(self, inputs)
 
     def get_type_info(self) -> Any:
-        """Name and version. The plugin has operators of these names, and keeps i64 for no other ones."""
+        """Name and version. The plugin knows these names: after an operator of any other it converts i64 to i32."""
         return ov.DiscreteTypeInfo(type(self).__name__, VERSION)
 
     def visit_attributes(self, visitor: Any) -> bool:
@@ -105,17 +105,19 @@ class _MaxOperator(_Operator):
             )
         if any(kind not in plans.DTYPES for kind in types):
             raise DTypeError(
-                f"{self.get_friendly_name()} has inputs of {', '.join(types)}; maxops has {', '.join(plans.DTYPES)}"
+                f"{type(self).__name__} has inputs of {', '.join(types)}; the types are {', '.join(plans.DTYPES)}"
             )
         dims = None if any(port.get_partial_shape().rank.is_dynamic for port in ports) else self.dims(ports)
         return ports[0].get_element_type(), ov.PartialShape.dynamic() if dims is None else ov.PartialShape(dims)
 
     def evaluate(self, outputs: list[Any], inputs: list[Any]) -> bool:
         """Run our kernel on OpenVINO's memory."""
-        arrays = [_array(tensor) for tensor in inputs]
-        if self.get_output_partial_shape(0).is_dynamic:
-            outputs[0].shape = ov.Shape(self.plan(arrays).shape)
-        self.run(arrays, _array(outputs[0]))
+        arrays = [_array(inputs[number]) for number in range(len(inputs))]  # looping over OpenVINO's list is slow
+        out = _array(outputs[0])
+        if self.get_output_partial_shape(0).is_dynamic and out.shape != (shape := self.plan(arrays).shape):
+            outputs[0].shape = ov.Shape(shape)
+            out = _array(outputs[0])
+        self.run(arrays, out)
         return True
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
@@ -137,8 +139,9 @@ class Maximum(_MaxOperator):
     defaults: ClassVar[dict[str, Any]] = {"auto_broadcast": "numpy"}
 
     def dims(self, ports: list[Any]) -> list[Any]:
-        """A size that is open gives way to one above 1, and is broadcast to it."""
-        shapes = [list(port.get_partial_shape()) for port in ports]
+        """A size that is open gives way to one that is known and not 1."""
+        plans.check_auto_broadcast(self.attributes["auto_broadcast"])
+        shapes = list(map(_sizes, ports))
         if all(size.is_static for shape in shapes for size in shape):
             return list(self.plan([_stand_in(port) for port in ports]).shape)
         sizes = plans.maximum([_stand_in(port) for port in ports], "numpy").shape
@@ -154,7 +157,7 @@ class Maximum(_MaxOperator):
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
-        ops.run(plans.maximum(arrays, self.attributes["auto_broadcast"], out))
+        ops.maximum(*arrays, out=out)
 
 
 class ReduceMax(_MaxOperator):
@@ -163,21 +166,26 @@ class ReduceMax(_MaxOperator):
     defaults: ClassVar[dict[str, Any]] = {"keep_dims": False}
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
-        """Known where the axes are a constant."""
-        sizes, axes = list(ports[0].get_partial_shape()), _constant(ports[1])
+        """Known where the axes are a constant; their number may be known where they are not."""
+        sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
-            self.plan([_stand_in(ports[0]), _stand_in(ports[1])[..., :0]])
-            return [ov.Dimension()] * len(sizes) if self.attributes["keep_dims"] else None
+            some = _stand_in(ports[1])
+            self.plan([_stand_in(ports[0]), some.reshape(-1)[:0] if some.ndim < 2 else some])
+            if self.attributes["keep_dims"]:
+                return [ov.Dimension()] * len(sizes)
+            return [ov.Dimension()] * max(len(sizes) - some.size, 0) if ports[1].get_partial_shape().is_static else None
         plan = self.plan([_stand_in(ports[0]), axes])
         return sizes if plan.identity else list(reduced(tuple(sizes), plan.axes, keepdims=plan.keepdims))
 
     def plan(self, arrays: list[Array]) -> ReducePlan:
         """Plan it."""
-        return plans.reduce_max(*arrays, self.attributes["keep_dims"])
+        data, axes = arrays
+        return plans.reduce_max(data, axes, self.attributes["keep_dims"])
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
-        ops.run(plans.reduce_max(*arrays, self.attributes["keep_dims"], out))
+        data, axes = arrays
+        ops.run(plans.reduce_max(data, axes, self.attributes["keep_dims"], out))
 
 
 class SegmentMax(_MaxOperator):
@@ -187,7 +195,7 @@ class SegmentMax(_MaxOperator):
 
     def dims(self, ports: list[Any]) -> list[Any]:
         """The first size is known where num_segments, or the ids in its absence, are a constant."""
-        shapes = [list(port.get_partial_shape()) for port in ports]
+        shapes = list(map(_sizes, ports))
         lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
         length = lengths[0] if lengths else 1
         plan = self.plan([_stand_in(port, length) for port in ports])
@@ -200,9 +208,14 @@ class SegmentMax(_MaxOperator):
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
-        ops.segment_max(*arrays, fill_mode=self.attributes["fill_mode"], out=out)
+        data, ids, *count = arrays
+        # the core wants a Python integer; the array's type was looked at when the operator was made
+        number = [array.item() if array.ndim == 0 else array for array in count]
+        ops.segment_max(data, ids, *number, fill_mode=self.attributes["fill_mode"], out=out)
 
 
+# The operators with bodies, which are models of their own, and how many each has.
+BODIES = {"If": 2, "Loop": 1, "TensorIterator": 1}
 MOVED = {("Maximum", "opset1"): Maximum, ("ReduceMax", "opset1"): ReduceMax, ("SegmentMax", "opset16"): SegmentMax}
 
 
@@ -215,48 +228,61 @@ def register(core: Any) -> None:
 def rewrite(model: Any) -> Any:
     """A copy of the model with our operators in it."""
     model = model.clone()
-    _move(model)
-    return model
-
-
-def _move(model: Any) -> None:
     for node in model.get_ordered_ops():
-        info = node.get_type_info()
-        operator = MOVED.get((info.name, info.version_id))
-        if operator is None:
-            continue
-        try:
-            ours = operator(node.input_values(), **node.get_attributes())
-        except MaxopsError as error:
-            text = str(error).removesuffix(f" [{error.clause}]")
-            raise type(error)(f"{node.get_friendly_name()} ({info.name}): {text}", error.clause) from error
-        name = node.get_friendly_name()
-        replace_node(node, ours)
-        ours.set_friendly_name(name)
+        _refuse_bodies(node)
+        _replace(node)
     for node in model.get_ordered_ops():
-        if _is_ours(node):
+        if _is_one_of_three(node):
             for port in node.inputs():
                 _guard_input(port)
     for node in model.get_ordered_ops():
-        if (_is_ours(node) and node.get_type_name() != "Convert") or _is_marked(node):
+        if _is_one_of_three(node) or (node.get_type_name() == "Parameter" and _is_marked(node)):
             _guard_output(node.output(0))
     model.validate_nodes_and_infer_types()
+    return model
+
+
+def _replace(node: Any) -> None:
+    info, name = node.get_type_info(), node.get_friendly_name()
+    operator = MOVED.get((info.name, info.version_id))
+    if operator is None:
+        return
+    try:
+        ours = operator(node.input_values(), **node.get_attributes())
+    except MaxopsError as error:
+        text = str(error).removesuffix(f" [{error.clause}]")
+        raise type(error)(f"{name} ({info.name}): {text}", error.clause) from error
+    replace_node(node, ours)
+    ours.set_friendly_name(name)
+
+
+def _refuse_bodies(node: Any) -> None:
+    """A body is a model of its own, whose types follow those of tensors outside it: it is not taken apart."""
+    for number in range(BODIES.get(node.get_type_name(), 0)):
+        for inner in node.get_function(*([number] if node.get_type_name() == "If" else [])).get_ops():
+            info = inner.get_type_info()
+            if (info.name, info.version_id) in MOVED:
+                raise ModelError(
+                    f"{inner.get_friendly_name()} ({info.name}) is in the body of {node.get_friendly_name()} "
+                    f"({node.get_type_name()}); maxops.openvino.rewrite does not reach into bodies"
+                )
+            _refuse_bodies(inner)
 
 
 def _guard_input(port: Any) -> None:
     """Let one of our operators read what the model means, in the model's own type."""
     source = port.get_source_output()
     node, kind = source.get_node(), port.get_element_type()
-    if _is_ours(node) or kind.get_type_name() in UNCONVERTED:
-        return
-    if node.get_type_name() == "Parameter":
-        _mark(node)
-    elif node.get_type_name() == "Constant":
+    if node.get_type_name() == "Constant":  # marked in every type: save_model writes f32 as f16 otherwise
         if not all(map(_is_ours, _readers(source))):
             own = ov.op.Constant(ov.Tensor(node.data, node.get_output_shape(0), kind), shared_memory=False)
             own.set_friendly_name(f"{node.get_friendly_name()}/maxops")
             port.replace_source_output(own.output(0))
             node = own
+        _mark(node)
+    elif _is_ours(node) or kind.get_type_name() in UNCONVERTED:
+        return
+    elif node.get_type_name() == "Parameter":
         _mark(node)
     else:
         like = ov.op.Constant(kind, ov.Shape([]), [0])
@@ -278,6 +304,10 @@ def _is_ours(node: Any) -> bool:
     return bool(node.get_type_info().version_id == VERSION)
 
 
+def _is_one_of_three(node: Any) -> bool:
+    return _is_ours(node) and node.get_type_name() != Convert.__name__
+
+
 def _takes_any(node: Any) -> bool:
     return _is_ours(node) or node.get_type_name() == "Result"
 
@@ -292,7 +322,9 @@ def _mark_of_openvino() -> tuple[str, Any]:
     (parameter,) = ov.Core().read_model(MARKED.encode(), b"").get_parameters()
     for key in parameter.get_rt_info():
         return key, parameter.get_rt_info()[key]
-    raise ModelError(f"OpenVINO {ov.__version__} does not read DisablePrecisionConversion, which keeps types as they are")
+    raise ModelError(
+        f"OpenVINO {ov.__version__} does not read DisablePrecisionConversion, which keeps types as they are"
+    )
 
 
 def _mark(node: Any) -> None:
@@ -332,8 +364,13 @@ def _stand_in(port: Any, length: int = 1) -> Array:
     """
     if (constant := _constant(port)) is not None:
         return constant
-    opened = (length, *(1 for _ in range(1, len(port.get_partial_shape()))))
     sizes = [
-        size.get_length() if size.is_static else one for size, one in zip(port.get_partial_shape(), opened, strict=False)
+        size.get_length() if size.is_static else length if axis == 0 else 1 for axis, size in enumerate(_sizes(port))
     ]
     return np.broadcast_to(np.zeros((), plans.DTYPES[port.get_element_type().get_type_name()].numpy), sizes)
+
+
+def _sizes(port: Any) -> list[Any]:
+    """The dimensions of a shape of known rank."""
+    shape = port.get_partial_shape()
+    return [shape[axis] for axis in range(len(shape))]  # looping over the shape itself is slow

@@ -26,13 +26,13 @@ def check_auto_broadcast(kind: str) -> None:
         raise AttributeValueError(f"Maximum auto_broadcast is {kind!r}; maxops knows 'numpy' and 'none'")
 
 
-def maximum(inputs: Sequence[Array], auto_broadcast: str, out: Array | None = None) -> MaxPlan:
+def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxPlan:
     """Plan Maximum."""
     check_auto_broadcast(auto_broadcast)
     shapes = [array.shape for array in inputs]
     if auto_broadcast == "none" and len(set(shapes)) > 1:
         raise ShapeError(f"Maximum has inputs of the shapes {shapes}; with auto_broadcast 'none' they are equal")
-    return plan_max(spec.MAXIMUM, inputs, out)
+    return plan_max(spec.MAXIMUM, inputs)
 
 
 def reduce_max(data: Array, axes: Array, keep_dims: bool, out: Array | None = None) -> ReducePlan:
