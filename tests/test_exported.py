@@ -89,3 +89,15 @@ def test_a_moved_model(folder: Path, tmp_path: Path) -> None:
     session = onnxruntime.InferenceSession(moved, door.register(onnxruntime.SessionOptions()))
     assert_as_torch(folder, dict(zip(names(folder), session.run(None, data(folder)[0]), strict=True)))
     assert_as_torch(folder, mx.load(moved).run(data(folder)[0]))
+
+
+def test_openvino(folder: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    from maxops.openvino import rewrite  # noqa: PLC0415  (needs openvino)
+
+    model = rewrite(openvino.Core().read_model(folder / "model.onnx"))
+    ours = [node.get_type_name() for node in model.get_ordered_ops() if node.get_type_info().version_id == "maxops"]
+    assert ours == ["Maximum", "ReduceMax"]
+    request = openvino.Core().compile_model(model, "CPU").create_infer_request()
+    results = request.infer(data(folder)[0])
+    assert_as_torch(folder, {name: np.array(results[name]) for name in names(folder)})
