@@ -3,19 +3,6 @@
 //
 // Included by simd_v4.h.
 
-// VRANGE, the only maximum of floats that tells -0 from +0, obeys the processor's modes: it would flush
-// subnormals under "denormals are zero", and trap on a signalling NaN if somebody unmasked that. In such a
-// thread the integer loops do the work. (In others a signalling NaN sets the sticky "invalid" flag, as
-// NumPy's own maximum does.)
-static inline bool float_modes_are_plain() {
-    constexpr unsigned kDenormalsAreZero = 0x0040, kMasks = 0x1F80;
-    return (_mm_getcsr() & (kDenormalsAreZero | kMasks)) == kMasks;
-}
-template <class T>
-static inline bool needs_plain_loops() {
-    return T::is_float && sizeof(Item<T>) >= 4 && !float_modes_are_plain();
-}
-
 template <std::size_t itemsize>
 struct Width;
 #define MAXOPS_WIDTH(bytes, bits, MaskOf)                                  \
@@ -150,7 +137,8 @@ struct Maxima<BFloat16> : HalfMaxima<BFloat16> {
     using HalfMaxima::HalfMaxima;
 };
 
-// VRANGE lets a number win over a NaN: those are noted beside it.
+// VRANGE is the only maximum of floats that tells -0 from +0. It lets a number win over a NaN: those are
+// noted beside it.
 template <>
 struct Maxima<Float32> {
     using Lanes = Lane<std::int32_t>;
