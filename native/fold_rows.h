@@ -17,8 +17,20 @@ public:
     void operator()(std::size_t begin, std::size_t end) const;
 
 private:
-    // The same, to where `block` says, or where the output lies.
+    // What the kernels take: `rows` rows of n elements.
+    struct Rows {
+        const void* in[Kernels::kMostInputs];
+        std::ptrdiff_t strides[Kernels::kMostInputs + 1];
+        std::size_t rows, n;
+    };
+    Rows rows_at(const Position& position, std::size_t rows, std::size_t n) const;
+    void fold(char* to, const Rows& at) const;
+
+    // Elements begin to end, to where `block` says, or where the output lies.
     void take(std::size_t begin, std::size_t end, char* block) const;
+    // The same past the cache, long rows a small piece at a time: so the processor goes on reading while it
+    // writes.
+    void stream_rows(std::size_t begin, std::size_t end) const;
 
     const Kernels& kernels_;
     const Shape& shape_;

@@ -65,6 +65,8 @@ constexpr std::size_t kThreadedBytes = std::size_t{1} << 20;   // from here on t
 constexpr std::size_t kLongBytes = std::size_t{32} << 20;      // and from here on a busy one
 constexpr std::size_t kStreamedBytes = std::size_t{64} << 20;  // and from here on caches are of no use
 constexpr std::size_t kBlockBytes = 4096;                      // of a block that stays in L1
+// Of a block that is written past the cache: small enough for the processor to read on meanwhile.
+constexpr std::size_t kStreamedBlockBytes = 2048;
 
 // How many of `count` items of `item_bytes` a task takes: enough to pay, and some tasks for each thread.
 inline std::size_t task_items(std::size_t count, std::size_t item_bytes) {
@@ -78,7 +80,7 @@ inline std::size_t task_items(std::size_t count, std::size_t item_bytes) {
 // parts has to be fetched.
 inline std::size_t items_to_stream(const char* to, std::size_t itemsize) {
     constexpr std::size_t kLine = 64;
-    return (kBlockBytes - reinterpret_cast<std::uintptr_t>(to) % kLine) / itemsize;
+    return (kStreamedBlockBytes - reinterpret_cast<std::uintptr_t>(to) % kLine) / itemsize;
 }
 
 // visit(position, at, rows, n) for elements begin to end of a shape: stacks of `rows` whole rows, n elements

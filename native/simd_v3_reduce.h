@@ -61,11 +61,16 @@ static inline Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     return a;
 }
 
-// The keys of all n items, in one vector's lanes.
+// The keys of a few items, in one vector's lanes: integers throughout, whatever the processor's modes are.
 template <class T>
-static inline __m256i keys_of(const Item<T>* items, std::size_t n) {
-    if (n < 32 / sizeof(Item<T>)) return keys_of_items<T>(load_piece(items, n * sizeof(Item<T>)));
-    return keys_of(maxima_of<T>(items, n));
+static inline __m256i keys_of_few(const Item<T>* items, std::size_t n) {
+    using Keys = Lane<typename T::Key>;
+    constexpr std::size_t kCount = Keys::kCount;
+    if (n < kCount) return keys_of_items<T>(load_piece(items, n * sizeof(Item<T>)));
+    __m256i keys = keys_of_items<T>(load_vector(items + n - kCount));
+    for (std::size_t i = 0; n - i > kCount; i += kCount)
+        keys = Keys::max(keys, keys_of_items<T>(load_vector(items + i)));
+    return keys;
 }
 
 // Vectors of keys of at most 32 bits as vectors of 32-bit lanes, each the maximum of the lanes it came from.
@@ -179,8 +184,11 @@ struct Reduction : PlainReduction<T> {
     using Key = typename T::Key;
 
     static Key highest_of(const Item<T>* items, std::size_t n) {
+        constexpr std::size_t kFew = 256 / sizeof(Item<T>);
+        if (n == 0) return T::kLowestKey;
+        if (n <= kFew) return highest_lane<Key>(keys_of_few<T>(items, n));
         if (needs_plain_loops<T>()) return PlainReduction<T>::highest_of(items, n);
-        return n == 0 ? T::kLowestKey : highest_lane<Key>(keys_of<T>(items, n));
+        return highest_lane<Key>(keys_of(maxima_of<T>(items, n)));
     }
 
     static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
@@ -194,16 +202,9 @@ struct Reduction : PlainReduction<T> {
         if (n == kCount)
             return many_rows<T>(acc, data, stride, rows, n,
                                 [](const Item<T>* row) { return keys_of_items<T>(load_vector(row)); });
-        if (n < kCount)
-            return many_rows<T>(acc, data, stride, rows, n, [n](const Item<T>* row) {
-                return keys_of_items<T>(load_piece(row, n * sizeof(Item<T>)));
-            });
         if (n <= 2 * kCount)
-            return many_rows<T>(acc, data, stride, rows, n, [n](const Item<T>* row) {
-                using Keys = Lane<Key>;
-                return Keys::max(keys_of_items<T>(load_vector(row)),
-                                 keys_of_items<T>(load_vector(row + n - kCount)));
-            });
+            return many_rows<T>(acc, data, stride, rows, n,
+                                [n](const Item<T>* row) { return keys_of_few<T>(row, n); });
         many_rows<T>(acc, data, stride, rows, n, [n](const Item<T>* row) {
             constexpr std::size_t kPair = 2 * kCount;
             Maxima<T> maxima(load_vector(row), load_vector(row + kCount));

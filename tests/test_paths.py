@@ -88,6 +88,35 @@ def test_rows_on_either_side_of_the_shortest_for_this_path(dtype: DType) -> None
             assert_same_bits(mo.maximum(data.transpose(1, 0, 2), column.transpose(1, 0, 2)), want.transpose(1, 0, 2))
 
 
+@each_type
+def test_every_length_of_max(dtype: DType) -> None:
+    """Pieces shorter than a vector, whole vectors, a last one that overlaps the others; in place too."""
+    data = [mixed(dtype, 131, seed, nans=0.05) for seed in range(20, 28)]
+    for n in range(132):
+        for count in (1, 2, 3, 4, 8):
+            inputs = [each[:n] for each in data[:count]]
+            want = inputs[0].copy() if n == 0 else fast_maximum(*inputs)
+            guarded = Guarded(dtype, (n,))
+            mo.maximum(*inputs, out=guarded.array)
+            assert_same_bits(guarded.array, want)
+            guarded.check()
+            in_place = inputs[-1].copy()
+            mo.maximum(*inputs[:-1], in_place, out=in_place)
+            assert_same_bits(in_place, want)
+
+
+@each_width
+def test_max_at_every_alignment(dtype: DType) -> None:
+    """Long enough for the output's first vector to end where a cache line does."""
+    data = [mixed(dtype, 2100, seed, nans=0.01) for seed in (28, 29, 30)]
+    for offset in range(64):
+        moved = [at_offset(each, (offset * k) % 64) for k, each in enumerate(data, 1)]
+        for count in (2, 3):
+            out = at_offset(np.zeros_like(data[0]), offset)
+            mo.maximum(*moved[:count], out=out)
+            assert_same_bits(out, fast_maximum(*data[:count]))
+
+
 # ------------------------------------------------------------------------------------ Max: streaming stores
 
 
@@ -197,6 +226,56 @@ def test_rows_and_columns_at_every_alignment(dtype: DType) -> None:
         assert_same_bits(mo.reduce_max(moved), whole)
 
 
+STREAM_BYTES, STREAMS_FROM = 65536, 32768  # native/simd_v3_reduce.h: kLongest, kStreamed
+
+
+@each_width
+def test_long_runs_as_streams(dtype: DType) -> None:
+    """The highest in each stream, at its ends, and in what the streams leave over."""
+    item = dtype.numpy.itemsize
+    for size in (STREAMS_FROM - 64, STREAMS_FROM, STREAMS_FROM + 200, 4 * STREAM_BYTES + STREAMS_FROM + 100):
+        n = size // item
+        data = of_words(dtype, np.full(n, dtype.lowest_bits, dtype.word))
+        steps = min(STREAM_BYTES, size // 4)
+        ends = {k * steps // item + by for k in range(5) for by in (-9, -1, 0, 1, 9)}
+        for place in {*ends, n - 1, n // 2} & {*range(n)}:
+            for bits in (1, dtype.lowest_bits):
+                data[place] = of_words(dtype, [bits])[0]
+                assert_same_bits(mo.reduce_max(data), of_words(dtype, [bits]))
+                rows = np.stack([data, data])
+                assert_same_bits(mo.reduce_max(rows, 1, False), of_words(dtype, [bits, bits]))
+
+
+@each_float
+def test_only_negative_zeros_and_what_is_above_them(dtype: DType) -> None:
+    """The processor's maximum takes the zeros for equal, whichever comes first."""
+    minus_zero = 1 << dtype.bits - 1
+    for n in (3, 8, 40, 100, 1000, 9000 // dtype.numpy.itemsize, 40_000):
+        words = np.full(n, minus_zero, dtype.word)
+        words[::3] = minus_zero | 1  # negative subnormals
+        for place in {0, 1, n // 2, n - 1}:
+            for bits in (0, minus_zero, 1):
+                data = of_words(dtype, words)
+                data[place] = of_words(dtype, [bits])[0]
+                want = of_words(dtype, [bits if n > 1 and bits != minus_zero else minus_zero])
+                assert_same_bits(mo.reduce_max(data), want)
+                rows = np.stack([data] * 9)
+                assert_same_bits(mo.reduce_max(rows, 1, False), np.repeat(want, 9))
+                assert_same_bits(mo.reduce_max(rows.T.copy(), 0, False), np.repeat(want, 9))
+
+
+@pytest.mark.parametrize("stride", [2, 3, -2])
+@each_width
+def test_gathered_runs_of_every_length(dtype: DType, stride: int) -> None:
+    """Every second element by vectors: nothing beyond the last is read, and the last ones are not lost."""
+    data = mixed(dtype, 3000, 31, nans=0.0)
+    for n in (*range(1, 40), 255, 256, 257, 511, 512, 513, 900):
+        view = data[::stride][:n] if stride < 0 else data[-(n * stride) + stride - 1 :: stride]
+        assert view.size == n
+        assert_same_bits(mo.reduce_max(view), fast_reduce_max(view.copy()))
+        assert_same_bits(mo.maximum(view, data[:n]), fast_maximum(view.copy(), data[:n].copy()))
+
+
 @pytest.mark.parametrize("dtype", [*FLOATS, UINT8, UINT16, BOOL], ids=str)
 def test_the_highest_at_every_place_of_a_row(dtype: DType) -> None:
     """In every lane, block and tail, beside the lowest value only."""
@@ -259,11 +338,13 @@ def test_subnormals_where_the_processor_would_flush_them(dtype: DType) -> None:
             mo.reduce_max(both.T.copy(), 1, False),
             mo.reduce_max(a[2::4]),
             mo.maximum(a, b[:1]),
+            mo.maximum(a, b, a),
+            mo.reduce_max(np.resize(a[2::4], 9000)),
         ]
     assert flushed == 0 < alone, "the modes did not take hold, and the test shows nothing"
     for got, expected in zip(
         results,
-        [want, want, want, a[2:3], fast_maximum(a, np.repeat(b[:1], 100))],
+        [want, want, want, a[2:3], fast_maximum(a, np.repeat(b[:1], 100)), want, a[2:3]],
         strict=True,
     ):
         assert_same_bits(got, expected)
