@@ -121,7 +121,7 @@ template <class T, class Id, class Scan>
 struct BlockSegments {
     using Lane = typename Scan::Lane;
     using Place = typename Scan::Place;
-    static constexpr std::size_t kFewest = 8;
+    static constexpr std::size_t kFewest = 32;  // fewer take less time row by row
 
     // Not inline: what it keeps on the stack would slow down its caller's loop over long runs.
     __attribute__((noinline)) static std::size_t take(const SegmentWalk* walk, const Item<T>* items,
@@ -129,7 +129,8 @@ struct BlockSegments {
         SegmentBlock<Lane, Place> segments;
         IdBlock<Place, Id> block;
         bool gaps = false;  // as in the last block
-        while (ids.n - i >= kFewest && block.copy(ids, i, at->previous, Scan::kLanes)) {
+        if (ids.n - i < kFewest) return i;
+        while (i < ids.n && block.copy(ids, i, at->previous, Scan::kLanes)) {
             const Lane carry = Scan::lane(T::bits(at->best));
             gaps = gaps || block.begins_with_gaps();
             const auto scan = gaps ? Scan::template scan<true> : Scan::template scan<false>;
@@ -153,21 +154,23 @@ struct BlockSegments {
     }
 
 private:
-    // Eight at a time, which compilers turn into vectors; the last eight may overlap those before.
-    static void store(Item<T>* __restrict out, const SegmentBlock<Lane, Place>& segments) {
-        constexpr std::size_t kSome = 8;
+    static constexpr std::size_t kSome = kMargin;  // at a time, which compilers turn into vectors
+    static void store_some(Item<T>* __restrict out, const Lane* __restrict best) {
+        for (std::size_t j = 0; j < kSome; ++j) out[j].value = Scan::bits(best[j]);
+    }
+    // The last ones may be stored together with some before them, again.
+    static void store(Item<T>* out, const SegmentBlock<Lane, Place>& segments) {
         const std::size_t count = segments.count;
-        const auto store_some = [&](std::size_t k) {
-            for (std::size_t j = 0; j < kSome; ++j) out[k + j].value = Scan::bits(segments.best[k + j]);
-        };
         std::size_t k = 0;
-        for (; count - k >= kSome; k += kSome) store_some(k);
+        for (; count - k >= kSome; k += kSome) store_some(out + k, segments.best + k);
         if (k == count) return;
-        if (count >= kSome) return store_some(count - kSome);
+        if (count >= kSome) return store_some(out + count - kSome, segments.best + count - kSome);
         for (; k < count; ++k) out[k].value = Scan::bits(segments.best[k]);
     }
     static void scatter(Item<T>* out, const SegmentBlock<Lane, Place>& segments) {
-        for (std::size_t k = 0; k < segments.count; ++k)
-            out[segments.place[k]].value = Scan::bits(segments.best[k]);
+        Item<T> rows[kBlockRows + kSome];
+        const std::size_t count = segments.count;
+        for (std::size_t k = 0; k < count; k += kSome) store_some(rows + k, segments.best + k);
+        for (std::size_t k = 0; k < count; ++k) out[segments.place[k]] = rows[k];
     }
 };
