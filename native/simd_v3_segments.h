@@ -18,13 +18,6 @@ struct Compression {
 template <unsigned lanes>
 constexpr Compression<lanes> kCompression;
 
-static inline __m256i load_vector(const void* from) {
-    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
-}
-static inline void store_vector(void* to, __m256i v) {
-    _mm256_storeu_si256(static_cast<__m256i*>(to), v);
-}
-
 // One half twice. (With a step within halves before it, this takes less time than any step across them.)
 static inline __m256i splat_low(__m256i v) {
     return _mm256_inserti128_si256(v, _mm256_castsi256_si128(v), 1);
