@@ -1,7 +1,7 @@
 // SegmentMax of one column: short segments, a block of rows at a time. Included by loops_segment.h.
 
-constexpr std::size_t kBlockRows = 1024;
-constexpr std::size_t kMargin = 8;  // lanes that may be touched beyond a block
+constexpr std::size_t kBlockRows = 1024;  // at most
+constexpr std::size_t kMargin = 8;        // lanes that may be touched beyond a block
 
 // A block's ids, each read once: another thread may change them meanwhile, and what was checked must be what
 // is used.
@@ -14,15 +14,15 @@ struct IdBlock {
     std::size_t rows;
     alignas(64) Place places[kMargin + kBlockRows + kMargin];  // of the ids, counted from the first
 
-    // Up to kBlockRows rows from i on, for a vector of so many lanes at a time. False if they begin with an
+    // Up to so many rows from i on, for a vector of so many lanes at a time. False if they begin with an
     // id that is no segment's or lower than the previous, or with a long run, or if ids lie too far apart to
     // have places.
-    bool copy(const Ids<Id>& ids, std::size_t i, std::int64_t previous, std::size_t lanes) {
+    template <std::size_t kRows, std::size_t lanes>
+    bool copy(const Ids<Id>& ids, std::size_t i, std::int64_t previous) {
         first = ids[i];
         rows = ids.n - i;
         if (first < previous || !ids.has_row(first)) return false;
-        const bool near =
-            rows >= kBlockRows ? copy_rows(ids.ids + i, rows = kBlockRows) : copy_rows(ids.ids + i, rows);
+        const bool near = rows >= kRows ? copy_rows(ids.ids + i, rows = kRows) : copy_rows(ids.ids + i, rows);
         auto* place = begin();
         place[0] = 0;
         last = static_cast<std::int64_t>(static_cast<std::uint64_t>(first) +
@@ -85,6 +85,7 @@ struct PlainScan {
     using Lane = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
     using Place = std::int32_t;
     static constexpr std::size_t kLanes = 1;
+    static constexpr std::size_t kRows = 256;  // not the most: a long run within a block costs more here
     static constexpr Lane kLowest = static_cast<Lane>(T::kLowestKey);
 
     static Lane lane(typename T::Bits bits) {
@@ -95,7 +96,7 @@ struct PlainScan {
     template <bool gaps>
     static void scan(const Item<T>* items, const Place* place, std::size_t n, Lane carry,
                      SegmentBlock<Lane, Place>* to) {
-        Lane keys[kBlockRows];
+        Lane keys[kRows];
         for (std::size_t k = 0; k < n; ++k) keys[k] = lane(items[k].value);
         std::uint32_t steps = 0;
         for (std::size_t k = 0; k < n; ++k)
@@ -130,7 +131,7 @@ struct BlockSegments {
         IdBlock<Place, Id> block;
         bool gaps = false;  // as in the last block
         if (ids.n - i < kFewest) return i;
-        while (i < ids.n && block.copy(ids, i, at->previous, Scan::kLanes)) {
+        while (i < ids.n && block.template copy<Scan::kRows, Scan::kLanes>(ids, i, at->previous)) {
             const Lane carry = Scan::lane(T::bits(at->best));
             gaps = gaps || block.begins_with_gaps();
             const auto scan = gaps ? Scan::template scan<true> : Scan::template scan<false>;

@@ -166,7 +166,7 @@ struct VectorScan : KeyLanes<T> {
     using Lanes = typename Keys::Lanes;
     using Lane = typename Lanes::Lane;
     using Place = typename Lanes::Place;
-    static constexpr std::size_t kLanes = Lanes::kLanes;
+    static constexpr std::size_t kLanes = Lanes::kLanes, kRows = kBlockRows;
 
     template <bool gaps>
     static void scan(const Item<T>* items, const Place* place, std::size_t n, Lane carry,
