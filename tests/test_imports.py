@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             [""],  # maxops itself: the public names
             ["model"],
             ["onnx", "openvino", "conformance", "bench"],
-            ["onnxruntime"],
+            ["onnxruntime", "checker"],
             ["cli"],
             ["__main__"],
         ),

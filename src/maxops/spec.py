@@ -184,6 +184,14 @@ REDUCE_MAX_20 = _evolve(
 
 # --------------------------------------------------------------------------------------------------- SONNX
 
+# For every operator of the profile; the last two are what a model must show before a run.
+_SONNX_GENERAL: tuple[tuple[str, tuple[str, str, Level]], ...] = (
+    ("types", ("types are explicit, without implicit conversion", f"{_SONNX}, general restrictions", "must")),
+    ("dense", ("no tensor is sparse", f"{_SONNX}, general restrictions", "must")),
+    ("static", ("shapes are static", "decided: C1 and C2 can be shown of known shapes only", "undecided")),
+    ("opset", ("the operator set is named", "decided: what it is based on has a number, Max-13", "undecided")),
+)
+
 SONNX_MAX = Spec(
     "SONNX",
     "Max",
@@ -192,7 +200,7 @@ SONNX_MAX = Spec(
     (
         ("L", ("L in [0, 2^31-1[: 1 to 2147483647 inputs", f"{_SONNX}, Signature", "must")),
         ("T", ("all tensors are real, or of one listed float or integer type", f"{_SONNX}, Contents", "must")),
-        ("types", ("types are explicit, without implicit conversion", f"{_SONNX}, general restrictions", "must")),
+        *_SONNX_GENERAL,
         ("C1", ("the inputs shall be broadcastable", f"{_SONNX}, Inputs", "must")),
         ("C2", ("the broadcast inputs and the output have the same shape", f"{_SONNX}, Inputs", "must")),
         ("zero-size", ("an axis of size 0 does not go with one of size 1", "decided: E1 to the letter", "undecided")),
@@ -211,7 +219,7 @@ SONNX_DRAFT_MAX = Spec(
     (
         ("L", ("C1: between 1 and 2147483647 inputs", f"{_DRAFT}, Constraints", "must")),
         ("T", ("all tensors have one of the twelve listed types", f"{_DRAFT}, Max", "must")),
-        ("types", ("types are explicit, without implicit conversion", f"{_SONNX}, general restrictions", "must")),
+        *_SONNX_GENERAL,
         ("C1", ("C2: NumPy's broadcasting rules shall be applicable", f"{_DRAFT}, Constraints", "must")),
         ("zero-size", ("RI, RJ...: each size is the largest one or 1", f"{_DRAFT}, Restrictions", "must")),
         ("value", ("an input element that is not lower than any other", f"{_DRAFT}, Properties", "must")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-EXTRA = ("typer", "rich", "onnx", "google")
+EXTRA = ("typer", "rich", "onnx", "google", "defusedxml")
 
 
 def main() -> None:

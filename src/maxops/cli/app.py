@@ -15,10 +15,10 @@ from typer.core import TyperGroup
 
 import maxops
 from maxops import _native
-from maxops.cli import arrays, bench, operators, rewrite, run
+from maxops.cli import arrays, bench, check, operators, rewrite, run
 from maxops.errors import MaxopsError
 
-BAD_USE = 2  # 1 is kept for "ran, but the outputs differ"
+BAD_USE = 2  # 1 is kept for "ran, but the outputs differ", and "read, but a clause is broken"
 INTERRUPTED = 130
 CLOSED_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 
@@ -126,5 +126,6 @@ app.command("rewrite")(rewrite.rewrite)
 app.command("maximum")(arrays.maximum)
 app.command("reduce-max")(arrays.reduce_max)
 app.command("segment-max")(arrays.segment_max)
+app.command("check")(check.check)
 app.command("operators")(operators.operators)
 app.command("bench")(bench.bench)

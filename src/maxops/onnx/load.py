@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 from pathlib import Path
-from typing import NoReturn
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import ModelProto, OperatorSetIdProto, ValueInfoProto
 from onnx.checker import ValidationError
 from onnx.external_data_helper import load_external_data_for_model
 
 from maxops import dtypes
 from maxops.errors import ModelError
 from maxops.model import Dims, Model, Step, Value
-from maxops.onnx import nodes, schemas
+from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import GraphEvaluator
 from maxops.onnx.tensors import DTYPES, other_type, to_array, type_name
 from maxops.plan import Array
 
 # Before IR version 3 a model names no operator set: it is the first.
 FIRST_IR_WITH_OPSETS = 3
+MOST_NESTED = 32  # graphs, each of which takes three of protobuf's hundred levels
 
 
 def load(path: str | PathLike[str]) -> Model:
@@ -57,6 +56,10 @@ def read(path: Path) -> ModelProto:
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     except DecodeError as error:
+        if "Depth" in str(error):
+            raise ModelError(
+                f"{path}: nests graphs deeper than protobuf reads: about {MOST_NESTED}, as messages in messages"
+            ) from error
         raise ModelError(f"{path}: is truncated, or no ONNX model") from error
 
 
@@ -78,13 +81,13 @@ def from_proto(proto: ModelProto, source: str = "model") -> Model:
 
 def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
     graph = proto.graph
-    opset = _opset(proto, source)
-    _check_names(graph, source)
+    opset = opset_of(proto, source)
+    structure.check_names(graph, source)
     if not _is_plain(proto):
         return _evaluated(proto, source, path, opset)
     for node in graph.node:
         nodes.check(node, f"{source}: {nodes.label(node)}", opset, proto.ir_version)
-    _check_order(graph, source)
+    structure.check_order(graph, source)
     folder = None if path is None else path.parent
     constants = {
         tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder) for tensor in graph.initializer
@@ -105,7 +108,7 @@ def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
     return Model(source, opset, inputs, outputs, constants, tuple(steps))
 
 
-def _opset(proto: ModelProto, source: str) -> int:
+def opset_of(proto: ModelProto, source: str) -> int:
     """The operator set in force, once both versions of the format are known to be ones that onnx can check."""
     if proto.ir_version < 1:
         raise ModelError(f"{source}: is no ONNX model, or a broken one: it has no IR version")
@@ -116,7 +119,12 @@ def _opset(proto: ModelProto, source: str) -> int:
         )
     if proto.ir_version < FIRST_IR_WITH_OPSETS:
         return 1
-    versions = sorted({int(entry.version) for entry in proto.opset_import if entry.domain in nodes.DOMAINS})
+    return imported_opset(proto.opset_import, source)
+
+
+def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
+    """The one operator set of ONNX's own domain that a model or a function imports."""
+    versions = sorted({int(entry.version) for entry in imports if entry.domain in nodes.DOMAINS})
     newest = onnx.defs.onnx_opset_version()
     if not versions:
         raise ModelError(f"{source}: imports no operator set of ONNX's own domain; opset_import should name one")
@@ -141,7 +149,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     if proto.graph.sparse_initializer:
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
         raise ModelError(f"{source}: has sparse initializers, {listed}; maxops runs dense tensors only")
-    _check_order(proto.graph, source)
+    structure.check_order(proto.graph, source)
     _check_model(proto, source, path)
     folder = None if path is None else path.parent
     if folder is not None:
@@ -169,46 +177,6 @@ def _check_model(proto: ModelProto, source: str, path: Path | None) -> None:
         onnx.checker.check_model(proto if path is None else path)
     except (ValidationError, ValueError) as error:
         raise ModelError(f"{source}: {error}") from error
-
-
-def _check_names(graph: GraphProto, source: str) -> None:
-    """Refuse names that are no text: protobuf hands them on as bytes."""
-    names: list[object] = [value.name for value in (*graph.input, *graph.output, *graph.initializer)]
-    for node in graph.node:
-        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
-    for name in names:
-        if not isinstance(name, str):
-            raise ModelError(f"{source}: holds a name that is not UTF-8: {name!r}")
-
-
-def _check_order(graph: GraphProto, source: str) -> None:
-    """Nodes stand after those that make their inputs. The checker sees this too, but cannot tell why it fails."""
-    makers = {name: node for node in graph.node for name in node.output}
-    known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer} | {""}
-    for node in graph.node:
-        for name in node.input:
-            if name not in known:
-                _explain_unknown(graph, makers, node, name, source)
-        known.update(node.output)
-    for value in graph.output:
-        if value.name not in known:
-            raise ModelError(f"{source}: output {value.name!r} is made by no node, and is no input or initializer")
-
-
-def _explain_unknown(
-    graph: GraphProto, makers: dict[str, NodeProto], node: NodeProto, name: str, source: str
-) -> NoReturn:
-    where = f"{source}: {nodes.label(node)}"
-    if name not in makers:
-        raise ModelError(f"{where}: input {name!r} is made by no node, and is no input or initializer of the graph")
-    try:
-        TopologicalSorter({made: maker.input for made, maker in makers.items()}).prepare()
-    except CycleError as error:
-        circle = " -> ".join(map(repr, error.args[1]))
-        raise ModelError(f"{where}: the graph is cyclic: {circle}; nothing in it can come first") from error
-    raise ModelError(
-        f"{where}: input {name!r} is made only later, by {nodes.label(makers[name])}; nodes stand in topological order"
-    )
 
 
 def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type: bool = False) -> tuple[Value, ...]:

@@ -70,7 +70,7 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
     """The step of a checked node of Max, ReduceMax or Identity."""
     if node.op_type == "Identity":
         return Step(label(node), tuple(node.input), node.output[0], _identity)
-    row = _row(node.op_type, where, opset)
+    row = row_of(node.op_type, opset, where)
     optional = {1} if node.op_type == "ReduceMax" else set()
     for number, name in enumerate(node.input):
         if not name and number not in optional:
@@ -84,7 +84,8 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
     return Step(label(node), tuple(node.input), node.output[0], make(row, attributes))
 
 
-def _row(operator: str, where: str, opset: int) -> Spec:
+def row_of(operator: str, opset: int, where: str) -> Spec:
+    """The row of Max or ReduceMax that an operator set has."""
     row = spec.in_opset(operator, opset)
     newest = onnx.defs.get_schema(operator, opset, "").since_version
     if row is None or row.version != newest:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import onnx
-from onnx import TensorShapeProto, TypeProto, numpy_helper
+from onnx import TensorProto, TensorShapeProto, TypeProto, numpy_helper
+from onnx.checker import ValidationError
 from onnx.defs import OpSchema
 from onnx.shape_inference import InferenceError
 
 from maxops import dtypes, spec
 from maxops.dtypes import DType
+from maxops.plan import Array
 from maxops.spec import Spec
 
 DOMAIN = "maxops"
@@ -189,7 +191,8 @@ def _known_axes(context: Any) -> list[int] | None:
     if context.get_num_inputs() < 2 or not context.has_input(1):
         return []
     known = context.get_input_data(1)
-    return None if known is None else [int(axis) for axis in numpy_helper.to_array(known).reshape(-1)]
+    array = None if known is None else _array(known)
+    return None if array is None or array.dtype.kind != "i" else array.reshape(-1).tolist()
 
 
 def _integer(context: Any, name: str, default: int) -> int:
@@ -219,6 +222,24 @@ def _infer_segment_max(context: Any) -> None:
         dims[0].Clear()
         if context.get_num_inputs() > 2 and context.has_input(2):
             known = context.get_input_data(2)
-            if known is not None:
-                dims[0].dim_value = int(numpy_helper.to_array(known).reshape(()))
+            if known is not None and (segments := _segments(known)) is not None:
+                dims[0].dim_value = segments
     context.set_output_type(0, data)
+
+
+def _segments(known: TensorProto) -> int | None:
+    """num_segments, where a constant gives it and it is one."""
+    array = _array(known)
+    if array is None or array.shape != () or array.dtype.kind != "i" or array.item() < 0:
+        return None
+    return int(array.item())
+
+
+def _array(known: TensorProto) -> Array | None:
+    """A constant's array, where it lies in the model and is well formed."""
+    if known.data_location == TensorProto.EXTERNAL:
+        return None
+    try:
+        return numpy_helper.to_array(known)
+    except (ValueError, ValidationError):
+        return None

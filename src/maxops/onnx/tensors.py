@@ -54,8 +54,8 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
             "load it with onnx.load, which takes the data in"
         )
     if external:
-        _check_keys(tensor, where)
-    _check_size(tensor, dtype, where, external=external)
+        check_keys(tensor, where)
+    check_size(tensor, dtype, where, external=external)
     try:
         array = numpy_helper.to_array(tensor, "" if folder is None else str(folder))
     except (ValidationError, ValueError, OSError) as error:
@@ -66,7 +66,8 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
     return array
 
 
-def _check_keys(tensor: TensorProto, where: str) -> None:
+def check_keys(tensor: TensorProto, where: str) -> None:
+    """Refuse what the format does not know of data in another file."""
     # onnx warns of a key that it does not know and goes on, so that a mistyped offset would be read as 0
     keys = [entry.key for entry in tensor.external_data]
     if odd := [key for key in keys if key not in EXTERNAL_KEYS or keys.count(key) > 1]:
@@ -78,7 +79,7 @@ def _check_keys(tensor: TensorProto, where: str) -> None:
             raise ModelError(f"{where} has external data whose {entry.key} is not UTF-8: {entry.value!r}")
 
 
-def _check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool) -> None:
+def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool) -> None:
     """Compare the dimensions with the data before anything is allocated for them."""
     dims = tuple(tensor.dims)
     if any(size < 0 for size in dims):

@@ -57,7 +57,7 @@ def load(path: str | PathLike[str]) -> Model:
     """
     path = Path(path)
     source = str(path)
-    root = _parse(path, source)
+    root = parse_net(path, source)
     found = _layers(root, source)
     sources = _edges(root, found, source)
     weights = Weights(path.with_suffix(".bin"))
@@ -67,7 +67,7 @@ def load(path: str | PathLike[str]) -> Model:
     steps: list[Step] = []
     made: dict[Port, str] = {}  # the name of the value at each output port
     types: dict[str, DType | OtherType] = {}  # and its type
-    for layer in _in_order(found, sources, source):
+    for layer in in_order(found, sources, source):
         where = f"{source}: {layer}"
         fed = [made[sources[layer.id, port]] for port in layers.input_ports(layer, sources, where)]
         if layer.type == "Result":
@@ -101,7 +101,8 @@ def _warn(text: str) -> None:
     warnings.warn(text, IRWarning, stacklevel=4)
 
 
-def _parse(path: Path, source: str) -> Element:
+def parse_net(path: Path, source: str) -> Element:
+    """The <net> of an IR file, without entities, document types or network."""
     try:
         root: Element | None = parse(path, forbid_dtd=True, forbid_entities=True, forbid_external=True).getroot()
     except OSError as error:
@@ -125,6 +126,7 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
     found: dict[str, Layer] = {}
     for element in root.findall("layers/layer"):
         layer = layers.read(element, source)
+        layers.check_type(layer, source)
         if layer.id in found:
             raise ModelError(f"{source}: {layer}: the id {layer.id!r} is there twice")
         found[layer.id] = layer
@@ -137,23 +139,27 @@ def _edges(root: Element, found: Mapping[str, Layer], source: str) -> dict[Port,
     """For each input port, the output port that feeds it."""
     sources: dict[Port, Port] = {}
     for edge in root.findall("edges/edge"):
-        told = {name: edge.get(name, "") for name in ("from-layer", "from-port", "to-layer", "to-port")}
-        words = " ".join(f'{name}="{value}"' for name, value in told.items())
-        start, end = (told["from-layer"], told["from-port"]), (told["to-layer"], told["to-port"])
-        for (layer, port), ports in ((start, "outputs"), (end, "inputs")):
-            if layer not in found:
-                raise ModelError(f"{source}: the edge {words} names the layer {layer!r}, which is not there")
-            if port not in getattr(found[layer], ports):
-                raise ModelError(
-                    f"{source}: the edge {words} names a port that is not among the {ports} of {found[layer]}"
-                )
-        if end in sources:
-            raise ModelError(f"{source}: the edge {words} is the second into its port of {found[end[0]]}")
-        sources[end] = start
+        add_edge(edge, found, sources, source)
     return sources
 
 
-def _in_order(found: Mapping[str, Layer], sources: Mapping[Port, Port], source: str) -> list[Layer]:
+def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port], source: str) -> None:
+    """Take up an edge that leads from a port that is there to one that no edge leads to yet."""
+    told = {name: edge.get(name, "") for name in ("from-layer", "from-port", "to-layer", "to-port")}
+    words = " ".join(f'{name}="{value}"' for name, value in told.items())
+    start, end = (told["from-layer"], told["from-port"]), (told["to-layer"], told["to-port"])
+    for (layer, port), ports in ((start, "outputs"), (end, "inputs")):
+        if layer not in found:
+            raise ModelError(f"{source}: the edge {words} names the layer {layer!r}, which is not there")
+        if port not in getattr(found[layer], ports):
+            raise ModelError(f"{source}: the edge {words} names a port that is not among the {ports} of {found[layer]}")
+    if end in sources:
+        raise ModelError(f"{source}: the edge {words} is the second into its port of {found[end[0]]}")
+    sources[end] = start
+
+
+def in_order(found: Mapping[str, Layer], sources: Mapping[Port, Port], source: str) -> list[Layer]:
+    """The layers, each after those that feed it."""
     graph: dict[str, set[str]] = {name: set() for name in found}
     for (layer, _), (feeder, _) in sources.items():
         graph[layer].add(feeder)

@@ -36,7 +36,10 @@ MOST_ELEMENTS = 2**62
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer as it stands in the file; of each input port the sizes that are written there."""
+    """A layer as it stands in the file; of each port the sizes that are written there.
+
+    ``precisions`` holds the types of output ports, by the names that ports have for them, where they are written.
+    """
 
     id: str
     name: str
@@ -44,13 +47,15 @@ class Layer:
     data: Mapping[str, str]
     inputs: Mapping[str, tuple[str, ...]]
     outputs: Mapping[str, tuple[str, ...]]
+    precisions: Mapping[str, str]
+    version: str
 
     def __str__(self) -> str:
         return f"layer {self.name!r} ({self.type}, id {self.id})"
 
 
 def read(element: Element, source: str) -> Layer:
-    """A layer of a type that maxops runs."""
+    """A layer of any type."""
     told = {name: element.get(name) for name in ("id", "name", "type")}
     layer_id, kind = told["id"], told["type"]
     if layer_id is None or kind is None:
@@ -58,17 +63,22 @@ def read(element: Element, source: str) -> Layer:
     if len(element.findall("data")) > 1:
         raise ModelError(f"{source}: the layer of id {layer_id} has more than one <data>")
     data = element.find("data")
-    layer = Layer(
+    return Layer(
         layer_id,
         told["name"] or layer_id,
         kind,
         {} if data is None else dict(data.attrib),
         _ports(element, "input", source),
         _ports(element, "output", source),
+        {port.get("id", ""): port.get("precision", "") for port in element.findall("output/port")},
+        element.get("version", ""),
     )
-    if kind not in INPUTS:
+
+
+def check_type(layer: Layer, source: str) -> None:
+    """Refuse a layer of a type that maxops does not run."""
+    if layer.type not in INPUTS:
         raise ModelError(f"{source}: {layer}: maxops runs layers of the types {', '.join(INPUTS)}")
-    return layer
 
 
 def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...]]:
@@ -109,7 +119,7 @@ def parameter(layer: Layer, where: str) -> Value:
 
 def result(layer: Layer, dtype: DType | OtherType, sizes: tuple[str, ...], where: str) -> Value:
     """An output of the model: the type and the sizes are those of the port that feeds it."""
-    return Value(layer.name, dtype, tuple(_size(text, where) for text in sizes))
+    return Value(layer.name, dtype, sizes_of(sizes, where))
 
 
 def constant(layer: Layer, weights: Weights, where: str) -> Array:
@@ -118,8 +128,12 @@ def constant(layer: Layer, weights: Weights, where: str) -> Array:
     shape = tuple(size for size in dims if isinstance(size, int))
     if len(shape) != len(dims):
         raise ModelError(f"{where}: has the open shape {_attribute(layer, 'shape', where)!r}; a constant's is fixed")
-    offset, size = _number(layer, "offset", where), _number(layer, "size", where)
-    return weights.read(_dtype(layer, where), shape, offset, size, where)
+    return weights.read(_dtype(layer, where), shape, *place_of(layer, where), where)
+
+
+def place_of(layer: Layer, where: str) -> tuple[int, int]:
+    """Where a Const layer's data lies in the weights: offset and size, in bytes."""
+    return _number(layer, "offset", where), _number(layer, "size", where)
 
 
 def dtype_of(array: Array) -> DType:
@@ -141,19 +155,25 @@ def compute(layer: Layer, where: str, warn: Warn) -> Compute:
     return {"Maximum": _maximum, "ReduceMax": _reduce_max, "SegmentMax": _segment_max}[layer.type](layer, where, warn)
 
 
-def _maximum(layer: Layer, where: str, warn: Warn) -> Compute:
-    del warn
+def auto_broadcast(layer: Layer, where: str) -> str:
+    """How Maximum broadcasts."""
     kind = layer.data.get("auto_broadcast", "numpy")
     try:
         plans.check_auto_broadcast(kind)
     except AttributeValueError as error:
         raise ModelError(f"{where}: {error}") from error
+    return kind
+
+
+def _maximum(layer: Layer, where: str, warn: Warn) -> Compute:
+    del warn
+    kind = auto_broadcast(layer, where)
     return lambda inputs: ops.run(plans.maximum(_given(inputs), kind))
 
 
 def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
     del warn
-    keeps = _flag(layer, "keep_dims", where)
+    keeps = keep_dims(layer, where)
 
     def run(inputs: Sequence[Array | None]) -> Array:
         data, axes = _given(inputs)
@@ -162,7 +182,8 @@ def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
     return run
 
 
-def _segment_max(layer: Layer, where: str, warn: Warn) -> Compute:
+def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
+    """SegmentMax's mode, by whichever of its two names it is given: never chosen in silence."""
     given = {name: layer.data[name] for name in FILL_NAMES if name in layer.data}
     clause = spec.SEGMENT_MAX_16.clause("fill_mode")
     if len({text.upper() for text in given.values()}) != 1:
@@ -175,6 +196,11 @@ def _segment_max(layer: Layer, where: str, warn: Warn) -> Compute:
     mode = next(iter(given.values())).upper()
     if mode not in ("ZERO", "LOWEST"):
         raise AttributeValueError(f"{where}: fill_mode is {mode!r}; it is ZERO or LOWEST", clause)
+    return mode
+
+
+def _segment_max(layer: Layer, where: str, warn: Warn) -> Compute:
+    mode = fill_mode(layer, where, warn)
     sizes = list(layer.inputs.values())
     if len(sizes) > 2 and sizes[2] == ("0",):
         warn(
@@ -202,10 +228,11 @@ def _number(layer: Layer, name: str, where: str) -> int:
     return int(text)
 
 
-def _flag(layer: Layer, name: str, where: str) -> bool:
-    text = layer.data.get(name, "false").lower()
+def keep_dims(layer: Layer, where: str) -> bool:
+    """Whether ReduceMax keeps the axes that it reduces."""
+    text = layer.data.get("keep_dims", "false").lower()
     if text not in ("true", "false", "1", "0"):
-        raise ModelError(f"{where}: {name} is {text!r}; it is true or false")
+        raise ModelError(f"{where}: keep_dims is {text!r}; it is true or false")
     return text in ("true", "1")
 
 
@@ -222,6 +249,11 @@ def _dims(layer: Layer, where: str) -> Dims:
     if prod(size for size in dims if size) > MOST_ELEMENTS:
         raise ModelError(f"{where}: has the shape {text!r}, more elements than can be counted")
     return dims
+
+
+def sizes_of(texts: Sequence[str], where: str) -> Dims:
+    """The sizes of a port."""
+    return tuple(_size(text, where) for text in texts)
 
 
 def _size(text: str, where: str) -> int | None:

@@ -19,17 +19,25 @@ class Weights:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    def check(self, offset: int, size: int, where: str) -> None:
+        """Refuse a place past the file's end, without opening it; of a file that is not there nothing is said."""
+        if self._path.is_file():
+            self._check(offset, size, where)
+
+    def _check(self, offset: int, size: int, where: str) -> None:
+        length = self._path.stat().st_size
+        if offset + size > length:
+            raise ModelError(
+                f"{where}: lies at bytes {offset} to {offset + size} of {self._path}, which ends at {length}"
+            )
+
     def read(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int, where: str) -> Array:
         """A constant's array, read-only; `where` opens the text of every error."""
         wanted = prod(shape) * dtype.numpy.itemsize
         if size != wanted:
             raise ModelError(f"{where}: has size {size}, but {dtype} {shape} are {wanted} bytes")
         try:
-            length = self._path.stat().st_size
-            if offset + size > length:
-                raise ModelError(
-                    f"{where}: lies at bytes {offset} to {offset + size} of {self._path}, which ends at {length}"
-                )
+            self._check(offset, size, where)
             data = np.fromfile(self._path, dtype.numpy, prod(shape), offset=offset)
         except OSError as error:
             raise ModelError(f"{where}: its weights, {self._path}, cannot be read: {error.strerror}") from error

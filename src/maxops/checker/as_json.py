@@ -1,0 +1,60 @@
+"""A report as JSON for programs: everything, in a form that stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxops.checker.report import Finding, Report
+
+FORMAT = 1
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report as dictionaries and lists; a change that could break a reader raises the number of the format."""
+    clauses = {clause.id: clause for node in report.nodes if node.row for clause in node.row.clauses}
+    return {
+        "format": FORMAT,
+        "model": report.source,
+        "standard": report.standard,
+        "passed": report.passed,
+        "broken": report.broken,
+        "counts": counts(report),
+        "faults": [_finding(finding) for finding in report.faults],
+        "nodes": [
+            {
+                "node": node.where,
+                "operator": node.operator,
+                "judged_by": None if node.row is None else f"{node.row.standard} {node.row.name}",
+                "note": node.note,
+                "findings": [_finding(finding) for finding in node.findings],
+            }
+            for node in report.nodes
+        ],
+        "clauses": {
+            name: {"statement": clause.statement, "source": clause.source, "level": clause.level}
+            for name, clause in clauses.items()
+        },
+    }
+
+
+def counts(report: Report) -> dict[str, int]:
+    """How many nodes there are, how many without a row, and how many findings of each verdict."""
+    found = report.findings
+    return {
+        "nodes": len(report.nodes),
+        "outside": len(report.outside),
+        "holds": sum(finding.verdict == "holds" for finding in found),
+        "broken": sum(finding.verdict == "broken" for finding in found),
+        "unknown": sum(finding.verdict == "unknown" and not finding.by_run for finding in found),
+        "by_run": sum(finding.by_run for finding in found),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "where": finding.node,
+        "clause": finding.clause,
+        "verdict": finding.verdict,
+        "message": finding.message,
+        "by_run": finding.by_run,
+    }

@@ -1,0 +1,205 @@
+"""The max nodes of an OpenVINO IR: of its net, and of the bodies inside its layers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from maxops import dtypes
+from maxops.checker import standards
+from maxops.checker.facts import Known, Node, Wrong
+from maxops.checker.report import MODEL, Finding
+from maxops.dtypes import DType
+from maxops.errors import AttributeValueError, MaxopsError, ModelError
+from maxops.openvino import ir, layers, plans
+from maxops.openvino.layers import Layer, Port
+from maxops.openvino.weights import Weights
+from maxops.plan import Array
+
+OPERATORS = {"Maximum": "Max", "ReduceMax": "ReduceMax", "SegmentMax": "SegmentMax"}
+# As ports name the types; <data> has the names of `plans.DTYPES`.
+PRECISIONS: dict[str, DType] = {
+    {"float": "FP", "int": "I", "uint": "U", "bool": "BOOL"}[dtype.kind]
+    + ("" if dtype is dtypes.BOOL else str(dtype.bits)): dtype
+    for dtype in plans.DTYPES.values()
+    if dtype is not dtypes.BFLOAT16
+} | {"BF16": dtypes.BFLOAT16}
+OPEN_TYPES = ("", "UNSPECIFIED", "undefined", "dynamic")
+# Axes and numbers of segments are constants of few bytes; larger ones are weights, and are not read.
+LARGEST_READ = 4096
+ANY_RANK = "..."
+MOST_NESTED = 100  # bodies in bodies; each has a path that names all around it
+
+
+@dataclass
+class _Net:
+    """The layers of a net or a body, what feeds each port, and what is known of the value at each output port."""
+
+    path: str
+    layers: dict[str, Layer] = field(default_factory=dict)
+    sources: dict[Port, Port] = field(default_factory=dict)
+    values: dict[Port, Known] = field(default_factory=dict)
+
+
+def read_nodes(path: Path, standard: str | None) -> tuple[list[Node], list[Finding]]:
+    """The max nodes with what is known of them, and the faults of the model."""
+    reader = _Reader(ir.parse_net(path, str(path)), Weights(path.with_suffix(".bin")), standard)
+    reader.run()
+    return reader.nodes, reader.faults
+
+
+class _Reader:
+    def __init__(self, root: Element, weights: Weights, standard: str | None) -> None:
+        self.nodes: list[Node] = []
+        self.faults: list[Finding] = []
+        self._root, self._weights, self._standard = root, weights, standard
+        # with such a Parameter, a port without sizes may be of any rank, and not only a scalar's
+        self._any_rank = any(data.get("shape") == ANY_RANK for data in root.iter("data"))
+        self._waiting: deque[tuple[str, Element, int]] = deque([("net", root, 0)])
+
+    def run(self) -> None:
+        while self._waiting:
+            path, element, depth = self._waiting.popleft()
+            if depth > MOST_NESTED:
+                self.faults.append(
+                    Finding(path, MODEL, "unknown", f"lies deeper than {MOST_NESTED} bodies, and is not read")
+                )
+                continue
+            net = _Net(path)
+            self._read_layers(net, element, depth)
+            for edge in element.findall("edges/edge"):
+                with self._faults_at(path):
+                    ir.add_edge(edge, net.layers, net.sources, "")
+            order = [*net.layers.values()]
+            with self._faults_at(path):
+                order = ir.in_order(net.layers, net.sources, "")
+            for layer in order:
+                where = f"{path} / {layer}"
+                with self._faults_at(where):
+                    self._add_values(net, layer)
+            for layer in net.layers.values():
+                if layer.type in OPERATORS:
+                    self.nodes.append(self._node(net, layer))
+
+    @contextmanager
+    def _faults_at(self, where: str) -> Iterator[None]:
+        try:
+            yield
+        except ModelError as error:
+            self.faults.append(Finding(where, MODEL, "broken", _bare(error)))
+
+    def _read_layers(self, net: _Net, element: Element, depth: int) -> None:
+        for child in element.findall("layers/layer"):
+            with self._faults_at(net.path):
+                layer = layers.read(child, "")
+                if layer.id in net.layers:
+                    raise ModelError(f"{layer}: the id {layer.id!r} is there twice")
+                net.layers[layer.id] = layer
+                self._waiting.extend(
+                    (f"{net.path} / {layer} {inner.tag}", inner, depth + 1)
+                    for inner in child
+                    if inner.find("layers") is not None
+                )
+        if not net.layers:
+            self.faults.append(Finding(net.path, MODEL, "broken", "has no layers"))
+
+    # ------------------------------------------------------------------------------------------------ values
+
+    def _add_values(self, net: _Net, layer: Layer) -> None:
+        """What is known at the layer's output ports; a port whose sizes are wrong is of unknown rank."""
+        for port, texts in layer.outputs.items():
+            dtype, declared = self._type(net, layer, port)
+            net.values[layer.id, port] = Known(layer.name, dtype, None, declared)
+            dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "its output port")
+            if (
+                dims is not None
+                and prod(size for size in dims if isinstance(size, int) and size) > layers.MOST_ELEMENTS
+            ):
+                raise ModelError(f"has the sizes {dims}, more elements than can be counted")
+            net.values[layer.id, port] = Known(layer.name, dtype, dims, declared)
+        if layer.type == "Const":
+            offset, size = layers.place_of(layer, "")
+            self._weights.check(offset, size, "its data")
+
+    def _may_be_any_rank(self, layer: Layer, texts: tuple[str, ...]) -> bool:
+        if layer.type == "Parameter":
+            return layer.data.get("shape") == ANY_RANK
+        return self._any_rank and not texts and layer.type != "Const"
+
+    def _type(self, net: _Net, layer: Layer, port: str) -> tuple[DType | str | None, bool]:
+        """The type at an output port, and whether the file writes it; max operators hand their input's on."""
+        name = layer.precisions.get(port, "")
+        if name not in OPEN_TYPES:
+            return PRECISIONS.get(name, name), True
+        name = layer.data.get("element_type", "") if layer.type in ("Parameter", "Const") else ""
+        if name not in OPEN_TYPES:
+            return plans.DTYPES.get(name, name), True
+        first = next(iter(layer.inputs), None)
+        fed = self._fed(net, layer, first) if layer.type in OPERATORS and first is not None else None
+        return (None if fed is None else fed.dtype), False
+
+    def _fed(self, net: _Net, layer: Layer, port: str) -> Known:
+        return net.values.get(net.sources.get((layer.id, port), ("", "")), Known(f"input port {port}"))
+
+    def _constant(self, net: _Net, layer: Layer, port: str) -> Array | None:
+        """The constant of few bytes that feeds a port: the axes, for one."""
+        feeder = net.sources.get((layer.id, port), ("", ""))[0]
+        source = net.layers.get(feeder)
+        try:
+            if source is None or source.type != "Const" or layers.place_of(source, "")[1] > LARGEST_READ:
+                return None
+            return layers.constant(source, self._weights, "")
+        except ModelError:  # a fault of its own, or weights that are not there
+            return None
+
+    # ------------------------------------------------------------------------------------------------- nodes
+
+    def _node(self, net: _Net, layer: Layer) -> Node:
+        operator, where = OPERATORS[layer.type], f"{net.path} / {layer}"
+        row, note = standards.unversioned(self._standard or "OpenVINO", operator)
+        inputs = []
+        for number, port in enumerate(layer.inputs):
+            if (layer.id, port) not in net.sources:
+                self.faults.append(Finding(where, MODEL, "broken", f"no edge leads to its input port {port}"))
+            known = self._fed(net, layer, port)
+            if operator == "SegmentMax" and number == 2 and known.dims == (0,):
+                known = replace(known, dims=())  # as the document's examples write a scalar
+            if number and operator != "Max":
+                known = replace(known, constant=self._constant(net, layer, port))
+            inputs.append(known)
+        if len(layer.outputs) != 1:
+            self.faults.append(Finding(where, MODEL, "broken", f"has {len(layer.outputs)} output ports; it has 1"))
+        outputs = tuple(net.values[layer.id, port] for port in layer.outputs if (layer.id, port) in net.values)
+        attributes: dict[str, Any] = {}
+        with self._faults_at(where):
+            attributes = _attributes(layer)
+        return Node(where, operator, tuple(inputs), outputs, attributes, row, note, layer.version or None)
+
+
+def _attributes(layer: Layer) -> dict[str, Any]:
+    """The attributes by the table's names."""
+    if layer.type == "ReduceMax":
+        # in OpenVINO no axes reduce nothing
+        return {"keepdims": _or_wrong(lambda: int(layers.keep_dims(layer, ""))), "noop_with_empty_axes": 1}
+    if layer.type == "SegmentMax":
+        return {"fill_mode": _or_wrong(lambda: layers.fill_mode(layer, "", lambda _: None))}
+    layers.auto_broadcast(layer, "")
+    return {}
+
+
+def _or_wrong(read: Callable[[], object]) -> object:
+    try:
+        return read()
+    except (ModelError, AttributeValueError) as error:
+        return Wrong(_bare(error))
+
+
+def _bare(error: MaxopsError) -> str:
+    """An error's text without a place and a clause, which stand beside it here."""
+    return str(error).removeprefix(": ").removesuffix(f" [{error.clause}]")

@@ -1,0 +1,119 @@
+"""The functions of a model: which call which, whether they may be inlined, and a body as a model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+
+Key = tuple[str, str, str]  # domain, name, overload
+
+# Inference goes through every call anew, and deeper with each; past these it goes without functions.
+MOST_NODES, MOST_DEEP = 100_000, 64
+
+
+class Functions:
+    """The functions by key; `fault` says in words why types are not followed through their calls, if they are not."""
+
+    def __init__(self, proto: ModelProto) -> None:
+        self.by_key: dict[Key, FunctionProto] = {
+            (function.domain, function.name, function.overload): function for function in proto.functions
+        }
+        self._needed: dict[Key, list[Key]] = {}
+        self.recursive = False
+        self.callers_first = [*self.by_key]
+        self.fault = self._fault(proto.graph)
+
+    def called_by(self, node: NodeProto) -> Key | None:
+        """The function that a node calls, or None if it is an operator."""
+        key = (node.domain, node.op_type, node.overload)
+        return key if key in self.by_key else None
+
+    def needed(self, start: Key) -> list[FunctionProto]:
+        """The functions that this one calls, and those that they call in turn."""
+        if start not in self._needed:
+            found: dict[Key, None] = {}
+            waiting = [start]
+            while waiting:
+                for key in self._calls(self.by_key[waiting.pop()].node):
+                    if key not in found:
+                        found[key] = None
+                        waiting.append(key)
+            self._needed[start] = [*found]
+        return [self.by_key[key] for key in self._needed[start]]
+
+    def _calls(self, nodes: Iterable[NodeProto]) -> list[Key]:
+        return [key for node in with_inner(nodes) if (key := self.called_by(node)) is not None]
+
+    def _fault(self, graph: GraphProto) -> str:
+        calls = {key: self._calls(function.node) for key, function in self.by_key.items()}
+        try:
+            order = [*TopologicalSorter(calls).static_order()]  # those that are called come first
+        except CycleError as error:
+            self.recursive = True
+            return f"functions call themselves: {' -> '.join(map(name_of, error.args[1]))}; ONNX has no recursion"
+        self.callers_first = order[::-1]
+        size: dict[Key, int] = {}
+        depth: dict[Key, int] = {}
+        for key in order:
+            size[key] = sum(1 for _ in with_inner(self.by_key[key].node)) + sum(size[inner] for inner in calls[key])
+            depth[key] = 1 + max((depth[inner] for inner in calls[key]), default=0)
+        whole, deepest = sum(size[key] for key in self._calls(graph.node)), max(depth.values(), default=0)
+        if whole > MOST_NODES or deepest > MOST_DEEP:
+            return (
+                f"its functions come to {whole} nodes in {deepest} levels when each call is followed, past "
+                f"{MOST_NODES} or {MOST_DEEP}: types are not followed through them"
+            )
+        return ""
+
+
+def name_of(key: Key) -> str:
+    """A function's name in words."""
+    return ".".join(str(part) for part in key if part)
+
+
+def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """These nodes and all in the graphs inside them."""
+    waiting = [*nodes]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for _, graph in graphs_of(node):
+            waiting += graph.node
+
+
+def graphs_of(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """The graphs inside a node, with the names of their attributes."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield str(attribute.name), attribute.g
+        for number, graph in enumerate(attribute.graphs):
+            yield f"{attribute.name}[{number}]", graph
+
+
+def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir_version: int) -> ModelProto:
+    """The function's nodes as a model without inputs, with the attributes of a call; None if no call is known."""
+    model = ModelProto(ir_version=ir_version, opset_import=function.opset_import)
+    model.graph.node.extend(function.node)
+    model.graph.value_info.extend(function.value_info)
+    values = {attribute.name: attribute for attribute in function.attribute_proto} | dict(given or {})
+    for node in with_inner(model.graph.node):
+        if any(attribute.ref_attr_name for attribute in node.attribute):
+            attributes = [*_with_values(node, values, keep=given is None)]
+            del node.attribute[:]
+            node.attribute.extend(attributes)
+    return model
+
+
+def _with_values(node: NodeProto, values: Mapping[str, AttributeProto], *, keep: bool) -> Iterator[AttributeProto]:
+    """The attributes with those that refer to the function's replaced; one that no call gives is left out, or kept."""
+    for attribute in node.attribute:
+        value = values.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if value is None and not keep:
+            continue
+        copy = AttributeProto()
+        copy.CopyFrom(attribute if value is None else value)
+        if isinstance(attribute.name, str):  # what is no text cannot be written, and is a fault elsewhere
+            copy.name = attribute.name
+        yield copy

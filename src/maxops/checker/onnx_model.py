@@ -1,0 +1,331 @@
+"""The max nodes of an ONNX model: of its graph, of graphs inside nodes, and of functions as they are called."""
+
+from __future__ import annotations
+
+from collections import ChainMap, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
+
+from maxops import spec
+from maxops.checker import standards
+from maxops.checker.facts import OPEN, Node, Wrong
+from maxops.checker.onnx_faults import graph_faults
+from maxops.checker.onnx_functions import Functions, Key, body, graphs_of, name_of, with_inner
+from maxops.checker.onnx_values import Value, infer, values_of
+from maxops.checker.report import MODEL, Finding
+from maxops.checker.ruling import Verdict
+from maxops.errors import ModelError, UnknownOperatorError
+from maxops.onnx import nodes, schemas
+from maxops.onnx.load import FIRST_IR_WITH_OPSETS, imported_opset, opset_of
+from maxops.spec import Spec
+
+SEGMENT_MAX = schemas.SEGMENT_MAX.operator
+OPERATORS = {(domain, name): name for domain in (*nodes.DOMAINS, schemas.DOMAIN) for name in schemas.NEWEST} | {
+    (schemas.DOMAIN, SEGMENT_MAX): SEGMENT_MAX
+}
+# The kinds of attributes; the names are those of the table.
+KINDS = {
+    "consumed_inputs": AttributeProto.INTS,
+    "axes": AttributeProto.INTS,
+    "keepdims": AttributeProto.INT,
+    "noop_with_empty_axes": AttributeProto.INT,
+    "fill_mode": AttributeProto.STRING,
+    schemas.SINCE_VERSION: AttributeProto.INT,
+}
+# Calls of one function with the same types are one; a model may still make more of them than anybody waits for.
+MOST_CALLS = 1000
+
+Scope = ChainMap[str, Value]
+
+
+@dataclass(frozen=True)
+class _Opset:
+    """ONNX's operator set in force, or why there is none; and its number as the model writes it, if it does."""
+
+    number: int | None
+    fault: str
+    written: str | None
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """A graph to go through, with what was inferred of it, and the values that come from around it.
+
+    ``given`` holds a function's inputs, and those outputs whose types its caller writes.
+    """
+
+    path: str
+    graph: GraphProto
+    inferred: GraphProto
+    outer: Scope
+    opset: _Opset
+    given: Mapping[str, Value] = field(default_factory=dict)
+    in_function: bool = False
+    seen_before: bool = False
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A function to go through with these inputs, outputs and attributes; None for attributes that are not known."""
+
+    path: str
+    key: Key
+    inputs: tuple[Value, ...] = ()
+    outputs: tuple[Value, ...] = ()
+    attributes: Mapping[str, AttributeProto] | None = None
+
+
+def read_nodes(proto: ModelProto, folder: Path | None, standard: str | None) -> tuple[list[Node], list[Finding]]:
+    """The max nodes with what is known of them, and the faults of the model."""
+    reader = _Reader(proto, folder, standard)
+    reader.run()
+    return reader.nodes, reader.faults
+
+
+class _Reader:
+    def __init__(self, proto: ModelProto, folder: Path | None, standard: str | None) -> None:
+        self.nodes: list[Node] = []
+        self.faults: list[Finding] = []
+        self._proto, self._folder, self._standard = proto, folder, standard
+        self._functions = Functions(proto)
+        self._waiting: deque[_Graph | _Call] = deque()
+        self._calls: set[tuple[object, ...]] = set()
+        self._entered: dict[Key, _Opset] = {}
+        inner = with_inner([*proto.graph.node, *(node for function in proto.functions for node in function.node)])
+        self._has_nodes = any((node.domain, node.op_type) in OPERATORS for node in inner)
+
+    def run(self) -> None:
+        proto, functions = self._proto, self._functions
+        if functions.fault:
+            self._fault("functions", functions.fault, "broken" if functions.recursive else "unknown")
+        if not proto.HasField("graph"):
+            self._fault("model", "has no graph")
+        if proto.ir_version < FIRST_IR_WITH_OPSETS and proto.opset_import:
+            self._fault("model", f"imports operator sets, which IR version {proto.ir_version} does not have")
+        for info in proto.graph.input:
+            form = info.type.WhichOneof("value")
+            if form is None or (form == "tensor_type" and not info.type.tensor_type.elem_type):
+                self._fault("graph", f"the input {info.name!r} has no type")
+        whole = proto
+        if functions.fault:
+            whole = ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import, graph=proto.graph)
+        opset = self._opset("model", proto.opset_import, proto.graph.node, lambda: opset_of(proto, ""))
+        self._waiting.append(_Graph("graph", proto.graph, self._inferred("graph", whole), Scope(), opset))
+        self._drain()
+        for key in functions.callers_first:
+            if key not in self._entered:
+                why = "" if functions.fault else ", which nothing calls"
+                self._waiting.append(_Call(f"function {name_of(key)}{why}", key))
+                self._drain()
+
+    def _drain(self) -> None:
+        while self._waiting:
+            task = self._waiting.popleft()
+            if isinstance(task, _Graph):
+                self._go_through(task)
+            else:
+                self._enter(task)
+
+    def _fault(self, where: str, message: str, verdict: Verdict = "broken") -> None:
+        self.faults.append(Finding(where, MODEL, verdict, message))
+
+    def _inferred(self, path: str, proto: ModelProto) -> GraphProto:
+        if not self._has_nodes:
+            return proto.graph
+        try:
+            return infer(proto).graph
+        except ModelError as error:
+            self._fault(path, str(error), "unknown")
+            return proto.graph
+
+    # ------------------------------------------------------------------------------------------------ graphs
+
+    def _go_through(self, task: _Graph) -> None:
+        graph, outer = task.graph, task.outer.new_child(dict(task.given))
+        if not task.seen_before:
+            for fault in graph_faults(graph, outer, self._folder):
+                self._fault(task.path, fault)
+        scope = outer.new_child(values_of(graph, task.inferred) | dict(task.given))
+        partners = task.inferred.node if len(task.inferred.node) == len(graph.node) else graph.node
+        for node, partner in zip(graph.node, partners, strict=True):
+            where = f"{task.path} / {nodes.label(node)}"
+            key = self._functions.called_by(node)
+            operator = OPERATORS.get((node.domain, node.op_type))
+            if key is not None:
+                self._call(where, key, node, scope)
+            elif operator is not None:
+                self.nodes.append(self._node(where, operator, node, scope, task))
+            inner = dict(graphs_of(partner))
+            for name, subgraph in graphs_of(node):
+                self._waiting.append(
+                    _Graph(
+                        f"{where} {name}",
+                        subgraph,
+                        inner.get(name, subgraph),
+                        scope,
+                        task.opset,
+                        in_function=task.in_function,
+                        seen_before=task.seen_before,
+                    )
+                )
+
+    def _call(self, where: str, key: Key, node: NodeProto, scope: Scope) -> None:
+        if self._functions.fault:
+            return
+        inputs = tuple(scope.get(name, Value()).without_large_tensor() for name in node.input)
+        outputs = tuple(value if (value := scope.get(name, Value())).declared else Value() for name in node.output)
+        attributes = {attribute.name: attribute for attribute in node.attribute}
+        call = (
+            key,
+            tuple(value.fingerprint for value in inputs),
+            tuple(value.fingerprint for value in outputs),
+            *sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute),
+        )
+        if call in self._calls:
+            return
+        if len(self._calls) == MOST_CALLS:
+            self._fault(
+                where, f"is the call of a function past {MOST_CALLS} different ones, and not entered", "unknown"
+            )
+            return
+        self._calls.add(call)
+        self._waiting.append(_Call(where, key, inputs, outputs, attributes))
+
+    def _enter(self, call: _Call) -> None:
+        """Put a function's body in the queue, inferred from the types that this call gives it."""
+        function = self._functions.by_key[call.key]
+        seen_before = call.key in self._entered
+        if not seen_before:
+            self._entered[call.key] = self._opset(
+                call.path,
+                function.opset_import,
+                function.node,
+                lambda: imported_opset(function.opset_import, ""),
+            )
+        model = body(function, call.attributes, self._proto.ir_version)
+        if not self._functions.fault:
+            model.functions.extend(self._functions.needed(call.key))
+        given = {name: Value() for name in function.input}
+        given |= dict(zip(function.input, call.inputs, strict=False))
+        for name, value in given.items():
+            if isinstance(name, str) and value.type is not None:
+                model.graph.input.add(name=name).type.CopyFrom(value.type)
+            if isinstance(name, str) and value.tensor is not None:
+                model.graph.initializer.add().CopyFrom(value.tensor)
+                model.graph.initializer[-1].name = name
+        # without a call there is nothing to infer from
+        inferred = model.graph if call.attributes is None else self._inferred(call.path, model)
+        # what is inferred from; the body itself writes no types
+        del model.graph.input[:], model.graph.initializer[:]
+        for name in function.output:
+            if isinstance(name, str):
+                model.graph.output.add(name=name)
+        made = dict(zip(function.output, call.outputs, strict=False))
+        given |= {name: value for name, value in made.items() if value.declared}
+        self._waiting.append(
+            _Graph(call.path, model.graph, inferred, Scope(), self._entered[call.key], given, True, seen_before)
+        )
+
+    # ------------------------------------------------------------------------------------------------- nodes
+
+    def _opset(
+        self,
+        where: str,
+        imports: Iterable[OperatorSetIdProto],
+        users: Iterable[NodeProto],
+        find: Callable[[], int],
+    ) -> _Opset:
+        """ONNX's operator set; that none is imported is a fault only where nodes need one."""
+        written = {entry.version for entry in imports if entry.domain in nodes.DOMAINS}
+        named = str(min(written)) if len(written) == 1 else None
+        try:
+            return _Opset(find(), "", named)
+        except ModelError as error:
+            text = str(error).removeprefix(": ")
+            if written or any(node.domain in nodes.DOMAINS for node in with_inner(users)):
+                # what is too new is not wrong
+                self._fault(where, text, "unknown" if "update the onnx package" in text else "broken")
+            return _Opset(None, text, named)
+
+    def _row(self, node: NodeProto, operator: str, opset: _Opset) -> tuple[Spec | None, str]:
+        """The row that a node is judged by, or why there is none."""
+        own = schemas.SEGMENT_MAX.standard if operator == SEGMENT_MAX else "ONNX"
+        standard = self._standard or own
+        if standard != "ONNX" or own != "ONNX":
+            return standards.unversioned(standard, operator)
+        if node.domain == schemas.DOMAIN:
+            return _row_of_ours(node, operator)
+        if opset.number is None:
+            return None, f"its version is not known: the model {opset.fault}"
+        try:
+            return nodes.row_of(operator, opset.number, "the model"), ""
+        except ModelError as error:
+            return None, str(error)
+
+    def _node(self, where: str, operator: str, node: NodeProto, scope: Scope, task: _Graph) -> Node:
+        row, note = self._row(node, operator, task.opset)
+        # a node may read one value very often
+        read = {
+            name: scope.get(name, Value()).known(name, with_constant=number > 0 and operator != "Max")
+            for name, number in {name: number for number, name in enumerate(node.input)}.items()
+        }
+        inputs = tuple(read[name] if name else None for name in node.input)
+        outputs = tuple(scope.get(name, Value()).known(name, with_constant=False) for name in node.output)
+        if len(node.output) != 1 or not node.output[0]:
+            self._fault(where, f"has {len(node.output)} outputs; it makes one")
+        return Node(
+            where,
+            operator,
+            inputs,
+            outputs,
+            self._attributes(where, operator, node, task),
+            row,
+            note,
+            task.opset.written,
+        )
+
+    def _attributes(self, where: str, operator: str, node: NodeProto, task: _Graph) -> dict[str, Any]:
+        if node.domain == schemas.DOMAIN:
+            own, _ = (schemas.SEGMENT_MAX, "") if operator == SEGMENT_MAX else _row_of_ours(node, operator)
+        else:
+            own = spec.in_opset(operator, task.opset.number or 0)
+        found: dict[str, Any] = {}
+        for attribute in node.attribute:
+            name, kind = attribute.name, KINDS.get(attribute.name)
+            if name in found:
+                self._fault(where, f"the attribute {name!r} is there twice")
+            is_version = name == schemas.SINCE_VERSION and node.domain == schemas.DOMAIN
+            if own is not None and name not in own.attributes and not is_version:
+                self._fault(where, f"has the attribute {name!r}, which {own.name} does not have")
+            if attribute.ref_attr_name:
+                found[name] = OPEN
+                if not task.in_function:
+                    self._fault(where, f"the attribute {name!r} refers to one of a function; there is none")
+            elif attribute.type != kind:
+                wanted = "unknown" if kind is None else AttributeProto.AttributeType.Name(kind)
+                found[name] = Wrong(f"{name} is of the kind {_kind_name(attribute)}; it is {wanted}")
+            elif kind == AttributeProto.STRING:
+                found[name] = attribute.s.decode(errors="backslashreplace")
+            else:
+                found[name] = attribute.i if kind == AttributeProto.INT else tuple(attribute.ints)
+        return found
+
+
+def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
+    """The version of ONNX's operator that a node of our domain follows, with its axes as an input."""
+    given = [attribute.i for attribute in node.attribute if attribute.name == schemas.SINCE_VERSION]
+    try:
+        row = schemas.row(operator, given[0] if given else None)
+    except UnknownOperatorError as error:
+        return None, str(error)
+    names = tuple(name for name in row.attributes if name not in ("axes", "consumed_inputs"))
+    return replace(row, axes_input=operator == "ReduceMax", attributes=names), ""
+
+
+def _kind_name(attribute: AttributeProto) -> str:
+    known = attribute.type in AttributeProto.AttributeType.values()
+    return AttributeProto.AttributeType.Name(attribute.type) if known else f"number {attribute.type}"

@@ -1,0 +1,89 @@
+"""What a check found: for each max node every clause with its verdict, and what is wrong with the model beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from maxops.checker import rules_max, rules_reduce_max, rules_segment_max
+from maxops.checker.facts import Node
+from maxops.checker.ruling import Verdict
+from maxops.spec import Spec
+
+# In the place of a clause's id, for what makes a model no well-formed one, of which no clause speaks.
+MODEL = "model"
+RULES = {
+    "Max": rules_max.RULES,
+    "ReduceMax": rules_reduce_max.RULES,
+    "SegmentMax": rules_segment_max.RULES,
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One clause of one node, or a fault of the model (`clause` is "model"), with the reason in words.
+
+    ``by_run`` marks what no model can show before it runs, such as the values of a result.
+    """
+
+    node: str
+    clause: str
+    verdict: Verdict
+    message: str
+    by_run: bool = False
+
+    @property
+    def notable(self) -> bool:
+        """Whether the model should be looked at for it: it is broken, or the model leaves it open."""
+        return self.verdict == "broken" or (self.verdict == "unknown" and not self.by_run)
+
+
+@dataclass(frozen=True)
+class JudgedNode:
+    """A max node with a finding for every clause of its row; without a row there are none, and `note` says why."""
+
+    where: str
+    operator: str
+    row: Spec | None
+    note: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that was found; `standard` is the one that was asked for, None for the model's own."""
+
+    source: str
+    standard: str | None
+    faults: tuple[Finding, ...]
+    nodes: tuple[JudgedNode, ...]
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The model's faults, and each node's clauses."""
+        return (*self.faults, *(finding for node in self.nodes for finding in node.findings))
+
+    @property
+    def broken(self) -> bool:
+        """Whether a clause is broken, or the model is not well formed."""
+        return any(finding.verdict == "broken" for finding in self.findings)
+
+    @property
+    def outside(self) -> tuple[JudgedNode, ...]:
+        """The nodes that the standard has no rules for."""
+        return tuple(node for node in self.nodes if node.row is None)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is broken and, where a standard was asked for, no node is outside it."""
+        return not self.broken and not (self.standard is not None and self.outside)
+
+
+def judge(node: Node) -> JudgedNode:
+    """Give every clause of the node's row its verdict."""
+    row, findings = node.row, []
+    for short, _ in () if row is None else row.rules:
+        assert row is not None
+        ruling = RULES[node.operator][short](node, row)
+        findings.append(Finding(node.where, row.clause(short), *ruling))
+    return JudgedNode(node.where, node.operator, row, node.note, tuple(findings))

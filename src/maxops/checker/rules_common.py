@@ -1,0 +1,83 @@
+"""Rules that several operators share: types, counts, attributes, and an output against what the inputs make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maxops.checker import sizes
+from maxops.checker.facts import OPEN, Known, Node, Wrong, shape
+from maxops.checker.ruling import Ruling, broken, by_run, holds, unknown
+from maxops.dtypes import DType
+from maxops.model import Dims
+from maxops.spec import Spec
+
+
+def value(node: Node, row: Spec) -> Ruling:
+    """What the node computes."""
+    del node, row
+    return by_run("speaks of values, which only a run has")
+
+
+def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec) -> Ruling:
+    """All of one type, and that among those of the row. An output without a type gets that of the inputs."""
+    given = [known for known in inputs if known is not None]
+    typed = [known for known in (*given, *outputs) if known.dtype is not None]
+    for known in typed:
+        if known.dtype not in row.dtypes:
+            return broken(f"{known.name!r} is {known.dtype}; the types are {', '.join(map(str, row.dtypes))}")
+        if known.dtype is not typed[0].dtype:
+            return broken(
+                f"{known.name!r} is {known.dtype}, but {typed[0].name!r} is {typed[0].dtype}; there is one type"
+            )
+        # SONNX has a clause of its own for it
+        if known.sparse and not row.explicit_types:
+            return broken(f"{known.name!r} is a sparse tensor; the types are of dense ones")
+    for known in given:
+        if known.dtype is None:
+            return unknown(f"the type of {known.name!r} is not known")
+    return holds(f"{typed[0].dtype}") if given else unknown("there is no input whose type could be known")
+
+
+def listed_type(known: Known, types: Sequence[DType]) -> Ruling:
+    """One value of one of these types."""
+    if known.dtype is None:
+        return unknown(f"the type of {known.name!r} is not known")
+    if known.dtype not in types or known.sparse:
+        kind = f"{'sparse ' if known.sparse else ''}{known.dtype}"
+        return broken(f"{known.name!r} is {kind}; it is {' or '.join(map(str, types))}")
+    return holds(f"{known.name!r} is {known.dtype}")
+
+
+def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
+    """The number of inputs, of which the first `required` are not left out."""
+    given = len(node.inputs)
+    if not fewest <= given <= most:
+        wanted = str(most) if fewest == most else f"{fewest} to {most}"
+        return broken(f"has {given} inputs; it takes {wanted}")
+    for number, known in enumerate(node.inputs[:required]):
+        if known is None:
+            return broken(f"input {number} has an empty name, which leaves it out; it is not optional")
+    return holds(f"inputs: {given}")
+
+
+def flag(node: Node, name: str) -> Ruling | int:
+    """The attribute 0 or 1, or what is wrong with it."""
+    given = node.attributes.get(name, {"keepdims": 1}.get(name, 0))
+    if given is OPEN:
+        return unknown(f"{name} is set by the function's caller")
+    if isinstance(given, Wrong):
+        return broken(given.text)
+    if given not in (0, 1):
+        return broken(f"{name} is {given!r}; it is 0 or 1")
+    return int(given)
+
+
+def output_shape(node: Node, made: Dims | None, why: str) -> Ruling:
+    """The output as the model has it, against the shape that the inputs make."""
+    output = node.output
+    if made is None:
+        return unknown("what shape the inputs make is not known")
+    if output is None or (allowed := sizes.admits(output.dims, made)):
+        return holds(f"{why} {shape(made)}")
+    told = f"{output.shape_in_words}, but {why} {shape(made)}"
+    return unknown(told) if allowed is None else broken(told)

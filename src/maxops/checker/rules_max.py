@@ -1,0 +1,165 @@
+"""The clauses of Max, as ONNX, SONNX and its draft have them."""
+
+from __future__ import annotations
+
+from maxops.checker import sizes
+from maxops.checker.facts import Known, Node, Wrong, shape
+from maxops.checker.rules_common import count, one_type, output_shape, value
+from maxops.checker.ruling import Ruling, broken, holds, unknown
+from maxops.plan import MOST_INPUTS
+from maxops.spec import Spec
+
+
+def _inputs(node: Node, row: Spec) -> Ruling:
+    del row
+    return count(node, 1, MOST_INPUTS, len(node.inputs))
+
+
+def _type(node: Node, row: Spec) -> Ruling:
+    return one_type(node.inputs, node.outputs, row)
+
+
+def _shape(node: Node, row: Spec) -> Ruling:
+    """ONNX has one clause for inputs and output."""
+    if row.broadcast == "none":
+        return _same(node)
+    inputs = _broadcastable(node, row)
+    if inputs.verdict == "broken":
+        return inputs
+    output = _broadcast_output(node, row)
+    return output if output.verdict == "broken" or inputs.verdict == "holds" else inputs
+
+
+def _same(node: Node) -> Ruling:
+    """Before version 8 nothing broadcasts."""
+    inputs = node.distinct_inputs
+    if not inputs:
+        return unknown("there are no inputs")
+    first = inputs[0]
+    for known in inputs:
+        if sizes.equal(known.dims, first.dims) is False:
+            return broken(f"{known} and {first} differ in shape; this version does not broadcast")
+    output = output_shape(node, first.dims, "all inputs have the shape")
+    if output.verdict != "holds":
+        return output
+    for known in inputs[1:]:
+        if sizes.equal(known.dims, first.dims) is None:
+            return unknown(f"whether {known} and {first} have one shape is open")
+    return output
+
+
+def _broadcastable(node: Node, row: Spec) -> Ruling:
+    del row
+    inputs = node.distinct_inputs
+    if not inputs:
+        return unknown("there are no inputs")
+    found = sizes.broadcast([known.dims for known in inputs])
+    if found.conflicts:
+        return broken(f"axis {found.conflicts[0]} does not broadcast: {_sizes(inputs, found.conflicts[0])}")
+    for known in inputs:
+        if known.dims is None:
+            return unknown(f"the rank of {known.name!r} is not known")
+    if found.open:
+        return unknown(f"axis {found.open[0]} has an open size: {_sizes(inputs, found.open[0])}")
+    return holds(f"the inputs broadcast to {shape(found.dims)}")
+
+
+def _broadcast_output(node: Node, row: Spec) -> Ruling:
+    del row
+    found = sizes.broadcast([known.dims for known in node.distinct_inputs])
+    if found.conflicts or not node.inputs:
+        return unknown("the inputs do not broadcast, so that no shape is right")
+    return output_shape(node, found.dims, "the inputs broadcast to")
+
+
+def _zero_size(node: Node, row: Spec) -> Ruling:
+    del row
+    inputs = node.distinct_inputs
+    found = sizes.broadcast([known.dims for known in inputs])
+    if found.zero_with_one:
+        axis = found.zero_with_one[0]
+        return broken(f"along axis {axis} a size of 0 meets one of 1: {_sizes(inputs, axis)}")
+    for known in inputs:
+        if known.dims is None:
+            return unknown(f"the rank of {known.name!r} is not known")
+    if found.perhaps_zero_with_one:
+        axis = found.perhaps_zero_with_one[0]
+        return unknown(f"along axis {axis} a size of 0 may meet one of 1: {_sizes(inputs, axis)}")
+    return holds("no axis of size 0 meets one of size 1")
+
+
+def _explicit(node: Node, row: Spec) -> Ruling:
+    del row
+    for known in _values(node):
+        if not known.declared:
+            return broken(
+                f"{known.name!r} has a type by inference alone; onnx.shape_inference.infer_shapes writes it down"
+            )
+    return holds("the model writes the type of every input and output")
+
+
+def _dense(node: Node, row: Spec) -> Ruling:
+    del row
+    for known in _values(node):
+        if known.sparse or known.written_sparse:
+            return broken(f"{known.name!r} is {'' if known.sparse else 'written as '}a sparse tensor")
+    for known in node.distinct_inputs:
+        if known.dtype is None:
+            return unknown(f"the type of {known.name!r} is not known")
+    return holds("every tensor is dense")
+
+
+def _static(node: Node, row: Spec) -> Ruling:
+    del row
+    opened = [known for known in _values(node) if not sizes.is_static(known.dims)]
+    for known in opened:
+        if known.declared:
+            return broken(f"{known.shape_in_words}, which is not static")
+    for known in opened:
+        return unknown(f"{known.shape_in_words}, as far as it can be inferred")
+    return holds("every size is a number")
+
+
+def _opset(node: Node, row: Spec) -> Ruling:
+    del row
+    if node.opset is None:
+        return broken("the model names no operator set for it, or more than one")
+    return holds(f"operator set {node.opset}")
+
+
+def _consumed(node: Node, row: Spec) -> Ruling:
+    del row
+    given = node.attributes.get("consumed_inputs")
+    return broken(given.text) if isinstance(given, Wrong) else holds("ignored")
+
+
+def _values(node: Node) -> list[Known]:
+    return [*node.distinct_inputs, *node.outputs]
+
+
+def _sizes(inputs: list[Known], axis: int) -> str:
+    """The inputs that decide an axis: one of each size, few of many."""
+    shown: dict[object, str] = {}
+    for known in inputs:
+        if known.dims is not None:
+            shown.setdefault(known.dims[axis] if -axis <= len(known.dims) else 1, f"{known.name!r} {shape(known.dims)}")
+    return ", ".join([*shown.values()][:3])
+
+
+RULES = {
+    "inputs": _inputs,
+    "L": _inputs,
+    "T": _type,
+    "types": _explicit,
+    "dense": _dense,
+    "static": _static,
+    "opset": _opset,
+    "shape": _shape,
+    "C1": _broadcastable,
+    "C2": _broadcast_output,
+    "zero-size": _zero_size,
+    "value": value,
+    "NaN": value,
+    "nan": value,
+    "consumed_inputs": _consumed,
+}

@@ -1,0 +1,191 @@
+"""The clauses of ReduceMax."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxops import dtypes, shapes
+from maxops.checker.facts import OPEN, Known, Node, Wrong
+from maxops.checker.rules_common import count, flag, listed_type, one_type, output_shape, value
+from maxops.checker.ruling import Ruling, broken, by_run, holds, unknown
+from maxops.model import Dims
+from maxops.spec import Spec
+
+
+class _Axes(NamedTuple):
+    """The axes as the node gives them: as a list, not at all, or in a way that leaves them open or is wrong."""
+
+    given: tuple[int, ...] | None = None
+    absent: bool = False
+    ruling: Ruling | None = None
+
+
+def _inputs(node: Node, row: Spec) -> Ruling:
+    return count(node, 1, 2 if row.axes_input else 1, 1)
+
+
+def _type(node: Node, row: Spec) -> Ruling:
+    return one_type([node.input(0)], node.outputs, row)
+
+
+def _axes_of(node: Node, row: Spec) -> _Axes:
+    if row.axes_input:
+        known = node.input(1)
+        return _Axes(absent=True) if known is None else _axes_input(known)
+    given = node.attributes.get("axes")
+    if given is None:
+        return _Axes(absent=True)
+    if given is OPEN:
+        return _Axes(ruling=unknown("the axes are set by the function's caller"))
+    if isinstance(given, Wrong):
+        return _Axes(ruling=broken(given.text))
+    return _Axes(tuple(given), not given)
+
+
+def _axes_input(known: Known) -> _Axes:
+    typed = listed_type(known, [dtypes.INT64])
+    if typed.verdict == "broken":
+        return _Axes(ruling=typed)
+    if known.dims is not None and len(known.dims) != 1:
+        return _Axes(ruling=broken(f"{known} gives the axes; it is 1-D"))
+    if known.dims == (0,):
+        return _Axes((), True)
+    if known.constant is None:
+        return _Axes(ruling=unknown(f"{known.name!r}, which gives the axes, is no constant in the model"))
+    given = tuple(np.ravel(known.constant).tolist())
+    return _Axes(given, not given)
+
+
+def _rank(node: Node) -> int | None:
+    data = node.input(0)
+    return None if data is None or data.dims is None else len(data.dims)
+
+
+def _axes(node: Node, row: Spec) -> Ruling:
+    axes = _axes_of(node, row)
+    if axes.ruling is not None:
+        return axes.ruling
+    if axes.given is None:
+        return holds("no axes are given")
+    rank = _rank(node)
+    seen: set[int] = set()
+    for axis in axes.given:
+        normal = axis % rank if rank and -rank <= axis < rank else axis
+        if normal in seen:
+            return broken(f"axis {normal} is named twice")
+        seen.add(normal)
+    if rank is None and min(seen, default=0) < 0 <= max(seen, default=0):
+        return unknown("whether two of the axes are one depends on the rank, which is not known")
+    return holds("each is there once")
+
+
+def _axes_range(node: Node, row: Spec) -> Ruling:
+    axes, rank = _axes_of(node, row), _rank(node)
+    if not axes.given and axes.ruling is None:
+        return holds("no axes are given")
+    if axes.given is None:
+        return unknown("the axes are not known")
+    low = min(axes.given)
+    if low < 0 and not row.negative_axes:
+        return broken(f"axis {low} is negative, of which this version says nothing")
+    if rank is None:
+        return unknown("the rank of the input is not known")
+    least = -rank if row.negative_axes else 0
+    for axis in axes.given:
+        if not least <= axis < rank:
+            wanted = f"the axes are {least} to {rank - 1}" if rank else "a scalar has no axes"
+            return broken(f"axis {axis} of an input of rank {rank}; {wanted}")
+    return holds(f"the input has rank {rank}")
+
+
+def _axes_default(node: Node, row: Spec) -> Ruling:
+    axes = _axes_of(node, row)
+    if axes.given:
+        return holds("axes are given")
+    noop = _noop(node, row)
+    if axes.absent and noop == 0:
+        return output_shape(node, _expected(node, row), "all axes are reduced, which makes")
+    if axes.absent and noop == 1:
+        return holds("noop_with_empty_axes is 1")
+    return unknown("the axes are not known" if not axes.absent else "noop_with_empty_axes is not known")
+
+
+def _noop_rule(node: Node, row: Spec) -> Ruling:
+    noop, axes = _noop(node, row), _axes_of(node, row)
+    if isinstance(noop, Ruling):
+        return noop
+    if axes.given or noop == 0:
+        return holds("axes are given" if axes.given else "it is 0")
+    if not axes.absent:
+        return unknown("the axes are not known")
+    return output_shape(node, _expected(node, row), "without axes the input goes through, which is")
+
+
+def _noop(node: Node, row: Spec) -> Ruling | int:
+    return flag(node, "noop_with_empty_axes") if "noop_with_empty_axes" in row.attributes else 0
+
+
+def _keepdims(node: Node, row: Spec) -> Ruling:
+    keeps = flag(node, "keepdims")
+    if isinstance(keeps, Ruling):
+        return keeps
+    # without axes, other clauses speak of the output
+    if not _axes_of(node, row).given:
+        return holds(f"keepdims is {keeps}")
+    ruling = output_shape(node, _expected(node, row), f"keepdims is {keeps}, which makes")
+    return holds(f"keepdims is {keeps}") if ruling.verdict == "unknown" else ruling
+
+
+def _reduced_axes(node: Node, row: Spec) -> tuple[int, ...] | None:
+    """The axes in 0..r-1, where all of them are known and right."""
+    axes, rank, noop = _axes_of(node, row), _rank(node), _noop(node, row)
+    if rank is None or axes.ruling is not None or (axes.absent and isinstance(noop, Ruling)):
+        return None
+    if axes.absent:
+        return () if noop == 1 else tuple(range(rank))
+    given = axes.given or ()
+    return tuple(axis % rank for axis in given) if all(-rank <= axis < rank for axis in given) else None
+
+
+def _expected(node: Node, row: Spec) -> Dims | None:
+    data, axes, keeps = node.input(0), _reduced_axes(node, row), flag(node, "keepdims")
+    if _axes_of(node, row).absent and _noop(node, row) == 0 and keeps == 0:
+        return ()  # of any rank
+    if data is None or data.dims is None or axes is None:
+        return None
+    if not axes:
+        return data.dims
+    if isinstance(keeps, Ruling):
+        return None
+    reduced = set(axes)
+    # shapes.reduced puts a 1 or nothing in the place of a size, and hands on the others, named ones too
+    return shapes.reduced(data.dims, reduced, keepdims=bool(keeps))  # type: ignore[arg-type]
+
+
+def _empty(node: Node, row: Spec) -> Ruling:
+    data, axes = node.input(0), _reduced_axes(node, row)
+    if data is None or data.dims is None or axes is None:
+        return unknown("the shape or the axes are not known, so that a set may be empty")
+    for axis in axes:
+        size = data.dims[axis]
+        if size == 0:
+            return by_run(f"axis {axis} has no elements: what comes of it, only a run shows")
+        if not isinstance(size, int):
+            return unknown(f"axis {axis} has the open size {size or '?'}, so that a set may be empty")
+    return holds("no set is empty")
+
+
+RULES = {
+    "inputs": _inputs,
+    "T": _type,
+    "axes": _axes,
+    "axes.range": _axes_range,
+    "axes.default": _axes_default,
+    "keepdims": _keepdims,
+    "noop_with_empty_axes": _noop_rule,
+    "value": value,
+    "nan": value,
+    "empty": _empty,
+}

@@ -1,0 +1,203 @@
+"""The clauses of SegmentMax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.checker import sizes
+from maxops.checker.facts import OPEN, Known, Node, Wrong
+from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
+from maxops.checker.ruling import Ruling, broken, by_run, holds, unknown
+from maxops.plan import Array
+from maxops.spec import Spec
+
+FILL_MODES = ("ZERO", "LOWEST")
+_INDEX_TYPES = (dtypes.INT32, dtypes.INT64)
+
+
+def _inputs(node: Node, row: Spec) -> Ruling:
+    del row
+    return count(node, 2, 3, 2)
+
+
+def _type(node: Node, row: Spec) -> Ruling:
+    return one_type([node.input(0)], node.outputs, row)
+
+
+def _data(node: Node, row: Spec) -> Ruling:
+    del row
+    data = node.input(0)
+    if data is None or data.dims is None:
+        return unknown("the rank of data is not known")
+    return holds(f"rank {len(data.dims)}") if data.dims else broken(f"{data.name!r} has rank 0; data has 1 or more")
+
+
+def _index_type(node: Node, row: Spec) -> Ruling:
+    del row
+    rulings = [listed_type(known, _INDEX_TYPES) for known in node.inputs[1:3] if known is not None]
+    for verdict in ("broken", "unknown", "holds"):
+        for ruling in rulings:
+            if ruling.verdict == verdict:
+                return ruling
+    return unknown("there are no segment_ids")
+
+
+def _ids_shape(node: Node, row: Spec) -> Ruling:
+    del row
+    data, ids = node.input(0), node.input(1)
+    if ids is None or ids.dims is None:
+        return unknown("the rank of segment_ids is not known")
+    if len(ids.dims) != 1:
+        return broken(f"{ids} gives the segment_ids; they are 1-D")
+    if data is None or not data.dims:
+        return unknown("the first size of data is not known")
+    same = sizes.equal(ids.dims, data.dims[:1])
+    if same is None:
+        return unknown(f"whether {ids} is as long as {data} is open")
+    return holds(f"one for each row of {data.name!r}") if same else broken(f"{ids} is not as long as {data}")
+
+
+def _ids(node: Node, row: Spec) -> Ruling:
+    del row
+    known = node.input(1)
+    if known is not None and known.dims == (0,):
+        return holds("there are none")
+    ids = _integers(known)
+    if ids is None:
+        return unknown("segment_ids are no constant in the model")
+    flat = np.ravel(ids)
+    if (negative := np.flatnonzero(flat < 0)).size:
+        return broken(f"position {negative[0]} holds {flat[negative[0]]}; ids are not negative")
+    if (down := np.flatnonzero(flat[1:] < flat[:-1])).size:
+        at = int(down[0]) + 1
+        return broken(f"position {at} holds {flat[at]} after {flat[at - 1]}; ids do not decrease")
+    return holds(f"{flat.size} constant ids, sorted")
+
+
+def _num_segments(node: Node, row: Spec) -> Ruling:
+    del row
+    known = node.input(2)
+    if known is None:
+        return holds("not given")
+    if known.dims:
+        return broken(f"{known} gives num_segments; it is a scalar")
+    number = _integers(known)
+    if number is None or number.size != 1:
+        return unknown("num_segments is no constant in the model")
+    return broken(f"num_segments is {number.item()}; it is not negative") if number.item() < 0 else holds(str(number))
+
+
+def _default(node: Node, row: Spec) -> Ruling:
+    del row
+    if node.input(2) is not None:
+        return holds("num_segments is given")
+    ids = _integers(node.input(1))
+    if ids is None or not ids.size:
+        return unknown("the number of segments follows from the ids, which are not known")
+    made = int(ids.max()) + 1
+    output = node.output
+    if output is None or not output.dims or sizes.equal(output.dims[:1], (made,)) is None:
+        return unknown("the first size of the output is not known")
+    told = f"{output.name!r} has {output.dims[0]} segments; the ids make {made}"
+    return holds(told) if output.dims[0] == made else broken(told)
+
+
+def _no_ids(node: Node, row: Spec) -> Ruling:
+    del row
+    if node.input(2) is not None:
+        return holds("num_segments is given")
+    ids, output = node.input(1), node.output
+    if ids is None or not ids.dims or not isinstance(ids.dims[0], int):
+        return unknown("whether there are ids is open")
+    if ids.dims[0] > 0:
+        return holds("there are ids")
+    if output is None or not output.dims or not isinstance(output.dims[0], int):
+        return unknown("the first size of the output is not known")
+    told = f"there are no ids, and {output.name!r} has {output.dims[0]} segments"
+    return broken(f"{told}; it has 0") if output.dims[0] else holds(told)
+
+
+def _smaller(node: Node, row: Spec) -> Ruling:
+    del row
+    return _against_ids(node, lambda number, ids: bool((ids >= number).any()), "smaller than")
+
+
+def _larger(node: Node, row: Spec) -> Ruling:
+    del row
+    return _against_ids(node, lambda number, ids: number > int(ids.max(initial=-1)) + 1, "larger than")
+
+
+def _against_ids(node: Node, applies: Callable[[int, Array], bool], word: str) -> Ruling:
+    if node.input(2) is None:
+        return holds("num_segments is not given")
+    number, ids = _integers(node.input(2)), _integers(node.input(1))
+    if number is None or number.size != 1 or ids is None:
+        return by_run(f"whether num_segments is {word} what the ids make, and what comes of it, only a run shows")
+    if applies(number.item(), ids):
+        return by_run(f"num_segments is {word} what the ids make: what comes of it, only a run shows")
+    return holds(f"num_segments is not {word} what the ids make")
+
+
+def _fill_mode(node: Node, row: Spec) -> Ruling:
+    del row
+    given = node.attributes.get("fill_mode")
+    if given is None:
+        return broken("fill_mode is missing; it is ZERO or LOWEST")
+    if given is OPEN:
+        return unknown("fill_mode is set by the function's caller")
+    if isinstance(given, Wrong):
+        return broken(given.text)
+    return holds(given) if given.upper() in FILL_MODES else broken(f"fill_mode is {given!r}; it is ZERO or LOWEST")
+
+
+def _lowest(node: Node, row: Spec) -> Ruling:
+    del row
+    given = node.attributes.get("fill_mode")
+    if isinstance(given, str) and given.upper() == "ZERO":
+        return holds("fill_mode is ZERO")
+    return by_run("what an empty segment gets, only a run shows")
+
+
+def _shape(node: Node, row: Spec) -> Ruling:
+    del row
+    data, number = node.input(0), node.input(2)
+    if data is None or not data.dims:
+        return unknown("the shape of data is not known")
+    given = _integers(number)
+    segments = int(given.item()) if given is not None and given.size == 1 else None
+    ruling = output_shape(node, (segments, *data.dims[1:]), "data and num_segments make")
+    output = node.output
+    rest = None if output is None or not output.dims else sizes.equal(output.dims[1:], data.dims[1:])
+    if number is None and ruling.verdict == "unknown" and rest:
+        return holds("the sizes after the first are those of data")  # the first is the default's clause
+    return ruling
+
+
+def _integers(known: Known | None) -> Array | None:
+    """The constant, if it is one of integers."""
+    if known is None or known.constant is None or known.constant.dtype.kind != "i":
+        return None
+    return known.constant
+
+
+RULES = {
+    "inputs": _inputs,
+    "T": _type,
+    "data": _data,
+    "T_IDX": _index_type,
+    "ids.shape": _ids_shape,
+    "ids": _ids,
+    "num_segments": _num_segments,
+    "num_segments.default": _default,
+    "num_segments.no_ids": _no_ids,
+    "num_segments.smaller": _smaller,
+    "num_segments.larger": _larger,
+    "fill_mode": _fill_mode,
+    "lowest": _lowest,
+    "shape": _shape,
+    "value": value,
+    "nan": value,
+}

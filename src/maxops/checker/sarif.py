@@ -1,0 +1,86 @@
+"""A report as SARIF 2.1.0, which code-scanning tools open."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from maxops.checker.report import MODEL, Report
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+OUTSIDE = "outside"
+# Kind and level of each verdict. SARIF 3.27.10: any kind but "fail" has the level "none".
+_KINDS = {"broken": ("fail", "error"), "unknown": ("open", "none"), "holds": ("pass", "none")}
+
+
+def as_sarif(report: Report, version: str, *, everything: bool = False) -> dict[str, Any]:
+    """The report as a SARIF log: what is broken, and what the model leaves open.
+
+    With `everything` also what holds and what only a run can show. GitHub's code scanning shows every result as a
+    problem, also those of the kind "pass": for it they are better left out.
+    """
+    rules = _rules(report)
+    numbers = {rule["id"]: number for number, rule in enumerate(rules)}
+    uri = _uri(report.source)
+
+    def result(rule: str, kind: str, level: str, node: str, text: str) -> dict[str, Any]:
+        # a node has a clause once, but may have several faults
+        same = f"{rule} {node} {text if rule == MODEL else ''}"
+        return {
+            "ruleId": rule,
+            "ruleIndex": numbers[rule],
+            "kind": kind,
+            "level": level,
+            "message": {"text": f"{node}: {text}"},
+            "locations": [
+                {
+                    # a model has no lines, but code scanning wants one
+                    "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}},
+                    "logicalLocations": [{"name": node.rsplit(" / ", 1)[-1], "fullyQualifiedName": node}],
+                }
+            ],
+            # by which alerts of one line, and of two runs, are told apart
+            "partialFingerprints": {"primaryLocationLineHash": sha256(same.encode(errors="replace")).hexdigest()},
+        }
+
+    results = [
+        result(finding.clause, *_KINDS[finding.verdict], finding.node, finding.message)
+        for finding in report.findings
+        if everything or finding.notable
+    ]
+    asked = report.standard is not None
+    results += [
+        result(OUTSIDE, "fail" if asked else "notApplicable", "warning" if asked else "none", node.where, node.note)
+        for node in report.outside
+        if everything or asked
+    ]
+    driver = {"name": "maxops", "version": version, "rules": rules}
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "artifacts": [{"location": {"uri": uri}}], "results": results}],
+    }
+
+
+def _rules(report: Report) -> list[dict[str, Any]]:
+    """The clauses that were judged, and the two rules that are no clauses."""
+    clauses = {clause.id: clause for node in report.nodes if node.row for clause in node.row.clauses}
+    rules = [
+        (MODEL, "the model is well formed", "the format of the model"),
+        (OUTSIDE, "every max operator is one of the standard", "the standard that is asked for"),
+        *((clause.id, clause.statement, clause.source) for clause in clauses.values()),
+    ]
+    return [
+        {"id": name, "shortDescription": {"text": statement}, "help": {"text": f"{statement} ({source})"}}
+        for name, statement, source in rules
+    ]
+
+
+def _uri(source: str) -> str:
+    """The model's place, relative to where the command runs if it lies there."""
+    path = Path(source)
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")

@@ -1,0 +1,114 @@
+"""Shapes of which not every size is known: equal or not, broadcast or not, or not to be known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from maxops.model import Dims
+
+Size = int | str | None  # known, named, or open
+
+
+class Broadcast(NamedTuple):
+    """The common shape as far as it is known; and of the axes, counted from the end, where it fails or is open."""
+
+    dims: Dims | None
+    conflicts: tuple[int, ...]
+    open: tuple[int, ...]
+    zero_with_one: tuple[int, ...]
+    perhaps_zero_with_one: tuple[int, ...]
+
+
+def equal(one: Dims | None, other: Dims | None) -> bool | None:
+    """Whether two shapes are equal; None if that is not known. Sizes of one name are equal.
+
+    >>> equal((2, "n"), (2, "n")), equal((2, "n"), (2, 3)), equal((2, "n"), (3, "n"))
+    (True, None, False)
+    """
+    if one is None or other is None:
+        return None
+    if len(one) != len(other):
+        return False
+    found = [_equal(a, b) for a, b in zip(one, other, strict=True)]
+    return False if False in found else None if None in found else True
+
+
+def admits(told: Dims | None, made: Dims | None) -> bool | None:
+    """Whether a shape as it is written allows what is made; an open size allows any, and so does no shape.
+
+    >>> admits((None, 3), (2, 3)), admits((4, 3), (2, 3)), admits((4, 3), ("n", 3))
+    (True, False, None)
+    """
+    if told is None or made is None:
+        return None if made is None else True
+    if len(told) != len(made):
+        return False
+    fixed = [_equal(a, b) for a, b in zip(told, made, strict=True) if isinstance(a, int)]
+    return False if False in fixed else None if None in fixed else True
+
+
+def is_static(dims: Dims | None) -> bool:
+    """Whether every size is a number."""
+    return dims is not None and all(isinstance(size, int) for size in dims)
+
+
+def broadcast(shapes: Sequence[Dims | None]) -> Broadcast:
+    """NumPy's rule for shapes that may be open.
+
+    >>> broadcast([("n", 1), (3,)]).dims
+    ('n', 3)
+    >>> broadcast([(4,), (3,)]).conflicts
+    (-1,)
+    """
+    known = [dims for dims in shapes if dims is not None]
+    ranks = [len(shape) for shape in known]
+    # by axis, from the last one; axes that the shortest shape lacks count as 1
+    along: list[list[Size]] = [[1] if axis >= min(ranks) else [] for axis in range(max(ranks, default=0))]
+    for shape in known:
+        for axis, size in enumerate(reversed(shape)):
+            along[axis].append(size)
+    dims: list[Size] = []
+    conflicts, opened, zero, perhaps = [], [], [], []
+    for axis in range(-len(along), 0):
+        found = along[-1 - axis]
+        sizes = set(found)
+        lone = found.count(None) < 2  # two sizes without a name need not be equal
+        size, fits = _together(sizes, lone)
+        dims.append(size)
+        if fits is False:
+            conflicts.append(axis)
+        elif fits is None:
+            opened.append(axis)
+        if {0, 1} <= sizes:
+            zero.append(axis)
+        elif _may_be_zero_with_one(sizes, lone):
+            perhaps.append(axis)
+    whole = tuple(dims) if len(known) == len(shapes) and not conflicts else None
+    return Broadcast(whole, tuple(conflicts), tuple(opened), tuple(zero), tuple(perhaps))
+
+
+def _equal(one: Size, other: Size) -> bool | None:
+    if isinstance(one, int) and isinstance(other, int):
+        return one == other
+    return True if one is not None and one == other else None
+
+
+def _together(sizes: set[Size], lone: bool) -> tuple[Size, bool | None]:
+    """The common size along one axis, and whether all go together."""
+    fixed = {size for size in sizes if isinstance(size, int)} - {1}
+    free = {size for size in sizes if not isinstance(size, int)}
+    if len(fixed) > 1:
+        return None, False
+    if fixed:
+        return fixed.pop(), None if free else True
+    if not free:
+        return 1, True
+    return (free.pop(), True) if len(free) == 1 and lone else (None, None)
+
+
+def _may_be_zero_with_one(sizes: set[Size], lone: bool) -> bool:
+    free = {size for size in sizes if not isinstance(size, int)}
+    if not free or any(isinstance(size, int) and size > 1 for size in sizes):
+        return False  # a zero beside a larger size does not broadcast at all
+    return len(sizes) > 1 or not lone

@@ -1,0 +1,248 @@
+"""OpenVINO IRs before they run: layers of every type, bodies, types from ports, and weights that are not read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ir_models import layer, net, reduce_net, saved, segment_net
+from maxops import errors
+from maxops.checker import Finding, Report, check
+
+GOOD = segment_net('fill_mode="zero"', (5,), count=True, out=(4,))
+
+
+def finding(report: Report, short: str, where: str = "") -> Finding:
+    (found,) = [each for each in report.findings if each.clause.split(".", 2)[-1] == short and where in each.node]
+    return found
+
+
+def faults(report: Report) -> list[str]:
+    return [f"{each.node}: {each.message}" for each in report.faults]
+
+
+# ------------------------------------------------------------------------------------------------ what is known
+
+
+def test_segment_max(tmp_path: Path) -> None:
+    report = check(saved(tmp_path, GOOD))
+    assert report.passed
+    assert not report.faults
+    (judged,) = report.nodes
+    assert judged.where == "net / layer 'top' (SegmentMax, id 3)"
+    verdicts = {each.clause.partition("16.")[2]: each.verdict for each in judged.findings}
+    unknown = {name for name, verdict in verdicts.items() if verdict == "unknown"}
+    assert unknown == {"ids", "num_segments", "num_segments.smaller", "num_segments.larger", "shape", "value", "nan"}
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        (GOOD.replace('fill_mode="zero"', ""), "fill_mode"),
+        (GOOD.replace('fill_mode="zero"', 'fill_mode="none"'), "fill_mode"),
+        (GOOD.replace('fill_mode="zero"', 'fill_mode="zero" empty_segment_value="LOWEST"'), "fill_mode"),
+        (GOOD.replace('fill_mode="zero"', 'fill_mode="zero" colour="red"'), "fill_mode"),
+        (GOOD.replace('element_type="f32"', 'element_type="boolean"'), "T"),
+        (GOOD.replace('element_type="f32"', 'element_type="u4"'), "T"),
+        (GOOD.replace('shape="5" element_type="i64"', 'shape="5" element_type="u64"'), "T_IDX"),
+        (GOOD.replace('name="ids" type="Parameter"', 'name="ids" type="Shape"'), "T_IDX"),
+        (GOOD.replace('<port id="0"><dim>5</dim></port></output>', '<port id="0"></port></output>', 1), "data"),
+        (segment_net('fill_mode="zero"', (4, 3), count=False, out=(7, 2)), "shape"),
+        (segment_net('fill_mode="zero"', (0, 3), count=False, out=(1, 3)), "num_segments.no_ids"),
+    ],
+)
+def test_a_broken_clause(text: str, short: str, tmp_path: Path) -> None:
+    found = finding(check(saved(tmp_path, text)), short)
+    assert found.verdict == ("unknown" if 'type="Shape"' in text else "broken")
+    assert "[" not in found.message
+
+
+def test_the_documents_spelling_is_understood(tmp_path: Path) -> None:
+    text = segment_net('empty_segment_value="LOWEST"', (5,), count=True, out=(4,))
+    text = text.replace('<port id="0"></port>', '<port id="0"><dim>0</dim></port>')
+    report = check(saved(tmp_path, text))
+    assert finding(report, "fill_mode").verdict == "holds"
+    assert finding(report, "num_segments").verdict == "unknown"
+
+
+def test_small_constants_are_read_and_large_ones_are_not(tmp_path: Path) -> None:
+    for rows, verdict in ((5, "broken"), (4096, "unknown")):
+        const = f'element_type="i64" offset="0" size="{rows * 8}" shape="{rows}"'
+        layers = [
+            layer(0, "data", "Parameter", f'shape="{rows}" element_type="f32"', outputs=[(0, (rows,))]),
+            layer(1, "ids", "Const", const, outputs=[(0, (rows,))]),
+            layer(2, "top", "SegmentMax", 'fill_mode="zero"', [(0, (rows,)), (1, (rows,))], [(2, (-1,))]),
+        ]
+        path = saved(tmp_path, net(layers, [(0, 0, 2, 0), (1, 0, 2, 1)]), np.arange(rows)[::-1].astype("<i8").tobytes())
+        assert finding(check(path), "ids").verdict == verdict
+
+
+def test_weights_may_be_absent(tmp_path: Path) -> None:
+    report = check(saved(tmp_path, reduce_net(8)), "onnx")
+    assert not report.faults
+    assert finding(report, "axes.range").verdict == "unknown"
+
+
+def test_axes_against_onnx(tmp_path: Path) -> None:
+    report = check(saved(tmp_path, reduce_net(8), np.array([7]).tobytes()), "onnx")
+    assert finding(report, "axes.range").message == "axis 7 of an input of rank 2; the axes are -2 to 1"
+    wrong = check(saved(tmp_path, reduce_net(8, more='keep_dims="perhaps"'), np.array([1]).tobytes()), "onnx")
+    assert finding(wrong, "keepdims").message == "keep_dims is 'perhaps'; it is true or false"
+
+
+def test_ports_tell_types(tmp_path: Path) -> None:
+    """Also behind layers that nobody here runs."""
+    text = reduce_net(8).replace('id="1" name="b" type="Parameter"', 'id="1" name="b" type="MatMul"')
+    unknown = check(saved(tmp_path, text), "onnx")
+    assert finding(unknown, "T", "'m'").verdict == "unknown"
+    for precision, verdict in (("FP32", "holds"), ("FP64", "broken"), ("U4", "broken"), ("UNSPECIFIED", "unknown")):
+        told = text.replace(
+            '<output><port id="0"><dim>3</dim>', f'<output><port id="0" precision="{precision}"><dim>3</dim>'
+        )
+        assert finding(check(saved(tmp_path, told), "onnx"), "T", "'m'").verdict == verdict
+
+
+def test_a_parameter_of_any_rank(tmp_path: Path) -> None:
+    text = reduce_net(8).replace('shape="?,3"', 'shape="..."').replace("<dim>-1</dim><dim>3</dim>", "")
+    report = check(saved(tmp_path, text), "onnx")
+    assert finding(report, "shape", "'m'").verdict == "unknown"
+
+
+def test_sonnx(tmp_path: Path) -> None:
+    report = check(saved(tmp_path, reduce_net(8)), "sonnx")
+    assert [judged.note for judged in report.outside] == ["SONNX has no ReduceMax"]
+    assert finding(report, "static").verdict == "broken"
+    assert finding(report, "opset").verdict == "broken"
+    versioned = reduce_net(8).replace('type="Maximum"', 'type="Maximum" version="opset1"')
+    assert finding(check(saved(tmp_path, versioned), "sonnx"), "opset").message == "operator set opset1"
+
+
+def test_operators_without_a_document(tmp_path: Path) -> None:
+    path = saved(tmp_path, reduce_net(8))
+    assert check(path).passed
+    assert [judged.note for judged in check(path).nodes] == [
+        "maxops follows no OpenVINO document of Max",
+        "maxops follows no OpenVINO document of ReduceMax",
+    ]
+    assert not check(path, "openvino").passed
+
+
+BODY = (
+    net(
+        [
+            layer(0, "p", "Parameter", 'shape="2" element_type="f32"', outputs=[(0, (2,))]),
+            layer(1, "q", "Parameter", 'shape="3" element_type="f32"', outputs=[(0, (3,))]),
+            layer(2, "deep", "Maximum", "", [(0, (2,)), (1, (3,))], [(2, (2,))]),
+        ],
+        [(0, 0, 2, 0), (1, 0, 2, 1)],
+    )
+    .partition('<net version="11">')[2]
+    .removesuffix("</net>")
+)
+
+
+@pytest.mark.parametrize("tag", ["body", "then_body", "else_body"])
+def test_bodies(tag: str, tmp_path: Path) -> None:
+    inner = f'<layer id="0" name="loop" type="Loop"><{tag}>{BODY}</{tag}></layer>'
+    outer = f'<layer id="7" name="if" type="If"><body><layers>{inner}</layers></body></layer>'
+    text = f'<net version="11"><layers>{outer}</layers></net>'
+    report = check(saved(tmp_path, text), "onnx")
+    (judged,) = report.nodes
+    assert (
+        judged.where
+        == f"net / layer 'if' (If, id 7) body / layer 'loop' (Loop, id 0) {tag} / layer 'deep' (Maximum, id 2)"
+    )
+    assert finding(report, "shape").message == "axis -1 does not broadcast: 'p' (2,), 'q' (3,)"
+    assert not report.faults
+
+
+@pytest.mark.parametrize("depth", [1000, 100_000])
+def test_bodies_in_bodies_without_end(depth: int, tmp_path: Path) -> None:
+    start = '<layers><layer id="0" name="m" type="Maximum"/><layer id="1" name="i" type="If"><body>'
+    text = f'<net version="11">{start * depth}{"</body></layer></layers>" * depth}</net>'
+    report = check(saved(tmp_path, text))
+    assert any("lies deeper than 100 bodies" in fault for fault in faults(report))
+    assert len(report.nodes) == 101
+
+
+# ---------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no well-formed XML"),
+        (GOOD[:300], "no well-formed XML"),
+        ("<html/>", "root is not <net>"),
+        (
+            '<!DOCTYPE net [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><net version="11">&b;</net>',
+            "document type or entities",
+        ),
+        ('<?xml version="1.0" encoding="klingon"?><net/>', "model.xml"),
+        (GOOD.replace('<net version="11"', '<net version="7"'), "version 7"),
+    ],
+)
+def test_what_is_no_ir_is_one_error(text: str, told: str, tmp_path: Path) -> None:
+    path = saved(tmp_path, text)
+    with pytest.raises(errors.ModelError, match=told) as caught:
+        check(path)
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('<net version="11"/>', "net: has no layers"),
+        (GOOD.replace('id="1" name="ids"', 'id="0" name="ids"'), "the id '0' is there twice"),
+        (GOOD.replace('type="SegmentMax"', ""), "needs an id and a type"),
+        (GOOD.replace('from-layer="1"', 'from-layer="77"'), "names the layer '77', which is not there"),
+        (GOOD.replace('to-port="1"', 'to-port="9"'), "not among the inputs of layer 'top'"),
+        (GOOD.replace('to-layer="3" to-port="1"', 'to-layer="3" to-port="0"'), "is the second into its port"),
+        (GOOD.replace('from-layer="1" from-port="0"', 'from-layer="3" from-port="3"'), "the graph is cyclic"),
+        (GOOD.replace("<dim>5</dim>", "<dim>-5</dim>"), "the size '-5'"),
+        (GOOD.replace("<dim>5</dim>", "<dim>9999999999999999999</dim>" * 2), "more elements than can be counted"),
+        (reduce_net(8, offset=1), "its data: lies at bytes 1 to 9"),
+        (reduce_net(8, offset=2**62 - 8), "which ends at 8"),
+        (reduce_net(8).replace('size="8"', 'size="-8"'), "size is '-8'"),
+        (reduce_net(8).replace('auto_broadcast="numpy"', 'auto_broadcast="pdpd"'), "auto_broadcast is 'pdpd'"),
+        (
+            reduce_net(8).replace('<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>', ""),
+            "no edge leads to",
+        ),
+    ],
+)
+def test_a_fault_is_a_finding(text: str, told: str, tmp_path: Path) -> None:
+    report = check(saved(tmp_path, text, np.array([-1]).tobytes()))
+    assert report.broken
+    assert told in " ".join(faults(report))
+    assert {each.clause for each in report.faults} == {"model"}
+
+
+def test_what_openvino_writes(tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    opset = openvino.opset16
+    x, ids = opset.parameter([4, 3], np.float32, name="x"), opset.parameter([4], np.int64, name="ids")
+    top = opset.segment_max(
+        opset.maximum(x, opset.constant(np.zeros(1, np.float32))), ids, np.int64(6), fill_mode="LOWEST"
+    )
+    given, other = opset.parameter([6, 3], np.float32), opset.parameter([6, 3], np.float32)
+    then = openvino.Model([opset.result(opset.maximum(given, opset.constant(np.float32(1))))], [given], "then")
+    orelse = openvino.Model([opset.result(opset.relu(other))], [other], "else")
+    condition = opset.parameter([], bool, name="c")
+    chosen = opset.if_op(condition)
+    chosen.set_then_body(then)
+    chosen.set_else_body(orelse)
+    chosen.set_input(top.output(0), given, other)
+    out = chosen.set_output(then.results[0], orelse.results[0])
+    model = openvino.Model(
+        [opset.reduce_max(out, opset.constant(np.array([1])), keep_dims=True)], [x, ids, condition], "m"
+    )
+    openvino.serialize(model, str(tmp_path / "own.xml"))
+    assert check(tmp_path / "own.xml").passed
+    strict = check(tmp_path / "own.xml", "sonnx")
+    assert not strict.broken
+    assert [judged.operator for judged in strict.nodes] == ["Max", "SegmentMax", "ReduceMax", "Max"]
+    against = check(tmp_path / "own.xml", "onnx")
+    assert {each.verdict for each in against.findings if not each.by_run} == {"holds"}

@@ -1,0 +1,436 @@
+"""Every clause of every row, on facts alone: cases that hold, that are broken, and that cannot be known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maxops import shapes, spec
+from maxops.checker import sizes
+from maxops.checker.facts import OPEN, Known, Node, Wrong
+from maxops.checker.report import RULES, judge
+from maxops.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64
+from maxops.model import Dims
+from maxops.spec import Spec
+
+Case = Callable[[Spec], Node]
+HOLDS, BROKEN, UNKNOWN = "holds", "broken", "unknown"
+
+
+def value(dims: Dims | None = (2, 3), dtype: Any = FLOAT32, *, declared: bool = True, **more: Any) -> Known:
+    return Known(more.pop("name", "v"), dtype, dims, declared, **more)
+
+
+def make(
+    row: Spec, *inputs: Known | None, output: Known | None = None, opset: str | None = "18", **attributes: Any
+) -> Node:
+    return Node("there", row.operator, inputs, () if output is None else (output,), attributes, row, opset=opset)
+
+
+def of(*inputs: Known | None, **more: Any) -> Case:
+    return lambda row: make(row, *inputs, **more)
+
+
+def constant(values: Any, dtype: Any = INT64) -> Known:
+    array = np.array(values, dtype.numpy)
+    return value(array.shape, dtype, constant=array)
+
+
+# ---------------------------------------------------------------------------------------------------- Max
+
+TWO = of(value(), value((3,)), output=value())
+COUNT = {HOLDS: [TWO, of(value())], BROKEN: [of(), of(value(), None)]}
+VALUES = {UNKNOWN: [TWO]}
+STRICT_OR_NUMPY = {
+    HOLDS: [TWO, of(value(("n", 1)), value(("n", 4))), of(value(("n",)), value((1,))), of(value((0,)), value((0,)))],
+    BROKEN: [of(value((4,)), value((3,))), of(value((0,)), value((2,))), of(value(None), value((4,)), value((3,)))],
+    UNKNOWN: [
+        of(value(("n",)), value((4,))),
+        of(value(("n",)), value(("m",))),
+        of(value((None,)), value((None,))),
+        of(value(), value(None)),
+    ],
+}
+MAX: dict[str, dict[str, list[Case]]] = {
+    "inputs": COUNT,
+    "L": COUNT,
+    "T": {
+        HOLDS: [TWO, of(value(), output=value(dtype=None, declared=False))],
+        BROKEN: [
+            of(value(), value(dtype=FLOAT64)),
+            of(value(dtype="string")),
+            of(value(dtype=BOOL)),
+            of(value(), output=value(dtype=FLOAT64)),
+            of(value(dtype=None), value(dtype="complex64")),
+        ],
+        UNKNOWN: [of(value(dtype=None)), of(value(), value(dtype=None)), of()],
+    },
+    "types": {
+        HOLDS: [TWO],
+        BROKEN: [of(value(declared=False)), of(value(), output=value(declared=False))],
+    },
+    "dense": {
+        HOLDS: [TWO],
+        BROKEN: [of(value(), value(sparse=True)), of(value(written_sparse=True))],
+        UNKNOWN: [of(value(dtype=None))],
+    },
+    "static": {
+        HOLDS: [TWO, of(value((0,))), of(value(()))],
+        BROKEN: [of(value(("n", 3))), of(value((None,))), of(value(None)), of(value(), output=value((2, "m")))],
+        UNKNOWN: [of(value(), value(("n",), declared=False)), of(value(None, declared=False))],
+    },
+    "opset": {HOLDS: [TWO], BROKEN: [of(value(), opset=None)]},
+    "C1": STRICT_OR_NUMPY,
+    "C2": {
+        HOLDS: [TWO, of(value((2, 1)), value((3,)), output=value((2, 3))), of(value(), output=value((None, "m")))],
+        BROKEN: [of(value(), output=value((2, 4))), of(value(), output=value((3,))), of(value(()), output=value((1,)))],
+        UNKNOWN: [of(value(("n",)), output=value((4,))), of(value(None)), of(value((2,)), value((3,)))],
+    },
+    "zero-size": {
+        HOLDS: [
+            TWO,
+            of(value((0, 2)), value((0, 1))),
+            of(value(("n",)), value((4,))),
+            of(value(("n",)), value(("n",))),
+        ],
+        BROKEN: [
+            of(value((0,)), value((1,))),
+            of(value((2, 0)), value((2, 1))),
+            of(value((0,)), value(())),
+            of(value((0, "n")), value((1, None))),
+        ],
+        UNKNOWN: [
+            of(value(("n",)), value((1,))),
+            of(value(("n",)), value(())),
+            of(value(("n",)), value((0,))),
+            of(value((None,)), value((None,))),
+            of(value(None)),
+        ],
+    },
+    "value": VALUES,
+    "NaN": VALUES,
+    "nan": VALUES,
+    "consumed_inputs": {
+        HOLDS: [TWO, of(value(), consumed_inputs=(0,))],
+        BROKEN: [of(value(), consumed_inputs=Wrong("x"))],
+    },
+}
+# The clause "shape" is C1 and C2 in one; before version 8 nothing broadcasts.
+SHAPE = {
+    "numpy": {
+        HOLDS: [*STRICT_OR_NUMPY[HOLDS], *MAX["C2"][HOLDS], of(value((0,)), value((1,)))],
+        BROKEN: [*STRICT_OR_NUMPY[BROKEN], *MAX["C2"][BROKEN], of(value(("n",)), value((4,)), output=value((3,)))],
+        UNKNOWN: [*STRICT_OR_NUMPY[UNKNOWN], of(value(("n",)), output=value((4,))), of()],
+    },
+    "none": {
+        HOLDS: [of(value(), value(), output=value()), of(value(("n",)), value(("n",)), output=value((None,)))],
+        BROKEN: [TWO, of(value((2,)), value((1,))), of(value(), output=value((2, 4))), of(value(()), value((1,)))],
+        UNKNOWN: [of(value(("n",)), value((4,))), of(value(), value(None)), of(), of(value(None))],
+    },
+}
+
+
+# ---------------------------------------------------------------------------------------------------- ReduceMax
+
+
+def axes(given: Any, data: Known | None = None, **more: Any) -> Case:
+    """The axes as the version has them: an attribute, or a constant input."""
+
+    def case(row: Spec) -> Node:
+        first = value() if data is None else data
+        if row.axes_input:
+            return make(row, first, constant(list(given)), **more)
+        return make(row, first, **more, axes=tuple(given))
+
+    return case
+
+
+def open_axes(row: Spec) -> Node:
+    return make(row, value(), value((1,), INT64)) if row.axes_input else make(row, value(), axes=OPEN)
+
+
+def wrong_axes(row: Spec) -> Node:
+    return make(row, value(), value((1,), INT32)) if row.axes_input else make(row, value(), axes=Wrong("x"))
+
+
+def flag_cases(name: str) -> dict[str, list[Case]]:
+    return {
+        HOLDS: [of(value(), **{name: 0}), of(value(), **{name: 1}), of(value())],
+        BROKEN: [of(value(), **{name: 2}), of(value(), **{name: -1}), of(value(), **{name: Wrong("x")})],
+        UNKNOWN: [of(value(), **{name: OPEN})],
+    }
+
+
+REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
+    "inputs": {HOLDS: [of(value())], BROKEN: [of(), of(None), of(value(), constant([0]), value())]},
+    "T": {
+        HOLDS: [of(value(), output=value()), of(value())],
+        BROKEN: [of(value(dtype="string")), of(value(), output=value(dtype=INT64)), of(value(sparse=True))],
+        UNKNOWN: [of(value(dtype=None)), of()],
+    },
+    "axes": {
+        HOLDS: [of(value()), axes([0, 1]), axes([]), axes([1], value(None))],
+        BROKEN: [axes([0, 0]), axes([1, 0, 1]), wrong_axes],
+        UNKNOWN: [open_axes],
+    },
+    "axes.range": {
+        HOLDS: [of(value()), axes([0, 1]), axes([], value(()))],
+        BROKEN: [axes([2]), axes([-3]), axes([0], value(())), axes([2**62])],
+        UNKNOWN: [open_axes, axes([0], value(None)), wrong_axes],
+    },
+    "axes.default": {
+        HOLDS: [
+            of(value()),
+            axes([0]),
+            of(value(), output=value((1, 1))),
+            of(value(None), output=value(()), keepdims=0),
+        ],
+        BROKEN: [of(value(), output=value((2, 3))), of(value(), output=value((1, 1)), keepdims=0)],
+        UNKNOWN: [open_axes, of(value(None), output=value((1,)))],
+    },
+    "keepdims": {
+        HOLDS: [
+            *flag_cases("keepdims")[HOLDS],
+            axes([1], output=value((2, 1))),
+            axes([1], output=value((2,)), keepdims=0),
+        ],
+        BROKEN: [
+            *flag_cases("keepdims")[BROKEN],
+            axes([1], output=value((2,))),
+            axes([1], output=value((2, 1)), keepdims=0),
+            axes([0], output=value((2, 3))),
+        ],
+        UNKNOWN: flag_cases("keepdims")[UNKNOWN],
+    },
+    "noop_with_empty_axes": {
+        HOLDS: [
+            *flag_cases("noop_with_empty_axes")[HOLDS],
+            axes([0], noop_with_empty_axes=1),
+            of(value(), output=value(), noop_with_empty_axes=1),
+        ],
+        BROKEN: [
+            *flag_cases("noop_with_empty_axes")[BROKEN],
+            of(value(), output=value((1, 1)), noop_with_empty_axes=1),
+        ],
+        UNKNOWN: [
+            *flag_cases("noop_with_empty_axes")[UNKNOWN],
+            of(value(), value((None,), INT64), output=value(), noop_with_empty_axes=1),
+        ],
+    },
+    "value": {UNKNOWN: [of(value())]},
+    "nan": {UNKNOWN: [of(value())]},
+    "empty": {
+        HOLDS: [of(value()), axes([1], value((0, 3))), of(value(()))],
+        UNKNOWN: [of(value((0, 3))), of(value(("n", 3))), of(value(None)), open_axes],
+    },
+}
+
+# --------------------------------------------------------------------------------------------------- SegmentMax
+
+IDS = value((2,), INT64)
+SORTED = constant([0, 2])
+
+
+def segments(*inputs: Known | None, mode: Any = "ZERO", **more: Any) -> Case:
+    return of(*inputs, fill_mode=mode, **more)
+
+
+SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
+    "inputs": {HOLDS: [of(value(), IDS), of(value(), IDS, constant(3))], BROKEN: [of(value()), of(value(), None)]},
+    "T": {
+        HOLDS: [of(value(), IDS, output=value())],
+        BROKEN: [of(value(dtype=BOOL), IDS), of(value(), IDS, output=value(dtype=INT64))],
+        UNKNOWN: [of(value(dtype=None), IDS)],
+    },
+    "data": {HOLDS: [of(value())], BROKEN: [of(value(()))], UNKNOWN: [of(value(None)), of()]},
+    "T_IDX": {
+        HOLDS: [of(value(), IDS), of(value(), IDS, value((), INT32))],
+        BROKEN: [of(value(), value((2,))), of(value(), IDS, value(()))],
+        UNKNOWN: [of(value(), value((2,), None)), of(value())],
+    },
+    "ids.shape": {
+        HOLDS: [of(value(), IDS), of(value(("n", 3)), value(("n",), INT64))],
+        BROKEN: [of(value(), value((3,), INT64)), of(value(), value((2, 1), INT64)), of(value(), value((), INT64))],
+        UNKNOWN: [of(value(("n",)), IDS), of(value(), value(None, INT64)), of(value(None), IDS), of(value())],
+    },
+    "ids": {
+        HOLDS: [of(value(), SORTED), of(value((0,)), value((0,), INT64)), of(value(), constant([3, 3]))],
+        BROKEN: [of(value(), constant([1, 0])), of(value(), constant([-1, 0]))],
+        UNKNOWN: [of(value(), IDS)],
+    },
+    "num_segments": {
+        HOLDS: [of(value(), IDS), of(value(), IDS, constant(0))],
+        BROKEN: [of(value(), IDS, constant(-1)), of(value(), IDS, constant([3]))],
+        UNKNOWN: [of(value(), IDS, value((), INT64)), of(value(), IDS, value(None, INT64))],
+    },
+    "num_segments.default": {
+        HOLDS: [of(value(), IDS, constant(7)), of(value(), SORTED, output=value((3, 3)))],
+        BROKEN: [of(value(), SORTED, output=value((2, 3)))],
+        UNKNOWN: [of(value(), IDS, output=value()), of(value(), SORTED, output=value((None, 3))), of(value(), SORTED)],
+    },
+    "num_segments.no_ids": {
+        HOLDS: [
+            of(value(), IDS),
+            of(value(), IDS, constant(0)),
+            of(value((0,)), value((0,), INT64), output=value((0,))),
+        ],
+        BROKEN: [of(value((0,)), value((0,), INT64), output=value((1,)))],
+        UNKNOWN: [of(value(("n",)), value(("n",), INT64)), of(value((0,)), value((0,), INT64)), of(value())],
+    },
+    "num_segments.smaller": {
+        HOLDS: [of(value(), IDS), of(value(), SORTED, constant(3))],
+        UNKNOWN: [of(value(), SORTED, constant(2)), of(value(), IDS, constant(2))],
+    },
+    "num_segments.larger": {
+        HOLDS: [of(value(), IDS), of(value(), SORTED, constant(3))],
+        UNKNOWN: [of(value(), SORTED, constant(4)), of(value(), IDS, value((), INT64))],
+    },
+    "fill_mode": {
+        HOLDS: [segments(value(), IDS, mode="zero"), segments(value(), IDS, mode="LOWEST")],
+        BROKEN: [of(value(), IDS), segments(value(), IDS, mode="none"), segments(value(), IDS, mode=Wrong("x"))],
+        UNKNOWN: [segments(value(), IDS, mode=OPEN)],
+    },
+    "lowest": {
+        HOLDS: [segments(value(), IDS, mode="Zero")],
+        UNKNOWN: [segments(value(), IDS, mode="lowest"), of(value(), IDS)],
+    },
+    "shape": {
+        HOLDS: [
+            of(value(), IDS, constant(5), output=value((5, 3))),
+            of(value(), IDS, constant(5), output=value((None, 3))),
+            of(value(), IDS, output=value((7, 3))),
+        ],
+        BROKEN: [
+            of(value(), IDS, constant(5), output=value((4, 3))),
+            of(value(), IDS, output=value((4, 4))),
+            of(value(), IDS, output=value((4,))),
+        ],
+        UNKNOWN: [
+            of(value(), IDS, value((), INT64), output=value((4, 3))),
+            of(value(None), IDS, output=value()),
+        ],
+    },
+    "value": {UNKNOWN: [of(value(), IDS)]},
+    "nan": {UNKNOWN: [of(value(), IDS)]},
+}
+
+CASES = {"Max": MAX, "ReduceMax": REDUCE_MAX, "SegmentMax": SEGMENT_MAX}
+# What the model cannot break, since the operator alone keeps it; and what is never open.
+NEVER = {
+    BROKEN: {"value", "nan", "NaN", "empty", "lowest", "num_segments.smaller", "num_segments.larger"},
+    HOLDS: {"value", "nan", "NaN"},
+    UNKNOWN: {"inputs", "L", "types", "opset", "consumed_inputs"},
+}
+
+
+def cases_of(row: Spec, short: str) -> dict[str, list[Case]]:
+    if (row.operator, short) == ("Max", "shape"):
+        return SHAPE["none" if row.broadcast == "none" else "numpy"]
+    return CASES[row.operator][short]
+
+
+EVERY = [
+    pytest.param(row, short, verdict, case, id=f"{row.clause(short)}-{verdict}-{number}")
+    for row in spec.ALL
+    for short, _ in row.rules
+    for verdict, cases in cases_of(row, short).items()
+    for number, case in enumerate(cases)
+]
+
+
+@pytest.mark.parametrize(("row", "short", "verdict", "case"), EVERY)
+def test_verdict(row: Spec, short: str, verdict: str, case: Case) -> None:
+    judged = judge(case(row))
+    (finding,) = [finding for finding in judged.findings if finding.clause == row.clause(short)]
+    assert (finding.verdict, finding.message) == (verdict, finding.message)
+    assert finding.message
+    assert finding.node == "there"
+
+
+@pytest.mark.parametrize("row", spec.ALL, ids=lambda row: f"{row.standard} {row.name}")
+def test_every_clause_has_every_verdict(row: Spec) -> None:
+    for short, _ in row.rules:
+        for verdict in (HOLDS, BROKEN, UNKNOWN):
+            assert (verdict in cases_of(row, short)) is (short not in NEVER[verdict]), (short, verdict)
+
+
+@pytest.mark.parametrize("row", spec.ALL, ids=lambda row: f"{row.standard} {row.name}")
+def test_every_clause_is_judged_once(row: Spec) -> None:
+    judged = judge(make(row, value(), IDS, output=value(), fill_mode="ZERO"))
+    assert [finding.clause for finding in judged.findings] == [clause.id for clause in row.clauses]
+
+
+def test_no_rule_is_without_a_clause() -> None:
+    for operator, rules in RULES.items():
+        assert set(rules) == {short for row in spec.ALL if row.operator == operator for short, _ in row.rules}
+
+
+def test_a_clause_without_a_rule_is_found() -> None:
+    row = spec.SONNX_MAX
+    more = spec.Spec(row.standard, row.operator, None, row.dtypes, (*row.rules, ("new", ("x", "y", "must"))))
+    with pytest.raises(KeyError, match="new"):
+        judge(make(more, value()))
+
+
+def test_negative_axes_follow_the_version() -> None:
+    for row in (row for row in spec.ALL if row.operator == "ReduceMax"):
+        (finding,) = [f for f in judge(axes([-1])(row)).findings if f.clause == row.clause("axes.range")]
+        assert finding.verdict == (HOLDS if row.negative_axes else BROKEN)
+        doubled = [f for f in judge(axes([1, -1])(row)).findings if f.clause == row.clause("axes")]
+        assert [f.verdict for f in doubled] == [BROKEN]
+
+
+def test_values_are_for_a_run_to_show() -> None:
+    for row in spec.ALL:
+        judged = judge(make(row, value(), IDS, output=value(), fill_mode="LOWEST"))
+        shown = {finding.clause.rsplit(".", 1)[1] for finding in judged.findings if finding.by_run}
+        assert {"value", "nan"} <= shown <= {"value", "nan", "NaN", "lowest"}
+
+
+# ------------------------------------------------------------------------------------------------------- sizes
+
+DIMS = st.lists(st.integers(0, 3), max_size=3).map(tuple)
+
+
+@given(st.lists(DIMS, min_size=1, max_size=4))
+def test_broadcast_of_known_sizes_is_that_of_shapes(given_shapes: list[tuple[int, ...]]) -> None:
+    found = sizes.broadcast(given_shapes)
+    for strict in (False, True):
+        fails = bool(found.conflicts or (strict and found.zero_with_one))
+        try:
+            assert shapes.broadcast(given_shapes, zero_with_one=not strict) == found.dims
+            assert not fails
+        except shapes.MismatchError:
+            assert fails
+    assert not found.open
+    assert not found.perhaps_zero_with_one
+
+
+@given(st.lists(st.lists(st.sampled_from([0, 1, 2, 3, "n", "m", None]), max_size=3).map(tuple), min_size=1, max_size=3))
+def test_an_open_verdict_is_right_for_every_size(given_shapes: list[Dims]) -> None:
+    """With sizes put in for names and gaps, what was certain stays so, and what was open shows both ways."""
+    found = sizes.broadcast(given_shapes)
+    seen, zeros = set(), set()
+    for choice in range(4**2):
+        sizes_of = {"n": choice % 4, "m": choice // 4}
+        for gap in range(4):
+            whole: list[tuple[int, ...]] = []
+            for number, dims in enumerate(given_shapes):
+                filled = (sizes_of[s] if isinstance(s, str) else (gap + number) % 4 if s is None else s for s in dims)
+                whole.append(tuple(filled))
+            certain = sizes.broadcast(whole)
+            seen.add(bool(certain.conflicts))
+            zeros.add(bool(certain.zero_with_one) and not certain.conflicts)
+            if not certain.conflicts and found.dims is not None:
+                assert sizes.admits(found.dims, certain.dims) is not False
+    if found.conflicts:
+        assert seen == {True}
+    elif not found.open:
+        assert seen == {False}
+    if not found.zero_with_one and not found.perhaps_zero_with_one:
+        assert True not in zeros
