@@ -129,7 +129,7 @@ static inline void many_rows(typename T::Key* acc, const void* data, std::ptrdif
             for (std::size_t k = 0; k < kRows; ++k) keys[k] = in_wide_lanes<Key>(keys_of_row(row_at(r + k)));
         } else {
             for (std::size_t k = 0; k < kRows; ++k)
-                keys[k] = in_wide_lanes<Key>(keys_of_row(row_at(r + (k < m ? k : m - 1))));
+                keys[k] = k < m ? in_wide_lanes<Key>(keys_of_row(row_at(r + k))) : keys[0];
         }
         alignas(32) Wide found[kRows];
         store_vector(found, highest_lanes<Wide>(keys));
