@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from bits import Array, assert_same_bits
 from maxops import onnx as mx
+from maxops.checker import check
 from maxops.cli.app import app
 from maxops.onnx.suite import data_set_folders, read_data_set
 
@@ -73,6 +74,13 @@ def test_the_evaluator(folder: Path) -> None:
     evaluator = mx.ReferenceEvaluator(onnx.load(folder / "model.onnx"))
     results: Any = evaluator.run(None, data(folder)[0])
     assert_as_torch(folder, dict(zip(names(folder), results, strict=True)))
+
+
+def test_the_checker(folder: Path) -> None:
+    report = check(folder / "model.onnx")
+    assert [node.operator for node in report.nodes] == ["Max", "ReduceMax"]
+    assert not report.broken
+    assert CliRunner().invoke(app, ["check", str(folder / "model.onnx")]).exit_code == 0
 
 
 def test_onnxruntime(folder: Path) -> None:

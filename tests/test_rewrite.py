@@ -16,6 +16,7 @@ import models
 from bits import assert_same_bits, mixed
 from maxops import errors
 from maxops import onnx as mx
+from maxops.checker import check
 from maxops.cli.app import app
 from maxops.dtypes import FLOAT32
 from maxops.onnx.evaluated import all_nodes
@@ -78,6 +79,25 @@ def test_what_onnx_infers_of_a_moved_model() -> None:
         [dim.dim_value or dim.dim_param for dim in value.type.tensor_type.shape.dim] for value in inferred.graph.output
     ]
     assert shapes == [[4, 3, "n"], [4, 1, "n"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TWO,
+        TWO.replace("axes = [-1]", "axes = [2]"),
+        TWO.replace("13]", "1]").replace("axes = [-1]", "axes = [-1]"),
+        TWO.replace("13]", "6]")
+        .replace("Max(x, x)", "Max(x, y1)")
+        .replace("float[2,3] x", "float[2,3] x, float[3] y1"),
+    ],
+    ids=["right", "axis out of range", "negative axis", "no broadcasting"],
+)
+def test_the_checker_judges_a_moved_model_as_it_judged_it_before(text: str) -> None:
+    def told(model: ModelProto) -> set[tuple[str, str]]:
+        return {(finding.clause, finding.verdict) for finding in check(model).findings}
+
+    assert told(parser.parse_model(text)) == told(moved(text))
 
 
 def test_nothing_to_move() -> None:
