@@ -14,6 +14,7 @@ from maxops.errors import ModelError
 from maxops.onnx import nodes
 from maxops.onnx.evaluated import all_graphs, all_nodes, inner_graphs
 from maxops.onnx.schemas import DOMAIN, SINCE_VERSION, VERSION, register
+from maxops.onnx.structure import check_names, check_node_names
 from maxops.spec import Spec
 
 OPERATORS = ("Max", "ReduceMax")
@@ -40,6 +41,7 @@ def rewrite(model: ModelProto) -> ModelProto:
     result.CopyFrom(model)
     names = {name for node in all_nodes(result) for name in (*node.input, *node.output)}
     for graph in all_graphs(result):
+        check_names(graph, "the model")
         names |= {entry.name for entry in (*graph.initializer, *graph.input)}
         names |= {sparse.values.name for sparse in graph.sparse_initializer}
     mover = _Mover(names)
@@ -50,6 +52,7 @@ def rewrite(model: ModelProto) -> ModelProto:
             result.opset_import.append(helper.make_opsetid("", 1))
         _import(result)
     for function in result.functions:
+        check_node_names(function.node, "the model")
         if mover.move(function.node, _opset(function.opset_import)):
             _import(function)
             _import(result)

@@ -146,16 +146,16 @@ def _infer_max(context: Any) -> None:
         rank = max(map(len, shapes))
         for axis in range(-rank, 0):
             sizes = [shape[axis] for shape in shapes if len(shape) >= -axis]
-            result.tensor_type.shape.dim.add().CopyFrom(_common(sizes, axis))
+            result.tensor_type.shape.dim.add().CopyFrom(_common(sizes))
     context.set_output_type(0, result)
 
 
-def _common(sizes: list[Dimension], axis: int) -> Dimension:
+def _common(sizes: list[Dimension]) -> Dimension:
     fixed = {size.dim_value for size in sizes if size.HasField("dim_value")} - {1}
-    if len(fixed) > 1:
-        raise InferenceError(f"Max has inputs of the sizes {sorted(fixed)} along axis {axis}; they do not broadcast")
-    if fixed:
+    if len(fixed) == 1:
         return Dimension(dim_value=fixed.pop())
+    if fixed:  # they do not broadcast: the run says so (an error here would end the inference of the whole model)
+        return Dimension()
     named = {size.dim_param for size in sizes if not size.HasField("dim_value")}
     if not named:
         return Dimension(dim_value=1)
@@ -168,11 +168,9 @@ def _infer_reduce_max(context: Any) -> None:
     result = TypeProto()
     result.tensor_type.elem_type = data.tensor_type.elem_type
     axes = _known_axes(context)
-    if data.tensor_type.HasField("shape") and axes is not None:
-        dims = list(data.tensor_type.shape.dim)
-        rank = len(dims)
-        if any(not -rank <= axis < rank for axis in axes):
-            raise InferenceError(f"ReduceMax axes are {axes}, but data has rank {rank}")
+    dims = list(data.tensor_type.shape.dim)
+    rank = len(dims)
+    if data.tensor_type.HasField("shape") and axes is not None and all(-rank <= axis < rank for axis in axes):
         reduced = {axis % rank for axis in axes}
         if not axes and not _integer(context, "noop_with_empty_axes", 0):
             reduced = set(range(rank))

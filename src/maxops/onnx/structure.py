@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from graphlib import CycleError, TopologicalSorter
 from typing import NoReturn
 
@@ -14,9 +14,17 @@ from maxops.onnx import nodes
 
 def check_names(graph: GraphProto, source: str) -> None:
     """Refuse names that are no text: protobuf hands them on as bytes."""
-    names: list[object] = [value.name for value in (*graph.input, *graph.output, *graph.initializer)]
-    for node in graph.node:
-        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+    _check_text([value.name for value in (*graph.input, *graph.output, *graph.initializer)], source)
+    check_node_names(graph.node, source)
+
+
+def check_node_names(found: Iterable[NodeProto], source: str) -> None:
+    """The same, of nodes alone, such as a function's."""
+    for node in found:
+        _check_text([node.name, node.op_type, node.domain, *node.input, *node.output], source)
+
+
+def _check_text(names: Iterable[object], source: str) -> None:
     for name in names:
         if not isinstance(name, str):
             raise ModelError(f"{source}: holds a name that is not UTF-8: {name!r}")
