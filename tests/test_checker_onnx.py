@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -393,12 +394,13 @@ def test_a_newer_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
     assert "has Max-99, which this maxops does not know" in judged.note
 
 
-def test_without_inference_what_is_written_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("pause", [0, 0.1], ids=["busy", "waiting"])
+def test_without_inference_what_is_written_is_known(pause: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contained, "MOST_SECONDS", 1)
 
     def forever(*_: object, **__: object) -> None:
         while True:
-            pass
+            time.sleep(pause)
 
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", forever)
     report = check(model([node("Max", ["x", "w"], "y")], initializers=[tensor("w", np.zeros(3, np.float32))]))
