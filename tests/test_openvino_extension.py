@@ -442,7 +442,8 @@ def test_changing_shapes_leave_nothing_behind() -> None:
     def alive() -> int:
         for rows in range(1, 40):
             request.infer([np.zeros((rows, 2), np.float32), np.arange(rows)])
-        return sum(isinstance(thing, ov.Op) for thing in gc.get_objects())
+        # by type: isinstance asks lazy objects of other packages, which wake up and warn
+        return sum(issubclass(type(thing), ov.Op) for thing in gc.get_objects())
 
     assert alive() == alive()
 

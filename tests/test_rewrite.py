@@ -175,10 +175,13 @@ def test_what_else_a_node_holds() -> None:
     assert (after.domain, after.doc_string, after.metadata_props[0].value) == ("maxops", "what it is for", "torch")
 
 
-@pytest.mark.parametrize("where", ["graph", "function"])
-def test_names_that_are_no_text(where: str) -> None:
-    model = parser.parse_model(IN_A_FUNCTION if where == "function" else TWO)
-    data = model.SerializeToString().replace(b"ReduceMax", b"Reduce\xffax")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [(TWO, b"ReduceMax"), (TWO, b"keepdims"), (IN_A_FUNCTION, b"ReduceMax"), (IN_A_FUNCTION, b"over")],
+    ids=["operator", "attribute", "operator in a function", "attribute of a function"],
+)
+def test_names_that_are_no_text(text: str, name: bytes) -> None:
+    data = parser.parse_model(text).SerializeToString().replace(name, b"\xff" + name[1:])
     with pytest.raises(errors.ModelError, match="not UTF-8"):
         mx.rewrite(ModelProto.FromString(data))
 

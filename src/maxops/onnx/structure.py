@@ -22,6 +22,8 @@ def check_node_names(found: Iterable[NodeProto], source: str) -> None:
     """The same, of nodes alone, such as a function's."""
     for node in found:
         _check_text([node.name, node.op_type, node.domain, *node.input, *node.output], source)
+        for attribute in node.attribute:
+            _check_text([attribute.name, attribute.ref_attr_name], f"{source}: {nodes.label(node)}")
 
 
 def _check_text(names: Iterable[object], source: str) -> None:
