@@ -300,7 +300,7 @@ def spoiled_ir(folder: Path, choose: random.Random) -> Path:
 def test_fuzz(make: Callable[[Path, random.Random], Path], tmp_path: Path, quick: None) -> None:
     """A report or an error of ours comes back, whatever comes in."""
     seen = {"report": 0, "broken": 0, "error": 0}
-    seed, end = 0, time.monotonic() + 6
+    seed, end = 0, time.monotonic() + 3
     while time.monotonic() < end or min(seen["report"], seen["broken"]) == 0:
         seed += 1
         choose = random.Random(seed)

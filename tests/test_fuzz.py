@@ -13,8 +13,8 @@ from maxops import errors, openvino
 
 
 def test_mutants_are_read_or_refused() -> None:
-    seen = fuzz.fuzz(count=10**9, seconds=12, seed=random.SystemRandom().randrange(2**32), workers=2)
-    assert seen["mutants"] > 500
+    seen = fuzz.fuzz(count=10**9, seconds=6, seed=random.SystemRandom().randrange(2**32), workers=2)
+    assert seen["mutants"] > 200
     assert min(seen["read"], seen["refused"]) > seen["mutants"] / 10
 
 
