@@ -9,6 +9,7 @@ import pytest
 
 import maxops as mo
 from bits import Array, assert_same_bits, mixed, of_words
+from conftest import IN_CI
 from maxops import dtypes, spec
 from maxops import onnx as mx
 from maxops.dtypes import DType
@@ -26,7 +27,10 @@ REFUSED = {
 }
 IDS = np.array([0, 0, 2, 2, 2, 5])
 
-pytestmark = pytest.mark.skipif(ort.__version__ != "1.31.1", reason="the list was made with onnxruntime 1.31.1")
+# In CI another version is judged too: then the page has to say what that one does.
+pytestmark = pytest.mark.skipif(
+    ort.__version__ != "1.31.1" and not IN_CI, reason="the list was made with onnxruntime 1.31.1"
+)
 
 
 def portably(dtype: DType, mode: str, data: Array) -> Any:
