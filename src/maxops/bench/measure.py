@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from timeit import Timer
 
-from maxops.bench.case import Case
-from maxops.bench.oracle import same_bits
 from maxops.bench.way import Way
-from maxops.plan import Array
 
 SAMPLE_SECONDS = 0.001  # of calls in one sample: long beside the clock's grain, short beside a scheduler's slice
 MOST_SAMPLES = 401
@@ -126,8 +123,3 @@ def spread(values: list[float]) -> Spread:
         return Spread(values[0], values[0], values[0])
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
     return Spread(low, median, high)
-
-
-def is_right(way: Way, case: Case, expected: Array) -> bool:
-    """Whether a way gives the expected result, bit for bit."""
-    return same_bits(way.result(case), expected)
