@@ -28,8 +28,9 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             ["ops"],
             [""],  # maxops itself: the public names
             ["model"],
-            ["onnx", "openvino", "conformance", "bench"],
+            ["onnx", "openvino", "bench"],
             ["onnxruntime", "checker"],
+            ["conformance"],
             ["cli"],
             ["__main__"],
         ),

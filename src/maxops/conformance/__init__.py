@@ -1,0 +1,1 @@
+"""The conformance kit: does a runtime compute the max operators as the standards say?"""

@@ -1,0 +1,114 @@
+"""What the kit asks of a runtime: a call, the arrays to run it on, and what each standard wants of it.
+
+A `Call` is one operator in one model; a `Trial` runs it on one or more sets of arrays, its feeds; a `Case` is a trial
+as one clause of one row of the spec table sees it. Several cases share a trial where several standards have a say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from maxops.dtypes import DType
+from maxops.plan import Array
+from maxops.spec import Clause, Spec
+
+Feed = tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of the operator: its type, its sizes (None: open), and its value if that is part of the model."""
+
+    name: str
+    dtype: DType
+    dims: tuple[int | None, ...]
+    constant: Array | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operator and how its model feeds it. An input that is None is left out.
+
+    `row` is the row whose model this is: for SONNX, which profiles ONNX, it is the ONNX row.
+    """
+
+    row: Spec
+    inputs: tuple[Input | None, ...]
+    attributes: tuple[tuple[str, Any], ...] = ()
+    rank: int | None = None  # of the output, where it is known
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the output: that of the first input."""
+        first = self.inputs[0]
+        assert first is not None
+        return first.dtype
+
+    @property
+    def fed(self) -> tuple[Input, ...]:
+        """The inputs that a feed has arrays for, in order."""
+        return tuple(each for each in self.inputs if each is not None and each.constant is None)
+
+    @property
+    def constants(self) -> dict[str, Array]:
+        """The inputs whose values are part of the model."""
+        return {each.name: each.constant for each in self.inputs if each is not None and each.constant is not None}
+
+    def whole(self, feed: Feed) -> list[Array | None]:
+        """All inputs of the operator: a feed's arrays, the constants, and None for what is left out."""
+        arrays = iter(feed)
+        return [
+            None if each is None else each.constant if each.constant is not None else next(arrays)
+            for each in self.inputs
+        ]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A call, its feeds, and the results by the reference, one a feed; none if the call must be refused.
+
+    `without_nan` has, beside each wanted result, the maximum of the elements that are no NaN (NaN where there are only
+    such): the other reading, where a standard says nothing of NaN. It is empty where no feed holds a NaN.
+    """
+
+    call: Call
+    feeds: tuple[Feed, ...]
+    wanted: tuple[Array, ...] | None
+    without_nan: tuple[Array, ...] = ()
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the call must be refused."""
+        return self.wanted is None
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one clause of one row wants of a trial, in a sentence.
+
+    `shared` names the trial where several rows have the same; cases that share one stand together. Trials are made
+    when they are asked for: there are many, and they are large.
+    """
+
+    row: Spec
+    clause: Clause
+    dtype: DType
+    sentence: str
+    make: Callable[[], Trial]
+    refusal: bool = False
+    quick: bool = False
+    shared: str = ""
+
+    @property
+    def id(self) -> str:
+        """A name that stays, to be read as a sentence: "ONNX.Max-13.value/int64/in-every-lane-of-lengths-1-to-8"."""
+        words = re.sub(r"[^0-9A-Za-z.+=-]+", "-", self.sentence).strip("-")
+        return f"{self.clause.id}/{self.dtype}/{words}"
+
+    @property
+    def trial_id(self) -> str:
+        """Cases with one name for it have one trial."""
+        return self.shared or self.id

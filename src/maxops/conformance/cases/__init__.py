@@ -1,0 +1,1 @@
+"""The cases, derived from the spec table."""

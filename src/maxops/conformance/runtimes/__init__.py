@@ -1,0 +1,1 @@
+"""The runtimes that the kit knows, one file each."""

@@ -1,0 +1,67 @@
+"""What every runtime's file offers: a class that prepares a call, runs it on arrays, and shows how in a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, ClassVar
+
+from maxops.conformance.case import Call, Feed
+from maxops.plan import Array
+
+Prepared = Callable[[Feed], object]
+
+
+class NotApplicableError(Exception):
+    """The runtime has nothing that means this call; the text says what is missing."""
+
+
+class GarbageError(Exception):
+    """What came back is no array, or not as many as there are outputs; the text says what it was."""
+
+
+class ProcessEndedError(Exception):
+    """A process that the runtime works in ended by a signal, or did not end in time."""
+
+
+class Runtime:
+    """Somebody's max operators at work, in a process of their own.
+
+    Whatever a runtime raises is its refusal. `claims` names the standards that it says it implements: only their
+    refusals are asked of it. A library of functions claims none; its results are judged all the same. `versioned` says
+    whether it can be told an operator's version: of others, only the newest is asked.
+    """
+
+    name: ClassVar[str]
+    distribution: ClassVar[str] = ""  # on PyPI, if it is not the name
+    claims: ClassVar[frozenset[str]] = frozenset()
+    versioned: ClassVar[bool] = False
+    environment: ClassVar[dict[str, str]] = {}  # of its process
+
+    @property
+    def version(self) -> str:
+        """The runtime's version."""
+        module = import_module(self.name)
+        return str(getattr(module, "__version__", ""))
+
+    def prepare(self, call: Call) -> Prepared:
+        """Make ready to run a call; raises NotApplicableError, or the runtime's own error."""
+        raise NotImplementedError
+
+    def run(self, call: Call, feeds: Sequence[Feed]) -> list[Any]:
+        """Run a call on each feed. What comes back is looked at by the worker."""
+        prepared = self.prepare(call)
+        return [prepared(feed) for feed in feeds]
+
+    def script(self, call: Call, feed: Feed) -> list[str]:
+        """Lines of Python that leave the runtime's answer in `got`, an array, without maxops.
+
+        The script around them has imported NumPy as np (and ml_dtypes where bfloat16 needs it), and has the arrays of
+        the feed under the names of the call's inputs.
+        """
+        raise NotImplementedError
+
+
+def in_order(array: Array) -> Array:
+    """An array in C order with its own memory, as runtimes want it."""
+    return array.copy(order="C")
