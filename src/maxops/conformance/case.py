@@ -32,20 +32,23 @@ class Input:
 class Call:
     """One operator and how its model feeds it. An input that is None is left out.
 
-    `row` is the row whose model this is: for SONNX, which profiles ONNX, it is the ONNX row.
+    `row` is the row whose model this is: for SONNX, which profiles ONNX, it is the ONNX row. `output` is the output's
+    type where no first input shows it: such a call must be refused, but a model of it still names one.
     """
 
     row: Spec
     inputs: tuple[Input | None, ...]
     attributes: tuple[tuple[str, Any], ...] = ()
     rank: int | None = None  # of the output, where it is known
+    output: DType | None = None
 
     @property
     def dtype(self) -> DType:
         """The type of the output: that of the first input."""
-        first = self.inputs[0]
-        assert first is not None
-        return first.dtype
+        first = self.inputs[0] if self.inputs else None
+        dtype = self.output if first is None else first.dtype
+        assert dtype is not None
+        return dtype
 
     @property
     def fed(self) -> tuple[Input, ...]:

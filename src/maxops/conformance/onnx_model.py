@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx import ModelProto, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, helper, numpy_helper
 
 from maxops import dtypes
 from maxops.conformance.case import Call
@@ -20,9 +20,8 @@ def model(call: Call) -> ModelProto:
     if call.row.standard != "ONNX":
         raise NotApplicableError(f"ONNX has no {call.row.operator}")
     assert call.row.version is not None
-    node = helper.make_node(
-        call.row.operator, [each.name if each else "" for each in call.inputs], [OUTPUT], **dict(call.attributes)
-    )
+    node = helper.make_node(call.row.operator, [each.name if each else "" for each in call.inputs], [OUTPUT])
+    node.attribute.extend(_attribute(name, value) for name, value in call.attributes)
     dims = None if call.rank is None else [None] * call.rank
     graph = helper.make_graph(
         [node],
@@ -33,6 +32,11 @@ def model(call: Call) -> ModelProto:
     )
     opset = helper.make_opsetid("", call.row.version)
     return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="maxops conform")
+
+
+def _attribute(name: str, value: object) -> AttributeProto:
+    # an empty list does not show what it is a list of
+    return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value in ([], ()) else None)
 
 
 def element_type(dtype: DType) -> int:

@@ -1,0 +1,122 @@
+"""How a family of cases is written: once for a row of ONNX or OpenVINO, and for each row that profiles it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from maxops import dtypes, spec
+from maxops.conformance.case import Call, Case, Feed, Trial
+from maxops.conformance.pool import is_nan
+from maxops.conformance.wanted import wanted, without_nan
+from maxops.dtypes import DType
+from maxops.spec import Clause, Spec
+
+# What a family asks, by the short names of the clauses that may have it: the first that a row knows.
+_CLAUSES = {
+    "inputs": ("L", "inputs"),
+    "shape": ("C2", "shape"),
+    "mismatch": ("C1", "shape"),
+    "absorbs": ("NaN", "nan"),
+}
+
+
+def short(row: Spec, meaning: str) -> str:
+    """The short name of the clause by which a row speaks of something."""
+    known = dict(row.rules)
+    if meaning == "zeros":  # who speaks of NaN in a clause of its own has the zeros in the order of values
+        return "value" if "NaN" in known else "nan"
+    return next(name for name in _CLAUSES.get(meaning, (meaning,)) if name in known)
+
+
+def rows(operator: str) -> list[Spec]:
+    """The rows of an operator that models are made of: those of ONNX and OpenVINO, the oldest first."""
+    return [row for row in spec.ALL if row.operator == operator and row.version is not None]
+
+
+def newest(row: Spec) -> Spec:
+    """The newest version of a row's operator."""
+    return max(rows(row.operator), key=lambda each: each.version or 0)
+
+
+def judges(row: Spec) -> list[Spec]:
+    """The rows that have a say in a model of this one: itself and, for the newest version, those that profile it."""
+    profiles = [each for each in spec.ALL if each.operator == row.operator and each.version is None]
+    return [row, *profiles] if row == newest(row) else [row]
+
+
+def stored(row: Spec) -> list[DType]:
+    """The types of a row that a model can hold."""
+    return [dtype for dtype in row.dtypes if dtype is not dtypes.REAL]
+
+
+def is_quick(row: Spec, dtype: DType) -> bool:
+    """Whether a short run looks at a type of a row: all of the newest version's, of older ones one and what is new."""
+    return row == newest(row) or row.version is None or dtype in (dtypes.FLOAT32, row.dtypes[-1])
+
+
+def case(
+    row: Spec,
+    meaning: str,
+    dtype: DType,
+    sentence: str,
+    make: Callable[[], Trial],
+    *,
+    refusal: bool = False,
+    quick: bool = False,
+    shared: str = "",
+) -> Case:
+    """One row's case."""
+    name = short(row, meaning)
+    clause = Clause(row.clause(name), *dict(row.rules)[name])
+    return Case(row, clause, dtype, sentence, make, refusal, quick and is_quick(row, dtype), shared)
+
+
+def ask(
+    row: Spec,
+    meaning: str,
+    dtype: DType,
+    sentence: str,
+    make: Callable[[], Trial],
+    *,
+    quick: bool = False,
+    among: Sequence[Spec] | None = None,
+) -> Iterator[Case]:
+    """A case with a result, for each row that has a say and takes the type; those after the first share its trial."""
+    first = ""
+    for judge in judges(row) if among is None else among:
+        if dtype in judge.dtypes:
+            made = case(judge, meaning, dtype, sentence, make, quick=quick, shared=first)
+            first = first or made.id
+            yield made
+
+
+def refuse(
+    row: Spec,
+    meaning: str,
+    dtype: DType,
+    sentence: str,
+    call: Call,
+    feed: Feed,
+    *,
+    among: Sequence[Spec] | None = None,
+    quick: bool = True,
+) -> Iterator[Case]:
+    """A case that must be refused, for each row that has a say."""
+    first = ""
+    make = partial(Trial, call, (feed,), None)
+    for judge in judges(row) if among is None else among:
+        made = case(judge, meaning, dtype, sentence, make, refusal=True, quick=quick, shared=first)
+        first = first or made.id
+        yield made
+
+
+def computed(row: Spec, call: Call, feeds: Sequence[Feed]) -> Trial:
+    """A trial whose results the reference computes one by one: for small arrays."""
+    has_nan = any(is_nan(array).any() for feed in feeds for array in (*feed, *call.constants.values()))
+    return Trial(
+        call,
+        tuple(feeds),
+        tuple(wanted(row, call, feed) for feed in feeds),
+        tuple(without_nan(row, call, feed) for feed in feeds) if has_nan else (),
+    )

@@ -1,0 +1,148 @@
+"""Max: every pair of values in every lane, many inputs in every order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.conformance import pool
+from maxops.conformance.case import Call, Case, Feed, Input, Trial
+from maxops.conformance.cases.family import ask, computed, judges, rows, stored
+from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs, tiled
+from maxops.dtypes import DType
+from maxops.plan import Array
+from maxops.spec import Spec
+
+NAMES = "abcdefgh"
+
+
+def cases() -> Iterator[Case]:
+    """The cases of Max's values."""
+    for row in rows("Max"):
+        for dtype in stored(row):
+            yield from _of_type(row, dtype)
+        for profile in judges(row)[1:]:
+            if dtypes.REAL in profile.dtypes:
+                yield from _real(row, profile)
+
+
+def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
+    plain = pool.distinct(dtype, (5,)), pool.distinct(dtype, (5,), 1)
+    yield from ask(
+        row, "T", dtype, "two short vectors", partial(computed, row, call(row, dtype, 2), [plain]), quick=True
+    )
+    for which, meaning, words in meanings(dtype):
+        sample = partial(_lanes, row, dtype, which, SAMPLE, True)
+        yield from ask(row, meaning, dtype, f"{words}, a sample of lengths 1 to 130", sample, quick=True)
+        if which == "zeros":
+            full = partial(_lanes, row, dtype, which, range(1, 131), False)
+            yield from ask(row, meaning, dtype, f"{words} in each lane of lengths 1 to 130", full)
+        else:
+            for lengths in bands():
+                full = partial(_lanes, row, dtype, which, lengths, False)
+                yield from ask(row, meaning, dtype, f"{words} in each lane {between(lengths)}", full)
+        for count in (8, 40):
+            make = partial(_one_among, row, dtype, which, count)
+            sentence = f"{words}, one value among {count - 1} copies of the other in each order"
+            yield from ask(row, meaning, dtype, sentence, make, quick=count == 8)
+        if which != "zeros":
+            make = partial(_threes, row, dtype, which)
+            yield from ask(row, meaning, dtype, f"{words.replace('pair', 'three')}, in each order", make, quick=True)
+    alone = partial(computed, row, call(row, dtype, 1), [(pool.ordinary(dtype),)])
+    yield from ask(row, "inputs", dtype, "one input", alone, quick=True)
+    for count in (3, 8, 40):
+        feed = tuple(pool.distinct(dtype, (5,), turn) for turn in range(count))
+        make = partial(computed, row, call(row, dtype, count), [feed])
+        yield from ask(row, "inputs", dtype, f"{count} inputs", make)
+    if dtype.kind == "float":
+        alone = partial(computed, row, call(row, dtype, 1), [(pool.nans(dtype),)])
+        yield from ask(row, "nan", dtype, "one input of NaNs", alone, quick=True)
+    for constant, words in (((0,), "the first input"), ((1,), "the second input"), ((0, 1), "both inputs")):
+        make = partial(_constant, row, dtype, constant)
+        yield from ask(row, "value", dtype, f"{words} a constant of the model", make)
+    if "consumed_inputs" in row.attributes:
+        for given in ([0, 0], [1, 1]):
+            with_it = Call(row, call(row, dtype, 2).inputs, (("consumed_inputs", given),), 1)
+            make = partial(computed, row, with_it, [plain])
+            yield from ask(row, "consumed_inputs", dtype, f"consumed_inputs {given}", make, quick=True)
+
+
+def call(row: Spec, dtype: DType, count: int, rank: int = 1) -> Call:
+    """Max of so many inputs of one rank and of any sizes."""
+    return Call(row, tuple(Input(name(number), dtype, (None,) * rank) for number in range(count)), (), rank)
+
+
+def name(number: int) -> str:
+    """What an input is called."""
+    return NAMES[number] if number < len(NAMES) else f"x{number}"
+
+
+def _lanes(row: Spec, dtype: DType, which: Which, lengths: Sequence[int], sample: bool) -> Trial:
+    """Vectors of each length in which every lane meets every pair; or, as a sample, every pair some lanes."""
+    table = pairs(dtype, which)
+    u, v, best, other = map(tiled, (table.u, table.v, table.wanted, table.without_nan))
+    slices = [
+        slice(start, start + length)
+        for length in lengths
+        for start in range(0, len(table), max(length // 4, 1) if sample else 1)
+    ]
+    return _looked_up(call(row, dtype, 2), table, [(u[part], v[part]) for part in slices], best, other, slices)
+
+
+def _looked_up(
+    asked: Call, table: Pairs, feeds: Sequence[Feed], best: Array, other: Array, parts: Sequence[slice]
+) -> Trial:
+    without = tuple(other[part] for part in parts) if table.has_nan else ()
+    return Trial(asked, tuple(feeds), tuple(best[part] for part in parts), without)
+
+
+def _one_among(row: Spec, dtype: DType, which: Which, count: int) -> Trial:
+    """For each pair of u and v and each input, an element that is v in this input and u in all others."""
+    table = pairs(dtype, which)
+    feed = []
+    for number in range(count):
+        array = np.repeat(table.u, count)
+        array[number::count] = table.v
+        feed.append(array)
+    best, other = (np.repeat(each, count) for each in (table.wanted, table.without_nan))
+    return _looked_up(call(row, dtype, count), table, [tuple(feed)], best, other, [slice(None)])
+
+
+def _threes(row: Spec, dtype: DType, which: Which) -> Trial:
+    """Three inputs: all triples of a few values, so that each set of three comes in each order."""
+    values = pool.ordinary(dtype)[:: 1 if len(pool.ordinary(dtype)) < 6 else 2]
+    nans = pool.nans(dtype) if which == "nan" else pool.nans(dtype)[:0]
+    values = np.concatenate([values[:6], nans])
+    places = np.array(list(product(range(len(values)), repeat=3)))
+    if which == "nan":
+        places = places[pool.is_nan(values)[places].any(axis=1)]
+    return computed(row, call(row, dtype, 3), [tuple(values[column] for column in places.T)])
+
+
+def _constant(row: Spec, dtype: DType, constant: tuple[int, ...]) -> Trial:
+    arrays = pool.distinct(dtype, (2, 5)), pool.distinct(dtype, (2, 5), 1)
+    inputs = tuple(
+        Input(name(number), dtype, (2, 5), array if number in constant else None) for number, array in enumerate(arrays)
+    )
+    feed = tuple(array for number, array in enumerate(arrays) if number not in constant)
+    return computed(row, Call(row, inputs, (), 2), [feed])
+
+
+def _real(row: Spec, profile: Spec) -> Iterator[Case]:
+    """Exact rationals, which no model holds: only a function can be asked."""
+    real = dtypes.REAL
+    values = pool.ordinary(real)
+    u, v = (each.reshape(-1) for each in np.meshgrid(values, values, indexing="ij"))
+    for meaning, sentence, feed in (
+        ("T", "two short vectors", (pool.distinct(real, (5,)), pool.distinct(real, (5,), 1))),
+        ("value", "each pair of some rationals", (u, v)),
+        ("inputs", "one input", (values,)),
+        ("inputs", "three inputs", tuple(pool.distinct(real, (5,), turn) for turn in range(3))),
+        ("shape", "vectors of one size", (pool.distinct(real, (7,)), pool.distinct(real, (7,), 1))),
+    ):
+        make = partial(computed, profile, call(row, real, len(feed)), [feed])
+        yield from ask(row, meaning, real, sentence, make, quick=True, among=[profile])

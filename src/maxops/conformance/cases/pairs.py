@@ -1,0 +1,94 @@
+"""All pairs of boundary values, and the maximum of each: what every lane and every place is filled from.
+
+The reference computes a pair once; that it gives the maximum of many copies of its two values needs no more than that
+the maximum is associative and idempotent, which a test of its own holds against the reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from maxops import spec
+from maxops.conformance import pool
+from maxops.conformance.case import Call, Input
+from maxops.conformance.wanted import wanted, without_nan
+from maxops.dtypes import DType
+from maxops.plan import Array
+
+Which = Literal["value", "nan", "zeros", "lowest"]
+
+# Vectors of a case: around every width of a register, twice and four times.
+BANDS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 96), (97, 130))
+SAMPLE = (1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 64, 65, 127, 130)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Values u and v with their maximum, and that of v alone; each also as read by who passes NaN over."""
+
+    u: Array
+    v: Array
+    wanted: Array
+    alone: Array
+    without_nan: Array
+    alone_without_nan: Array
+    has_nan: bool
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+
+@cache
+def pairs(dtype: DType, which: Which) -> Pairs:
+    """All ordered pairs without a NaN, with one or two, of two zeros, or of the lowest value alone."""
+    ordinary, nans = pool.ordinary(dtype), pool.nans(dtype)
+    if which == "zeros":
+        ordinary = pool.zeros(dtype)
+    if which == "lowest":
+        ordinary = pool.of_words(dtype, [dtype.lowest_bits])
+    values = np.concatenate([ordinary, nans]) if which == "nan" else ordinary
+    u, v = (each.reshape(-1) for each in np.meshgrid(values, values, indexing="ij"))
+    if which == "nan":
+        chosen = pool.is_nan(u) | pool.is_nan(v)
+        u, v = u[chosen], v[chosen]
+    row = spec.MAXIMUM  # takes every type, and means what every row means
+    call = Call(row, (Input("a", dtype, (None,)), Input("b", dtype, (None,))))
+    both, twice = (u, v), (v, v)
+    return Pairs(
+        u,
+        v,
+        wanted(row, call, both),
+        wanted(row, call, twice),
+        without_nan(row, call, both),
+        without_nan(row, call, twice),
+        which == "nan",
+    )
+
+
+def bands(count: int = 6) -> list[range]:
+    """The lengths from 1 to 130, in so many parts."""
+    size = len(BANDS) // count
+    return [range(BANDS[start][0], BANDS[start + size - 1][1] + 1) for start in range(0, len(BANDS), size)]
+
+
+def between(lengths: range) -> str:
+    """Lengths in words."""
+    return f"of lengths {lengths.start} to {lengths.stop - 1}"
+
+
+def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
+    """What there is to ask of a type's pairs: which, the clause's meaning, and in words."""
+    found: list[tuple[Which, str, str]] = [("value", "value", "each pair of boundary values")]
+    if dtype.kind == "float":
+        found.append(("nan", "absorbs", "each pair with a NaN"))
+        found.append(("zeros", "zeros", "zeros of both signs"))
+    return found
+
+
+def tiled(array: Array, more: int = 130) -> Array:
+    """The array again and again, so that every rotation is a slice."""
+    return np.concatenate([array] * (-(-(len(array) + more) // len(array))))

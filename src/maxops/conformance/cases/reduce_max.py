@@ -1,0 +1,111 @@
+"""ReduceMax: every pair of values along every kind of axis, at every place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.conformance import pool
+from maxops.conformance.case import Call, Case, Feed, Input, Trial
+from maxops.conformance.cases.family import ask, computed, newest, rows, stored
+from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs
+from maxops.dtypes import DType
+from maxops.plan import Array
+from maxops.spec import Spec
+
+Layout = Literal["rows", "columns", "whole vectors"]
+LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
+_AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
+
+
+def cases() -> Iterator[Case]:
+    """The cases of ReduceMax's values."""
+    for row in rows("ReduceMax"):
+        for dtype in stored(row):
+            plain = partial(computed, row, reducing(row, dtype, (None,), [0]), [(pool.distinct(dtype, (5,)),)])
+            yield from ask(row, "T", dtype, "a short vector", plain, quick=True)
+            for layout in LAYOUTS:
+                yield from _of_layout(row, dtype, layout)
+
+
+def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
+    found = meanings(dtype)
+    found.append(("lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"))
+    for which, meaning, words in found:
+        if which == "lowest":
+            make = partial(_along, row, dtype, which, layout, range(1, 131))
+            yield from ask(row, meaning, dtype, f"{layout} of {words}, of lengths 1 to 130", make)
+            continue
+        sample = partial(_along, row, dtype, which, layout, SAMPLE)
+        sentence = f"{layout} with {words}, one among copies of the other"
+        yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=True)
+        if layout == "whole vectors" and row != newest(row):
+            continue  # a call each: the newest version's are many enough
+        for lengths in [range(1, 131)] if which == "zeros" else bands(3):
+            make = partial(_along, row, dtype, which, layout, lengths)
+            yield from ask(row, meaning, dtype, f"{sentence} at each place, {between(lengths)}", make)
+
+
+def reducing(
+    row: Spec,
+    dtype: DType,
+    dims: tuple[int | None, ...],
+    axes: Sequence[int] | None,
+    keepdims: int | None = 0,
+    **attributes: int,
+) -> Call:
+    """ReduceMax over known axes, as the version has them: an attribute, or a constant input."""
+    inputs: list[Input | None] = [Input("data", dtype, dims)]
+    given: list[tuple[str, object]] = [*attributes.items()]
+    if axes is not None and row.axes_input:
+        inputs.append(Input("axes", dtypes.INT64, (len(axes),), np.array(axes, np.int64)))
+    elif axes is not None:
+        given.append(("axes", list(axes)))
+    if keepdims is not None:
+        given.append(("keepdims", keepdims))
+    rank = len(dims) if keepdims != 0 else len(dims) - len(axes or dims)
+    return Call(row, tuple(inputs), tuple(given), max(rank, 0))
+
+
+def copies_with_one(table: Pairs, length: int) -> list[Array]:
+    """Arrays of (pair, length): copies of u and one v, which stands at each place in some row.
+
+    A length of 1 has v alone.
+    """
+    made = []
+    for turn in range(-(-length // len(table)) if len(table) > 1 else 1):
+        array = np.repeat(table.u, length).reshape(len(table), length)
+        row = np.arange(len(table))
+        array[row, (row + turn * len(table)) % length] = table.v
+        made.append(array)
+    return made
+
+
+def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
+    """The maximum of each pair's row, and the other reading."""
+    return (table.alone, table.alone_without_nan) if length == 1 else (table.wanted, table.without_nan)
+
+
+def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int]) -> Trial:
+    table = pairs(dtype, which)
+    feeds: list[Feed] = []
+    wanted: list[Array] = []
+    other: list[Array] = []
+    for length in lengths:
+        best, without = best_of(table, length)
+        for array in copies_with_one(table, length):
+            if layout == "whole vectors":
+                feeds += [(each,) for each in array]
+                wanted += [best[number : number + 1].reshape(()) for number in range(len(table))]
+                other += [without[number : number + 1].reshape(()) for number in range(len(table))]
+            else:
+                feeds.append((array if layout == "rows" else np.ascontiguousarray(array.T),))
+                wanted.append(best)
+                other.append(without)
+    dims = (None,) if layout == "whole vectors" else (None, None)
+    call = reducing(row, dtype, dims, [_AXIS[layout]])
+    return Trial(call, tuple(feeds), tuple(wanted), tuple(other) if table.has_nan else ())

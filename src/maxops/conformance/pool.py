@@ -1,0 +1,103 @@
+"""The values that every pair is made of: few, since pairs are many, and each at a boundary of its type.
+
+NaNs stand apart, so that what a standard says of other values is asked without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.plan import Array
+
+# Past these, a runtime that counts in float32, int32 or float64 confuses neighbours.
+_LIMITS = (1 << 24, 1 << 31, 1 << 53)
+_DISTINCT = 251  # a prime below 2^8, so that every stride visits all, and every type but bool holds them
+
+
+def of_words(dtype: DType, words: Iterable[int]) -> Array:
+    """An array of a type with these bits."""
+    return np.array(list(words), dtype.word).view(dtype.numpy)
+
+
+def ordinary_words(dtype: DType) -> tuple[int, ...]:
+    """The bits of the boundary values that are no NaN.
+
+    >>> [hex(word) for word in ordinary_words(dtypes.INT8)][:4]
+    ['0x0', '0x1', '0x10', '0x11']
+    """
+    if dtype.kind == "bool":
+        return (0, 1)
+    top = (1 << dtype.bits) - 1
+    if dtype.kind == "float":
+        one = ((1 << dtype.exponent_bits - 1) - 1) << dtype.mantissa_bits
+        largest_subnormal = (1 << dtype.mantissa_bits) - 1
+        magnitudes = (0, 1, largest_subnormal, one, one + 1, dtype.infinity_bits - 1, dtype.infinity_bits)
+        return tuple(sign << dtype.bits - 1 | magnitude for sign in (0, 1) for magnitude in magnitudes)
+    half = dtype.bits // 2
+    middle = 1 << dtype.bits - 1  # the lowest of a signed type
+    ends = (
+        {0, 1, middle - 2, middle - 1, middle, middle + 1, top} if dtype.kind == "int" else {0, 1, middle - 1, middle}
+    )
+    ends |= {top - 1, top} if dtype.kind == "uint" else set()
+    halves = {1 << half, 1 << half | 1, 1 << half | 1 << half - 1}  # differ in the low half, whose top bit is no sign
+    past = {limit + step for limit in _LIMITS if limit < middle for step in (0, 1)}
+    return tuple(sorted(ends | halves | past))
+
+
+def nan_words(dtype: DType) -> tuple[int, ...]:
+    """The bits of three NaNs: the one that results hold, a negative one with a payload, and a signalling one."""
+    if dtype.kind != "float":
+        return ()
+    negative = 1 << dtype.bits - 1 | dtype.nan_bits | 5
+    return (dtype.nan_bits, negative, dtype.infinity_bits | 1)
+
+
+@cache
+def ordinary(dtype: DType) -> Array:
+    """The boundary values that are no NaN."""
+    if dtype is dtypes.REAL:
+        third = Fraction(1, 3)
+        values = (Fraction(0), third, -third, third + Fraction(1, 10**30), 1, -(2**70), 2**70, 2**70 + 1)
+        return np.array(values, object)
+    return of_words(dtype, ordinary_words(dtype))
+
+
+@cache
+def nans(dtype: DType) -> Array:
+    """The NaNs; none where the type has none."""
+    return of_words(dtype, nan_words(dtype)) if dtype.kind == "float" else np.empty(0, dtype.numpy)
+
+
+def zeros(dtype: DType) -> Array:
+    """The two zeros of a float, -0 first."""
+    return of_words(dtype, (1 << dtype.bits - 1, 0))
+
+
+def is_nan(array: Array) -> Array:
+    """Which elements are NaNs, by their bits."""
+    dtype = dtypes.of(array.dtype)
+    if dtype is None or dtype.kind != "float":
+        return np.zeros(array.shape, bool)
+    magnitude = array.reshape(-1).view(dtype.word) & dtype.word.type((1 << dtype.bits - 1) - 1)
+    return np.asarray(magnitude > dtype.infinity_bits).reshape(array.shape)
+
+
+def distinct(dtype: DType, shape: tuple[int, ...], turn: int = 0) -> Array:
+    """Small whole numbers, all different up to 251 of them, in an order that `turn` changes.
+
+    Where an element goes to the wrong place, the result shows it.
+    """
+    number = np.arange(np.prod(shape, dtype=np.int64))
+    places = (number * 97 + turn * 60) % _DISTINCT
+    if dtype.kind == "bool":
+        return np.asarray(places % 3 == 0).reshape(shape)
+    values = places if dtype.kind == "uint" else places - _DISTINCT // 2
+    if dtype is dtypes.REAL:
+        return np.array([Fraction(int(value), 3) for value in values] + [None], object)[:-1].reshape(shape)
+    return values.astype(dtype.numpy).reshape(shape)

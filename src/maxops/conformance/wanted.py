@@ -1,0 +1,98 @@
+"""What a call's result is: the planner checks it against a row, and the reference computes it.
+
+It shares nothing with the engines, so that these can be judged too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from maxops import dtypes, reference
+from maxops.conformance.case import Call, Feed
+from maxops.conformance.pool import is_nan, of_words
+from maxops.errors import InputCountError
+from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
+from maxops.spec import Spec
+
+Plan = MaxPlan | ReducePlan | SegmentPlan
+
+
+def wanted(row: Spec, call: Call, feed: Feed) -> Array:
+    """The result that a row asks for; raises the error of the clause by which it refuses the call.
+
+    >>> from maxops import spec
+    >>> from maxops.conformance.case import Input
+    >>> call = Call(spec.MAX_13, (Input("a", dtypes.INT8, (None,)), Input("b", dtypes.INT8, (None,))))
+    >>> wanted(spec.MAX_13, call, (np.int8([1, 2]), np.int8([2, 1])))
+    array([2, 2], dtype=int8)
+    """
+    plan = _plan(row, call, feed)
+    return _compute(plan, _arrays(plan))
+
+
+def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
+    """The other reading, where a standard says nothing of NaN: the maximum of the elements that are no NaN.
+
+    NaN where there are only such. The maximum of no elements at all is what it was.
+    """
+    plan = _plan(row, call, feed)
+    if isinstance(plan, ReducePlan) and plan.identity:
+        return _compute(plan, _arrays(plan))
+    arrays = _arrays(plan)
+    present = [~is_nan(array) for array in arrays]
+    passed_over = [_with_lowest(array, ~there) for array, there in zip(arrays, present, strict=True)]
+    highest = _compute(plan, passed_over)
+    some = _compute(plan, [there.astype(np.int8) for there in present])
+    of_nothing = _compute(plan, [np.ones(array.shape, np.int8) for array in arrays]) != 1
+    none = (some == 0) & ~of_nothing
+    result = np.array(highest, copy=True)
+    result[none] = of_words(plan.dtype, [plan.dtype.nan_bits])[0]
+    return result
+
+
+def _plan(row: Spec, call: Call, feed: Feed) -> Plan:
+    whole = call.whole(feed)
+    attributes = dict(call.attributes)
+    if row.operator == "Max":
+        return plan_max(row, whole)
+    fewest, most = {"ReduceMax": (1, 1 + row.axes_input), "SegmentMax": (2, 3)}[row.operator]
+    if not fewest <= len(whole) <= most:
+        number = str(most) if fewest == most else f"{fewest} to {most}"
+        raise InputCountError(f"{row.name} got {len(whole)} inputs; it takes {number}", row.clause("inputs"))
+    if row.operator == "ReduceMax":
+        data, axes = (*whole, None)[:2]
+        return plan_reduce_max(
+            row,
+            data,
+            axes if row.axes_input else attributes.get("axes"),
+            attributes.get("keepdims", 1),
+            attributes.get("noop_with_empty_axes", 0),
+        )
+    data, segment_ids, num_segments = (*whole, None)[:3]
+    return plan_segment_max(row, data, segment_ids, num_segments, attributes.get("fill_mode"))
+
+
+def _arrays(plan: Plan) -> list[Array]:
+    return list(plan.inputs) if isinstance(plan, MaxPlan) else [plan.data]
+
+
+def _compute(plan: Plan, arrays: Sequence[Array]) -> Array:
+    """The plan on its own arrays, or on others of their shapes."""
+    if isinstance(plan, MaxPlan):
+        return reference.maximum(*arrays)
+    (data,) = arrays
+    if isinstance(plan, ReducePlan):
+        return reference.reduce_max(data, plan.axes, keepdims=plan.keepdims, identity=plan.identity)
+    return reference.segment_max(data, plan.segment_ids, plan.num_segments, plan.fill_mode)
+
+
+def _with_lowest(array: Array, where: Array) -> Array:
+    dtype: Any = dtypes.of(array.dtype)
+    if dtype is dtypes.REAL or not where.any():
+        return array
+    changed = array.copy()
+    changed[where] = of_words(dtype, [dtype.lowest_bits])[0]
+    return changed
