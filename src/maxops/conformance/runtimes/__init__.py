@@ -1,1 +1,91 @@
-"""The runtimes that the kit knows, one file each."""
+"""The runtimes that the kit knows, one file each; and how a name finds one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
+
+from maxops.conformance.runtimes.backend import ThirdParty, here_on_path, is_dotted
+from maxops.conformance.runtimes.command import PREFIX, Command
+from maxops.conformance.runtimes.maxops_operators import MaxopsOperators, isas
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime, UnknownRuntimeError
+
+# By name: the file, and the class in it. Their files import no package of others before `start`.
+FILES: dict[str, tuple[str, str]] = {
+    "maxops:onnx": ("maxops_models", "MaxopsOnnx"),
+    "maxops:onnxruntime": ("maxops_models", "MaxopsOnnxRuntime"),
+    "maxops:openvino": ("maxops_models", "MaxopsOpenVino"),
+    "numpy": ("numpy", "NumPy"),
+    "onnx-reference": ("onnx_reference", "OnnxReference"),
+    "onnxruntime": ("onnxruntime", "OnnxRuntime"),
+    "openvino": ("openvino", "OpenVino"),
+}
+GROUPS = ("maxops", "all")
+
+
+def known() -> list[str]:
+    """The names of all runtimes that the kit knows, here or not."""
+    return [*(f"maxops:{isa}" for isa in isas()), *FILES]
+
+
+def installed() -> list[str]:
+    """Those of them that are here, without importing any."""
+    return [name for name in known() if _is_here(_make(name))]
+
+
+def expand(name: str) -> list[str]:
+    """The runtimes that a name stands for: "maxops" for all of its own, "all" for all that are here."""
+    if name not in GROUPS:
+        return [name]
+    return [each for each in installed() if name == "all" or each.startswith("maxops:")]
+
+
+def resolve(name: str) -> Runtime:
+    """The runtime of a name, not started: nothing of its own is imported.
+
+    Raises UnknownRuntimeError for a name that nothing has, and BrokenRuntimeError for what is not installed.
+    """
+    if name.startswith(PREFIX):
+        return Command(name)
+    if name in known():
+        runtime = _make(name)
+        if not _is_here(runtime):
+            package = runtime.distribution or runtime.package or runtime.name
+            raise BrokenRuntimeError(f"the runtime {name!r} is not here: pip install {package}")
+        return runtime
+    here_on_path()
+    if is_dotted(name) and find_spec(name.split(":", maxsplit=1)[0].split(".", maxsplit=1)[0]) is not None:
+        return ThirdParty(name)
+    names = [*GROUPS, *known()]
+    near = get_close_matches(name, names, n=3)
+    hint = f"; near it: {', '.join(near)}" if near else ""
+    raise UnknownRuntimeError(
+        f"there is no runtime {name!r}{hint}; known are {', '.join(names)}, a module or class with the protocol of "
+        f"onnx.backend.base.Backend as mypackage.mybackend, and a program as '{PREFIX}./program'"
+    )
+
+
+def load(name: str) -> Runtime:
+    """The runtime of a name, started. Raises what `resolve` does, and BrokenRuntimeError if its import fails."""
+    runtime = resolve(name)
+    try:
+        runtime.start()
+    except BrokenRuntimeError:
+        raise
+    except Exception as error:
+        raise BrokenRuntimeError(f"the runtime {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    return runtime
+
+
+def _make(name: str) -> Runtime:
+    if name not in FILES:
+        return MaxopsOperators(name.removeprefix("maxops:"))
+    file, kind = FILES[name]
+    make: Callable[[], Runtime] = getattr(import_module(f"{__name__}.{file}"), kind)
+    return make()
+
+
+def _is_here(runtime: Runtime) -> bool:
+    return find_spec(runtime.package or runtime.name) is not None

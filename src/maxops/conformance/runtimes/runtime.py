@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from maxops.conformance.case import Call, Feed
+from maxops.errors import MaxopsError
 from maxops.plan import Array
 
 Prepared = Callable[[Feed], object]
@@ -14,6 +16,14 @@ Prepared = Callable[[Feed], object]
 
 class NotApplicableError(Exception):
     """The runtime has nothing that means this call; the text says what is missing."""
+
+
+class UnknownRuntimeError(MaxopsError, LookupError):
+    """A name that no runtime has."""
+
+
+class BrokenRuntimeError(MaxopsError, ImportError):
+    """A runtime that is not installed, cannot be imported, or holds nothing that runs models."""
 
 
 class GarbageError(Exception):
@@ -27,22 +37,27 @@ class ProcessEndedError(Exception):
 class Runtime:
     """Somebody's max operators at work, in a process of their own.
 
-    Whatever a runtime raises is its refusal. `claims` names the standards that it says it implements: only their
-    refusals are asked of it. A library of functions claims none; its results are judged all the same. `versioned` says
-    whether it can be told an operator's version: of others, only the newest is asked.
+    Making one imports nothing, so that its name, environment, claims and scripts can be asked for anywhere; `start`
+    imports what it needs. Whatever a runtime raises is its refusal. `claims` names the standards that it says it
+    implements: only their refusals are asked of it. A library of functions claims none; its results are judged all the
+    same. `versioned` says whether it can be told an operator's version: of others, only the newest is asked.
     """
 
-    name: ClassVar[str]
-    distribution: ClassVar[str] = ""  # on PyPI, if it is not the name
+    name: str
+    package: ClassVar[str] = ""  # to import, if it is not the name
+    distribution: ClassVar[str] = ""  # on PyPI, if it is not the package
     claims: ClassVar[frozenset[str]] = frozenset()
     versioned: ClassVar[bool] = False
-    environment: ClassVar[dict[str, str]] = {}  # of its process
+    environment: Mapping[str, str] = MappingProxyType({})  # of its process
+
+    def start(self) -> None:
+        """Import what it runs on; once, in the process that runs it, and before prepare, run and version."""
+        self.module: Any = import_module(self.package or self.name)
 
     @property
     def version(self) -> str:
         """The runtime's version."""
-        module = import_module(self.name)
-        return str(getattr(module, "__version__", ""))
+        return str(getattr(self.module, "__version__", ""))
 
     def prepare(self, call: Call) -> Prepared:
         """Make ready to run a call; raises NotApplicableError, or the runtime's own error."""

@@ -1,0 +1,58 @@
+"""Arrays as Python text, bit for bit: what scripts hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.plan import Array
+
+
+def literal(array: Array) -> str:
+    """An expression that makes the array, where np is NumPy, and ml_dtypes and Fraction are known if it needs them.
+
+    >>> literal(np.int8([[1, -2]]))
+    'np.array([[1, -2]], np.int8)'
+    >>> literal(np.float32([-0.0, np.inf]))
+    'np.array([-0.0, np.inf], np.float32)'
+    >>> literal(np.float16([np.nan]))
+    'np.array([0x7E00], np.uint16).view(np.float16)'
+    """
+    dtype = dtypes.of(array.dtype)
+    if dtype is None:
+        raise TypeError(f"there is no text for an array of {array.dtype}")
+    if array.size == 0:
+        return f"np.empty({array.shape}, {type_text(dtype)})"
+    if dtype is dtypes.REAL:
+        return f"np.array({_nested(array.tolist())}, object)"
+    native = array.astype(dtype.numpy, order="C", copy=True)
+    if dtype.kind != "float":
+        return f"np.array({native.tolist()}, {type_text(dtype)})"
+    words = native.reshape(-1).view(dtype.word).reshape(native.shape)
+    if dtype is not dtypes.BFLOAT16 and not np.isnan(native).any():
+        # float's own text is exact for each type, if long for narrow ones; NumPy's is shorter, and rounds back
+        text = _nested([str(item) for item in native.reshape(-1)], native.shape)
+        return f"np.array({text.replace('inf', 'np.inf')}, {type_text(dtype)})"
+    bits = _nested([f"0x{int(word):0{dtype.bits // 4}X}" for word in words.reshape(-1)], native.shape)
+    return f"np.array({bits}, np.{dtype.word}).view({type_text(dtype)})"
+
+
+def type_text(dtype: DType) -> str:
+    """The NumPy type in Python."""
+    if dtype is dtypes.BFLOAT16:
+        return "ml_dtypes.bfloat16"
+    return {"bool": "np.bool_", "real": "object"}.get(dtype.name, f"np.{dtype}")
+
+
+def _nested(items: Any, shape: tuple[int, ...] | None = None) -> str:
+    """Nested lists of what has its text, or of rationals, as Python text."""
+    if shape is not None:
+        laid = np.empty(len(items), object)
+        laid[:] = items
+        items = laid.reshape(shape).tolist()
+    if isinstance(items, list):
+        return f"[{', '.join(map(_nested, items))}]"
+    return str(items) if isinstance(items, str) else repr(items)

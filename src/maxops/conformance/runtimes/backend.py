@@ -1,0 +1,138 @@
+"""A third party's runtime: whatever has the protocol of `onnx.backend.base.Backend`."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pkgutil
+import re
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from maxops.conformance import onnx_model, onnx_text
+from maxops.conformance.case import Call, Feed
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError, GarbageError, Prepared, Runtime
+
+DEVICE = "CPU"
+
+
+class ThirdParty(Runtime):
+    """A module or a class, by its dotted name: "package.module", "package.module.Class" or "package.module:Class"."""
+
+    claims = frozenset({"ONNX"})
+    versioned = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def start(self) -> None:
+        """Import it, from the current folder too, as `python -m` does, and find what runs models in it."""
+        here_on_path()
+        try:
+            found = pkgutil.resolve_name(self.name)
+        except Exception as error:
+            raise BrokenRuntimeError(f"{self.name}: cannot be imported: {type(error).__name__}: {error}") from error
+        self.backend: Any = _with_prepare(found, self.name)
+        self.module = import_module(getattr(self.backend, "__module__", None) or self.backend.__name__)
+        supports = getattr(self.backend, "supports_device", None)
+        if supports is not None and not supports(DEVICE):
+            raise BrokenRuntimeError(f"{self.name}: supports_device({DEVICE!r}) is false; the kit runs on the CPU")
+
+    @property
+    def version(self) -> str:
+        """The version of its module, or of the package that this is in."""
+        package = sys.modules[self.module.__name__.partition(".")[0]]
+        return str(getattr(self.module, "__version__", getattr(package, "__version__", "")))
+
+    def prepare(self, call: Call) -> Prepared:
+        """Hand over the model."""
+        ready = self.backend.prepare(onnx_model.model(call), DEVICE)
+        if not callable(getattr(ready, "run", None)):
+            raise GarbageError(f"prepare gave {_told(ready)}, which has no run")
+
+        def run(feed: Feed) -> object:
+            return only_output(ready.run(list(feed)))
+
+        return run
+
+    def script(self, call: Call, feed: Feed) -> list[str]:
+        """The same, told to the module or class."""
+        del feed
+        module, _, name = self.name.partition(":")
+        if name:
+            found = [f"from {module} import {name} as backend"]
+        else:  # which of the two it is shows only when it is imported
+            found = [
+                f"import pkgutil; found = pkgutil.resolve_name({self.name!r})",
+                'classes = [each for each in vars(found).values() if hasattr(each, "prepare")]',
+                'own = [each for each in classes if each.__module__.split(".")[0] == found.__name__.split(".")[0]]',
+                'backend = found if hasattr(found, "prepare") else own[0]',
+            ]
+        names = ", ".join(each.name for each in call.fed)
+        return [
+            *onnx_text.lines(call),
+            *found,
+            f"got = np.asarray(backend.prepare(model, {DEVICE!r}).run([{names}])[0])",
+        ]
+
+
+def is_dotted(name: str) -> bool:
+    """Whether a name could be that of a module or class."""
+    return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*(\.[^\W\d]\w*)*)?", name) is not None
+
+
+def here_on_path() -> None:
+    """Let modules be found in the current folder, as `python -m` does."""
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.insert(0, os.getcwd())
+
+
+def only_output(outputs: object) -> object:
+    """The one output that a model of one output has; raises GarbageError for anything else."""
+    if not isinstance(outputs, (list, tuple)):
+        raise GarbageError(f"run gave {_told(outputs)}; it gives a tuple or list of the model's outputs")
+    if len(outputs) != 1:
+        raise GarbageError(f"run gave {len(outputs)} outputs; the model has 1")
+    (output,) = outputs
+    if output is None or isinstance(output, (str, bytes)):
+        raise GarbageError(f"run gave the output {_told(output)}; it gives an array")
+    try:
+        array = np.asarray(output)
+    except Exception as error:
+        raise GarbageError(f"run gave {_told(output)}, which is no array: {type(error).__name__}: {error}") from error
+    if array.dtype.kind in "OUS":
+        raise GarbageError(f"run gave {_told(output)}, which holds no numbers but {array.dtype}")
+    return array
+
+
+def _with_prepare(found: Any, name: str) -> Any:
+    """The module or class itself, or the one class of the module that has prepare."""
+    if callable(getattr(found, "prepare", None)):
+        return found
+    if not isinstance(found, ModuleType):
+        raise BrokenRuntimeError(f"{name}: is {_told(found)}, which has no prepare; a Backend is wanted")
+    package = found.__name__.partition(".")[0]  # onnx's own base class, which it may import, is not what is meant
+    own = [kind for kind in vars(found).values() if inspect.isclass(kind) and _package(kind) == package]
+    backends = [kind for kind in dict.fromkeys(own) if callable(getattr(kind, "prepare", None))]
+    if len(backends) > 1:
+        listed = ", ".join(f"{name}:{kind.__name__}" for kind in backends)
+        raise BrokenRuntimeError(f"{name}: holds several classes with prepare; name one: {listed}")
+    if not backends:
+        raise BrokenRuntimeError(
+            f"{name}: has no prepare, and holds no class that has it; a Backend as onnx.backend.base has it is wanted"
+        )
+    return backends[0]
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
+def _told(value: object) -> str:
+    """A value in few words."""
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"

@@ -1,0 +1,155 @@
+"""A program that takes a test folder: a model, inputs beside it, and outputs that it writes there."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from onnx import numpy_helper
+
+from maxops.conformance import ir_model, onnx_model, onnx_text
+from maxops.conformance.case import Call, Feed
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError, GarbageError, ProcessEndedError, Runtime
+from maxops.dtypes import BFLOAT16
+from maxops.errors import ModelInputError
+from maxops.onnx.tensors import read_tensor_file
+from maxops.plan import Array
+
+PREFIX = "command:"
+
+
+class CommandError(Exception):
+    """The program's refusal: it ended with another status than 0."""
+
+
+class Command(Runtime):
+    """A program, by "command:./program arguments"; it is given the folder as its last argument.
+
+    The folder holds model.onnx, and test_data_set_N/input_K.pb for each feed; for an operator that ONNX does not have,
+    model.xml, model.bin and input_K.npy. The program writes output_0.pb (or output_0.npy) beside the inputs, and ends
+    with status 0; with another it refuses the model, and the last line of its stderr says why.
+    """
+
+    claims = frozenset({"ONNX", "OpenVINO"})
+    versioned = True
+    seconds: float = 120  # for one call, all feeds
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        try:
+            self.words = shlex.split(name.removeprefix(PREFIX))
+        except ValueError as error:
+            raise BrokenRuntimeError(f"{name!r}: is no command line: {error}") from error
+        if not self.words or shutil.which(self.words[0]) is None:
+            raise BrokenRuntimeError(f"{name!r}: there is no program {' '.join(self.words[:1])!r} that can be run")
+
+    def start(self) -> None:
+        """There is nothing to import."""
+
+    @property
+    def version(self) -> str:
+        """A program has no way to say."""
+        return ""
+
+    def run(self, call: Call, feeds: Sequence[Feed]) -> list[Array]:
+        """One folder and one start of the program for all feeds."""
+        with TemporaryDirectory(prefix="maxops-conform-") as name:
+            folder = Path(name)
+            is_ir = _write_model(call, folder)
+            for number, feed in enumerate(feeds):
+                _write_feed(call, feed, _data_set(folder, number), is_ir)
+            self._run(folder)
+            return [_output(_data_set(folder, number), is_ir) for number in range(len(feeds))]
+
+    def script(self, call: Call, feed: Feed) -> list[str]:
+        """The same, for one feed."""
+        del feed
+        named = f"{{{', '.join(f'{each.name!r}: {each.name}' for each in call.fed)}}}"
+        start = [
+            "import pathlib, subprocess, tempfile",
+            "folder = pathlib.Path(tempfile.mkdtemp())",
+            '(data := folder / "test_data_set_0").mkdir()',
+        ]
+        ran = f"subprocess.run([*{self.words!r}, str(folder)], check=True)"
+        if call.row.standard == "OpenVINO":
+            text, weights = ir_model.ir(call)
+            return [
+                *start,
+                f'(folder / "model.xml").write_text({"".join(line.strip() for line in text.splitlines())!r})',
+                f'(folder / "model.bin").write_bytes({weights!r})',
+                f"for number, array in enumerate({named}.values()):",
+                '    np.save(data / f"input_{number}.npy", array)',
+                ran,
+                'got = np.load(data / "output_0.npy")',
+                *(["got = got.view(ml_dtypes.bfloat16)"] if call.dtype is BFLOAT16 else []),
+            ]
+        return [
+            *onnx_text.lines(call),
+            *start,
+            'onnx.save(model, folder / "model.onnx")',
+            f"for number, (name, array) in enumerate({named}.items()):",
+            '    onnx.save_tensor(onnx.numpy_helper.from_array(array, name), data / f"input_{number}.pb")',
+            ran,
+            'got = onnx.numpy_helper.to_array(onnx.load_tensor(data / "output_0.pb"))',
+        ]
+
+    def _run(self, folder: Path) -> None:
+        try:
+            done = subprocess.run(
+                [*self.words, str(folder)],
+                check=False,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=self.seconds,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ProcessEndedError(f"{self.words[0]} did not end in {self.seconds:g} seconds") from error
+        if done.returncode < 0:
+            raise ProcessEndedError(f"{self.words[0]} was ended by {signal.Signals(-done.returncode).name}")
+        if done.returncode > 0:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise CommandError(said[-1] if said else f"ended with the status {done.returncode}, and said nothing")
+
+
+def _write_model(call: Call, folder: Path) -> bool:
+    """Whether it is an IR."""
+    if call.row.standard == "OpenVINO":
+        text, weights = ir_model.ir(call)
+        (folder / "model.xml").write_text(text, encoding="utf-8")
+        (folder / "model.bin").write_bytes(weights)
+        return True
+    (folder / "model.onnx").write_bytes(onnx_model.model(call).SerializeToString())
+    return False
+
+
+def _data_set(folder: Path, number: int) -> Path:
+    return folder / f"test_data_set_{number}"
+
+
+def _write_feed(call: Call, feed: Feed, folder: Path, is_ir: bool) -> None:
+    folder.mkdir()
+    for number, (each, array) in enumerate(zip(call.fed, feed, strict=True)):
+        if is_ir:
+            np.save(folder / f"input_{number}.npy", array)
+        else:
+            tensor = numpy_helper.from_array(array, each.name)
+            (folder / f"input_{number}.pb").write_bytes(tensor.SerializeToString())
+
+
+def _output(folder: Path, is_ir: bool) -> Array:
+    path = folder / f"output_0.{'npy' if is_ir else 'pb'}"
+    where = f"{folder.name}/{path.name}"
+    if not path.is_file():
+        raise GarbageError(f"the program ended with status 0, but wrote no {where}")
+    try:
+        array = np.load(path, allow_pickle=False) if is_ir else read_tensor_file(path)[1]
+    except (ModelInputError, OSError, ValueError, EOFError) as error:
+        raise GarbageError(f"{where}: {str(error).removeprefix(f'{path}: ')}") from error
+    # NumPy writes bfloat16 to its files as two bytes without a meaning
+    return array.view(BFLOAT16.numpy) if array.dtype.str == "|V2" else np.asarray(array)

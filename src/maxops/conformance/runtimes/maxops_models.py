@@ -1,0 +1,78 @@
+"""maxops on models: its ONNX backend, its IR reader, and its operators inside onnxruntime and openvino."""
+
+from __future__ import annotations
+
+from maxops.conformance import ir_model, onnx_text
+from maxops.conformance.case import Call
+from maxops.conformance.runtimes.maxops_operators import installed_version
+from maxops.conformance.runtimes.onnxruntime import OnnxRuntime
+from maxops.conformance.runtimes.openvino import OpenVino
+from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
+
+
+class MaxopsOnnx(Scripted):
+    """`maxops.onnx.Backend` for ONNX models, and `maxops.openvino.load` for IRs."""
+
+    name = "maxops:onnx"
+    package = "maxops"
+    claims = frozenset({"ONNX", "OpenVINO"})
+    versioned = True
+
+    @property
+    def version(self) -> str:
+        """The package's version."""
+        return installed_version()
+
+    def setup(self, call: Call) -> list[str]:
+        """The model, checked."""
+        if call.row.standard != "OpenVINO":
+            return [*onnx_text.lines(call), "import maxops.onnx", "ready = maxops.onnx.Backend.prepare(model)"]
+        text, weights = ir_model.ir(call)
+        return [
+            "import maxops.openvino, pathlib, tempfile",
+            "folder = tempfile.TemporaryDirectory()",
+            'path = pathlib.Path(folder.name, "model.xml")',
+            f"path.write_text({''.join(line.strip() for line in text.splitlines())!r})",
+            f'path.with_suffix(".bin").write_bytes({weights!r})',
+            "ready = maxops.openvino.load(path)",
+            "folder.cleanup()",
+        ]
+
+    def answer(self, call: Call) -> list[str]:
+        """A run."""
+        if call.row.standard == "OpenVINO":
+            return [f'got = ready.run({fed_by_name(call)})["y"]']
+        return [f"got = ready.run({fed_by_name(call)})[0]"]
+
+
+class MaxopsOnnxRuntime(OnnxRuntime):
+    """onnxruntime, with our operators: `maxops.onnxruntime.session`."""
+
+    name = "maxops:onnxruntime"
+    package = "onnxruntime"
+
+    @property
+    def version(self) -> str:
+        """Of both."""
+        return f"{installed_version()} in onnxruntime {self.module.__version__}"
+
+    def session(self, model: str) -> str:
+        """The line that makes the session."""
+        del model  # which may stay a message
+        return "import maxops.onnxruntime; session = maxops.onnxruntime.session(model, options)"
+
+
+class MaxopsOpenVino(OpenVino):
+    """openvino, with our operators: `maxops.openvino.rewrite`."""
+
+    name = "maxops:openvino"
+    package = "openvino"
+
+    @property
+    def version(self) -> str:
+        """Of both."""
+        return f"{installed_version()} in openvino {super().version}"
+
+    def model(self, call: Call) -> list[str]:
+        """The model, rewritten."""
+        return [*super().model(call), "import maxops.openvino", "model = maxops.openvino.rewrite(model)"]

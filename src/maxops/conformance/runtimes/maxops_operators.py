@@ -1,0 +1,65 @@
+"""maxops itself: its operators as Python calls them, on one instruction set each."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from maxops import _native
+from maxops.conformance.case import Call
+from maxops.conformance.literal import literal
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError
+from maxops.conformance.runtimes.scripted import Scripted
+
+
+class MaxopsOperators(Scripted):
+    """`maxops.operator` of the row's standard and version."""
+
+    package = "maxops"
+    claims = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})
+    versioned = True
+
+    def __init__(self, isa: str) -> None:
+        self.name = f"maxops:{isa}"
+        self.isa = isa
+        self.environment = {"MAXOPS_ISA": isa}
+
+    def start(self) -> None:
+        """Maxops is here; whether it is as this runtime wants it is another matter."""
+        super().start()
+        if _native.isa() != self.isa:
+            raise BrokenRuntimeError(
+                f"{self.name} wants a process with MAXOPS_ISA={self.isa}; this one has {_native.isa()}"
+            )
+
+    @property
+    def version(self) -> str:
+        """The package's version."""
+        return installed_version()
+
+    def setup(self, call: Call) -> list[str]:
+        """The operator, and the constants."""
+        row = call.row
+        return [
+            f'import os; os.environ["MAXOPS_ISA"] = {self.isa!r}',
+            "import maxops",
+            f"operator = maxops.operator({row.standard!r}, {row.operator!r}, {row.version})",
+            *(f"{name} = {literal(array)}" for name, array in call.constants.items()),
+        ]
+
+    def answer(self, call: Call) -> list[str]:
+        """A call."""
+        given = [each.name if each else "None" for each in call.inputs]
+        return [f"got = operator({', '.join([*given, *(f'{name}={value!r}' for name, value in call.attributes)])})"]
+
+
+def installed_version() -> str:
+    """The version of maxops; a source tree that is not installed has none."""
+    try:
+        return version("maxops")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def isas() -> list[str]:
+    """The instruction sets of this machine, best first."""
+    return _native.isas()

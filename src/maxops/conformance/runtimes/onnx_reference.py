@@ -1,0 +1,28 @@
+"""onnx's reference evaluator."""
+
+from __future__ import annotations
+
+from maxops.conformance import onnx_text
+from maxops.conformance.case import Call
+from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
+
+
+class OnnxReference(Scripted):
+    """The onnx package's own, on NumPy."""
+
+    name = "onnx-reference"
+    package = "onnx"
+    claims = frozenset({"ONNX"})
+    versioned = True
+
+    def setup(self, call: Call) -> list[str]:
+        """The model and its evaluator."""
+        return [
+            *onnx_text.lines(call),
+            "from onnx.reference import ReferenceEvaluator",
+            "evaluator = ReferenceEvaluator(model)",
+        ]
+
+    def answer(self, call: Call) -> list[str]:
+        """A run."""
+        return [f"got = evaluator.run(None, {fed_by_name(call)})[0]"]

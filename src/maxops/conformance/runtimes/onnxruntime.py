@@ -1,0 +1,56 @@
+"""onnxruntime: the CPU execution provider."""
+
+from __future__ import annotations
+
+from maxops import dtypes
+from maxops.conformance import onnx_text
+from maxops.conformance.case import Call
+from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
+
+BFLOAT16 = 16  # ONNX's number of the type
+OPTIONS = [
+    "options = onnxruntime.SessionOptions()",
+    "options.intra_op_num_threads, options.log_severity_level = 1, 4",
+    # memory from its arena was written before, which hides what is not written now
+    "options.enable_cpu_mem_arena = options.enable_mem_pattern = False",
+]
+
+
+class OnnxRuntime(Scripted):
+    """A session of its own for each model."""
+
+    name = "onnxruntime"
+    claims = frozenset({"ONNX"})
+    versioned = True
+
+    def setup(self, call: Call) -> list[str]:
+        """The model and its session."""
+        return [
+            *onnx_text.lines(call),
+            "import ctypes, onnxruntime" if call.dtype is dtypes.BFLOAT16 else "import onnxruntime",
+            *OPTIONS,
+            self.session("model.SerializeToString()"),
+        ]
+
+    def session(self, model: str) -> str:
+        """The line that makes the session."""
+        return f'session = onnxruntime.InferenceSession({model}, options, providers=["CPUExecutionProvider"])'
+
+    def answer(self, call: Call) -> list[str]:
+        """A run; by OrtValues for bfloat16, which `run` does not know."""
+        if call.dtype is not dtypes.BFLOAT16:
+            return [f"got = session.run(None, {fed_by_name(call)})[0]"]
+        values = [
+            f"onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type({each.name}.view(np.uint16), {BFLOAT16})"
+            if each.dtype is dtypes.BFLOAT16
+            else f"onnxruntime.OrtValue.ortvalue_from_numpy({each.name})"
+            for each in call.fed
+        ]
+        named = ", ".join(f"{each.name!r}: {value}" for each, value in zip(call.fed, values, strict=True))
+        return [
+            f"values = {{{named}}}",
+            "found = session.run_with_ort_values(None, values)[0]",
+            "size = 2 * int(np.prod(found.shape()))",
+            'bits = ctypes.string_at(found.data_ptr(), size) if size else b""',
+            "got = np.frombuffer(bits, ml_dtypes.bfloat16).reshape(found.shape())",
+        ]

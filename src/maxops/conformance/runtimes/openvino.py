@@ -1,0 +1,91 @@
+"""openvino: the CPU plugin, on ONNX models and on IRs."""
+
+from __future__ import annotations
+
+from maxops import dtypes
+from maxops.conformance import ir_model, onnx_text
+from maxops.conformance.case import Call, Input
+from maxops.conformance.literal import literal
+from maxops.conformance.runtimes.scripted import Scripted
+
+# What the plugin is told to compute floats in: nothing narrower than the data, and f32 is its widest.
+PRECISIONS = {dtypes.FLOAT16: "f16", dtypes.BFLOAT16: "bf16", dtypes.FLOAT32: "f32", dtypes.FLOAT64: "f32"}
+
+
+class OpenVino(Scripted):
+    """A compiled model of its own for each call, and an infer request of its own for each feed."""
+
+    name = "openvino"
+    claims = frozenset({"ONNX", "OpenVINO"})
+    versioned = True
+
+    @property
+    def version(self) -> str:
+        """The version, without what it was built from."""
+        return str(self.module.__version__).partition("-")[0]
+
+    def setup(self, call: Call) -> list[str]:
+        """The model, compiled."""
+        options = {"INFERENCE_NUM_THREADS": 1}
+        told = {"INFERENCE_PRECISION_HINT": PRECISIONS[call.dtype]} if call.dtype in PRECISIONS else {}
+        return [*self.model(call), f'compiled = openvino.compile_model(model, "CPU", {told | options})']
+
+    def model(self, call: Call) -> list[str]:
+        """Lines that leave the model in `model`."""
+        if call.row.standard == "OpenVINO":
+            return ["import openvino", *(_built(call) or _read(call))]
+        return [
+            "import openvino",
+            *onnx_text.lines(call),
+            "model = openvino.Core().read_model(model.SerializeToString())",
+        ]
+
+    def answer(self, call: Call) -> list[str]:
+        """A run; the result is in the request's memory, so that it is copied."""
+        tensors = f"[{', '.join(map(_tensor, call.fed))}]"
+        bits = ".view(ml_dtypes.bfloat16)" if call.dtype is dtypes.BFLOAT16 else ""
+        return [
+            "request = compiled.create_infer_request()",
+            f"request.infer(dict(enumerate({tensors})))",
+            f"got = request.get_output_tensor().data{bits}.copy()",
+        ]
+
+
+def _built(call: Call) -> list[str]:
+    """SegmentMax by openvino's own functions, where they can say the call; else nothing."""
+    mode = dict(call.attributes).get("fill_mode")
+    if [name for name, _ in call.attributes] != ["fill_mode"] or mode not in ("ZERO", "LOWEST"):
+        return []
+    inputs = ir_model.given(call)
+    fed = ", ".join(f"nodes[{number}]" for number, each in enumerate(inputs) if each.constant is None)
+    return [
+        "import openvino.opset16 as ops",
+        f"nodes = [{', '.join(map(_node, inputs))}]",
+        f"model = openvino.Model([ops.segment_max(*nodes, fill_mode={mode!r})], [{fed}])",
+    ]
+
+
+def _read(call: Call) -> list[str]:
+    """The IR, in one line."""
+    text, weights = ir_model.ir(call)
+    short = "".join(line.strip() for line in text.splitlines())
+    told = f"np.frombuffer(bytes.fromhex({weights.hex()!r}), np.uint8)" if weights else "np.empty(0, np.uint8)"
+    return [f"model = openvino.Core().read_model({short!r}.encode(), openvino.Tensor({told}))"]
+
+
+def _node(each: Input) -> str:
+    if each.constant is not None:
+        return f"ops.constant({literal(each.constant)}{_type(each) if each.dtype is dtypes.BFLOAT16 else ''})"
+    sizes = [-1 if size is None else size for size in each.dims]
+    return f"ops.parameter({sizes}{_type(each)})"
+
+
+def _type(each: Input) -> str:
+    return f", openvino.Type.{ir_model.element_type(each.dtype)}"
+
+
+def _tensor(each: Input) -> str:
+    """With memory of its own; bfloat16 as its bits."""
+    if each.dtype is dtypes.BFLOAT16:
+        return f"openvino.Tensor({each.name}.view(np.uint16), {each.name}.shape, openvino.Type.bf16)"
+    return f"openvino.Tensor({each.name})"

@@ -1,0 +1,55 @@
+"""A runtime that is nothing but lines of Python: what runs is, to the letter, what the script shows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from maxops.conformance.case import Call, Feed
+from maxops.conformance.runtimes.runtime import Prepared, Runtime
+
+# What the script around the lines knows.
+KNOWN = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
+
+
+class Scripted(Runtime):
+    """A subclass writes the lines; they import what they need, and read a feed's arrays by their inputs' names."""
+
+    def setup(self, call: Call) -> list[str]:
+        """Lines that are run once; raises NotApplicableError."""
+        raise NotImplementedError
+
+    def answer(self, call: Call) -> list[str]:
+        """Lines that are run for each feed, and leave the answer in `got`."""
+        raise NotImplementedError
+
+    def prepare(self, call: Call) -> Prepared:
+        """Run the setup's lines, and compile the others."""
+        prepared: dict[str, Any] = dict(KNOWN)
+        exec(_compiled(self.setup(call), "setup"), prepared)
+        code = _compiled(self.answer(call), "answer")
+        names = [each.name for each in call.fed]
+
+        def run(feed: Feed) -> object:
+            here = prepared | dict(zip(names, feed, strict=True))
+            exec(code, here)
+            return here["got"]
+
+        return run
+
+    def script(self, call: Call, feed: Feed) -> list[str]:
+        """All lines."""
+        del feed
+        return [*self.setup(call), *self.answer(call)]
+
+
+def _compiled(lines: list[str], what: str) -> Any:
+    return compile("\n".join(lines), f"<{what}>", "exec")
+
+
+def fed_by_name(call: Call) -> str:
+    """A dict from the names of the inputs to their arrays, in Python."""
+    return f"{{{', '.join(f'{each.name!r}: {each.name}' for each in call.fed)}}}"
