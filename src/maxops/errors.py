@@ -49,6 +49,10 @@ class OutputError(MaxopsError, ValueError):
     """An ``out`` that cannot take the result."""
 
 
+class RunFileError(MaxopsError, ValueError):
+    """A file that should hold runs of the conformance kit, and does not."""
+
+
 class OutputTooLargeError(MaxopsError, MemoryError):
     """An output that this machine's memory cannot hold."""
 

@@ -12,7 +12,7 @@ reasons                     {case id: why}, of the cases that are not applicable
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, final
 
 import numpy as np
 
@@ -50,6 +50,7 @@ VERDICTS: tuple[Verdict, ...] = (
 FAULTS: tuple[Verdict, ...] = VERDICTS[1:8]
 
 
+@final
 class Elements(TypedDict):
     """An array, in numbers and in bits (hexadecimal, of the type's width), in row-major order."""
 
@@ -59,6 +60,7 @@ class Elements(TypedDict):
     bits: list[str]
 
 
+@final
 class Told(TypedDict):
     """What came or was wanted that is no array: an error's words, how a process ended, or which clause refuses."""
 

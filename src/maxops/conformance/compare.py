@@ -1,0 +1,156 @@
+"""Two runs of one runtime: what became wrong, what became right, and what a baseline does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from maxops.conformance.result import FAULTS, Finding, Run, Verdict
+from maxops.conformance.wording import Table, of_whom, told
+from maxops.errors import RunFileError
+
+
+@dataclass(frozen=True)
+class Change:
+    """One case in both runs; a finding is None where the case conforms or is not applicable."""
+
+    case: str
+    old: Verdict
+    new: Verdict
+    before: Finding | None
+    after: Finding | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two runs.
+
+    `new_faults` were none before, `fixed` are none any more, and `changed` have another verdict or another answer.
+    `only_old` and `only_new` are the cases that one run alone has, with their verdicts: another kit, or other options.
+    """
+
+    old: str
+    new: str
+    new_faults: tuple[Change, ...]
+    fixed: tuple[Change, ...]
+    changed: tuple[Change, ...]
+    unchanged: int
+    only_old: dict[str, Verdict]
+    only_new: dict[str, Verdict]
+
+
+def compare(old: Run, new: Run) -> Comparison:
+    """What changed, case by case.
+
+    A fault that is now not applicable is not fixed but changed: nobody can see it any more.
+    """
+    before, after = _findings(old), _findings(new)
+    new_faults, fixed, changed, unchanged = [], [], [], 0
+    for case, verdict in new["cases"].items():
+        if case not in old["cases"]:
+            continue
+        change = Change(case, old["cases"][case], verdict, before.get(case), after.get(case))
+        if change.new in FAULTS and change.old not in FAULTS:
+            new_faults.append(change)
+        elif change.old in FAULTS and change.new in ("conforms", "permitted"):
+            fixed.append(change)
+        elif change.old != change.new or _answer(change.before) != _answer(change.after):
+            changed.append(change)
+        else:
+            unchanged += 1
+    return Comparison(
+        of_whom(old),
+        of_whom(new),
+        tuple(new_faults),
+        tuple(fixed),
+        tuple(changed),
+        unchanged,
+        {case: verdict for case, verdict in old["cases"].items() if case not in new["cases"]},
+        {case: verdict for case, verdict in new["cases"].items() if case not in old["cases"]},
+    )
+
+
+def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run | None]]:
+    """Runs of the same runtime, whatever the version, side by side; None where one file has no run of it."""
+    before, after = _by_runtime(old), _by_runtime(new)
+    return [(before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])]
+
+
+def news(run: Run, baseline: Run | None) -> list[Finding]:
+    """The faults that a baseline does not have: the same case with the same verdict is known, all else is new.
+
+    The bits are not compared. What a wrong answer is may depend on the machine and on memory, and a known fault that
+    gives another wrong answer is no reason to stop; `compare` shows it.
+    """
+    known = baseline["cases"] if baseline else {}
+    return [
+        finding
+        for finding in run["findings"]
+        if finding["verdict"] in FAULTS and known.get(finding["case"]) != finding["verdict"]
+    ]
+
+
+def tables(comparison: Comparison) -> list[Table]:
+    """What differs, as tables; those without rows are left out."""
+    made = [
+        Table(title, ("case", "was", "is"), [_row(change) for change in changes])
+        for title, changes in (
+            ("New faults", comparison.new_faults),
+            ("Fixed", comparison.fixed),
+            ("Changed", comparison.changed),
+        )
+    ]
+    made += [
+        Table(f"Only in {name}", ("case", "verdict"), list(cases.items()))
+        for name, cases in ((comparison.old, comparison.only_old), (comparison.new, comparison.only_new))
+    ]
+    return [table for table in made if table.rows]
+
+
+def summary(comparison: Comparison) -> str:
+    """The comparison in a line."""
+    faults = sum(verdict in FAULTS for verdict in comparison.only_new.values())
+    counts = [
+        f"{len(comparison.new_faults)} new faults",
+        f"{len(comparison.fixed)} fixed",
+        f"{len(comparison.changed)} changed",
+        f"{comparison.unchanged} unchanged",
+        f"{len(comparison.only_old)} only before",
+        f"{len(comparison.only_new)} only now, {faults} of them faults",
+    ]
+    return f"{comparison.old} -> {comparison.new}: {'; '.join(counts)}"
+
+
+def _answer(finding: Finding | None) -> object:
+    """What makes the answer of a finding another one.
+
+    An error's words name addresses and lines, and memory that nobody wrote differs each time: neither is compared.
+    """
+    if finding is None:
+        return None
+    got = finding["got"]
+    if "text" in got or finding["verdict"] == "leaks":
+        return finding["clause"]
+    return finding["clause"], got["type"], got["shape"], got["bits"] or got["values"]
+
+
+def _findings(run: Run) -> dict[str, Finding]:
+    return {finding["case"]: finding for finding in run["findings"]}
+
+
+def _by_runtime(runs: Sequence[Run]) -> dict[str, Run]:
+    found: dict[str, Run] = {}
+    for run in runs:
+        if run["runtime"] in found:
+            other = found[run["runtime"]]
+            raise RunFileError(f"{of_whom(run)} and {of_whom(other)} are two runs of one runtime; wanted one of each")
+        found[run["runtime"]] = run
+    return found
+
+
+def _row(change: Change) -> tuple[str, str, str]:
+    return change.case, _side(change.old, change.before), _side(change.new, change.after)
+
+
+def _side(verdict: Verdict, finding: Finding | None) -> str:
+    return verdict if finding is None else f"{verdict}: {told(finding['got'])}"

@@ -1,0 +1,92 @@
+"""Runs as tables for the terminal: runtimes by clauses, what was found, and each runtime in a line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from maxops.conformance.groups import groups
+from maxops.conformance.named import Row, case_name, place, row, statement
+from maxops.conformance.result import VERDICTS, Run, Verdict
+from maxops.conformance.wording import OF_MANY, WORST_FIRST, Table, against, of_whom
+
+NOT_APPLICABLE = "-"
+NOT_ASKED = ""
+
+Counts = Counter[Verdict]
+
+
+def matrix(runs: Sequence[Run]) -> Table:
+    """A row for each clause, its versions merged, and a column for each runtime; counted are the clause's own cases."""
+    columns = [_by_row(run) for run in runs]
+    clauses: dict[Row, list[str]] = {}
+    for clause in dict.fromkeys(case_name(case).clause for run in runs for case in run["cases"]):
+        clauses.setdefault(row(clause), []).append(clause)
+    rows = [
+        (*each, statement(clauses[each]), *(cell(column.get(each, Counter())) for column in columns))
+        for each in sorted(clauses, key=place)
+    ]
+    return Table("Runtimes and clauses", ("standard", "operator", "clause", "says", *map(of_whom, runs)), rows)
+
+
+def findings(runs: Sequence[Run]) -> Table:
+    """A row for each group of findings that one small call shows, the worst first."""
+    rows = [
+        (
+            of_whom(run),
+            group.verdict,
+            group.clause,
+            ", ".join(group.types),
+            str(len(group.findings)),
+            against(group.wanted, group.got),
+        )
+        for run in runs
+        for group in groups(run)
+    ]
+    return Table("Findings", ("runtime", "verdict", "clause", "types", "cases", "wanted -> got"), rows)
+
+
+def summary(run: Run) -> str:
+    """The runtime in a line, and in it each standard by itself."""
+    parts = [
+        f"{standard}: {'1 case' if counts.total() == 1 else f'{counts.total()} cases'}: {spoken(counts)}"
+        for standard, counts in by_standard(run).items()
+    ]
+    return f"{of_whom(run)}: {'; '.join(parts) or 'no cases'}"
+
+
+def by_standard(run: Run) -> dict[str, Counts]:
+    """How many cases of each standard have each verdict."""
+    counts: dict[str, Counts] = {}
+    for each, found in sorted(_by_row(run).items(), key=lambda item: place(item[0])):
+        counts.setdefault(each.standard, Counter()).update(found)
+    return counts
+
+
+def spoken(counts: Counts) -> str:
+    """Counts in words: "700 conform, 60 violate"."""
+    return ", ".join(f"{counts[verdict]} {OF_MANY[verdict]}" for verdict in VERDICTS if counts[verdict])
+
+
+def cell(counts: Counts) -> str:
+    """A cell of the matrix, the worst verdict first.
+
+    >>> cell(Counter({"conforms": 128, "violates": 12}))
+    'violates 12 of 140, conforms 128'
+    """
+    if not counts:
+        return NOT_ASKED
+    kinds = [verdict for verdict in WORST_FIRST if counts[verdict]]
+    if kinds == ["not applicable"]:
+        return NOT_APPLICABLE
+    words = [f"{verdict} {counts[verdict]}" for verdict in kinds]
+    if len(words) > 1:
+        words[0] += f" of {counts.total()}"
+    return ", ".join(words)
+
+
+def _by_row(run: Run) -> dict[Row, Counts]:
+    counts: dict[Row, Counts] = {}
+    for case, verdict in run["cases"].items():
+        counts.setdefault(row(case_name(case).clause), Counter())[verdict] += 1
+    return counts

@@ -1,0 +1,142 @@
+"""Runs in files: what is read is a run in every field, or one line says where it is not."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterator, Sequence
+from math import prod
+from pathlib import Path
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from maxops.conformance.named import case_name, clause_name
+from maxops.conformance.result import SCHEMA, Run
+from maxops.errors import OutputError, RunFileError
+
+_JSON_NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
+
+
+def read(path: Path) -> list[Run]:
+    """The runs of a file: one, or a list of them for several runtimes."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunFileError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RunFileError(f"{path}: is no JSON: byte {error.start} is no UTF-8") from error
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise RunFileError(f"{path}: is no JSON: {error}") from error
+    if not isinstance(found, list):
+        return [_run(found, str(path))]
+    if not found:
+        raise RunFileError(f"{path}: is an empty list; wanted runs of maxops conform")
+    return [_run(each, f"{path}: run {number}") for number, each in enumerate(found)]
+
+
+def write(path: Path, runs: Sequence[Run]) -> None:
+    """Write one run as an object, several as a list; the same runs give the same bytes."""
+    text = json.dumps(runs[0] if len(runs) == 1 else list(runs), indent=1, allow_nan=False)
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _run(found: Any, where: str) -> Run:
+    if not isinstance(found, dict) or "schema" not in found:
+        raise RunFileError(f'{where}: is no run of maxops conform; wanted an object with "schema": {SCHEMA}')
+    if found["schema"] != SCHEMA:
+        raise RunFileError(
+            f"{where}: has schema {found['schema']!r}, this maxops reads {SCHEMA}; run maxops conform again"
+        )
+    fault = _fault(found, Run, "") or _mismatch(found)
+    if fault:
+        raise RunFileError(f"{where}: {fault}")
+    run: Run = found  # type: ignore[assignment]
+    return run
+
+
+def _mismatch(run: dict[str, Any]) -> str:
+    """What the types cannot say: that names lead somewhere."""
+    try:
+        for case in run["cases"]:
+            clause_name(case_name(case).clause)
+        for finding in run["findings"]:
+            clause_name(finding["clause"])
+    except RunFileError as error:
+        return str(error)
+    told = {finding["case"] for finding in run["findings"]}
+    for case, verdict in run["cases"].items():
+        if (case in told) == (verdict in ("conforms", "not applicable")):
+            return f"cases says {case!r} {verdict}, and findings {'has' if case in told else 'has not'} one of it"
+    if len(told) != len(run["findings"]):
+        return "findings has a case twice"
+    for number, finding in enumerate(run["findings"]):
+        where, case, verdict = f"findings[{number}]", finding["case"], finding["verdict"]
+        if run["cases"].get(case) != verdict:
+            return f"{where} says {case!r} {verdict}, cases says {run['cases'].get(case, 'nothing of it')}"
+        if finding["reproducer"] is not None and not 0 <= finding["reproducer"] < len(run["reproducers"]):
+            return f"{where}.reproducer is {finding['reproducer']}, there are {len(run['reproducers'])}"
+    for where, array in _arrays(run):
+        size = prod(array["shape"])
+        if len(array["values"]) != size or len(array["bits"]) not in (0, size):
+            counts = f"{len(array['values'])} values and {len(array['bits'])} bits"
+            return f"{where} has shape {array['shape']} with {counts}; wanted {size} of each, or no bits"
+    return ""
+
+
+def _arrays(run: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for part in ("findings", "reproducers"):
+        for number, each in enumerate(run[part]):
+            inputs = each.get("inputs", {}) | {"wanted": each["wanted"], "got": each["got"]}
+            for name, found in inputs.items():
+                if "text" not in found:
+                    yield f"{part}[{number}].{name}", found
+
+
+def _fault(value: Any, hint: Any, where: str) -> str:
+    """Where a value is not of the type, or ""."""
+    if hint is Any:
+        return ""
+    if is_typeddict(hint):
+        return _fault_of_object(value, get_type_hints(hint), where)
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return "" if value in inner else _said(value, where, f"one of {', '.join(map(str, inner))}")
+    if origin in (Union, types.UnionType):
+        faults = [_fault(value, each, where) for each in inner]
+        return "" if "" in faults else faults[-1]
+    if origin is list:
+        if not isinstance(value, list):
+            return _said(value, where, "a list")
+        return next(filter(None, (_fault(each, inner[0], f"{where}[{i}]") for i, each in enumerate(value))), "")
+    if origin is dict:
+        if not isinstance(value, dict):
+            return _said(value, where, "an object")
+        return next(filter(None, (_fault(each, inner[1], f"{where}[{key!r}]") for key, each in value.items())), "")
+    is_bool = isinstance(value, bool)  # which Python counts among the integers
+    is_right = hint is bool if is_bool else isinstance(value, (int, float) if hint is float else hint)
+    return "" if is_right else _said(value, where, _JSON_NAMES[hint])
+
+
+def _fault_of_object(value: Any, fields: dict[str, Any], where: str) -> str:
+    if not isinstance(value, dict):
+        return _said(value, where, f"an object with {', '.join(fields)}")
+    for name, hint in fields.items():
+        inside = f"{where}.{name}" if where else name
+        if name not in value:
+            return f"{inside} is missing"
+        if fault := _fault(value[name], hint, inside):
+            return fault
+    return ""
+
+
+def _said(value: Any, where: str, wanted: str) -> str:
+    text = json.dumps(value)
+    return f"{where or 'it'} is {text if len(text) <= 60 else text[:60] + '...'}; wanted {wanted}"
