@@ -15,7 +15,13 @@ from onnx import numpy_helper
 
 from maxops.conformance import ir_model, onnx_model, onnx_text
 from maxops.conformance.case import Call, Feed
-from maxops.conformance.runtimes.runtime import BrokenRuntimeError, GarbageError, ProcessEndedError, Runtime
+from maxops.conformance.runtimes.runtime import (
+    BrokenRuntimeError,
+    GarbageError,
+    ProcessEndedError,
+    ProcessHungError,
+    Runtime,
+)
 from maxops.dtypes import BFLOAT16
 from maxops.errors import ModelInputError
 from maxops.onnx.tensors import read_tensor_file
@@ -109,7 +115,7 @@ class Command(Runtime):
                 timeout=self.seconds,
             )
         except subprocess.TimeoutExpired as error:
-            raise ProcessEndedError(f"{self.words[0]} did not end in {self.seconds:g} seconds") from error
+            raise ProcessHungError(f"{self.words[0]} did not end in {self.seconds:g} seconds") from error
         if done.returncode < 0:
             raise ProcessEndedError(f"{self.words[0]} was ended by {signal.Signals(-done.returncode).name}")
         if done.returncode > 0:

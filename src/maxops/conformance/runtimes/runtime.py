@@ -34,6 +34,10 @@ class ProcessEndedError(Exception):
     """A process that the runtime works in ended by a signal, or did not end in time."""
 
 
+class ProcessHungError(ProcessEndedError):
+    """It did not end in time."""
+
+
 class Runtime:
     """Somebody's max operators at work, in a process of their own.
 

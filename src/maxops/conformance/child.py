@@ -1,0 +1,169 @@
+"""One process of a runtime, as the parent has it: asked, ended in good order, or killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from multiprocessing import Pipe
+from types import TracebackType
+from typing import Any, Self
+
+from maxops.conformance import transport
+from maxops.conformance.poison import TUNABLES
+from maxops.errors import MaxopsError
+
+MODULE = "maxops.conformance.worker"
+START_SECONDS = 120  # TensorFlow from a cold disk
+END_SECONDS = 20
+_TAIL = 4096
+_LONGEST_LINE = 300
+
+
+class RuntimeUnusableError(MaxopsError, RuntimeError):
+    """A runtime that cannot be started, or whose process does not answer as it should."""
+
+
+class ChildEndedError(Exception):
+    """The process ended; the text says how."""
+
+
+class ChildHungError(Exception):
+    """No answer came in time."""
+
+
+class Child:
+    """A process that is ready: `version` is that of the runtime.
+
+    What the runtime prints goes to a file without a name, never among the messages. The thread that makes this object
+    is to outlive it.
+    """
+
+    def __init__(self, name: str, environment: Mapping[str, str], memory: int) -> None:
+        self.name = name
+        self._output = tempfile.TemporaryFile("ab+", buffering=0)  # noqa: SIM115 - as long as the process
+        self._connection, theirs = Pipe()
+        arguments = [name, str(theirs.fileno()), str(os.getpid()), str(memory)]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-u", "-m", MODULE, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._output,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is for the parent, which ends the whole group
+                env=_environment(environment),
+            )
+        except BaseException:
+            self._connection.close()
+            self._output.close()
+            raise
+        finally:
+            theirs.close()
+        try:
+            self.version = self._ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def ask(self, message: object, seconds: float) -> Any:
+        """Send a message and return the answer."""
+        os.ftruncate(self._output.fileno(), 0)  # what is printed from here on belongs to this message
+        try:
+            self._connection.send_bytes(transport.to_bytes(message))
+        except OSError:
+            raise ChildEndedError(self._end()) from None
+        return self.answer(seconds)
+
+    def answer(self, seconds: float) -> Any:
+        """The next answer."""
+        try:
+            if self._connection.poll(seconds):
+                return transport.from_bytes(self._connection.recv_bytes())
+        except (EOFError, OSError):
+            raise ChildEndedError(self._end()) from None
+        if self._process.poll() is not None:  # and a process of its own holds the pipe open
+            raise ChildEndedError(self._end())
+        raise ChildHungError
+
+    def finish(self) -> str:
+        """End the process in good order; how it ended if that was by a signal, or not in time."""
+        os.ftruncate(self._output.fileno(), 0)
+        self._connection.close()
+        try:
+            status = self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            status = 0  # threads that do not end are no crash
+        how = self._how(status) if status < 0 else ""
+        self.kill()
+        return how
+
+    def kill(self) -> None:
+        """End the process and what it started, now; fine if it has ended."""
+        with suppress(ProcessLookupError, PermissionError):  # nobody of the group is left; macOS says the latter
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._connection.close()
+        self._output.close()
+
+    def _ready(self) -> str:
+        try:
+            kind, told = self.answer(START_SECONDS)
+        except ChildEndedError as error:
+            raise RuntimeUnusableError(f"{self.name} cannot be loaded: {error}") from None
+        except ChildHungError:
+            raise RuntimeUnusableError(f"{self.name} cannot be loaded: not ready in {START_SECONDS} s") from None
+        if kind == "failed":
+            raise RuntimeUnusableError(told)
+        return str(told)
+
+    def _end(self) -> str:
+        """How the process, whose pipe is closed, ended."""
+        try:
+            how = self._how(self._process.wait(END_SECONDS))
+        except subprocess.TimeoutExpired:
+            how = "the process closed the kit's pipe and goes on"
+        self.kill()
+        return how
+
+    def _how(self, status: int) -> str:
+        if status < 0:
+            how = f"the process ended by {_signal_name(-status)}"
+        else:
+            how = f"the process ended with status {status}"
+        line = self._last_line()
+        return f"{how}: {line}" if line else how
+
+    def _last_line(self) -> str:
+        """The last line that it printed."""
+        size = os.fstat(self._output.fileno()).st_size
+        text = os.pread(self._output.fileno(), _TAIL, max(0, size - _TAIL)).decode(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        printable = "".join(letter if letter.isprintable() else " " for letter in lines[-1]) if lines else ""
+        return printable if len(printable) <= _LONGEST_LINE else printable[:_LONGEST_LINE] + "..."
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def _environment(runtime: Mapping[str, str]) -> dict[str, str]:
+    """The parent's with its modules, malloc as the poison needs it, and what the runtime wants."""
+    tunables = ":".join(filter(None, (os.environ.get("GLIBC_TUNABLES", ""), TUNABLES)))
+    path = os.pathsep.join(filter(None, sys.path))
+    return {**os.environ, "GLIBC_TUNABLES": tunables, "PYTHONPATH": path, **runtime}

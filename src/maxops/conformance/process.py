@@ -1,0 +1,206 @@
+"""A runtime in a process of its own, for the whole of a run: whatever it does to that process is an outcome.
+
+A call that writes where it must not may end the process only later, in a trial that did nothing wrong. So a trial that
+ends a process in which others ran before is run again, alone. If that goes well, the trials that had errors, or were
+to have them, are suspects: they are run again in processes of their own, and who ends them is `amended`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self
+
+from maxops.conformance import containment, runtimes
+from maxops.conformance.case import Trial
+from maxops.conformance.child import Child, ChildEndedError, ChildHungError
+from maxops.conformance.outcome import Outcome
+
+CONTROL_SECONDS = 60.0
+_MOST_SUSPECTS = 512
+
+
+@dataclass(frozen=True)
+class _Suspect:
+    name: str
+    trial: Trial
+    seconds: float
+
+
+class Process:
+    """Runs trials of one runtime, each to an outcome; to be used in a `with`.
+
+    `controls` are small calls that any runtime gets right, or at least always the same: those that it answers have to
+    be answered the same after every error. `amended` has the outcomes of trials that turned out to be others than
+    `run` returned, by the trial's name; it is complete after `close`. `notes` has what was seen and belongs to no
+    trial. RuntimeUnusableError says in a line why a runtime cannot be started.
+    """
+
+    def __init__(self, runtime: str, controls: Sequence[Trial] = (), memory: int | None = None) -> None:
+        self.amended: dict[str, Outcome] = {}
+        self.notes: list[str] = []
+        self._runtime = runtime
+        self._memory = containment.most_bytes() if memory is None else memory
+        environment = runtimes.resolve(runtime).environment
+        self._directory = tempfile.TemporaryDirectory(prefix="maxops-conform-", ignore_cleanup_errors=True)
+        self._environment = {"TMPDIR": self._directory.name, **environment}  # what it leaves there goes, too
+        self._controls = list(controls)
+        self._child: Child | None = None
+        self._used = False  # a trial ran in this child
+        self._suspects: list[_Suspect] = []
+        self._always_ends: str | None = None
+        try:
+            self._child = self._start()
+        except BaseException:
+            self._directory.cleanup()
+            raise
+        self.version = self._child.version
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            self.kill()
+
+    def run(self, name: str, trial: Trial, seconds: float) -> Outcome:
+        """What comes of a trial in this time, which holds for the trial and once more for the controls after it."""
+        if self._child is None:
+            self._child = self._start()
+        outcome, due, ended = _ask(self._child, trial, seconds)
+        alone, self._used = not self._used, True
+        if ended:
+            suspects = self._drop()
+            return outcome if alone else self._again(name, trial, seconds, outcome, suspects)
+        if outcome.kind == "poisoned":
+            self._drop()
+        elif due and len(self._suspects) < _MOST_SUSPECTS:
+            self._suspects.append(_Suspect(name, _as_far(trial, outcome), seconds))
+        return outcome
+
+    def close(self) -> None:
+        """End the process in good order. A crash at that point has its culprit, or its note, too."""
+        child, suspects = self._child, self._suspects
+        self._child, self._suspects, self._used = None, [], False
+        if child is None:
+            return
+        with child:
+            how = self._finish(child)
+        if how and not self._accuse(suspects):
+            self.notes.append(f"{how}, at its end; no trial alone brings that about")
+
+    def kill(self) -> None:
+        """End everything at once."""
+        self._drop()
+        self._directory.cleanup()
+
+    def _drop(self) -> list[_Suspect]:
+        suspects = self._suspects
+        if self._child is not None:
+            self._child.kill()
+        self._child, self._suspects, self._used = None, [], False
+        return suspects
+
+    def _start(self) -> Child:
+        """A process with the controls that the runtime answers; those that end it are no controls."""
+        while True:
+            child = Child(self._runtime, self._environment, self._memory)
+            try:
+                for control in self._controls:
+                    child.ask(("control", control), CONTROL_SECONDS)
+            except (ChildEndedError, ChildHungError):
+                child.kill()
+                self._controls = [each for each in self._controls if each is not control]
+            except BaseException:
+                child.kill()
+                raise
+            else:
+                return child
+
+    def _again(self, name: str, trial: Trial, seconds: float, first: Outcome, suspects: list[_Suspect]) -> Outcome:
+        """The outcome of a trial that ended a process in which others had run before."""
+        with self._start() as child:
+            outcome, _, ended = _ask(child, trial, seconds)
+            how = "" if ended else self._finish(child)
+        if ended:
+            return outcome
+        if how:
+            return Outcome("crashed", text=f"{how}, at its end")
+        if self._accuse(suspects):
+            return outcome
+        if first.kind == "hung":
+            self.notes.append(f"{name}: {first.text}; alone, it came back")
+            return outcome
+        return replace(first, text=f"{first.text} (not when it is the only one)")
+
+    def _accuse(self, suspects: Sequence[_Suspect]) -> bool:
+        """Amend the outcomes of those that end a process; whether there are any.
+
+        Halves are tried before each alone, for there may be hundreds of suspects, and a framework takes seconds to
+        start.
+        """
+        if not suspects or not (how := self._fatal(suspects)):
+            return False
+        if len(suspects) == 1:
+            self.amended[suspects[0].name] = Outcome("crashed", text=how)
+            return True
+        middle = len(suspects) // 2
+        first = self._accuse(suspects[:middle])
+        return self._accuse(suspects[middle:]) or first
+
+    def _fatal(self, suspects: Sequence[_Suspect]) -> str:
+        """How a process ends that runs these trials, if not in good order."""
+        with self._start() as child:
+            for suspect in suspects:
+                outcome, _, ended = _ask(child, suspect.trial, suspect.seconds)
+                if ended:
+                    return outcome.text
+            how = self._finish(child)
+        return f"{how}, after it" if how else ""
+
+    def _finish(self, child: Child) -> str:
+        """How a process ended that was to end in good order; "" also if this runtime's processes never do."""
+        how = child.finish()
+        if how and self._always_ends is None:
+            with self._start() as idle:
+                self._always_ends = idle.finish()
+            if self._always_ends:
+                self.notes.append(f"{self._always_ends}, at its end, without any trial")
+        return "" if self._always_ends else how
+
+
+def _ask(child: Child, trial: Trial, seconds: float) -> tuple[Outcome, bool, bool]:
+    """The outcome, whether it was an error or was to be one, and whether the process is gone."""
+    try:
+        outcome, due = child.ask(("trial", trial), seconds)
+    except ChildEndedError as error:
+        return Outcome("crashed", text=str(error)), True, True
+    except ChildHungError:
+        child.kill()
+        return Outcome("hung", text=f"no answer in {seconds:g} s"), True, True
+    if not due:
+        return outcome, False, False
+    try:
+        wrong = child.answer(seconds)
+    except ChildEndedError as error:
+        return Outcome("crashed", text=f"{error}, after it"), True, True
+    except ChildHungError:
+        child.kill()
+        return Outcome("hung", text=f"no answer in {seconds:g} s to a right call after it"), True, True
+    if wrong:
+        return replace(outcome, kind="poisoned", text=f"{outcome.text}; {wrong}".lstrip("; ")), True, False
+    return outcome, True, False
+
+
+def _as_far(trial: Trial, outcome: Outcome) -> Trial:
+    """A trial up to the feed that failed: what came to nothing before it need not be kept."""
+    if outcome.kind == "gave":
+        return trial
+    return replace(trial, feeds=trial.feeds[: outcome.feed + 1], wanted=None, without_nan=())

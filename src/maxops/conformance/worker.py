@@ -1,0 +1,104 @@
+"""A runtime's own process: `python -m maxops.conformance.worker RUNTIME PIPE PARENT BYTES`, started by `child`.
+
+It says ("ready", its version) or ("failed", why), and then answers, until the pipe ends:
+
+("control", trial)  whether the runtime gave an answer; if so, it has to give it again after every error
+("trial", trial)    (outcome, whether the controls come next); then, if so, what is wrong with them, or ""
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+from maxops.conformance import containment, runtimes, transport
+from maxops.conformance.attempt import attempt, same_bits, words
+from maxops.conformance.case import Trial
+from maxops.conformance.outcome import Outcome
+from maxops.conformance.poison import Memory
+from maxops.conformance.runtimes.runtime import Runtime
+from maxops.errors import MaxopsError
+
+_ERRORS = ("refused", "garbage", "crashed", "hung")
+
+
+def main(arguments: list[str]) -> None:
+    """Serve one runtime until the parent is done."""
+    name, pipe, parent, memory = arguments[0], *map(int, arguments[1:])
+    containment.die_with(parent)
+    containment.contain(memory)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to handle
+    os.set_inheritable(pipe, False)
+    connection = Connection(pipe)
+    try:
+        runtime = runtimes.load(name)
+        version = runtime.version
+    except MaxopsError as error:
+        connection.send_bytes(transport.to_bytes(("failed", str(error))))
+        return
+    except BaseException as error:  # noqa: BLE001 - a third party's import may raise anything
+        connection.send_bytes(transport.to_bytes(("failed", f"{name} cannot be loaded: {words(error)}")))
+        return
+    connection.send_bytes(transport.to_bytes(("ready", version)))
+    _Serving(runtime, connection).serve()
+
+
+class _Serving:
+    """The runtime, and the calls that it must go on answering as it did."""
+
+    def __init__(self, runtime: Runtime, connection: Connection) -> None:
+        self._runtime = runtime
+        self._connection = connection
+        self._memory = Memory()
+        self._controls: list[tuple[Trial, Outcome]] = []
+        self._frozen = False
+
+    def serve(self) -> None:
+        while True:
+            try:
+                message = transport.from_bytes(self._connection.recv_bytes())
+            except EOFError:
+                return
+            kind, arguments = message[0], message[1:]
+            if kind == "control":
+                self._tell(self._add_control(*arguments))
+            else:
+                self._try(*arguments)
+
+    def _tell(self, answer: Any) -> None:
+        self._connection.send_bytes(transport.to_bytes(answer))
+
+    def _add_control(self, trial: Trial) -> bool:
+        outcome = attempt(self._runtime, trial, self._memory)
+        if outcome.kind == "gave":
+            self._controls.append((trial, outcome))
+        return outcome.kind == "gave"
+
+    def _try(self, trial: Trial) -> None:
+        if not self._frozen:
+            gc.freeze()  # what the frameworks loaded is not looked through after each error
+            self._frozen = True
+        outcome = attempt(self._runtime, trial, self._memory)
+        controls = outcome.kind in _ERRORS or (trial.is_refusal and outcome.kind != "not applicable")
+        self._tell((outcome, controls))
+        if controls:
+            self._tell(self._poisoned())
+
+    def _poisoned(self) -> str:
+        gc.collect()  # what the error left behind ends now, not in the next trial
+        for trial, before in self._controls:
+            after = attempt(self._runtime, trial, self._memory)
+            call = f"{trial.call.row.name} of {trial.call.dtype}"
+            if after.kind != "gave":
+                return f"{call}, right before, is {after.kind} after it: {after.text}"
+            if not all(map(same_bits, before.outputs, after.outputs)):
+                return f"{call} gives another answer after it than before"
+        return ""
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
