@@ -15,6 +15,8 @@ from maxops.dtypes import DType
 from maxops.errors import UnknownOperatorError
 
 Level = Literal["must", "undecided"]
+# What a source may leave open of values: whether a NaN absorbs, which bits a NaN has, and how zeros are ordered.
+Open = Literal["NaN", "NaN's bits", "sign of zero"]
 Attribute = Literal["consumed_inputs", "axes", "keepdims", "noop_with_empty_axes", "fill_mode"]
 
 
@@ -33,7 +35,8 @@ class Spec:
     """One operator of one standard at one version.
 
     ``rules`` maps each clause's short name to (statement, source, level); ``broadcast`` is "none" (one shape),
-    "numpy", or "strict" (as numpy, but a zero-size axis against one of size 1 is refused).
+    "numpy", or "strict" (as numpy, but a zero-size axis against one of size 1 is refused). ``leaves_open`` is what the
+    clause `nan` decides because the source does not.
     """
 
     standard: str
@@ -46,6 +49,7 @@ class Spec:
     negative_axes: bool = True
     broadcast: Literal["none", "numpy", "strict"] = "numpy"
     explicit_types: bool = False
+    leaves_open: frozenset[Open] = frozenset({"NaN", "NaN's bits", "sign of zero"})
 
     @property
     def name(self) -> str:
@@ -55,7 +59,11 @@ class Spec:
     @property
     def clauses(self) -> tuple[Clause, ...]:
         """The clauses in the table's order."""
-        return tuple(Clause(self.clause(short), *rule) for short, rule in self.rules)
+        return tuple(self.rule(short) for short, _ in self.rules)
+
+    def rule(self, short: str) -> Clause:
+        """The clause of this row with a short name."""
+        return Clause(self.clause(short), *dict(self.rules)[short])
 
     def clause(self, short: str) -> str:
         """The id of a clause of this row: "ONNX.Max-13.T"."""
@@ -87,9 +95,9 @@ _SONNX = "sonnx_max.md"
 _DRAFT = "sonnx_max_draft.md"
 _SEGMENT = "openvino_segment_max.rst"
 
-_NAN_BITS: tuple[str, str, Level] = (
-    "a NaN result is the quiet NaN with sign 0 and payload 0; -0 < +0",
-    "decided: the documents name no bits",
+_NAN: tuple[str, str, Level] = (
+    "NaN absorbs, to the quiet NaN with sign 0 and payload 0; -0 < +0",
+    "decided: the documents speak of neither",
     "undecided",
 )
 
@@ -105,7 +113,7 @@ MAX_1 = Spec(
         ("T", ("all inputs and the output have one type, among those listed", f"{_ONNX_MAX}-1, Summary", "must")),
         ("shape", ("all inputs and the output have the same shape", f"{_ONNX_MAX}-1, Summary", "must")),
         ("value", ("the element-wise maximum of the inputs", f"{_ONNX_MAX}-1, Summary", "must")),
-        ("nan", _NAN_BITS),
+        ("nan", _NAN),
         ("consumed_inputs", ("a legacy attribute: accepted, ignored", f"{_ONNX_MAX}-1, Attributes", "must")),
     ),
     attributes=("consumed_inputs",),
@@ -138,7 +146,7 @@ REDUCE_MAX_1 = Spec(
         ("axes.default", ("without axes, all are reduced", f"{_ONNX_REDUCE}-1, Attributes", "must")),
         ("keepdims", ("0 or 1 (the default): keep reduced axes, of size 1", f"{_ONNX_REDUCE}-1, Attributes", "must")),
         ("value", ("the maximum along the axes", f"{_ONNX_REDUCE}-1, Summary", "must")),
-        ("nan", _NAN_BITS),
+        ("nan", _NAN),
         (
             "empty",
             ("the maximum of an empty set is -Inf, or the lowest value", "decided before version 20", "undecided"),
@@ -210,6 +218,7 @@ SONNX_MAX = Spec(
     ),
     broadcast="strict",
     explicit_types=True,
+    leaves_open=frozenset({"NaN's bits"}),
 )
 SONNX_DRAFT_MAX = Spec(
     "SONNX draft",
@@ -223,7 +232,7 @@ SONNX_DRAFT_MAX = Spec(
         ("C1", ("C2: NumPy's broadcasting rules shall be applicable", f"{_DRAFT}, Constraints", "must")),
         ("zero-size", ("RI, RJ...: each size is the largest one or 1", f"{_DRAFT}, Restrictions", "must")),
         ("value", ("an input element that is not lower than any other", f"{_DRAFT}, Properties", "must")),
-        ("nan", _NAN_BITS),
+        ("nan", _NAN),
     ),
     broadcast="strict",
     explicit_types=True,
@@ -252,7 +261,7 @@ SEGMENT_MAX_16 = Spec(
         ("lowest", ("LOWEST is the lowest finite value", "decided: 'the lowest value of the type'", "undecided")),
         ("shape", ("data's shape, with num_segments for its first axis", f"{_SEGMENT}, Outputs", "must")),
         ("value", ("the maximum of each segment", f"{_SEGMENT}, Detailed description", "must")),
-        ("nan", ("NaN absorbs, to the quiet NaN without payload; -0 < +0", "decided: nothing is said", "undecided")),
+        ("nan", _NAN),
     ),
     attributes=("fill_mode",),
 )

@@ -1,0 +1,242 @@
+"""A finding's smallest call: fewer elements, fewer inputs and plainer values, as long as the same is found of it.
+
+Every step is a guess that is tried on the runtime and judged as any trial is; what no longer shows the finding is put
+back. So a result that depends on a lane keeps its lanes, and one that depends on a value alone becomes one element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.conformance.case import Call, Case, Feed, Input, Trial
+from maxops.conformance.judge import Judgement, judge
+from maxops.conformance.outcome import Outcome
+from maxops.conformance.wanted import wanted, without_nan
+from maxops.errors import MaxopsError
+from maxops.plan import Array
+
+MOST_TRIES = 80
+
+Whole = list[Array | None]  # all inputs of a call, the constant ones too
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A call on one feed, what came of it, and the judgement."""
+
+    trial: Trial
+    outcome: Outcome
+    judgement: Judgement
+
+
+class Search:
+    """Tries calls on a runtime, for one finding, as often as it may."""
+
+    def __init__(self, case: Case, judgement: Judgement, run: Callable[[Trial], Outcome]) -> None:
+        self._case, self._sought, self._run = case, judgement, run
+        self._left = MOST_TRIES
+        self.found: Found | None = None
+
+    def shows(self, call: Call, whole: Whole) -> bool:
+        """Whether these inputs show the finding; the last that did is kept as `found`."""
+        if self._left == 0 or (trial := trial_of(self._case, resized(call, whole))) is None:
+            return False
+        self._left -= 1
+        outcome = self._run(trial)
+        judgement = judge(self._case, trial, outcome)
+        sought = self._sought
+        if (judgement.verdict, judgement.clause, judgement.kind) != (sought.verdict, sought.clause, sought.kind):
+            return False
+        self.found = Found(trial, outcome, judgement)
+        return True
+
+
+def smallest(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Found | None:
+    """The smallest call that shows a finding; None if its feed does not show it when it runs alone."""
+    search = Search(case, judgement, run)
+    call, whole = trial.call, trial.call.whole(trial.feeds[judgement.feed])
+    if not search.shows(call, whole):
+        return None
+    if trial.wanted is not None:
+        _fewer_elements(search, call, whole, judgement.place)
+        assert search.found is not None
+        if call.row.operator == "Max":
+            _fewer_inputs(search)
+    _plainer(search)
+    return search.found
+
+
+def trial_of(case: Case, resized_call: tuple[Call, Feed]) -> Trial | None:
+    """The trial of a call on one feed as the case's row sees it; None if it is not of the case's kind any more."""
+    call, feed = resized_call
+    try:
+        want = wanted(case.row, call, feed)
+    except MaxopsError as error:
+        return Trial(call, (feed,), None) if case.refusal and error.clause == case.clause.id else None
+    if case.refusal:
+        return None
+    return Trial(replace(call, rank=want.ndim), (feed,), (want,), (without_nan(case.row, call, feed),))
+
+
+def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
+    """The call with sizes as its new arrays have them, open where all were, and its feed."""
+    inputs: list[Input | None] = []
+    feed: list[Array] = []
+    for each, array in zip(call.inputs, whole, strict=True):
+        if each is None or array is None:
+            inputs.append(None)
+            continue
+        is_open = bool(each.dims) and set(each.dims) == {None}
+        dims = (None,) * array.ndim if is_open else array.shape
+        is_constant = each.constant is not None
+        inputs.append(replace(each, dims=dims, constant=array if is_constant else None))
+        if not is_constant:
+            feed.append(array)
+    return replace(call, inputs=tuple(inputs)), tuple(feed)
+
+
+# ------------------------------------------------------------------------------------------------ fewer elements
+
+
+def _fewer_elements(search: Search, call: Call, whole: Whole, place: tuple[int, ...] | None) -> None:
+    """Only the elements that the wrong one comes from, then as few of them as show it."""
+    for form in _FORMS[call.row.operator](call, whole, place):
+        if not search.shows(*form.of(form.items)):
+            continue
+        _fewest(form.items, lambda items, form=form: search.shows(*form.of(items)))  # type: ignore[misc]
+        return
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A way to run a call on some of the items that its result comes from."""
+
+    items: list[int]
+    of: Callable[[list[int]], tuple[Call, Whole]]
+
+
+def _forms_of_max(call: Call, whole: Whole, place: tuple[int, ...] | None) -> Iterator[_Form]:
+    arrays = [array for array in whole if array is not None]
+    try:
+        columns = [array.reshape(-1) for array in np.broadcast_arrays(*arrays)]
+    except ValueError:
+        return
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+
+    def of(items: list[int]) -> tuple[Call, Whole]:
+        return call, [column[items] for column in columns]
+
+    if place is not None:
+        yield _Form([int(np.ravel_multi_index(place, shape))] if shape else [0], of)
+    yield _Form(list(range(columns[0].size)), of)
+
+
+def _forms_of_reduce(call: Call, whole: Whole, place: tuple[int, ...] | None) -> Iterator[_Form]:
+    data, *rest = whole
+    assert data is not None
+    plan_axes = dict(call.attributes).get("axes")
+    given = rest[0] if rest and rest[0] is not None else plan_axes
+    axes = [] if given is None else [int(axis) % max(data.ndim, 1) for axis in np.asarray(given).reshape(-1)]
+    taken = axes or list(range(data.ndim))
+    row = data.reshape(-1)
+    if place is not None and axes and len(set(axes)) == len(axes):
+        kept = [axis for axis in range(data.ndim) if axis not in taken]
+        at = [place[axis] for axis in kept] if len(place) == data.ndim else list(place)
+        row = np.moveaxis(data, kept, range(len(kept)))[tuple(at)].reshape(-1)
+    attributes = tuple((name, [0] if name == "axes" and axes else value) for name, value in call.attributes)
+
+    def of(items: list[int]) -> tuple[Call, Whole]:
+        first = [np.zeros(1, np.int64) if axes and array is not None else array for array in rest]
+        return replace(call, attributes=attributes), [row[items], *first]
+
+    yield _Form(list(range(row.size)), of)
+
+
+def _forms_of_segments(call: Call, whole: Whole, place: tuple[int, ...] | None) -> Iterator[_Form]:
+    data, ids, *rest = whole
+    assert data is not None
+    assert ids is not None
+    if data.ndim == 0 or ids.shape != data.shape[:1]:
+        return
+    columns = data.reshape(len(data), -1)
+    if place is not None and columns.size:
+        column = int(np.ravel_multi_index(place[1:], data.shape[1:])) if data.ndim > 1 else 0
+        rows = np.flatnonzero(ids == place[0]).tolist()
+
+        def of_one(items: list[int]) -> tuple[Call, Whole]:
+            count = [None if array is None else np.ones_like(array) for array in rest]
+            return call, [columns[items, column], np.zeros(len(items), ids.dtype), *count]
+
+        if rows:
+            yield _Form(rows, of_one)
+
+    def of(items: list[int]) -> tuple[Call, Whole]:
+        return call, [data[items], ids[items], *rest]
+
+    yield _Form(list(range(len(data))), of)
+
+
+_FORMS: dict[str, Callable[[Call, Whole, tuple[int, ...] | None], Iterator[_Form]]] = {
+    "Max": _forms_of_max,
+    "ReduceMax": _forms_of_reduce,
+    "SegmentMax": _forms_of_segments,
+}
+
+
+def _fewest(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> list[Item]:
+    """Zeller's delta debugging: a subset that shows it and of which no part can be left out, as far as tries go."""
+    kept, parts = list(items), 2
+    while len(kept) > 1:
+        size = -(-len(kept) // parts)
+        chunks = [kept[start : start + size] for start in range(0, len(kept), size)]
+        rests = [[item for other in chunks if other is not chunk for item in other] for chunk in chunks]
+        smaller = next((some for some in [*chunks, *(rests if parts > 2 else [])] if some and shows(some)), None)
+        if smaller is not None:
+            kept, parts = smaller, 2
+        elif parts >= len(kept):
+            break
+        else:
+            parts = min(2 * parts, len(kept))
+    return kept
+
+
+# ------------------------------------------------------------------------------------- fewer inputs, plainer values
+
+
+def _fewer_inputs(search: Search) -> None:
+    """Leave out one input after the other, from the last."""
+    found = search.found
+    assert found is not None
+    call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])
+    number = len(whole) - 1
+    while number >= 0 and len(whole) > 1:
+        fewer = replace(call, inputs=call.inputs[:number] + call.inputs[number + 1 :])
+        rest = whole[:number] + whole[number + 1 :]
+        if search.shows(fewer, rest):
+            call, whole = fewer, rest
+        number -= 1
+
+
+def _plainer(search: Search) -> None:
+    """Put ones, and then zeros, in place of all values but those that the wrong element comes from."""
+    found = search.found
+    assert found is not None
+    call, place = found.trial.call, found.judgement.place
+    if call.dtype is dtypes.REAL or call.row.operator != "Max":
+        return
+    for plain in (1, 0):
+        whole = call.whole(found.trial.feeds[0])
+        for number, array in enumerate(whole):
+            if array is None:
+                continue
+            whole[number] = np.full_like(array, plain)
+            if place is not None and array.shape:
+                whole[number][place] = array[place]  # type: ignore[index]
+        if search.shows(call, whole):
+            return
