@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from maxops.conformance import one_by_one
 from maxops.conformance.case import Call, Case, Feed
 from maxops.conformance.controls import control
 from maxops.conformance.literal import literal
 from maxops.conformance.result import elements
 from maxops.conformance.smallest import Found
+from maxops.engines.native import usable_cpus
 from maxops.plan import Array
 
-SECONDS = 30
+SECONDS = 60
+BATCH = 40
+# What does no harm to the process that it is shown in.
+_HARMLESS = ("violates", "refuses", "permitted")
 # What glibc fills memory with in two runs: an answer that is not the same in both holds memory that nobody wrote.
 PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"} for byte in ("85", "170"))
 
@@ -66,24 +74,49 @@ def written(runtime: str, case: Case, found: Found, lines: Shows) -> str:
     return "\n".join(text) + "\n"
 
 
-def checked(script: str, found: Found, environment: dict[str, str]) -> Checked:
-    """Run a script in a process of its own, and compare what it shows with what the kit saw."""
+def checked(scripts: Sequence[tuple[str, Found]], environment: Mapping[str, str]) -> Iterator[Checked]:
+    """Run scripts, and compare what each shows with what the kit saw.
+
+    Those that show an answer or an error run one after the other in a few processes. One that ends its process, or
+    leaves something behind in it, has a process of its own.
+    """
+    together = [number for number, (_, found) in enumerate(scripts) if found.judgement.verdict in _HARMLESS]
+    batches = [together[start : start + BATCH] for start in range(0, len(together), BATCH)]
+    with ThreadPoolExecutor(usable_cpus()) as threads:
+        ran = threads.map(lambda batch: _run_all([scripts[number][0] for number in batch], environment), batches)
+        shown = dict(zip(together, (text for batch in ran for text in batch), strict=True))
+
+        def check(number: int) -> Checked:
+            text, found = scripts[number]
+            if number in shown and (told := shown[number]) is not None:
+                return Checked(text, told, _holds(found, _Ran(told)))
+            return _checked_alone(text, found, environment)
+
+        yield from threads.map(check, range(len(scripts)))
+
+
+def _checked_alone(text: str, found: Found, environment: Mapping[str, str]) -> Checked:
+    if found.judgement.verdict == "leaks":
+        first, second = (_run([text], {**environment, **perturbed}) for perturbed in PERTURBED)
+        return Checked(text, first.shown + second.shown, _got(first.shown) != _got(second.shown))
+    ran = _run([text], environment)
+    return Checked(text, ran.shown, _holds(found, ran))
+
+
+def _holds(found: Found, ran: _Ran) -> bool:
+    """Whether a script showed what the kit saw."""
     verdict, outcome = found.judgement.verdict, found.outcome
-    first = _run(script, environment | (PERTURBED[0] if verdict == "leaks" else {}))
-    if verdict == "leaks":
-        second = _run(script, environment | PERTURBED[1])
-        return Checked(script, first.shown, holds=_got(first.shown) != _got(second.shown))
     if verdict == "crashes":
-        holds = first.signal is not None
-    elif verdict == "hangs":
-        holds = first.late
-    elif outcome.kind == "refused":
-        holds = first.signal is None and not first.late and outcome.text.partition(":")[0] in first.shown
-    elif outcome.kind == "gave" and verdict != "accepts":
-        holds = _got(first.shown) == f"got    {_line(outcome.outputs[0])}"
-    else:
-        holds = first.signal is None and not first.late
-    return Checked(script, first.shown, holds)
+        return ran.signal is not None
+    if verdict == "hangs":
+        return ran.late
+    if ran.signal is not None or ran.late:
+        return False
+    if outcome.kind == "refused":
+        return outcome.text.partition(":")[0] in ran.shown
+    if outcome.kind == "gave" and verdict != "accepts":
+        return _got(ran.shown) == f"got    {_line(outcome.outputs[0])}"
+    return True
 
 
 # ------------------------------------------------------------------------------------------------------ as text
@@ -115,17 +148,29 @@ class _Ran:
     late: bool = False
 
 
-def _run(script: str, environment: dict[str, str]) -> _Ran:
-    """Run a script in an empty folder, with what it may import from where the kit was started."""
+def _run_all(scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
+    """What each printed; None from the one on that ended their process."""
+    ran = _run(scripts, environment, through=Path(one_by_one.__file__))
+    shown = [
+        json.loads(line.removeprefix(one_by_one.MARK))
+        for line in ran.shown.splitlines()
+        if line.startswith(one_by_one.MARK)
+    ]
+    return [*shown, *[None] * (len(scripts) - len(shown))]
+
+
+def _run(scripts: Sequence[str], environment: Mapping[str, str], through: Path | None = None) -> _Ran:
+    """Run scripts in an empty folder, with what they may import from where the kit was started."""
     with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
-        path = Path(folder) / "reproducer.py"
-        path.write_text(script, encoding="utf-8")
-        paths = os.pathsep.join([os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])
+        paths = [Path(folder) / f"reproducer{number}.py" for number in range(len(scripts))]
+        for path, text in zip(paths, scripts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        found = os.pathsep.join([os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])
         try:
             done = subprocess.run(
-                [sys.executable, str(path)],
+                [sys.executable, *map(str, filter(None, [through])), *map(str, paths)],
                 cwd=folder,
-                env=os.environ | {"PYTHONPATH": paths} | environment,
+                env={**os.environ, "PYTHONPATH": found, **environment},
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -133,6 +178,6 @@ def _run(script: str, environment: dict[str, str]) -> _Ran:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            return _Ran(str(error.stdout or ""), late=True)
+            return _Ran((error.stdout or b"").decode(errors="replace"), late=True)
     shown = done.stdout + "".join(done.stderr.splitlines(keepends=True)[-1:])  # what a traceback ends with
     return _Ran(shown, signal=-done.returncode if done.returncode < 0 else None)

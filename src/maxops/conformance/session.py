@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -32,7 +31,6 @@ from maxops.conformance.result import (
 )
 from maxops.conformance.smallest import Found, smallest
 from maxops.dtypes import DType
-from maxops.engines.native import usable_cpus
 from maxops.plan import Array
 from maxops.spec import ALL, Spec
 
@@ -53,6 +51,7 @@ class _Judged:
 
     case: Case
     judgement: Judgement
+    sought: Judgement  # as it was found, before the types that are missing were named
     wanted: Elements | Told
     got: Elements | Told
     refused: bool
@@ -180,17 +179,15 @@ class _Session:
                 scripts[text] = len(kept)
                 kept.append((text, found))
             numbers.append(scripts[text])
-        with ThreadPoolExecutor(usable_cpus()) as threads:
-            checks = threads.map(lambda one: script.checked(one[0], one[1], dict(self.runtime.environment)), kept)
-            for done, ((_, found), checked) in enumerate(zip(kept, checks, strict=True)):
-                self._tell(done, len(kept), "each script, run by itself")
-                self.reproducers.append(_reproducer(found, checked))
+        for done, checked in enumerate(script.checked(kept, self.runtime.environment)):
+            self._tell(done, len(kept), "each script, run by itself")
+            self.reproducers.append(_reproducer(kept[done][1], checked))
         return numbers
 
     def _smallest(self, each: _Judged) -> Found | None:
         trial = self._as_told(each.case, each.case.make())
         run = partial(self.process.run, each.case.id, seconds=self._seconds)
-        return smallest(each.case, trial, each.judgement, run)
+        return smallest(each.case, trial, each.sought, run)
 
     def _script(self, case: Case, found: Found) -> str:
         name = f"{self.runtime.name} {self.process.version}"
@@ -200,7 +197,7 @@ class _Session:
 def _judged(case: Case, trial: Trial, outcome: Outcome) -> _Judged:
     judgement = judge(case, trial, outcome)
     want, got = _wanted(judgement, trial), _got(judgement, outcome)
-    return _Judged(case, judgement, want, got, outcome.kind == "refused")
+    return _Judged(case, judgement, judgement, want, got, outcome.kind == "refused")
 
 
 def _wanted(judgement: Judgement, trial: Trial) -> Elements | Told:
@@ -227,9 +224,11 @@ def _some(array: Array, place: tuple[int, ...] | None) -> Elements | Told:
 def _kind_of(each: _Judged) -> tuple[object, ...]:
     """What makes two findings one: they go by one script."""
     case, judgement = each.case, each.judgement
-    about = re.sub(r"[0-9]+", "#", case.sentence)
+    about = ""
     if judgement.verdict == "refuses":
         about = re.sub(r"[0-9]+", "#", judgement.why)[:60]
+    elif judgement.kind in ("wrong", None):
+        about = re.sub(r"[0-9]+", "#", case.sentence)
     return case.row, case.dtype, judgement.verdict, judgement.clause, judgement.kind, about
 
 

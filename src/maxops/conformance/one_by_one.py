@@ -1,0 +1,23 @@
+"""Runs the scripts that it is given, one after the other, and prints for each what it printed, as a line of JSON.
+
+Started as a file of its own, not as a part of maxops: the scripts are to show a runtime alone.
+"""
+
+import contextlib
+import io
+import json
+import runpy
+import sys
+import traceback
+
+MARK = "script: "  # before what is ours: a runtime's own threads and native code print to the same place
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            try:
+                runpy.run_path(path, run_name="__main__")
+            except BaseException as error:  # noqa: BLE001  (what it raises is what it shows)
+                print(traceback.format_exception_only(error)[-1].rstrip())
+        print("\n" + MARK + json.dumps(printed.getvalue()), flush=True)
