@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 import maxops
 from maxops import _native
-from maxops.cli import arrays, bench, check, operators, rewrite, run
+from maxops.cli import arrays, bench, check, conform, operators, rewrite, run
 from maxops.errors import MaxopsError
 
 BAD_USE = 2  # 1 is kept for "ran, but the outputs differ", and "read, but a clause is broken"
@@ -128,4 +128,5 @@ app.command("reduce-max")(arrays.reduce_max)
 app.command("segment-max")(arrays.segment_max)
 app.command("check")(check.check)
 app.command("operators")(operators.operators)
+app.command("conform")(conform.conform)
 app.command("bench")(bench.bench)

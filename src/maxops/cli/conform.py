@@ -2,9 +2,228 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from maxops.cli.table import printable, show
+from maxops.errors import MaxopsError
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
-    pass
+    from maxops.conformance.case import Case
+    from maxops.conformance.result import Run
+    from maxops.conformance.wording import Table
 
 NOT_CONFORMING = 1
+UNUSABLE = 2
+SECONDS = 20.0
+LONGEST = 60  # letters of a case's name beside the bar
+
+
+def conform(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUNTIME...",
+            help="Runtimes by name; maxops (each engine and instruction set) or all (whatever is installed); "
+            "mypackage.mybackend, a module or class with the protocol of onnx.backend.base.Backend; or "
+            "'command:PROGRAM ...', which is run on a test folder. Without any: which there are.",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A choice of the cases, in seconds.")] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="TEXT,...", help="Cases whose id contains a text, or matches a pattern with *."),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the cases that would be run, and end.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write the cases as ONNX test folders (SegmentMax as OpenVINO IR), and end."
+        ),
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the run as JSON.")] = None,
+    junit_file: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML, for CI systems.")
+    ] = None,
+    html_file: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write one page that needs nothing else.")
+    ] = None,
+    old: Annotated[
+        Path | None, typer.Option("--compare", metavar="OLD.json", help="Show what changed since an earlier run.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", metavar="KNOWN.json", help="Exit with 1 only for a fault that this run has not."),
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option("--from", metavar="FILE", help="Report runs that were saved with --json; nothing is run."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="The most that a case may take.")
+    ] = SECONDS,
+) -> None:
+    """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
+
+    Exits with 1 if a runtime breaks a clause, 2 if one cannot be run.
+    """
+    from maxops.conformance import cases, saved  # noqa: PLC0415  (see above)
+
+    if listed or save is not None:
+        chosen = cases.select(only or [], quick=quick)
+        _list(chosen) if save is None else _save(chosen, save)
+        return
+    known = saved.read(baseline) if baseline else []
+    before = saved.read(old) if old else []
+    for file in (json_file, junit_file, html_file):
+        _check_place(file)
+    failed: list[MaxopsError] = []
+    if earlier:
+        runs = [run for file in earlier for run in saved.read(file)]
+    elif names:
+        runs = list(_run(names, cases.select(only or [], quick=quick), seconds, failed, quick=quick, only=only or []))
+    else:
+        _show_runtimes()
+        raise typer.Exit(UNUSABLE)
+    _report(runs, before)
+    _write(runs, json_file, junit_file, html_file)
+    for error in failed:
+        print(f"maxops: error: {printable(str(error))}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(UNUSABLE)
+    if _is_faulty(runs, known, has_baseline=baseline is not None):
+        raise typer.Exit(NOT_CONFORMING)
+
+
+# ------------------------------------------------------------------------------------------------------ running
+
+
+def _run(
+    names: Sequence[str],
+    chosen: Sequence[Case],
+    seconds: float,
+    failed: list[MaxopsError],
+    *,
+    quick: bool,
+    only: Sequence[str],
+) -> Iterator[Run]:
+    """Each runtime's run; one that cannot be run does not keep the others from it, if there are others."""
+    from maxops.conformance import runtimes, session  # noqa: PLC0415  (see above)
+
+    each = list(dict.fromkeys(single for name in names for single in runtimes.expand(name)))
+    for name in each:
+        runtimes.resolve(name)  # a wrong name is told before anything runs
+    for name in each:
+        try:
+            with _bar(name) as progress:
+                yield session.conform(
+                    name, chosen, kit={"quick": quick, "only": list(only)}, seconds=seconds, progress=progress
+                )
+        except MaxopsError as error:
+            if len(each) == 1:
+                raise
+            failed.append(error)
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    hidden = not sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden) as bar:
+        task = bar.add_task(name)
+
+        def progress(done: int, of: int, doing: str) -> None:
+            short = doing if len(doing) <= LONGEST else f"{doing[: LONGEST - 1]}…"
+            bar.update(task, completed=done, total=of, description=f"{name}  {printable(short):{LONGEST}}")
+
+        yield progress
+
+
+def _show_runtimes() -> None:
+    from maxops.conformance import runtimes  # noqa: PLC0415  (see above)
+
+    here = runtimes.installed()
+    show(("runtime", "installed"), [(name, "yes" if name in here else "no") for name in runtimes.known()])
+    print("maxops: error: no runtime is given: name some of these, or maxops, or all", file=sys.stderr)
+
+
+# ------------------------------------------------------------------------------------------------------- cases
+
+
+def _list(chosen: Sequence[Case]) -> None:
+    show(
+        ("case", "wants"),
+        [(case.id, "an error" if case.refusal else "an answer") for case in chosen],
+    )
+    print(f"{len(chosen)} cases")
+
+
+def _save(chosen: Sequence[Case], folder: Path) -> None:
+    from maxops.conformance.folder import save  # noqa: PLC0415  (see above)
+
+    with _bar("saving") as progress:
+        for done, case in enumerate(chosen):
+            progress(done, len(chosen), case.id)
+            save(case, folder)
+    print(f"{folder}: {len(chosen)} cases")
+
+
+# ----------------------------------------------------------------------------------------------------- reports
+
+
+def _report(runs: Sequence[Run], before: Sequence[Run]) -> None:
+    from maxops.conformance import compare, matrix  # noqa: PLC0415  (see above)
+
+    if runs:
+        _show(matrix.matrix(runs))
+        if (found := matrix.findings(runs)).rows:
+            _show(found)
+    for old, new in compare.pairs(before, runs) if before else []:
+        if old is not None and new is not None:
+            comparison = compare.compare(old, new)
+            for table in compare.tables(comparison):
+                _show(table)
+            print(compare.summary(comparison))
+    for run in runs:
+        print(matrix.summary(run))
+
+
+def _show(table: Table) -> None:
+    print(table.title)
+    show(table.columns, table.rows)
+
+
+def _write(runs: Sequence[Run], json_file: Path | None, junit_file: Path | None, html_file: Path | None) -> None:
+    from maxops.conformance import junit, page, saved  # noqa: PLC0415  (see above)
+
+    if not runs:
+        return
+    for file, write in ((json_file, saved.write), (junit_file, junit.write), (html_file, page.write)):
+        if file is not None:
+            write(file, runs)
+
+
+def _check_place(file: Path | None) -> None:
+    """Before minutes of work: whether a report can be written where it is wanted."""
+    if file is not None and not file.parent.is_dir():
+        raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
+
+
+def _is_faulty(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> bool:
+    """Whether there are faults; with a baseline, whether there are such that it has not."""
+    from maxops.conformance import compare  # noqa: PLC0415  (see above)
+    from maxops.conformance.result import FAULTS  # noqa: PLC0415
+
+    if not has_baseline:
+        return any(finding["verdict"] in FAULTS for run in runs for finding in run["findings"])
+    new = [finding for was, run in compare.pairs(known, runs) if run is not None for finding in compare.news(run, was)]
+    for finding in new:
+        print(f"not in the baseline: {finding['case']}: {finding['verdict']}")
+    return bool(new)

@@ -9,7 +9,7 @@ lower than one of its numbers is wrong under any.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Clause
 
-Kind = Literal["wrong", "type", "shape", "NaN", "sign of zero", "NaN's bits"]
-# What a difference of values is, the worst first.
+# The worst first.
+Kind = Literal["type", "shape", "wrong", "NaN", "sign of zero", "NaN's bits"]
+# Those that differences of values are.
 _KINDS: tuple[Kind, ...] = ("wrong", "NaN", "sign of zero", "NaN's bits")
 
 
@@ -82,10 +83,8 @@ def _judge_arrays(case: Case, trial: Trial, wanted: tuple[Array, ...], outcome: 
             found.setdefault(each.kind, (feed, each))
     if not found:
         return Judgement("conforms", case.clause)
-    return min(
-        (_rule_on(case, each, feed) for feed, each in found.values()),
-        key=lambda judgement: judgement.verdict == "permitted",
-    )
+    rulings = [(_rule_on(case, each, feed), each.kind) for feed, each in found.values()]
+    return min(rulings, key=lambda ruling: (ruling[0].verdict == "permitted", get_args(Kind).index(ruling[1])))[0]
 
 
 def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
