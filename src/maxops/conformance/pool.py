@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
+from math import prod
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def distinct(dtype: DType, shape: tuple[int, ...], turn: int = 0) -> Array:
 
     Where an element goes to the wrong place, the result shows it.
     """
-    number = np.arange(np.prod(shape, dtype=np.int64))
+    number = np.arange(prod(shape))
     places = (number * 97 + turn * 60) % _DISTINCT
     if dtype.kind == "bool":
         return np.asarray(places % 3 == 0).reshape(shape)

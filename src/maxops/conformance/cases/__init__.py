@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 from maxops.conformance.case import Case
 from maxops.conformance.cases import max as of_max
-from maxops.conformance.cases import reduce_max
+from maxops.conformance.cases import max_shapes, reduce_axes, reduce_max, refusals, segment_ids, segment_max
+from maxops.conformance.cases.choice import NoSuchCaseError, select
 
-FAMILIES = (of_max.cases, reduce_max.cases)
+__all__ = ["FAMILIES", "NoSuchCaseError", "cases", "select"]
+
+FAMILIES = (of_max, max_shapes, reduce_max, reduce_axes, segment_max, segment_ids, refusals)
 
 
 def cases() -> Iterator[Case]:
     """All cases, in an order that stays; those that share a trial stand together."""
     for family in FAMILIES:
-        yield from family()
+        yield from family.cases()

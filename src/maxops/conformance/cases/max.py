@@ -11,7 +11,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import ask, computed, judges, rows, stored
+from maxops.conformance.cases.family import ask, computed, in_force, judges, rows, stored
 from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs, tiled
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -42,16 +42,16 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
             full = partial(_lanes, row, dtype, which, range(1, 131), False)
             yield from ask(row, meaning, dtype, f"{words} in each lane of lengths 1 to 130", full)
         else:
-            for lengths in bands():
+            for lengths in bands(6 if in_force(row) else 3):
                 full = partial(_lanes, row, dtype, which, lengths, False)
                 yield from ask(row, meaning, dtype, f"{words} in each lane {between(lengths)}", full)
         for count in (8, 40):
             make = partial(_one_among, row, dtype, which, count)
             sentence = f"{words}, one value among {count - 1} copies of the other in each order"
-            yield from ask(row, meaning, dtype, sentence, make, quick=count == 8)
+            yield from ask(row, meaning, dtype, sentence, make)
         if which != "zeros":
             make = partial(_threes, row, dtype, which)
-            yield from ask(row, meaning, dtype, f"{words.replace('pair', 'three')}, in each order", make, quick=True)
+            yield from ask(row, meaning, dtype, f"{words.replace('pair', 'three')}, in each order", make)
     alone = partial(computed, row, call(row, dtype, 1), [(pool.ordinary(dtype),)])
     yield from ask(row, "inputs", dtype, "one input", alone, quick=True)
     for count in (3, 8, 40):

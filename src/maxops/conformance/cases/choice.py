@@ -1,0 +1,67 @@
+"""Which cases a run asks: by patterns over their ids, and the quick ones alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from fnmatch import fnmatchcase
+
+from maxops.conformance.case import Case
+from maxops.errors import MaxopsError
+
+NEAR = 3
+
+
+class NoSuchCaseError(MaxopsError, LookupError):
+    """A pattern that no case's id fits."""
+
+
+def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
+    """The cases that fit a pattern, if there are patterns; with `quick`, those of a short run alone.
+
+    A pattern is a part of an id, or with `*`, `?` or `[...]` what a whole id looks like; capitals do not matter, and a
+    comma stands between several. Raises NoSuchCaseError for a pattern that no case fits.
+
+    >>> from maxops.conformance.cases import cases
+    >>> [case.id for case in select(cases(), ["onnx.max-13.t/int8/two*"])]
+    ['ONNX.Max-13.T/int8/two-short-vectors']
+    """
+    offered = [case for case in cases if case.quick or not quick]
+    patterns = [part.strip() for text in only for part in _parts(text)]
+    if not patterns:
+        return offered
+    ids = {case.id.lower(): case for case in offered}
+    chosen: set[str] = set()
+    for pattern in patterns:
+        found = {each for each in ids if _fits(each, pattern.lower())}
+        if not found:
+            raise NoSuchCaseError(
+                f"no case{' of a quick run' if quick else ''} has an id that fits {pattern!r}; "
+                f"near are {', '.join(_near(pattern, offered))}"
+            )
+        chosen |= found
+    return [case for name, case in ids.items() if name in chosen]
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in text.split(",") if part.strip()]
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern) if any(sign in pattern for sign in "*?[") else pattern in name
+
+
+def _near(pattern: str, cases: Sequence[Case]) -> list[str]:
+    """The ids most like a pattern, each of another clause; for a short pattern, the clauses."""
+    plain = pattern.lower().replace("*", "")
+
+    def likeness(name: str) -> float:
+        matcher.set_seq1(name.lower())
+        return matcher.ratio()
+
+    matcher = SequenceMatcher(None, "", plain, autojunk=False)
+    clauses = {case.clause.id: case.id for case in reversed(cases)}  # the first case of each clause
+    best = sorted(clauses, key=likeness, reverse=True)[:NEAR]
+    if "/" not in pattern:
+        return best
+    return sorted((case.id for case in cases if case.clause.id in best), key=likeness, reverse=True)[:NEAR]

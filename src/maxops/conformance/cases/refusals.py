@@ -1,0 +1,90 @@
+"""What must be refused by every operator: types that a row does not list, and too few or too many inputs.
+
+Shapes that do not go together stand with the shapes of Max.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.conformance import pool
+from maxops.conformance.case import Call, Case, Feed, Input
+from maxops.conformance.cases import max as of_max
+from maxops.conformance.cases import refusals_reduce_max, refusals_segment_max
+from maxops.conformance.cases.family import judges, refuse, rows, stored
+from maxops.conformance.cases.reduce_max import reducing
+from maxops.conformance.cases.segment_max import segments
+from maxops.dtypes import DType
+from maxops.spec import Spec
+
+IDS = np.array([0, 0, 1], np.int64)
+
+
+def cases() -> Iterator[Case]:
+    """The cases that must be refused."""
+    for operator in ("Max", "ReduceMax", "SegmentMax"):
+        for row in rows(operator):
+            yield from _unlisted(row)
+            if operator == "Max":
+                yield from _mixed(row)
+            yield from _inputs(row)
+            if operator == "ReduceMax":
+                yield from refusals_reduce_max.cases(row)
+            if operator == "SegmentMax":
+                yield from refusals_segment_max.cases(row)
+
+
+def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
+    """A call that nothing but its type speaks against."""
+    data = pool.distinct(dtype, (3,))
+    if row.operator == "Max":
+        return of_max.call(row, dtype, 2), (data, pool.distinct(dtype, (3,), 1))
+    if row.operator == "ReduceMax":
+        return reducing(row, dtype, (None,), [0]), (data,)
+    return segments(row, dtype), (data, IDS)
+
+
+def _unlisted(row: Spec) -> Iterator[Case]:
+    for dtype in dtypes.ALL:
+        refusing = [judge for judge in judges(row) if dtype not in judge.dtypes]
+        if refusing and dtype is not dtypes.REAL:  # which no model holds
+            call, feed = small(row, dtype)
+            yield from refuse(row, "T", dtype, "a type that is not listed", call, feed, among=refusing)
+
+
+def _mixed(row: Spec) -> Iterator[Case]:
+    """Each type beside the next, and both ways round for one pair."""
+    types = stored(row)
+    pairs = [*zip(types, [*types[1:], types[0]], strict=True), (types[1], types[0])]
+    for first, second in pairs:
+        inputs = Input("a", first, (None,)), Input("b", second, (None,))
+        feed = pool.distinct(first, (3,)), pool.distinct(second, (3,), 1)
+        listing = [judge for judge in judges(row) if {first, second} <= {*judge.dtypes}]
+        yield from refuse(
+            row, "T", first, f"beside {second}", Call(row, inputs, (), 1), feed, among=listing, quick=first is types[0]
+        )
+
+
+def _inputs(row: Spec) -> Iterator[Case]:
+    dtype = dtypes.FLOAT32
+    nothing = Call(row, (), (("fill_mode", "ZERO"),) if row.operator == "SegmentMax" else (), None, dtype)
+    yield from refuse(row, "inputs", dtype, "no inputs", nothing, ())
+    call, feed = small(row, dtype)
+    more = Input("more", dtypes.INT64, (None,)), Input("most", dtypes.INT64, (None,))
+    axis = np.zeros(1, np.int64)
+    if row.operator == "ReduceMax" and not row.axes_input:
+        told = Call(row, (call.inputs[0], more[0]), (), call.rank)
+        yield from refuse(row, "inputs", dtype, "axes as an input", told, (*feed, axis))
+    elif row.operator == "ReduceMax":
+        told = Call(row, (call.inputs[0], *more), (), call.rank)
+        yield from refuse(row, "inputs", dtype, "three inputs", told, (*feed, axis, axis))
+    elif row.operator == "SegmentMax":
+        bare = Call(row, call.inputs[:1], call.attributes, 1)
+        yield from refuse(row, "inputs", dtype, "data alone", bare, feed[:1])
+        scalars = Input("num_segments", dtypes.INT64, ()), Input("more", dtypes.INT64, ())
+        told = Call(row, (*call.inputs, *scalars), call.attributes, 1)
+        count = np.array(2, np.int64)
+        yield from refuse(row, "inputs", dtype, "four inputs", told, (*feed, count, count))

@@ -1,0 +1,103 @@
+"""SegmentMax: every pair of values in segments of every length, at every place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.conformance import pool
+from maxops.conformance.case import Call, Case, Feed, Input, Trial
+from maxops.conformance.cases.family import ask, computed, rows, stored
+from maxops.conformance.cases.pairs import SAMPLE, Which, bands, between, meanings, pairs
+from maxops.conformance.cases.reduce_max import best_of, copies_with_one
+from maxops.dtypes import DType
+from maxops.plan import Array
+from maxops.spec import Spec
+
+Layout = Literal["segments of a vector", "columns of a segment"]
+LAYOUTS: tuple[Layout, ...] = ("segments of a vector", "columns of a segment")
+
+
+def cases() -> Iterator[Case]:
+    """The cases of SegmentMax's values."""
+    for row in rows("SegmentMax"):
+        for dtype in stored(row):
+            ids = np.array([0, 0, 1, 1, 1], np.int64)
+            plain = partial(computed, row, segments(row, dtype), [(pool.distinct(dtype, (5,)), ids)])
+            yield from ask(row, "T", dtype, "a short vector in two segments", plain, quick=True)
+            for layout in LAYOUTS:
+                yield from _of_layout(row, dtype, layout)
+            yield from _below_zero(row, dtype)
+
+
+def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
+    found = meanings(dtype)
+    found.append(("lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"))
+    for which, meaning, words in found:
+        if which == "lowest":
+            for mode in ("ZERO", "LOWEST"):
+                make = partial(_along, row, dtype, which, layout, range(1, 131), mode)
+                sentence = f"{layout} of {words}, of lengths 1 to 130, {mode}"
+                yield from ask(row, meaning, dtype, sentence, make)
+            continue
+        sentence = f"{layout} with {words}, one among copies of the other"
+        sample = partial(_along, row, dtype, which, layout, SAMPLE)
+        yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=True)
+        for lengths in [range(1, 131)] if which == "zeros" else bands(3):
+            make = partial(_along, row, dtype, which, layout, lengths)
+            yield from ask(row, meaning, dtype, f"{sentence} at each place, {between(lengths)}", make)
+
+
+def segments(
+    row: Spec,
+    dtype: DType,
+    mode: str | None = "ZERO",
+    rank: int = 1,
+    *,
+    ids: DType = dtypes.INT64,
+    number: DType | Array | None = None,
+) -> Call:
+    """SegmentMax of any sizes; `number` is num_segments' type if it comes with the data, or its value."""
+    inputs = [Input("data", dtype, (None,) * rank), Input("segment_ids", ids, (None,))]
+    if isinstance(number, DType):
+        inputs.append(Input("num_segments", number, ()))
+    elif number is not None:
+        known = dtypes.of(number.dtype)
+        assert known is not None
+        inputs.append(Input("num_segments", known, number.shape, number))
+    attributes: tuple[tuple[str, Any], ...] = () if mode is None else (("fill_mode", mode),)
+    return Call(row, tuple(inputs), attributes, rank)
+
+
+def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], mode: str = "ZERO") -> Trial:
+    table = pairs(dtype, which)
+    flat = layout == "segments of a vector"
+    feeds: list[Feed] = []
+    wanted: list[Array] = []
+    other: list[Array] = []
+    for length in lengths:
+        best, without = best_of(table, length)
+        for array in copies_with_one(table, length):
+            if flat:
+                feeds.append((array.reshape(-1), np.repeat(np.arange(len(table)), length)))
+            else:
+                feeds.append((np.ascontiguousarray(array.T), np.zeros(length, np.int64)))
+            wanted.append(best if flat else best[np.newaxis])
+            other.append(without if flat else without[np.newaxis])
+    call = segments(row, dtype, mode, 1 if flat else 2)
+    return Trial(call, tuple(feeds), tuple(wanted), tuple(other) if table.has_nan else ())
+
+
+def _below_zero(row: Spec, dtype: DType) -> Iterator[Case]:
+    """A fill is for empty segments only: it does not take part in a maximum."""
+    if dtype.kind == "uint":
+        return
+    data = np.array([-3, -7, -1, -2, -128], dtype.numpy)
+    ids = np.array([0, 0, 2, 2, 3], np.int64)
+    for mode in ("ZERO", "LOWEST"):
+        make = partial(computed, row, segments(row, dtype, mode), [(data, ids)])
+        yield from ask(row, "value", dtype, f"segments below zero, {mode}", make, quick=mode == "ZERO")
