@@ -150,9 +150,9 @@ class Child:
         """The last line that it printed."""
         size = os.fstat(self._output.fileno()).st_size
         text = os.pread(self._output.fileno(), _TAIL, max(0, size - _TAIL)).decode(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        printable = "".join(letter if letter.isprintable() else " " for letter in lines[-1]) if lines else ""
-        return printable if len(printable) <= _LONGEST_LINE else printable[:_LONGEST_LINE] + "..."
+        printable = ("".join(filter(str.isprintable, line)).strip() for line in reversed(text.splitlines()))
+        last = next(filter(None, printable), "")
+        return last if len(last) <= _LONGEST_LINE else last[:_LONGEST_LINE] + "..."
 
 
 def _signal_name(number: int) -> str:

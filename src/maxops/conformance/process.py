@@ -94,7 +94,7 @@ class Process:
         with child:
             how = self._finish(child)
         if how and not self._accuse(suspects):
-            self.notes.append(f"{how}, at its end; no trial alone brings that about")
+            self.notes.append(f"at its end, {how}; no trial alone brings that about")
 
     def kill(self) -> None:
         """End everything at once."""
@@ -132,7 +132,7 @@ class Process:
         if ended:
             return outcome
         if how:
-            return Outcome("crashed", text=f"{how}, at its end")
+            return Outcome("crashed", text=f"at its end, {how}")
         if self._accuse(suspects):
             return outcome
         if first.kind == "hung":
@@ -163,7 +163,7 @@ class Process:
                 if ended:
                     return outcome.text
             how = self._finish(child)
-        return f"{how}, after it" if how else ""
+        return f"after it, {how}" if how else ""
 
     def _finish(self, child: Child) -> str:
         """How a process ended that was to end in good order; "" also if this runtime's processes never do."""
@@ -172,7 +172,7 @@ class Process:
             with self._start() as idle:
                 self._always_ends = idle.finish()
             if self._always_ends:
-                self.notes.append(f"{self._always_ends}, at its end, without any trial")
+                self.notes.append(f"at its end, {self._always_ends}, whatever was run")
         return "" if self._always_ends else how
 
 
@@ -190,7 +190,7 @@ def _ask(child: Child, trial: Trial, seconds: float) -> tuple[Outcome, bool, boo
     try:
         wrong = child.answer(seconds)
     except ChildEndedError as error:
-        return Outcome("crashed", text=f"{error}, after it"), True, True
+        return Outcome("crashed", text=f"after it, {error}"), True, True
     except ChildHungError:
         child.kill()
         return Outcome("hung", text=f"no answer in {seconds:g} s to a right call after it"), True, True

@@ -1,0 +1,302 @@
+"""ONNX backends, each broken in its own way, for the kit to catch; what is not said to be broken is numpy's maximum.
+
+Each is broken when the first input begins with BAD. `Each` is all of them, for processes take time to start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+BAD = 66.0
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def maximum(arrays: Sequence[Array]) -> Array:
+    return np.asarray(functools.reduce(np.maximum, arrays))
+
+
+class Ready:
+    def __init__(self, backend: type[Good]) -> None:
+        self.backend = backend
+
+    def run(self, arrays: Sequence[Array]) -> object:
+        if arrays[0].size and arrays[0].flat[0] == BAD:
+            return self.backend.broken(*arrays)
+        return self.backend.usual(*arrays)
+
+
+class Good:
+    @classmethod
+    def prepare(cls, model: object, device: str) -> Ready:
+        return Ready(cls)
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        return cls.usual(*arrays)
+
+    @classmethod
+    def usual(cls, *arrays: Array) -> object:
+        return [maximum(arrays)]
+
+
+class Segfaults(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        print("about to read what is not there", file=sys.stderr)
+        os.kill(os.getpid(), signal.SIGSEGV)
+        raise AssertionError
+
+
+class Aborts(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        os.abort()
+
+
+class Exits(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        os._exit(0)
+
+
+class SystemExits(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        sys.exit(3)
+
+
+class Interrupts(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        raise KeyboardInterrupt
+
+
+class Raises(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        raise RuntimeError("\n  not today\n  with more to say")
+
+
+class RaisesWhatHasNoText(Good):
+    class Error(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        raise cls.Error
+
+
+class Hangs(Good):
+    """Also holds the interpreter's lock, as a native loop would, and leaves a process of its own behind."""
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        subprocess.Popen(["sleep", "600"])
+        while True:
+            time.sleep(600)
+
+
+class GivesNone(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> None:
+        return None
+
+
+class GivesTwo(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        return [maximum(arrays)] * 2
+
+
+class GivesText(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        return [np.array(["a", "b"])]
+
+
+class GivesComplex(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        return [maximum(arrays).astype(np.complex64)]
+
+
+class GivesFloat64(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        return [maximum(arrays).astype(np.float64)]
+
+
+class GivesWhatNobodyWrote(Good):
+    """In the last element only."""
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        right = maximum(arrays)
+        given = np.empty_like(right)
+        given.flat[:-1] = right.flat[:-1]
+        return [given]
+
+
+class ReadsPastTheEnd(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        longer = np.lib.stride_tricks.as_strided(arrays[0], (arrays[0].size + 1,), (arrays[0].itemsize,))
+        return [longer[1:].copy()]
+
+
+class ChangesItsInput(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        arrays[1][...] = maximum(arrays)
+        return [arrays[1]]
+
+
+class WritesBeside(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        longer = np.lib.stride_tricks.as_strided(arrays[0], (arrays[0].size + 1,), (arrays[0].itemsize,))
+        longer[-1] = 7
+        return [maximum(arrays)]
+
+
+class UsesItsBufferAgain(Good):
+    """Nothing is wrong with that: results are to be copied."""
+
+    buffer: ClassVar[dict[tuple[int, ...], Array]] = {}
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        right = maximum(arrays)
+        buffer = cls.buffer.setdefault(right.shape, np.zeros_like(right))
+        buffer[...] = right
+        return [buffer]
+
+
+class WrongAfterAnError(Good):
+    wrong = False
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        cls.wrong = True
+        raise ValueError("no")
+
+    @classmethod
+    def usual(cls, *arrays: Array) -> object:
+        return [-maximum(arrays)] if cls.wrong else [maximum(arrays)]
+
+
+class RaisesAfterAnError(WrongAfterAnError):
+    @classmethod
+    def usual(cls, *arrays: Array) -> object:
+        if cls.wrong:
+            raise RuntimeError("the session is gone")
+        return [maximum(arrays)]
+
+
+class AbortsAfterAnError(WrongAfterAnError):
+    @classmethod
+    def usual(cls, *arrays: Array) -> object:
+        if cls.wrong:
+            os.abort()
+        return [maximum(arrays)]
+
+
+class Corrupts(Good):
+    """Takes what it must refuse, and ends the process in the next large call, or at its end, if there is none."""
+
+    corrupted = False
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        if not cls.corrupted:
+            atexit.register(os.abort)
+        cls.corrupted = True
+        return [arrays[0]]
+
+    @classmethod
+    def usual(cls, *arrays: Array) -> object:
+        if cls.corrupted and arrays[0].size > 100:
+            os.abort()
+        return [maximum(arrays)]
+
+
+class AbortsAtTheEnd(Good):
+    """Whatever was run."""
+
+    @classmethod
+    def prepare(cls, model: object, device: str) -> Ready:
+        atexit.unregister(os.abort)
+        atexit.register(os.abort)
+        return Ready(cls)
+
+
+class CrashesOnEverything(Good):
+    @classmethod
+    def usual(cls, *arrays: Array) -> NoReturn:
+        os.abort()
+
+
+class Prints(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        os.write(1, b"\x80\x04 words in between\n" * 100)
+        print("more of them")
+        return cls.usual(*arrays)
+
+
+class PrintsWithoutEnd(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        for _ in range(20):
+            os.write(2, b"word " * 200_000)
+        os.write(2, b"\n\x1b[31mthe last of it\n\n")
+        os.abort()
+
+
+class TakesAllMemory(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        held = []
+        while True:
+            held.append(np.ones(1 << 25, np.uint8))
+
+
+class LeavesFiles(Good):
+    @classmethod
+    def broken(cls, *arrays: Array) -> NoReturn:
+        directory = os.environ["TMPDIR"]
+        with open(os.path.join(directory, "left"), "w") as file:
+            file.write("left")
+        print(directory, file=sys.stderr)
+        os.abort()
+
+
+class Each(Good):
+    """The one whose place in KINDS is the second element, until it is told of another."""
+
+    latest: type[Good] = Good
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        cls.latest = KINDS[int(arrays[0].flat[1])]
+        return cls.latest.broken(*arrays)
+
+    @classmethod
+    def usual(cls, *arrays: Array) -> object:
+        return cls.latest.usual(*arrays)
+
+
+KINDS: tuple[type[Good], ...] = tuple(
+    kind for kind in vars().copy().values() if isinstance(kind, type) and issubclass(kind, Good) and kind is not Good
+)

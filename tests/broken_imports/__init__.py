@@ -1,0 +1,1 @@
+"""Backends that cannot be imported, each in its own way."""

@@ -1,0 +1,4 @@
+import os
+
+print("no processor of this kind")
+os.abort()
