@@ -52,16 +52,18 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def _near(pattern: str, cases: Sequence[Case]) -> list[str]:
-    """The ids most like a pattern, each of another clause; for a short pattern, the clauses."""
-    plain = pattern.lower().replace("*", "")
+    """The clauses whose ids are most like a pattern's, or the ids of theirs that are, if it has more than a clause."""
+    clauses = _most_like(pattern.split("/", maxsplit=1)[0], {case.clause.id: None for case in cases})
+    if "/" not in pattern:
+        return clauses
+    return _most_like(pattern, [case.id for case in cases if case.clause.id in clauses])
+
+
+def _most_like(pattern: str, names: Iterable[str]) -> list[str]:
+    matcher = SequenceMatcher(None, "", pattern.lower().replace("*", ""), autojunk=False)
 
     def likeness(name: str) -> float:
         matcher.set_seq1(name.lower())
         return matcher.ratio()
 
-    matcher = SequenceMatcher(None, "", plain, autojunk=False)
-    clauses = {case.clause.id: case.id for case in reversed(cases)}  # the first case of each clause
-    best = sorted(clauses, key=likeness, reverse=True)[:NEAR]
-    if "/" not in pattern:
-        return best
-    return sorted((case.id for case in cases if case.clause.id in best), key=likeness, reverse=True)[:NEAR]
+    return sorted(names, key=likeness, reverse=True)[:NEAR]

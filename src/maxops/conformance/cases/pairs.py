@@ -28,7 +28,10 @@ SAMPLE = (1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 64, 65, 127, 130)
 
 @dataclass(frozen=True)
 class Pairs:
-    """Values u and v with their maximum, and that of v alone; each also as read by who passes NaN over."""
+    """Values u and v with their maximum, and that of v alone; each also as read by who passes NaN over.
+
+    `place` numbers the pairs, those of two values first, of which there are `different`.
+    """
 
     u: Array
     v: Array
@@ -37,6 +40,8 @@ class Pairs:
     without_nan: Array
     alone_without_nan: Array
     has_nan: bool
+    place: Array
+    different: int
 
     def __len__(self) -> int:
         return len(self.u)
@@ -58,6 +63,8 @@ def pairs(dtype: DType, which: Which) -> Pairs:
     row = spec.MAXIMUM  # takes every type, and means what every row means
     call = Call(row, (Input("a", dtype, (None,)), Input("b", dtype, (None,))))
     both, twice = (u, v), (v, v)
+    same = u.view(dtype.word) == v.view(dtype.word)
+    place = np.argsort(np.argsort(same, kind="stable"), kind="stable")
     return Pairs(
         u,
         v,
@@ -66,6 +73,8 @@ def pairs(dtype: DType, which: Which) -> Pairs:
         without_nan(row, call, both),
         without_nan(row, call, twice),
         which == "nan",
+        place,
+        int((~same).sum()),
     )
 
 

@@ -48,11 +48,11 @@ def form(row: Spec) -> str:
     return "constant axes" if row.axes_input else "axes"
 
 
-def dynamic(row: Spec, dtype: DType, rank: int, keepdims: int | None = 0, **attributes: int) -> Call:
-    """ReduceMax over axes that come with the data."""
+def dynamic(row: Spec, dtype: DType, rank: int, count: int, keepdims: int | None = 0, **attributes: int) -> Call:
+    """ReduceMax over so many axes that come with the data: a model must say the rank of its output."""
     inputs = (Input("data", dtype, (None,) * rank), Input("axes", dtypes.INT64, (None,)))
     given = [*attributes.items(), *([] if keepdims is None else [("keepdims", keepdims)])]
-    return Call(row, inputs, tuple(given), None if keepdims == 0 else rank)
+    return Call(row, inputs, tuple(given), rank - count if keepdims == 0 else rank)
 
 
 def int64(values: Sequence[int]) -> Array:
@@ -107,7 +107,7 @@ def _none(row: Spec, dtype: DType) -> Iterator[Case]:
         plain = reducing(row, dtype, (None,) * 3, None)
         make = partial(computed, row, Call(row, (*plain.inputs, None), plain.attributes, 0), [(data,)])
         yield from ask(row, "axes.default", dtype, "axes an input without a name", make)
-        make = partial(computed, row, dynamic(row, dtype, 3), [(data, int64([]))])
+        make = partial(computed, row, dynamic(row, dtype, 3, 3), [(data, int64([]))])
         yield from ask(row, "axes.default", dtype, "axes an input that comes empty", make)
         make = partial(computed, row, reducing(row, dtype, (None,) * 3, [], 1, noop_with_empty_axes=0), [(data,)])
         yield from ask(row, "noop_with_empty_axes", dtype, "0, and empty constant axes", make)
@@ -142,13 +142,14 @@ def _dynamic(row: Spec, dtype: DType) -> Iterator[Case]:
     data = pool.distinct(dtype, FOUR)
     for keepdims in (0, 1, None):
         words = "left out" if keepdims is None else str(keepdims)
-        feeds: list[Feed] = [(data, int64(axes)) for axes in SUBSETS]
-        make = partial(computed, row, dynamic(row, dtype, 4, keepdims), feeds)
-        sentence = f"axes that come with the data, all subsets of rank 4, keepdims {words}"
-        yield from ask(row, "axes", dtype, sentence, make, quick=keepdims == 0)
+        for count in range(1, 5):
+            feeds: list[Feed] = [(data, int64(axes)) for axes in SUBSETS if len(axes) == count]
+            make = partial(computed, row, dynamic(row, dtype, 4, count, keepdims), feeds)
+            sentence = f"axes that come with the data, each {count} of rank 4, keepdims {words}"
+            yield from ask(row, "axes", dtype, sentence, make, quick=keepdims == 0 and count == 2)
     small = pool.distinct(dtype, (3, 4, 5))
     feeds = [(small, int64(axes)) for axes in NEGATIVE]
-    make = partial(computed, row, dynamic(row, dtype, 3), feeds)
+    make = partial(computed, row, dynamic(row, dtype, 3, 0, 1), feeds)
     yield from ask(row, "axes.range", dtype, "axes that come with the data, negative ones", make)
 
 
@@ -167,7 +168,7 @@ def _noop(row: Spec, dtype: DType) -> Iterator[Case]:
             (plain,),
         )
     ways["1, and axes an input without a name"] = Call(row, (*absent.inputs, None), absent.attributes, 3), (plain,)
-    coming = dynamic(row, dtype, 3, 1, noop_with_empty_axes=1)
+    coming = dynamic(row, dtype, 3, 0, 1, noop_with_empty_axes=1)
     ways["1, and axes an input that comes empty"] = coming, (plain, int64([]))
     ways["1, and axes that come with the data"] = coming, (plain, int64([1]))
     ways["1, and constant axes [1]"] = reducing(row, dtype, (None,) * 3, [1], 1, noop_with_empty_axes=1), (plain,)

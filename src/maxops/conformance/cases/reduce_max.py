@@ -72,15 +72,15 @@ def reducing(
 
 
 def copies_with_one(table: Pairs, length: int) -> list[Array]:
-    """Arrays of (pair, length): copies of u and one v, which stands at each place in some row.
+    """Arrays of (pair, length): copies of u and one v, and at each place stands some v that is not its row's u.
 
     A length of 1 has v alone.
     """
     made = []
-    for turn in range(-(-length // len(table)) if len(table) > 1 else 1):
+    row = np.arange(len(table))
+    for turn in range(-(-length // table.different) if table.different else 1):
         array = np.repeat(table.u, length).reshape(len(table), length)
-        row = np.arange(len(table))
-        array[row, (row + turn * len(table)) % length] = table.v
+        array[row, (table.place + turn * table.different) % length] = table.v
         made.append(array)
     return made
 

@@ -70,7 +70,7 @@ def _mixed(row: Spec) -> Iterator[Case]:
 
 def _inputs(row: Spec) -> Iterator[Case]:
     dtype = dtypes.FLOAT32
-    nothing = Call(row, (), (("fill_mode", "ZERO"),) if row.operator == "SegmentMax" else (), None, dtype)
+    nothing = Call(row, (), (("fill_mode", "ZERO"),) if row.operator == "SegmentMax" else (), 1, dtype)
     yield from refuse(row, "inputs", dtype, "no inputs", nothing, ())
     call, feed = small(row, dtype)
     more = Input("more", dtypes.INT64, (None,)), Input("most", dtypes.INT64, (None,))

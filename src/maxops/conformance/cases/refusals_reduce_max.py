@@ -37,7 +37,7 @@ def cases(row: Spec) -> Iterator[Case]:
             call = reducing(row, DTYPE, (None,) * rank, axes, 1)
             yield from refuse(row, meaning, DTYPE, f"{form(row)} {told}", call, (data,), quick=quick)
             if row.axes_input:
-                coming = dynamic(row, DTYPE, rank, 1)
+                coming = dynamic(row, DTYPE, rank, 0, 1)
                 sentence = f"axes that come with the data, {told}"
                 yield from refuse(row, meaning, DTYPE, sentence, coming, (data, int64(axes)), quick=quick)
     if row.axes_input:

@@ -43,7 +43,7 @@ def cases(row: Spec) -> Iterator[Case]:
     feed = DATA, np.array([0, -1, 1], np.int64), np.array(2, np.int64)
     yield from refuse(row, "ids", DTYPE, "an id in the middle negative, with num_segments", counted, feed)
 
-    scalar = Call(row, (Input("data", DTYPE, ()), _ids()), (("fill_mode", "ZERO"),), None)
+    scalar = Call(row, (Input("data", DTYPE, ()), _ids()), (("fill_mode", "ZERO"),), 1)
     yield from refuse(row, "data", DTYPE, "data a scalar", scalar, (pool.distinct(DTYPE, ()), np.zeros(1, np.int64)))
     for words, shape in (("fewer ids than rows", (2,)), ("more ids than rows", (4,)), ("no ids", (0,))):
         yield from refuse(row, "ids.shape", DTYPE, words, segments(row, DTYPE), (DATA, np.zeros(shape, np.int64)))

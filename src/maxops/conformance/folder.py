@@ -1,0 +1,79 @@
+"""A case in a folder of its own, for any tool: an ordinary ONNX test folder, or an IR with its arrays beside it.
+
+model.onnx                                   or model.xml and model.bin
+test_data_set_N/input_K.pb, output_0.pb      or input_K.npy, output_0.npy
+refusal.txt                                  in place of outputs, where the model is to be refused
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from onnx import numpy_helper
+
+from maxops.conformance import onnx_model
+from maxops.conformance.case import Case, Feed, Trial
+from maxops.conformance.ir_model import ir
+from maxops.plan import Array
+
+REFUSAL = "refusal.txt"
+
+
+def folder_name(case: Case) -> str:
+    """A folder's name for a case, of one part: tools for test folders look no deeper.
+
+    >>> from maxops.conformance.cases import cases
+    >>> folder_name(next(cases()))
+    'ONNX.Max-1.T__float16__two-short-vectors'
+    """
+    return case.id.replace("/", "__")
+
+
+def save(case: Case, directory: Path) -> Path:
+    """Write a case to a folder of its name in a directory, and return the folder.
+
+    A feed is a data set. Raises NotApplicableError for a call that no model holds, before anything is written, and
+    FileExistsError if the folder is there.
+    """
+    trial = case.make()
+    files = _model_files(trial)
+    folder = directory / folder_name(case)
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    for number, feed in enumerate(trial.feeds):
+        _write_data_set(folder / f"test_data_set_{number}", trial, feed, trial.wanted[number] if trial.wanted else None)
+    if case.refusal:
+        clause = case.clause
+        text = f"{case.id}\n\nThis is to be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"
+        (folder / REFUSAL).write_text(text, encoding="utf-8")
+    return folder
+
+
+def _is_ir(trial: Trial) -> bool:
+    return trial.call.row.standard == "OpenVINO"
+
+
+def _model_files(trial: Trial) -> dict[str, bytes]:
+    if not _is_ir(trial):
+        return {"model.onnx": onnx_model.model(trial.call).SerializeToString(deterministic=True)}
+    text, weights = ir(trial.call)
+    return {"model.xml": text.encode(), "model.bin": weights}
+
+
+def _write_data_set(folder: Path, trial: Trial, feed: Feed, wanted: Array | None) -> None:
+    folder.mkdir()
+    names = [each.name for each in trial.call.fed]
+    for number, (name, array) in enumerate(zip(names, feed, strict=True)):
+        _write(folder / f"input_{number}", name, array, is_ir=_is_ir(trial))
+    if wanted is not None:
+        _write(folder / "output_0", onnx_model.OUTPUT, wanted, is_ir=_is_ir(trial))
+
+
+def _write(path: Path, name: str, array: Array, *, is_ir: bool) -> None:
+    if is_ir:
+        np.save(path.with_suffix(".npy"), array)
+    else:
+        data = numpy_helper.from_array(array, name).SerializeToString(deterministic=True)
+        path.with_suffix(".pb").write_bytes(data)

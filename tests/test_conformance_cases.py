@@ -1,0 +1,401 @@
+"""The kit's cases: they are all there, under names that stay, and want what the reference says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import bits
+from maxops import dtypes, openvino, spec
+from maxops import onnx as maxops_onnx
+from maxops.conformance import pool
+from maxops.conformance.case import Call, Case, Input
+from maxops.conformance.cases import NoSuchCaseError, cases, select
+from maxops.conformance.cases.family import in_force, judges, rows
+from maxops.conformance.cases.pairs import pairs
+from maxops.conformance.cases.reduce_max import copies_with_one
+from maxops.conformance.cases.without import WITHOUT
+from maxops.conformance.folder import REFUSAL, folder_name, save
+from maxops.conformance.runtimes.runtime import NotApplicableError
+from maxops.conformance.wanted import wanted, without_nan
+from maxops.dtypes import DType
+from maxops.errors import MaxopsError
+from maxops.onnx import suite
+from maxops.plan import Array
+from maxops.spec import Spec
+
+ALL = list(cases())
+BY_ID = {case.id: case for case in ALL}
+QUICK = [case for case in ALL if case.quick]
+
+
+# ------------------------------------------------------------------------------------------------------- names
+
+
+def test_ids_are_unique() -> None:
+    assert len(BY_ID) == len(ALL)
+    assert len({folder_name(case).lower() for case in ALL}) == len(ALL)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ONNX.Max-13.value/int64/each-pair-of-boundary-values-in-each-lane-of-lengths-1-to-8",
+        "SONNX.Max.NaN/float16/each-pair-with-a-NaN-in-each-lane-of-lengths-97-to-130",
+        "ONNX.Max-6.shape/float32/shapes-1-and-5",
+        "ONNX.ReduceMax-20.empty/bool/data-2x0x3-constant-axes-1-keepdims-0",
+        "ONNX.ReduceMax-1.axes.range/float32/axes-1-of-rank-1",
+        "OpenVINO.SegmentMax-16.ids/float32/ids-that-decrease-int32",
+        "SONNX.Max.zero-size/float32/shapes-0-and-1",
+        "SONNX.Max.value/real/each-pair-of-some-rationals",
+    ],
+)
+def test_ids_stay(name: str) -> None:
+    assert name in BY_ID
+
+
+def test_the_order_stays() -> None:
+    code = "from maxops.conformance.cases import cases\nprint(*(case.id for case in cases()), sep='\\n')"
+    listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
+    assert listed[:-1] == [case.id for case in ALL]
+
+
+def test_cases_of_one_trial_stand_together() -> None:
+    trials = [(name, list(group)) for name, group in groupby(ALL, key=lambda case: case.trial_id)]
+    assert len({name for name, _ in trials}) == len(trials)
+    for name, group in trials:
+        assert group[0].id == name
+        assert len({case.quick for case in group}) == 1
+        assert len({case.refusal for case in group}) == 1
+
+
+# ---------------------------------------------------------------------------------------------------- coverage
+
+
+def missing(found: Iterable[Case]) -> Iterator[str]:
+    """Clauses of the table that neither have a case nor a reason for that; types that have no cases of values."""
+    found = list(found)
+    asked = {case.clause.id for case in found}
+    typed = {(case.clause.id, case.dtype) for case in found}
+    for row in spec.ALL:
+        for short, _ in row.rules:
+            if (row.clause(short) in asked) == (short in WITHOUT):
+                yield row.clause(short)
+        for dtype in row.dtypes:
+            names = ["T", "value", "nan"] if dtype.kind == "float" else ["T", "value"]
+            yield from (f"{row.clause(short)}/{dtype}" for short in names if (row.clause(short), dtype) not in typed)
+
+
+def test_every_clause_and_type_has_cases() -> None:
+    assert list(missing(ALL)) == []
+
+
+def test_a_clause_without_cases_is_seen() -> None:
+    clause = spec.MAX_1.clause("consumed_inputs")
+    assert list(missing(case for case in ALL if case.clause.id != clause)) == [clause]
+    few = [case for case in ALL if case.dtype is not dtypes.BOOL or case.clause.id != spec.REDUCE_MAX_20.clause("T")]
+    assert list(missing(few)) == ["ONNX.ReduceMax-20.T/bool"]
+
+
+def test_the_clauses_without_cases_are_in_the_table() -> None:
+    assert set(WITHOUT) <= {short for row in spec.ALL for short, _ in row.rules}
+
+
+def test_a_short_run_has_each_clause_and_type_of_the_newest_versions() -> None:
+    def kinds(found: Iterable[Case]) -> set[tuple[str, DType]]:
+        return {(case.clause.id, case.dtype) for case in found if in_force(case.row) and not case.refusal}
+
+    def refused(found: Iterable[Case]) -> set[str]:
+        return {case.clause.id for case in found if in_force(case.row) and case.refusal}
+
+    assert kinds(QUICK) == kinds(ALL)
+    assert refused(QUICK) == refused(ALL)
+
+
+def test_a_short_run_has_the_types_of_each_older_version() -> None:
+    for row in spec.ALL:
+        assert any(case.row is row and case.clause.id == row.clause("value") for case in QUICK)
+
+
+def test_a_short_run_is_short() -> None:
+    trials = {case.trial_id: case for case in reversed(QUICK)}
+    assert len(trials) < 700
+    assert sum(len(case.make().feeds) for case in trials.values()) < 100_000
+
+
+def test_a_new_version_and_a_new_type_have_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    newer = replace(spec.MAX_13, version=99, dtypes=(*spec.MAX_13.dtypes, dtypes.BOOL))
+    monkeypatch.setattr(spec, "ALL", (*spec.ALL, newer))
+    made = {case.id: case for case in cases()}
+    assert "ONNX.Max-99.value/bool/each-pair-of-boundary-values-in-each-lane-of-lengths-1-to-8" in made
+    lanes = "value/int8/each-pair-of-boundary-values-in-each-lane-of-lengths-1-to-8"
+    assert made[f"SONNX.Max.{lanes}"].trial_id == f"ONNX.Max-99.{lanes}"
+
+
+# ------------------------------------------------------------------------------------------------------ values
+
+
+@pytest.mark.parametrize("dtype", bits.STORED, ids=str)
+def test_the_pool_is_a_part_of_the_tests_own(dtype: DType) -> None:
+    assert {*pool.ordinary_words(dtype)} <= {*bits.pool_words(dtype)}
+    assert not pool.is_nan(pool.ordinary(dtype)).any()
+    assert len(pool.ordinary_words(dtype)) <= 16
+    if dtype.kind == "float":
+        assert pool.is_nan(pool.nans(dtype)).all()
+        assert len({*pool.nan_words(dtype)}) == 3
+
+
+def test_the_pool_has_neighbours_that_narrower_types_confuse() -> None:
+    values = set(pool.ordinary(dtypes.INT64).tolist())
+    assert {2**24, 2**24 + 1, 2**31, 2**31 + 1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**32, 2**32 + 1} <= values
+
+
+def test_distinct_values_are() -> None:
+    for dtype in dtypes.ALL:
+        data = pool.distinct(dtype, (2, 5, 25))
+        assert data.shape == (2, 5, 25)
+        assert len({*data.reshape(-1).tolist()}) == (2 if dtype is dtypes.BOOL else 250)
+
+
+def sampled() -> list[Case]:
+    """Each sentence of the newest rows, for one float and one integer."""
+    found = {}
+    for case in ALL:
+        if not case.refusal and case.row.standard in ("ONNX", "OpenVINO") and in_force(case.row):
+            found[case.clause.id, case.sentence, case.dtype.kind] = case
+    return [case for case in found.values() if case.dtype.kind in ("float", "uint")]
+
+
+@pytest.mark.parametrize("operator", ["Max", "ReduceMax", "SegmentMax"])
+def test_results_by_lookup_are_those_of_the_reference(operator: str) -> None:
+    checked = 0
+    for case in sampled():
+        if case.row.operator != operator:
+            continue
+        trial = case.make()
+        assert trial.wanted is not None
+        assert len(trial.wanted) == len(trial.feeds)
+        for number in {0, len(trial.feeds) // 3, len(trial.feeds) - 1}:
+            if sum(array.size for array in trial.feeds[number]) <= 4000:
+                feed = trial.feeds[number]
+                bits.assert_same_bits(trial.wanted[number], wanted(case.row, trial.call, feed))
+                if trial.without_nan:
+                    bits.assert_same_bits(trial.without_nan[number], without_nan(case.row, trial.call, feed))
+                checked += 1
+    assert checked > 100
+
+
+def test_the_other_reading_is_there_where_a_feed_has_a_nan() -> None:
+    for case in QUICK:
+        trial = case.make()
+        has_nan = any(pool.is_nan(array).any() for feed in trial.feeds for array in feed)
+        assert len(trial.without_nan) == (len(trial.feeds) if has_nan and not case.refusal else 0), case.id
+
+
+def test_every_lane_meets_every_pair() -> None:
+    name = "ONNX.Max-13.value/int16/each-pair-of-boundary-values-in-each-lane-of-lengths-9-to-16"
+    values = set(pool.ordinary(dtypes.INT16).tolist())
+    met: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for first, second in BY_ID[name].make().feeds:
+        for lane, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+            met.setdefault((len(first), lane), set()).add(pair)
+    assert set(met) == {(length, lane) for length in range(9, 17) for lane in range(length)}
+    assert all(pairs_met == {(u, v) for u in values for v in values} for pairs_met in met.values())
+
+
+@pytest.mark.parametrize("length", [2, 17, 93, 94, 130])
+def test_the_other_value_stands_at_every_place(length: int) -> None:
+    table = pairs(dtypes.FLOAT32, "nan")
+    found = set()
+    for array in copies_with_one(table, length):
+        differs = bits.words(array) != bits.words(table.u)[:, np.newaxis]
+        assert (differs.sum(axis=1) <= 1).all()
+        found |= {*np.nonzero(differs)[1].tolist()}
+    assert found == set(range(length))
+
+
+def float32(values: list[Any]) -> Array:
+    return np.array(values, np.float32)
+
+
+def test_the_reading_without_nan() -> None:
+    nan, inf = np.nan, np.inf
+    call = Call(spec.MAX_13, (Input("a", dtypes.FLOAT32, (None,)), Input("b", dtypes.FLOAT32, (None,))))
+    feed = float32([nan, 1, nan, -inf]), float32([2, nan, nan, nan])
+    bits.assert_same_bits(without_nan(spec.MAX_13, call, feed), float32([2, 1, nan, -inf]))
+    bits.assert_same_bits(wanted(spec.MAX_13, call, feed), float32([nan] * 4))
+
+    reduce = Call(spec.REDUCE_MAX_13, (Input("data", dtypes.FLOAT32, (None, None)),), (("axes", [1]), ("keepdims", 0)))
+    data = float32([[nan, 1], [nan, nan], [nan, -inf]])
+    bits.assert_same_bits(without_nan(spec.REDUCE_MAX_13, reduce, (data,)), float32([1, nan, -inf]))
+    nothing = without_nan(spec.REDUCE_MAX_13, reduce, (np.empty((2, 0), np.float32),))
+    bits.assert_same_bits(nothing, float32([-inf, -inf]))
+
+    row = spec.SEGMENT_MAX_16
+    inputs = Input("data", dtypes.FLOAT32, (None,)), Input("segment_ids", dtypes.INT64, (None,))
+    segment = Call(row, inputs, (("fill_mode", "LOWEST"),))
+    feed = float32([nan, nan, 3, nan]), np.array([0, 0, 2, 2])
+    fill = np.finfo(np.float32).min
+    bits.assert_same_bits(without_nan(row, segment, feed), float32([nan, fill, 3]))
+
+
+# ---------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("row", spec.ALL, ids=lambda row: f"{row.standard} {row.name}")
+def test_the_planner_refuses_what_is_to_be_refused(row: Spec) -> None:
+    refused = [case for case in ALL if case.refusal and case.row is row]
+    assert len(refused) > 5
+    for case in refused:
+        trial = case.make()
+        with pytest.raises(MaxopsError) as error:
+            wanted(row, trial.call, trial.feeds[0])
+        assert error.value.clause == case.clause.id, case.id
+
+
+def test_what_sonnx_refuses_onnx_may_take() -> None:
+    trial = BY_ID["SONNX.Max.zero-size/float32/shapes-0-and-1"].make()
+    assert wanted(spec.MAX_13, trial.call, trial.feeds[0]).shape == (0,)
+
+
+# ------------------------------------------------------------------------------------------------------ choice
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        (["max-13.t/INT8/two"], {"ONNX.Max-13.T/int8/two-short-vectors"}),
+        (["ONNX.Max-13.T/int8/T*"], {"ONNX.Max-13.T/int8/two-short-vectors"}),
+        (
+            ["*max-6.t/float16/*vectors, onnx.max-8.t/float16/two*"],
+            {"ONNX.Max-6.T/float16/two-short-vectors", "ONNX.Max-8.T/float16/two-short-vectors"},
+        ),
+        (
+            ["ONNX.Max-1[23].T/int8/two*"],
+            {"ONNX.Max-12.T/int8/two-short-vectors", "ONNX.Max-13.T/int8/two-short-vectors"},
+        ),
+    ],
+    ids=["part", "glob", "several", "set"],
+)
+def test_cases_are_chosen_by_patterns(only: list[str], expected: set[str]) -> None:
+    assert {case.id for case in select(ALL, only)} == expected
+
+
+def test_the_quick_ones_are_among_all() -> None:
+    assert select(ALL, quick=True) == QUICK
+    assert select(ALL) == ALL
+    assert 0 < len(select(ALL, ["int64"], quick=True)) < len(select(ALL, ["int64"]))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"),
+    [("ONNX.Max-31.value", "ONNX.Max-13.value"), ("ONNX.Max-13.T/int8/tow-short*", "int8/two-short")],
+)
+def test_a_pattern_that_nothing_fits_is_one_line(pattern: str, near: str) -> None:
+    with pytest.raises(NoSuchCaseError) as error:
+        select(ALL, ["int64", pattern])
+    assert pattern in str(error.value)
+    assert near in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+# ------------------------------------------------------------------------------------------------------ folder
+
+
+def saved_onnx() -> list[Case]:
+    """One case of each sentence for one type: small ones, with every form of inputs and attributes."""
+    found = {}
+    for case in QUICK:
+        if case.row.standard == "ONNX" and not case.refusal and "sample" not in case.sentence:
+            found[case.clause.id] = case
+    return list(found.values())
+
+
+@pytest.mark.parametrize("case", saved_onnx(), ids=lambda case: str(case.id))
+def test_a_saved_case_is_a_test_folder_that_agrees(case: Case, tmp_path: Path) -> None:
+    folder = save(case, tmp_path)
+    onnx.checker.check_model(onnx.load(folder / suite.MODEL), full_check=True)
+    model = maxops_onnx.load(folder / suite.MODEL)
+    trial = case.make()
+    assert trial.wanted is not None
+    for number, place in enumerate(suite.data_set_folders(folder)):
+        data = suite.read_data_set(place, model)
+        for array, given in zip(data.inputs.values(), trial.feeds[number], strict=True):
+            bits.assert_same_bits(array, given)
+        (expected,) = data.expected.values()
+        bits.assert_same_bits(expected, trial.wanted[number])
+        (got,) = model.run(data.inputs).values()
+        bits.assert_same_bits(got, expected)
+    assert number == len(trial.feeds) - 1
+
+
+def test_maxops_run_agrees_with_a_saved_case(tmp_path: Path) -> None:
+    folder = save(BY_ID["ONNX.Max-13.shape/bfloat16/matrices-a-size-of-1-on-either-side"], tmp_path)
+    command = [sys.executable, "-m", "maxops", "run", str(folder)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    expected = folder / "test_data_set_3" / "output_0.pb"
+    tensor = onnx.load_tensor(expected)
+    array = onnx.numpy_helper.to_array(tensor).copy()
+    array[0, 0] = 127
+    onnx.save_tensor(onnx.numpy_helper.from_array(array, "y"), expected)
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+
+
+def test_a_saved_refusal_has_no_outputs_and_says_why(tmp_path: Path) -> None:
+    folder = save(BY_ID["ONNX.ReduceMax-1.axes.range/float32/axes-1-of-rank-1"], tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", REFUSAL, "test_data_set_0"]
+    assert [path.name for path in (folder / "test_data_set_0").iterdir()] == ["input_0.pb"]
+    assert "[ONNX.ReduceMax-1.axes.range]" in (folder / REFUSAL).read_text()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "T/bfloat16/a-short-vector-in-two-segments",
+        "lowest/float16/empty-in-the-middle-LOWEST",
+        "num_segments.larger/int64/constant-ids-and-a-constant-6-for-5-segments",
+    ],
+)
+def test_a_saved_case_of_openvino_is_an_ir_that_agrees(name: str, tmp_path: Path) -> None:
+    case = BY_ID[f"OpenVINO.SegmentMax-16.{name}"]
+    folder = save(case, tmp_path)
+    model = openvino.load(folder / "model.xml")
+    trial = case.make()
+    assert trial.wanted is not None
+    place = folder / "test_data_set_0"
+    given = {each.name: np.load(place / f"input_{number}.npy") for number, each in enumerate(trial.call.fed)}
+    for each in trial.call.fed:
+        given[each.name] = given[each.name].view(each.dtype.numpy)
+    expected = np.load(place / "output_0.npy").view(case.dtype.numpy)
+    bits.assert_same_bits(expected, trial.wanted[0])
+    (got,) = model.run(given).values()
+    bits.assert_same_bits(got, expected)
+
+
+def test_what_no_model_holds_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(NotApplicableError):
+        save(BY_ID["SONNX.Max.value/real/each-pair-of-some-rationals"], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_case_has_a_model(tmp_path: Path) -> None:
+    """The small ones of each row, refusals too, are written without an error."""
+    for case in ALL:
+        if case.dtype is dtypes.FLOAT32 and case.refusal and case.id == case.trial_id:
+            save(case, tmp_path)
+    assert len(list(tmp_path.iterdir())) > 200
+
+
+def test_rows_that_profile_another_follow_the_newest() -> None:
+    assert [row.standard for row in judges(spec.MAX_13)] == ["ONNX", "SONNX", "SONNX draft"]
+    assert judges(spec.MAX_12) == [spec.MAX_12]
+    assert rows("Max")[0] is spec.MAX_1
