@@ -6,13 +6,14 @@ Each is broken when the first input begins with BAD. `Each` is all of them, for 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import functools
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -102,9 +103,10 @@ class Hangs(Good):
 
     @classmethod
     def broken(cls, *arrays: Array) -> NoReturn:
-        subprocess.Popen(["sleep", "600"])
+        started = subprocess.Popen(["sleep", "600"])
+        Path(os.environ["TMPDIR"], "started").write_text(str(started.pid))
         while True:
-            time.sleep(600)
+            ctypes.PyDLL(None).sleep(600)
 
 
 class GivesNone(Good):
@@ -276,8 +278,7 @@ class LeavesFiles(Good):
     @classmethod
     def broken(cls, *arrays: Array) -> NoReturn:
         directory = os.environ["TMPDIR"]
-        with open(os.path.join(directory, "left"), "w") as file:
-            file.write("left")
+        Path(directory, "left").write_text("left")
         print(directory, file=sys.stderr)
         os.abort()
 

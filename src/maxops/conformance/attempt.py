@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.given import Given
-from maxops.conformance.outcome import Outcome
+from maxops.conformance.outcome import Kind, Outcome
 from maxops.conformance.poison import Memory, patterns
 from maxops.conformance.runtimes.runtime import (
     GarbageError,
@@ -24,25 +24,22 @@ from maxops.conformance.runtimes.runtime import (
 from maxops.plan import Array
 
 
+class _EndedError(Exception):
+    """The runtime came to another end than a result."""
+
+    def __init__(self, kind: Kind, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
 def attempt(runtime: Runtime, trial: Trial, memory: Memory) -> Outcome:
     """Run a trial twice, with other bytes in free memory, the second time from the last feed to the first."""
     running = _Running(runtime, trial, memory)
-    outputs: list[Array] = []
     try:
         outputs = running.first()
         again = running.second()
-    except NotApplicableError as error:
-        return Outcome("not applicable", text=str(error))
-    except GarbageError as error:
-        return Outcome("garbage", text=str(error) + running.when, feed=running.feed)
-    except ProcessHungError as error:
-        return Outcome("hung", text=str(error) + running.when, feed=running.feed)
-    except ProcessEndedError as error:
-        return Outcome("crashed", text=str(error) + running.when, feed=running.feed)
-    except SystemExit as error:  # an end of the process, were it not for us
-        return Outcome("crashed", text=f"raised SystemExit({error.code!r}){running.when}", feed=running.feed)
-    except BaseException as error:  # noqa: BLE001 - whatever a runtime raises is its refusal; Rust panics are no Exception
-        return Outcome("refused", text=words(error) + running.when, feed=running.feed)
+    except _EndedError as error:
+        return Outcome(error.kind, text=f"{error}{running.when}", feed=running.feed)
     finally:
         memory.leave()
     for number, (one, other) in enumerate(zip(outputs, again, strict=True)):
@@ -52,14 +49,34 @@ def attempt(runtime: Runtime, trial: Trial, memory: Memory) -> Outcome:
 
 
 def words(error: BaseException) -> str:
-    """An error in a line: its type, and the first line of its text."""
+    """An error in a line: its type, and the first line of its text that says something."""
     try:
         text = str(error)
     except Exception as another:  # noqa: BLE001 - the runtime's own class
         text = f"(its text raises {type(another).__name__})"
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # OpenVINO begins with the places in its source that an error came through
+    first = next((line for line in lines if not line.endswith(":")), lines[0] if lines else "")
     name = type(error).__name__
     return f"{name}: {first}" if first else name
+
+
+def _asked(function: Callable[..., Any], *arguments: object) -> Any:
+    """What the runtime's code returns; whatever it raises is its refusal, also what is no Exception."""
+    try:
+        return function(*arguments)
+    except NotApplicableError as error:
+        raise _EndedError("not applicable", str(error)) from error
+    except GarbageError as error:
+        raise _EndedError("garbage", str(error)) from error
+    except ProcessHungError as error:
+        raise _EndedError("hung", str(error)) from error
+    except ProcessEndedError as error:
+        raise _EndedError("crashed", str(error)) from error
+    except SystemExit as error:  # an end of the process, were it not for us
+        raise _EndedError("crashed", f"raised SystemExit({error.code!r})") from error
+    except BaseException as error:
+        raise _EndedError("refused", words(error)) from error
 
 
 def same_bits(one: Array, other: Array) -> bool:
@@ -104,14 +121,14 @@ class _Running:
         outputs = self._run_at_once(given) if self._at_once else self._run_each(given, order)
         if (found := given.changed()) is not None:
             self.feed, what = found
-            raise GarbageError(what)
+            raise _EndedError("garbage", what)
         return outputs
 
     def _run_at_once(self, given: Given) -> list[Array]:
         self.feed = 0
-        came: object = self._runtime.run(self._call, [given.feed(number) for number in range(len(self._feeds))])
+        came: object = _asked(self._runtime.run, self._call, [given.feed(number) for number in range(len(self._feeds))])
         if not isinstance(came, list) or len(came) != len(self._feeds):
-            raise GarbageError(f"gave {_described(came)} for {len(self._feeds)} feeds")
+            raise _EndedError("garbage", f"gave {_described(came)} for {len(self._feeds)} feeds")
         outputs = []
         for self.feed, each in enumerate(came):
             outputs.append(_array(each))
@@ -119,23 +136,23 @@ class _Running:
 
     def _run_each(self, given: Given, order: Iterable[int]) -> list[Array]:
         if self._prepared is None:
-            self._prepared = self._runtime.prepare(self._call)
+            self._prepared = _asked(self._runtime.prepare, self._call)
         outputs: list[Any] = [None] * len(self._feeds)
         for number in order:
             self.feed = number
             feed = given.feed(number)
             self._memory.fill_kept(self._sizes[number])
-            outputs[number] = _array(self._prepared(feed))
+            outputs[number] = _array(_asked(self._prepared, feed))
         return outputs
 
 
 def _array(came: object) -> Array:
     """A copy of a result, for its memory may be the runtime's to use again."""
     if not isinstance(came, np.ndarray):
-        raise GarbageError(f"gave {_described(came)} for 1 output")
+        raise _EndedError("garbage", f"gave {_described(came)} for 1 output")
     dtype = dtypes.of(came.dtype)
     if dtype is None or (dtype is dtypes.REAL and not all(isinstance(each, int | Fraction) for each in came.flat)):
-        raise GarbageError(f"gave an array of {came.dtype}")
+        raise _EndedError("garbage", f"gave an array of {came.dtype}")
     return np.array(came, order="C", copy=True)
 
 

@@ -17,7 +17,8 @@ from maxops.conformance import transport
 from maxops.conformance.poison import TUNABLES
 from maxops.errors import MaxopsError
 
-MODULE = "maxops.conformance.worker"
+# The parent's modules, but not by PYTHONPATH, which programs of another Python that a runtime starts would see, too.
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from maxops.conformance.worker import main; main(sys.argv[1:])"
 START_SECONDS = 120  # TensorFlow from a cold disk
 END_SECONDS = 20
 _TAIL = 4096
@@ -50,7 +51,7 @@ class Child:
         arguments = [name, str(theirs.fileno()), str(os.getpid()), str(memory)]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-u", "-m", MODULE, *arguments],
+                [sys.executable, "-u", "-c", _PROGRAM.format(path=sys.path), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
@@ -163,7 +164,6 @@ def _signal_name(number: int) -> str:
 
 
 def _environment(runtime: Mapping[str, str]) -> dict[str, str]:
-    """The parent's with its modules, malloc as the poison needs it, and what the runtime wants."""
+    """The parent's, malloc as the poison needs it, and what the runtime wants."""
     tunables = ":".join(filter(None, (os.environ.get("GLIBC_TUNABLES", ""), TUNABLES)))
-    path = os.pathsep.join(filter(None, sys.path))
-    return {**os.environ, "GLIBC_TUNABLES": tunables, "PYTHONPATH": path, **runtime}
+    return {**os.environ, "GLIBC_TUNABLES": tunables, **runtime}

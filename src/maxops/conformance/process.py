@@ -115,8 +115,10 @@ class Process:
             try:
                 for control in self._controls:
                     child.ask(("control", control), CONTROL_SECONDS)
-            except (ChildEndedError, ChildHungError):
+            except (ChildEndedError, ChildHungError) as error:
                 child.kill()
+                call = f"{control.call.row.name} of {control.call.dtype}"
+                self.notes.append(f"{call} is no control: {error or 'no answer'}")
                 self._controls = [each for each in self._controls if each is not control]
             except BaseException:
                 child.kill()

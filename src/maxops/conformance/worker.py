@@ -1,4 +1,4 @@
-"""A runtime's own process: `python -m maxops.conformance.worker RUNTIME PIPE PARENT BYTES`, started by `child`.
+"""A runtime's own process, started by `child` with the arguments RUNTIME PIPE PARENT BYTES.
 
 It says ("ready", its version) or ("failed", why), and then answers, until the pipe ends:
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -98,7 +97,3 @@ class _Serving:
             if not all(map(same_bits, before.outputs, after.outputs)):
                 return f"{call} gives another answer after it than before"
         return ""
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
