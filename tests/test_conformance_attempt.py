@@ -1,0 +1,193 @@
+"""A trial in one process: what a runtime is given, and what is made of what it gives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from maxops import dtypes, spec
+from maxops.conformance import transport
+from maxops.conformance.attempt import attempt
+from maxops.conformance.attempt import words as attempt_words
+from maxops.conformance.case import Call, Feed, Trial
+from maxops.conformance.outcome import Outcome
+from maxops.conformance.poison import Memory
+from maxops.conformance.runtimes.runtime import NotApplicableError, Prepared, Runtime
+from maxops.dtypes import DType
+from maxops.plan import Array
+from trials import GOOD, WRONG, call_of, gave
+
+
+class Given(Runtime):
+    """Gives the results of a function."""
+
+    name = "given"
+    result: Any = staticmethod(np.maximum)
+
+    def prepare(self, call: Call) -> Prepared:
+        return lambda feed: self.result(*feed)
+
+
+class AtOnce(Given):
+    def run(self, call: Call, feeds: Sequence[Feed]) -> list[Any]:
+        return self.result(feeds)  # type: ignore[no-any-return]
+
+
+def with_result(kind: type[Given], result: Any) -> Given:
+    runtime = kind()
+    runtime.result = result
+    return runtime
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (None, "gave None for 1 output"),
+        ([np.array([1], np.float32), np.array([2], np.float32)], "gave a list of 2 for 1 output"),
+        ((), "gave a tuple of 0 for 1 output"),
+        ("text", "gave a str for 1 output"),
+        (np.float32(1), "gave a float32 for 1 output"),
+        (np.array(["a"]), "gave an array of <U1"),
+        (np.array([None]), "gave an array of object"),
+        (np.array([(1, 2.0)], "i4,f4"), "gave an array of [('f0', '<i4'), ('f1', '<f4')]"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "gave" in value else "",
+)
+def test_what_is_no_array_is_garbage(result: object, text: str) -> None:
+    outcome = attempt(with_result(Given, lambda *_: result), GOOD, Memory())
+    assert (outcome.kind, outcome.text) == ("garbage", text)
+
+
+@pytest.mark.parametrize(
+    ("result", "text", "feed"),
+    [
+        (lambda feeds: None, "gave None for 2 feeds", 0),
+        (lambda feeds: [np.maximum(*feeds[0])], "gave a list of 1 for 2 feeds", 0),
+        (lambda feeds: [np.maximum(*feeds[0]), None], "gave None for 1 output", 1),
+    ],
+    ids=["None", "too few", "None for one"],
+)
+def test_all_feeds_at_once(result: Any, text: str, feed: int) -> None:
+    assert attempt(with_result(AtOnce, result), WRONG, Memory()) == Outcome("garbage", text=text, feed=feed)
+    right = attempt(with_result(AtOnce, lambda feeds: [np.maximum(*each) for each in feeds]), WRONG, Memory())
+    assert gave(right, WRONG)
+
+
+def test_an_error_only_in_the_second_run_is_told_as_such() -> None:
+    came: list[int] = []
+
+    def result(a: Array, b: Array) -> Array:
+        came.append(1)
+        if len(came) > 2:
+            raise RuntimeError("tired")
+        return np.maximum(a, b)
+
+    outcome = attempt(with_result(Given, result), WRONG, Memory())
+    text = "RuntimeError: tired, in a second run on the same arrays"
+    assert outcome == Outcome("refused", text=text, feed=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "ValueError"),
+        ("\n\n one\ntwo", "ValueError: one"),
+        ("Exception from a.cpp:105:\nCheck 'false' failed at b.hpp:34:\nno such mode\n", "ValueError: no such mode"),
+        ("only this:", "ValueError: only this:"),
+    ],
+    ids=["nothing", "lines", "places first", "a colon"],
+)
+def test_an_error_in_a_line(text: str, words: str) -> None:
+    assert attempt_words(ValueError(text)) == words
+
+
+def test_constants_are_prepared_again_for_the_second_run() -> None:
+    constant = np.array([1, 2, 3, 4], np.float32)
+
+    class Folds(Runtime):
+        name = "folds"
+
+        def prepare(self, call: Call) -> Prepared:
+            folded = np.empty(1 << 16, np.float32)  # in this process, only large blocks are poisoned
+            return lambda feed: folded
+
+    trial = Trial(call_of(constant=constant), ((constant,),), (constant,))
+    assert attempt(Folds(), trial, Memory()).kind == "unstable"
+
+
+def test_not_applicable() -> None:
+    def result(*arrays: Array) -> Array:
+        raise NotApplicableError("no such function")
+
+    assert attempt(with_result(Given, result), GOOD, Memory()) == Outcome("not applicable", text="no such function")
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_arrays_arrive_as_they_are(dtype: DType) -> None:
+    values = [1, 0, 1] if dtype is dtypes.BOOL else [1, 2, 3]
+    shapes: list[tuple[int, ...]] = [(3,), (1, 3), (), (0, 2)]
+    arrays = [np.array(values, dtype.numpy).flat[: int(np.prod(shape))].reshape(shape) for shape in shapes]
+    trial = Trial(call_of(dtype), tuple((array, array) for array in arrays), tuple(arrays))
+    seen: list[Array] = []
+
+    def result(a: Array, b: Array) -> Array:
+        assert a.flags.c_contiguous
+        assert a.flags.writeable
+        assert dtype is dtypes.REAL or a.ctypes.data % 64 == 0
+        assert not np.shares_memory(a, b)
+        seen.append(a)
+        return b
+
+    outcome = attempt(with_result(Given, result), trial, Memory())
+    assert outcome.kind == "gave"
+    for got, array in zip(outcome.outputs, arrays, strict=True):
+        assert (got.dtype, got.shape, got.tolist()) == (array.dtype, array.shape, array.tolist())
+    assert len(seen) == 2 * len(arrays)
+
+
+def test_changed_objects_are_seen() -> None:
+    def result(a: Array, b: Array) -> Array:
+        a[0] = 9
+        return b
+
+    array = np.array([1, 2], object)
+    outcome = attempt(with_result(Given, result), Trial(call_of(dtypes.REAL), ((array, array),), (array,)), Memory())
+    assert (outcome.kind, outcome.text) == ("garbage", "changed its input")
+
+
+def test_types_and_rows_arrive_as_the_receivers_own() -> None:
+    bfloat16 = np.array([1, 2], ml_dtypes.bfloat16)
+    sent = Trial(call_of(dtypes.BFLOAT16), ((bfloat16, bfloat16),), None)
+    came = transport.from_bytes(transport.to_bytes(sent))
+    assert came.call.row is spec.MAX_13
+    assert came.call.dtype is dtypes.BFLOAT16
+    assert came.feeds[0][0].dtype == bfloat16.dtype
+    own = Call(spec.MAXIMUM, sent.call.inputs)  # a row that is not in the table
+    assert transport.from_bytes(transport.to_bytes(own)) == own
+
+
+def test_thousands_of_feeds_are_cheap() -> None:
+    count = 4000
+    assert GOOD.wanted is not None
+    trial = Trial(call_of(), GOOD.feeds * count, GOOD.wanted * count)
+    memory = Memory()
+    runtime = Given()
+
+    def seconds(work: Any) -> float:
+        return min(timed(work) for _ in range(3))
+
+    def timed(work: Any) -> float:
+        before = time.process_time()
+        work()
+        return time.process_time() - before
+
+    whole = seconds(lambda: attempt(runtime, trial, memory))
+    bare = seconds(lambda: [runtime.result(*feed) for feed in trial.feeds])
+    overhead = (whole / 2 - bare) / count
+    print(f"{overhead * 1e6:.1f} us a feed and run")
+    assert overhead < 60e-6  # about 10 us on a quiet machine

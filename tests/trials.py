@@ -1,0 +1,37 @@
+"""Trials that the tests of the kit's processes run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from broken_backends import BAD
+from maxops import dtypes, spec
+from maxops.conformance.case import Call, Input, Trial
+from maxops.conformance.outcome import Outcome
+from maxops.dtypes import DType
+from maxops.plan import Array
+
+
+def call_of(dtype: DType = dtypes.FLOAT32, constant: Array | None = None) -> Call:
+    return Call(spec.MAX_13, (Input("a", dtype, (None,)), Input("b", dtype, (None,), constant)), rank=1)
+
+
+def trial_of(*firsts: float, size: int = 4, refusal: bool = False, second: float = 1) -> Trial:
+    """One feed for each first element."""
+    feeds = []
+    for first in firsts:
+        a = np.arange(size, dtype=np.float32)
+        a[:2] = first, second
+        feeds.append((a, np.full(size, 2, np.float32)))
+    wanted = None if refusal else tuple(np.maximum(*feed) for feed in feeds)
+    return Trial(call_of(), tuple(feeds), wanted)
+
+
+GOOD = trial_of(1.0)
+WRONG = trial_of(1.0, BAD)
+CONTROLS = [trial_of(5.0, size=3)]
+
+
+def gave(outcome: Outcome, trial: Trial) -> bool:
+    assert trial.wanted is not None
+    return outcome.kind == "gave" and all(map(np.array_equal, outcome.outputs, trial.wanted))
