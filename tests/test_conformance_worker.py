@@ -74,14 +74,19 @@ def each() -> Iterator[Process]:
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_what_goes_wrong_is_an_outcome_and_the_next_trial_is_fine(name: str, each: Process) -> None:
+def test_what_goes_wrong_is_an_outcome(name: str, each: Process) -> None:
     kind, text = ENDS[name]
     wrong = trial_of(1.0, BAD, second=number(name))
-    assert gave(each.run("before", GOOD, SECONDS), GOOD)
     outcome = each.run(name, wrong, SECONDS)
     assert (outcome.kind, outcome.text) == (kind, text)
     if kind in ("refused", "garbage", "unstable"):
         assert outcome.feed == 1
+
+
+@pytest.mark.parametrize("name", ["AbortsAfterAnError", "WrongAfterAnError"])
+def test_the_next_trial_is_fine(name: str, each: Process) -> None:
+    assert gave(each.run("before", GOOD, SECONDS), GOOD)
+    assert each.run(name, trial_of(BAD, second=number(name)), SECONDS).kind == ENDS[name][0]
     assert gave(each.run("after", GOOD, SECONDS), GOOD)
 
 
@@ -107,18 +112,13 @@ def test_another_type_is_for_the_judge(each: Process) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 30, 255, 256, 1 << 18])
-def test_memory_that_nobody_wrote_is_seen_in_results_of_any_size(size: int, leaks: Process) -> None:
-    outcome = leaks.run("leaks", trial_of(BAD, size=size), SECONDS)
+def test_memory_that_nobody_wrote_is_seen_in_results_of_any_size(size: int, each: Process) -> None:
+    trial = trial_of(BAD, size=size, second=number("GivesWhatNobodyWrote"))
+    outcome = each.run("leaks", trial, SECONDS)
     assert outcome.kind == "unstable"
     (one,), (again,) = outcome.outputs, outcome.again
     assert one[:-1].tobytes() == again[:-1].tobytes()
     assert (one.view("u4")[-1], again.view("u4")[-1]) == (0x5A5A5A5A, 0xA5A5A5A5)
-
-
-@pytest.fixture(scope="module")
-def leaks() -> Iterator[Process]:
-    with process(broken_backends.GivesWhatNobodyWrote) as running:
-        yield running
 
 
 def test_memory_has_an_end() -> None:
