@@ -233,6 +233,9 @@ def test_a_runtime_goes_with_its_parent(sent: signal.Signals) -> None:
     if sent == signal.SIGINT:
         assert (out, errors) == ("interrupted\n", "")
         assert not Path(directory).exists()
+    else:  # who is killed cannot tidy up
+        Path(directory, "started").unlink(missing_ok=True)
+        Path(directory).rmdir()
 
 
 def alive(pid: int) -> bool:
