@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -223,7 +224,10 @@ def test_a_runtime_goes_with_its_parent(sent: signal.Signals) -> None:
     ) as parent:
         assert parent.stdout is not None
         pid, directory = parent.stdout.readline().split()
-        time.sleep(0.5)
+        started = Path(directory, "started")
+        deadline = time.monotonic() + 30
+        while not (started.exists() and started.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.02)
         parent.send_signal(sent)
         out, errors = parent.communicate(timeout=10)
     deadline = time.monotonic() + 5
@@ -233,9 +237,9 @@ def test_a_runtime_goes_with_its_parent(sent: signal.Signals) -> None:
     if sent == signal.SIGINT:
         assert (out, errors) == ("interrupted\n", "")
         assert not Path(directory).exists()
-    else:  # who is killed cannot tidy up
-        Path(directory, "started").unlink(missing_ok=True)
-        Path(directory).rmdir()
+    else:  # who is killed cannot tidy up, nor end what the runtime started
+        os.kill(int(started.read_text()), signal.SIGKILL)
+        shutil.rmtree(directory)
 
 
 def alive(pid: int) -> bool:
