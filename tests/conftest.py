@@ -43,9 +43,13 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     mo.set_num_threads(before)
 
 
+# How a skip says that something is missing: pytest's own words for Python's packages, and ours for programs.
+MISSING = ("could not import", "not installed:")
+
+
 def _fail_if_a_package_is_missing(report: pytest.TestReport | pytest.CollectReport) -> None:
     """In CI nothing may go untested because a package is not there."""
-    if IN_CI and report.skipped and "could not import" in str(report.longrepr):
+    if IN_CI and report.skipped and any(words in str(report.longrepr) for words in MISSING):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
 

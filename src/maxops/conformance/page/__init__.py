@@ -1,0 +1,65 @@
+"""Runs as one HTML file: matrix, filters, and each finding down to its bits; nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from maxops.conformance.matrix import by_standard, spoken
+from maxops.conformance.page.data import data
+from maxops.conformance.result import Run
+from maxops.conformance.wording import of_whom
+from maxops.errors import OutputError
+
+# In the order in which they are run: each may use what stands before it.
+SCRIPTS = ("dom", "state", "summary", "matrix", "filters", "bits", "results", "detail", "findings", "keys", "main")
+
+
+def html(runs: Sequence[Run]) -> str:
+    """The page; the same runs give the same bytes."""
+    style = _asset("page.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(_asset(f"script/{name}.js") for name in SCRIPTS) + "})();\n"
+    return Template(_asset("page.html")).substitute(
+        title=escape(", ".join(map(of_whom, runs))),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        # "<" could end the element that the data stands in
+        data=json.dumps(data(runs), allow_nan=False, separators=(",", ":")).replace("<", r"\u003c"),
+        summary="".join(map(_summary, runs)),
+    )
+
+
+def write(path: Path, runs: Sequence[Run]) -> None:
+    """Write the page."""
+    text = html(runs)
+    try:
+        # what is no text in UTF-8 may stand in a runtime's name
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _asset(name: str) -> str:
+    return (files(__name__) / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """As a content security policy names what may run."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _summary(run: Run) -> str:
+    """A runtime's rows of the table for browsers without scripts."""
+    return "".join(
+        f"<tr><td>{escape(of_whom(run))}</td><td>{escape(standard)}</td>"
+        f"<td>{counts.total()}</td><td>{escape(spoken(counts))}</td></tr>"
+        for standard, counts in by_standard(run).items()
+    )

@@ -1,0 +1,130 @@
+"""What the page's script draws from: runs, with everything counted, ordered and grouped that a program can."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from maxops import dtypes
+from maxops.conformance.groups import groups
+from maxops.conformance.named import Row, case_name, clause, clause_name, place, row, statement
+from maxops.conformance.result import FAULTS, Finding, Run, Verdict
+from maxops.conformance.wording import MEANS, OF_MANY, WORST_FIRST, of_whom
+
+Json = dict[str, Any]
+
+# Cells of the matrix have no room for words; colours alone would leave some people out.
+MARKS: dict[Verdict, str] = {
+    "crashes": "X",
+    "leaks": "L",
+    "poisoned": "P",
+    "hangs": "H",
+    "violates": "V",
+    "accepts": "A",
+    "refuses": "R",
+    "permitted": "\N{ALMOST EQUAL TO}",
+    "conforms": "\N{CHECK MARK}",
+    "not applicable": "\N{EN DASH}",
+}
+
+
+def data(runs: Sequence[Run]) -> Json:
+    """All that the page shows, in its order."""
+    clauses = _clauses(runs)
+    return {
+        "verdicts": [
+            {"name": each, "mark": MARKS[each], "many": OF_MANY[each], "means": MEANS[each], "fault": each in FAULTS}
+            for each in WORST_FIRST
+        ],
+        "types": {
+            each.name: {"kind": each.kind, "bits": each.bits, "exponent": each.exponent_bits} for each in dtypes.ALL
+        },
+        "clauses": {each: _clause(each) for each in clauses},
+        "rows": _rows(clauses),
+        "runs": [_run(run, name) for run, name in zip(runs, names(runs), strict=True)],
+    }
+
+
+def names(runs: Sequence[Run]) -> list[str]:
+    """Each run's name, by which a link to the page finds it: a number makes one of two the other."""
+    seen: Counter[str] = Counter()
+    made = []
+    for name in map(of_whom, runs):
+        seen[name] += 1
+        made.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return made
+
+
+def _clauses(runs: Sequence[Run]) -> list[str]:
+    of_cases = (case_name(case).clause for run in runs for case in run["cases"])
+    broken = (finding["clause"] for run in runs for finding in run["findings"])
+    return list(dict.fromkeys([*of_cases, *broken]))
+
+
+def _clause(name: str) -> Json:
+    parts, known = clause_name(name), clause(name)
+    return {
+        "standard": parts.standard,
+        "operator": parts.operator,
+        "version": parts.version,
+        "row": _key(row(name)),
+        "says": known.statement if known else "",
+        "source": known.source if known else "a clause of another version of maxops",
+        "decided": known is not None and known.level == "undecided",
+    }
+
+
+def _rows(clauses: Sequence[str]) -> list[Json]:
+    found: dict[Row, list[str]] = {}
+    for name in clauses:
+        found.setdefault(row(name), []).append(name)
+    return [
+        {
+            "key": _key(each),
+            "standard": each.standard,
+            "operator": each.operator,
+            "short": each.short,
+            "says": statement(found[each]),
+            "clauses": found[each],
+        }
+        for each in sorted(found, key=place)
+    ]
+
+
+def _key(each: Row) -> str:
+    return ".".join(each).replace(" ", "-")
+
+
+def _run(run: Run, name: str) -> Json:
+    counts: dict[str, dict[str, Counter[Verdict]]] = {}
+    reasons: dict[str, dict[str, Counter[str]]] = {}
+    for case, verdict in run["cases"].items():
+        of = case_name(case)
+        counts.setdefault(of.clause, {}).setdefault(of.type, Counter())[verdict] += 1
+        if verdict == "not applicable":
+            reasons.setdefault(run["reasons"].get(case, ""), {}).setdefault(of.clause, Counter())[of.type] += 1
+    return {
+        "name": name,
+        "kit": run["kit"],
+        "machine": run["machine"],
+        "seconds": run["seconds"],
+        "counts": counts,
+        "reasons": [{"text": text, "counts": found} for text, found in reasons.items()],
+        "groups": [
+            {
+                "verdict": group.verdict,
+                "clause": group.clause,
+                "reproducer": group.number,
+                "findings": [_finding(finding) for finding in group.findings],
+            }
+            for group in groups(run)
+        ],
+        "reproducers": run["reproducers"],
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    """What neither the group nor the case's name says."""
+    kept = ("case", "type", "says", "why", "wanted", "got", "feed", "place")
+    return {name: finding[name] for name in kept}  # type: ignore[literal-required]

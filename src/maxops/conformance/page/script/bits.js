@@ -1,0 +1,59 @@
+// Bits of one element: wanted above got, sign, exponent and mantissa apart, and what differs marked.
+
+const BLOCK = 4; // bits that stay together when a line breaks
+
+function binary(hex, bits) {
+  return BigInt(`0x${hex}`).toString(2).padStart(bits, "0");
+}
+
+function fields(type) {
+  const format = DATA.types[type];
+  if (format.kind !== "float") return [{ name: format.kind === "bool" ? "byte" : "bits", length: format.bits }];
+  const { bits, exponent } = format;
+  return [{ name: "sign", length: 1 }, { name: "exponent", length: exponent }, { name: "mantissa", length: bits - 1 - exponent }];
+}
+
+function bitView(type, wantedHex, gotHex) {
+  const { bits } = DATA.types[type];
+  const wanted = binary(wantedHex, bits), got = binary(gotHex, bits);
+  let from = 0;
+  const parts = fields(type).map((field) => {
+    const part = { ...field, wanted: wanted.slice(from, from + field.length), got: got.slice(from, from + field.length) };
+    part.different = [...part.wanted].filter((bit, place) => bit !== part.got[place]).length;
+    from += field.length;
+    return part;
+  });
+  const sentence = inWords(parts, bits);
+  return make("div", { class: "bits" },
+    make("div", { class: "words", role: "img", "aria-label": `wanted bits ${wanted}, got ${got}` },
+      make("div", { class: "sides" }, make("span", {}, "\u00a0"), make("span", {}, "wanted"), make("span", {}, "got")),
+      make("div", { class: "fields" }, parts.map(bitField))),
+    make("p", { class: "hint" }, sentence));
+}
+
+function inWords(parts, bits) {
+  const different = parts.filter((part) => part.different);
+  const sum = different.reduce((all, part) => all + part.different, 0);
+  if (!sum) return "No bit differs.";
+  const where = different.map((part) => (part.name === "sign" ? "the sign" : `${part.different} in the ${part.name}`));
+  const verb = sum === 1 ? "differs" : "differ";
+  return parts.length === 1 ? `${sum} of ${bits} bits ${verb}.` : `${sum} of ${bits} bits ${verb}: ${where.join(", ")}.`;
+}
+
+function bitField(part) {
+  const blocks = [];
+  // the first block takes what is left over, so that blocks end where bytes do
+  for (let from = 0, to = part.length % BLOCK || BLOCK; from < part.length; from = to, to += BLOCK) {
+    blocks.push(make("span", { class: "block" }, bitLine(part.wanted, part.got, from, to), bitLine(part.got, part.wanted, from, to)));
+  }
+  return make("div", { class: "field", "data-field": part.name }, make("span", { class: "label" }, part.name), make("div", { class: "blocks" }, blocks));
+}
+
+function bitLine(bits, other, from, to) {
+  return make("span", { class: "line" }, marked(bits.slice(from, to), other.slice(from, to)));
+}
+
+// A text with the letters marked that another does not have at the same place.
+function marked(text, other) {
+  return [...text].map((letter, place) => (letter === other[place] ? letter : make("mark", {}, letter)));
+}

@@ -1,0 +1,104 @@
+// One finding, down to its bits and to the script that shows it.
+
+let drawn = null; // the finding that the dialog holds
+
+function openFinding(finding) {
+  go({ open: finding.case, of: finding.group.run.name });
+}
+
+function closeFinding() {
+  if (!state.open) return;
+  if (history.state?.ours) history.back();
+  else go({ open: "", of: "" }, { replace: true });
+}
+
+function showDetail() {
+  const dialog = byId("detail");
+  const finding = state.open ? FINDINGS.find((each) => each.case === state.open && each.group.run.name === state.of) ?? null : null;
+  if (!state.open) {
+    drawn = null;
+    if (dialog.open) dialog.close();
+    return;
+  }
+  if (dialog.open && finding && finding === drawn) return;
+  drawn = finding;
+  dialog.replaceChildren(...(finding ? detail(finding) : missing()));
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+  byId("detail-title").focus();
+}
+
+function missing() {
+  return [head(null, "Not found", []), make("p", {}, `This page has no finding ${state.open} of ${state.of}.`)];
+}
+
+function head(verdict, title, buttons) {
+  return make("div", { class: "head" }, make("div", {}, verdict ? named(verdict) : null, make("h2", { id: "detail-title", tabindex: "-1" }, title)),
+    make("div", { class: "buttons" }, buttons,
+      make("button", { type: "button", "aria-label": "Close", title: "Close (Esc)", on: { click: closeFinding } }, "\u2715")));
+}
+
+function detail(finding) {
+  const group = finding.group, clause = DATA.clauses[group.clause], own = DATA.clauses[finding.own];
+  const shown = order();
+  const at = shown.indexOf(finding);
+  const step = (by, label, mark) => make("button", {
+    type: "button", "aria-label": label, title: label, disabled: at < 0 || !shown[at + by], on: { click: () => stepFinding(by) },
+  }, mark);
+  const version = own.version === null ? "" : `-${own.version}`;
+  const fault = VERDICTS.get(group.verdict).fault;
+  return [
+    head(group.verdict, finding.sentence, [step(-1, "Previous finding (k)", "\u2191"), step(1, "Next finding (j)", "\u2193")]),
+    make("p", { class: "lead" }, `${group.run.name} \u00b7 ${own.standard} ${own.operator}${version} \u00b7 ${finding.type}`),
+    make("p", { class: fault ? "why" : "why open" }, make("b", {}, fault ? VERDICTS.get(group.verdict).means : "No fault: the standard leaves it open."), " ", finding.why),
+    make("section", {}, make("h3", {}, "The clause"), clauseText(group.clause, finding.says || clause.says),
+      group.clause === finding.own ? null : [make("p", { class: "hint" }, "The case itself is of:"), clauseText(finding.own, own.says)]),
+    make("section", {}, make("h3", {}, "This case"), make("p", { class: "hint" }, where(finding)), comparison(finding.wanted, finding.got, finding.place)),
+    group.smallest ? smallest(group) : make("section", {}, make("h3", {}, "To see it again"), make("p", {}, "There is no smaller call for this finding.")),
+    make("section", {}, make("h3", {}, "Its name"), make("p", { class: "id" }, finding.case)),
+  ];
+}
+
+function clauseText(name, says) {
+  const { source, decided } = DATA.clauses[name];
+  return make("blockquote", {}, make("p", {}, says), make("footer", {}, make("code", {}, name), ` \u00b7 ${source}`,
+    decided ? make("span", { class: "decided" }, "the source leaves it open, maxops decided") : null));
+}
+
+function where(finding) {
+  const place = finding.place?.length ? `, the first difference at [${finding.place.join(", ")}]` : "";
+  return `Call number ${finding.feed + 1} of the case${place}.`;
+}
+
+function smallest(group) {
+  const { inputs, attributes, wanted, got, script, checked, shown } = group.smallest;
+  const others = group.findings.length - 1;
+  const entries = Object.entries(attributes);
+  return make("section", {}, make("h3", {}, "The smallest call that shows it"),
+    others ? make("p", { class: "hint" }, `It stands for ${counted(others, "other case")} too.`) : null,
+    make("dl", { class: "inputs" }, Object.entries(inputs).map(([name, side]) => [make("dt", {}, make("code", {}, name), make("span", {}, shape(side))),
+      make("dd", {}, side.values.length ? elementList(side) : "empty")])),
+    entries.length ? make("p", {}, "Attributes: ", make("code", {}, entries.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))) : null,
+    comparison(wanted, got, null),
+    make("h4", {}, "A script with the runtime alone"), scriptBox(script),
+    make("p", { class: checked ? "checked yes" : "checked" }, checked ? "It was run, and showed this." : "It was run, and did not show this again."),
+    shown ? make("details", {}, make("summary", {}, "What it printed"), make("pre", { tabindex: "0" }, shown)) : null);
+}
+
+function scriptBox(script) {
+  const text = make("pre", { tabindex: "0", "aria-label": "Script" }, script);
+  const told = make("span", { role: "status", class: "hint" });
+  const copy = make("button", { type: "button", class: "copy", on: { click: async () => { told.textContent = await copied(text); } } }, "Copy");
+  return make("div", { class: "script" }, make("div", { class: "buttons" }, told, copy), text);
+}
+
+// Browsers that give a file no clipboard still let it select.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text.textContent);
+    return "Copied";
+  } catch {
+    getSelection().selectAllChildren(text);
+    return document.execCommand("copy") ? "Copied" : "Selected: press Ctrl+C";
+  }
+}

@@ -1,0 +1,29 @@
+// From the data to the page, and again whenever the address changes.
+
+let filtered = ""; // what the matrix was drawn for
+
+function render() {
+  const wanted = JSON.stringify([state.standard, state.operator, state.type]);
+  if (wanted !== filtered) drawMatrix();
+  else markCell();
+  filtered = wanted;
+  showFilters();
+  showFindings();
+  showDetail();
+}
+
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address is the filters'
+  toFindings();
+});
+byId("detail").addEventListener("close", closeFinding);
+byId("detail").addEventListener("click", (event) => {
+  if (event.target === byId("detail")) closeFinding(); // beside it
+});
+
+drawRuns();
+drawStandards();
+drawLegend();
+drawFilters();
+drawReasons();
+render();

@@ -1,0 +1,96 @@
+// What was wanted and what came, side by side: an error's words, one element, or arrays.
+
+const FEW = 16; // elements that are all shown at once
+
+function shape(side) {
+  return side.type + (side.shape.length ? `[${side.shape.join(", ")}]` : "");
+}
+
+function comparison(wanted, got, place) {
+  const isTold = wanted.text !== undefined || got.text !== undefined;
+  const at = isTold ? null : firstDifference(wanted, got, place);
+  const parts = [make("div", { class: "pair" }, panel("wanted", wanted, got, at), panel("got", got, wanted, at))];
+  if (isTold) return parts;
+  const sameShape = String(wanted.shape) === String(got.shape);
+  if (wanted.type !== got.type) parts.push(make("p", { class: "apart" }, `The type is ${got.type}; wanted ${wanted.type}.`));
+  if (!sameShape) parts.push(make("p", { class: "apart" }, `The shape is [${got.shape.join(", ")}]; wanted [${wanted.shape.join(", ")}].`));
+  const hasBits = wanted.type === got.type && wanted.bits.length && got.bits.length && DATA.types[wanted.type]?.bits;
+  if (hasBits && at !== null) parts.push(bitView(wanted.type, wanted.bits[at], got.bits[at]));
+  if (sameShape && wanted.values.length > 1) parts.push(elementTable(wanted, got));
+  return parts;
+}
+
+// One side: an error's words, the element number `at`, or all elements where they cannot be compared one by one.
+function panel(name, side, other, at) {
+  const body = [];
+  if (side.text !== undefined) {
+    body.push(make("p", { class: "words-of" }, side.text || "nothing was said"));
+  } else {
+    const about = !side.values.length ? ", empty" : side.values.length > 1 && at !== null ? `, at ${index(at, side.shape)}` : "";
+    body.push(make("p", { class: "hint" }, shape(side) + about));
+    const only = at ?? (side.values.length === 1 ? 0 : null);
+    if (only !== null) {
+      const beside = at !== null && other.type === side.type ? other.bits[at] : undefined;
+      body.push(make("p", { class: "value" }, side.values[only]));
+      if (side.bits.length) body.push(make("p", { class: "hex" }, "0x", beside ? marked(side.bits[only], beside) : side.bits[only]));
+    } else if (side.values.length) {
+      body.push(elementList(side));
+    }
+  }
+  return make("div", { class: "side", "data-side": name }, make("h4", {}, name), body);
+}
+
+// The number, in row-major order, of the element that the finding names, or else of the first that differs.
+function firstDifference(wanted, got, place) {
+  if (wanted.values.length === 1 && got.values.length === 1) return 0;
+  if (String(wanted.shape) !== String(got.shape)) return null;
+  const [one, other] = wanted.bits.length && got.bits.length ? [wanted.bits, got.bits] : [wanted.values, got.values];
+  const named = place?.length === wanted.shape.length ? place.reduce((flat, at, axis) => flat * wanted.shape[axis] + at, 0) : -1;
+  if (named >= 0 && one[named] !== other[named]) return named;
+  const found = one.findIndex((text, number) => text !== other[number]);
+  return found < 0 ? null : found;
+}
+
+function index(flat, sizes) {
+  const found = [];
+  for (let axis = sizes.length - 1; axis >= 0; axis--) {
+    found.unshift(flat % sizes[axis]);
+    flat = Math.floor(flat / sizes[axis]);
+  }
+  return `[${found.join(", ")}]`;
+}
+
+function elementTable(wanted, got) {
+  const size = wanted.values.length;
+  const differs = (number) => (wanted.bits.length && got.bits.length ? wanted.bits[number] !== got.bits[number] : wanted.values[number] !== got.values[number]);
+  const numbers = [...Array(size).keys()], different = numbers.filter(differs);
+  const box = make("div", {});
+  const draw = (shown) => {
+    const rows = shown.map((number) => {
+      const [one, other] = [wanted.bits[number] ?? "", got.bits[number] ?? ""];
+      return make("tr", { class: differs(number) ? "different" : null }, make("th", { scope: "row" }, index(number, wanted.shape)),
+        make("td", {}, wanted.values[number]), make("td", { class: "hex" }, marked(one, other)),
+        make("td", {}, got.values[number]), make("td", { class: "hex" }, marked(other, one)));
+    });
+    const columns = ["element", "wanted", "bits", "got", "bits"];
+    box.replaceChildren(
+      make("p", { class: "hint" }, `${different.length} of ${counted(size, "element")} differ.`),
+      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Elements" }, make("table", { class: "elements" },
+        make("thead", {}, make("tr", {}, columns.map((column) => make("th", { scope: "col" }, column)))), make("tbody", {}, rows))),
+      shown.length < size ? make("button", { type: "button", on: { click: () => draw(numbers) } }, `Show all ${size}`) : "");
+  };
+  draw(size <= FEW ? numbers : different.slice(0, FEW));
+  return box;
+}
+
+function elementList(side) {
+  const box = make("ol", { class: "list" });
+  const draw = (until) => {
+    const rest = side.values.length - until;
+    box.replaceChildren(...side.values.slice(0, until).map((value, number) =>
+      make("li", {}, value, side.bits.length ? make("span", { class: "hex" }, ` ${side.bits[number]}`) : "")));
+    if (rest > 0) box.append(make("li", {}, make("button", { type: "button", on: { click: () => draw(side.values.length) } }, `${rest} more`)));
+  };
+  draw(FEW);
+  return box;
+}
