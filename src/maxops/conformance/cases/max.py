@@ -82,13 +82,11 @@ def name(number: int) -> str:
 
 
 def _lanes(row: Spec, dtype: DType, which: Which, lengths: Sequence[int], sample: bool) -> Trial:
-    """Vectors of each length in which every lane meets every pair; or, as a sample, every pair some lanes."""
+    """Vectors of each length in which every lane meets every pair; or, as a sample, every pair some lane."""
     table = pairs(dtype, which)
     u, v, best, other = map(tiled, (table.u, table.v, table.wanted, table.without_nan))
     slices = [
-        slice(start, start + length)
-        for length in lengths
-        for start in range(0, len(table), max(length // 4, 1) if sample else 1)
+        slice(start, start + length) for length in lengths for start in range(0, len(table), length if sample else 1)
     ]
     return _looked_up(call(row, dtype, 2), table, [(u[part], v[part]) for part in slices], best, other, slices)
 

@@ -19,6 +19,8 @@ from maxops.spec import Spec
 
 Layout = Literal["rows", "columns", "whole vectors"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
+FEW = (1, 8, 17, 64)  # lengths of whole vectors in a short run
+PART = 3  # of the pairs, in whole vectors of all lengths: over three lengths they are all there
 _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
 
 
@@ -40,11 +42,14 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
             make = partial(_along, row, dtype, which, layout, range(1, 131))
             yield from ask(row, meaning, dtype, f"{layout} of {words}, of lengths 1 to 130", make)
             continue
-        sample = partial(_along, row, dtype, which, layout, SAMPLE)
+        sample = partial(_along, row, dtype, which, layout, FEW if layout == "whole vectors" else SAMPLE)
         sentence = f"{layout} with {words}, one among copies of the other"
         yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=True)
-        if layout == "whole vectors" and row is not newest(row):
-            continue  # a call each: the newest version's are many enough
+        if layout == "whole vectors":  # a call each: fewer, and those of the newest version alone
+            if row is newest(row):
+                make = partial(_along, row, dtype, which, layout, range(1, 131), PART)
+                yield from ask(row, meaning, dtype, f"{sentence}, of lengths 1 to 130", make)
+            continue
         for lengths in [range(1, 131)] if which == "zeros" else bands(3):
             make = partial(_along, row, dtype, which, layout, lengths)
             yield from ask(row, meaning, dtype, f"{sentence} at each place, {between(lengths)}", make)
@@ -90,7 +95,8 @@ def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
     return (table.alone, table.alone_without_nan) if length == 1 else (table.wanted, table.without_nan)
 
 
-def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int]) -> Trial:
+def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], part: int = 1) -> Trial:
+    """Copies of u and one v along an axis. Of whole vectors, each length may have a part of the pairs."""
     table = pairs(dtype, which)
     feeds: list[Feed] = []
     wanted: list[Array] = []
@@ -99,9 +105,10 @@ def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Seque
         best, without = best_of(table, length)
         for array in copies_with_one(table, length):
             if layout == "whole vectors":
-                feeds += [(each,) for each in array]
-                wanted += [best[number : number + 1].reshape(()) for number in range(len(table))]
-                other += [without[number : number + 1].reshape(()) for number in range(len(table))]
+                chosen = range(length % part, len(table), part)
+                feeds += [(array[number],) for number in chosen]
+                wanted += [best[number : number + 1].reshape(()) for number in chosen]
+                other += [without[number : number + 1].reshape(()) for number in chosen]
             else:
                 feeds.append((array if layout == "rows" else np.ascontiguousarray(array.T),))
                 wanted.append(best)
