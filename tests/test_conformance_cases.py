@@ -7,16 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 import bits
-from maxops import dtypes, openvino, spec
-from maxops import onnx as maxops_onnx
+from maxops import dtypes, spec
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Input
 from maxops.conformance.cases import NoSuchCaseError, cases, select
@@ -24,12 +21,10 @@ from maxops.conformance.cases.family import in_force, judges, rows
 from maxops.conformance.cases.pairs import pairs
 from maxops.conformance.cases.reduce_max import copies_with_one
 from maxops.conformance.cases.without import WITHOUT
-from maxops.conformance.folder import REFUSAL, folder_name, save
-from maxops.conformance.runtimes.runtime import NotApplicableError
+from maxops.conformance.folder import folder_name
 from maxops.conformance.wanted import wanted, without_nan
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError
-from maxops.onnx import suite
 from maxops.plan import Array
 from maxops.spec import Spec
 
@@ -306,93 +301,6 @@ def test_a_pattern_that_nothing_fits_is_one_line(pattern: str, near: str) -> Non
     assert pattern in str(error.value)
     assert near in str(error.value)
     assert "\n" not in str(error.value)
-
-
-# ------------------------------------------------------------------------------------------------------ folder
-
-
-def saved_onnx() -> list[Case]:
-    """One case of each sentence for one type: small ones, with every form of inputs and attributes."""
-    found = {}
-    for case in QUICK:
-        if case.row.standard == "ONNX" and not case.refusal and "sample" not in case.sentence:
-            found[case.clause.id] = case
-    return list(found.values())
-
-
-@pytest.mark.parametrize("case", saved_onnx(), ids=lambda case: str(case.id))
-def test_a_saved_case_is_a_test_folder_that_agrees(case: Case, tmp_path: Path) -> None:
-    folder = save(case, tmp_path)
-    onnx.checker.check_model(onnx.load(folder / suite.MODEL), full_check=True)
-    model = maxops_onnx.load(folder / suite.MODEL)
-    trial = case.make()
-    assert trial.wanted is not None
-    for number, place in enumerate(suite.data_set_folders(folder)):
-        data = suite.read_data_set(place, model)
-        for array, given in zip(data.inputs.values(), trial.feeds[number], strict=True):
-            bits.assert_same_bits(array, given)
-        (expected,) = data.expected.values()
-        bits.assert_same_bits(expected, trial.wanted[number])
-        (got,) = model.run(data.inputs).values()
-        bits.assert_same_bits(got, expected)
-    assert number == len(trial.feeds) - 1
-
-
-def test_maxops_run_agrees_with_a_saved_case(tmp_path: Path) -> None:
-    folder = save(BY_ID["ONNX.Max-13.shape/bfloat16/matrices-a-size-of-1-on-either-side"], tmp_path)
-    command = [sys.executable, "-m", "maxops", "run", str(folder)]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
-    expected = folder / "test_data_set_3" / "output_0.pb"
-    tensor = onnx.load_tensor(expected)
-    array = onnx.numpy_helper.to_array(tensor).copy()
-    array[0, 0] = 127
-    onnx.save_tensor(onnx.numpy_helper.from_array(array, "y"), expected)
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
-
-
-def test_a_saved_refusal_has_no_outputs_and_says_why(tmp_path: Path) -> None:
-    folder = save(BY_ID["ONNX.ReduceMax-1.axes.range/float32/axes-1-of-rank-1"], tmp_path)
-    assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", REFUSAL, "test_data_set_0"]
-    assert [path.name for path in (folder / "test_data_set_0").iterdir()] == ["input_0.pb"]
-    assert "[ONNX.ReduceMax-1.axes.range]" in (folder / REFUSAL).read_text()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "T/bfloat16/a-short-vector-in-two-segments",
-        "lowest/float16/empty-in-the-middle-LOWEST",
-        "num_segments.larger/int64/constant-ids-and-a-constant-6-for-5-segments",
-    ],
-)
-def test_a_saved_case_of_openvino_is_an_ir_that_agrees(name: str, tmp_path: Path) -> None:
-    case = BY_ID[f"OpenVINO.SegmentMax-16.{name}"]
-    folder = save(case, tmp_path)
-    model = openvino.load(folder / "model.xml")
-    trial = case.make()
-    assert trial.wanted is not None
-    place = folder / "test_data_set_0"
-    given = {each.name: np.load(place / f"input_{number}.npy") for number, each in enumerate(trial.call.fed)}
-    for each in trial.call.fed:
-        given[each.name] = given[each.name].view(each.dtype.numpy)
-    expected = np.load(place / "output_0.npy").view(case.dtype.numpy)
-    bits.assert_same_bits(expected, trial.wanted[0])
-    (got,) = model.run(given).values()
-    bits.assert_same_bits(got, expected)
-
-
-def test_what_no_model_holds_is_not_saved(tmp_path: Path) -> None:
-    with pytest.raises(NotApplicableError):
-        save(BY_ID["SONNX.Max.value/real/each-pair-of-some-rationals"], tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_every_case_has_a_model(tmp_path: Path) -> None:
-    """The small ones of each row, refusals too, are written without an error."""
-    for case in ALL:
-        if case.dtype is dtypes.FLOAT32 and case.refusal and case.id == case.trial_id:
-            save(case, tmp_path)
-    assert len(list(tmp_path.iterdir())) > 200
 
 
 def test_rows_that_profile_another_follow_the_newest() -> None:

@@ -7,6 +7,7 @@ refusal.txt                                  in place of outputs, where the mode
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,12 @@ def folder_name(case: Case) -> str:
     return case.id.replace("/", "__")
 
 
-def save(case: Case, directory: Path) -> Path:
+def save(case: Case, directory: Path, numbers: Sequence[int] | None = None) -> Path:
     """Write a case to a folder of its name in a directory, and return the folder.
 
-    A feed is a data set. Raises NotApplicableError for a call that no model holds, before anything is written, and
-    FileExistsError if the folder is there.
+    A feed is a data set; of many, `numbers` chooses some, which keep their order and are numbered anew. Raises
+    NotApplicableError for a call that no model holds, before anything is written, and FileExistsError if the folder is
+    there.
     """
     trial = case.make()
     files = _model_files(trial)
@@ -42,8 +44,9 @@ def save(case: Case, directory: Path) -> Path:
     folder.mkdir(parents=True)
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    for number, feed in enumerate(trial.feeds):
-        _write_data_set(folder / f"test_data_set_{number}", trial, feed, trial.wanted[number] if trial.wanted else None)
+    for place, number in enumerate(range(len(trial.feeds)) if numbers is None else sorted(numbers)):
+        wanted = None if trial.wanted is None else trial.wanted[number]
+        _write_data_set(folder / f"test_data_set_{place}", trial, trial.feeds[number], wanted)
     if case.refusal:
         clause = case.clause
         text = f"{case.id}\n\nThis is to be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"

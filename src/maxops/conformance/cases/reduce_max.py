@@ -20,6 +20,7 @@ from maxops.spec import Spec
 Layout = Literal["rows", "columns", "whole vectors"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
 FEW = (1, 8, 17, 64)  # lengths of whole vectors in a short run
+LONG = 1000  # past what a runtime does in one piece
 PART = 3  # of the pairs, in whole vectors of all lengths: over three lengths they are all there
 _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
 
@@ -50,6 +51,9 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
                 make = partial(_along, row, dtype, which, layout, range(1, 131), PART)
                 yield from ask(row, meaning, dtype, f"{sentence}, of lengths 1 to 130", make)
             continue
+        if which != "zeros" and row is newest(row):
+            make = partial(_along, row, dtype, which, layout, [LONG])
+            yield from ask(row, meaning, dtype, f"{sentence} at each place, of length {LONG}", make)
         for lengths in [range(1, 131)] if which == "zeros" else bands(3):
             make = partial(_along, row, dtype, which, layout, lengths)
             yield from ask(row, meaning, dtype, f"{sentence} at each place, {between(lengths)}", make)

@@ -1,0 +1,116 @@
+"""A case saved to a folder is a model that other tools take, with the arrays of the case, bit for bit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import bits
+from maxops import dtypes, openvino
+from maxops import onnx as maxops_onnx
+from maxops.conformance.case import Case
+from maxops.conformance.cases import cases
+from maxops.conformance.folder import REFUSAL, save
+from maxops.conformance.runtimes.runtime import NotApplicableError
+from maxops.onnx import suite
+
+ALL = list(cases())
+BY_ID = {case.id: case for case in ALL}
+
+
+def saved_onnx() -> list[Case]:
+    """One case of each sentence for one type: small ones, with every form of inputs and attributes."""
+    found = {}
+    for case in ALL:
+        if case.quick and case.row.standard == "ONNX" and not case.refusal and "sample" not in case.sentence:
+            found[case.clause.id] = case
+    return list(found.values())
+
+
+@pytest.mark.parametrize("case", saved_onnx(), ids=lambda case: str(case.id))
+def test_a_saved_case_is_a_test_folder_that_agrees(case: Case, tmp_path: Path) -> None:
+    folder = save(case, tmp_path)
+    onnx.checker.check_model(onnx.load(folder / suite.MODEL), full_check=True)
+    model = maxops_onnx.load(folder / suite.MODEL)
+    trial = case.make()
+    assert trial.wanted is not None
+    for number, place in enumerate(suite.data_set_folders(folder)):
+        data = suite.read_data_set(place, model)
+        for array, given in zip(data.inputs.values(), trial.feeds[number], strict=True):
+            bits.assert_same_bits(array, given)
+        (expected,) = data.expected.values()
+        bits.assert_same_bits(expected, trial.wanted[number])
+        (got,) = model.run(data.inputs).values()
+        bits.assert_same_bits(got, expected)
+    assert number == len(trial.feeds) - 1
+
+
+def test_maxops_run_agrees_with_a_saved_case(tmp_path: Path) -> None:
+    folder = save(BY_ID["ONNX.Max-13.shape/bfloat16/matrices-a-size-of-1-on-either-side"], tmp_path)
+    command = [sys.executable, "-m", "maxops", "run", str(folder)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    expected = folder / "test_data_set_3" / "output_0.pb"
+    tensor = onnx.load_tensor(expected)
+    array = onnx.numpy_helper.to_array(tensor).copy()
+    array[0, 0] = 127
+    onnx.save_tensor(onnx.numpy_helper.from_array(array, "y"), expected)
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+
+
+def test_a_saved_refusal_has_no_outputs_and_says_why(tmp_path: Path) -> None:
+    folder = save(BY_ID["ONNX.ReduceMax-1.axes.range/float32/axes-1-of-rank-1"], tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", REFUSAL, "test_data_set_0"]
+    assert [path.name for path in (folder / "test_data_set_0").iterdir()] == ["input_0.pb"]
+    assert "[ONNX.ReduceMax-1.axes.range]" in (folder / REFUSAL).read_text()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "T/bfloat16/a-short-vector-in-two-segments",
+        "lowest/float16/empty-in-the-middle-LOWEST",
+        "num_segments.larger/int64/constant-ids-and-a-constant-6-for-5-segments",
+    ],
+)
+def test_a_saved_case_of_openvino_is_an_ir_that_agrees(name: str, tmp_path: Path) -> None:
+    case = BY_ID[f"OpenVINO.SegmentMax-16.{name}"]
+    folder = save(case, tmp_path)
+    model = openvino.load(folder / "model.xml")
+    trial = case.make()
+    assert trial.wanted is not None
+    place = folder / "test_data_set_0"
+    given = {each.name: np.load(place / f"input_{number}.npy") for number, each in enumerate(trial.call.fed)}
+    for each in trial.call.fed:
+        given[each.name] = given[each.name].view(each.dtype.numpy)
+    expected = np.load(place / "output_0.npy").view(case.dtype.numpy)
+    bits.assert_same_bits(expected, trial.wanted[0])
+    (got,) = model.run(given).values()
+    bits.assert_same_bits(got, expected)
+
+
+def test_some_feeds_of_many_are_saved(tmp_path: Path) -> None:
+    case = BY_ID["ONNX.Max-13.value/int8/each-pair-of-boundary-values-in-each-lane-of-lengths-97-to-130"]
+    folder = save(case, tmp_path, [1000, 3])
+    model = maxops_onnx.load(folder / suite.MODEL)
+    assert [place.name for place in suite.data_set_folders(folder)] == ["test_data_set_0", "test_data_set_1"]
+    data = suite.read_data_set(folder / "test_data_set_1", model)
+    bits.assert_same_bits(data.inputs["a"], case.make().feeds[1000][0])
+
+
+def test_what_no_model_holds_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(NotApplicableError):
+        save(BY_ID["SONNX.Max.value/real/each-pair-of-some-rationals"], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_case_has_a_model(tmp_path: Path) -> None:
+    """The small ones of each row, refusals too, are written without an error."""
+    for case in ALL:
+        if case.dtype is dtypes.FLOAT32 and case.refusal and case.id == case.trial_id:
+            save(case, tmp_path)
+    assert len(list(tmp_path.iterdir())) > 200
