@@ -18,7 +18,7 @@ _ELEMENT_TYPES = {dtype: number for number, dtype in DTYPES.items()}
 def model(call: Call) -> ModelProto:
     """The model; raises NotApplicableError for what ONNX cannot say."""
     if call.row.standard != "ONNX":
-        raise NotApplicableError(f"ONNX has no {call.row.operator}")
+        raise NotApplicableError(f"an ONNX model has no {call.row.standard} {call.row.operator}")
     assert call.row.version is not None
     node = helper.make_node(call.row.operator, [each.name if each else "" for each in call.inputs], [OUTPUT])
     node.attribute.extend(_attribute(name, value) for name, value in call.attributes)

@@ -25,7 +25,7 @@ def lines(call: Call) -> list[str]:
 def text(call: Call) -> str:
     """The model in text, less the initializers of floats, whose text would not keep their bits."""
     if call.row.standard != "ONNX":
-        raise NotApplicableError(f"ONNX has no {call.row.operator}")
+        raise NotApplicableError(f"an ONNX model has no {call.row.standard} {call.row.operator}")
     for each in call.inputs:
         if each is not None:
             onnx_model.element_type(each.dtype)  # raises for real numbers

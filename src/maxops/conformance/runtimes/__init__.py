@@ -21,6 +21,13 @@ FILES: dict[str, tuple[str, str]] = {
     "onnx-reference": ("onnx_reference", "OnnxReference"),
     "onnxruntime": ("onnxruntime", "OnnxRuntime"),
     "openvino": ("openvino", "OpenVino"),
+    "torch": ("torch", "Torch"),
+    "jax": ("jax", "Jax"),
+    "tensorflow": ("tensorflow", "TensorFlow"),
+    "pyarrow": ("pyarrow", "PyArrow"),
+    "polars": ("polars", "Polars"),
+    "numbagg": ("numbagg", "Numbagg"),
+    "numpy_groupies": ("numpy_groupies", "NumpyGroupies"),
 }
 GROUPS = ("maxops", "all")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
-import pkgutil
 import re
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -33,7 +33,7 @@ class ThirdParty(Runtime):
         """Import it, from the current folder too, as `python -m` does, and find what runs models in it."""
         here_on_path()
         try:
-            found = pkgutil.resolve_name(self.name)
+            found = _imported(self.name)
         except Exception as error:
             raise BrokenRuntimeError(f"{self.name}: cannot be imported: {type(error).__name__}: {error}") from error
         self.backend: Any = _with_prepare(found, self.name)
@@ -98,7 +98,7 @@ def only_output(outputs: object) -> object:
     if len(outputs) != 1:
         raise GarbageError(f"run gave {len(outputs)} outputs; the model has 1")
     (output,) = outputs
-    if output is None or isinstance(output, (str, bytes)):
+    if not hasattr(output, "__array__"):
         raise GarbageError(f"run gave the output {_told(output)}; it gives an array")
     try:
         array = np.asarray(output)
@@ -109,10 +109,24 @@ def only_output(outputs: object) -> object:
     return array
 
 
+def _imported(name: str) -> Any:
+    """What a name means, as pkgutil.resolve_name has it, which hides the error of a module that cannot be loaded."""
+    path, _, attributes = name.partition(":")
+    parts = path.split(".")
+    found: Any = import_module(parts[0])
+    for number, part in enumerate(parts[1:], start=2):
+        module = ".".join(parts[:number])
+        is_module = hasattr(found, "__path__") and find_spec(module) is not None
+        found = import_module(module) if is_module else getattr(found, part)
+    for part in filter(None, attributes.split(".")):
+        found = getattr(found, part)
+    return found
+
+
 def _with_prepare(found: Any, name: str) -> Any:
     """The module or class itself, or the one class of the module that has prepare."""
     if callable(getattr(found, "prepare", None)):
-        return found
+        return _checked(found, name)
     if not isinstance(found, ModuleType):
         raise BrokenRuntimeError(f"{name}: is {_told(found)}, which has no prepare; a Backend is wanted")
     package = found.__name__.partition(".")[0]  # onnx's own base class, which it may import, is not what is meant
@@ -125,7 +139,16 @@ def _with_prepare(found: Any, name: str) -> Any:
         raise BrokenRuntimeError(
             f"{name}: has no prepare, and holds no class that has it; a Backend as onnx.backend.base has it is wanted"
         )
-    return backends[0]
+    return _checked(backends[0], name)
+
+
+def _checked(backend: Any, name: str) -> Any:
+    """Refuse a class whose prepare wants an object: each call would fail, as if the runtime refused it."""
+    if inspect.isclass(backend) and inspect.isfunction(inspect.getattr_static(backend, "prepare")):
+        raise BrokenRuntimeError(
+            f"{name}: the prepare of {backend.__name__} is no class method, as that of onnx.backend.base.Backend is"
+        )
+    return backend
 
 
 def _package(kind: type) -> str:

@@ -80,7 +80,7 @@ class Command(Runtime):
         start = [
             "import pathlib, subprocess, tempfile",
             "folder = pathlib.Path(tempfile.mkdtemp())",
-            '(data := folder / "test_data_set_0").mkdir()',
+            '(test_data_set := folder / "test_data_set_0").mkdir()',
         ]
         ran = f"subprocess.run([*{self.words!r}, str(folder)], check=True)"
         if call.row.standard == "OpenVINO":
@@ -90,9 +90,9 @@ class Command(Runtime):
                 f'(folder / "model.xml").write_text({"".join(line.strip() for line in text.splitlines())!r})',
                 f'(folder / "model.bin").write_bytes({weights!r})',
                 f"for number, array in enumerate({named}.values()):",
-                '    np.save(data / f"input_{number}.npy", array)',
+                '    np.save(test_data_set / f"input_{number}.npy", array)',
                 ran,
-                'got = np.load(data / "output_0.npy")',
+                'got = np.load(test_data_set / "output_0.npy")',
                 *(["got = got.view(ml_dtypes.bfloat16)"] if call.dtype is BFLOAT16 else []),
             ]
         return [
@@ -100,9 +100,9 @@ class Command(Runtime):
             *start,
             'onnx.save(model, folder / "model.onnx")',
             f"for number, (name, array) in enumerate({named}.items()):",
-            '    onnx.save_tensor(onnx.numpy_helper.from_array(array, name), data / f"input_{number}.pb")',
+            '    onnx.save_tensor(onnx.numpy_helper.from_array(array, name), test_data_set / f"input_{number}.pb")',
             ran,
-            'got = onnx.numpy_helper.to_array(onnx.load_tensor(data / "output_0.pb"))',
+            'got = onnx.numpy_helper.to_array(onnx.load_tensor(test_data_set / "output_0.pb"))',
         ]
 
     def _run(self, folder: Path) -> None:

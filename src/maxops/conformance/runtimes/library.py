@@ -22,8 +22,6 @@ class Library(Scripted):
         """Imports, and the constants."""
         if call.dtype in self.missing_types:
             raise NotApplicableError(f"{self.name} has no {call.dtype}")
-        if call.row.operator != "SegmentMax" and call.row.standard == "OpenVINO":
-            raise NotApplicableError(f"{self.name} is not asked for OpenVINO's {call.row.operator}")
         self.answer(call)  # whether there is one
         return [*self.imports, *(f"{name} = {literal(array)}" for name, array in call.constants.items())]
 

@@ -32,6 +32,8 @@ class Scripted(Runtime):
         exec(_compiled(self.setup(call), "setup"), prepared)
         code = _compiled(self.answer(call), "answer")
         names = [each.name for each in call.fed]
+        if taken := sorted(set(names) & set(prepared)):
+            raise ValueError(f"{call.row.name} has inputs named {', '.join(taken)}, which the lines use for their own")
 
         def run(feed: Feed) -> object:
             here = prepared | dict(zip(names, feed, strict=True))

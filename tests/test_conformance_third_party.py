@@ -1,0 +1,226 @@
+"""Others' runtimes: a Backend by its dotted name, and a program that takes a test folder."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance_calls import plain, scripted
+from maxops import dtypes
+from maxops.conformance import runtimes
+from maxops.conformance.runtimes.command import Command, CommandError
+from maxops.conformance.runtimes.runtime import (
+    BrokenRuntimeError,
+    GarbageError,
+    ProcessEndedError,
+    Runtime,
+    UnknownRuntimeError,
+)
+
+GOOD = """
+from onnx.backend.base import Backend, BackendRep
+from onnx.reference import ReferenceEvaluator
+
+__version__ = "7"
+
+class Ready(BackendRep):
+    def __init__(self, model):
+        self.evaluator = ReferenceEvaluator(model)
+    def run(self, inputs, **kwargs):
+        return tuple(self.evaluator.run(None, dict(zip(self.evaluator.input_names, inputs))))
+
+class MyBackend(Backend):
+    @classmethod
+    def prepare(cls, model, device="CPU", **kwargs):
+        return Ready(model)
+    @classmethod
+    def supports_device(cls, device):
+        return device == "CPU"
+"""
+OTHER = "\nclass Other:\n    @staticmethod\n    def prepare(model, device):\n        return None\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, from which modules are imported, and forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("theirs", "single")]:
+        monkeypatch.delitem(sys.modules, name)
+    return tmp_path
+
+
+def package(folder: Path, text: str) -> None:
+    (folder / "theirs").mkdir()
+    (folder / "theirs" / "__init__.py").write_text("")
+    (folder / "theirs" / "backend.py").write_text(text)
+
+
+@pytest.mark.parametrize("name", ["theirs.backend", "theirs.backend.MyBackend", "theirs.backend:MyBackend"])
+def test_a_backend_runs_by_each_way_to_name_it(folder: Path, name: str) -> None:
+    package(folder, GOOD)
+    runtime = runtimes.load(name)
+    assert (runtime.name, runtime.version) == (name, "7")
+    for operator in ("Max", "ReduceMax"):
+        call, feed, wanted = plain(operator)
+        (got,) = runtime.run(call, [feed])
+        assert (got.dtype, got.tolist()) == (wanted.dtype, wanted.tolist())
+        assert scripted(runtimes.resolve(name), call, feed).tolist() == wanted.tolist()
+
+
+def test_functions_of_a_module_are_a_backend_too(folder: Path) -> None:
+    (folder / "single.py").write_text(GOOD + "\nprepare = MyBackend.prepare\n")
+    call, feed, wanted = plain("Max")
+    runtime = runtimes.load("single")
+    assert runtime.run(call, [feed])[0].tolist() == wanted.tolist()
+    assert scripted(runtime, call, feed).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        ("import no_such_module", "theirs.backend", r"cannot be imported: ModuleNotFoundError: .*'no_such_module'"),
+        ("1 / 0", "theirs.backend", r"cannot be imported: ZeroDivisionError"),
+        ("x = 1", "theirs.backend", r"theirs\.backend: has no prepare, and holds no class that has it"),
+        ("from onnx.backend.base import Backend", "theirs.backend", r"holds no class that has it"),
+        (GOOD + OTHER, "theirs.backend", r"several classes .* theirs\.backend:MyBackend, theirs\.backend:Other"),
+        (GOOD, "theirs.backend:Ready", r"theirs\.backend:Ready: is .*Ready.*, which has no prepare"),
+        (GOOD, "theirs.backend:Gone", r"cannot be imported: AttributeError: .*'Gone'"),
+        ("class B:\n    def prepare(self, model): ...", "theirs.backend", r"the prepare of B is no class method"),
+        (GOOD.replace('== "CPU"', '== "CUDA"'), "theirs.backend", r"supports_device\('CPU'\) is false"),
+    ],
+)
+def test_what_is_no_backend_is_told_in_one_line(folder: Path, text: str, name: str, words: str) -> None:
+    package(folder, text)
+    with pytest.raises(BrokenRuntimeError, match=words) as raised:
+        runtimes.load(name)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_module_that_is_not_there_is_an_unknown_runtime(folder: Path) -> None:
+    with pytest.raises(UnknownRuntimeError, match=r"no runtime 'theirs\.backend'"):
+        runtimes.load("theirs.backend")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ("None", r"run gave None of type NoneType; it gives a tuple or list"),
+        ("np.zeros(2)", r"run gave array\(.*\) of type ndarray; it gives a tuple or list"),
+        ("()", "run gave 0 outputs; the model has 1"),
+        ("(np.zeros(2), np.zeros(2))", "run gave 2 outputs; the model has 1"),
+        ("(None,)", "run gave the output None of type NoneType; it gives an array"),
+        ("('text',)", "run gave the output 'text' of type str"),
+        ("([1.0, 2.0],)", r"run gave the output \[1\.0, 2\.0\] of type list"),
+        ("(np.array(['a']),)", "holds no numbers but <U1"),
+        ("(np.array([None]),)", "holds no numbers but object"),
+    ],
+)
+def test_garbage_is_told(folder: Path, outputs: str, words: str) -> None:
+    found = f"import numpy as np\nclass R:\n    def run(self, inputs):\n        return {outputs}\n"
+    (folder / "single.py").write_text(f"{found}def prepare(model, device):\n    return R()\n")
+    call, feed, _ = plain("Max")
+    with pytest.raises(GarbageError, match=words):
+        runtimes.load("single").run(call, [feed])
+
+
+def test_a_prepare_that_gives_nothing_is_garbage(folder: Path) -> None:
+    (folder / "single.py").write_text("def prepare(model, device):\n    return None\n")
+    call, _, _ = plain("Max")
+    with pytest.raises(GarbageError, match="prepare gave None of type NoneType, which has no run"):
+        runtimes.load("single").prepare(call)
+
+
+# ---------------------------------------------------------------------------------------------- programs
+
+RUNS_ONNX = """
+folder = pathlib.Path(sys.argv[-1])
+from onnx.reference import ReferenceEvaluator
+evaluator = ReferenceEvaluator(str(folder / "model.onnx"))
+for data in sorted(folder.glob("test_data_set_*")):
+    tensors = [onnx.load_tensor(path) for path in sorted(data.glob("input_*.pb"))]
+    feeds = {tensor.name: numpy_helper.to_array(tensor) for tensor in tensors}
+    onnx.save_tensor(numpy_helper.from_array(evaluator.run(None, feeds)[0]), data / "output_0.pb")
+"""
+RUNS_IR = """
+folder = pathlib.Path(sys.argv[-1])
+import maxops.openvino
+model = maxops.openvino.load(folder / "model.xml")
+for data in sorted(folder.glob("test_data_set_*")):
+    arrays = [np.load(path) for path in sorted(data.glob("input_*.npy"))]
+    arrays = [array.view(ml_dtypes.bfloat16) if array.dtype.kind == "V" else array for array in arrays]
+    feeds = {value.name: array for value, array in zip(model.inputs, arrays)}
+    np.save(data / "output_0.npy", model.run(feeds)["y"])
+"""
+
+
+def command(folder: Path, text: str) -> Runtime:
+    imports = "import pathlib, sys, ml_dtypes, numpy as np, onnx\nfrom onnx import numpy_helper\n"
+    path = folder / "their program.py"
+    path.write_text(imports + text)
+    return runtimes.load(f"command:{shlex.join([sys.executable, str(path), '--some', 'option'])}")
+
+
+def test_a_program_runs_onnx_models(tmp_path: Path) -> None:
+    runtime = command(tmp_path, RUNS_ONNX)
+    call, feed, wanted = plain("ReduceMax", dtypes.BFLOAT16)
+    first, second = runtime.run(call, [feed, feed])
+    assert first.dtype == wanted.dtype
+    assert first.tobytes() == second.tobytes() == wanted.tobytes()
+
+
+def test_its_script_gives_the_same(tmp_path: Path) -> None:
+    call, feed, wanted = plain("Max")
+    assert scripted(command(tmp_path, RUNS_ONNX), call, feed).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [dtypes.FLOAT32, dtypes.BFLOAT16], ids=str)
+def test_a_program_runs_irs(tmp_path: Path, dtype: dtypes.DType) -> None:
+    runtime = command(tmp_path, RUNS_IR)
+    call, feed, wanted = plain("SegmentMax", dtype)
+    (got,) = runtime.run(call, [feed])
+    assert (got.dtype, got.tobytes()) == (wanted.dtype, wanted.tobytes())
+    assert scripted(runtime, call, feed).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("sys.stderr.write('loading\\nno such type\\n'); sys.exit(3)", CommandError, r"^no such type$"),
+        ("sys.exit(4)", CommandError, "ended with the status 4, and said nothing"),
+        ("import os; os.kill(os.getpid(), 11)", ProcessEndedError, "was ended by SIGSEGV"),
+        ("", GarbageError, r"ended with status 0, but wrote no test_data_set_0/output_0\.pb"),
+        (
+            "(pathlib.Path(sys.argv[-1]) / 'test_data_set_0' / 'output_0.pb').write_bytes(b'nonsense')",
+            GarbageError,
+            r"^test_data_set_0/output_0\.pb: is truncated, or no TensorProto file",
+        ),
+    ],
+)
+def test_how_a_program_ends_is_told(tmp_path: Path, text: str, kind: type[Exception], words: str) -> None:
+    call, feed, _ = plain("Max")
+    with pytest.raises(kind, match=words):
+        command(tmp_path, text).run(call, [feed])
+
+
+def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Command, "seconds", 0.5)
+    call, feed, _ = plain("Max")
+    with pytest.raises(ProcessEndedError, match=r"did not end in 0\.5 seconds"):
+        command(tmp_path, "import time; time.sleep(60)").run(call, [feed])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("command:", "there is no program"),
+        ("command:./no-such-program here", r"there is no program '\./no-such-program'"),
+        ("command:./a 'b", "is no command line: No closing quotation"),
+    ],
+)
+def test_a_program_that_is_not_there_is_said(name: str, words: str) -> None:
+    with pytest.raises(BrokenRuntimeError, match=words):
+        runtimes.load(name)
