@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -164,6 +165,15 @@ def test_an_error_of_the_runtime_passes() -> None:
         started("onnxruntime").run(call, [feed])
 
 
+@pytest.mark.parametrize("name", ["maxops:openvino", "maxops:onnxruntime"])
+def test_a_call_from_another_process_is_the_same_call(name: str) -> None:
+    """Its types are copies of ours then."""
+    call, feed, wanted = plain("Max", dtypes.BFLOAT16)
+    sent = pickle.loads(pickle.dumps(call))
+    assert sent.dtype is not dtypes.BFLOAT16
+    assert bits(started(name).run(sent, [feed])[0]) == bits(wanted)
+
+
 def test_a_known_fault_of_onnxruntime_shows() -> None:
     runtime = started("onnxruntime")
     if runtime.version != "1.31.1":
@@ -193,17 +203,28 @@ def test_columns_hold_something_and_are_of_one_length(operator: str, feed: list[
     """In a library of columns that is nobody's."""
     call, _, _ = plain(operator)
     with pytest.raises(NotApplicableError, match=words):
-        Nobody().run(call, [tuple(np.array(each, np.float32) for each in feed)])
+        begun(Nobody()).run(call, [tuple(np.array(each, np.float32) for each in feed)])
 
 
 class Nobody(Columns):
     name = "nobody"
+    package = "math"
 
     def maximum(self, call: Call, names: list[str]) -> list[str]:
         return ["got = None"]
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
         return ["got = None"]
+
+
+class Empty(Library):
+    name = "nobody"
+    package = "math"
+
+
+def begun(runtime: Runtime) -> Runtime:
+    runtime.start()
+    return runtime
 
 
 def test_what_a_library_does_not_have_is_not_applicable() -> None:
@@ -213,7 +234,7 @@ def test_what_a_library_does_not_have_is_not_applicable() -> None:
         ("SegmentMax", "no maximum by ids"),
     ):
         with pytest.raises(NotApplicableError, match=f"nobody has {words}"):
-            type("Empty", (Library,), {"name": "nobody"})().prepare(plain(operator)[0])
+            begun(Empty()).prepare(plain(operator)[0])
 
 
 def test_the_lines_keep_their_names_from_the_inputs() -> None:
@@ -279,6 +300,7 @@ def test_groups_stand_for_what_is_here() -> None:
         ("", r"no runtime ''; known are"),
         ("no_such_package.backend", r"no runtime 'no_such_package\.backend'"),
         ("onnx reference", r"no runtime 'onnx reference'; near it: onnx-reference"),
+        ("maxops:onx", r"no runtime 'maxops:onx'; near it: maxops:onnx"),
         ("../numpy", r"no runtime '\.\./numpy'"),
     ],
 )

@@ -55,7 +55,7 @@ def given(call: Call) -> list[Input]:
 
 def element_type(dtype: DType) -> str:
     """OpenVINO's name of a type."""
-    if dtype is dtypes.REAL:
+    if dtype == dtypes.REAL:
         raise NotApplicableError("OpenVINO has no type for real numbers")
     return _ELEMENT_TYPES[dtype]
 

@@ -26,13 +26,13 @@ def literal(array: Array) -> str:
         raise TypeError(f"there is no text for an array of {array.dtype}")
     if array.size == 0:
         return f"np.empty({array.shape}, {type_text(dtype)})"
-    if dtype is dtypes.REAL:
+    if dtype == dtypes.REAL:
         return f"np.array({_nested(array.tolist())}, object)"
     native = array.astype(dtype.numpy, order="C", copy=True)
     if dtype.kind != "float":
         return f"np.array({native.tolist()}, {type_text(dtype)})"
     words = native.reshape(-1).view(dtype.word).reshape(native.shape)
-    if dtype is not dtypes.BFLOAT16 and not np.isnan(native).any():
+    if dtype != dtypes.BFLOAT16 and not np.isnan(native).any():
         # float's own text is exact for each type, if long for narrow ones; NumPy's is shorter, and rounds back
         text = _nested([str(item) for item in native.reshape(-1)], native.shape)
         return f"np.array({text.replace('inf', 'np.inf')}, {type_text(dtype)})"
@@ -42,7 +42,7 @@ def literal(array: Array) -> str:
 
 def type_text(dtype: DType) -> str:
     """The NumPy type in Python."""
-    if dtype is dtypes.BFLOAT16:
+    if dtype == dtypes.BFLOAT16:
         return "ml_dtypes.bfloat16"
     return {"bool": "np.bool_", "real": "object"}.get(dtype.name, f"np.{dtype}")
 

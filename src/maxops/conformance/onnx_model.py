@@ -41,6 +41,6 @@ def _attribute(name: str, value: object) -> AttributeProto:
 
 def element_type(dtype: DType) -> int:
     """ONNX's number of a type."""
-    if dtype is dtypes.REAL:
+    if dtype == dtypes.REAL:
         raise NotApplicableError("ONNX has no type for real numbers")
     return _ELEMENT_TYPES[dtype]

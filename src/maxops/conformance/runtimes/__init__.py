@@ -63,7 +63,8 @@ def resolve(name: str) -> Runtime:
             raise BrokenRuntimeError(f"the runtime {name!r} is not here: pip install {package}")
         return runtime
     here_on_path()
-    if is_dotted(name) and find_spec(name.split(":", maxsplit=1)[0].split(".", maxsplit=1)[0]) is not None:
+    package = name.partition(":")[0].partition(".")[0]
+    if is_dotted(name) and not name.startswith("maxops:") and find_spec(package) is not None:
         return ThirdParty(name)
     names = [*GROUPS, *known()]
     near = get_close_matches(name, names, n=3)

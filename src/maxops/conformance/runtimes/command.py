@@ -93,7 +93,7 @@ class Command(Runtime):
                 '    np.save(test_data_set / f"input_{number}.npy", array)',
                 ran,
                 'got = np.load(test_data_set / "output_0.npy")',
-                *(["got = got.view(ml_dtypes.bfloat16)"] if call.dtype is BFLOAT16 else []),
+                *(["got = got.view(ml_dtypes.bfloat16)"] if call.dtype == BFLOAT16 else []),
             ]
         return [
             *onnx_text.lines(call),

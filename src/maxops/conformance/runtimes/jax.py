@@ -13,7 +13,7 @@ class Jax(Library):
     """XLA on the CPU, which compiles each of these functions."""
 
     name = "jax"
-    imports = ("import jax, jax.numpy as jnp", 'jax.config.update("jax_enable_x64", True)')
+    opening = ("import jax, jax.numpy as jnp", 'jax.config.update("jax_enable_x64", True)')
     environment = MappingProxyType({"JAX_PLATFORMS": "cpu"})
 
     def maximum(self, call: Call, names: list[str]) -> list[str]:

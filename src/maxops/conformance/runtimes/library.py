@@ -15,15 +15,14 @@ from maxops.dtypes import DType
 class Library(Scripted):
     """A subclass writes the lines of each operator that it has."""
 
-    imports: ClassVar[tuple[str, ...]] = ()
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
 
     def setup(self, call: Call) -> list[str]:
-        """Imports, and the constants."""
+        """The constants."""
         if call.dtype in self.missing_types:
             raise NotApplicableError(f"{self.name} has no {call.dtype}")
         self.answer(call)  # whether there is one
-        return [*self.imports, *(f"{name} = {literal(array)}" for name, array in call.constants.items())]
+        return [f"{name} = {literal(array)}" for name, array in call.constants.items()]
 
     def answer(self, call: Call) -> list[str]:
         """The operator's lines."""
@@ -83,8 +82,8 @@ def _given(each: Input | None) -> Input:
 def lowest_finite(dtype: DType) -> str:
     """An expression for the lowest finite value of a type."""
     if dtype.kind == "float":
-        return f"{'ml_dtypes' if dtype is dtypes.BFLOAT16 else 'np'}.finfo({type_text(dtype)}).min"
-    return "False" if dtype is dtypes.BOOL else f"np.iinfo({type_text(dtype)}).min"
+        return f"{'ml_dtypes' if dtype == dtypes.BFLOAT16 else 'np'}.finfo({type_text(dtype)}).min"
+    return "False" if dtype == dtypes.BOOL else f"np.iinfo({type_text(dtype)}).min"
 
 
 def lowest(dtype: DType) -> str:

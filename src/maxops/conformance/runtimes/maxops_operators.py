@@ -22,6 +22,7 @@ class MaxopsOperators(Scripted):
         self.name = f"maxops:{isa}"
         self.isa = isa
         self.environment = {"MAXOPS_ISA": isa}
+        self.opening = (f'import os; os.environ["MAXOPS_ISA"] = {isa!r}', "import maxops")
 
     def start(self) -> None:
         """Maxops is here; whether it is as this runtime wants it is another matter."""
@@ -40,8 +41,6 @@ class MaxopsOperators(Scripted):
         """The operator, and the constants."""
         row = call.row
         return [
-            f'import os; os.environ["MAXOPS_ISA"] = {self.isa!r}',
-            "import maxops",
             f"operator = maxops.operator({row.standard!r}, {row.operator!r}, {row.version})",
             *(f"{name} = {literal(array)}" for name, array in call.constants.items()),
         ]

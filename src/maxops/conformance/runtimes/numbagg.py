@@ -11,7 +11,7 @@ class Numbagg(Library):
     """It skips NaN by design, and says so in its functions' names."""
 
     name = "numbagg"
-    imports = ("import numbagg",)
+    opening = ("import numbagg",)
     missing_types = frozenset({dtypes.REAL, dtypes.BFLOAT16})
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:

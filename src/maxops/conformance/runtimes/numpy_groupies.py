@@ -11,7 +11,7 @@ class NumpyGroupies(Library):
     """It groups, and nothing else; it does not know that ids are sorted."""
 
     name = "numpy_groupies"
-    imports = ("import numpy_groupies",)
+    opening = ("import numpy_groupies",)
     missing_types = frozenset({dtypes.REAL})
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:

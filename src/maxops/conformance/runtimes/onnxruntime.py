@@ -27,7 +27,7 @@ class OnnxRuntime(Scripted):
         """The model and its session."""
         return [
             *onnx_text.lines(call),
-            "import ctypes, onnxruntime" if call.dtype is dtypes.BFLOAT16 else "import onnxruntime",
+            "import ctypes, onnxruntime" if call.dtype == dtypes.BFLOAT16 else "import onnxruntime",
             *OPTIONS,
             self.session("model.SerializeToString()"),
         ]
@@ -38,11 +38,11 @@ class OnnxRuntime(Scripted):
 
     def answer(self, call: Call) -> list[str]:
         """A run; by OrtValues for bfloat16, which `run` does not know."""
-        if call.dtype is not dtypes.BFLOAT16:
+        if call.dtype != dtypes.BFLOAT16:
             return [f"got = session.run(None, {fed_by_name(call)})[0]"]
         values = [
             f"onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type({each.name}.view(np.uint16), {BFLOAT16})"
-            if each.dtype is dtypes.BFLOAT16
+            if each.dtype == dtypes.BFLOAT16
             else f"onnxruntime.OrtValue.ortvalue_from_numpy({each.name})"
             for each in call.fed
         ]

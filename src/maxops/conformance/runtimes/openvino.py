@@ -18,6 +18,7 @@ class OpenVino(Scripted):
     name = "openvino"
     claims = frozenset({"ONNX", "OpenVINO"})
     versioned = True
+    opening = ("import openvino", "core = openvino.Core()")
 
     @property
     def version(self) -> str:
@@ -28,22 +29,21 @@ class OpenVino(Scripted):
         """The model, compiled."""
         options = {"INFERENCE_NUM_THREADS": 1}
         told = {"INFERENCE_PRECISION_HINT": PRECISIONS[call.dtype]} if call.dtype in PRECISIONS else {}
-        return [*self.model(call), f'compiled = openvino.compile_model(model, "CPU", {told | options})']
+        return [*self.model(call), f'compiled = core.compile_model(model, "CPU", {told | options})']
 
     def model(self, call: Call) -> list[str]:
         """Lines that leave the model in `model`."""
         if call.row.standard == "OpenVINO":
-            return ["import openvino", *(_built(call) or _read(call))]
+            return _built(call) or _read(call)
         return [
-            "import openvino",
             *onnx_text.lines(call),
-            "model = openvino.Core().read_model(model.SerializeToString())",
+            "model = core.read_model(model.SerializeToString())",
         ]
 
     def answer(self, call: Call) -> list[str]:
         """A run; the result is in the request's memory, so that it is copied."""
         tensors = f"[{', '.join(map(_tensor, call.fed))}]"
-        bits = ".view(ml_dtypes.bfloat16)" if call.dtype is dtypes.BFLOAT16 else ""
+        bits = ".view(ml_dtypes.bfloat16)" if call.dtype == dtypes.BFLOAT16 else ""
         return [
             "request = compiled.create_infer_request()",
             f"request.infer(dict(enumerate({tensors})))",
@@ -70,12 +70,12 @@ def _read(call: Call) -> list[str]:
     text, weights = ir_model.ir(call)
     short = "".join(line.strip() for line in text.splitlines())
     told = f"np.frombuffer(bytes.fromhex({weights.hex()!r}), np.uint8)" if weights else "np.empty(0, np.uint8)"
-    return [f"model = openvino.Core().read_model({short!r}.encode(), openvino.Tensor({told}))"]
+    return [f"model = core.read_model({short!r}.encode(), openvino.Tensor({told}))"]
 
 
 def _node(each: Input) -> str:
     if each.constant is not None:
-        return f"ops.constant({literal(each.constant)}{_type(each) if each.dtype is dtypes.BFLOAT16 else ''})"
+        return f"ops.constant({literal(each.constant)}{_type(each) if each.dtype == dtypes.BFLOAT16 else ''})"
     sizes = [-1 if size is None else size for size in each.dims]
     return f"ops.parameter({sizes}{_type(each)})"
 
@@ -86,6 +86,6 @@ def _type(each: Input) -> str:
 
 def _tensor(each: Input) -> str:
     """With memory of its own; bfloat16 as its bits."""
-    if each.dtype is dtypes.BFLOAT16:
+    if each.dtype == dtypes.BFLOAT16:
         return f"openvino.Tensor({each.name}.view(np.uint16), {each.name}.shape, openvino.Type.bf16)"
     return f"openvino.Tensor({each.name})"

@@ -10,7 +10,7 @@ class Polars(Columns):
     """Its columns."""
 
     name = "polars"
-    imports = ("import polars as pl",)
+    opening = ("import polars as pl",)
 
     def maximum(self, call: Call, names: list[str]) -> list[str]:
         """max_horizontal."""

@@ -10,7 +10,7 @@ class PyArrow(Columns):
     """Arrow's compute functions, which skip nulls; a NaN is none to it."""
 
     name = "pyarrow"
-    imports = ("import pyarrow as pa, pyarrow.compute as pc",)
+    opening = ("import pyarrow as pa, pyarrow.compute as pc",)
 
     def maximum(self, call: Call, names: list[str]) -> list[str]:
         """max_element_wise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +19,16 @@ KNOWN = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
 class Scripted(Runtime):
     """A subclass writes the lines; they import what they need, and read a feed's arrays by their inputs' names."""
 
+    opening: tuple[str, ...] = ()  # lines that are run once in a process, and come first in a script
+
+    def start(self) -> None:
+        """Import the package, and run the opening."""
+        super().start()
+        self._opened: dict[str, Any] = dict(KNOWN)
+        exec(_compiled(self.opening, "opening"), self._opened)
+
     def setup(self, call: Call) -> list[str]:
-        """Lines that are run once; raises NotApplicableError."""
+        """Lines that are run once for a call; raises NotApplicableError."""
         raise NotImplementedError
 
     def answer(self, call: Call) -> list[str]:
@@ -28,7 +37,7 @@ class Scripted(Runtime):
 
     def prepare(self, call: Call) -> Prepared:
         """Run the setup's lines, and compile the others."""
-        prepared: dict[str, Any] = dict(KNOWN)
+        prepared = dict(self._opened)
         exec(_compiled(self.setup(call), "setup"), prepared)
         code = _compiled(self.answer(call), "answer")
         names = [each.name for each in call.fed]
@@ -45,10 +54,10 @@ class Scripted(Runtime):
     def script(self, call: Call, feed: Feed) -> list[str]:
         """All lines."""
         del feed
-        return [*self.setup(call), *self.answer(call)]
+        return [*self.opening, *self.setup(call), *self.answer(call)]
 
 
-def _compiled(lines: list[str], what: str) -> Any:
+def _compiled(lines: Sequence[str], what: str) -> Any:
     return compile("\n".join(lines), f"<{what}>", "exec")
 
 

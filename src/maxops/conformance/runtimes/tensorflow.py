@@ -13,7 +13,7 @@ class TensorFlow(Library):
     """Its eager functions."""
 
     name = "tensorflow"
-    imports = ("import tensorflow as tf",)
+    opening = ("import tensorflow as tf",)
     # no GPU, and no start-up messages on stderr
     environment = MappingProxyType({"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"})
 

@@ -13,7 +13,7 @@ class Torch(Library):
     """PyTorch's tensors share NumPy's memory; bfloat16 goes to and fro as its bits."""
 
     name = "torch"
-    imports = ("import torch",)
+    opening = ("import torch",)
 
     def start(self) -> None:
         """On one thread: calls are small."""
@@ -50,12 +50,12 @@ class Torch(Library):
 
 
 def _tensor(call: Call, name: str) -> str:
-    if call.dtype is dtypes.BFLOAT16:
+    if call.dtype == dtypes.BFLOAT16:
         return f"torch.from_numpy({name}.view(np.int16)).view(torch.bfloat16)"
     return f"torch.from_numpy({name})"
 
 
 def _numpy(call: Call, tensor: str) -> list[str]:
-    if call.dtype is dtypes.BFLOAT16:
+    if call.dtype == dtypes.BFLOAT16:
         return [f"got = {tensor}.view(torch.int16).numpy().view(ml_dtypes.bfloat16)"]
     return [f"got = {tensor}.numpy()"]
