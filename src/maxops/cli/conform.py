@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maxops.cli.table import printable, show
-from maxops.errors import MaxopsError
+from maxops.errors import MaxopsError, OutputError
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
@@ -77,7 +78,7 @@ def conform(
     from maxops.conformance import cases, saved  # noqa: PLC0415  (see above)
 
     if listed or save is not None:
-        chosen = cases.select(only or [], quick=quick)
+        chosen = cases.select(cases.cases(), only or [], quick=quick)
         _list(chosen) if save is None else _save(chosen, save)
         return
     known = saved.read(baseline) if baseline else []
@@ -88,7 +89,8 @@ def conform(
     if earlier:
         runs = [run for file in earlier for run in saved.read(file)]
     elif names:
-        runs = list(_run(names, cases.select(only or [], quick=quick), seconds, failed, quick=quick, only=only or []))
+        chosen = cases.select(cases.cases(), only or [], quick=quick)
+        runs = list(_run(names, chosen, seconds, failed, quick=quick, only=only or []))
     else:
         _show_runtimes()
         raise typer.Exit(UNUSABLE)
@@ -167,12 +169,23 @@ def _list(chosen: Sequence[Case]) -> None:
 
 def _save(chosen: Sequence[Case], folder: Path) -> None:
     from maxops.conformance.folder import save  # noqa: PLC0415  (see above)
+    from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
 
+    left_out: Counter[str] = Counter()
     with _bar("saving") as progress:
         for done, case in enumerate(chosen):
             progress(done, len(chosen), case.id)
-            save(case, folder)
-    print(f"{folder}: {len(chosen)} cases")
+            try:
+                save(case, folder)
+            except NotApplicableError as error:
+                left_out[str(error)] += 1
+            except FileExistsError as error:
+                raise OutputError(f"{error.filename}: is there already; give an empty folder") from error
+            except OSError as error:
+                raise OutputError(f"{error.filename}: cannot be written: {error.strerror}") from error
+    print(f"{folder}: {len(chosen) - left_out.total()} cases")
+    for why, count in left_out.items():
+        print(f"{count} cases have no folder: {why}")
 
 
 # ----------------------------------------------------------------------------------------------------- reports

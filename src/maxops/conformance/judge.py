@@ -22,9 +22,9 @@ from maxops.plan import Array
 from maxops.spec import Clause
 
 # The worst first.
-Kind = Literal["type", "shape", "wrong", "NaN", "sign of zero", "NaN's bits"]
+Kind = Literal["type", "shape", "wrong", "NaN", "-Inf", "sign of zero", "NaN's bits"]
 # Those that differences of values are.
-_KINDS: tuple[Kind, ...] = ("wrong", "NaN", "sign of zero", "NaN's bits")
+_KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
         "poisoned": "poisoned",
         "not applicable": "not applicable",
     }
-    undecided = case.clause.level == "undecided"
+    # whether there is an answer at all is never open where only its bits are
+    undecided = case.clause.level == "undecided" and not case.clause.id.endswith((".nan", ".lowest"))
     if outcome.kind in ends:
         return Judgement(ends[outcome.kind], case.clause, outcome.text, feed=outcome.feed)
     if outcome.kind == "garbage":
@@ -89,28 +90,29 @@ def _judge_arrays(case: Case, trial: Trial, wanted: tuple[Array, ...], outcome: 
 
 def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
     """Whether the row permits a difference, and by which clause not."""
-    row, kind = case.row, difference.kind
+    row, kind, asked = case.row, difference.kind, case.clause.id
+    of_nan, of_lowest = asked.endswith((".nan", ".NaN")), asked.endswith(".lowest")
+    of_values = of_nan or asked.endswith(".value")
 
     def clause(*shorts: str) -> Clause:
         return next((row.rule(short) for short in shorts if short in dict(row.rules)), case.clause)
 
     if kind == "type":
         return Judgement("violates", clause("T"), difference.text, kind, feed)
+    is_open = case.clause.level == "undecided" and not of_nan
     if kind == "shape":
-        about_shape = case.clause.level == "must" and not case.clause.id.endswith((".value", ".NaN"))
-        broken = case.clause if about_shape else clause("shape", "C2", "C1")
-        return Judgement("violates", broken, difference.text, kind, feed)
+        broken = case.clause if not of_values else clause("shape", "C2", "C1")
+        return Judgement("permitted" if is_open else "violates", broken, difference.text, kind, feed)
     if kind in row.leaves_open:
         return Judgement("permitted", clause("nan"), difference.text, kind, feed, difference.place)
-    if kind != "wrong":
-        return Judgement(
-            "violates", clause("NaN" if kind == "NaN" else "value"), difference.text, kind, feed, difference.place
-        )
-    of_nan = case.clause.id.endswith((".nan", ".NaN"))
-    if case.clause.level == "undecided" and not of_nan:
-        return Judgement("permitted", case.clause, difference.text, kind, feed, difference.place)
-    broken = clause("value") if of_nan else case.clause
-    return Judgement("violates", broken, difference.text, kind, feed, difference.place)
+    if kind in ("NaN", "sign of zero"):
+        broken = clause("NaN" if kind == "NaN" else "value")
+    elif of_lowest:  # which value is the lowest of a float is open; that it is the one that fills, is not
+        is_open, broken = kind == "-Inf", case.clause if kind == "-Inf" else clause("fill_mode")
+    else:
+        broken = clause("value") if of_nan else case.clause
+    verdict: Verdict = "permitted" if is_open else "violates"
+    return Judgement(verdict, broken, difference.text, kind, feed, difference.place)
 
 
 def _same(got: Array, want: Array) -> bool:
@@ -146,6 +148,7 @@ def differences(got: Array, want: Array, without_nan: Array) -> list[Difference]
 _SAYS = {
     "wrong": "not the maximum",
     "NaN": "a NaN among the inputs is lost",
+    "-Inf": "-Inf, not the lowest finite value",
     "sign of zero": "the other zero",
     "NaN's bits": "a NaN of other bits",
 }
@@ -163,6 +166,8 @@ def _kinds(dtype: DType, got: Array, want: Array, without_nan: Array) -> Array:
         got_nan, want_nan = ((words & magnitude) > infinity for words in (came, wanted))
         got_zero, want_zero = ((words & magnitude) == 0 for words in (came, wanted))
         differ = result > 0
+        lowest = (wanted == dtype.lowest_finite_bits) & (came == dtype.lowest_bits)
+        result[lowest] = 1 + _KINDS.index("-Inf")
         as_number = (came == other) | (got_zero & ((other & magnitude) == 0))
         result[differ & want_nan & ~got_nan & as_number] = 1 + _KINDS.index("NaN")
         result[differ & got_zero & want_zero] = 1 + _KINDS.index("sign of zero")

@@ -114,7 +114,7 @@ class _Session:
             for case in together:
                 own = self._as_told(case, trial)
                 key = f"{together[0].trial_id} {own.call.row.standard}"
-                if not self._is_applicable(case, trial):
+                if not self._is_applicable(case):
                     outcome = Outcome("not applicable", text=f"is not told of {case.row.standard}")
                 else:
                     if key not in outcomes:
@@ -134,11 +134,11 @@ class _Session:
             return trial
         return replace(trial, call=replace(trial.call, row=case.row))
 
-    def _is_applicable(self, case: Case, trial: Trial) -> bool:
+    def _is_applicable(self, case: Case) -> bool:
         """Whether a refusal may be asked for: by a standard that the runtime claims, or by one that says the same."""
-        claims = self.runtime.claims
-        shared = bool(case.shared) and trial.call.row.standard in claims
-        return not case.refusal or case.row.standard in claims or shared
+        asks = (case.id, case.shared)  # the row itself, and the first of those that share its trial
+        claimed = tuple(standard.replace(" ", "-") + "." for standard in self.runtime.claims)
+        return not case.refusal or any(each.startswith(claimed) for each in asks)
 
     def _name_missing_types(self) -> None:
         """Where all calls of a type are refused, it is the type that is missing, and not what each call is about."""
