@@ -21,6 +21,8 @@ from maxops.spec import Clause, Spec
 
 KIT = {"maxops": "0.1.0", "cases": 0, "quick": False, "only": ""}
 MACHINE = {"processor": "a made-up processor", "isa": "avx2", "threads": 2, "system": "Linux", "python": "3.11.2"}
+# Of a third party that means harm, or has had bad luck with its bytes.
+HOSTILE = "</script><img src=x onerror=\"document.title='harmed'\"><b>bold</b>\ud800\u2028"
 SENTENCES = ("in every lane of lengths 1 to 8", "all pairs of the boundary pool", "in the last of 130")
 
 
@@ -224,3 +226,18 @@ def many(count: int) -> Run:
         maker._rows[case] = row, clause, dtype
         maker.find(case, "violates", _array(dtype, number % 100), _array(dtype, -1), why=f"reason {number}")
     return maker.run
+
+
+def hostile() -> Run:
+    run = swift()
+    run["runtime"] = run["version"] = HOSTILE
+    run["machine"] = {HOSTILE: HOSTILE}
+    run["reasons"] = dict.fromkeys(run["reasons"], HOSTILE)
+    for finding in run["findings"]:
+        finding["why"] = finding["says"] = HOSTILE
+        finding["got"] = {"text": HOSTILE}
+    for reproducer in run["reproducers"]:
+        reproducer["script"] = reproducer["shown"] = HOSTILE
+        reproducer["inputs"] = {HOSTILE: next(iter(reproducer["inputs"].values()))}
+        reproducer["attributes"] = {HOSTILE: HOSTILE}
+    return run
