@@ -19,7 +19,7 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Clause, Spec
 
-KIT = {"maxops": "0.1.0", "cases": 0, "quick": False, "only": ""}
+KIT = {"maxops": "0.1.0", "cases": 0, "quick": True, "only": "ONNX"}
 MACHINE = {"processor": "a made-up processor", "isa": "avx2", "threads": 2, "system": "Linux", "python": "3.11.2"}
 # Of a third party that means harm, or has had bad luck with its bytes.
 HOSTILE = "</script><img src=x onerror=\"document.title='harmed'\"><b>bold</b>\ud800\u2028"

@@ -39,6 +39,10 @@ def test_everything_is_shown_at_first(browser: Browser) -> None:
     browser.open()
     assert browser.count.startswith(expected(lambda run, finding: True))
     assert [each.text for each in browser.all("#runs b")] == list(map(of_whom, RUNS))
+    assert browser.one("#runs li").text.split("\n") == [
+        "swiftmax 2.1.0",
+        f"{len(RUNS[0]['cases'])} cases, quick, only ONNX",
+    ]
     assert [each.text for each in browser.all("#standards h3")] == ["ONNX", "SONNX", "SONNX draft", "OpenVINO"]
     assert [each.text for each in browser.all("#findings h3")] == ["Faults", "Permitted differences"]
 

@@ -201,9 +201,10 @@ def test_without_scripts_there_are_the_numbers(browser: Browser) -> None:
     browser.tell("Emulation.setScriptExecutionDisabled", value=True)
     try:
         browser.open()
-        text = browser.one("noscript").text
+        text, headings = browser.one("noscript").text, [each.text for each in browser.all("h2")]
     finally:
         browser.tell("Emulation.setScriptExecutionDisabled", value=False)
+    assert set(headings) == {""}  # nothing stands over what is not there
     assert "swiftmax 2.1.0 SONNX 70 53 conform, 3 violate, 14 not applicable" in text
 
 

@@ -51,7 +51,7 @@ function detail(finding) {
     head(group.verdict, finding.sentence, [step(-1, "Previous finding (k)", "\u2191"), step(1, "Next finding (j)", "\u2193")]),
     make("p", { class: "lead" }, `${group.run.name} \u00b7 ${own.standard} ${own.operator}${version} \u00b7 ${finding.type}`),
     make("p", { class: fault ? "why" : "why open" }, make("b", {}, fault ? VERDICTS.get(group.verdict).means : "No fault: the standard leaves it open."), " ", finding.why),
-    make("section", {}, make("h3", {}, "The clause"), clauseText(group.clause, finding.says || clause.says),
+    make("section", {}, make("h3", {}, "The clause"), clauseText(group.clause, finding.says ?? clause.says),
       group.clause === finding.own ? null : [make("p", { class: "hint" }, "The case itself is of:"), clauseText(finding.own, own.says)]),
     make("section", {}, make("h3", {}, "This case"), make("p", { class: "hint" }, where(finding)), comparison(finding.wanted, finding.got, finding.place)),
     group.smallest ? smallest(group) : make("section", {}, make("h3", {}, "To see it again"), make("p", {}, "There is no smaller call for this finding.")),

@@ -21,6 +21,7 @@ byId("detail").addEventListener("click", (event) => {
   if (event.target === byId("detail")) closeFinding(); // beside it
 });
 
+for (const id of ["all", "skip", "keys"]) byId(id).hidden = false; // without scripts there is the short table alone
 drawRuns();
 drawStandards();
 drawLegend();

@@ -74,7 +74,7 @@ function elementTable(wanted, got) {
     });
     const columns = ["element", "wanted", "bits", "got", "bits"];
     box.replaceChildren(
-      make("p", { class: "hint" }, `${different.length} of ${counted(size, "element")} differ.`),
+      make("p", { class: "hint" }, `${different.length} of ${counted(size, "element")} ${different.length === 1 ? "differs" : "differ"}.`),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Elements" }, make("table", { class: "elements" },
         make("thead", {}, make("tr", {}, columns.map((column) => make("th", { scope: "col" }, column)))), make("tbody", {}, rows))),
       shown.length < size ? make("button", { type: "button", on: { click: () => draw(numbers) } }, `Show all ${size}`) : "");

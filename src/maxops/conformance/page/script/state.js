@@ -59,7 +59,7 @@ function hasVerdict(verdict) {
 function words(finding) {
   finding.words ??= [
     finding.case, finding.sentence, finding.group.clause, finding.group.verdict, finding.group.run.name,
-    finding.says, finding.why, ...[finding.wanted, finding.got].flatMap((side) => side.text ?? [...side.values, ...side.bits]),
+    finding.says ?? DATA.clauses[finding.group.clause].says, finding.why, ...[finding.wanted, finding.got].flatMap((side) => side.text ?? [...side.values, ...side.bits]),
   ].join("\n").toLowerCase();
   return finding.words;
 }

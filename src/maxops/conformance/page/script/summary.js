@@ -36,10 +36,17 @@ function drawRuns() {
   const facts = (about) => Object.entries(about).map(([name, value]) => `${name} ${said(value)}`).join(", ");
   fill("runs",
     make("ul", { class: "who" }, DATA.runs.map((run) =>
-      make("li", {}, make("b", {}, run.name), make("span", {}, counted(total(tally(run, Object.keys(run.counts))), "case"))))),
+      make("li", {}, make("b", {}, run.name), make("span", {}, asked(run))))),
     make("details", {}, make("summary", {}, "Kit and machine"),
       table(["runtime", "kit", "machine", "seconds"],
         DATA.runs.map((run) => [run.name, facts(run.kit), facts(run.machine), run.seconds.toFixed(1)]), "Kit and machine")));
+}
+
+// How many cases, and whether they are not all that there are.
+function asked(run) {
+  const { quick, only } = run.kit;
+  const cases = counted(total(tally(run, Object.keys(run.counts))), "case");
+  return [cases, quick ? "quick" : null, only ? `only ${said(only)}` : null].filter(Boolean).join(", ");
 }
 
 function said(value) {
