@@ -22,7 +22,7 @@ from maxops.spec import Clause, Spec
 KIT = {"maxops": "0.1.0", "cases": 0, "quick": True, "only": "ONNX"}
 MACHINE = {"processor": "a made-up processor", "isa": "avx2", "threads": 2, "system": "Linux", "python": "3.11.2"}
 # Of a third party that means harm, or has had bad luck with its bytes.
-HOSTILE = "</script><img src=x onerror=\"document.title='harmed'\"><b>bold</b>\ud800\u2028"
+HOSTILE = "</script><img src=x onerror=\"document.title='harmed'\"><b>bold</b>\ud800\u2028\x1b[2J\x00]]>"
 SENTENCES = ("in every lane of lengths 1 to 8", "all pairs of the boundary pool", "in the last of 130")
 
 
