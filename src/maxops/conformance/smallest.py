@@ -164,8 +164,8 @@ def _forms_of_segments(call: Call, whole: Whole, place: tuple[int, ...] | None) 
     assert ids is not None
     if data.ndim == 0 or ids.shape != data.shape[:1]:
         return
-    columns = data.reshape(len(data), -1)
-    if place is not None and columns.size:
+    if place is not None and data.size:
+        columns = data.reshape(len(data), -1)
         column = int(np.ravel_multi_index(place[1:], data.shape[1:])) if data.ndim > 1 else 0
         rows = np.flatnonzero(ids == place[0]).tolist()
 
