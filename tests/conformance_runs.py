@@ -43,6 +43,7 @@ class Maker:
             "machine": MACHINE,
             "seconds": 12.5,
             "cases": {},
+            "notes": [],
             "reasons": {},
             "findings": [],
             "reproducers": [],

@@ -66,11 +66,11 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
     if outcome.kind == "refused":
         if trial.is_refusal:
             return Judgement("conforms", case.clause, outcome.text)
-        why = f"{outcome.text}: an error, where there is an answer"
-        return Judgement("permitted" if undecided else "refuses", case.clause, why, feed=outcome.feed)
+        verdict: Verdict = "permitted" if undecided else "refuses"
+        return Judgement(verdict, case.clause, outcome.text, feed=outcome.feed)
     if trial.wanted is None:
-        why = "an answer, where there is to be an error"
-        return Judgement("permitted" if undecided else "accepts", case.clause, why)
+        verdict = "permitted" if undecided else "accepts"
+        return Judgement(verdict, case.clause, "an answer, where there is to be an error")
     return _judge_arrays(case, trial, trial.wanted, outcome)
 
 

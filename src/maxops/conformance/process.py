@@ -15,7 +15,7 @@ from typing import Self
 
 from maxops.conformance import containment, runtimes
 from maxops.conformance.case import Trial
-from maxops.conformance.child import Child, ChildEndedError, ChildHungError
+from maxops.conformance.child import Child, ChildEndedError, ChildHungError, RuntimeUnusableError
 from maxops.conformance.outcome import Outcome
 
 CONTROL_SECONDS = 60.0
@@ -51,6 +51,7 @@ class Process:
         self._used = False  # a trial ran in this child
         self._suspects: list[_Suspect] = []
         self._always_ends: str | None = None
+        self._is_over = False
         try:
             self._child = self._start()
         except BaseException:
@@ -97,7 +98,8 @@ class Process:
             self.notes.append(f"at its end, {how}; no trial alone brings that about")
 
     def kill(self) -> None:
-        """End everything at once."""
+        """End everything at once, from any thread; what waits for an answer ends with a RuntimeUnusableError."""
+        self._is_over = True
         self._drop()
         self._directory.cleanup()
 
@@ -111,6 +113,8 @@ class Process:
     def _start(self) -> Child:
         """A process with the controls that the runtime answers; those that end it are no controls."""
         while True:
+            if self._is_over:
+                raise RuntimeUnusableError(f"the processes of {self._runtime} were ended")
             child = Child(self._runtime, self._environment, self._memory)
             try:
                 for control in self._controls:

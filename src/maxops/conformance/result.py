@@ -8,6 +8,7 @@ cases                       {case id: verdict}, every case that was asked
 findings                    a list, an object for each case that neither conforms nor is not applicable
 reproducers                 a list; findings name theirs by its number
 reasons                     {case id: why}, of the cases that are not applicable
+notes                       what was seen of the runtime's processes and belongs to no case
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ class Run(TypedDict):
     seconds: float
     cases: dict[str, Verdict]
     reasons: dict[str, str]
+    notes: list[str]
     findings: list[Finding]
     reproducers: list[Reproducer]
 

@@ -14,11 +14,13 @@ import numpy as np
 
 import maxops
 from maxops.bench import environment
-from maxops.conformance import runtimes, script
+from maxops.conformance import runtimes
 from maxops.conformance.case import Case, Trial
+from maxops.conformance.checking import Checked, checked
 from maxops.conformance.controls import controls
+from maxops.conformance.crew import Crew
 from maxops.conformance.judge import Judgement, judge
-from maxops.conformance.outcome import Outcome
+from maxops.conformance.outcome import Kind, Outcome
 from maxops.conformance.process import Process
 from maxops.conformance.result import (
     SCHEMA,
@@ -29,13 +31,24 @@ from maxops.conformance.result import (
     Told,
     elements,
 )
+from maxops.conformance.runtimes.runtime import Runtime
+from maxops.conformance.script import Script, scripts
 from maxops.conformance.smallest import Found, smallest
 from maxops.dtypes import DType
+from maxops.engines.native import usable_cpus
+from maxops.errors import MaxopsError
 from maxops.plan import Array
 from maxops.spec import ALL, Spec
 
 SECONDS = 20.0  # for one trial, before it counts as hung
 FEW = 16  # elements of a result that a finding shows whole
+
+FEW_CASES = 50  # for which another process would take longer to start than it saves
+
+
+class NoAnswersError(MaxopsError, TypeError):
+    """A runtime that gives something other than arrays, whatever it is asked."""
+
 
 # Called with how much is done, of how much, and what is at hand.
 Progress = Callable[[int, int, str], None]
@@ -47,97 +60,138 @@ _NEWEST = {row.operator: row for row in ALL if row.version is not None}
 
 @dataclass
 class _Judged:
-    """A case, the judgement on it, what was wanted and what came."""
+    """A case, the judgement on it, and what came."""
 
     case: Case
     judgement: Judgement
     sought: Judgement  # as it was found, before the types that are missing were named
     wanted: Elements | Told
     got: Elements | Told
-    refused: bool
+    kind: Kind
+    found: Found | None  # the call and what came, where the call is one that cannot be made smaller
 
 
 def conform(
-    name: str, cases: Sequence[Case], *, kit: dict[str, Any], seconds: float = SECONDS, progress: Progress | None = None
+    name: str,
+    cases: Sequence[Case],
+    *,
+    kit: dict[str, Any] | None = None,
+    seconds: float = SECONDS,
+    progress: Progress | None = None,
 ) -> Run:
     """Ask a runtime every case, and return what the JSON holds.
 
     `kit` says how the cases were chosen, and is written as it is; a trial may take so many seconds. Raises a
-    MaxopsError where the runtime cannot be started at all.
+    MaxopsError where the runtime cannot be started, or gives something that is no answer at all.
     """
     started = time.monotonic()
-    run = _Session(name, seconds, progress or (lambda done, of, doing: None))
-    with run.process:
-        run.ask([case for case in cases if run.is_asked(case)])
-        run.show()
+    runtime = runtimes.resolve(name)
+    asked = [case for case in cases if _is_asked(runtime, case)]
+    with Crew(name, controls(), max(1, min(usable_cpus(), len(asked) // FEW_CASES))) as crew:
+        session = _Session(runtime, crew, seconds, progress or (lambda done, of, doing: None))
+        session.ask(asked)
+        session.show()
         return {
             "schema": SCHEMA,
             "runtime": name,
-            "version": run.process.version,
-            "kit": kit | {"maxops": environment.installed("maxops") or "source tree", "cases": len(run.judged)},
+            "version": crew.version,
+            "kit": (kit or {}) | {"maxops": environment.installed("maxops") or "source tree", "cases": len(asked)},
             "machine": environment.machine(maxops.get_num_threads()),
             "seconds": round(time.monotonic() - started, 1),
-            "cases": {each.case.id: each.judgement.verdict for each in run.judged},
+            "cases": {each.case.id: each.judgement.verdict for each in session.judged},
             "reasons": {
-                each.case.id: each.judgement.why for each in run.judged if each.judgement.verdict == "not applicable"
+                each.case.id: each.judgement.why
+                for each in session.judged
+                if each.judgement.verdict == "not applicable"
             },
-            "findings": run.findings,
-            "reproducers": run.reproducers,
+            "notes": crew.notes,
+            "findings": session.findings,
+            "reproducers": session.reproducers,
         }
 
 
+def _is_asked(runtime: Runtime, case: Case) -> bool:
+    """A runtime that cannot be told a version is asked the newest of each operator only."""
+    row = case.row
+    return runtime.versioned or row.version is None or row is _NEWEST[row.operator]
+
+
 class _Session:
-    def __init__(self, name: str, seconds: float, tell: Progress) -> None:
-        self.runtime = runtimes.resolve(name)
-        self.process = Process(name, controls())
-        self._seconds = seconds
-        self._tell = tell
+    def __init__(self, runtime: Runtime, crew: Crew, seconds: float, tell: Progress) -> None:
+        self._runtime, self._crew, self._seconds, self._tell = runtime, crew, seconds, tell
         self.judged: list[_Judged] = []
         self.findings: list[Finding] = []
         self.reproducers: list[Reproducer] = []
-
-    def is_asked(self, case: Case) -> bool:
-        """Whether a runtime that cannot be told a version is asked a row: the newest of each operator only."""
-        row = case.row
-        return self.runtime.versioned or row.version is None or row is _NEWEST[row.operator]
 
     # --------------------------------------------------------------------------------------------- asking
 
     def ask(self, cases: Sequence[Case]) -> None:
         """Run the trials and judge the cases."""
-        places: dict[str, list[int]] = {}  # of the judged cases, by the trial they were judged by
-        for _, group in groupby(cases, key=lambda case: case.trial_id):
-            together = list(group)
-            self._tell(len(self.judged), len(cases), together[0].id)
-            trial = together[0].make()
-            outcomes: dict[str, Outcome] = {}
-            for case in together:
-                own = self._as_told(case, trial)
-                key = f"{together[0].trial_id} {own.call.row.standard}"
-                if not self._is_applicable(case):
-                    outcome = Outcome("not applicable", text=f"is not told of {case.row.standard}")
-                else:
-                    if key not in outcomes:
-                        outcomes[key] = self.process.run(key, own, self._seconds)
-                    outcome = outcomes[key]
-                    places.setdefault(key, []).append(len(self.judged))
-                self.judged.append(_judged(case, own, outcome))
-        for key, outcome in self.process.amended.items():
-            for place in places.get(key, []):
-                case = self.judged[place].case
-                self.judged[place] = _judged(case, case.make(), outcome)
+        self._look_at_controls()
+        groups = [list(group) for _, group in groupby(cases, key=lambda case: case.trial_id)]
+        self.judged = [
+            each
+            for group in self._crew.map(
+                self._ask_together, groups, lambda done, group: self._tell(done, len(groups), group[0].id)
+            )
+            for each in group
+        ]
+        amended = self._crew.amended()
+        for number, each in enumerate(self.judged):
+            if (name := _run_name(each.case, self._standard_told(each.case))) in amended:
+                trial = self._as_told(each.case, each.case.make())
+                self.judged[number] = self._judge(each.case, trial, amended[name])
         self._name_missing_types()
+
+    def _look_at_controls(self) -> None:
+        """A runtime that gives no arrays at all is told apart before its cases are run."""
+
+        def outcome_of(process: Process, control: Trial) -> Outcome:
+            return process.run(f"control {control.call.row.name}", control, self._seconds)
+
+        outcomes = self._crew.map(outcome_of, controls(), lambda done, control: None)
+        answered = [outcome for outcome in outcomes if outcome.kind not in ("not applicable", "refused")]
+        if answered and all(outcome.kind == "garbage" for outcome in answered):
+            raise NoAnswersError(f"{self._runtime.name}: {answered[0].text}; wanted one NumPy array for each output")
+
+    def _ask_together(self, process: Process, together: Sequence[Case]) -> list[_Judged]:
+        """The cases of one trial, which is run once for all of them, or once for each standard that it is told of."""
+        trial = together[0].make()
+        outcomes: dict[str, Outcome] = {}
+        judged = []
+        for case in together:
+            own, name = self._as_told(case, trial), _run_name(case, self._standard_told(case))
+            if not self._is_applicable(case):
+                outcome = Outcome("not applicable", text=f"is not told of {case.row.standard}")
+            elif name in outcomes:
+                outcome = outcomes[name]
+            else:
+                outcome = outcomes[name] = process.run(name, own, self._seconds)
+            judged.append(self._judge(case, own, outcome))
+        return judged
+
+    def _judge(self, case: Case, trial: Trial, outcome: Outcome) -> _Judged:
+        judgement = judge(case, trial, outcome)
+        # what is to be refused is small as it is, and what crashes takes a process for each try
+        is_small = trial.is_refusal or (outcome.kind in ("crashed", "hung") and len(trial.feeds) == 1)
+        found = Found(trial, outcome, judgement) if is_small else None
+        want, got = _wanted(judgement, trial), _got(judgement, outcome)
+        return _Judged(case, judgement, judgement, want, got, outcome.kind, found)
+
+    def _standard_told(self, case: Case) -> str:
+        """The standard that a call is made under: the case's own, where the runtime can be told of it."""
+        return case.row.standard if case.row.standard in self._runtime.claims else ""
 
     def _as_told(self, case: Case, trial: Trial) -> Trial:
         """The trial under the case's own row, where the runtime can be told of its standard."""
-        if case.row.standard not in self.runtime.claims or case.row.standard == trial.call.row.standard:
+        if self._standard_told(case) in ("", trial.call.row.standard):
             return trial
         return replace(trial, call=replace(trial.call, row=case.row))
 
     def _is_applicable(self, case: Case) -> bool:
         """Whether a refusal may be asked for: by a standard that the runtime claims, or by one that says the same."""
         asks = (case.id, case.shared)  # the row itself, and the first of those that share its trial
-        claimed = tuple(standard.replace(" ", "-") + "." for standard in self.runtime.claims)
+        claimed = tuple(standard.replace(" ", "-") + "." for standard in self._runtime.claims)
         return not case.refusal or any(each.startswith(claimed) for each in asks)
 
     def _name_missing_types(self) -> None:
@@ -147,7 +201,7 @@ class _Session:
             if not each.case.refusal and each.judgement.verdict != "not applicable":
                 by_type.setdefault((each.case.row, each.case.dtype), []).append(each)
         for (row, _), group in by_type.items():
-            if all(each.judgement.verdict in ("refuses", "permitted") and each.refused for each in group):
+            if all(each.kind == "refused" for each in group):
                 for each in group:
                     each.judgement = replace(each.judgement, verdict="refuses", clause=row.rule("T"), kind="type")
 
@@ -165,39 +219,37 @@ class _Session:
 
     def _reproducers(self, firsts: Sequence[_Judged]) -> list[int | None]:
         """The number of each one's reproducer; None where the finding does not come from its call alone."""
-        scripts: dict[str, int] = {}
+        found = self._crew.map(
+            self._smallest, firsts, lambda done, each: self._tell(done, len(firsts), f"smaller: {each.case.id}")
+        )
+        by_text: dict[str, int] = {}
         numbers: list[int | None] = []
-        kept: list[tuple[str, Found]] = []
-        for done, each in enumerate(firsts):
-            self._tell(done, len(firsts), f"the smallest call for {each.case.id}")
-            found = self._smallest(each)
-            if found is None:
+        kept: list[list[Script]] = []
+        for each, smaller in zip(firsts, found, strict=True):
+            if smaller is None:
                 numbers.append(None)
                 continue
-            text = self._script(each.case, found)
-            if text not in scripts:
-                scripts[text] = len(kept)
-                kept.append((text, found))
-            numbers.append(scripts[text])
-        for done, checked in enumerate(script.checked(kept, self.runtime.environment)):
+            made = scripts(self._runtime, self._crew.version, each.case, smaller)
+            if made[0].text not in by_text:
+                by_text[made[0].text] = len(kept)
+                kept.append(made)
+            numbers.append(by_text[made[0].text])
+        for done, shown in enumerate(checked(kept, self._runtime.environment)):
             self._tell(done, len(kept), "each script, run by itself")
-            self.reproducers.append(_reproducer(kept[done][1], checked))
+            self.reproducers.append(_reproducer(shown))
         return numbers
 
-    def _smallest(self, each: _Judged) -> Found | None:
+    def _smallest(self, process: Process, each: _Judged) -> Found | None:
+        if each.found is not None:
+            return each.found
         trial = self._as_told(each.case, each.case.make())
-        run = partial(self.process.run, each.case.id, seconds=self._seconds)
+        run = partial(process.run, each.case.id, seconds=self._seconds)
         return smallest(each.case, trial, each.sought, run)
 
-    def _script(self, case: Case, found: Found) -> str:
-        name = f"{self.runtime.name} {self.process.version}"
-        return script.written(name, case, found, self.runtime.script)
 
-
-def _judged(case: Case, trial: Trial, outcome: Outcome) -> _Judged:
-    judgement = judge(case, trial, outcome)
-    want, got = _wanted(judgement, trial), _got(judgement, outcome)
-    return _Judged(case, judgement, judgement, want, got, outcome.kind == "refused")
+def _run_name(case: Case, standard: str) -> str:
+    """What a trial is called where its process looks for culprits."""
+    return f"{case.trial_id} {standard}".rstrip()
 
 
 def _wanted(judgement: Judgement, trial: Trial) -> Elements | Told:
@@ -252,7 +304,8 @@ def _finding(each: _Judged, reproducer: int | None) -> Finding:
     }
 
 
-def _reproducer(found: Found, checked: script.Checked) -> Reproducer:
+def _reproducer(shown: Checked) -> Reproducer:
+    found = shown.script.found
     call = found.trial.call
     whole = zip(call.inputs, call.whole(found.trial.feeds[0]), strict=True)
     return {
@@ -260,7 +313,7 @@ def _reproducer(found: Found, checked: script.Checked) -> Reproducer:
         "attributes": dict(call.attributes),
         "wanted": _wanted(found.judgement, found.trial),
         "got": _got(found.judgement, found.outcome),
-        "script": checked.script,
-        "checked": checked.holds,
-        "shown": checked.shown,
+        "script": shown.script.text,
+        "checked": shown.holds,
+        "shown": shown.shown,
     }

@@ -21,6 +21,7 @@ from maxops.errors import MaxopsError
 from maxops.plan import Array
 
 MOST_TRIES = 80
+MOST_ENDS = 6  # of a process, each of which has to be started again
 
 Whole = list[Array | None]  # all inputs of a call, the constant ones too
 Item = TypeVar("Item")
@@ -40,7 +41,7 @@ class Search:
 
     def __init__(self, case: Case, judgement: Judgement, run: Callable[[Trial], Outcome]) -> None:
         self._case, self._sought, self._run = case, judgement, run
-        self._left = MOST_TRIES
+        self._left = MOST_ENDS if judgement.verdict in ("crashes", "hangs") else MOST_TRIES
         self.found: Found | None = None
 
     def shows(self, call: Call, whole: Whole) -> bool:
@@ -59,8 +60,11 @@ class Search:
 
 def smallest(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Found | None:
     """The smallest call that shows a finding; None if its feed does not show it when it runs alone."""
+    number = judgement.feed
+    if judgement.verdict in ("crashes", "hangs"):  # after which nobody knows the feed
+        number = _feed_that_ends_it(case, trial, judgement, run)
     search = Search(case, judgement, run)
-    call, whole = trial.call, trial.call.whole(trial.feeds[judgement.feed])
+    call, whole = trial.call, trial.call.whole(trial.feeds[number])
     if not search.shows(call, whole):
         return None
     if trial.wanted is not None:
@@ -70,6 +74,20 @@ def smallest(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Tria
             _fewer_inputs(search)
     _plainer(search)
     return search.found
+
+
+def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> int:
+    """The number of a feed that ends the process, by halves; the last one tried if none does so alone."""
+    first, count = 0, len(trial.feeds)
+    while count > 1:
+        half = slice(first, first + count // 2)
+        wanted_of_it = None if trial.wanted is None else trial.wanted[half]
+        part = replace(trial, feeds=trial.feeds[half], wanted=wanted_of_it, without_nan=trial.without_nan[half])
+        if judge(case, part, run(part)).verdict == judgement.verdict:
+            count //= 2
+        else:
+            first, count = first + count // 2, count - count // 2
+    return first
 
 
 def trial_of(case: Case, resized_call: tuple[Call, Feed]) -> Trial | None:
@@ -236,7 +254,7 @@ def _plainer(search: Search) -> None:
             if array is None:
                 continue
             whole[number] = np.full_like(array, plain)
-            if place is not None and array.shape:
+            if place is not None and array.ndim == len(place) > 0:
                 whole[number][place] = array[place]  # type: ignore[index]
         if search.shows(call, whole):
             return

@@ -80,6 +80,10 @@ class Runtime:
         """
         raise NotImplementedError
 
+    def again(self, call: Call, feed: Feed) -> list[str]:
+        """Lines that run the call once more, after those of `script`."""
+        return self.script(call, feed)
+
 
 def in_order(array: Array) -> Array:
     """An array in C order with its own memory, as runtimes want it."""

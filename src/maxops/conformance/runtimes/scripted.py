@@ -56,6 +56,11 @@ class Scripted(Runtime):
         del feed
         return [*self.opening, *self.setup(call), *self.answer(call)]
 
+    def again(self, call: Call, feed: Feed) -> list[str]:
+        """The answer's lines."""
+        del feed
+        return self.answer(call)
+
 
 def _compiled(lines: Sequence[str], what: str) -> Any:
     return compile("\n".join(lines), f"<{what}>", "exec")

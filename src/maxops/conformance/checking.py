@@ -1,0 +1,128 @@
+"""Runs the scripts that show findings, and says of each whether it shows what the kit saw."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from maxops.conformance import one_by_one
+from maxops.conformance.script import Script, line
+from maxops.conformance.smallest import Found
+from maxops.engines.native import usable_cpus
+
+SECONDS = 60
+BATCH = 40
+# What does no harm to the process that it is shown in.
+_HARMLESS = ("violates", "refuses", "permitted")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A script, what it printed, and whether that is what the kit saw."""
+
+    script: Script
+    shown: str
+    holds: bool
+
+
+def checked(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]) -> Iterator[Checked]:
+    """For each finding the first of its scripts that shows it, or the plainest if none does.
+
+    Those that show an answer or an error run one after the other in a few processes. One that ends its process, or
+    leaves something behind in it, has a process of its own.
+    """
+    together = [number for number, scripts in enumerate(findings) if scripts[0].found.judgement.verdict in _HARMLESS]
+    batches = [together[start : start + BATCH] for start in range(0, len(together), BATCH)]
+    with ThreadPoolExecutor(usable_cpus()) as threads:
+        ran = threads.map(lambda batch: _run_all([findings[number][0].text for number in batch], environment), batches)
+        shown = dict(zip(together, (text for batch in ran for text in batch), strict=True))
+
+        def check(number: int) -> Checked:
+            scripts = findings[number]
+            if (told := shown.get(number)) is not None:
+                return Checked(scripts[0], told, _holds(scripts[0].found, [_Ran(told)]))
+            tries = (_checked_alone(script, environment) for script in scripts)
+            plainest = next(tries)
+            return next((each for each in (plainest, *tries) if each.holds), plainest)
+
+        yield from threads.map(check, range(len(findings)))
+
+
+def _checked_alone(script: Script, environment: Mapping[str, str]) -> Checked:
+    ran = [_run([script.text], {**environment, **where}) for where in script.environments]
+    return Checked(script, "".join(each.shown for each in ran), _holds(script.found, ran))
+
+
+def _holds(found: Found, runs: Sequence[_Ran]) -> bool:
+    """Whether a script showed what the kit saw."""
+    verdict, outcome = found.judgement.verdict, found.outcome
+    ran = runs[0]
+    if verdict == "leaks":
+        return len({_got(each.shown) for each in runs}) > 1
+    if verdict == "crashes":
+        return ran.signal is not None
+    if verdict == "hangs":
+        return ran.late
+    if ran.signal is not None or ran.late:
+        return False
+    if outcome.kind == "refused":
+        return outcome.text.partition(":")[0] in ran.shown
+    if outcome.kind == "gave" and verdict != "accepts":
+        return _got(ran.shown) == f"got    {line(outcome.outputs[0])}"
+    return True
+
+
+def _got(shown: str) -> str:
+    return next((each for each in shown.splitlines() if each.startswith("got")), "")
+
+
+# --------------------------------------------------------------------------------------------------------- runs
+
+
+@dataclass(frozen=True)
+class _Ran:
+    shown: str
+    signal: int | None = None
+    late: bool = False
+
+
+def _run_all(scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
+    """What each printed; None from the one on that ended their process."""
+    ran = _run(scripts, environment, through=Path(one_by_one.__file__))
+    shown = [
+        json.loads(each.removeprefix(one_by_one.MARK))
+        for each in ran.shown.splitlines()
+        if each.startswith(one_by_one.MARK)
+    ]
+    return [*shown, *[None] * (len(scripts) - len(shown))]
+
+
+def _run(scripts: Sequence[str], environment: Mapping[str, str], through: Path | None = None) -> _Ran:
+    """Run scripts in an empty folder, with what they may import from where the kit was started."""
+    with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
+        paths = [Path(folder) / f"reproducer{number}.py" for number in range(len(scripts))]
+        for path, text in zip(paths, scripts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        found = os.pathsep.join([os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])
+        try:
+            done = subprocess.run(
+                [sys.executable, *map(str, filter(None, [through])), *map(str, paths)],
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": found, **environment},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            return _Ran((error.stdout or b"").decode(errors="replace"), late=True)
+    shown = done.stdout + "".join(done.stderr.splitlines(keepends=True)[-1:])  # what a traceback ends with
+    return _Ran(shown, signal=-done.returncode if done.returncode < 0 else None)
