@@ -51,6 +51,8 @@ class Crew:
         self, work: Callable[[Process, Job], Result], jobs: Sequence[Job], tell: Callable[[int, Job], None]
     ) -> list[Result]:
         """Each job's result, by whichever process is free; `tell` hears how many are done and which one is at hand."""
+        if not jobs:
+            return []
         results: dict[int, Result] = {}
         waiting, lock = iter(enumerate(jobs)), Lock()
 

@@ -1,0 +1,107 @@
+"""Backends of somebody's own, as the kit's command finds them: a right one, and some with a fault each."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from onnx import ModelProto
+
+from maxops import onnx as mx
+from maxops.plan import Array
+
+
+class Representation:
+    def __init__(self, backend: type[Right], model: ModelProto) -> None:
+        self.backend, self.model = backend, mx.Backend.prepare(model)
+
+    def run(self, inputs: Sequence[Array]) -> object:
+        try:
+            result = self.model.run(inputs)[0]
+        except Exception:
+            self.backend.was_wrong = True
+            raise
+        return self.backend.changed(inputs, result)
+
+
+class Right:
+    """maxops' own, under another name."""
+
+    was_wrong: ClassVar[bool] = False
+
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Representation:
+        del device, kwargs
+        return Representation(cls, model)
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        del inputs
+        return [result]
+
+
+class ByFloat64(Right):
+    """64-bit integers on their way through floats."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        return [result.astype(np.float64).astype(result.dtype) if result.dtype == np.uint64 else result]
+
+
+class WrongInLaneSeven(Right):
+    """An element that is wrong where vectors have eight of them."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        if result.dtype == np.float32 and result.ndim == 1 and len(result) >= 8:
+            result[7] = 42
+        return [result]
+
+
+class NegativeZero(Right):
+    """The sign of zero lost."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        return [np.where(result == 0, -result, result) if result.dtype == np.float32 else result]
+
+
+class GivesTwo(Right):
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        return [result, result]
+
+
+class SometimesNone(Right):
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        return None if result.dtype == np.int8 else [result]
+
+
+class Crashes(Right):
+    """A process ended by int8."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        if result.dtype == np.int8:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return [result]
+
+
+class PoisonedByErrors(Right):
+    """After an error, every answer is 0."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        return [np.zeros_like(result) if cls.was_wrong else result]
+
+
+class Leaks(Right):
+    """Memory that nobody wrote, for int8."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        return [np.empty(result.shape, result.dtype) if result.dtype == np.int8 else result]

@@ -1,0 +1,161 @@
+"""Whole runs of the kit: what it finds, the smallest call that shows it, and the script that does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxops.conformance import saved, session
+from maxops.conformance.cases import cases, select
+from maxops.conformance.result import Finding, Reproducer, Run
+
+HERE = Path(__file__).parent
+
+MAX_13 = "ONNX.Max-13"
+PLAIN = "two-short-vectors"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)  # where own_backend is found, as `python -m` would
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+def run_of(backend: str, *only: str) -> Run:
+    return session.conform(f"own_backend.{backend}", select(cases(), only))
+
+
+def only_reproducer(run: Run) -> Reproducer:
+    (reproducer,) = run["reproducers"]
+    assert reproducer["checked"], reproducer["shown"]
+    assert "maxops" not in reproducer["script"]
+    return reproducer
+
+
+def finding_of(run: Run, text: str) -> Finding:
+    (found,) = [finding for finding in run["findings"] if text in finding["case"]]
+    return found
+
+
+def test_a_right_backend_conforms() -> None:
+    run = run_of("Right", f"{MAX_13}.*two-short-vectors", "ONNX.Max-6.shape*")
+    assert set(run["cases"].values()) == {"conforms"}
+    assert (run["findings"], run["reproducers"], run["notes"]) == ([], [], [])
+
+
+def test_a_value_is_reduced_to_one_element() -> None:
+    run = run_of("ByFloat64", f"{MAX_13}.value/uint64/*of-lengths-9-to-16")
+    (finding,) = run["findings"]
+    assert (finding["verdict"], finding["clause"], finding["type"]) == ("violates", "ONNX.Max-13.value", "uint64")
+    reproducer = only_reproducer(run)
+    assert [array["shape"] for array in reproducer["inputs"].values()] == [[1]]
+    (given,) = (array["values"][0] for array in reproducer["inputs"].values())
+    assert int(given) > 2**53
+    assert reproducer["wanted"] != reproducer["got"]
+    assert reproducer["wanted"]["values"] == [given]  # type: ignore[typeddict-item]
+
+
+def test_a_lane_keeps_its_length() -> None:
+    run = run_of("WrongInLaneSeven", f"{MAX_13}.value/float32/*of-lengths-33-to-64")
+    reproducer = only_reproducer(run)
+    assert all(array["shape"] == [8] for array in reproducer["inputs"].values())
+    assert reproducer["got"]["values"][7] == "42.0"  # type: ignore[typeddict-item]
+
+
+def test_standards_are_judged_apart() -> None:
+    run = run_of("NegativeZero", "*.Max*/float32/zeros-of-both-signs-in-each-lane*")
+    verdicts = {
+        finding["standard"]: finding["verdict"] for finding in run["findings"] if finding["version"] in (13, None)
+    }
+    assert verdicts == {"ONNX": "permitted", "SONNX": "violates", "SONNX draft": "permitted"}
+    sonnx = next(finding for finding in run["findings"] if finding["standard"] == "SONNX")
+    assert sonnx["clause"] == "SONNX.Max.value"
+    assert (sonnx["wanted"], sonnx["got"]) != (sonnx["got"], sonnx["wanted"])
+
+
+def test_a_missing_type_is_laid_to_its_clause() -> None:
+    run = session.conform("onnx-reference", select(cases(), [f"{MAX_13}.*/int8/*short-vectors"]))
+    assert set(run["cases"].values()) == {"conforms"}
+
+
+def test_garbage_for_everything_is_one_line() -> None:
+    with pytest.raises(session.NoAnswersError, match=r"own_backend\.GivesTwo: run gave 2 outputs; the model has 1"):
+        run_of("GivesTwo", f"{MAX_13}.T/int8/{PLAIN}")
+
+
+def test_garbage_for_a_case_is_its_finding() -> None:
+    run = run_of("SometimesNone", f"{MAX_13}.T/int*/{PLAIN}")
+    (finding,) = run["findings"]
+    assert (finding["type"], finding["verdict"]) == ("int8", "violates")
+    assert "None" in finding["why"]
+
+
+def test_a_crash_is_not_the_end() -> None:
+    run = run_of("Crashes", f"{MAX_13}.T/int*/{PLAIN}")
+    (finding,) = run["findings"]
+    assert (finding["type"], finding["verdict"]) == ("int8", "crashes")
+    assert "SIGSEGV" in finding["why"]
+    assert run["cases"][f"{MAX_13}.T/int64/{PLAIN}"] == "conforms"
+    only_reproducer(run)
+
+
+def test_memory_that_nobody_wrote() -> None:
+    run = run_of("Leaks", f"{MAX_13}.T/int8/{PLAIN}")
+    assert finding_of(run, "int8")["verdict"] == "leaks"
+    only_reproducer(run)
+
+
+def test_an_error_that_poisons() -> None:
+    run = run_of("PoisonedByErrors", f"{MAX_13}.T/bool/a-type-that-is-not-listed", f"{MAX_13}.T/int*/{PLAIN}")
+    assert finding_of(run, "/bool/")["verdict"] == "poisoned"
+    assert run["cases"][f"{MAX_13}.T/int64/{PLAIN}"] == "conforms"
+    only_reproducer(run)
+
+
+def test_a_run_is_saved_as_it_is(tmp_path: Path) -> None:
+    run = run_of("ByFloat64", f"{MAX_13}.T/uint*", f"{MAX_13}.value/uint64/*9-to-16")
+    file = tmp_path / "run.json"
+    saved.write(file, [run])
+    assert saved.read(file) == [run]
+    raw: dict[str, Any] = json.loads(file.read_text())
+    assert raw["runtime"] == "own_backend.ByFloat64"
+    assert {"operator", "version", "type", "clause", "verdict", "case", "wanted", "got"} <= set(raw["findings"][0])
+
+
+def test_a_script_runs_by_itself(tmp_path: Path) -> None:
+    run = run_of("ByFloat64", f"{MAX_13}.value/uint64/*of-lengths-9-to-16")
+    path = tmp_path / "reproducer.py"
+    path.write_text(only_reproducer(run)["script"])
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        env={"PYTHONPATH": f"{HERE}:{':'.join(filter(None, sys.path))}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("wanted uint64")
+    assert lines[1].startswith("got    uint64")
+    assert lines[0].split()[2:] != lines[1].split()[2:]
+    assert len(path.read_text().splitlines()) <= 14
+
+
+def test_every_instruction_set_of_ours_conforms() -> None:
+    run = session.conform("maxops:baseline", select(cases(), ["*float32/*sample*", "*/int64/*short-vec*"], quick=True))
+    assert set(run["cases"].values()) == {"conforms"}
+    assert len(run["cases"]) > 20
+
+
+def test_a_library_is_asked_the_newest_versions_and_refuses_nothing_it_does_not_claim() -> None:
+    run = session.conform("numpy", select(cases(), ["ONNX.Max*/float32/*short*", f"{MAX_13}.shape/float32/shapes*"]))
+    versions = {case.split(".")[1] for case in run["cases"]}
+    assert versions == {"Max-13"}
+    refusals = {case: verdict for case, verdict in run["cases"].items() if "/shapes-2-and-3" in case}
+    assert set(refusals.values()) == {"not applicable"}
+    assert run["version"] == np.__version__
