@@ -6,6 +6,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 from maxops.conformance.runtimes.backend import ThirdParty, here_on_path, is_dotted
 from maxops.conformance.runtimes.command import PREFIX, Command
