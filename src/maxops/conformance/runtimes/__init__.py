@@ -63,6 +63,8 @@ def resolve(name: str) -> Runtime:
             package = runtime.distribution or runtime.package or runtime.name
             raise BrokenRuntimeError(f"the runtime {name!r} is not here: pip install {package}")
         return runtime
+    if "/" in name and Path(name).is_dir():
+        raise UnknownRuntimeError(f"{name}: is a folder, no runtime; '{PREFIX}PROGRAM' runs a program on test folders")
     here_on_path()
     package = name.partition(":")[0].partition(".")[0]
     if is_dotted(name) and not name.startswith("maxops:") and find_spec(package) is not None:
