@@ -24,6 +24,15 @@ def test_what_is_written_is_read(tmp_path: Path, runs: list[Run]) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_file_has_a_line_for_each_case_and_each_finding(tmp_path: Path) -> None:
+    run = swift()
+    saved.write(tmp_path / "run.json", [run])
+    lines = (tmp_path / "run.json").read_text().splitlines()
+    assert sum(line.startswith('{"case":') for line in lines) == len(run["findings"])
+    parts = ("cases", "findings", "reproducers", "reasons", "kit", "machine")
+    assert len(lines) == len(run) + sum(len(run[name]) + 1 for name in parts if run[name]) + 2
+
+
 def test_foreign_words_survive_the_file(tmp_path: Path) -> None:
     run = swift()
     run["version"] = HOSTILE

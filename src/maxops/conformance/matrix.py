@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from maxops.conformance.groups import groups
+from maxops.conformance.kinds import kinds
 from maxops.conformance.named import Row, case_name, place, row, statement
 from maxops.conformance.result import VERDICTS, Run, Verdict
 from maxops.conformance.wording import OF_MANY, WORST_FIRST, Table, against, of_whom
@@ -30,20 +30,22 @@ def matrix(runs: Sequence[Run]) -> Table:
 
 
 def findings(runs: Sequence[Run]) -> Table:
-    """A row for each group of findings that one small call shows, the worst first."""
+    """A row for each kind of findings, versions and types merged, the worst first; shown is the smallest call's."""
     rows = [
         (
             of_whom(run),
-            group.verdict,
-            group.clause,
-            ", ".join(group.types),
-            str(len(group.findings)),
-            against(group.wanted, group.got),
+            kind.verdict,
+            kind.operator,
+            kind.row.short,
+            ", ".join(kind.types),
+            str(len(kind.findings)),
+            against(kind.smallest.wanted, kind.smallest.got),
         )
         for run in runs
-        for group in groups(run)
+        for kind in kinds(run)
     ]
-    return Table("Findings", ("runtime", "verdict", "clause", "types", "cases", "wanted -> got"), rows)
+    columns = ("runtime", "verdict", "operator", "clause", "types", "cases", "wanted -> got")
+    return Table("Findings", columns, rows)
 
 
 def summary(run: Run) -> str:

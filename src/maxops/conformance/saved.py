@@ -36,12 +36,35 @@ def read(path: Path) -> list[Run]:
 
 
 def write(path: Path, runs: Sequence[Run]) -> None:
-    """Write one run as an object, several as a list; the same runs give the same bytes."""
-    text = json.dumps(runs[0] if len(runs) == 1 else list(runs), indent=1, allow_nan=False)
+    """Write one run as an object, several as a list; the same runs give the same bytes.
+
+    A case and a finding have a line each, so that a file of thousands stays small, and a diff of two of them says what
+    changed.
+    """
+    texts = [_lines(run) for run in runs]
+    text = texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]"
     try:
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _lines(run: Run) -> str:
+    fields = []
+    for name, value in run.items():
+        if isinstance(value, dict) and value:
+            entries = ",\n".join(f"{_dense(key)}:{_dense(each)}" for key, each in value.items())
+            fields.append(f"{_dense(name)}:{{\n{entries}\n}}")
+        elif isinstance(value, list) and value:
+            entries = ",\n".join(map(_dense, value))
+            fields.append(f"{_dense(name)}:[\n{entries}\n]")
+        else:
+            fields.append(f"{_dense(name)}:{_dense(value)}")
+    return "{\n" + ",\n".join(fields) + "\n}"
+
+
+def _dense(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -1,0 +1,129 @@
+"""Findings of one kind, whatever the version and the type: a row of the tables that people read.
+
+Two findings are of one kind if they have one verdict and one clause, and look the same: a zero of the wrong sign, a
+number in place of a NaN, an error of one class. What they look like is read from their smallest calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from maxops import dtypes
+from maxops.conformance.groups import Group, groups
+from maxops.conformance.named import Row, clause_name, place, row
+from maxops.conformance.result import Elements, Finding, Run, Told, Verdict
+from maxops.conformance.wording import WORST_FIRST, first_difference
+
+_TYPES = {dtype.name: dtype for dtype in dtypes.ALL}
+# Of these the clause says enough: how a process ended, or what was taken for right, may differ from call to call.
+_BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "leaks", "poisoned", "hangs", "accepts")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Groups of findings of one verdict and one clause that look the same."""
+
+    verdict: Verdict
+    row: Row
+    groups: tuple[Group, ...]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All of them."""
+        return [finding for group in self.groups for finding in group.findings]
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions of the operator that show it."""
+        found = {clause_name(group.clause).version for group in self.groups}
+        return sorted(version for version in found if version is not None)
+
+    @property
+    def types(self) -> list[str]:
+        """The types that show it, in the order of the type table."""
+        found = {each for group in self.groups for each in group.types}
+        return [*(name for name in _TYPES if name in found), *sorted(found - _TYPES.keys())]
+
+    @property
+    def operator(self) -> str:
+        """The operator with its versions: "ONNX Max 12, 13"."""
+        versions = ", ".join(map(str, self.versions))
+        return f"{self.row.standard} {self.row.operator} {versions}".rstrip()
+
+    @property
+    def smallest(self) -> Group:
+        """The group to show: the one with the smallest call, in the newest version."""
+        return min(self.groups, key=_size)
+
+
+def kinds(run: Run) -> list[Kind]:
+    """The worst verdict first, so that what is permitted stands at the end; within one, by the spec table."""
+    every = groups(run)
+    missing = _missing_types(every)
+    found: dict[tuple[Verdict, Row, object], list[Group]] = {}
+    for group in every:
+        of = row(group.clause)
+        look = [missing[of, each] for each in group.types] if _is_missing_type(group) else _look(group)
+        found.setdefault((group.verdict, of, repr(look)), []).append(group)
+    made = [Kind(verdict, of, tuple(members)) for (verdict, of, _), members in found.items()]
+    return sorted(made, key=lambda kind: (WORST_FIRST.index(kind.verdict), place(kind.row)))
+
+
+def _is_missing_type(group: Group) -> bool:
+    return group.verdict == "refuses" and row(group.clause).short == "T"
+
+
+def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
+    """The versions that each type is missing in: types are told together only where these are the same."""
+    found: dict[tuple[Row, str], list[int]] = {}
+    for group in filter(_is_missing_type, every):
+        for each in group.types:
+            found.setdefault((row(group.clause), each), []).append(clause_name(group.clause).version or 0)
+    return {key: sorted(set(versions)) for key, versions in found.items()}
+
+
+def _size(group: Group) -> tuple[bool, int, int]:
+    version = clause_name(group.clause).version or 0
+    if group.reproducer is None:
+        return True, 0, -version
+    return False, sum(len(each["values"]) for each in group.reproducer["inputs"].values()), -version
+
+
+def _look(group: Group) -> object:
+    """What is to be the same for two groups to be of one kind."""
+    if group.verdict in _BY_CLAUSE:
+        return None
+    wanted, got = group.wanted, group.got
+    if "text" in got:
+        return got["text"].partition(":")[0][:60]
+    return _difference(wanted, got)
+
+
+def _difference(wanted: Elements | Told, got: Elements) -> object:
+    if "text" in wanted:
+        return "an answer"
+    if wanted["type"] != got["type"]:
+        return "type"
+    if wanted["shape"] != got["shape"]:
+        return "shape"
+    number = first_difference(wanted, got)
+    dtype = _TYPES.get(wanted["type"])
+    if dtype is None or dtype.kind != "float" or number is None:
+        return dtype.kind if dtype else wanted["type"]
+    of, came = (_sort(int(each["bits"][number], 16), dtype) for each in (wanted, got))
+    return of, came if of != "NaN" or came == "NaN" else "number"
+
+
+def _sort(word: int, dtype: dtypes.DType) -> str:
+    """What sort of number a float's bits are.
+
+    >>> _sort(0x80000000, dtypes.FLOAT32), _sort(0x7FC00000, dtypes.FLOAT32), _sort(1, dtypes.FLOAT32)
+    ('-0', 'NaN', 'number')
+    """
+    magnitude = word & (1 << dtype.bits - 1) - 1
+    if magnitude > dtype.infinity_bits:
+        return "NaN"
+    if magnitude == 0:
+        return "-0" if word else "+0"
+    extremes = {dtype.infinity_bits: "infinity", dtype.infinity_bits - 1: "last finite"}
+    return extremes.get(magnitude, "number")

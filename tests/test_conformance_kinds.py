@@ -1,0 +1,84 @@
+"""Findings are merged over versions and types where they look the same, and only there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance_runs import Maker, many, swift
+from maxops.conformance.kinds import Kind, kinds
+from maxops.conformance.result import FAULTS, Verdict, elements
+
+
+def of(*found: tuple[str, Any, Any], verdict: Verdict = "violates") -> list[Kind]:
+    """The kinds of a run with these: a part of a case's id, what was wanted and what came."""
+    maker = Maker("anymax", "1")
+    for part, wanted, got in found:
+        case, *_ = maker.cases(part)
+        told = [{"text": each} if isinstance(each, str) else elements(each) for each in (wanted, got)]
+        maker.find(case, verdict, *told)
+    return kinds(maker.run)
+
+
+def test_versions_and_types_are_merged() -> None:
+    zero = np.zeros(1, "float32"), -np.zeros(1, "float32")
+    half = np.zeros(1, "float16"), -np.zeros(1, "float16")
+    (kind,) = of(
+        ("ONNX.Max-13.value/float16", *half), ("ONNX.Max-8.value/float16", *half), ("ONNX.Max-13.value/int8", *zero)
+    )
+    assert (kind.operator, kind.row.short, kind.types) == ("ONNX Max 8, 13", "value", ["float16", "int8"])
+    assert len(kind.findings) == 3
+    assert kind.smallest.clause == "ONNX.Max-13.value"
+
+
+FLOATS = {
+    "a lost NaN": (np.nan, 1.0),
+    "a NaN lost for another number": (np.nan, -np.inf),
+    "a NaN of other bits": (np.float32(np.nan), -np.float32(np.nan)),
+    "the other zero": (0.0, -0.0),
+    "a number": (3.0, 2.0),
+    "the finite end": (-np.inf, -np.finfo(np.float32).max),
+}
+
+
+@pytest.mark.parametrize("one", FLOATS)
+@pytest.mark.parametrize("other", FLOATS)
+def test_what_looks_different_is_not_merged(one: str, other: str) -> None:
+    pairs = [[np.array([each], "float32") for each in FLOATS[name]] for name in (one, other)]
+    made = of(
+        ("ONNX.Max-13.value/float16", pairs[0][0], pairs[0][1]), ("ONNX.Max-8.value/float16", pairs[1][0], pairs[1][1])
+    )
+    is_same = one == other or ("lost" in one and "lost" in other)
+    assert len(made) == (1 if is_same else 2)
+
+
+def test_errors_are_merged_by_their_class() -> None:
+    wanted = np.int8([1])
+    parts = [f"ONNX.Max-{version}.shape/" for version in (8, 12, 13)]
+    words = ["Missing: a", "Missing: b", "Wrong: a"]
+    made = of(*((part, wanted, text) for part, text in zip(parts, words, strict=True)), verdict="refuses")
+    assert [kind.versions for kind in made] == [[8, 12], [13]]
+
+
+def test_a_missing_type_is_told_with_the_versions_that_miss_it() -> None:
+    wanted = np.int8([1])
+    found = [(f"ONNX.Max-{version}.T/{name}/", wanted, f"{name} is missing") for version, name in MISSING]
+    made = of(*found, verdict="refuses")
+    assert [(kind.versions, kind.types) for kind in made] == [([8], ["float16"]), ([12, 13], ["int8", "uint64"])]
+
+
+MISSING = ((8, "float16"), (12, "int8"), (13, "int8"), (12, "uint64"), (13, "uint64"))
+
+
+@pytest.mark.parametrize("run", [swift(), many(300)], ids=["swiftmax", "manymax"])
+def test_nothing_is_lost_and_faults_stand_first(run: Any) -> None:
+    made = kinds(run)
+    cases = [finding["case"] for kind in made for finding in kind.findings]
+    assert sorted(cases) == sorted(finding["case"] for finding in run["findings"])
+    for kind in made:
+        assert {finding["verdict"] for finding in kind.findings} == {kind.verdict}
+    are_faults = [kind.verdict in FAULTS for kind in made]
+    assert are_faults == sorted(are_faults, reverse=True)
+    assert len(made) < 20
