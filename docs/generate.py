@@ -1,5 +1,5 @@
-"""Writes what the pages say of the spec table and of the committed benchmark: the README's table, docs/operators.md
-and docs/speed*.md.
+"""Writes what the pages say of the spec table, of the committed benchmarks and of the ledger of known findings: the
+README's table, docs/operators.md, docs/speed*.md and docs/findings.md.
 
     python docs/generate.py [--check]
 
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from maxops import spec
 from maxops.bench import report
+from maxops.conformance import ledger
 from maxops.spec import Spec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,6 +77,7 @@ def main() -> int:
     pages = {
         ROOT / "README.md": readme(),
         ROOT / "docs" / "operators.md": operators_page(),
+        ROOT / "docs" / "findings.md": ledger.page(ledger.read(ROOT / "conformance" / "known")),
     }
     for file in sorted((ROOT / "docs").glob("speed*.json")):
         pages[file.with_suffix(".md")] = report.markdown(json.loads(file.read_text(encoding="utf-8")), file.name)

@@ -9,7 +9,11 @@ import pytest
 
 from conformance_runs import Maker, many, swift
 from maxops.conformance.kinds import Kind, kinds
-from maxops.conformance.result import FAULTS, Verdict, elements
+from maxops.conformance.result import FAULTS, Elements, Told, Verdict, elements
+
+
+def told(result: Any) -> Elements | Told:
+    return {"text": result} if isinstance(result, str) else elements(result)
 
 
 def of(*found: tuple[str, Any, Any], verdict: Verdict = "violates") -> list[Kind]:
@@ -17,8 +21,7 @@ def of(*found: tuple[str, Any, Any], verdict: Verdict = "violates") -> list[Kind
     maker = Maker("anymax", "1")
     for part, wanted, got in found:
         case, *_ = maker.cases(part)
-        told = [{"text": each} if isinstance(each, str) else elements(each) for each in (wanted, got)]
-        maker.find(case, verdict, *told)
+        maker.find(case, verdict, told(wanted), told(got))
     return kinds(maker.run)
 
 
@@ -55,7 +58,7 @@ def test_what_looks_different_is_not_merged(one: str, other: str) -> None:
 
 
 def test_errors_are_merged_by_their_class() -> None:
-    wanted = np.int8([1])
+    wanted = np.array([1], "int8")
     parts = [f"ONNX.Max-{version}.shape/" for version in (8, 12, 13)]
     words = ["Missing: a", "Missing: b", "Wrong: a"]
     made = of(*((part, wanted, text) for part, text in zip(parts, words, strict=True)), verdict="refuses")
@@ -63,7 +66,7 @@ def test_errors_are_merged_by_their_class() -> None:
 
 
 def test_a_missing_type_is_told_with_the_versions_that_miss_it() -> None:
-    wanted = np.int8([1])
+    wanted = np.array([1], "int8")
     found = [(f"ONNX.Max-{version}.T/{name}/", wanted, f"{name} is missing") for version, name in MISSING]
     made = of(*found, verdict="refuses")
     assert [(kind.versions, kind.types) for kind in made] == [([8], ["float16"]), ([12, 13], ["int8", "uint64"])]

@@ -1,1 +1,58 @@
-"""The conformance kit: does a runtime compute the max operators as the standards say?"""
+"""The conformance kit: does a runtime compute the max operators as the standards say?
+
+`maxops conform` on the command line; here the same for programs: `select` the cases, and `conform` a runtime to them.
+What comes of it is a `Run`, which `saved` writes, `compare` compares, and `page`, `junit` and `matrix` show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from maxops.conformance.case import Case
+from maxops.conformance.result import Run
+
+__all__ = ["Case", "Run", "conform", "select"]
+
+
+def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
+    """The cases, in an order that stays: all of them, those that fit one of the patterns, or those of a quick run.
+
+    A pattern is a part of a case's id, or what a whole id looks like with `*`. Raises NoSuchCaseError, a LookupError,
+    for one that no case fits.
+
+    >>> case, *more = select(["ONNX.ReduceMax-20.empty/float32"])
+    >>> case.id
+    'ONNX.ReduceMax-20.empty/float32/data-0-constant-axes-0-keepdims-0'
+    >>> case.clause.statement
+    'the maximum of an empty set is -Inf, the lowest value, or False'
+    >>> trial = case.make()
+    >>> trial.feeds[0], trial.wanted[0]
+    ((array([], dtype=float32),), array(-inf, dtype=float32))
+    """
+    from maxops.conformance import cases  # noqa: PLC0415  (whoever reads saved runs needs no cases)
+
+    return cases.select(cases.cases(), only, quick=quick)
+
+
+def conform(
+    runtime: str,
+    only: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    seconds: float = 20.0,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Run:
+    """Ask a runtime cases, each in its own process, and judge what comes.
+
+    `runtime` is a name as the command line takes it; `only` and `quick` are those of `select`. A case may take so many
+    `seconds`. `progress` is called with how much is done, of how much, and what is at hand. Raises a MaxopsError where
+    the runtime cannot be started.
+
+    >>> run = conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"])
+    >>> run["cases"]
+    {'ONNX.Max-13.T/int64/two-short-vectors': 'conforms'}
+    """
+    from maxops.conformance import session  # noqa: PLC0415  (it needs onnx, which takes longer to import than all else)
+
+    kit = {"quick": quick, "only": list(only)}
+    return session.conform(runtime, select(only, quick=quick), kit=kit, seconds=seconds, progress=progress)

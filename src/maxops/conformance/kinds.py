@@ -109,7 +109,7 @@ def _difference(wanted: Elements | Told, got: Elements) -> object:
     number = first_difference(wanted, got)
     dtype = _TYPES.get(wanted["type"])
     if dtype is None or dtype.kind != "float" or number is None:
-        return dtype.kind if dtype else wanted["type"]
+        return "float" if dtype is not None and dtype.kind == "float" else "no float"
     of, came = (_sort(int(each["bits"][number], 16), dtype) for each in (wanted, got))
     return of, came if of != "NaN" or came == "NaN" else "number"
 

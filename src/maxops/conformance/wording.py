@@ -81,12 +81,16 @@ def told(result: Elements | Told) -> str:
 
 def against(wanted: Elements | Told, got: Elements | Told) -> str:
     """What was wanted and what came; of long arrays of one shape only the first element that differs."""
+    return " -> ".join(sides(wanted, got))
+
+
+def sides(wanted: Elements | Told, got: Elements | Told) -> tuple[str, str]:
+    """The same, each by itself."""
     if "text" not in wanted and "text" not in got and len(wanted["values"]) > FEW:
         number = first_difference(wanted, got)
         if number is not None:
-            before = f"{_type(wanted)}, element {number}: "
-            return f"{before}{_element(wanted, number)} -> {_element(got, number)}"
-    return f"{told(wanted)} -> {told(got)}"
+            return f"{_type(wanted)}, element {number}: {_element(wanted, number)}", _element(got, number)
+    return told(wanted), told(got)
 
 
 def first_difference(wanted: Elements, got: Elements) -> int | None:
