@@ -61,7 +61,7 @@ def page(runs: Sequence[Run]) -> str:
 def _summary(runs: Sequence[Run]) -> list[str]:
     verdicts = [each for each in VERDICTS if any(each in run["cases"].values() for run in runs)]
     rows = [
-        (of_whom(run), standard, counts.total(), *(counts[each] or "" for each in verdicts))
+        (_plain(of_whom(run)), standard, counts.total(), *(counts[each] or "" for each in verdicts))
         for run in runs
         for standard, counts in by_standard(run).items()
     ]
@@ -182,6 +182,7 @@ def _code(text: str) -> str:
 
 
 def _plain(text: str) -> str:
+    text = " ".join(text.split())
     for sign in "\\`*_<|[":
         text = text.replace(sign, f"\\{sign}")
     return text

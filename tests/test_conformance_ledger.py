@@ -1,0 +1,167 @@
+"""The ledger of known findings: its page, and a sample of its cases, asked again of the runtimes that are here."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from conformance_runs import careful, found, hostile, swift
+from maxops.bench import environment
+from maxops.conformance import ledger, saved, session
+from maxops.conformance.cases import cases
+from maxops.conformance.kinds import kinds
+from maxops.conformance.result import Finding, Run, Verdict, elements
+from maxops.errors import RunFileError
+
+KNOWN = Path(__file__).parents[1] / "conformance" / "known"
+ASKED = [path.stem for path in sorted(KNOWN.glob("*.json")) if path.name.startswith(("onnxruntime-", "openvino-"))]
+# How many of each verdict; what ends processes takes a second each.
+SAMPLE: dict[Verdict, int] = {
+    "violates": 6,
+    "accepts": 3,
+    "refuses": 3,
+    "permitted": 3,
+    "conforms": 4,
+    "crashes": 2,
+}
+
+
+def sample(run: Run) -> list[str]:
+    """Cases of the run, the kinds of each verdict in turn; those that conform from the whole of it."""
+    chosen: list[str] = []
+    for verdict, count in SAMPLE.items():
+        if verdict == "conforms":
+            found = [case for case, given in run["cases"].items() if given == verdict]
+            chosen += found[:: max(1, len(found) // count)][:count]
+            continue
+        columns = [
+            [finding["case"] for finding in kind.findings if is_certain(run, finding)]
+            for kind in kinds(run)
+            if kind.verdict == verdict
+        ]
+        in_turn = [case for case in chain.from_iterable(zip_longest(*columns)) if case]
+        chosen += in_turn[:count]
+    return chosen
+
+
+def is_certain(run: Run, finding: Finding) -> bool:
+    """Whether a finding shows by itself: its script showed it too, and no other case has a say in its verdict."""
+    number = finding["reproducer"]
+    if number is None or not run["reproducers"][number]["checked"]:
+        return False
+    return finding["verdict"] != "permitted" or "text" not in finding["got"]
+
+
+def test_the_ledger_has_the_runtimes_that_the_tests_have() -> None:
+    assert {name.partition("-")[0] for name in ASKED} == {"onnxruntime", "openvino"}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_sample_is_judged_as_the_ledger_has_it(name: str) -> None:
+    (known,) = saved.read(KNOWN / f"{name}.json")
+    pytest.importorskip(known["runtime"])
+    here = importlib.metadata.version(known["runtime"])
+    if here != known["version"]:
+        pytest.skip(f"{known['runtime']} is {here}, and the ledger of {known['version']}")
+    wanted = sample(known)
+    chosen = [case for case in cases() if case.id in set(wanted)]
+    assert len(chosen) == len(wanted) >= 12, "the ledger has cases that there are no more: make it again"
+    run = session.conform(known["runtime"], chosen, kit={"quick": False, "only": wanted})
+    # which lanes a runtime's kernels get wrong, and to what, may go by the instruction set
+    with_bits = environment.machine(mo.get_num_threads())["isa"] == known["machine"]["isa"]
+    assert different(run, known, with_bits=with_bits) == []
+
+
+def different(run: Run, known: Run, *, with_bits: bool) -> list[str]:
+    """The cases of a run that another run has otherwise: the verdict, the clause, or where it can be, the bits."""
+    before, now = ({finding["case"]: finding for finding in each["findings"]} for each in (known, run))
+    others = [case for case, verdict in run["cases"].items() if known["cases"].get(case) != verdict]
+    for case in now.keys() & before.keys() - set(others):
+        new, old = now[case], before[case]
+        if old["verdict"] == "refuses":  # by which clause, all cases of the type decide together
+            continue
+        are_bits = with_bits and new["verdict"] == "violates"
+        if new["clause"] != old["clause"] or (are_bits and (new["wanted"], new["got"]) != (old["wanted"], old["got"])):
+            others.append(case)
+    return others
+
+
+def test_what_is_different_is_found() -> None:
+    case = next(finding["case"] for finding in swift()["findings"] if finding["verdict"] == "violates")
+    edits: list[tuple[bool, Any]] = [(False, {"clause": "ONNX.Max-1.T"}), (True, {"got": elements(np.ones(1, "int8"))})]
+    assert different(swift(), swift(), with_bits=True) == []
+    for with_bits, edit in edits:
+        run = swift()
+        found(run, case).update(edit)
+        assert different(run, swift(), with_bits=with_bits) == [case]
+    run = swift()
+    run["cases"][case] = "crashes"
+    assert different(run, swift(), with_bits=False) == [case]
+
+
+# ------------------------------------------------------------------------------------------------------ files
+
+
+def test_files_have_the_names_of_their_runs(tmp_path: Path) -> None:
+    for run in (swift(), careful()):
+        saved.write(tmp_path / ledger.file_name(run), [run])
+    assert ledger.read(tmp_path) == [careful(), swift()]
+    saved.write(tmp_path / "other-1.json", [swift()])
+    with pytest.raises(RunFileError, match=r"holds a run of swiftmax 2\.1\.0; wanted the name swiftmax-2\.1\.0\.json"):
+        ledger.read(tmp_path)
+    saved.write(tmp_path / "other-1.json", [swift(), careful()])
+    with pytest.raises(RunFileError, match="holds 2 runs; wanted one in each file"):
+        ledger.read(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------- page
+
+
+def test_the_page_tells_every_finding_with_its_verdict() -> None:
+    run = swift()
+    page = ledger.page([run, careful()])
+    assert page.index("## swiftmax 2.1.0") < page.index("## carefulmax 0.9")
+    own = page[page.index("## swiftmax") : page.index("## carefulmax")]
+    for kind in kinds(run):
+        if kind.verdict not in ("refuses", "permitted"):
+            assert f"| {kind.verdict} | {kind.operator} | `{kind.row.short}`" in own
+    for title in ("What the standards forbid", "What it refuses", "What differs from maxops, and is permitted"):
+        assert own.count(f"### {title}") == 1
+    cells = [row.split(" | ") for row in own.splitlines() if row.startswith("| ") and "---" not in row]
+    numbers = [int(cell) for row in cells for cell in row[3:5] if cell.isdecimal()]
+    assert sum(numbers) == len(run["findings"])
+
+
+def test_the_page_shows_each_script_once_and_what_it_printed() -> None:
+    page = ledger.page([swift()])
+    bodies = [block.split("```")[0] for block in page.split("```python\n")[1:]]
+    codes = ["\n".join(line for line in body.splitlines() if not line.startswith("#")) for body in bodies]
+    assert len(set(codes)) == len(codes) > 0
+    assert page.count("<details>") == page.count("</details>") == len(codes) == page.count("```text\n")
+
+
+def test_a_runtime_without_findings_is_said_to_conform() -> None:
+    run = careful()
+    run["cases"] = {case: "conforms" for case, verdict in run["cases"].items() if verdict == "conforms"}
+    run["findings"], run["reasons"] = [], {}
+    assert "Every case that applies conforms." in ledger.page([run])
+
+
+def test_foreign_words_stay_in_their_cells() -> None:
+    run = hostile()
+    words = "one | two `three`"
+    for finding in run["findings"]:
+        finding["got"] = {"text": words}
+    for reproducer in run["reproducers"]:
+        reproducer["got"] = {"text": words}
+        reproducer["script"] = "print('```')"
+    page = ledger.page([run])
+    outside = "".join(part for number, part in enumerate(page.split("````")) if number % 2 == 0)
+    assert "<img" not in outside.replace("\\<", "")
+    assert "`one \\| two 'three'`" in outside
