@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
@@ -16,9 +17,9 @@ import bits
 from maxops import dtypes, spec
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Input
-from maxops.conformance.cases import NoSuchCaseError, cases, select
+from maxops.conformance.cases import NoSuchCaseError, cases, reduce_max, segment_max, select
 from maxops.conformance.cases.family import in_force, judges, rows
-from maxops.conformance.cases.pairs import pairs
+from maxops.conformance.cases.pairs import Which, pairs, repeated
 from maxops.conformance.cases.reduce_max import copies_with_one
 from maxops.conformance.cases.without import WITHOUT
 from maxops.conformance.folder import folder_name
@@ -105,26 +106,66 @@ def test_the_clauses_without_cases_are_in_the_table() -> None:
     assert set(WITHOUT) <= {short for row in spec.ALL for short, _ in row.rules}
 
 
-def test_a_short_run_has_each_clause_and_type_of_the_newest_versions() -> None:
-    def kinds(found: Iterable[Case]) -> set[tuple[str, DType]]:
-        return {(case.clause.id, case.dtype) for case in found if in_force(case.row) and not case.refusal}
-
-    def refused(found: Iterable[Case]) -> set[str]:
-        return {case.clause.id for case in found if in_force(case.row) and case.refusal}
-
-    assert kinds(QUICK) == kinds(ALL)
-    assert refused(QUICK) == refused(ALL)
+def size(found: Iterable[Case]) -> tuple[int, int]:
+    """How many trials cases have, and how many feeds."""
+    trials = {case.trial_id: case for case in found}
+    return len(trials), sum(len(case.make().feeds) for case in trials.values())
 
 
-def test_a_short_run_has_the_types_of_each_older_version() -> None:
-    for row in spec.ALL:
-        assert any(case.row is row and case.clause.id == row.clause("value") for case in QUICK)
+@pytest.mark.parametrize("refusal", [False, True], ids=["answers", "refusals"])
+def test_a_short_run_has_each_clause_of_the_newest_versions(refusal: bool) -> None:
+    def clauses(found: Iterable[Case]) -> set[str]:
+        return {case.clause.id for case in found if in_force(case.row) and case.refusal == refusal}
+
+    assert clauses(QUICK) == clauses(ALL)
+
+
+def test_a_short_run_has_the_values_of_each_type_of_the_newest_versions() -> None:
+    asked = {(case.clause.id, case.dtype) for case in QUICK}
+    for row in filter(in_force, spec.ALL):
+        about = {"T": row.dtypes, "value": row.dtypes}
+        about["NaN" if "NaN" in dict(row.rules) else "nan"] = tuple(each for each in row.dtypes if each.kind == "float")
+        about |= {short: row.dtypes for short in ("empty", "lowest") if short in dict(row.rules)}
+        for short, types in about.items():
+            assert [dtype for dtype in types if (row.clause(short), dtype) not in asked] == [], row.clause(short)
+
+
+@pytest.mark.parametrize("operator", ["Max", "ReduceMax", "SegmentMax"])
+@pytest.mark.parametrize("dtype", [dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64, dtypes.BFLOAT16], ids=str)
+def test_a_short_run_has_both_zeros(dtype: DType, operator: str) -> None:
+    found = [case for case in QUICK if case.row.operator == operator and case.dtype is dtype]
+    assert any(case.sentence.find("zeros of both signs") >= 0 for case in found)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.FLOAT32, dtypes.INT64], ids=str)
+def test_a_short_run_has_each_layout_of_some_types(dtype: DType) -> None:
+    sentences = " ".join(case.sentence for case in QUICK if case.dtype is dtype and case.clause.id.endswith(".value"))
+    for layout in (*reduce_max.LAYOUTS, *segment_max.LAYOUTS):
+        assert f"{layout} with each pair" in sentences
+
+
+@pytest.mark.parametrize("row", [row for row in spec.ALL if not in_force(row)], ids=lambda row: str(row.name))
+def test_a_short_run_has_of_an_older_version_what_is_its_own(row: Spec) -> None:
+    found = [case for case in QUICK if case.row is row]
+    answers = {case.clause.id: case.dtype for case in found if not case.refusal}
+    assert answers.pop(row.clause("T")) is answers.pop(row.clause("value")) is dtypes.FLOAT32
+    assert set(answers) <= {row.clause(name) for name in row.attributes if name == "consumed_inputs"}
+    refused = Counter(case.clause.id for case in found if case.refusal)
+    assert refused.pop(row.clause("T")) == 1
+    own = {"shape"} if row.broadcast == "none" else set() if row.negative_axes else {"axes.range"}
+    assert set(refused) == {row.clause(short) for short in own}
 
 
 def test_a_short_run_is_short() -> None:
-    trials = {case.trial_id: case for case in reversed(QUICK)}
-    assert len(trials) < 700
-    assert sum(len(case.make().feeds) for case in trials.values()) < 100_000
+    trials, feeds = size(QUICK)
+    assert trials <= 230
+    assert feeds < 5_000
+
+
+def test_a_full_run_takes_minutes() -> None:
+    assert len({case.trial_id for case in ALL}) < 3_600
+    _, feeds = size(case for case in ALL if case.dtype is dtypes.INT64)  # a tenth of all, and as many as any type has
+    assert feeds < 100_000
 
 
 def test_a_new_version_and_a_new_type_have_cases(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +175,12 @@ def test_a_new_version_and_a_new_type_have_cases(monkeypatch: pytest.MonkeyPatch
     assert "ONNX.Max-99.value/bool/each-pair-of-boundary-values-in-each-lane-of-lengths-1-to-8" in made
     lanes = "value/int8/each-pair-of-boundary-values-in-each-lane-of-lengths-1-to-8"
     assert made[f"SONNX.Max.{lanes}"].trial_id == f"ONNX.Max-99.{lanes}"
+    quick = {case.dtype for case in made.values() if case.quick and case.clause.id == "ONNX.Max-99.value"}
+    assert quick == {*newer.dtypes}
+    assert {case.dtype for case in made.values() if case.quick and case.row is spec.MAX_13} == {
+        dtypes.FLOAT32,
+        dtypes.BOOL,
+    }
 
 
 # ------------------------------------------------------------------------------------------------------ values
@@ -209,13 +256,49 @@ def test_every_lane_meets_every_pair() -> None:
 
 @pytest.mark.parametrize("length", [2, 17, 93, 94, 130])
 def test_the_other_value_stands_at_every_place(length: int) -> None:
-    table = pairs(dtypes.FLOAT32, "nan")
-    found = set()
-    for array in copies_with_one(table, length):
-        differs = bits.words(array) != bits.words(table.u)[:, np.newaxis]
-        assert (differs.sum(axis=1) <= 1).all()
-        found |= {*np.nonzero(differs)[1].tolist()}
-    assert found == set(range(length))
+    for table in (pairs(dtypes.FLOAT32, "nan"), repeated(dtypes.FLOAT32, "nan"), repeated(dtypes.INT8, "value")):
+        found = set()
+        for array in copies_with_one(table, length):
+            differs = bits.words(array) != bits.words(table.u)[:, np.newaxis]
+            assert (differs.sum(axis=1) <= 1).all()
+            found |= {*np.nonzero(differs)[1].tolist()}
+        assert found == set(range(length))
+
+
+@pytest.mark.parametrize("length", [2, 17, 130])
+@pytest.mark.parametrize(("dtype", "which"), [(dtypes.FLOAT16, "zeros"), (dtypes.BOOL, "value")], ids=["zeros", "bool"])
+def test_each_of_two_values_stands_at_every_place(dtype: DType, which: Which, length: int) -> None:
+    table = repeated(dtype, which)
+    (array,) = copies_with_one(table, length)
+    differs = bits.words(array) != bits.words(table.u)[:, np.newaxis]
+    rows, places = np.nonzero(differs)
+    assert {*zip(bits.words(table.v)[rows].tolist(), places.tolist(), strict=True)} == {
+        (word, place) for word in set(bits.words(table.v).tolist()) for place in range(length)
+    }
+
+
+@pytest.mark.parametrize("layout", reduce_max.LAYOUTS)
+@pytest.mark.parametrize("which", ["value", "nan"])
+def test_a_sample_has_every_pair(layout: str, which: str) -> None:
+    words = {"value": "each pair of boundary values", "nan": "each pair with a NaN"}[which]
+    clause = {"value": "value", "nan": "nan"}[which]
+    sentence = f"{layout}-with-{words}-one-among-copies-of-the-other-a-sample-of-lengths-1-to-130".replace(" ", "-")
+    trial = BY_ID[f"ONNX.ReduceMax-20.{clause}/float32/{sentence}"].make()
+    met = set()
+    for (data,) in trial.feeds:
+        for line in np.atleast_2d(bits.words(data).T if layout == "columns" else bits.words(data)):
+            met.add(frozenset(line.tolist()))
+    table = pairs(dtypes.FLOAT32, "nan" if which == "nan" else "value")
+    wanted = {frozenset(pair) for pair in zip(bits.words(table.u).tolist(), bits.words(table.v).tolist(), strict=True)}
+    assert wanted <= met
+
+
+def test_a_sample_of_lanes_has_every_pair() -> None:
+    trial = BY_ID["ONNX.Max-13.value/int64/each-pair-of-boundary-values-a-sample-of-lengths-1-to-130"].make()
+    counts = Counter(pair for u, v in trial.feeds for pair in zip(u.tolist(), v.tolist(), strict=True))
+    values = pool.ordinary(dtypes.INT64).tolist()
+    assert set(counts) == {(u, v) for u in values for v in values}
+    assert {len(u) for u, _ in trial.feeds} >= {1, 3, 8, 16, 17, 31, 65, 130}
 
 
 def float32(values: list[Any]) -> Array:

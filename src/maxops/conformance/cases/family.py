@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from typing import Literal
 
 from maxops import dtypes, spec
 from maxops.conformance.case import Call, Case, Feed, Trial
@@ -20,7 +21,11 @@ _CLAUSES = {
     "mismatch": ("C1", "shape"),
     "absorbs": ("NaN", "nan"),
 }
-_CORE = ("T", "value", "absorbs", "mismatch", "axes", "axes.range")
+# How widely a short run asks something, the newest versions in any case:
+# for one type of theirs, for each, for one type of the older versions too, or for each and for one of the older ones.
+Quick = Literal["once", "each type", "each row", "each type and row"]
+Refused = Literal["once", "each row"]  # which are of one type anyway
+CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # looked at more closely than the others, which have most of it in common
 
 
 def short(row: Spec, meaning: str) -> str:
@@ -67,8 +72,17 @@ def in_turn(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
     place = row.dtypes.index(dtype)
     for number, (_, group) in enumerate(groupby(made, key=lambda each: each.trial_id)):
         together = list(group)
-        if together[0].quick or dtype in (dtypes.FLOAT32, dtypes.INT64) or (number + place) % 3 == 0:
+        if together[0].quick or dtype in CLOSER or (number + place) % 3 == 0:
             yield from together
+
+
+def is_quick(row: Spec, dtype: DType, quick: Quick | None) -> bool:
+    """Whether a short run asks this of a row and a type."""
+    if quick is None or not (in_force(row) or quick.endswith("row")):
+        return False
+    if in_force(row) and quick.startswith("each type"):
+        return True
+    return dtype is (dtypes.FLOAT32 if dtypes.FLOAT32 in row.dtypes else row.dtypes[0])
 
 
 def case(
@@ -82,9 +96,7 @@ def case(
     quick: bool = False,
     shared: str = "",
 ) -> Case:
-    """One row's case. Of older versions, a short run looks at the values of one type and at what is their own."""
-    own = row.broadcast == "none" or not row.negative_axes
-    quick &= in_force(row) or (dtype is dtypes.FLOAT32 and (own or meaning in _CORE))
+    """One row's case."""
     name = short(row, meaning)
     clause = Clause(row.clause(name), *dict(row.rules)[name])
     return Case(row, clause, dtype, sentence, make, refusal, quick, shared)
@@ -97,14 +109,15 @@ def ask(
     sentence: str,
     make: Callable[[], Trial],
     *,
-    quick: bool = False,
+    quick: Quick | None = None,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
     """A case with a result, for each row that has a say and takes the type; those after the first share its trial."""
     first = ""
+    asked = is_quick(row, dtype, quick)
     for judge in judges(row) if among is None else among:
         if dtype in judge.dtypes:
-            made = case(judge, meaning, dtype, sentence, make, quick=quick, shared=first)
+            made = case(judge, meaning, dtype, sentence, make, quick=asked, shared=first)
             first = first or made.id
             yield made
 
@@ -118,13 +131,14 @@ def refuse(
     feed: Feed,
     *,
     among: Sequence[Spec] | None = None,
-    quick: bool = True,
+    quick: Refused | None = None,
 ) -> Iterator[Case]:
-    """A case that must be refused, for each row that has a say."""
+    """A case that must be refused, for each row that has a say; a short run has it whatever the type."""
     first = ""
+    asked = quick == "each row" or (quick == "once" and in_force(row))
     make = partial(Trial, call, (feed,), None)
     for judge in judges(row) if among is None else among:
-        made = case(judge, meaning, dtype, sentence, make, refusal=True, quick=quick, shared=first)
+        made = case(judge, meaning, dtype, sentence, make, refusal=True, quick=asked, shared=first)
         first = first or made.id
         yield made
 

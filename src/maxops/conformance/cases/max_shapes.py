@@ -8,7 +8,7 @@ from functools import partial
 from maxops import dtypes, shapes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Input
-from maxops.conformance.cases.family import ask, computed, in_turn, judges, refuse, rows, stored
+from maxops.conformance.cases.family import Refused, ask, computed, in_turn, judges, refuse, rows, stored
 from maxops.conformance.cases.max import name
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -56,7 +56,7 @@ GROUPS: dict[str, list[tuple[Shape, ...]]] = {
     "matrices, a size of 0 and one of 1": [((3, 0), (3, 1)), ((1, 3), (0, 3)), ((1, 0), (3, 1)), ((0, 1), (1, 0))],
     "a scalar and a vector without elements": [((), (0,))],
 }
-QUICK = "matrices, a size of 1 on either side"
+QUICK = ("matrices, a size of 1 on either side", "a scalar and a vector")
 # Sizes that no version takes together.
 UNEQUAL: list[tuple[Shape, ...]] = [
     ((2,), (3,)),
@@ -68,6 +68,12 @@ UNEQUAL: list[tuple[Shape, ...]] = [
     ((1,), (2,), (3,)),
     ((2,), (2,), (3,)),
 ]
+# The last has a size of 0 beside one of 1; the one before is refused by the versions that do not broadcast.
+_QUICK_REFUSALS: dict[tuple[Shape, ...], Refused] = {
+    ((2,), (3,)): "once",
+    ((1,), (5,)): "each row",
+    ((0,), (1,)): "once",
+}
 
 
 def cases() -> Iterator[Case]:
@@ -75,8 +81,8 @@ def cases() -> Iterator[Case]:
     for row in rows("Max"):
         for dtype in stored(row):
             yield from in_turn(row, dtype, _of_type(row, dtype))
-        yield from _refused(row, UNEQUAL, quick=2)
-        yield from _refused(row, [sets[0] for sets in GROUPS.values()], quick=0 if row.broadcast == "none" else 99)
+        yield from _refused(row, UNEQUAL)
+        yield from _refused(row, [sets[0] for sets in GROUPS.values()])
 
 
 def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
@@ -84,8 +90,8 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
         accepting = [judge for judge in judges(row) if not any(refusal(judge, each) for each in sets)]
         if accepting:
             make = partial(computed, row, _call(row, dtype, sets[0]), [_feed(dtype, each) for each in sets])
-            quick = sentence == (QUICK if row.broadcast != "none" else next(iter(GROUPS)))
-            yield from ask(row, "shape", dtype, sentence, make, quick=quick, among=accepting)
+            quick = sentence in QUICK
+            yield from ask(row, "shape", dtype, sentence, make, quick="once" if quick else None, among=accepting)
 
 
 def refusal(row: Spec, sizes: Sequence[Shape]) -> str:
@@ -99,15 +105,16 @@ def refusal(row: Spec, sizes: Sequence[Shape]) -> str:
     return ""
 
 
-def _refused(row: Spec, sets: Sequence[tuple[Shape, ...]], quick: int) -> Iterator[Case]:
+def _refused(row: Spec, sets: Sequence[tuple[Shape, ...]]) -> Iterator[Case]:
     dtype = dtypes.FLOAT32
-    for number, each in enumerate(sets):
+    for each in sets:
         sentence = f"shapes {' and '.join(map(_words, each))}"
         for meaning in ("mismatch", "zero-size"):
             refusing = [judge for judge in judges(row) if refusal(judge, each) == meaning]
             if refusing:
                 asked, feed = _call(row, dtype, each), _feed(dtype, each)
-                yield from refuse(row, meaning, dtype, sentence, asked, feed, among=refusing, quick=number < quick)
+                quick = _QUICK_REFUSALS.get(each)
+                yield from refuse(row, meaning, dtype, sentence, asked, feed, among=refusing, quick=quick)
 
 
 def _words(shape: Shape) -> str:

@@ -22,8 +22,9 @@ from maxops.plan import Array
 Which = Literal["value", "nan", "zeros", "lowest"]
 
 # Vectors of a case: around every width of a register, twice and four times.
-BANDS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 96), (97, 130))
-SAMPLE = (1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 64, 65, 127, 130)
+LONGEST = 130
+BANDS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 96), (97, LONGEST))
+SAMPLE = (1, 3, 8, 16, 17, 31, 65, LONGEST)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,6 @@ def pairs(dtype: DType, which: Which) -> Pairs:
     call = Call(row, (Input("a", dtype, (None,)), Input("b", dtype, (None,))))
     both, twice = (u, v), (v, v)
     same = u.view(dtype.word) == v.view(dtype.word)
-    place = np.argsort(np.argsort(same, kind="stable"), kind="stable")
     return Pairs(
         u,
         v,
@@ -73,12 +73,39 @@ def pairs(dtype: DType, which: Which) -> Pairs:
         without_nan(row, call, both),
         without_nan(row, call, twice),
         which == "nan",
-        place,
+        _places(same),
         int((~same).sum()),
     )
 
 
-def bands(count: int = 6) -> list[range]:
+def _places(same: Array) -> Array:
+    return np.argsort(np.argsort(same, kind="stable"), kind="stable")
+
+
+@cache
+def repeated(dtype: DType, which: Which) -> Pairs:
+    """The pairs, each as often as it takes for one array to have, at every place, a value that the others are not.
+
+    Where there are two values only, each of them stands at every place among copies of the other.
+    """
+    table = pairs(dtype, which)
+    if not 0 < table.different < LONGEST:
+        return table
+    count = LONGEST if table.different == 2 else -(-LONGEST // table.different)
+    return Pairs(
+        np.repeat(table.u, count),
+        np.repeat(table.v, count),
+        np.repeat(table.wanted, count),
+        np.repeat(table.alone, count),
+        np.repeat(table.without_nan, count),
+        np.repeat(table.alone_without_nan, count),
+        table.has_nan,
+        _places(np.repeat(table.place >= table.different, count)),
+        table.different * count,
+    )
+
+
+def bands(count: int) -> list[range]:
     """The lengths from 1 to 130, in so many parts."""
     size = len(BANDS) // count
     return [range(BANDS[start][0], BANDS[start + size - 1][1] + 1) for start in range(0, len(BANDS), size)]
@@ -98,6 +125,6 @@ def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
     return found
 
 
-def tiled(array: Array, more: int = 130) -> Array:
+def tiled(array: Array, more: int = LONGEST) -> Array:
     """The array again and again, so that every rotation is a slice."""
     return np.concatenate([array] * (-(-(len(array) + more) // len(array))))

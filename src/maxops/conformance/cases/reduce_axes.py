@@ -11,7 +11,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input
-from maxops.conformance.cases.family import ask, computed, in_turn, rows, stored
+from maxops.conformance.cases.family import CLOSER, Quick, ask, computed, in_turn, rows, stored
 from maxops.conformance.cases.reduce_max import reducing
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -75,10 +75,10 @@ def _lists(row: Spec, dtype: DType) -> Iterator[Case]:
     data = pool.distinct(dtype, (3, 4, 5))
     for axes in LISTS:
         make = partial(computed, row, reducing(row, dtype, (None,) * 3, axes), [(data,)])
-        yield from ask(row, "axes", dtype, f"{form(row)} {axes}", make, quick=axes == [2, 0] and not row.axes_input)
+        yield from ask(row, "axes", dtype, f"{form(row)} {axes}", make, quick="once" if axes == [2, 0] else None)
     for axes in NEGATIVE if row.negative_axes else []:
         make = partial(computed, row, reducing(row, dtype, (None,) * 3, axes), [(data,)])
-        yield from ask(row, "axes.range", dtype, f"{form(row)} {axes}", make, quick=axes == [-1])
+        yield from ask(row, "axes.range", dtype, f"{form(row)} {axes}", make, quick="once" if axes == [-1] else None)
     make = partial(computed, row, reducing(row, dtype, (None,) * 3, [2]), [(data,)])
     yield from ask(row, "axes.range", dtype, f"the last axis of rank 3 as {form(row)} [2]", make)
     if row.axes_input:
@@ -86,7 +86,7 @@ def _lists(row: Spec, dtype: DType) -> Iterator[Case]:
     else:
         make = partial(computed, row, reducing(row, dtype, (None,) * 3, None), [(data,)])
     sentence = "data and axes" if row.axes_input else "data alone"
-    yield from ask(row, "inputs", dtype, sentence, make, quick=True)
+    yield from ask(row, "inputs", dtype, sentence, make, quick="once")
 
 
 def _none(row: Spec, dtype: DType) -> Iterator[Case]:
@@ -99,7 +99,8 @@ def _none(row: Spec, dtype: DType) -> Iterator[Case]:
         for keepdims in (0, 1):
             told = f"{words}, keepdims {keepdims}"
             make = partial(computed, row, reducing(row, dtype, dims, None, keepdims), [(data,)])
-            yield from ask(row, "axes.default", dtype, f"no axes, {told}", make, quick=told == "rank 3, keepdims 0")
+            quick: Quick | None = "once" if told == "rank 3, keepdims 0" else None
+            yield from ask(row, "axes.default", dtype, f"no axes, {told}", make, quick=quick)
         make = partial(computed, row, reducing(row, dtype, dims, []), [(data,)])
         yield from ask(row, "axes.default", dtype, f"empty {form(row)}, {words}", make)
     if row.axes_input:
@@ -120,7 +121,8 @@ def _keepdims(row: Spec, dtype: DType) -> Iterator[Case]:
         for axes in ([1], [0, 2], [0, 1, 2]):
             make = partial(computed, row, reducing(row, dtype, (None,) * 3, axes, keepdims), [(data,)])
             sentence = f"keepdims {words}, {form(row)} {axes}"
-            yield from ask(row, "keepdims", dtype, sentence, make, quick=axes == [1] and keepdims is None)
+            quick: Quick | None = "once" if axes == [1] and keepdims is None else None
+            yield from ask(row, "keepdims", dtype, sentence, make, quick=quick)
 
 
 def _nothing(row: Spec, dtype: DType) -> Iterator[Case]:
@@ -131,9 +133,9 @@ def _nothing(row: Spec, dtype: DType) -> Iterator[Case]:
                 data = pool.distinct(dtype, shape)
                 make = partial(computed, row, reducing(row, dtype, (None,) * len(shape), axes, keepdims), [(data,)])
                 sentence = f"data {'x'.join(map(str, shape))}, {form(row)} {axes}, keepdims {keepdims}"
-                yield from ask(
-                    row, meaning, dtype, sentence, make, quick=shape == (2, 0, 3) and axes == [1] and keepdims == 0
-                )
+                quick: Quick = "each type" if meaning == "empty" else "once"  # of nothing, each type has its own
+                wide = quick if shape == (2, 0, 3) and keepdims == 0 and len(axes) == 1 else None
+                yield from ask(row, meaning, dtype, sentence, make, quick=wide)
     make = partial(computed, row, reducing(row, dtype, (None, None), None), [(pool.distinct(dtype, (0, 0)),)])
     yield from ask(row, "empty", dtype, "data 0x0, no axes", make)
 
@@ -146,7 +148,8 @@ def _dynamic(row: Spec, dtype: DType) -> Iterator[Case]:
             feeds: list[Feed] = [(data, int64(axes)) for axes in SUBSETS if len(axes) == count]
             make = partial(computed, row, dynamic(row, dtype, 4, count, keepdims), feeds)
             sentence = f"axes that come with the data, each {count} of rank 4, keepdims {words}"
-            yield from ask(row, "axes", dtype, sentence, make, quick=keepdims == 0 and count == 2)
+            quick: Quick | None = "once" if keepdims == 0 and count == 2 else None
+            yield from ask(row, "axes", dtype, sentence, make, quick=quick)
     small = pool.distinct(dtype, (3, 4, 5))
     feeds = [(small, int64(axes)) for axes in NEGATIVE]
     make = partial(computed, row, dynamic(row, dtype, 3, 0, 1), feeds)
@@ -179,5 +182,7 @@ def _noop(row: Spec, dtype: DType) -> Iterator[Case]:
     ways["1, and no axes, boundary values"] = bits, (values,)
     for sentence, (call, feed) in ways.items():
         make = partial(computed, row, call, [feed])
-        quick = sentence == "1, and no axes, boundary values"
+        quick: Quick | None = None
+        if sentence == "1, and no axes, boundary values":
+            quick = "each type" if dtype in CLOSER else "once"
         yield from ask(row, "noop_with_empty_axes", dtype, sentence, make, quick=quick)

@@ -11,17 +11,18 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import ask, computed, newest, rows, stored
-from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs
+from maxops.conformance.cases.family import CLOSER, Quick, ask, computed, is_quick, newest, rows, stored
+from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs, repeated
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Spec
 
 Layout = Literal["rows", "columns", "whole vectors"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
-FEW = (1, 8, 17, 64)  # lengths of whole vectors in a short run
+FEW = (8, 16, 33)  # lengths of whole vectors in a short run, over which all pairs are there
+FEW_PARTS = 3
 LONG = 1000  # past what a runtime does in one piece
-PART = 3  # of the pairs, in whole vectors of all lengths: over three lengths they are all there
+PARTS = 8  # of the pairs, one for each whole vector's length: over eight lengths they are all there
 _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
 
 
@@ -30,9 +31,16 @@ def cases() -> Iterator[Case]:
     for row in rows("ReduceMax"):
         for dtype in stored(row):
             plain = partial(computed, row, reducing(row, dtype, (None,), [0]), [(pool.distinct(dtype, (5,)),)])
-            yield from ask(row, "T", dtype, "a short vector", plain, quick=True)
+            yield from ask(row, "T", dtype, "a short vector", plain, quick="each type and row")
             for layout in LAYOUTS:
                 yield from _of_layout(row, dtype, layout)
+
+
+def how_quick(dtype: DType, which: Which, *, first: bool) -> Quick | None:
+    """How widely a short run asks for the pairs in a layout: the first one's for each type, others for a few types."""
+    if first:
+        return "each type and row" if which == "value" else "each type"
+    return "each type" if dtype in CLOSER else None
 
 
 def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
@@ -43,18 +51,21 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
             make = partial(_along, row, dtype, which, layout, range(1, 131))
             yield from ask(row, meaning, dtype, f"{layout} of {words}, of lengths 1 to 130", make)
             continue
-        sample = partial(_along, row, dtype, which, layout, FEW if layout == "whole vectors" else SAMPLE)
+        of_vectors = layout == "whole vectors"
+        sample = partial(_along, row, dtype, which, layout, *((FEW, FEW_PARTS) if of_vectors else (SAMPLE,)))
         sentence = f"{layout} with {words}, one among copies of the other"
-        yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=True)
-        if layout == "whole vectors":  # a call each: fewer, and those of the newest version alone
+        quick = how_quick(dtype, which, first=layout == LAYOUTS[0])
+        if is_quick(row, dtype, quick) or (of_vectors and row is not newest(row)):  # else all lengths below are enough
+            yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=quick)
+        if of_vectors:  # a call each: fewer, and those of the newest version alone
             if row is newest(row):
-                make = partial(_along, row, dtype, which, layout, range(1, 131), PART)
+                make = partial(_along, row, dtype, which, layout, range(1, 131), PARTS)
                 yield from ask(row, meaning, dtype, f"{sentence}, of lengths 1 to 130", make)
             continue
         if which != "zeros" and row is newest(row):
             make = partial(_along, row, dtype, which, layout, [LONG])
             yield from ask(row, meaning, dtype, f"{sentence} at each place, of length {LONG}", make)
-        for lengths in [range(1, 131)] if which == "zeros" else bands(3):
+        for lengths in bands(1 if which == "zeros" or row is not newest(row) else 3):
             make = partial(_along, row, dtype, which, layout, lengths)
             yield from ask(row, meaning, dtype, f"{sentence} at each place, {between(lengths)}", make)
 
@@ -99,9 +110,9 @@ def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
     return (table.alone, table.alone_without_nan) if length == 1 else (table.wanted, table.without_nan)
 
 
-def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], part: int = 1) -> Trial:
-    """Copies of u and one v along an axis. Of whole vectors, each length may have a part of the pairs."""
-    table = pairs(dtype, which)
+def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], parts: int = 1) -> Trial:
+    """Copies of u and one v along an axis. Of whole vectors, each length may have one of some parts of the pairs."""
+    table = (pairs if layout == "whole vectors" else repeated)(dtype, which)
     feeds: list[Feed] = []
     wanted: list[Array] = []
     other: list[Array] = []
@@ -109,7 +120,7 @@ def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Seque
         best, without = best_of(table, length)
         for array in copies_with_one(table, length):
             if layout == "whole vectors":
-                chosen = range(length % part, len(table), part)
+                chosen = range(length % parts, len(table), parts)
                 feeds += [(array[number],) for number in chosen]
                 wanted += [best[number : number + 1].reshape(()) for number in chosen]
                 other += [without[number : number + 1].reshape(()) for number in chosen]

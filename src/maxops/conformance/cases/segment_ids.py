@@ -10,7 +10,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input
-from maxops.conformance.cases.family import ask, computed, in_turn, rows, stored
+from maxops.conformance.cases.family import Quick, ask, computed, in_turn, rows, stored
 from maxops.conformance.cases.segment_max import segments
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -56,14 +56,17 @@ def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
     """Each kind of segments, in vectors and in rows, as the ids alone say how many there are."""
     whole: list[Feed] = [_feed(dtype, ids) for ids in WHOLE.values()]
     make = partial(computed, row, segments(row, dtype), whole)
-    yield from ask(row, "ids", dtype, "sorted ids, no segment empty", make, quick=True)
+    yield from ask(row, "ids", dtype, "sorted ids, no segment empty", make, quick="once")
     rows_of = [_feed(dtype, ids, row=(3,)) for ids in WHOLE.values()]
     make = partial(computed, row, segments(row, dtype, rank=2), rows_of)
     yield from ask(row, "ids", dtype, "sorted ids of rows, no segment empty", make)
     for mode, meaning in (("ZERO", "fill_mode"), ("LOWEST", "lowest")):
         for words, ids in GAPS.items():
             make = partial(computed, row, segments(row, dtype, mode), [_feed(dtype, ids)])
-            yield from ask(row, meaning, dtype, f"{words}, {mode}", make, quick=words == "empty in the middle")
+            quick: Quick = "each type" if mode == "LOWEST" else "once"  # the lowest value is a type's own
+            yield from ask(
+                row, meaning, dtype, f"{words}, {mode}", make, quick=quick if words == "empty in the middle" else None
+            )
         make = partial(
             computed, row, segments(row, dtype, mode, 2), [_feed(dtype, ids, row=(3,)) for ids in GAPS.values()]
         )
@@ -73,23 +76,23 @@ def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
     make = partial(
         computed, row, segments(row, dtype), [_feed(dtype, ids) for ids in (*WHOLE.values(), *GAPS.values())]
     )
-    yield from ask(row, "num_segments.default", dtype, "as many as the ids say", make, quick=True)
+    yield from ask(row, "num_segments.default", dtype, "as many as the ids say", make, quick="once")
 
 
 def _types(row: Spec, dtype: DType) -> Iterator[Case]:
     ids = [0, 0, 1, 3]
     for index in INDEX:
         make = partial(computed, row, segments(row, dtype, ids=index), [_feed(dtype, ids, index)])
-        yield from ask(row, "T_IDX", dtype, f"{index} ids", make, quick=index is dtypes.INT32)
+        yield from ask(row, "T_IDX", dtype, f"{index} ids", make, quick="once" if index is dtypes.INT32 else None)
         for number in INDEX:
             call = segments(row, dtype, ids=index, number=number)
             make = partial(computed, row, call, [(*_feed(dtype, ids, index), np.array(5, number.numpy))])
             yield from ask(row, "T_IDX", dtype, f"{index} ids and {number} num_segments", make)
     make = partial(computed, row, segments(row, dtype), [_feed(dtype, ids)])
-    yield from ask(row, "inputs", dtype, "data and ids", make, quick=True)
+    yield from ask(row, "inputs", dtype, "data and ids", make)
     call = segments(row, dtype, number=dtypes.INT64)
     make = partial(computed, row, call, [(*_feed(dtype, ids), np.array(4, np.int64))])
-    yield from ask(row, "inputs", dtype, "data, ids and num_segments", make)
+    yield from ask(row, "inputs", dtype, "data, ids and num_segments", make, quick="once")
 
 
 def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
@@ -105,7 +108,7 @@ def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
             make = partial(computed, row, segments(row, dtype, mode, 2, number=dtypes.INT64), feeds)
             listed = ", ".join(map(str, counts))
             sentence = f"{listed} for 5 segments, with the data, {mode}"
-            yield from ask(row, meaning, dtype, sentence, make, quick=mode == "ZERO")
+            yield from ask(row, meaning, dtype, sentence, make, quick="once" if mode == "ZERO" else None)
         for count in counts:
             known = np.array(count, np.int64)
             make = partial(computed, row, segments(row, dtype, number=known), [_feed(dtype, ids)])
@@ -119,14 +122,8 @@ def _no_ids(row: Spec, dtype: DType) -> Iterator[Case]:
             feed = _feed(dtype, [], index, inner)
             make = partial(computed, row, segments(row, dtype, "ZERO", rank, ids=index), [feed])
             sentence = f"no rows of rank {rank}, {index} ids"
-            yield from ask(
-                row,
-                "num_segments.no_ids",
-                dtype,
-                sentence,
-                make,
-                quick=rank == 1 and (index is dtypes.INT32 or dtype is dtypes.INT64),
-            )
+            quick: Quick | None = "once" if rank == 1 else None
+            yield from ask(row, "num_segments.no_ids", dtype, sentence, make, quick=quick)
             for mode in ("ZERO", "LOWEST"):
                 call = segments(row, dtype, mode, rank, ids=index, number=dtypes.INT64)
                 make = partial(computed, row, call, [(*feed, np.array(3, np.int64))])
@@ -141,9 +138,10 @@ def _shapes(row: Spec, dtype: DType) -> Iterator[Case]:
             call = segments(row, dtype, rank=len(shape))
             make = partial(computed, row, call, [feed])
             quick = shape == (RANKS[0] if meaning == "data" else RANKS[1])
-            yield from ask(row, meaning, dtype, f"data {'x'.join(map(str, shape))}", make, quick=quick)
+            sentence = f"data {'x'.join(map(str, shape))}"
+            yield from ask(row, meaning, dtype, sentence, make, quick="once" if quick else None)
     make = partial(computed, row, segments(row, dtype, rank=2), [_feed(dtype, [0], row=(1,))])
-    yield from ask(row, "ids.shape", dtype, "one id for one row of one element", make, quick=True)
+    yield from ask(row, "ids.shape", dtype, "one id for one row of one element", make, quick="once")
 
 
 def _constants(row: Spec, dtype: DType) -> Iterator[Case]:

@@ -11,9 +11,9 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import ask, computed, rows, stored
-from maxops.conformance.cases.pairs import SAMPLE, Which, bands, between, meanings, pairs
-from maxops.conformance.cases.reduce_max import best_of, copies_with_one
+from maxops.conformance.cases.family import ask, computed, is_quick, rows, stored
+from maxops.conformance.cases.pairs import SAMPLE, Which, bands, between, meanings, repeated
+from maxops.conformance.cases.reduce_max import best_of, copies_with_one, how_quick
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Spec
@@ -28,7 +28,7 @@ def cases() -> Iterator[Case]:
         for dtype in stored(row):
             ids = np.array([0, 0, 1, 1, 1], np.int64)
             plain = partial(computed, row, segments(row, dtype), [(pool.distinct(dtype, (5,)), ids)])
-            yield from ask(row, "T", dtype, "a short vector in two segments", plain, quick=True)
+            yield from ask(row, "T", dtype, "a short vector in two segments", plain, quick="each type and row")
             for layout in LAYOUTS:
                 yield from _of_layout(row, dtype, layout)
             yield from _below_zero(row, dtype)
@@ -45,9 +45,11 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
                 yield from ask(row, meaning, dtype, sentence, make)
             continue
         sentence = f"{layout} with {words}, one among copies of the other"
-        sample = partial(_along, row, dtype, which, layout, SAMPLE)
-        yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=True)
-        for lengths in [range(1, 131)] if which == "zeros" else bands(3):
+        quick = how_quick(dtype, which, first=layout == LAYOUTS[0])
+        if is_quick(row, dtype, quick):  # a full run has these lengths below
+            sample = partial(_along, row, dtype, which, layout, SAMPLE)
+            yield from ask(row, meaning, dtype, f"{sentence}, a sample of lengths 1 to 130", sample, quick=quick)
+        for lengths in bands(1 if which == "zeros" else 3):
             make = partial(_along, row, dtype, which, layout, lengths)
             yield from ask(row, meaning, dtype, f"{sentence} at each place, {between(lengths)}", make)
 
@@ -74,7 +76,7 @@ def segments(
 
 
 def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], mode: str = "ZERO") -> Trial:
-    table = pairs(dtype, which)
+    table = repeated(dtype, which)
     flat = layout == "segments of a vector"
     feeds: list[Feed] = []
     wanted: list[Array] = []
@@ -100,4 +102,6 @@ def _below_zero(row: Spec, dtype: DType) -> Iterator[Case]:
     ids = np.array([0, 0, 2, 2, 3], np.int64)
     for mode in ("ZERO", "LOWEST"):
         make = partial(computed, row, segments(row, dtype, mode), [(data, ids)])
-        yield from ask(row, "value", dtype, f"segments below zero, {mode}", make, quick=mode == "ZERO")
+        yield from ask(
+            row, "value", dtype, f"segments below zero, {mode}", make, quick="once" if mode == "ZERO" else None
+        )
