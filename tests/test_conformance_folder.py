@@ -15,7 +15,7 @@ from maxops import dtypes, openvino
 from maxops import onnx as maxops_onnx
 from maxops.conformance.case import Case
 from maxops.conformance.cases import cases
-from maxops.conformance.folder import REFUSAL, save
+from maxops.conformance.folder import REFUSAL, folder_name, save, spread
 from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.onnx import suite
 
@@ -100,6 +100,23 @@ def test_some_feeds_of_many_are_saved(tmp_path: Path) -> None:
     assert [place.name for place in suite.data_set_folders(folder)] == ["test_data_set_0", "test_data_set_1"]
     data = suite.read_data_set(folder / "test_data_set_1", model)
     bits.assert_same_bits(data.inputs["a"], case.make().feeds[1000][0])
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 50), (50, 50), (51, 50), (17_000, 50), (9, 3)])
+def test_a_spread_has_the_first_and_the_last(count: int, most: int) -> None:
+    chosen = spread(count, most)
+    assert len(set(chosen)) == len(chosen) == min(count, most)
+    assert chosen == sorted(chosen)
+    assert (chosen[0], chosen[-1]) == (0, count - 1)
+
+
+def test_the_command_saves_a_few_data_sets_and_says_so(tmp_path: Path) -> None:
+    name = "ONNX.Max-13.value/int8/each-pair-of-boundary-values-in-each-lane-of-lengths-97-to-130"
+    folder = tmp_path / "saved"
+    words = ["conform", "--only", f"{name},onnx.max-13.t/int8/two", "--save", str(folder)]
+    told = subprocess.run([sys.executable, "-m", "maxops", *words], capture_output=True, text=True, check=True)
+    assert told.stdout.endswith("2 cases\n1 of them with 50 data sets of more, at even distances\n")
+    assert len(list((folder / folder_name(BY_ID[name])).glob("test_data_set_*"))) == 50
 
 
 def test_what_no_model_holds_is_not_saved(tmp_path: Path) -> None:

@@ -168,15 +168,19 @@ def _list(chosen: Sequence[Case]) -> None:
 
 
 def _save(chosen: Sequence[Case], folder: Path) -> None:
-    from maxops.conformance.folder import save  # noqa: PLC0415  (see above)
+    """Write folders; of a case of thousands of feeds, a few of them."""
+    from maxops.conformance.folder import FEW, save, spread  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
 
     left_out: Counter[str] = Counter()
+    shortened = 0
     with _bar("saving") as progress:
         for done, case in enumerate(chosen):
             progress(done, len(chosen), case.id)
             try:
-                save(case, folder)
+                count = len(case.make().feeds)
+                save(case, folder, spread(count))
+                shortened += count > FEW
             except NotApplicableError as error:
                 left_out[str(error)] += 1
             except FileExistsError as error:
@@ -184,6 +188,8 @@ def _save(chosen: Sequence[Case], folder: Path) -> None:
             except OSError as error:
                 raise OutputError(f"{error.filename}: cannot be written: {error.strerror}") from error
     print(f"{folder}: {len(chosen) - left_out.total()} cases")
+    if shortened:
+        print(f"{shortened} of them with {FEW} data sets of more, at even distances")
     for why, count in left_out.items():
         print(f"{count} cases have no folder: {why}")
 

@@ -19,6 +19,7 @@ from maxops.conformance.ir_model import ir
 from maxops.plan import Array
 
 REFUSAL = "refusal.txt"
+FEW = 50  # data sets in a folder that is to be looked at, or run by tools that take each from a file
 
 
 def folder_name(case: Case) -> str:
@@ -29,6 +30,15 @@ def folder_name(case: Case) -> str:
     'ONNX.Max-1.T__float16__two-short-vectors'
     """
     return case.id.replace("/", "__")
+
+
+def spread(count: int, most: int = FEW) -> list[int]:
+    """Some of so many feeds, the first and the last among them, at even distances.
+
+    >>> spread(9, 3)
+    [0, 4, 8]
+    """
+    return list(range(count)) if count <= most else [number * (count - 1) // (most - 1) for number in range(most)]
 
 
 def save(case: Case, directory: Path, numbers: Sequence[int] | None = None) -> Path:
