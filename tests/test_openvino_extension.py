@@ -201,6 +201,19 @@ def test_a_runtime_that_is_wrong() -> None:
         assert run(model, big, zero)[0].tolist() == [0]
 
 
+def test_what_the_plugin_does_to_constants() -> None:
+    """What the page says of subnormal constants: in f32, and in no other type."""
+    for dtype, kept in [
+        (dtypes.FLOAT16, True),
+        (dtypes.BFLOAT16, True),
+        (dtypes.FLOAT32, False),
+        (dtypes.FLOAT64, True),
+    ]:
+        x, tiny = parameter("x", [1], dtype), np.array([1], f"u{dtype.bits // 8}").view(dtype.numpy)
+        model = maxops.openvino.rewrite(ov.Model([opset.maximum(x, constant(tiny))], [x], "m"))
+        assert_all_same_bits(run(model, np.zeros(1, dtype.numpy)), [tiny if kept else np.zeros(1, dtype.numpy)])
+
+
 @pytest.mark.parametrize("precision", ["f32", "bf16", "f16"])
 def test_a_hint_of_precision_changes_no_type_of_ours(precision: str) -> None:
     x = parameter("x", [8, 8])
@@ -249,6 +262,64 @@ def test_axes_that_are_a_constant(axes: Any, dropped: str, kept: str, shape: tup
     data = mixed(dtypes.FLOAT32, shape, 1)
     want = reduced(data, tuple(named.reshape(-1).tolist()), keep) if named.size else data
     assert_all_same_bits(run(model, data), [want])
+
+
+def all_axes(x: Any, kind: DType = dtypes.INT64) -> Any:
+    """Computed from the data's rank, as the reader of ONNX models writes ReduceMax without axes."""
+    rank = opset.squeeze(opset.shape_of(opset.shape_of(x, "i64"), NAMES[kind]), opset.constant(np.int32(0)))
+    return opset.range(opset.constant(np.int32(0)), rank, opset.constant(np.int32(1)), output_type=NAMES[kind])
+
+
+@pytest.mark.parametrize("kind", [dtypes.INT32, dtypes.INT64], ids=str)
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_axes_that_are_computed_from_the_rank(dtype: DType, kind: DType) -> None:
+    x = parameter("x", [-1, -1], dtype)
+    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, all_axes(x, kind), True)], [x], "m"))
+    assert str(model.output(0).partial_shape) == "[1,1]"
+    assert not [node for node in model.get_ops() if node.get_type_name() in ("Range", "Convert")]
+    data = mixed(dtype, (2, 3), 1)
+    assert_all_same_bits(run(model, data), [reduced(data, (0, 1))])
+
+
+@pytest.mark.parametrize("saved", [False, True], ids=["in memory", "saved"])
+def test_axes_that_become_known_after_the_rewrite(tmp_path: Path, saved: bool) -> None:
+    x = opset.parameter(ov.PartialShape.dynamic(), np.float32, name="x")
+    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, all_axes(x), True)], [x], "m"))
+    core = ov.Core()
+    if saved:
+        ov.save_model(model, tmp_path / "model.xml")
+        maxops.openvino.register(core)
+        model = core.read_model(tmp_path / "model.xml")
+    model.reshape([2, 3])
+    data = mixed(dtypes.FLOAT32, (2, 3), 1)
+    assert_all_same_bits(run(model, data, core=core), [reduced(data, (0, 1))])
+    assert_all_same_bits(run(maxops.openvino.rewrite(model), data), [reduced(data, (0, 1))])
+
+
+def test_axes_that_are_computed_are_checked() -> None:
+    x = parameter("x", [4])
+    axes = opset.concat([opset.range(*(constant(np.array(n)) for n in (0, 1, 1)), output_type="i64")] * 2, 0)
+    with pytest.raises(errors.AxesError, match=r"\(ReduceMax\): .*names axis 0 twice"):
+        maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, axes, True)], [x], "m"))
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_data_that_is_computed_from_constants(dtype: DType) -> None:
+    """In its own type, and not in the plugin's; floats that OpenVINO's Gather keeps."""
+    x, limit = parameter("x", [5], dtype), mixed(dtype, (5,), 1, nans=0.0)
+    if dtype in FLOATS:
+        limit = np.array([1.5, -2, 0, 96, -np.inf]).astype(dtype.numpy)
+    turned = opset.gather(constant(limit), opset.constant(np.arange(5)[::-1].copy()), opset.constant(np.int64(0)))
+    model = maxops.openvino.rewrite(ov.Model([opset.maximum(x, turned)], [x], "m"))
+    data = mixed(dtype, (5,), 2, nans=0.0)
+    assert_all_same_bits(run(model, data), [reference.maximum(data, limit[::-1])])
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_an_input_that_goes_to_an_output(dtype: DType) -> None:
+    """All that the reader of ONNX models leaves of a ReduceMax without axes, with noop_with_empty_axes."""
+    x, data = parameter("x", [-1], dtype), mixed(dtype, (20,), 1)
+    assert_all_same_bits(run(maxops.openvino.rewrite(ov.Model([x.output(0)], [x], "m")), data), [data])
 
 
 @pytest.mark.parametrize("keep", [False, True], ids=["dropped", "kept"])
@@ -363,6 +434,24 @@ def test_what_rewrite_refuses() -> None:
         maxops.openvino.rewrite(ov.Model([opset.maximum(c, c)], [c], "m"))
     with pytest.raises(errors.OutputTooLargeError, match=r"\(SegmentMax\): SegmentMax-16 output would have"):
         maxops.openvino.rewrite(segments(2**60))
+
+
+def test_bool_is_no_number() -> None:
+    data, ids = parameter("data", [3], dtypes.BOOL), parameter("ids", [3], dtypes.INT64)
+    with pytest.raises(errors.DTypeError, match=r"\(SegmentMax\): SegmentMax-16 .*bool") as caught:
+        maxops.openvino.rewrite(ov.Model([opset.segment_max(data, ids, fill_mode="ZERO")], [data, ids], "m"))
+    assert caught.value.clause == "OpenVINO.SegmentMax-16.T"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_on_few_threads(threads: int) -> None:
+    """By `wait`: with one thread, OpenVINO's `infer` loses the errors of all operators."""
+    compiled = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU", {"INFERENCE_NUM_THREADS": threads})
+    for _ in range(3):
+        request = compiled.create_infer_request()
+        request.start_async([np.zeros((1, 2), np.float32), np.array([-1])])
+        with pytest.raises(RuntimeError, match="position 0 holds -1"):
+            request.wait()
 
 
 def test_a_body_is_refused() -> None:

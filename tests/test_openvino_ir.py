@@ -68,6 +68,13 @@ def test_the_fill_mode_is_never_chosen_in_silence(tmp_path: Path, data: str, tol
         load(path)
 
 
+def test_segment_max_of_bool_is_refused(tmp_path: Path) -> None:
+    """Its document has numeric types only."""
+    model = load(saved(tmp_path, segment_net('fill_mode="zero"', (3,), False, (2,), "boolean")))
+    with pytest.raises(errors.DTypeError, match=r"SegmentMax-16 .*bool.* \[OpenVINO.SegmentMax-16.T\]"):
+        model.run({"data": np.ones(3, np.bool_), "ids": np.array([0, 0, 1])})
+
+
 def test_maximum_reduce_max_and_weights(tmp_path: Path) -> None:
     path = saved(tmp_path, reduce_net(8, offset=8), np.array([7, -1]).tobytes())
     x, b = mixed(FLOAT32, (5, 3), 2), mixed(FLOAT32, (3,), 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,7 @@ def register(core: Any) -> None:
 
     `docs/doors/openvino_extension.md` has an example. Raises ImportError where OpenVINO is not installed.
     """
-    _extension().register(core)
+    _module("extension").register(core)
 
 
 def rewrite(model: Any) -> Any:
@@ -25,14 +26,13 @@ def rewrite(model: Any) -> Any:
     names, types and shapes. Raises ImportError where OpenVINO is not installed; what breaks a clause raises that
     clause's error, with the node before it.
     """
-    return _extension().rewrite(model)
+    return _module("rewriting").rewrite(model)
 
 
-def _extension() -> ModuleType:
+def _module(name: str) -> ModuleType:
     try:
-        from maxops.openvino import extension  # noqa: PLC0415  (everything else here needs no OpenVINO)
+        return import_module(f"maxops.openvino.{name}")  # everything else here needs no OpenVINO
     except ModuleNotFoundError as error:
         if error.name != "openvino":
             raise
         raise ImportError("maxops.openvino.register and rewrite need OpenVINO: pip install openvino") from error
-    return extension

@@ -45,4 +45,4 @@ def reduce_max(data: Array, axes: Array, keep_dims: bool, out: Array | None = No
 def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentPlan:
     """Plan SegmentMax: data, segment_ids and, if there are three inputs, num_segments."""
     data, ids, count = (*inputs, None)[:3]
-    return plan_segment_max(spec.SEGMENT_MAX, data, ids, count, fill_mode, None, check_ids)
+    return plan_segment_max(spec.SEGMENT_MAX_16, data, ids, count, fill_mode, None, check_ids)

@@ -67,6 +67,8 @@ class MaxopsOpenVino(OpenVino):
 
     name = "maxops:openvino"
     package = "openvino"
+    # not ONNX: OpenVINO reads such a model, and has taken wrong attributes for right ones before `rewrite` sees it
+    claims = frozenset({"OpenVINO"})
 
     @property
     def version(self) -> str:

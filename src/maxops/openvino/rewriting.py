@@ -1,0 +1,182 @@
+"""The way of our operators into a model.
+
+OpenVINO's CPU plugin converts most types. `rewrite` keeps our operators out of that: constants and inputs of the model
+that they read are marked for the plugin to leave alone, and where other operators give or take such a tensor, a Convert
+stands between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from maxops.errors import MaxopsError, ModelError
+from maxops.openvino.extension import VERSION, Convert, Maximum, ReduceMax, SegmentMax, ov
+
+replace_node: Any = import_module("openvino.utils").replace_node
+passes: Any = import_module("openvino.passes")
+
+# What the plugin computes in, and thus leaves alone.
+UNCONVERTED = frozenset({"f32", "i32", "i8", "u8"})
+MARKED = """<net name="marked" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="" element_type="i64"/><rt_info>
+<attribute name="DisablePrecisionConversion" version="0" value="dynamic:dynamic"/></rt_info>
+<output><port id="0" precision="I64"/></output></layer>
+<layer id="1" name="y" type="Result" version="opset1"><input><port id="0" precision="I64"/></input></layer></layers>
+<edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
+# The operators with bodies, which are models of their own, and how many each has.
+BODIES = {"If": 2, "Loop": 1, "TensorIterator": 1}
+MOVED = {("Maximum", "opset1"): Maximum, ("ReduceMax", "opset1"): ReduceMax, ("SegmentMax", "opset16"): SegmentMax}
+OURS = {(operator.__name__, VERSION): operator for operator in (Maximum, ReduceMax, SegmentMax)}
+
+
+def rewrite(model: Any) -> Any:
+    """A copy of the model with our operators in it."""
+    model = model.clone()
+    for node in model.get_ordered_ops():
+        _refuse_bodies(node)
+        _replace(node, MOVED)
+    for node in _with_known_inputs(model):
+        _replace(node, OURS)
+    inputs = model.get_parameters()
+    for node in model.get_ordered_ops():
+        if _is_one_of_three(node):
+            for port in node.inputs():
+                _guard_input(port, inputs)
+    for node in inputs:
+        if all(reader.get_type_name() == "Result" for reader in _readers(node.output(0))):
+            _mark(node)  # the reader of ONNX models leaves nothing of a ReduceMax that gives back its input
+    for node in model.get_ordered_ops():
+        if _is_one_of_three(node) or (node.get_type_name() == "Parameter" and _is_marked(node)):
+            _guard_output(node.output(0))
+    model.validate_nodes_and_infer_types()
+    return model
+
+
+def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
+    """Put ours in the node's place; it checks what is known by now."""
+    info, name = node.get_type_info(), node.get_friendly_name()
+    operator = operators.get((info.name, info.version_id))
+    if operator is None:
+        return
+    try:
+        ours = operator(node.input_values(), **(node.attributes if operators is OURS else node.get_attributes()))
+    except MaxopsError as error:
+        text = str(error).removesuffix(f" [{error.clause}]")
+        raise type(error)(f"{name} ({info.name}): {text}", error.clause) from error
+    replace_node(node, ours)
+    ours.set_friendly_name(name)
+
+
+def _with_known_inputs(model: Any) -> list[Any]:
+    """The operators of ours for which inputs became constants: what OpenVINO can compute without the model's inputs.
+
+    It would do so when it compiles the model, and then convert the constant, which bears no mark of ours.
+    """
+    nodes = [node for node in model.get_ordered_ops() if _is_one_of_three(node)]
+    ports = [(node, port) for node in nodes for port in node.inputs() if _is_computed(port)]
+    if not ports:
+        return []
+    sources = [port.get_source_output() for _, port in ports]
+    part = ov.Model(sources, model.get_parameters(), "part").clone()  # the rest of the model is to stay as it is
+    manager = passes.Manager()
+    manager.register_pass(passes.ConstantFolding())
+    manager.run_passes(part)
+    changed: list[Any] = []
+    for (node, port), result in zip(ports, part.get_results(), strict=True):
+        found = result.input(0).get_source_output().get_node()
+        if found.get_type_name() == "Constant":
+            port.replace_source_output(found.output(0))
+            if not changed or changed[-1] is not node:  # == would make an operator of the two
+                changed.append(node)
+    return changed
+
+
+def _is_computed(port: Any) -> bool:
+    """Whether OpenVINO's operators make what ours reads; not f32, which is never axes or ids, and never converted."""
+    node, kind = port.get_source_output().get_node(), port.get_element_type().get_type_name()
+    return not _is_ours(node) and node.get_type_name() not in ("Parameter", "Constant") and kind != "f32"
+
+
+def _refuse_bodies(node: Any) -> None:
+    """A body is a model of its own, whose types follow those of tensors outside it: it is not taken apart."""
+    for number in range(BODIES.get(node.get_type_name(), 0)):
+        for inner in node.get_function(*([number] if node.get_type_name() == "If" else [])).get_ops():
+            info = inner.get_type_info()
+            if (info.name, info.version_id) in MOVED:
+                raise ModelError(
+                    f"{inner.get_friendly_name()} ({info.name}) is in the body of {node.get_friendly_name()} "
+                    f"({node.get_type_name()}); maxops.openvino.rewrite does not reach into bodies"
+                )
+            _refuse_bodies(inner)
+
+
+def _guard_input(port: Any, inputs: list[Any]) -> None:
+    """Let one of our operators read what the model means, in the model's own type."""
+    source = port.get_source_output()
+    node, kind = source.get_node(), port.get_element_type()
+    if node.get_type_name() == "Constant":  # marked in every type: save_model writes f32 as f16 otherwise
+        if not all(map(_is_ours, _readers(source))):
+            own = ov.op.Constant(ov.Tensor(node.data, node.get_output_shape(0), kind), shared_memory=False)
+            own.set_friendly_name(f"{node.get_friendly_name()}/maxops")
+            port.replace_source_output(own.output(0))
+            node = own
+        _mark(node)
+    elif _is_ours(node) or kind.get_type_name() in UNCONVERTED:
+        return
+    elif node.get_type_name() == "Parameter":
+        _mark(node)
+    else:
+        like = ov.op.Constant(kind, ov.Shape([]), [0])
+        _mark(like)
+        port.replace_source_output(
+            Convert([source, like.output(0), *(each.output(0) for each in inputs[:1])]).output(0)
+        )
+
+
+def _guard_output(source: Any) -> None:
+    """Let other operators read our output, or an input of the model that is marked, in the plugin's type."""
+    kind = source.get_element_type()
+    others = [port for port in source.get_target_inputs() if not _takes_any(port.get_node())]
+    if others and kind.get_type_name() not in UNCONVERTED:
+        convert = Convert([source, ov.op.Constant(kind, ov.Shape([]), [0]).output(0)])
+        for port in others:
+            port.replace_source_output(convert.output(0))
+
+
+def _is_ours(node: Any) -> bool:
+    return bool(node.get_type_info().version_id == VERSION)
+
+
+def _is_one_of_three(node: Any) -> bool:
+    return _is_ours(node) and node.get_type_name() != Convert.__name__
+
+
+def _takes_any(node: Any) -> bool:
+    return _is_ours(node) or node.get_type_name() == "Result"
+
+
+def _readers(source: Any) -> list[Any]:
+    return [port.get_node() for port in source.get_target_inputs()]
+
+
+@cache
+def _mark_of_openvino() -> tuple[str, Any]:
+    """OpenVINO's mark for what must not be converted; it makes one only where it reads an IR that has it."""
+    (parameter,) = ov.Core().read_model(MARKED.encode(), b"").get_parameters()
+    for key in parameter.get_rt_info():
+        return key, parameter.get_rt_info()[key]
+    raise ModelError(
+        f"OpenVINO {ov.__version__} does not read DisablePrecisionConversion, which keeps types as they are"
+    )
+
+
+def _mark(node: Any) -> None:
+    key, value = _mark_of_openvino()
+    node.set_rt_info(value, key)
+
+
+def _is_marked(node: Any) -> bool:
+    return _mark_of_openvino()[0] in node.get_rt_info()
