@@ -141,7 +141,9 @@ def test_cases_are_saved(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_everything() -> None:
-    command = [sys.executable, "-m", "maxops", "conform", "numpy"]
+    here = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{here}; from maxops_command import main; main()"
+    command = [sys.executable, "-c", code, "conform", "numpy"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(4)
     process.send_signal(signal.SIGINT)

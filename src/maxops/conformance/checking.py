@@ -38,21 +38,26 @@ def checked(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]
     Those that show an answer or an error run one after the other in a few processes. One that ends its process, or
     leaves something behind in it, has a process of its own.
     """
-    together = [number for number, scripts in enumerate(findings) if scripts[0].found.judgement.verdict in _HARMLESS]
+    plain = [scripts[0] for scripts in findings if scripts[0].found.judgement.verdict in _HARMLESS]
+    together = list({_lines(script): script.text for script in plain}.items())
     batches = [together[start : start + BATCH] for start in range(0, len(together), BATCH)]
     with ThreadPoolExecutor(usable_cpus()) as threads:
-        ran = threads.map(lambda batch: _run_all([findings[number][0].text for number in batch], environment), batches)
-        shown = dict(zip(together, (text for batch in ran for text in batch), strict=True))
+        ran = threads.map(lambda batch: _run_all([text for _, text in batch], environment), batches)
+        shown = dict(zip((lines for lines, _ in together), (told for batch in ran for told in batch), strict=True))
 
-        def check(number: int) -> Checked:
-            scripts = findings[number]
-            if (told := shown.get(number)) is not None:
+        def check(scripts: Sequence[Script]) -> Checked:
+            if (told := shown.get(_lines(scripts[0]))) is not None:
                 return Checked(scripts[0], told, _holds(scripts[0].found, [_Ran(told)]))
             tries = (_checked_alone(script, environment) for script in scripts)
             plainest = next(tries)
             return next((each for each in (plainest, *tries) if each.holds), plainest)
 
-        yield from threads.map(check, range(len(findings)))
+        yield from threads.map(check, findings)
+
+
+def _lines(script: Script) -> str:
+    """What a script does: several standards have one call, and differ in what they say of it."""
+    return "\n".join(each for each in script.text.splitlines() if not each.startswith("#"))
 
 
 def _checked_alone(script: Script, environment: Mapping[str, str]) -> Checked:

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 import maxops
 from maxops.bench import environment
-from maxops.conformance import runtimes
+from maxops.conformance import runtimes, transport
 from maxops.conformance.case import Case, Trial
 from maxops.conformance.checking import Checked, checked
 from maxops.conformance.controls import controls
@@ -119,6 +118,7 @@ def _is_asked(runtime: Runtime, case: Case) -> bool:
 class _Session:
     def __init__(self, runtime: Runtime, crew: Crew, seconds: float, tell: Progress) -> None:
         self._runtime, self._crew, self._seconds, self._tell = runtime, crew, seconds, tell
+        self._tried: dict[bytes, Outcome] = {}
         self.judged: list[_Judged] = []
         self.findings: list[Finding] = []
         self.reproducers: list[Reproducer] = []
@@ -242,9 +242,15 @@ class _Session:
     def _smallest(self, process: Process, each: _Judged) -> Found | None:
         if each.found is not None:
             return each.found
-        trial = self._as_told(each.case, each.case.make())
-        run = partial(process.run, each.case.id, seconds=self._seconds)
-        return smallest(each.case, trial, each.sought, run)
+
+        def run(trial: Trial) -> Outcome:
+            # a trial that several rows judge is made smaller for each, by much the same steps
+            key = transport.to_bytes((trial.call, trial.feeds))
+            if key not in self._tried:
+                self._tried[key] = process.run(each.case.id, trial, self._seconds)
+            return self._tried[key]
+
+        return smallest(each.case, self._as_told(each.case, each.case.make()), each.sought, run)
 
 
 def _run_name(case: Case, standard: str) -> str:
