@@ -22,6 +22,8 @@ from maxops.onnx.suite import data_set_folders, read_data_set
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
+CONFORM = EXAMPLES / "conform"
+CONFORM_PAGE = (ROOT / "docs" / "doors" / "conform.md").read_text(encoding="utf-8")
 MADE = ("detector", "composite")
 SCENES = {name: EXAMPLES / "composite" / f"{name}.npy" for name in ("april", "may", "june")}
 
@@ -108,3 +110,47 @@ def test_composite_does_not_depend_on_the_order(order: tuple[str, ...]) -> None:
     names = [declared.name for declared in loaded.inputs]
     shuffled = {name: read_npy(SCENES[scene]) for name, scene in zip(names, order, strict=True)}
     assert_same_bits(loaded.run(shuffled)["composite"], np.load(EXAMPLES / "composite" / "expected" / "composite.npy"))
+
+
+# ------------------------------------------------------------------------------------------------- conformance
+
+
+@pytest.mark.parametrize("name", ["mybackend.py", "runfolder.py"])
+def test_the_page_shows_the_runtimes_as_they_are(name: str) -> None:
+    assert f"```python\n{(CONFORM / name).read_text(encoding='utf-8')}```\n" in CONFORM_PAGE
+
+
+def test_the_backend_gets_wrong_what_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CONFORM)
+    command = re.search(r"cd examples/conform && maxops (.*)\n", CONFORM_PAGE)
+    shown = re.search(r"```text\n(.*?)```", CONFORM_PAGE, re.DOTALL)
+    assert command is not None
+    assert shown is not None
+    result = CliRunner().invoke(app, shlex.split(command[1]))
+    assert (result.exit_code, result.stderr) == (1, "")
+    said = {" ".join(line.split()) for line in result.stdout.splitlines()}
+    for line in shown[1].splitlines():
+        assert any(" ".join(line.split()) in each for each in said), line
+
+
+def test_the_script_of_the_page_shows_the_finding_beside_the_module(tmp_path: Path) -> None:
+    block = re.search(r"```\n(# mybackend 0\.1.*?)```", CONFORM_PAGE, re.DOTALL)
+    assert block is not None
+    for path in (tmp_path / "reproducer.py", tmp_path / "mybackend.py"):
+        path.write_text(block[1] if path.stem == "reproducer" else (CONFORM / path.name).read_text())
+    ran = subprocess.run([sys.executable, "reproducer.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    wanted, got = ran.stdout.splitlines()
+    assert wanted == "wanted int64 [9007199254740993] ['0020000000000001']"
+    assert got == "got    int64 [9007199254740992] ['0020000000000000']"
+
+
+def test_the_program_is_a_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CONFORM)
+    program = [sys.executable, "runfolder.py"]
+    result = CliRunner().invoke(
+        app, ["conform", f"command:{shlex.join(program)}", "--only", "ONNX.Max-13.T/int8/two-short-vectors"]
+    )
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1].endswith("ONNX: 1 case: 1 conform")
+    refused = subprocess.run([*program, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr) == (1, "ONNX models only\n")
