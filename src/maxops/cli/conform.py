@@ -202,7 +202,8 @@ def _report(runs: Sequence[Run], before: Sequence[Run]) -> None:
 
     if runs:
         _show(matrix.matrix(runs))
-        if (found := matrix.findings(runs)).rows:
+    for run in runs:
+        if (found := matrix.findings(run)).rows:
             _show(found)
     for old, new in compare.pairs(before, runs) if before else []:
         if old is not None and new is not None:

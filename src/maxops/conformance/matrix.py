@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from maxops.conformance.kinds import kinds
-from maxops.conformance.named import Row, case_name, place, row, statement
+from maxops.conformance.named import Row, case_name, place, row
 from maxops.conformance.result import VERDICTS, Run, Verdict
 from maxops.conformance.wording import OF_MANY, WORST_FIRST, Table, against, of_whom
 
 NOT_APPLICABLE = "-"
 NOT_ASKED = ""
+LONGEST = 160  # letters of what was wanted and what came
 
 Counts = Counter[Verdict]
 
@@ -19,33 +20,29 @@ Counts = Counter[Verdict]
 def matrix(runs: Sequence[Run]) -> Table:
     """A row for each clause, its versions merged, and a column for each runtime; counted are the clause's own cases."""
     columns = [_by_row(run) for run in runs]
-    clauses: dict[Row, list[str]] = {}
-    for clause in dict.fromkeys(case_name(case).clause for run in runs for case in run["cases"]):
-        clauses.setdefault(row(clause), []).append(clause)
-    rows = [
-        (*each, statement(clauses[each]), *(cell(column.get(each, Counter())) for column in columns))
-        for each in sorted(clauses, key=place)
-    ]
-    return Table("Runtimes and clauses", ("standard", "operator", "clause", "says", *map(of_whom, runs)), rows)
+    clauses = {row(case_name(case).clause) for run in runs for case in run["cases"]}
+    rows = [(*each, *(cell(column.get(each, Counter())) for column in columns)) for each in sorted(clauses, key=place)]
+    return Table("Runtimes and clauses", ("standard", "operator", "clause", *map(of_whom, runs)), rows)
 
 
-def findings(runs: Sequence[Run]) -> Table:
+def findings(run: Run) -> Table:
     """A row for each kind of findings, versions and types merged, the worst first; shown is the smallest call's."""
     rows = [
         (
-            of_whom(run),
             kind.verdict,
-            kind.operator,
-            kind.row.short,
+            f"{kind.operator} {kind.row.short}",
             ", ".join(kind.types),
             str(len(kind.findings)),
-            against(kind.smallest.wanted, kind.smallest.got),
+            _shortened(against(kind.smallest.wanted, kind.smallest.got)),
         )
-        for run in runs
         for kind in kinds(run)
     ]
-    columns = ("runtime", "verdict", "operator", "clause", "types", "cases", "wanted -> got")
-    return Table("Findings", columns, rows)
+    return Table(f"What {of_whom(run)} does", ("verdict", "clause", "types", "cases", "wanted -> got"), rows)
+
+
+def _shortened(text: str) -> str:
+    """Errors have long texts; reports in files have the whole."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def summary(run: Run) -> str:
