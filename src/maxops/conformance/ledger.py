@@ -82,6 +82,8 @@ def _of_runtime(run: Run) -> list[str]:
         lines += ["### What differs from maxops, and is permitted", "", *_permitted(permitted), ""]
     if not every:
         lines += ["Every case that applies conforms.", ""]
+    if run["notes"]:
+        lines += ["Seen besides, and part of no case:", "", *(f"- {_plain(note)}" for note in run["notes"]), ""]
     if reasons := Counter(run["reasons"].values()):
         told = "; ".join(f"{count} ({_plain(reason)})" for reason, count in reasons.most_common())
         lines += [f"Cases that are not applicable: {told}.", ""]
