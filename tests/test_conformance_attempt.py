@@ -51,7 +51,7 @@ def with_result(kind: type[Given], result: Any) -> Given:
         ([np.array([1], np.float32), np.array([2], np.float32)], "gave a list of 2 for 1 output"),
         ((), "gave a tuple of 0 for 1 output"),
         ("text", "gave a str for 1 output"),
-        (np.float32(1), "gave a float32 for 1 output"),
+        (1.0, "gave a float for 1 output"),
         (np.array(["a"]), "gave an array of <U1"),
         (np.array([None]), "gave an array of object"),
         (np.array([(1, 2.0)], "i4,f4"), "gave an array of [('f0', '<i4'), ('f1', '<f4')]"),

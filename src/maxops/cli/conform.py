@@ -212,6 +212,8 @@ def _report(runs: Sequence[Run], before: Sequence[Run]) -> None:
                 _show(table)
             print(compare.summary(comparison))
     for run in runs:
+        for note in run["notes"]:
+            print(f"{run['runtime']}: note: {printable(note)}")
         print(matrix.summary(run))
 
 

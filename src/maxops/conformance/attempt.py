@@ -147,7 +147,9 @@ class _Running:
 
 
 def _array(came: object) -> Array:
-    """A copy of a result, for its memory may be the runtime's to use again."""
+    """A copy of a result, for its memory may be the runtime's to use again; NumPy's scalars are of rank 0."""
+    if isinstance(came, np.generic):
+        came = np.asarray(came)
     if not isinstance(came, np.ndarray):
         raise _EndedError("garbage", f"gave {_described(came)} for 1 output")
     dtype = dtypes.of(came.dtype)

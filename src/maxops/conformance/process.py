@@ -141,8 +141,8 @@ class Process:
             return Outcome("crashed", text=f"at its end, {how}")
         if self._accuse(suspects):
             return outcome
-        if first.kind == "hung":
-            self.notes.append(f"{name}: {first.text}; alone, it came back")
+        if suspects or first.kind == "hung":  # an earlier error may have done it, and this trial did not
+            self.notes.append(f"{name}: {first.text}; not when it is the only one")
             return outcome
         return replace(first, text=f"{first.text} (not when it is the only one)")
 

@@ -24,7 +24,7 @@ class TensorFlow(Library):
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
         """tf.reduce_max."""
-        return [f"got = tf.reduce_max(tf.constant({data}), axis={axis}, keepdims={keepdims}).numpy()"]
+        return [f"got = np.asarray(tf.reduce_max(tf.constant({data}), axis={axis}, keepdims={keepdims}).numpy())"]
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:
         """unsorted_segment_max, which unlike segment_max is told how many there are; then what has no ids is filled."""
