@@ -46,8 +46,9 @@ def rewrite(model: Any) -> Any:
             for port in node.inputs():
                 _guard_input(port, inputs)
     for node in inputs:
-        if all(reader.get_type_name() == "Result" for reader in _readers(node.output(0))):
-            _mark(node)  # the reader of ONNX models leaves nothing of a ReduceMax that gives back its input
+        if (identities := _only_to_outputs(node)) is not None:
+            for each in (node, *identities):
+                _mark(each)
     for node in model.get_ordered_ops():
         if _is_one_of_three(node) or (node.get_type_name() == "Parameter" and _is_marked(node)):
             _guard_output(node.output(0))
@@ -136,6 +137,22 @@ def _guard_input(port: Any, inputs: list[Any]) -> None:
         )
 
 
+def _only_to_outputs(node: Any) -> list[Any] | None:
+    """The Identities, if nothing else stands between the node and outputs of the model.
+
+    The reader of ONNX models writes one for a ReduceMax that gives back its input.
+    """
+    found: list[Any] = []
+    for reader in _readers(node.output(0)):
+        if reader.get_type_name() == "Result":
+            continue
+        further = _only_to_outputs(reader) if reader.get_type_name() == "Identity" else None
+        if further is None:
+            return None
+        found += [reader, *further]
+    return found
+
+
 def _guard_output(source: Any) -> None:
     """Let other operators read our output, or an input of the model that is marked, in the plugin's type."""
     kind = source.get_element_type()
@@ -155,7 +172,7 @@ def _is_one_of_three(node: Any) -> bool:
 
 
 def _takes_any(node: Any) -> bool:
-    return _is_ours(node) or node.get_type_name() == "Result"
+    return _is_ours(node) or node.get_type_name() == "Result" or _is_marked(node)
 
 
 def _readers(source: Any) -> list[Any]:
