@@ -19,8 +19,9 @@ from maxops.engines.native import usable_cpus
 
 SECONDS = 60
 BATCH = 40
-# What does no harm to the process that it is shown in.
-_HARMLESS = ("violates", "refuses", "permitted")
+# What is shown by several in a process. An answer where there is to be an error may have written where it must not, so
+# that those that accept keep to themselves; if one ends their process, the rest have their own.
+_TOGETHER = (("violates", "refuses", "permitted"), ("accepts",))
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,14 @@ def checked(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]
     Those that show an answer or an error run one after the other in a few processes. One that ends its process, or
     leaves something behind in it, has a process of its own.
     """
-    plain = [scripts[0] for scripts in findings if scripts[0].found.judgement.verdict in _HARMLESS]
-    together = list({_lines(script): script.text for script in plain}.items())
-    batches = [together[start : start + BATCH] for start in range(0, len(together), BATCH)]
+    batches = [batch for verdicts in _TOGETHER for batch in _batches(findings, verdicts)]
     with ThreadPoolExecutor(usable_cpus()) as threads:
-        ran = threads.map(lambda batch: _run_all([text for _, text in batch], environment), batches)
-        shown = dict(zip((lines for lines, _ in together), (told for batch in ran for told in batch), strict=True))
+        ran = threads.map(lambda batch: _run_all([script.text for script in batch], environment), batches)
+        shown = {
+            _lines(script): told
+            for batch, all_told in zip(batches, ran, strict=True)
+            for script, told in zip(batch, all_told, strict=True)
+        }
 
         def check(scripts: Sequence[Script]) -> Checked:
             if (told := shown.get(_lines(scripts[0]))) is not None:
@@ -53,6 +56,15 @@ def checked(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]
             return next((each for each in (plainest, *tries) if each.holds), plainest)
 
         yield from threads.map(check, findings)
+
+
+def _batches(findings: Sequence[Sequence[Script]], verdicts: Sequence[str]) -> list[list[Script]]:
+    """The plainest scripts of some verdicts, each call once, in as many batches as end together."""
+    plain = [scripts[0] for scripts in findings if scripts[0].found.judgement.verdict in verdicts]
+    together = list({_lines(script): script for script in plain}.values())
+    count = usable_cpus() * -(-len(together) // (BATCH * usable_cpus()))
+    size = -(-len(together) // count) if count else 1
+    return [together[start : start + size] for start in range(0, len(together), size)]
 
 
 def _lines(script: Script) -> str:

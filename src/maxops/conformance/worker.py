@@ -85,11 +85,13 @@ class _Serving:
         controls = outcome.kind in _ERRORS or (trial.is_refusal and outcome.kind != "not applicable")
         self._tell((outcome, controls))
         if controls:
-            self._tell(self._poisoned())
+            self._tell(self._poisoned(trial.call.row.operator))
 
-    def _poisoned(self) -> str:
+    def _poisoned(self, operator: str) -> str:
+        """What is wrong now with a control of the same operator; with the first one, if there is none of it."""
         gc.collect()  # what the error left behind ends now, not in the next trial
-        for trial, before in self._controls:
+        of_operator = [each for each in self._controls if each[0].call.row.operator == operator]
+        for trial, before in of_operator or self._controls[:1]:
             after = attempt(self._runtime, trial, self._memory)
             call = f"{trial.call.row.name} of {trial.call.dtype}"
             if after.kind != "gave":
