@@ -109,7 +109,7 @@ class _Running:
 
     def second(self) -> list[Array]:
         self.when = ", in a second run on the same arrays"
-        if not self._call.fed:
+        if self._call.constants:
             self._prepared = None  # what is computed of constants may be computed early
         return self._run(self._patterns[1], range(len(self._feeds) - 1, -1, -1))
 
