@@ -46,6 +46,12 @@ class Difference:
     kind: Kind
     text: str
     place: tuple[int, ...] | None = None
+    only_first_size: bool = False  # of the shape
+
+
+# Clauses that, where a source leaves them open, leave open whether there is an answer at all, and which. Of other open
+# ones it is only what must be refused: what they ask an answer of, all readings have.
+_OPEN_ANSWERS = (".empty", ".num_segments.no_ids")
 
 
 def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
@@ -57,16 +63,15 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
         "poisoned": "poisoned",
         "not applicable": "not applicable",
     }
-    # whether there is an answer at all is never open where only its bits are
-    undecided = case.clause.level == "undecided" and not case.clause.id.endswith((".nan", ".lowest"))
+    undecided = case.clause.level == "undecided"
     if outcome.kind in ends:
         return Judgement(ends[outcome.kind], case.clause, outcome.text, feed=outcome.feed)
-    if outcome.kind == "garbage":
+    if outcome.kind in ("garbage", "overwrote"):
         return Judgement("violates", case.clause, outcome.text, feed=outcome.feed)
     if outcome.kind == "refused":
         if trial.is_refusal:
             return Judgement("conforms", case.clause, outcome.text)
-        verdict: Verdict = "permitted" if undecided else "refuses"
+        verdict: Verdict = "permitted" if undecided and case.clause.id.endswith(_OPEN_ANSWERS) else "refuses"
         return Judgement(verdict, case.clause, outcome.text, feed=outcome.feed)
     if trial.wanted is None:
         verdict = "permitted" if undecided else "accepts"
@@ -91,24 +96,32 @@ def _judge_arrays(case: Case, trial: Trial, wanted: tuple[Array, ...], outcome: 
 def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
     """Whether the row permits a difference, and by which clause not."""
     row, kind, asked = case.row, difference.kind, case.clause.id
-    of_nan, of_lowest = asked.endswith((".nan", ".NaN")), asked.endswith(".lowest")
+    of_nan = asked.endswith((".nan", ".NaN"))
     of_values = of_nan or asked.endswith(".value")
+    is_open = case.clause.level == "undecided" and asked.endswith(_OPEN_ANSWERS)
 
     def clause(*shorts: str) -> Clause:
         return next((row.rule(short) for short in shorts if short in dict(row.rules)), case.clause)
 
     if kind == "type":
         return Judgement("violates", clause("T"), difference.text, kind, feed)
-    is_open = case.clause.level == "undecided" and not of_nan
     if kind == "shape":
-        broken = case.clause if not of_values else clause("shape", "C2", "C1")
-        return Judgement("permitted" if is_open else "violates", broken, difference.text, kind, feed)
+        if is_open and difference.only_first_size and asked.endswith(".no_ids"):  # how many segments there are
+            return Judgement("permitted", case.clause, difference.text, kind, feed)
+        broken = case.clause
+        if of_values or case.clause.level == "undecided":
+            broken = clause("shape", "C2", "C1", *([] if of_values else ["keepdims"]))
+        return Judgement("violates", broken, difference.text, kind, feed)
     if kind in row.leaves_open:
         return Judgement("permitted", clause("nan"), difference.text, kind, feed, difference.place)
     if kind in ("NaN", "sign of zero"):
         broken = clause("NaN" if kind == "NaN" else "value")
-    elif of_lowest:  # which value is the lowest of a float is open; that it is the one that fills, is not
-        is_open, broken = kind == "-Inf", case.clause if kind == "-Inf" else clause("fill_mode")
+    elif kind == "-Inf" and not of_values and "lowest" in dict(row.rules):
+        # which value is the lowest of a float is open, in whatever case a fill is; not that a maximum becomes another
+        broken = row.rule("lowest")
+        is_open = broken.level == "undecided"
+    elif asked.endswith(".lowest"):
+        broken = clause("fill_mode")
     else:
         broken = clause("value") if of_nan else case.clause
     verdict: Verdict = "permitted" if is_open else "violates"
@@ -134,7 +147,9 @@ def differences(got: Array, want: Array, without_nan: Array) -> list[Difference]
     if dtypes.of(got.dtype) is not dtype:
         return [Difference("type", f"the result is {dtypes.of(got.dtype) or got.dtype}, not {dtype}")]
     if got.shape != want.shape:
-        return [Difference("shape", f"the result has the shape {got.shape}, not {want.shape}")]
+        only_first_size = 0 < got.ndim == want.ndim and got.shape[1:] == want.shape[1:]
+        text = f"the result has the shape {got.shape}, not {want.shape}"
+        return [Difference("shape", text, only_first_size=only_first_size)]
     kinds = _kinds(dtype, got, want, without_nan)
     found = []
     for number, kind in enumerate(_KINDS, start=1):

@@ -1,0 +1,107 @@
+"""The judge alone: what a clause that a source leaves open does permit, and what it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from maxops.conformance.case import Case
+from maxops.conformance.cases import cases
+from maxops.conformance.judge import Judgement, judge
+from maxops.conformance.outcome import Outcome
+from maxops.plan import Array
+
+EMPTY_13 = "ONNX.ReduceMax-13.empty/float32/data-2x0x3-axes-1-keepdims-0"
+EMPTY_20 = "ONNX.ReduceMax-20.empty/float32/data-2x0x3-constant-axes-1-keepdims-0"
+LAST_AXIS = "ONNX.ReduceMax-1.axes.range/float32/the-last-axis-of-rank-3-as-axes-2"
+BELOW = "ONNX.ReduceMax-1.axes.range/float32/axes-1-of-rank-1"
+NO_IDS = "OpenVINO.SegmentMax-16.num_segments.no_ids/int64/no-rows-of-rank-2-int64-ids"
+LOWEST = "OpenVINO.SegmentMax-16.lowest/float32/rows-some-segments-empty-LOWEST"
+LOWER_CASE = "OpenVINO.SegmentMax-16.fill_mode/float32/lowest-in-lower-case"
+LARGER = "OpenVINO.SegmentMax-16.num_segments.larger/float32/6-7-100-for-5-segments-with-the-data-LOWEST"
+ALONE = "OpenVINO.SegmentMax-16.value/float32/segments-of-a-vector-with-each-pair-of-boundary-values"
+
+BY_ID = {case.id: case for case in cases()}
+
+
+def case_of(name: str) -> Case:
+    return BY_ID.get(name) or next(case for each, case in BY_ID.items() if each.startswith(name))
+
+
+def judged(name: str, changed: Callable[[Array], Array]) -> Judgement:
+    """The judgement on a runtime that gives what is wanted, changed."""
+    case = case_of(name)
+    trial = case.make()
+    assert trial.wanted is not None
+    return judge(case, trial, Outcome("gave", tuple(changed(wanted.copy()) for wanted in trial.wanted)))
+
+
+def refused(name: str) -> Judgement:
+    case = case_of(name)
+    return judge(case, case.make(), Outcome("refused", text="an error"))
+
+
+def with_infinity(wanted: Array) -> Array:
+    return np.where(wanted == np.finfo(np.float32).min, np.float32(-np.inf), wanted)
+
+
+def zeros(wanted: Array) -> Array:
+    return np.zeros_like(wanted)
+
+
+def one_axis_more(wanted: Array) -> Array:
+    return wanted.reshape(*wanted.shape, 1)
+
+
+def one_row_more(wanted: Array) -> Array:
+    return np.zeros((len(wanted) + 1, *wanted.shape[1:]), wanted.dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "verdict", "clause"),
+    [
+        # the maximum of nothing may be any value before version 20, but the shape of it is no matter of taste
+        (EMPTY_13, zeros, "permitted", "ONNX.ReduceMax-13.empty"),
+        (EMPTY_13, one_axis_more, "violates", "ONNX.ReduceMax-13.keepdims"),
+        (EMPTY_20, zeros, "violates", "ONNX.ReduceMax-20.empty"),
+        # whether version 1 has negative axes is open; the last axis it has
+        (LAST_AXIS, zeros, "violates", "ONNX.ReduceMax-1.axes.range"),
+        (LAST_AXIS, one_axis_more, "violates", "ONNX.ReduceMax-1.keepdims"),
+        # how many segments there are without ids is open; what they are made of is not
+        (NO_IDS, one_row_more, "permitted", "OpenVINO.SegmentMax-16.num_segments.no_ids"),
+        (NO_IDS, one_axis_more, "violates", "OpenVINO.SegmentMax-16.shape"),
+        # -Inf may be the lowest value wherever a segment is filled, but no maximum
+        (LOWEST, with_infinity, "permitted", "OpenVINO.SegmentMax-16.lowest"),
+        (LOWER_CASE, with_infinity, "permitted", "OpenVINO.SegmentMax-16.lowest"),
+        (LARGER, with_infinity, "permitted", "OpenVINO.SegmentMax-16.lowest"),
+        (ALONE, with_infinity, "violates", "OpenVINO.SegmentMax-16.value"),
+        (LOWEST, zeros, "violates", "OpenVINO.SegmentMax-16.fill_mode"),
+        (LOWEST, one_axis_more, "violates", "OpenVINO.SegmentMax-16.shape"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_what_is_open(name: str, changed: Callable[[Array], Array], verdict: str, clause: str) -> None:
+    found = judged(name, changed)
+    assert (found.verdict, found.clause.id) == (verdict, clause)
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        (EMPTY_13, "permitted"),
+        (EMPTY_20, "refuses"),
+        (NO_IDS, "permitted"),
+        (LAST_AXIS, "refuses"),
+        (LOWEST, "refuses"),
+    ],
+)
+def test_whether_an_answer_is_open(name: str, verdict: str) -> None:
+    assert refused(name).verdict == verdict
+
+
+def test_whether_a_refusal_is_open() -> None:
+    case = case_of(BELOW)
+    assert case.refusal
+    assert judge(case, case.make(), Outcome("gave", (np.zeros(1, np.float32),))).verdict == "permitted"
