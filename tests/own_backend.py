@@ -105,3 +105,30 @@ class Leaks(Right):
     @classmethod
     def changed(cls, inputs: Sequence[Array], result: Array) -> object:
         return [np.empty(result.shape, result.dtype) if result.dtype == np.int8 else result]
+
+
+class RefusesRankSeven(Right):
+    """Right, but for shapes that it does not take."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        if result.ndim == 7:
+            raise ValueError("seven axes are too many")
+        return [result]
+
+
+class WritesIntoItsInputs(Right):
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        inputs[0][...] = 0
+        return [result]
+
+
+class Exits(Right):
+    """A process ended by int8, by the runtime itself."""
+
+    @classmethod
+    def changed(cls, inputs: Sequence[Array], result: Array) -> object:
+        if result.dtype == np.int8:
+            os._exit(0)
+        return [result]

@@ -157,7 +157,7 @@ def test_changed_objects_are_seen() -> None:
 
     array = np.array([1, 2], object)
     outcome = attempt(with_result(Given, result), Trial(call_of(dtypes.REAL), ((array, array),), (array,)), Memory())
-    assert (outcome.kind, outcome.text) == ("garbage", "changed its input")
+    assert (outcome.kind, outcome.text) == ("overwrote", "changed its input")
 
 
 def test_types_and_rows_arrive_as_the_receivers_own() -> None:

@@ -84,6 +84,30 @@ def test_a_missing_type_is_laid_to_its_clause() -> None:
     assert set(run["cases"].values()) == {"conforms"}
 
 
+def test_a_few_refusals_are_not_laid_to_the_type() -> None:
+    run = run_of("RefusesRankSeven", f"{MAX_13}.shape/float32/rank-7-of-one-shape")
+    (finding,) = run["findings"]
+    assert (finding["verdict"], finding["clause"]) == ("refuses", f"{MAX_13}.shape")
+
+
+def test_an_open_refusal_stays_permitted() -> None:
+    pytest.importorskip("openvino")
+    run = session.conform("openvino", select(cases(), ["num_segments.no_ids/float32"]))
+    assert "refuses" not in run["cases"].values()
+
+
+def test_who_writes_into_its_inputs_has_a_verdict_on_each_case() -> None:
+    run = run_of("WritesIntoItsInputs", f"{MAX_13}.T/int8/{PLAIN}")
+    (finding,) = run["findings"]
+    assert (finding["verdict"], finding["why"]) == ("violates", "changed its input a")
+
+
+def test_an_exit_is_shown_by_its_script() -> None:
+    run = run_of("Exits", f"{MAX_13}.T/int8/{PLAIN}")
+    assert finding_of(run, "int8")["verdict"] == "crashes"
+    only_reproducer(run)
+
+
 def test_garbage_for_everything_is_one_line() -> None:
     with pytest.raises(session.NoAnswersError, match=r"own_backend\.GivesTwo: run gave 2 outputs; the model has 1"):
         run_of("GivesTwo", f"{MAX_13}.T/int8/{PLAIN}")

@@ -121,7 +121,7 @@ class _Running:
         outputs = self._run_at_once(given) if self._at_once else self._run_each(given, order)
         if (found := given.changed()) is not None:
             self.feed, what = found
-            raise _EndedError("garbage", what)
+            raise _EndedError("overwrote", what)
         return outputs
 
     def _run_at_once(self, given: Given) -> list[Array]:

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maxops.conformance import one_by_one
-from maxops.conformance.script import Script, line
+from maxops.conformance.controls import control
+from maxops.conformance.script import GOT, Script, line
 from maxops.conformance.smallest import Found
 from maxops.engines.native import usable_cpus
+from maxops.plan import Array
 
 SECONDS = 60
 BATCH = 40
+_TRACEBACK = "Traceback (most recent call last)"
 # What is shown by several in a process. An answer where there is to be an error may have written where it must not, so
 # that those that accept keep to themselves; if one ends their process, the rest have their own.
 _TOGETHER = (("violates", "refuses", "permitted"), ("accepts",))
@@ -49,8 +52,10 @@ def checked(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]
         }
 
         def check(scripts: Sequence[Script]) -> Checked:
-            if (told := shown.get(_lines(scripts[0]))) is not None:
-                return Checked(scripts[0], told, _holds(scripts[0].found, [_Ran(told)]))
+            told = shown.get(_lines(scripts[0]))
+            if told is not None and _holds(scripts[0].found, [_Ran(told)]):
+                return Checked(scripts[0], told, holds=True)
+            # what did not show it among others may have suffered from what they left behind
             tries = (_checked_alone(script, environment) for script in scripts)
             plainest = next(tries)
             return next((each for each in (plainest, *tries) if each.holds), plainest)
@@ -83,21 +88,34 @@ def _holds(found: Found, runs: Sequence[_Ran]) -> bool:
     ran = runs[0]
     if verdict == "leaks":
         return len({_got(each.shown) for each in runs}) > 1
-    if verdict == "crashes":
-        return ran.signal is not None
+    got = _got(ran.shown)
+    if verdict == "crashes":  # by a signal, or by an exit in the midst of it
+        return ran.signal is not None or not (ran.late or ran.raised or got)
     if verdict == "hangs":
         return ran.late
     if ran.signal is not None or ran.late:
         return False
+    if verdict == "poisoned":  # the last that it prints is of the call that was right
+        right = control(found.trial.call.row).wanted
+        assert right is not None
+        return got != _line(right[0])
+    if verdict == "accepts":
+        return got != ""
     if outcome.kind == "refused":
         return outcome.text.partition(":")[0] in ran.shown
-    if outcome.kind == "gave" and verdict != "accepts":
-        return _got(ran.shown) == f"got    {line(outcome.outputs[0])}"
-    return True
+    if outcome.kind == "gave":
+        return got == _line(outcome.outputs[0])
+    # what came is no array: whatever the script makes of it, it is not what is wanted
+    return found.trial.wanted is None or got != _line(found.trial.wanted[0])
+
+
+def _line(array: Array) -> str:
+    return f"{GOT}{line(array)}"
 
 
 def _got(shown: str) -> str:
-    return next((each for each in shown.splitlines() if each.startswith("got")), "")
+    """The script's own line, which is its last: a runtime may print such a line, too."""
+    return next((each for each in reversed(shown.splitlines()) if each.startswith(GOT)), "")
 
 
 # --------------------------------------------------------------------------------------------------------- runs
@@ -108,6 +126,7 @@ class _Ran:
     shown: str
     signal: int | None = None
     late: bool = False
+    raised: bool = False  # an error that nobody caught
 
 
 def _run_all(scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
@@ -142,4 +161,5 @@ def _run(scripts: Sequence[str], environment: Mapping[str, str], through: Path |
         except subprocess.TimeoutExpired as error:
             return _Ran((error.stdout or b"").decode(errors="replace"), late=True)
     shown = done.stdout + "".join(done.stderr.splitlines(keepends=True)[-1:])  # what a traceback ends with
-    return _Ran(shown, signal=-done.returncode if done.returncode < 0 else None)
+    signal = -done.returncode if done.returncode < 0 else None
+    return _Ran(shown, signal, raised=_TRACEBACK in done.stderr)

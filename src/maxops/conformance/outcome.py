@@ -11,6 +11,7 @@ Kind = Literal[
     "gave",  # arrays, one a feed
     "refused",  # an error of the runtime's own; `text` has its words
     "garbage",  # something that is no array, or not one of them
+    "overwrote",  # its inputs, or what lies beside them, whatever it gave
     "crashed",  # the process ended; `text` says how
     "hung",  # it did not come back in time
     "unstable",  # two runs on the same arrays differ: memory that nobody wrote is in the result

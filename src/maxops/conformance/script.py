@@ -89,7 +89,8 @@ def _arrays(call: Call, feed: Feed) -> list[str]:
 
 # One line of an array, in the script and here: its type, its values, and its words in hexadecimal.
 _WORDS = '[f"{word:0{2 * got.itemsize}X}" for word in got.ravel().view(f"u{got.itemsize}").tolist()]'
-_PRINT = f'print("got   ", got.dtype, got.tolist(), {_WORDS})'
+GOT = "got    "  # what such a line begins with
+_PRINT = f'print("{GOT[:-1]}", got.dtype, got.tolist(), {_WORDS})'
 
 
 def line(array: Array) -> str:

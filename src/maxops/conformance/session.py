@@ -195,13 +195,18 @@ class _Session:
         return not case.refusal or any(each.startswith(claimed) for each in asks)
 
     def _name_missing_types(self) -> None:
-        """Where all calls of a type are refused, it is the type that is missing, and not what each call is about."""
+        """Where all calls of a type are refused, it is the type that is missing, and not what each call is about.
+
+        That takes the plainest call, which is the case of the clause on types: of a few others, what they have in
+        common may be something else.
+        """
         by_type: dict[tuple[Spec, DType], list[_Judged]] = {}
         for each in self.judged:
             if not each.case.refusal and each.judgement.verdict != "not applicable":
                 by_type.setdefault((each.case.row, each.case.dtype), []).append(each)
         for (row, _), group in by_type.items():
-            if all(each.kind == "refused" for each in group):
+            is_asked = any(each.case.clause == row.rule("T") for each in group)
+            if is_asked and all(each.kind == "refused" for each in group):
                 for each in group:
                     each.judgement = replace(each.judgement, verdict="refuses", clause=row.rule("T"), kind="type")
 

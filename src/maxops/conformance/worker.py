@@ -22,7 +22,7 @@ from maxops.conformance.poison import Memory
 from maxops.conformance.runtimes.runtime import Runtime
 from maxops.errors import MaxopsError
 
-_ERRORS = ("refused", "garbage", "crashed", "hung")
+_ERRORS = ("refused", "garbage", "overwrote", "crashed", "hung")
 
 
 def main(arguments: list[str]) -> None:
