@@ -192,6 +192,7 @@ def test_a_program_runs_irs(tmp_path: Path, dtype: dtypes.DType) -> None:
         ("sys.stderr.write('loading\\nno such type\\n'); sys.exit(3)", CommandError, r"^no such type$"),
         ("sys.exit(4)", CommandError, "ended with the status 4, and said nothing"),
         ("import os; os.kill(os.getpid(), 11)", ProcessEndedError, "was ended by SIGSEGV"),
+        ("raise SystemExit(128 + 11)", ProcessEndedError, "was ended by SIGSEGV"),  # as a shell tells it
         ("", GarbageError, r"ended with status 0, but wrote no test_data_set_0/output_0\.pb"),
         (
             "(pathlib.Path(sys.argv[-1]) / 'test_data_set_0' / 'output_0.pb').write_bytes(b'nonsense')",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 NOT_CONFORMING = 1
 UNUSABLE = 2
 SECONDS = 20.0
+LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # in a line of the matrix, so that words stay whole
 LONGEST = 60  # letters of a case's name beside the bar
 
 
@@ -77,16 +79,19 @@ def conform(
     """
     from maxops.conformance import cases, saved  # noqa: PLC0415  (see above)
 
+    reports = {"--json": json_file, "--junit": junit_file, "--html": html_file}
     if listed or save is not None:
+        _refuse_unused("--list" if save is None else "--save", {**reports, "--from": earlier})
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         _list(chosen) if save is None else _save(chosen, save)
         return
     known = saved.read(baseline) if baseline else []
     before = saved.read(old) if old else []
-    for file in (json_file, junit_file, html_file):
+    for file in reports.values():
         _check_place(file)
     failed: list[MaxopsError] = []
     if earlier:
+        _refuse_unused("--from", {"RUNTIME": names, "--only": only, "--quick": quick})
         runs = [run for file in earlier for run in saved.read(file)]
     elif names:
         chosen = cases.select(cases.cases(), only or [], quick=quick)
@@ -201,7 +206,8 @@ def _report(runs: Sequence[Run], before: Sequence[Run]) -> None:
     from maxops.conformance import compare, matrix  # noqa: PLC0415  (see above)
 
     if runs:
-        _show(matrix.matrix(runs))
+        for beside in _that_fit(runs):
+            _show(matrix.matrix(beside))
     for run in runs:
         if (found := matrix.findings(run)).rows:
             _show(found)
@@ -215,6 +221,15 @@ def _report(runs: Sequence[Run], before: Sequence[Run]) -> None:
         for note in run["notes"]:
             print(f"{run['runtime']}: note: {printable(note)}")
         print(matrix.summary(run))
+
+
+def _that_fit(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
+    """As many runtimes beside each other as a terminal has room for; in a pipe or a file, all."""
+    most = len(runs)
+    if sys.stdout.isatty():
+        most = max(1, (Console().width - LETTERS_OF_CLAUSE) // LETTERS_OF_RUNTIME)
+    for start in range(0, len(runs), most):
+        yield runs[start : start + most]
 
 
 def _show(table: Table) -> None:
@@ -234,8 +249,21 @@ def _write(runs: Sequence[Run], json_file: Path | None, junit_file: Path | None,
 
 def _check_place(file: Path | None) -> None:
     """Before minutes of work: whether a report can be written where it is wanted."""
-    if file is not None and not file.parent.is_dir():
+    if file is None:
+        return
+    if not file.parent.is_dir():
         raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
+    if file.is_dir():
+        raise typer.BadParameter(f"{file}: is a folder; a file is wanted")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise typer.BadParameter(f"{file}: cannot be written: permission denied")
+
+
+def _refuse_unused(option: str, others: dict[str, object]) -> None:
+    """What is asked for beside an option that would pass it over."""
+    for name, value in others.items():
+        if value:
+            raise typer.BadParameter(f"{name} has no meaning with {option}")
 
 
 def _is_faulty(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> bool:
@@ -245,6 +273,9 @@ def _is_faulty(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool)
 
     if not has_baseline:
         return any(finding["verdict"] in FAULTS for run in runs for finding in run["findings"])
+    for was, run in compare.pairs(known, runs):
+        if was is None and run is not None:
+            print(f"the baseline has no run of {printable(run['runtime'])}: all of its faults are new")
     new = [finding for was, run in compare.pairs(known, runs) if run is not None for finding in compare.news(run, was)]
     for finding in new:
         print(f"not in the baseline: {finding['case']}: {finding['verdict']}")

@@ -38,7 +38,7 @@ class ChildHungError(Exception):
 
 
 class Child:
-    """A process that is ready: `version` is that of the runtime.
+    """A process; `version`, once it has started, is that of the runtime.
 
     What the runtime prints goes to a file without a name, never among the messages. The thread that makes this object
     is to outlive it.
@@ -46,6 +46,7 @@ class Child:
 
     def __init__(self, name: str, environment: Mapping[str, str], memory: int) -> None:
         self.name = name
+        self._is_gone = False
         self._output = tempfile.TemporaryFile("ab+", buffering=0)  # noqa: SIM115 - as long as the process
         self._connection, theirs = Pipe()
         arguments = [name, str(theirs.fileno()), str(os.getpid()), str(memory)]
@@ -65,11 +66,6 @@ class Child:
             raise
         finally:
             theirs.close()
-        try:
-            self.version = self._ready()
-        except BaseException:
-            self.kill()
-            raise
 
     def __enter__(self) -> Self:
         return self
@@ -113,11 +109,22 @@ class Child:
 
     def kill(self) -> None:
         """End the process and what it started, now; fine if it has ended."""
+        if self._is_gone:  # its number may be another's by now
+            return
         with suppress(ProcessLookupError, PermissionError):  # nobody of the group is left; macOS says the latter
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._is_gone = True
         self._connection.close()
         self._output.close()
+
+    def await_start(self) -> None:
+        """Wait until it is ready; raises RuntimeUnusableError, and the process is gone, if it will not be."""
+        try:
+            self.version = self._ready()
+        except BaseException:
+            self.kill()
+            raise
 
     def _ready(self) -> str:
         try:

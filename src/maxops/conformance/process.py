@@ -48,6 +48,7 @@ class Process:
         self._environment = {"TMPDIR": self._directory.name, **environment}  # what it leaves there goes, too
         self._controls = list(controls)
         self._child: Child | None = None
+        self._latest: Child | None = None  # which has not started, or looks for culprits
         self._used = False  # a trial ran in this child
         self._suspects: list[_Suspect] = []
         self._always_ends: str | None = None
@@ -100,6 +101,8 @@ class Process:
     def kill(self) -> None:
         """End everything at once, from any thread; what waits for an answer ends with a RuntimeUnusableError."""
         self._is_over = True
+        if self._latest is not None:
+            self._latest.kill()
         self._drop()
         self._directory.cleanup()
 
@@ -115,7 +118,11 @@ class Process:
         while True:
             if self._is_over:
                 raise RuntimeUnusableError(f"the processes of {self._runtime} were ended")
-            child = Child(self._runtime, self._environment, self._memory)
+            child = self._latest = Child(self._runtime, self._environment, self._memory)
+            if self._is_over:  # since the question
+                child.kill()
+                continue
+            child.await_start()
             try:
                 for control in self._controls:
                     child.ask(("control", control), CONTROL_SECONDS)

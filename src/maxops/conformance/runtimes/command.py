@@ -30,6 +30,10 @@ from maxops.plan import Array
 PREFIX = "command:"
 
 
+_OF_SIGNAL = 128
+_CRASHES = (signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
+
+
 class CommandError(Exception):
     """The program's refusal: it ended with another status than 0."""
 
@@ -116,11 +120,20 @@ class Command(Runtime):
             )
         except subprocess.TimeoutExpired as error:
             raise ProcessHungError(f"{self.words[0]} did not end in {self.seconds:g} seconds") from error
-        if done.returncode < 0:
-            raise ProcessEndedError(f"{self.words[0]} was ended by {signal.Signals(-done.returncode).name}")
+        # a shell that runs the program says by 128 and the number that a signal ended it
+        number = -done.returncode if done.returncode < 0 else done.returncode - _OF_SIGNAL
+        if done.returncode < 0 or number in _CRASHES:
+            raise ProcessEndedError(f"{self.words[0]} was ended by {_signal_name(number)}")
         if done.returncode > 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
             raise CommandError(said[-1] if said else f"ended with the status {done.returncode}, and said nothing")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 def _write_model(call: Call, folder: Path) -> bool:
