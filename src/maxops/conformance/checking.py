@@ -14,6 +14,7 @@ from pathlib import Path
 
 from maxops.conformance import one_by_one
 from maxops.conformance.controls import control
+from maxops.conformance.programs import Programs
 from maxops.conformance.script import GOT, Script, line
 from maxops.conformance.smallest import Found
 from maxops.engines.native import usable_cpus
@@ -43,8 +44,8 @@ def checked(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]
     leaves something behind in it, has a process of its own.
     """
     batches = [batch for verdicts in _TOGETHER for batch in _batches(findings, verdicts)]
-    with ThreadPoolExecutor(usable_cpus()) as threads:
-        ran = threads.map(lambda batch: _run_all([script.text for script in batch], environment), batches)
+    with ThreadPoolExecutor(usable_cpus()) as threads, Programs() as programs:
+        ran = threads.map(lambda batch: _run_all(programs, [script.text for script in batch], environment), batches)
         shown = {
             _lines(script): told
             for batch, all_told in zip(batches, ran, strict=True)
@@ -56,7 +57,7 @@ def checked(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]
             if told is not None and _holds(scripts[0].found, [_Ran(told)]):
                 return Checked(scripts[0], told, holds=True)
             # what did not show it among others may have suffered from what they left behind
-            tries = (_checked_alone(script, environment) for script in scripts)
+            tries = (_checked_alone(programs, script, environment) for script in scripts)
             plainest = next(tries)
             return next((each for each in (plainest, *tries) if each.holds), plainest)
 
@@ -77,8 +78,8 @@ def _lines(script: Script) -> str:
     return "\n".join(each for each in script.text.splitlines() if not each.startswith("#"))
 
 
-def _checked_alone(script: Script, environment: Mapping[str, str]) -> Checked:
-    ran = [_run([script.text], {**environment, **where}) for where in script.environments]
+def _checked_alone(programs: Programs, script: Script, environment: Mapping[str, str]) -> Checked:
+    ran = [_run(programs, [script.text], {**environment, **where}) for where in script.environments]
     return Checked(script, "".join(each.shown for each in ran), _holds(script.found, ran))
 
 
@@ -129,9 +130,9 @@ class _Ran:
     raised: bool = False  # an error that nobody caught
 
 
-def _run_all(scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
+def _run_all(programs: Programs, scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
     """What each printed; None from the one on that ended their process."""
-    ran = _run(scripts, environment, through=Path(one_by_one.__file__))
+    ran = _run(programs, scripts, environment, through=Path(one_by_one.__file__))
     shown = [
         json.loads(each.removeprefix(one_by_one.MARK))
         for each in ran.shown.splitlines()
@@ -140,7 +141,9 @@ def _run_all(scripts: Sequence[str], environment: Mapping[str, str]) -> list[str
     return [*shown, *[None] * (len(scripts) - len(shown))]
 
 
-def _run(scripts: Sequence[str], environment: Mapping[str, str], through: Path | None = None) -> _Ran:
+def _run(
+    programs: Programs, scripts: Sequence[str], environment: Mapping[str, str], through: Path | None = None
+) -> _Ran:
     """Run scripts in an empty folder, with what they may import from where the kit was started."""
     with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
         paths = [Path(folder) / f"reproducer{number}.py" for number in range(len(scripts))]
@@ -148,18 +151,14 @@ def _run(scripts: Sequence[str], environment: Mapping[str, str], through: Path |
             path.write_text(text, encoding="utf-8")
         found = os.pathsep.join([os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])
         try:
-            done = subprocess.run(
+            done = programs.run(
                 [sys.executable, *map(str, filter(None, [through])), *map(str, paths)],
                 cwd=folder,
                 env={**os.environ, "PYTHONPATH": found, **environment},
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=SECONDS,
-                check=False,
+                seconds=SECONDS,
             )
         except subprocess.TimeoutExpired as error:
             return _Ran((error.stdout or b"").decode(errors="replace"), late=True)
     shown = done.stdout + "".join(done.stderr.splitlines(keepends=True)[-1:])  # what a traceback ends with
-    signal = -done.returncode if done.returncode < 0 else None
-    return _Ran(shown, signal, raised=_TRACEBACK in done.stderr)
+    ended_by = -done.returncode if done.returncode < 0 else None
+    return _Ran(shown, ended_by, raised=_TRACEBACK in done.stderr)
