@@ -129,6 +129,18 @@ def test_a_crash_is_not_the_end() -> None:
     only_reproducer(run)
 
 
+def test_who_hangs_is_not_asked_for_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "MOST_HANGS", 1)
+    monkeypatch.setattr("maxops.conformance.checking.SECONDS", 3)
+    chosen = select(cases(), [f"{MAX_13}.T/int*/{PLAIN}", f"{MAX_13}.*/int8/one-input", f"{MAX_13}.*/int8/3-inputs"])
+    run = session.conform("own_backend.Hangs", chosen, seconds=1)
+    verdicts = {case: verdict for case, verdict in run["cases"].items() if "/int8/" in case}
+    assert sorted(verdicts.values()) == ["hangs", "not applicable", "not applicable"]
+    assert run["cases"][f"{MAX_13}.T/int64/{PLAIN}"] == "conforms"
+    assert set(run["reasons"].values()) == {"not asked: 1 calls of the kind did not come back"}
+    only_reproducer(run)
+
+
 def test_memory_that_nobody_wrote() -> None:
     run = run_of("Leaks", f"{MAX_13}.T/int8/{PLAIN}")
     assert finding_of(run, "int8")["verdict"] == "leaks"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,6 +17,7 @@ from maxops.bench import environment
 from maxops.conformance import runtimes, transport
 from maxops.conformance.case import Case, Trial
 from maxops.conformance.checking import Checked, checked
+from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.controls import controls
 from maxops.conformance.crew import Crew
 from maxops.conformance.judge import Judgement, judge
@@ -42,6 +44,7 @@ from maxops.spec import ALL, Spec
 SECONDS = 20.0  # for one trial, before it counts as hung
 FEW = 16  # elements of a result that a finding shows whole
 
+MOST_HANGS = 3  # of an operator and a type, each of which takes twice the time that a trial has
 FEW_CASES = 50  # for which another process would take longer to start than it saves
 
 
@@ -119,6 +122,7 @@ class _Session:
     def __init__(self, runtime: Runtime, crew: Crew, seconds: float, tell: Progress) -> None:
         self._runtime, self._crew, self._seconds, self._tell = runtime, crew, seconds, tell
         self._tried: dict[bytes, Outcome] = {}
+        self._hung: Counter[tuple[str, DType]] = Counter()
         self.judged: list[_Judged] = []
         self.findings: list[Finding] = []
         self.reproducers: list[Reproducer] = []
@@ -166,9 +170,21 @@ class _Session:
             elif name in outcomes:
                 outcome = outcomes[name]
             else:
-                outcome = outcomes[name] = process.run(name, own, self._seconds)
+                outcome = outcomes[name] = self._run(process, name, own)
             judged.append(self._judge(case, own, outcome))
         return judged
+
+    def _run(self, process: Process, name: str, trial: Trial) -> Outcome:
+        """The outcome of a trial, unless nothing can be expected of it any more."""
+        alike = (trial.call.row.operator, trial.call.dtype)
+        if self._hung[alike] >= MOST_HANGS:
+            return Outcome("not applicable", text=f"not asked: {MOST_HANGS} calls of the kind did not come back")
+        try:
+            outcome = process.run(name, trial, self._seconds)
+        except RuntimeUnusableError as error:
+            return Outcome("not applicable", text=f"not asked: the runtime does not start again: {error}")
+        self._hung[alike] += outcome.kind == "hung"
+        return outcome
 
     def _judge(self, case: Case, trial: Trial, outcome: Outcome) -> _Judged:
         judgement = judge(case, trial, outcome)
