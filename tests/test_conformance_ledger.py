@@ -68,7 +68,7 @@ def test_a_sample_is_judged_as_the_ledger_has_it(name: str) -> None:
     pytest.importorskip(known["runtime"])
     here = importlib.metadata.version(known["runtime"])
     if here != known["version"]:
-        pytest.skip(f"{known['runtime']} is {here}, and the ledger of {known['version']}")
+        pytest.skip(f"not installed: {known['runtime']} {known['version']}, which the ledger has; here is {here}")
     wanted = sample(known)
     chosen = [case for case in cases() if case.id in set(wanted)]
     assert len(chosen) == len(wanted) >= 12, "the ledger has cases that there are no more: make it again"
