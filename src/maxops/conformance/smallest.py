@@ -127,7 +127,10 @@ def _fewer_elements(search: Search, call: Call, whole: Whole, place: tuple[int, 
     for form in _FORMS[call.row.operator](call, whole, place):
         if not search.shows(*form.of(form.items)):
             continue
-        _fewest(form.items, lambda items, form=form: search.shows(*form.of(items)))  # type: ignore[misc]
+        following: _Form | None = form
+        while following is not None:
+            kept = _fewest(following.items, lambda items, of=following.of: search.shows(*of(items)))  # type: ignore[misc]
+            following = following.then(kept) if following.then else None
         return
 
 
@@ -137,6 +140,7 @@ class _Form:
 
     items: list[int]
     of: Callable[[list[int]], tuple[Call, Whole]]
+    then: Callable[[list[int]], _Form] | None = None  # the next way, once so few items are left
 
 
 def _forms_of_max(call: Call, whole: Whole, place: tuple[int, ...] | None) -> Iterator[_Form]:
@@ -174,6 +178,27 @@ def _forms_of_reduce(call: Call, whole: Whole, place: tuple[int, ...] | None) ->
         return replace(call, attributes=attributes), [row[items], *first]
 
     yield _Form(list(range(row.size)), of)
+    if data.ndim > 1 and len(taken) == 1:
+        yield _form_of_matrix(call, np.moveaxis(data, taken[0], -1), rest, first=taken[0] == 0)
+
+
+def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Form:
+    """Rows beside each other, of which the last axis is reduced, or the first as the call has it."""
+    rows = data.reshape(-1, data.shape[-1])
+    axis = 0 if first else 1
+    attributes = tuple((name, [axis] if name == "axes" else value) for name, value in call.attributes)
+    given = [np.full(1, axis, np.int64) if array is not None else None for array in rest]
+
+    def of(kept: list[int], columns: list[int]) -> tuple[Call, Whole]:
+        matrix = rows[np.ix_(kept, columns)]
+        return replace(call, attributes=attributes), [np.ascontiguousarray(matrix.T if first else matrix), *given]
+
+    every = list(range(rows.shape[1]))
+    return _Form(
+        list(range(len(rows))),
+        lambda kept: of(kept, every),
+        lambda kept: _Form(every, lambda columns: of(kept, columns)),
+    )
 
 
 def _forms_of_segments(call: Call, whole: Whole, place: tuple[int, ...] | None) -> Iterator[_Form]:
