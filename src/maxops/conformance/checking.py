@@ -159,6 +159,7 @@ def _run(
             )
         except subprocess.TimeoutExpired as error:
             return _Ran((error.stdout or b"").decode(errors="replace"), late=True)
-    shown = done.stdout + "".join(done.stderr.splitlines(keepends=True)[-1:])  # what a traceback ends with
+    # what a traceback ends with; some errors have a note of a few lines
+    shown = done.stdout + "".join(done.stderr.splitlines(keepends=True)[-4:])
     ended_by = -done.returncode if done.returncode < 0 else None
     return _Ran(shown, ended_by, raised=_TRACEBACK in done.stderr)

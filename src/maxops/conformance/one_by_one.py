@@ -19,5 +19,5 @@ if __name__ == "__main__":
             try:
                 runpy.run_path(path, run_name="__main__")
             except BaseException as error:  # noqa: BLE001  (what it raises is what it shows)
-                print(traceback.format_exception_only(error)[-1].rstrip())
+                print(traceback.format_exception_only(error)[0].rstrip())
         print("\n" + MARK + json.dumps(printed.getvalue()), flush=True)
