@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from maxops.conformance.case import Call, Feed
 from maxops.errors import MaxopsError
-from maxops.plan import Array
 
 Prepared = Callable[[Feed], object]
 
@@ -83,8 +82,3 @@ class Runtime:
     def again(self, call: Call, feed: Feed) -> list[str]:
         """Lines that run the call once more, after those of `script`."""
         return self.script(call, feed)
-
-
-def in_order(array: Array) -> Array:
-    """An array in C order with its own memory, as runtimes want it."""
-    return array.copy(order="C")
