@@ -119,7 +119,8 @@ def without_axes_the_last(row: Spec, whole: Whole, attributes: Attributes) -> Ar
     axes = attributes.get("axes") if len(whole) < 2 else whole[1]
     if data is None or (axes is not None and np.size(axes)) or data.ndim < 2:
         return right(row, whole, attributes)
-    return mo.reduce_max(data, (-1,), bool(attributes.get("keepdims", 1)))
+    last: Array = mo.reduce_max(data, (-1,), bool(attributes.get("keepdims", 1)))
+    return last
 
 
 def never_keeps(row: Spec, whole: Whole, attributes: Attributes) -> Array:

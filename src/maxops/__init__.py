@@ -2,7 +2,7 @@
 
 from maxops import errors
 from maxops.engines.native import get_num_threads, memory_info, set_num_threads
-from maxops.ops import Operator, maximum, operator, operators, reduce_max, segment_max
+from maxops.ops import Operator, maximum, operator, operators, reduce_max, register_engine, segment_max
 
 __all__ = [
     "Operator",
@@ -13,6 +13,7 @@ __all__ = [
     "operator",
     "operators",
     "reduce_max",
+    "register_engine",
     "segment_max",
     "set_num_threads",
 ]

@@ -21,6 +21,10 @@ class DTypeError(MaxopsError, TypeError):
     """A type that the operator does not take, types that differ, or no array at all."""
 
 
+class EngineError(MaxopsError, TypeError):
+    """Arrays of kinds that no engine takes together, or something that an engine does not have."""
+
+
 class ShapeError(MaxopsError, ValueError):
     """Shapes that do not go together, or a rank that is not allowed."""
 
@@ -39,6 +43,10 @@ class AxesError(MaxopsError, ValueError):
 
 class SegmentIdsError(MaxopsError, ValueError):
     """Segment ids that are negative, unsorted, or of the wrong length, rank or type."""
+
+
+class OffsetsError(MaxopsError, ValueError):
+    """Offsets of segments that decrease, or do not run from 0 to the number of rows."""
 
 
 class NumSegmentsError(MaxopsError, ValueError):

@@ -5,14 +5,17 @@ Results are always arrays, of rank 0 too: an operator's result is a tensor, what
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from maxops import _native, dtypes, spec
+from maxops import _native, spec
 from maxops.dtypes import DType
-from maxops.engines import native, rational
+from maxops.engines import numpy as engine
+from maxops.engines import table
+from maxops.engines.table import Engine
 from maxops.errors import AttributeValueError, InputCountError
 from maxops.plan import MaxPlan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Clause, Spec
@@ -20,29 +23,20 @@ from maxops.spec import Clause, Spec
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Engine(Protocol):
-    """What an engine's module offers."""
-
-    def maximum(self, plan: MaxPlan) -> Array: ...  # noqa: D102
-    def reduce_max(self, plan: ReducePlan) -> Array: ...  # noqa: D102
-    def segment_max(self, plan: SegmentPlan) -> Array: ...  # noqa: D102
-
-
 def run(plan: MaxPlan | ReducePlan | SegmentPlan) -> Array:
-    """Run a plan on the engine for its type."""
-    engine: Engine = rational if plan.dtype is dtypes.REAL else native
+    """Run a plan on the engine for NumPy's arrays; the values alone are asked for."""
     if isinstance(plan, MaxPlan):
-        return engine.maximum(plan)
-    if isinstance(plan, ReducePlan):
-        return engine.reduce_max(plan)
-    return engine.segment_max(plan)
+        return engine.run_max(plan)
+    values = engine.run_reduce_max(plan) if isinstance(plan, ReducePlan) else engine.run_segment_max(plan)
+    assert not isinstance(values, tuple)
+    return values
 
 
 # The docstrings below are those of the native entry points, which come here for all but plain, valid calls.
 
 
 @_native.entry
-def maximum(*arrays: Any, out: Array | None = None) -> Array:
+def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
     """Return the element-wise maximum of one or more arrays.
 
     >>> import numpy as np
@@ -54,22 +48,28 @@ def maximum(*arrays: Any, out: Array | None = None) -> Array:
            [5, 5]], dtype=int8)
 
     Args:
-        arrays: one or more arrays or NumPy scalars of one type, of shapes that broadcast together. A Python scalar
-            beside an array takes the array's type if that type holds its value exactly.
+        arrays: one or more arrays or NumPy scalars of one type, of shapes that broadcast together: NumPy's, or of
+            any kind that an engine takes (Dask, xarray, PyTorch, JAX, CuPy, and anything with ``__dlpack__`` on the
+            CPU or ``__array__``). A Python scalar beside an array takes the array's type if that type holds its
+            value exactly.
         out: an array for the result, of its shape and type. It may overlap the inputs.
+        ties: where a framework takes gradients and several inputs hold the maximum: "first" gives the first of them
+            the whole gradient, "even" gives each an equal part. No result depends on it.
 
     Returns:
-        ``out``, or a new array of the broadcast shape; an array for rank 0 too.
+        ``out``, or a new array of the broadcast shape, of the arguments' kind; an array for rank 0 too.
 
     NaN absorbs, and a NaN result is always the quiet NaN without sign and payload; -0 < +0. The types are float16,
     bfloat16, float32, float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
 
     Raises:
         InputCountError, DTypeError, ShapeError, OutputError, OutputTooLargeError: with the clause.
+        EngineError: arrays of kinds that do not go together. AttributeValueError: ties.
 
     Source: ONNX Max-13, on more types.
     """
-    return run(plan_max(spec.MAXIMUM, arrays, out))
+    named = ((f"input {number}", array) for number, array in enumerate(arrays))
+    return table.find(spec.MAXIMUM, named).maximum(*arrays, out=out, ties=ties)
 
 
 @_native.entry
@@ -78,8 +78,13 @@ def reduce_max(
     axes: Any = None,
     keepdims: bool = True,
     noop_with_empty_axes: bool = False,
-    out: Array | None = None,
-) -> Array:
+    out: Any = None,
+    *,
+    dim: Any = None,
+    initial: Any = None,
+    return_indices: bool = False,
+    ties: str = "first",
+) -> Any:
     """Return the maximum along axes, which are kept with size 1 unless told otherwise.
 
     >>> import numpy as np
@@ -92,18 +97,27 @@ def reduce_max(
     array([7, 5], dtype=int32)
     >>> mo.reduce_max(np.zeros((0, 2), np.float32), axes=(0,))
     array([[-inf, -inf]], dtype=float32)
+    >>> mo.reduce_max(x, axes=0, keepdims=False, initial=6, return_indices=True)
+    (array([7, 6], dtype=int32), array([ 1, -1]))
 
     Args:
-        data: an array of any shape.
+        data: an array of any shape: NumPy's, or of any kind that an engine takes, as in `maximum`.
         axes: an integer, a sequence of integers or a 1-D int64 array, each in -r..r-1 and named once, where r is the
             rank. None or empty: all axes.
         keepdims: keep reduced axes, with size 1.
         noop_with_empty_axes: with no axes, return the data's own elements, bit for bit.
         out: an array for the result, of its shape and type. It may overlap the data.
+        dim: for xarray's arrays, the name of an axis, or several, in place of axes; without keepdims.
+        initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
+            maximum, and what the maximum of an empty set is.
+        return_indices: also return where the maxima stand.
+        ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
 
     Returns:
-        ``out``, or a new array; an array for rank 0 too. The maximum of an empty set is -Inf, the lowest integer, or
-        False.
+        ``out``, or a new array of the data's kind; an array for rank 0 too. The maximum of an empty set is -Inf, the
+        lowest integer, or False. With ``return_indices`` a pair: the maxima, and an int64 array of the same shape
+        with the place of the first element that holds each, or -1 if only ``initial`` does or there is none. It
+        counts along the reduced axis, or through all reduced axes in C order.
 
     Raises:
         DTypeError, AxesError, AttributeValueError, EmptyReductionError, OutputError, OutputTooLargeError: with the
@@ -111,20 +125,38 @@ def reduce_max(
 
     Source: ONNX ReduceMax-20, on more types.
     """
-    return run(plan_reduce_max(spec.REDUCE_MAX, data, axes, keepdims, noop_with_empty_axes, out))
+    return table.find(spec.REDUCE_MAX, [("data", data)]).reduce_max(
+        data,
+        axes,
+        keepdims,
+        noop_with_empty_axes,
+        out,
+        dim=dim,
+        initial=initial,
+        return_indices=return_indices,
+        ties=ties,
+    )
 
 
 @_native.entry
 def segment_max(
     data: Any,
-    segment_ids: Any,
+    segment_ids: Any = None,
     num_segments: Any = None,
     *,
     fill_mode: str | None = None,  # required: the planner's error says more than Python's own would
-    out: Array | None = None,
+    out: Any = None,
     check_ids: bool = True,
-) -> Array:
-    """Return the maximum of each segment of rows, the segments being named by sorted ids.
+    offsets: Any = None,
+    sorted: bool = True,
+    out_of_range: str | None = None,
+    dim: Any = None,
+    initial: Any = None,
+    return_indices: bool = False,
+    return_empty: bool = False,
+    ties: str = "first",
+) -> Any:
+    """Return the maximum of each segment of rows, the segments being named by ids, or bounded by offsets.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -134,26 +166,101 @@ def segment_max(
     array([[-128, -128],
            [   4,    9],
            [-128, -128]], dtype=int8)
+    >>> mo.segment_max(np.array([3.0, 1.0, -2.0]), offsets=np.array([0, 2, 2, 3]), initial=-np.inf)
+    array([  3., -inf,  -2.])
+    >>> ids = np.array([2, 0, 2])
+    >>> mo.segment_max(np.array([3, 1, 3]), ids, fill_mode="ZERO", sorted=False, return_indices=True, return_empty=True)
+    (array([1, 0, 3]), array([ 1, -1,  0]), array([False,  True, False]))
 
     Args:
-        data: an array of shape ``(n, *row)``.
-        segment_ids: int32 or int64, of shape ``(n,)``, non-negative and never decreasing.
-        num_segments: how many segments the result has. Ids past it are dropped; segments without ids are empty.
-            None: the last id + 1, or 0 without ids.
-        fill_mode: "ZERO" or "LOWEST", the lowest finite value: what empty segments hold. Required.
+        data: an array of shape ``(n, *row)``: NumPy's, or of any kind that an engine takes, as in `maximum`.
+        segment_ids: int32 or int64, of shape ``(n,)``, non-negative and, if ``sorted``, never decreasing.
+        num_segments: how many segments the result has. Segments without ids are empty. None: the highest id + 1, or
+            0 without ids; with offsets, one less than they are.
+        fill_mode: "ZERO" or "LOWEST", the lowest finite value: what empty segments hold. Required, but for initial.
         out: an array for the result, of its shape and type. It may overlap the inputs.
-        check_ids: False if the ids are known to be valid. If they are not, the result is wrong and nothing worse.
+        check_ids: False if the ids or offsets are known to be valid. If they are not, the result is wrong and
+            nothing worse.
+        offsets: in place of segment_ids: int32 or int64, of shape ``(segments + 1,)``, from 0 to n without a step
+            down (CSR's row pointer). Segment i has the rows ``offsets[i]`` to ``offsets[i + 1]``, the last excluded.
+        sorted: False for ids in any order.
+        out_of_range: what an id below 0, or of num_segments and more, is: "error", or "drop" to leave its row out.
+            None: as OpenVINO has it for sorted ids, the former an error and the latter dropped; "error" for others.
+        dim: for xarray's arrays, the name of the axis whose rows are in segments; elsewhere it is the first.
+        initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
+            segment, so that empty ones hold it. In place of fill_mode.
+        return_indices: also return where the maxima stand.
+        return_empty: also return which segments are empty.
+        ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
 
     Returns:
-        ``out``, or a new array of shape ``(num_segments, *row)``.
+        ``out``, or a new array of shape ``(num_segments, *row)``, of the arguments' kind. With ``return_indices`` or
+        ``return_empty`` a tuple: the maxima, then an int64 array of the same shape with the first row that holds
+        each, or -1 if none does; then a bool array of shape ``(num_segments,)``, True where a segment has no rows.
 
     Raises:
-        DTypeError, ShapeError, SegmentIdsError, NumSegmentsError, AttributeValueError, EmptyReductionError,
-        OutputError, OutputTooLargeError: with the clause.
+        DTypeError, ShapeError, SegmentIdsError, OffsetsError, NumSegmentsError, AttributeValueError,
+        EmptyReductionError, OutputError, OutputTooLargeError: with the clause, where a standard speaks.
+        EngineError: arrays of kinds that do not go together.
 
-    Source: OpenVINO SegmentMax-16, on more types.
+    Source: OpenVINO SegmentMax-16, on more types; offsets, sorted, out_of_range, initial, return_indices,
+    return_empty and ties are maxops's own.
     """
-    return run(plan_segment_max(spec.SEGMENT_MAX, data, segment_ids, num_segments, fill_mode, out, check_ids))
+    named = [("data", data), ("segment_ids", segment_ids), ("offsets", offsets)]
+    return table.find(spec.SEGMENT_MAX, named).segment_max(
+        data,
+        segment_ids,
+        num_segments,
+        fill_mode=fill_mode,
+        out=out,
+        check_ids=check_ids,
+        offsets=offsets,
+        sorted=sorted,
+        out_of_range=out_of_range,
+        dim=dim,
+        initial=initial,
+        return_indices=return_indices,
+        return_empty=return_empty,
+        ties=ties,
+    )
+
+
+def register_engine(
+    name: str, types: str | type | Iterable[str | type], engine: str | Engine, *, beside: Iterable[str] = ("numpy",)
+) -> None:
+    """Have an engine of your own run `maximum`, `reduce_max` and `segment_max` on arrays of its types.
+
+    >>> import numpy as np
+    >>> import maxops as mo
+    >>> class Meters:
+    ...     def __init__(self, values):
+    ...         self.values = values
+    >>> class MetersEngine:
+    ...     def maximum(self, *arrays, out=None, ties="first"):
+    ...         return Meters(mo.maximum(*(array.values for array in arrays)))
+    ...     def reduce_max(self, data, *args, **options):
+    ...         return Meters(mo.reduce_max(data.values, *args, **options))
+    ...     def segment_max(self, data, segment_ids=None, *args, **options):
+    ...         return Meters(mo.segment_max(data.values, segment_ids, *args, **options))
+    >>> mo.register_engine("meters", Meters, MetersEngine())
+    >>> mo.maximum(Meters(np.array([1, 5])), Meters(np.array([4, 2]))).values
+    array([4, 5])
+
+    Args:
+        name: a name for messages, and for other engines' ``beside``. An engine of that name is replaced.
+        types: the arrays' class or classes. A string "module:class" is looked up only once somebody has imported the
+            module.
+        engine: an object with the functions ``maximum``, ``reduce_max`` and ``segment_max``, which get the arguments
+            of those here; or the name of such a module, to be imported at the first call.
+        beside: the names of the engines whose arrays this one takes beside its own: "numpy", "dask", "xarray",
+            "torch", "jax", "cupy", or another that was registered.
+
+    An engine that is registered later is asked before those that are there. A call goes to the engine that takes
+    the types of all its arrays.
+
+    Raises ConfigurationError for types that are none, and for an engine that lacks a function.
+    """
+    table.register(name, types, engine, beside=beside)
 
 
 @dataclass(frozen=True)

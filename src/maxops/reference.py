@@ -86,35 +86,88 @@ def maximum(*arrays: Array) -> Array:
     return _from_items(dtype, result)
 
 
-def reduce_max(data: Array, axes: Sequence[int] = (), *, keepdims: bool = True, identity: bool = False) -> Array:
-    """ReduceMax over axes in 0..r-1, all if there are none; or the data itself."""
+def reduce_max(
+    data: Array,
+    axes: Sequence[int] = (),
+    *,
+    keepdims: bool = True,
+    identity: bool = False,
+    initial: Array | None = None,
+) -> Array:
+    """ReduceMax over axes in 0..r-1, all if there are none, and over one element more; or the data itself."""
     dtype, items = _to_items(data)
     if identity:
         return _from_items(dtype, items.copy())
     taken = axes or range(data.ndim)
     kept = [axis for axis in range(data.ndim) if axis not in taken]
     result = np.empty([data.shape[axis] for axis in kept], object)
-    for place in np.ndindex(result.shape):
-        index: list[Any] = [slice(None)] * data.ndim
-        for axis, position in zip(kept, place, strict=True):
-            index[axis] = position
-        result[place] = _highest(dtype)(list(np.asarray(items[tuple(index)], object).reshape(-1)))
+    more = [] if initial is None else _to_items(initial)[1].reshape(-1).tolist()
+    for place, column in _columns(items, kept):
+        result[place] = _highest(dtype)(column + more)
     shape = [1 if axis in taken else size for axis, size in enumerate(data.shape)] if keepdims else result.shape
     return _from_items(dtype, result.reshape(shape))
 
 
-def segment_max(data: Array, segment_ids: Array, num_segments: int, fill_mode: str) -> Array:
-    """SegmentMax by sorted ids; ids past num_segments are dropped."""
+def first_in_axes(data: Array, axes: Sequence[int], result: Array) -> Array:
+    """Where among the reduced axes, all if there are none, the first element stands that holds each result; or -1."""
+    dtype, items = _to_items(data)
+    kept = [axis for axis in range(data.ndim) if axis not in (axes or range(data.ndim))]
+    wanted = _to_items(result)[1].reshape([data.shape[axis] for axis in kept])
+    places = np.empty(wanted.shape, np.int64)
+    for place, column in _columns(items, kept):
+        places[place] = _first(dtype, column, wanted[place])
+    return places.reshape(result.shape)
+
+
+def segment_max(
+    data: Array, segment_ids: Array, num_segments: int, fill_mode: str | None = None, initial: Array | None = None
+) -> Array:
+    """SegmentMax by ids in any order, those outside the segments being dropped; over one element more, if there is."""
     dtype, items = _to_items(data)
     lowest: Any = Fraction(0) if dtype is dtypes.REAL else dtype.lowest_finite_bits
     zero: Any = Fraction(0) if dtype is dtypes.REAL else 0
+    more = [] if initial is None else _to_items(initial)[1].reshape(-1).tolist()
+    result = np.empty((num_segments, *data.shape[1:]), object)
+    result[...] = _highest(dtype)(more) if more else lowest if fill_mode == "LOWEST" else zero
+    for segment, members in _members(segment_ids, num_segments).items():
+        for place in product(*map(range, data.shape[1:])):
+            result[(segment, *place)] = _highest(dtype)([items[(row, *place)] for row in members] + more)
+    return _from_items(dtype, result)
+
+
+def first_in_segments(data: Array, segment_ids: Array, result: Array) -> Array:
+    """The first row of each segment that holds the result there; or -1."""
+    dtype, items = _to_items(data)
+    wanted = _to_items(result)[1]
+    rows = np.full(result.shape, -1, np.int64)
+    for segment, members in _members(segment_ids, len(result)).items():
+        for place in product(*map(range, data.shape[1:])):
+            first = _first(dtype, [items[(row, *place)] for row in members], wanted[(segment, *place)])
+            rows[(segment, *place)] = members[first] if first >= 0 else -1
+    return rows
+
+
+def _members(segment_ids: Array, num_segments: int) -> dict[int, list[int]]:
+    """The rows of each segment that has any."""
     rows: dict[int, list[int]] = {}
     for row, segment in enumerate(segment_ids.tolist()):
-        rows.setdefault(segment, []).append(row)
-    result = np.empty((num_segments, *data.shape[1:]), object)
-    result[...] = lowest if fill_mode == "LOWEST" else zero
-    for segment, members in rows.items():
-        if segment < num_segments:
-            for place in product(*map(range, data.shape[1:])):
-                result[(segment, *place)] = _highest(dtype)([items[(row, *place)] for row in members])
-    return _from_items(dtype, result)
+        if 0 <= segment < num_segments:
+            rows.setdefault(segment, []).append(row)
+    return rows
+
+
+def _columns(items: Array, kept: Sequence[int]) -> Iterable[tuple[tuple[int, ...], list[Any]]]:
+    """For each place on the kept axes, the elements there, in C order."""
+    for place in np.ndindex(*[items.shape[axis] for axis in kept]):
+        index: list[Any] = [slice(None)] * items.ndim
+        for axis, position in zip(kept, place, strict=True):
+            index[axis] = position
+        yield place, list(np.asarray(items[tuple(index)], object).reshape(-1))
+
+
+def _first(dtype: DType, column: Sequence[Any], result: Any) -> int:
+    """Where a column first holds a result, or -1."""
+    for place, item in enumerate(column):
+        if item == result if dtype is dtypes.REAL else _highest_bits(dtype, [item]) == _highest_bits(dtype, [result]):
+            return place
+    return -1

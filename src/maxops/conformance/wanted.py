@@ -86,6 +86,8 @@ def _compute(plan: Plan, arrays: Sequence[Array]) -> Array:
     (data,) = arrays
     if isinstance(plan, ReducePlan):
         return reference.reduce_max(data, plan.axes, keepdims=plan.keepdims, identity=plan.identity)
+    assert plan.segment_ids is not None
+    assert plan.fill_mode is not None
     return reference.segment_max(data, plan.segment_ids, plan.num_segments, plan.fill_mode)
 
 

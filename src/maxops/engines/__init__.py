@@ -1,1 +1,1 @@
-"""What runs a plan. Each engine gives the same bits; each is imported only when it is used."""
+"""What runs a call. Each engine gives the same bits; each is imported only when it is used."""

@@ -22,7 +22,7 @@ def maximum(plan: MaxPlan) -> Array:
 
 
 def reduce_max(plan: ReducePlan) -> Array:
-    """Run a plan of ReduceMax."""
+    """Run a plan of ReduceMax, without its `initial`."""
     if plan.identity:
         out = np.empty(plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
         np.copyto(out, plan.data, casting="equiv")
@@ -31,14 +31,19 @@ def reduce_max(plan: ReducePlan) -> Array:
 
 
 def segment_max(plan: SegmentPlan) -> Array:
-    """Run a plan of SegmentMax."""
+    """Run a plan of SegmentMax, without its `initial`."""
+    assert plan.segment_ids is not None
+    data, ids = plan.data, plan.segment_ids
+    if not plan.sorted:
+        order = np.argsort(ids, kind="stable")
+        data, ids = data[order], ids[order]
     result = _native.segment_max(
-        plan.data,
-        plan.segment_ids,
+        data,
+        ids,
         plan.num_segments,
-        fill_mode=plan.fill_mode,
+        fill_mode=plan.fill_mode or "LOWEST",
         out=_plain(plan.out),
-        check_ids=plan.check_ids,
+        check_ids=False,  # the planner has looked
     )
     return _done(plan, result)
 

@@ -37,17 +37,21 @@ def reduce_max(plan: ReducePlan) -> Array:
         first = np.moveaxis(plan.data, plan.axes, range(len(plan.axes)))
         kept = first.shape[len(plan.axes) :]
         highest = np.empty(kept, object)
-        highest[...] = _fold.reduce(first.reshape(-1, *kept), axis=0)
+        rows = first.reshape(-1, *kept)
+        if plan.initial is not None:  # last, since ties keep the first
+            rows = np.concatenate([rows, np.broadcast_to(plan.initial, (1, *kept))])
+        highest[...] = _fold.reduce(rows, axis=0)
         result[...] = highest.reshape(plan.shape)
     return _give(result, plan.out)
 
 
 def segment_max(plan: SegmentPlan) -> Array:
     """Run a plan of SegmentMax. An empty segment is 0: the planner has refused LOWEST where one is empty."""
-    result = np.full(plan.shape, 0, object)
+    result = np.full(plan.shape, 0 if plan.initial is None else plan.initial[()], object)
     ids = np.asarray(plan.segment_ids)
     for segment in np.unique(ids[(ids >= 0) & (ids < plan.num_segments)]).tolist():
-        result[segment] = _fold.reduce(plan.data[ids == segment], axis=0)
+        highest = _fold.reduce(plan.data[ids == segment], axis=0)
+        result[segment] = highest if plan.initial is None else _fold(highest, plan.initial)
     return _give(result, plan.out)
 
 

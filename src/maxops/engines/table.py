@@ -1,0 +1,126 @@
+"""Which engine takes which arrays: the table, and the search through it by the types of all arguments.
+
+Nothing is imported to look a type up: an array of a library that nobody has imported cannot be there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from maxops.errors import ConfigurationError, DTypeError, EngineError
+from maxops.plan.values import is_python_scalar
+from maxops.spec import Spec
+
+
+class Engine(Protocol):
+    """What an engine offers: the three functions, with the arguments of `maxops`'s own."""
+
+    def maximum(self, *arrays: Any, out: Any = None, ties: str = "first") -> Any: ...  # noqa: D102
+    def reduce_max(self, data: Any, axes: Any = None, *args: Any, **options: Any) -> Any: ...  # noqa: D102
+    def segment_max(self, data: Any, segment_ids: Any = None, *args: Any, **options: Any) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Row:
+    """An engine: its name, its array types, where it is, and the names of those whose arrays it takes beside its own.
+
+    A type is a class, or "module:class" to be looked up once somebody has imported the module.
+    """
+
+    name: str
+    types: tuple[str | type, ...]
+    engine: str | Engine
+    beside: frozenset[str] = frozenset()
+
+    def takes(self, kind: type) -> bool:
+        """Whether arrays of this class are this engine's own."""
+        return any(issubclass(kind, found) for wanted in self.types if (found := _resolved(wanted)) is not None)
+
+    def load(self) -> Engine:
+        """The engine, imported now if it was not."""
+        if isinstance(self.engine, str):
+            return cast(Engine, importlib.import_module(self.engine))
+        return self.engine
+
+    def __str__(self) -> str:
+        listed = " and ".join(t.replace(":", ".") if isinstance(t, str) else t.__qualname__ for t in self.types)
+        return f"{self.name} ({listed})"
+
+
+NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy")
+# Any other array that NumPy can look at by a protocol.
+INTERCHANGE = Row("interchange", (), "maxops.engines.interchange", frozenset({"numpy"}))
+# Asked in this order; `register` puts new rows first.
+_rows = [
+    NUMPY,
+    Row("dask", ("dask.array:Array",), "maxops.engines.dask", frozenset({"numpy"})),
+    Row("xarray", ("xarray:DataArray", "xarray:Variable"), "maxops.engines.xarray", frozenset({"numpy", "dask"})),
+    Row("torch", ("torch:Tensor",), "maxops.engines.torch", frozenset({"numpy"})),
+    Row("jax", ("jax:Array",), "maxops.engines.jax", frozenset({"numpy"})),
+    Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy"),
+]
+_known: dict[type, Row] = {}  # classes that were looked up already
+
+
+def _resolved(wanted: str | type) -> type | None:
+    if isinstance(wanted, type):
+        return wanted
+    module, _, name = wanted.partition(":")
+    found = getattr(sys.modules.get(module), name, None)
+    return found if isinstance(found, type) else None
+
+
+def register(
+    name: str, types: str | type | Iterable[str | type], engine: str | Engine, *, beside: Iterable[str] = ("numpy",)
+) -> None:
+    """Put an engine into the table, before those that are there; see `maxops.register_engine`."""
+    listed = (types,) if isinstance(types, (str, type)) else tuple(types)
+    if not listed or not all(isinstance(kind, type) or (isinstance(kind, str) and ":" in kind) for kind in listed):
+        raise ConfigurationError(f"the types of engine {name!r} are {types!r}; each is a class or 'module:class'")
+    if not isinstance(engine, str):
+        for function in ("maximum", "reduce_max", "segment_max"):
+            if not callable(getattr(engine, function, None)):
+                raise ConfigurationError(f"engine {name!r} has no function {function}; it needs all three")
+    _rows[:] = [Row(name, listed, engine, frozenset(beside)), *(row for row in _rows if row.name != name)]
+    _known.clear()
+
+
+def row_of(kind: type) -> Row | None:
+    """The row that takes arrays of a class, or None."""
+    if (row := _known.get(kind)) is None:
+        row = next((row for row in _rows if row.takes(kind)), None)
+        if row is None and (hasattr(kind, "__dlpack__") or hasattr(kind, "__array__")):
+            row = INTERCHANGE
+        if row is not None and row is not INTERCHANGE:  # whose place an import or `register` may still take
+            _known[kind] = row
+    return row
+
+
+def find(spec: Spec, values: Iterable[tuple[str, object]]) -> Engine:
+    """The engine for a call with these arguments by name; None and Python scalars go with every engine."""
+    rows: dict[str, tuple[Row, str, str]] = {}
+    for name, value in values:
+        if value is None or is_python_scalar(value):
+            continue
+        kind = type(value)
+        if (row := row_of(kind)) is None:
+            kinds = ", ".join(map(str, _rows))
+            raise DTypeError(
+                f"{spec.name} {name} is of type {kind.__name__}, not a NumPy array or one of another known kind; "
+                f"maxops guesses no type. Known are {kinds}, and anything with __dlpack__ on the CPU or __array__",
+                spec.clause("T"),
+            )
+        rows.setdefault(row.name, (row, name, kind.__name__))
+    if not rows:
+        return NUMPY.load()
+    for row, _, _ in rows.values():
+        if all(other == row.name or other in row.beside for other in rows):
+            return row.load()
+    listed = ", ".join(f"{name} is of type {kind} ({row.name})" for row, name, kind in rows.values())
+    raise EngineError(
+        f"{spec.name} {listed}: no engine takes these together, and none is converted in silence", spec.clause("T")
+    )

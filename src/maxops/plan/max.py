@@ -1,0 +1,80 @@
+"""A call of Max."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from maxops import shapes
+from maxops.dtypes import DType
+from maxops.errors import DTypeError, InputCountError, ShapeError
+from maxops.plan.output import output_of
+from maxops.plan.values import Array, array_of, dtype_of, is_python_scalar, scalar_as
+from maxops.shapes import Shape
+from maxops.spec import Spec
+
+MOST_INPUTS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class MaxPlan:
+    """Max of inputs of one type that broadcast to `shape`; `out` is None for a new output."""
+
+    spec: Spec
+    dtype: DType
+    shape: Shape
+    inputs: tuple[Array, ...]
+    out: Array | None
+
+
+def plan_max(spec: Spec, inputs: Sequence[object], out: object = None, *, in_memory: bool = True) -> MaxPlan:
+    """Plan a call of Max; a result that is not `in_memory` may have any size."""
+    count_clause = "L" if spec.explicit_types else "inputs"
+    shape_clause = "C1" if spec.explicit_types else "shape"
+    if not 1 <= len(inputs) <= MOST_INPUTS:
+        raise InputCountError(
+            f"{spec.name} got {len(inputs)} inputs; it takes 1 to {MOST_INPUTS}", spec.clause(count_clause)
+        )
+    names = [f"input {number}" for number in range(len(inputs))]
+    arrays = [None if is_python_scalar(value) else array_of(spec, names[i], value) for i, value in enumerate(inputs)]
+    first = next((i for i, array in enumerate(arrays) if array is not None), None)
+    if first is None:
+        raise DTypeError(
+            f"{spec.name} got only Python scalars, which have no type of their own; give one input as a NumPy array "
+            f"or scalar, such as numpy.float32(...)",
+            spec.clause("T"),
+        )
+    first_array = arrays[first]
+    assert first_array is not None
+    dtype = dtype_of(spec, names[first], first_array)
+    whole: list[Array] = []
+    for i, (name, array) in enumerate(zip(names, arrays, strict=True)):
+        if array is None:
+            whole.append(scalar_as(spec, name, inputs[i], dtype, beside=names[first]))
+            continue
+        if (found := dtype_of(spec, name, array)) is not dtype:
+            raise DTypeError(
+                f"{spec.name} {name} is {found}, but {names[first]} is {dtype}; all inputs share one type",
+                spec.clause("T"),
+            )
+        whole.append(array)
+
+    if spec.broadcast == "none" and (odd := [i for i, array in enumerate(whole) if array.shape != whole[0].shape]):
+        raise ShapeError(
+            f"{spec.name} input {odd[0]} has shape {whole[odd[0]].shape}, but input 0 has shape {whole[0].shape}; "
+            f"version {spec.version} does not broadcast: all shapes are the same",
+            spec.clause(shape_clause),
+        )
+    try:
+        shape = shapes.broadcast([array.shape for array in whole], zero_with_one=spec.broadcast != "strict")
+    except shapes.MismatchError as mismatch:
+        zero_with_one = {mismatch.size, mismatch.other} == {0, 1}
+        rule = "an axis of size 0 does not go with one of size 1" if zero_with_one else "sizes are equal, or one is 1"
+        raise ShapeError(
+            f"{spec.name} input {mismatch.number} has shape {whole[mismatch.number].shape}, which does not broadcast "
+            f"with those before it: axis {mismatch.axis} has size {mismatch.size} against {mismatch.other}; {rule}",
+            spec.clause("zero-size" if zero_with_one else shape_clause),
+        ) from None
+    return MaxPlan(
+        spec, dtype, shape, tuple(whole), output_of(spec, out, dtype, shape, shape_clause, in_memory=in_memory)
+    )

@@ -1,0 +1,53 @@
+"""The output of a call: the caller's, or room for a new one."""
+
+from __future__ import annotations
+
+import os
+from math import prod
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.errors import OutputError, OutputTooLargeError
+from maxops.plan.values import Array
+from maxops.shapes import Shape
+from maxops.spec import Spec
+
+# An output past the machine's memory is refused before any work: systems promise such memory freely, and
+# end the process when it is touched.
+LARGEST_OUTPUT = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def output_of(
+    spec: Spec, out: object, dtype: DType, shape: Shape, clause: str, *, in_memory: bool = True
+) -> Array | None:
+    """The caller's output as a plain array, or None after a look at whether a new one fits into memory."""
+    if out is None:
+        if not in_memory:
+            return None
+        size = prod(shape) * (dtype.bits // 8 or np.dtype(object).itemsize)
+        if size > LARGEST_OUTPUT:
+            raise OutputTooLargeError(
+                f"{spec.name} output would have shape {shape} of {dtype}: {size / 2**30:.4g} GiB, but this machine "
+                f"has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
+                spec.clause(clause),
+            )
+        if max(shape, default=0) > np.iinfo(np.intp).max:
+            raise OutputTooLargeError(
+                f"{spec.name} output would have shape {shape}; an axis has at most {np.iinfo(np.intp).max} elements",
+                spec.clause(clause),
+            )
+        return None
+    if not isinstance(out, np.ndarray) or type(out) not in (np.ndarray, np.memmap):
+        raise OutputError(f"{spec.name} out is of type {type(out).__name__}; it is a NumPy array", spec.clause("T"))
+    found = dtypes.of(out.dtype)
+    if found is not dtype:
+        raise OutputError(f"{spec.name} out is {found or out.dtype}, but the inputs are {dtype}", spec.clause("T"))
+    if out.shape != shape:
+        raise OutputError(
+            f"{spec.name} out has shape {out.shape}, but the result has shape {shape}", spec.clause(clause)
+        )
+    if not out.flags.writeable:
+        raise OutputError(f"{spec.name} out is read-only; it needs to be writeable")
+    return out

@@ -1,0 +1,111 @@
+"""A call of ReduceMax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from operator import index
+
+import numpy as np
+
+from maxops import dtypes, shapes
+from maxops.dtypes import DType
+from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
+from maxops.plan.output import output_of
+from maxops.plan.values import Array, array_of, dtype_of, flag, initial_of
+from maxops.shapes import Shape
+from maxops.spec import Spec
+
+
+@dataclass(frozen=True)
+class ReducePlan:
+    """ReduceMax over `axes`, each in 0..r-1; or, if `identity`, the input itself.
+
+    `initial`, of rank 0, is one more element of every maximum. With `return_indices` the engine also gives the
+    place of each result's first winner among the reduced axes, counted in C order, and -1 where none is.
+    """
+
+    spec: Spec
+    dtype: DType
+    shape: Shape
+    data: Array
+    axes: tuple[int, ...]
+    keepdims: bool
+    identity: bool
+    out: Array | None
+    initial: Array | None = None
+    return_indices: bool = False
+
+
+def plan_reduce_max(
+    spec: Spec,
+    data: object,
+    axes: object = None,
+    keepdims: object = True,
+    noop_with_empty_axes: object = False,
+    out: object = None,
+    *,
+    initial: object = None,
+    return_indices: object = False,
+    in_memory: bool = True,
+) -> ReducePlan:
+    """Plan a call of ReduceMax; a result that is not `in_memory` may have any size."""
+    array = array_of(spec, "data", data)
+    dtype = dtype_of(spec, "data", array)
+    keeps = flag(spec, "keepdims", keepdims)
+    noop = flag(spec, "noop_with_empty_axes", noop_with_empty_axes)
+    indices = flag(spec, "return_indices", return_indices)
+    first = initial_of(spec, initial, dtype)
+    listed = _axes(spec, axes, array.ndim)
+    identity = noop and not listed
+    if identity and first is not None:
+        raise AttributeValueError(
+            f"{spec.name} noop_with_empty_axes leaves the data as it is, without axes; initial has no place there",
+            spec.clause("noop_with_empty_axes"),
+        )
+    taken = () if identity else listed or tuple(range(array.ndim))
+    shape = array.shape if identity else shapes.reduced(array.shape, taken, keepdims=keeps)
+    if dtype is dtypes.REAL and not identity and first is None and array.size == 0 and prod(shape) > 0:
+        raise EmptyReductionError(
+            f"{spec.name} data has shape {array.shape}: the maximum of no rationals does not exist, since they have "
+            "no lowest value; give initial",
+            spec.clause("empty"),
+        )
+    whole_out = output_of(spec, out, dtype, shape, "value", in_memory=in_memory)
+    return ReducePlan(spec, dtype, shape, array, taken, keeps, identity, whole_out, first, indices)
+
+
+def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
+    """The axes in 0..r-1; empty if none are given."""
+    if axes is None:
+        return ()
+    if isinstance(axes, np.ndarray):
+        if dtypes.of(axes.dtype) is not dtypes.INT64 or axes.ndim != 1:
+            raise AxesError(
+                f"{spec.name} axes is an array of {axes.dtype} and shape {axes.shape}; it is int64 and 1-D",
+                spec.clause("axes"),
+            )
+        values: Iterable[object] = axes.tolist()
+    elif isinstance(axes, (list, tuple)):
+        values = axes
+    else:
+        values = (axes,)
+    result: list[int] = []
+    for value in values:
+        if isinstance(value, (bool, np.bool)) or not isinstance(value, (int, np.integer)):
+            raise AxesError(
+                f"{spec.name} axes holds {value!r} of type {type(value).__name__}; axes are integers",
+                spec.clause("axes"),
+            )
+        axis = index(value)
+        lowest = -rank if spec.negative_axes else 0
+        if not lowest <= axis < rank:
+            wanted = f"{lowest} to {rank - 1}" if rank else "none, since a scalar has no axes"
+            raise AxesError(
+                f"{spec.name} axes holds {axis}, but data has rank {rank}; axes are {wanted}", spec.clause("axes.range")
+            )
+        if axis % rank in result:
+            raise AxesError(f"{spec.name} axes names axis {axis % rank} twice", spec.clause("axes"))
+        result.append(axis % rank)
+    return tuple(result)

@@ -1,0 +1,249 @@
+"""A call of SegmentMax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.errors import (
+    AttributeValueError,
+    EmptyReductionError,
+    InputCountError,
+    NumSegmentsError,
+    OffsetsError,
+    SegmentIdsError,
+    ShapeError,
+)
+from maxops.plan.output import output_of
+from maxops.plan.values import Array, array_of, choice, dtype_of, flag, index_dtype, initial_of
+from maxops.shapes import Shape
+from maxops.spec import Spec
+
+FillMode = Literal["ZERO", "LOWEST"]
+# None: past num_segments dropped if the ids are sorted, as OpenVINO has it; an error if they are in any order.
+OutOfRange = Literal["error", "drop"]
+
+
+@dataclass(frozen=True)
+class SegmentPlan:
+    """SegmentMax of the rows of `data`, by the ids of the rows or by where each segment's rows begin and end.
+
+    Either `segment_ids` or `offsets` is there. All have been checked if `check_ids`; an id that is outside
+    0..num_segments-1 after that is one to be dropped. `initial`, of rank 0, is one more element of every segment,
+    and what empty ones hold; without it they hold what `fill_mode` says. `return_indices`: also the row of each
+    result's first winner, or -1. `return_empty`: also whether each segment is empty.
+    """
+
+    spec: Spec
+    dtype: DType
+    shape: Shape
+    data: Array
+    segment_ids: Array | None
+    num_segments: int
+    fill_mode: FillMode | None
+    check_ids: bool
+    out: Array | None
+    offsets: Array | None = None
+    sorted: bool = True
+    initial: Array | None = None
+    return_indices: bool = False
+    return_empty: bool = False
+
+
+def plan_segment_max(
+    spec: Spec,
+    data: object,
+    segment_ids: object = None,
+    num_segments: object = None,
+    fill_mode: object = None,
+    out: object = None,
+    check_ids: object = True,
+    *,
+    offsets: object = None,
+    sorted: object = True,
+    out_of_range: object = None,
+    initial: object = None,
+    return_indices: object = False,
+    return_empty: object = False,
+    in_memory: bool = True,
+    values_known: bool = True,
+) -> SegmentPlan:
+    """Plan a call of SegmentMax; a result that is not `in_memory` may have any size.
+
+    Without `values_known` the ids or offsets are stand-ins: what they hold is not looked at, and num_segments is 0
+    if only their values would tell.
+    """
+    array = array_of(spec, "data", data)
+    dtype = dtype_of(spec, "data", array)
+    first = initial_of(spec, initial, dtype)
+    mode = _fill_mode(spec, fill_mode, first)
+    check = flag(spec, "check_ids", check_ids)
+    is_sorted = flag(spec, "sorted", sorted)
+    outside = _out_of_range(spec, out_of_range, is_sorted)
+    indices, empty = flag(spec, "return_indices", return_indices), flag(spec, "return_empty", return_empty)
+    if array.ndim == 0:
+        raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
+    wanted = _num_segments(spec, num_segments)
+    ids, bounds = None, None
+    if offsets is None:
+        ids = _ids(spec, segment_ids, array)
+        if values_known and check:
+            check_segment_ids(spec, ids, sorted=is_sorted, out_of_range=outside, num_segments=wanted)
+        count = wanted if wanted is not None else _highest_id(ids, is_sorted) + 1 if values_known else 0
+    else:
+        if segment_ids is not None:
+            raise InputCountError(f"{spec.name} got segment_ids and offsets; one of them names the segments")
+        if not is_sorted or out_of_range is not None:
+            raise AttributeValueError(
+                f"{spec.name} sorted=False and out_of_range are about segment_ids; offsets have neither"
+            )
+        bounds = _offsets(spec, offsets)
+        if values_known and check:
+            check_offsets(spec, bounds, len(array))
+        count = len(bounds) - 1 if wanted is None else wanted
+    if dtype is dtypes.REAL and mode == "LOWEST" and values_known and _has_empty(ids, bounds, count):
+        raise EmptyReductionError(
+            f"{spec.name} fill_mode is LOWEST and a segment is empty, but rationals have no lowest value; use ZERO",
+            spec.clause("fill_mode"),
+        )
+    shape = (count, *array.shape[1:])
+    whole_out = output_of(spec, out, dtype, shape, "shape", in_memory=in_memory)
+    return SegmentPlan(
+        spec, dtype, shape, array, ids, count, mode, check, whole_out, bounds, is_sorted, first, indices, empty
+    )
+
+
+def _fill_mode(spec: Spec, value: object, initial: Array | None) -> FillMode | None:
+    clause = spec.clause("fill_mode")
+    if initial is not None:
+        if value is None:
+            return None
+        raise AttributeValueError(
+            f"{spec.name} got fill_mode {value!r} and initial; with initial, that is what empty segments hold", clause
+        )
+    if value is None:
+        raise AttributeValueError(f"{spec.name} fill_mode is missing; it is required: 'ZERO' or 'LOWEST'", clause)
+    if isinstance(value, str):
+        if value.upper() == "ZERO":
+            return "ZERO"
+        if value.upper() == "LOWEST":
+            return "LOWEST"
+    raise AttributeValueError(f"{spec.name} fill_mode is {value!r}; it is 'ZERO' or 'LOWEST'", clause)
+
+
+def _out_of_range(spec: Spec, value: object, is_sorted: bool) -> OutOfRange | None:
+    if value is None:
+        return None if is_sorted else "error"
+    return "drop" if choice(spec, "out_of_range", value, ("error", "drop")) == "drop" else "error"
+
+
+def _ids(spec: Spec, value: object, data: Array) -> Array:
+    if value is None:
+        raise InputCountError(f"{spec.name} got neither segment_ids nor offsets", spec.clause("inputs"))
+    ids = array_of(spec, "segment_ids", value)
+    index_dtype(spec, "segment_ids", ids)
+    if ids.ndim != 1 or len(ids) != len(data):
+        raise SegmentIdsError(
+            f"{spec.name} segment_ids has shape {ids.shape}; it is 1-D, and as long as the first axis of data, "
+            f"which has shape {data.shape}: ({len(data)},)",
+            spec.clause("ids.shape"),
+        )
+    return ids
+
+
+def check_segment_ids(
+    spec: Spec,
+    ids: Array,
+    *,
+    sorted: bool = True,
+    out_of_range: OutOfRange | None = None,
+    num_segments: int | None = None,
+    start: int = 0,
+) -> None:
+    """Raise for the first id that is not allowed; `start` is the position of the first of them all."""
+    block = 1 << 20  # bounds the memory that comparing takes
+    for begin in range(0, len(ids), block):
+        part = ids[begin : begin + block]
+        if out_of_range != "drop" and (negative := np.flatnonzero(part < 0)).size:
+            place = begin + int(negative[0])
+            raise SegmentIdsError(
+                f"{spec.name} segment_ids must not be negative: position {start + place} holds {ids[place]}",
+                spec.clause("ids"),
+            )
+        if out_of_range == "error" and num_segments is not None and (past := np.flatnonzero(part >= num_segments)).size:
+            place = begin + int(past[0])
+            raise SegmentIdsError(
+                f"{spec.name} segment_ids must lie below num_segments, which is {num_segments}: position "
+                f"{start + place} holds {ids[place]}; out_of_range='drop' leaves such rows out"
+            )
+        part = ids[begin : begin + block + 1]
+        if sorted and (down := np.flatnonzero(part[1:] < part[:-1])).size:
+            place = begin + int(down[0]) + 1
+            raise SegmentIdsError(
+                f"{spec.name} segment_ids must not decrease: position {start + place} holds {ids[place]} "
+                f"after {ids[place - 1]}",
+                spec.clause("ids"),
+            )
+
+
+def _highest_id(ids: Array, is_sorted: bool) -> int:
+    """The highest id, or -1 if none is in range."""
+    if len(ids) == 0:
+        return -1
+    return max(int(ids[-1] if is_sorted else ids.max()), -1)
+
+
+def _offsets(spec: Spec, value: object) -> Array:
+    offsets = array_of(spec, "offsets", value)
+    index_dtype(spec, "offsets", offsets)
+    if offsets.ndim != 1 or len(offsets) == 0:
+        raise OffsetsError(
+            f"{spec.name} offsets has shape {offsets.shape}; it is 1-D, with one more element than there are segments"
+        )
+    return offsets
+
+
+def check_offsets(spec: Spec, offsets: Array, rows: int) -> None:
+    """Raise unless offsets run from 0 to the number of rows without a step down."""
+    if (first := int(offsets[0])) != 0:
+        raise OffsetsError(f"{spec.name} offsets must begin with 0: position 0 holds {first}")
+    if (down := np.flatnonzero(offsets[1:] < offsets[:-1])).size:
+        place = int(down[0]) + 1
+        raise OffsetsError(
+            f"{spec.name} offsets must not decrease: position {place} holds {offsets[place]} after {offsets[place - 1]}"
+        )
+    if (last := int(offsets[-1])) != rows:
+        raise OffsetsError(
+            f"{spec.name} offsets must end with the number of rows, which is {rows}: position {len(offsets) - 1} "
+            f"holds {last}"
+        )
+
+
+def _has_empty(ids: Array | None, offsets: Array | None, count: int) -> bool:
+    if offsets is not None:
+        return count >= len(offsets) or bool((offsets[1 : count + 1] <= offsets[:count]).any())
+    assert ids is not None
+    return len({*ids[(ids >= 0) & (ids < count)].tolist()}) < count
+
+
+def _num_segments(spec: Spec, value: Any) -> int | None:
+    clause = spec.clause("num_segments")
+    if value is None:
+        return None
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = array_of(spec, "num_segments", value)
+        index_dtype(spec, "num_segments", array)
+        if array.ndim != 0:
+            raise NumSegmentsError(f"{spec.name} num_segments has shape {array.shape}; it is a scalar", clause)
+        value = int(array)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise NumSegmentsError(
+            f"{spec.name} num_segments is {value!r} of type {type(value).__name__}; it is an integer scalar", clause
+        )
+    if value < 0:
+        raise NumSegmentsError(f"{spec.name} num_segments is {value}; it is not negative", clause)
+    return value

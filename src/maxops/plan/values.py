@@ -1,0 +1,151 @@
+"""The values of a call: arrays as they are, their types, and the Python scalars beside them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.errors import AttributeValueError, DTypeError, ShapeError
+from maxops.shapes import Shape
+from maxops.spec import Spec
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def stand_in(shape: Shape, dtype: np.dtype[Any]) -> Array:
+    """An array of this shape and type that takes no memory: what plans a call whose data lies elsewhere.
+
+    >>> stand_in((1 << 20, 1 << 20), np.dtype("f4")).shape
+    (1048576, 1048576)
+    """
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def is_python_scalar(value: object) -> bool:
+    """Whether a value has no type of its own until it stands beside an array."""
+    return isinstance(value, (bool, int, float, Fraction)) and not isinstance(value, np.generic)
+
+
+def array_of(spec: Spec, name: str, value: object) -> Array:
+    """The value as a plain array, without conversion: an ndarray, a memory map or a NumPy scalar."""
+    if type(value) is np.ndarray:
+        return value
+    if isinstance(value, np.memmap):
+        return value.view(np.ndarray)
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    what = type(value).__name__
+    if isinstance(value, np.ndarray):
+        hint = f"maxops does not know what {what} adds to an array; numpy.asarray(...) takes the plain array out of it"
+    elif is_python_scalar(value):
+        hint = "give a NumPy array or scalar, such as numpy.float32(...)"
+    else:
+        hint = "give a NumPy array; maxops converts nothing, so that no type is guessed"
+    raise DTypeError(f"{spec.name} {name} is of type {what}, not a NumPy array; {hint}", spec.clause("T"))
+
+
+def dtype_of(spec: Spec, name: str, array: Array) -> DType:
+    """The row of an array's type, if the operator takes it."""
+    dtype = dtypes.of(array.dtype)
+    if dtype not in spec.dtypes:
+        listed = ", ".join(map(str, spec.dtypes))
+        raise DTypeError(
+            f"{spec.name} {name} is {dtype or array.dtype}; the types are {listed}"
+            + (" (object arrays of Fraction and int)" if dtypes.REAL in spec.dtypes else ""),
+            spec.clause("T"),
+        )
+    assert dtype is not None
+    if dtype is dtypes.REAL:
+        _check_rationals(spec, name, array)
+    return dtype
+
+
+def _check_rationals(spec: Spec, name: str, array: Array) -> None:
+    distinct = array[tuple(slice(None if step else 1) for step in array.strides)]  # a stand-in is one element
+    for flat, value in enumerate(distinct.reshape(-1)):  # not numpy.ndenumerate, which ends at rank 32
+        if type(value) not in (Fraction, int):
+            position = tuple(map(int, np.unravel_index(flat, distinct.shape)))
+            where = f" at position {position}" if position else ""
+            raise DTypeError(
+                f"{spec.name} {name} holds {value!r} of type {type(value).__name__}{where}; an object array holds "
+                "exact rationals only: fractions.Fraction and int",
+                spec.clause("T"),
+            )
+
+
+def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> Array:
+    """A Python scalar in the type of the arrays beside it, if that type holds exactly this value."""
+    if spec.explicit_types:
+        raise DTypeError(
+            f"{spec.name} {name} is a Python {type(value).__name__} without a type of its own; "
+            f"{spec.standard} wants explicit types: give a NumPy array or scalar",
+            spec.clause("types"),
+        )
+    if _holds(dtype, value):
+        array = np.empty((), dtype.numpy)
+        array[()] = float(value) if dtype.kind == "float" else value  # bfloat16 takes no long integers
+        return array
+    raise DTypeError(
+        f"{spec.name} {name} is the Python {type(value).__name__} {value!r}, which {dtype}, the type of {beside}, "
+        "does not hold exactly; no input is converted",
+        spec.clause("T"),
+    )
+
+
+def _holds(dtype: DType, value: Any) -> bool:
+    if dtype is dtypes.REAL:
+        return type(value) in (Fraction, int)
+    if isinstance(value, bool) or dtype is dtypes.BOOL:
+        return isinstance(value, bool) and dtype is dtypes.BOOL
+    if isinstance(value, Fraction):
+        return False
+    if dtype.kind in ("int", "uint"):
+        info = np.iinfo(dtype.numpy)
+        return isinstance(value, int) and info.min <= value <= info.max
+    if isinstance(value, float) and isnan(value):
+        return True
+    try:
+        with np.errstate(all="ignore"):
+            return bool(float(dtype.numpy.type(float(value))) == value)
+    except OverflowError:  # an integer past every float
+        return False
+
+
+def index_dtype(spec: Spec, name: str, array: Array) -> None:
+    """Raise unless an array is of a type for ids."""
+    if dtypes.of(array.dtype) not in (dtypes.INT32, dtypes.INT64):
+        raise DTypeError(f"{spec.name} {name} is {array.dtype}; it is int32 or int64", spec.clause("T_IDX"))
+
+
+def flag(spec: Spec, name: str, value: object) -> bool:
+    """The value of an attribute that is 0 or 1."""
+    if isinstance(value, (bool, np.bool)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
+        return bool(value)
+    clause = spec.clause(name) if name in dict(spec.rules) else ""
+    raise AttributeValueError(f"{spec.name} {name} is {value!r}; it is 0 or 1 (False or True)", clause)
+
+
+def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> str:
+    """The value of an option that is one of a few words."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise AttributeValueError(f"{spec.name} {name} is {value!r}; it is {' or '.join(map(repr, choices))}")
+
+
+def initial_of(spec: Spec, value: object, dtype: DType) -> Array | None:
+    """The value that a maximum begins with, as an array of rank 0 in the data's type."""
+    if value is None:
+        return None
+    if is_python_scalar(value):
+        return scalar_as(spec, "initial", value, dtype, beside="data")
+    array = array_of(spec, "initial", value)
+    if array.ndim != 0:
+        raise ShapeError(f"{spec.name} initial has shape {array.shape}; it is a scalar")
+    if (found := dtype_of(spec, "initial", array)) is not dtype:
+        raise DTypeError(f"{spec.name} initial is {found}, but data is {dtype}; both have one type", spec.clause("T"))
+    return array

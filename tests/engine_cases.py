@@ -1,0 +1,263 @@
+"""The table that every engine passes: calls on NumPy arrays, and what the reference says of them.
+
+An engine is held to it through its `Adapter` in engine_adapters.py; what only one engine has is tested beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bits import FLOATS, STORED, distinct, mixed, of_words, pool, pool_words
+from maxops import dtypes, errors, reference
+from maxops.dtypes import DType
+from maxops.plan import Array
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: the arrays that are given as the engine's own, the other arguments, and what must come.
+
+    `want` holds the results in order, or is an error and words of its text.
+    """
+
+    name: str
+    function: str
+    arrays: dict[str, Array] | tuple[Array, ...]
+    options: dict[str, Any]
+    want: tuple[Array, ...] | tuple[type[Exception], str]
+    dtype: DType = field(default=dtypes.FLOAT32)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call is to be refused."""
+        return isinstance(self.want[0], type)
+
+
+def as_dtype(dtype: DType, values: Any) -> Array:
+    """Small integers in any type."""
+    return np.array(values).astype(dtype.numpy)
+
+
+# ------------------------------------------------------------------------------------------------------ Max
+
+
+def _max_cases() -> Iterator[Case]:
+    def case(name: str, *arrays: Array, dtype: DType, **options: Any) -> Case:
+        return Case(f"maximum-{name}-{dtype}", "maximum", arrays, options, (reference.maximum(*arrays),), dtype)
+
+    for dtype in STORED:
+        values = np.random.default_rng(1).permutation(pool(dtype))[:300]
+        yield case("pool", values, np.roll(values, 1), dtype=dtype)
+        yield case("three", *(mixed(dtype, (5, 4), seed) for seed in range(3)), dtype=dtype)
+    for dtype in (dtypes.FLOAT32, dtypes.INT64, dtypes.BFLOAT16):
+        one = mixed(dtype, (2, 1, 3), 7)
+        yield case("one", one, dtype=dtype)
+        yield case("broadcast", one, mixed(dtype, (4, 1), 8), mixed(dtype, (), 9), dtype=dtype)
+        yield case("rank-0", mixed(dtype, (), 3), mixed(dtype, (), 4), dtype=dtype)
+        yield case("no-elements", mixed(dtype, (0, 3)), mixed(dtype, (1, 3)), dtype=dtype)
+        yield case("zero-against-one", mixed(dtype, (2, 0)), mixed(dtype, (2, 1)), dtype=dtype)
+        yield case("rank-6", mixed(dtype, (2, 1, 2, 1, 2, 1), 5), mixed(dtype, (1, 2, 1, 2, 1, 2), 6), dtype=dtype)
+    for dtype in FLOATS:
+        words = [word for word in pool_words(dtype) if word & ~(1 << dtype.bits - 1) <= 1 << dtype.mantissa_bits]
+        yield case("subnormals-and-zeros", of_words(dtype, words), of_words(dtype, words[::-1]), dtype=dtype)
+
+    def refused(name: str, error: type[Exception], words: str, *arrays: Array, **options: Any) -> Case:
+        return Case(f"maximum-refused-{name}", "maximum", arrays, options, (error, words))
+
+    a = np.zeros((2, 3), np.float32)
+    yield refused("types", errors.DTypeError, "input 1 is int32, but input 0 is float32", a, np.zeros((2, 3), np.int32))
+    yield refused("shapes", errors.ShapeError, "axis -1 has size 2 against 3", a, np.zeros((2, 2), np.float32))
+    yield refused("ties", errors.AttributeValueError, "ties is 'last'; it is 'first' or 'even'", a, a, ties="last")
+
+
+# ------------------------------------------------------------------------------------------------ ReduceMax
+
+
+def _reduce_case(
+    name: str, data: Array, axes: Any = None, dtype: DType = dtypes.FLOAT32, initial: Any = None, **options: Any
+) -> Case:
+    taken = (axes,) if isinstance(axes, int) else tuple(axes or ())
+    taken = tuple(axis % data.ndim for axis in taken)
+    identity = bool(options.get("noop_with_empty_axes")) and not taken
+    first = None if initial is None else as_dtype(dtype, initial)
+    values = reference.reduce_max(data, taken, keepdims=options.get("keepdims", True), identity=identity, initial=first)
+    want = [values]
+    if options.get("return_indices"):
+        want.append(np.zeros(data.shape, np.int64) if identity else reference.first_in_axes(data, taken, values))
+    given = options | {"axes": axes} | ({} if initial is None else {"initial": initial})
+    return Case(f"reduce_max-{name}-{dtype}", "reduce_max", {"data": data}, given, tuple(want), dtype)
+
+
+def _reduce_cases() -> Iterator[Case]:
+    for dtype in STORED:
+        data = mixed(dtype, (3, 5, 4), 11, nans=0.1)
+        yield _reduce_case("all", data, dtype=dtype)
+        yield _reduce_case("last", data, -1, dtype=dtype)
+        yield _reduce_case("first-indices", data, 0, dtype=dtype, keepdims=False, return_indices=True)
+        few = as_dtype(dtype, np.random.default_rng(2).integers(0, 2, (4, 6)))
+        yield _reduce_case("ties-indices", few, 1, dtype=dtype, return_indices=True)
+        yield _reduce_case("empty-set", mixed(dtype, (0, 2)), 0, dtype=dtype)
+    for dtype in (dtypes.FLOAT32, dtypes.FLOAT64, dtypes.INT32, dtypes.UINT8):
+        data = mixed(dtype, (3, 4, 5), 12, nans=0.1)
+        yield _reduce_case("middle", data, (1,), dtype=dtype, keepdims=False)
+        yield _reduce_case("outer-indices", data, (2, 0), dtype=dtype, return_indices=True)
+        yield _reduce_case("all-indices", data, dtype=dtype, keepdims=False, return_indices=True)
+        yield _reduce_case("rank-0", mixed(dtype, (), 3), dtype=dtype, return_indices=True)
+        yield _reduce_case("noop", data, dtype=dtype, noop_with_empty_axes=True)
+        yield _reduce_case("noop-indices", data, dtype=dtype, noop_with_empty_axes=True, return_indices=True)
+        few = as_dtype(dtype, np.random.default_rng(3).integers(0, 4, (4, 6)))
+        yield _reduce_case("initial", few, 1, dtype=dtype, initial=3, return_indices=True)
+        yield _reduce_case("initial-above", few, 1, dtype=dtype, initial=9, return_indices=True)
+        yield _reduce_case("initial-empty-set", mixed(dtype, (2, 0)), 1, dtype=dtype, initial=7, return_indices=True)
+        yield _reduce_case("empty-set-indices", mixed(dtype, (2, 0)), 1, dtype=dtype, return_indices=True)
+        yield _reduce_case("no-outputs", mixed(dtype, (0, 2)), 1, dtype=dtype, return_indices=True)
+    for dtype in FLOATS:
+        nans = mixed(dtype, (6, 8), 13, nans=0.5)
+        yield _reduce_case("nans-indices", nans, 1, dtype=dtype, return_indices=True)
+        zeros = of_words(dtype, [[0, 1 << dtype.bits - 1, 0], [1 << dtype.bits - 1, 0, 0]])
+        yield _reduce_case("zeros-indices", zeros, 1, dtype=dtype, return_indices=True)
+        lowest = of_words(dtype, np.full((2, 3), dtype.lowest_bits))
+        yield _reduce_case("all-lowest-indices", lowest, 1, dtype=dtype, return_indices=True)
+    yield _reduce_case("long-indices", mixed(dtypes.FLOAT32, (3, 1000), 14, nans=0.0), 1, return_indices=True)
+
+    def refused(name: str, error: type[Exception], words: str, **options: Any) -> Case:
+        data = np.zeros((2, 3), np.float32)
+        return Case(f"reduce_max-refused-{name}", "reduce_max", {"data": data}, options, (error, words))
+
+    yield refused("axes-range", errors.AxesError, "axes holds 2, but data has rank 2; axes are -2 to 1", axes=2)
+    yield refused("axes-twice", errors.AxesError, "axes names axis 1 twice", axes=(1, -1))
+    yield refused("axes-type", errors.AxesError, "axes holds 0.5 of type float", axes=0.5)
+    yield refused("keepdims", errors.AttributeValueError, "keepdims is 2; it is 0 or 1", keepdims=2)
+    yield refused("initial", errors.DTypeError, "initial is the Python float 0.1, which float32", initial=0.1)
+    yield refused("initial-shape", errors.ShapeError, "initial has shape (1,)", initial=np.zeros(1, np.float32))
+    yield refused("initial-type", errors.DTypeError, "initial is int8, but data is float32", initial=np.int8(1))
+    yield refused(
+        "noop-initial", errors.AttributeValueError, "initial has no place", initial=1, noop_with_empty_axes=True
+    )
+    yield refused("ties", errors.AttributeValueError, "ties is 'last'; it is 'first' or 'even'", ties="last")
+    yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the axes of xarray", dim="x")
+
+
+# ----------------------------------------------------------------------------------------------- SegmentMax
+
+
+def _segment_case(
+    name: str,
+    data: Array,
+    ids: Array | None = None,
+    num_segments: int | None = None,
+    dtype: DType = dtypes.FLOAT32,
+    initial: Any = None,
+    offsets: Array | None = None,
+    **options: Any,
+) -> Case:
+    if offsets is not None:
+        lengths = np.diff(offsets)
+        used = np.repeat(np.arange(len(lengths)), lengths)
+        count = len(lengths) if num_segments is None else num_segments
+    else:
+        assert ids is not None
+        used = ids
+        count = max(int(ids.max(initial=-1)), -1) + 1 if num_segments is None else num_segments
+    first = None if initial is None else as_dtype(dtype, initial)
+    if initial is None:
+        options.setdefault("fill_mode", "ZERO")
+    values = reference.segment_max(data, used, count, options.get("fill_mode"), first)
+    want = [values]
+    if options.get("return_indices"):
+        want.append(reference.first_in_segments(data, used, values))
+    if options.get("return_empty"):
+        want.append(np.array([segment not in used.tolist() for segment in range(count)], np.bool))
+    arrays = {"data": data} | ({"segment_ids": ids} if ids is not None else {"offsets": offsets})
+    given = options | {"num_segments": num_segments} | ({} if initial is None else {"initial": initial})
+    return Case(f"segment_max-{name}-{dtype}", "segment_max", arrays, given, tuple(want), dtype)  # type: ignore[arg-type]
+
+
+SORTED = np.array([0, 0, 2, 2, 2, 5, 6, 6, 6, 6], np.int64)
+MIXED = np.array([5, 0, 2, 6, 2, 0, 6, 2, 6, 6], np.int64)
+OUTSIDE = np.array([5, -1, 2, 9, 2, 0, -7, 2, 6, 9], np.int64)
+OFFSETS = np.array([0, 2, 2, 5, 5, 5, 6, 10], np.int64)
+EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
+
+
+def _segment_cases() -> Iterator[Case]:
+    for dtype in STORED:
+        data = mixed(dtype, (10, 3), 21, nans=0.1)
+        if dtype is not dtypes.BOOL:  # which has no fill_mode in common with numbers but ZERO
+            yield _segment_case("lowest", data, SORTED, dtype=dtype, fill_mode="LOWEST")
+        yield _segment_case("sorted", data[:, 0].copy(), SORTED, 9, dtype=dtype, **EVERYTHING)
+        yield _segment_case("unsorted", data, MIXED, dtype=dtype, sorted=False, **EVERYTHING)
+        yield _segment_case("offsets", data, offsets=OFFSETS, dtype=dtype, **EVERYTHING)
+    for dtype in (dtypes.FLOAT32, dtypes.INT64, dtypes.FLOAT16):
+        data = mixed(dtype, (10, 2, 3), 22, nans=0.1)
+        few = as_dtype(dtype, np.random.default_rng(4).integers(0, 4, (10, 2)))
+        yield _segment_case("int32-ids", data, SORTED.astype(np.int32), dtype=dtype)
+        yield _segment_case("fewer", data, SORTED, 3, dtype=dtype, **EVERYTHING)
+        yield _segment_case("none", data, SORTED, 0, dtype=dtype, **EVERYTHING)
+        yield _segment_case("unchecked", data, SORTED, dtype=dtype, check_ids=False)
+        yield _segment_case("one-segment", data, np.zeros(10, np.int64), dtype=dtype, **EVERYTHING)
+        yield _segment_case("each-its-own", data, np.arange(10), dtype=dtype, **EVERYTHING)
+        yield _segment_case("ties", few, SORTED, dtype=dtype, **EVERYTHING)
+        yield _segment_case("initial", few, SORTED, 9, dtype=dtype, initial=2, **EVERYTHING)
+        yield _segment_case("initial-unsorted", few, MIXED, 9, dtype=dtype, initial=2, sorted=False, **EVERYTHING)
+        yield _segment_case("initial-offsets", few, offsets=OFFSETS, dtype=dtype, initial=2, **EVERYTHING)
+        yield _segment_case("drop", few, OUTSIDE, 7, dtype=dtype, sorted=False, out_of_range="drop", **EVERYTHING)
+        yield _segment_case("drop-all", few, OUTSIDE - 99, dtype=dtype, sorted=False, out_of_range="drop", **EVERYTHING)
+        yield _segment_case("drop-sorted", few, np.sort(OUTSIDE), 7, dtype=dtype, out_of_range="drop", **EVERYTHING)
+        yield _segment_case("no-rows", mixed(dtype, (0, 3)), SORTED[:0], dtype=dtype, **EVERYTHING)
+        yield _segment_case("no-rows-padded", mixed(dtype, (0, 3)), SORTED[:0], 2, dtype=dtype, **EVERYTHING)
+        yield _segment_case("no-columns", mixed(dtype, (10, 0)), SORTED, dtype=dtype, **EVERYTHING)
+        yield _segment_case("offsets-of-no-rows", mixed(dtype, (0, 3)), offsets=OFFSETS[:1], dtype=dtype, **EVERYTHING)
+        yield _segment_case("offsets-int32", few, offsets=OFFSETS.astype(np.int32), dtype=dtype, **EVERYTHING)
+        yield _segment_case("offsets-fewer", few, num_segments=3, offsets=OFFSETS, dtype=dtype, **EVERYTHING)
+        yield _segment_case("offsets-padded", few, num_segments=9, offsets=OFFSETS, dtype=dtype, **EVERYTHING)
+    yield _segment_case("infinite-initial", mixed(dtypes.FLOAT32, (10,), 23), SORTED, 9, initial=-np.inf, **EVERYTHING)
+    long = np.sort(np.random.default_rng(5).integers(0, 40, 1000))
+    yield _segment_case("long", distinct(dtypes.FLOAT32, (1000,)), long, **EVERYTHING)
+
+
+def _segment_refusals() -> Iterator[Case]:
+    def refused(name: str, error: type[Exception], words: str, ids: Any = SORTED, **options: Any) -> Case:
+        data = np.zeros((10, 2), np.float32)
+        arrays: dict[str, Any] = {"data": options.pop("data", data)}
+        if ids is not None:
+            arrays["segment_ids"] = np.array(ids)
+        if "offsets" in options:
+            arrays["offsets"] = np.array(options.pop("offsets"))
+        given = {"fill_mode": "ZERO"} | options
+        return Case(f"segment_max-refused-{name}", "segment_max", arrays, given, (error, words))
+
+    bad, ids_error = SORTED.copy(), errors.SegmentIdsError
+    bad[4] = 1
+    yield refused("decreasing", ids_error, "segment_ids must not decrease: position 4 holds 1 after 2", bad)
+    yield refused("negative", ids_error, "segment_ids must not be negative: position 0 holds -3", SORTED - 3)
+    yield refused("unsorted-negative", ids_error, "position 1 holds -1", OUTSIDE, num_segments=10, sorted=False)
+    yield refused("unsorted-past", ids_error, "position 3 holds 6", MIXED, num_segments=6, sorted=False)
+    yield refused("sorted-past", ids_error, "position 6 holds 6", num_segments=6, out_of_range="error")
+    yield refused("length", ids_error, "segment_ids has shape (9,)", SORTED[:9])
+    yield refused("rank", ids_error, "segment_ids has shape (10, 1)", SORTED[:, np.newaxis])
+    yield refused(
+        "id-type", errors.DTypeError, "segment_ids is float32; it is int32 or int64", SORTED.astype(np.float32)
+    )
+    yield refused("data-rank", errors.ShapeError, "data has rank 0", data=np.float32(1).reshape(()), ids=SORTED[:1])
+    yield refused("no-fill_mode", errors.AttributeValueError, "fill_mode is missing", fill_mode=None)
+    yield refused("fill_mode", errors.AttributeValueError, "fill_mode is 'ONE'", fill_mode="ONE")
+    yield refused("fill_mode-initial", errors.AttributeValueError, "fill_mode 'ZERO' and initial", initial=1)
+    yield refused("num_segments", errors.NumSegmentsError, "num_segments is -1; it is not negative", num_segments=-1)
+    yield refused("both", errors.InputCountError, "segment_ids and offsets", offsets=OFFSETS)
+    yield refused("neither", errors.InputCountError, "neither segment_ids nor offsets", None)
+    yield refused("offsets-begin", errors.OffsetsError, "begin with 0: position 0 holds 1", None, offsets=[1, 10])
+    yield refused("offsets-end", errors.OffsetsError, "rows, which is 10: position 2", None, offsets=[0, 2, 11])
+    yield refused("offsets-down", errors.OffsetsError, "position 2 holds 3 after 5", None, offsets=[0, 5, 3, 10])
+    yield refused("offsets-none", errors.OffsetsError, "offsets has shape (0,)", None, offsets=np.zeros(0, np.int64))
+    yield refused("offsets-sorted", errors.AttributeValueError, "sorted=False", None, offsets=OFFSETS, sorted=False)
+    yield refused("out_of_range", errors.AttributeValueError, "out_of_range is 'clip'", out_of_range="clip")
+    yield refused("ties", errors.AttributeValueError, "ties is 'last'", ties="last")
+    yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the axes of xarray", dim="x")
+
+
+CASES = (*_max_cases(), *_reduce_cases(), *_segment_cases(), *_segment_refusals())

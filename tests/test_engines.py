@@ -1,0 +1,53 @@
+"""Every engine gives the reference's bits and NumPy's errors, in its own kind of arrays."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from bits import assert_same_bits
+from engine_adapters import ADAPTERS, Adapter
+from engine_cases import CASES, Case
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
+def test_engine(adapter: Adapter, case: Case) -> None:
+    adapter.need()
+    if case.dtype not in adapter.types:
+        return  # the framework has no such type; which those are is the adapter's own test
+    if case.is_error:
+        with pytest.raises(case.want[0], match=re.escape(str(case.want[1]))):  # type: ignore[arg-type]
+            _results(adapter, case)
+        return
+    got = _results(adapter, case)
+    assert len(got) == len(case.want)
+    for result, want in zip(got, case.want, strict=True):
+        assert_same_bits(result, want)  # type: ignore[arg-type]
+
+
+def _results(adapter: Adapter, case: Case) -> list[Any]:
+    if isinstance(case.arrays, tuple):
+        result = getattr(mo, case.function)(*map(adapter.give, case.arrays), **case.options)
+    else:
+        arrays = {name: adapter.give(array) for name, array in case.arrays.items()}
+        result = getattr(mo, case.function)(**arrays, **case.options)
+    return [adapter.take(part) for part in (result if isinstance(result, tuple) else (result,))]
+
+
+def test_the_table_asks_what_it_should() -> None:
+    """A broken engine is seen: no case can pass with a wrong result in any of its parts."""
+    for case in CASES:
+        if case.is_error:
+            continue
+        for part in case.want:
+            assert isinstance(part, np.ndarray)
+            if part.size:
+                wrong = part.copy()
+                wrong.reshape(-1).view(np.uint8)[0] ^= 1
+                with pytest.raises(AssertionError):
+                    assert_same_bits(wrong, part)
