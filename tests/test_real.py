@@ -177,3 +177,24 @@ def test_anything_goes(data: st.DataObject) -> None:
     assert_same(mo.maximum(*inputs), want)
     assert_same(reference.maximum(*inputs), want)
     assert_same(mo.reduce_max(inputs[0]), np.full([1] * inputs[0].ndim, max(inputs[0].reshape(-1).tolist()), object))
+
+
+def test_options() -> None:
+    """Where maxima stand, what they begin with, ids in any order, offsets: as for every type."""
+    data = np.array([[1, Fraction(7, 2)], [3, Fraction(7, 2)], [3, -1]], object)
+    values, places = mo.reduce_max(data, 0, keepdims=False, initial=Fraction(10, 3), return_indices=True)
+    assert_same(values, real([Fraction(10, 3), Fraction(7, 2)]))
+    assert places.tolist() == [-1, 0]
+    assert_same(mo.reduce_max(data[:0], 0, keepdims=False, initial=5), real([5, 5]))
+    ids = np.array([2, 0, 2])
+    values, rows, empty = mo.segment_max(
+        data, ids, fill_mode="ZERO", sorted=False, return_indices=True, return_empty=True
+    )
+    assert_same(values, np.array([[3, Fraction(7, 2)], [0, 0], [3, Fraction(7, 2)]], object))
+    assert rows.tolist() == [[1, 1], [-1, -1], [2, 0]]
+    assert empty.tolist() == [False, True, False]
+    values, rows = mo.segment_max(data, offsets=np.array([0, 0, 3]), initial=Fraction(16, 5), return_indices=True)
+    assert_same(values, np.array([[Fraction(16, 5), Fraction(16, 5)], [Fraction(16, 5), Fraction(7, 2)]], object))
+    assert rows.tolist() == [[-1, -1], [-1, 0]]
+    with pytest.raises(EmptyReductionError, match="fill_mode is LOWEST and a segment is empty"):
+        mo.segment_max(data, offsets=np.array([0, 0, 3]), fill_mode="LOWEST")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from maxops.plan import MaxPlan, ReducePlan, SegmentPlan, plan_max, plan_reduce_
 from maxops.spec import Clause, Spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Scalar = bool | int | float | Fraction | np.generic
 
 
 def run(plan: MaxPlan | ReducePlan | SegmentPlan) -> Array:
@@ -32,7 +34,14 @@ def run(plan: MaxPlan | ReducePlan | SegmentPlan) -> Array:
     return values
 
 
-# The docstrings below are those of the native entry points, which come here for all but plain, valid calls.
+# The docstrings below are those of the native entry points, which come here for all but plain, valid calls. The
+# overloads say that NumPy's arrays come of NumPy's arrays; of other kinds, which nobody need have, they cannot speak.
+
+
+@overload
+def maximum(*arrays: Array | Scalar, out: Array | None = None, ties: str = "first") -> Array: ...
+@overload
+def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any: ...
 
 
 @_native.entry
@@ -70,6 +79,34 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
     """
     named = ((f"input {number}", array) for number, array in enumerate(arrays))
     return table.find(spec.MAXIMUM, named).maximum(*arrays, out=out, ties=ties)
+
+
+@overload
+def reduce_max(
+    data: Array | np.generic,
+    axes: Any = None,
+    keepdims: bool = True,
+    noop_with_empty_axes: bool = False,
+    out: Array | None = None,
+    *,
+    dim: None = None,
+    initial: Any = None,
+    return_indices: Literal[False] = False,
+    ties: str = "first",
+) -> Array: ...
+@overload
+def reduce_max(
+    data: Any,
+    axes: Any = None,
+    keepdims: bool = True,
+    noop_with_empty_axes: bool = False,
+    out: Any = None,
+    *,
+    dim: Any = None,
+    initial: Any = None,
+    return_indices: bool = False,
+    ties: str = "first",
+) -> Any: ...
 
 
 @_native.entry
@@ -136,6 +173,44 @@ def reduce_max(
         return_indices=return_indices,
         ties=ties,
     )
+
+
+@overload
+def segment_max(
+    data: Array,
+    segment_ids: Array | None = None,
+    num_segments: Any = None,
+    *,
+    fill_mode: str | None = None,
+    out: Array | None = None,
+    check_ids: bool = True,
+    offsets: Array | None = None,
+    sorted: bool = True,
+    out_of_range: str | None = None,
+    dim: None = None,
+    initial: Any = None,
+    return_indices: Literal[False] = False,
+    return_empty: Literal[False] = False,
+    ties: str = "first",
+) -> Array: ...
+@overload
+def segment_max(
+    data: Any,
+    segment_ids: Any = None,
+    num_segments: Any = None,
+    *,
+    fill_mode: str | None = None,
+    out: Any = None,
+    check_ids: bool = True,
+    offsets: Any = None,
+    sorted: bool = True,
+    out_of_range: str | None = None,
+    dim: Any = None,
+    initial: Any = None,
+    return_indices: bool = False,
+    return_empty: bool = False,
+    ties: str = "first",
+) -> Any: ...
 
 
 @_native.entry

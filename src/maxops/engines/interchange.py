@@ -61,7 +61,7 @@ def _look(row: Spec, name: str, value: Any) -> Any:
             raise DTypeError(
                 f"{row.name} {name} of type {kind} is not given out by DLPack: {error}", row.clause("T")
             ) from error
-    array = np.asarray(value)
+    array = np.asanyarray(value)  # a subclass would lose here what makes it one
     if type(array) is not np.ndarray:
         raise DTypeError(f"{row.name} {name} of type {kind} gives no plain array", row.clause("T"))
     return array

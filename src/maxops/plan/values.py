@@ -66,7 +66,8 @@ def dtype_of(spec: Spec, name: str, array: Array) -> DType:
 
 
 def _check_rationals(spec: Spec, name: str, array: Array) -> None:
-    distinct = array[tuple(slice(None if step else 1) for step in array.strides)]  # a stand-in is one element
+    # of an array that repeats one element, as a stand-in does, that one
+    distinct = array[(*(slice(None if step else 1) for step in array.strides), ...)]
     for flat, value in enumerate(distinct.reshape(-1)):  # not numpy.ndenumerate, which ends at rank 32
         if type(value) not in (Fraction, int):
             position = tuple(map(int, np.unravel_index(flat, distinct.shape)))

@@ -1,0 +1,258 @@
+"""Which engine a call goes to: by the types of all arguments, without importing anything, and never in silence."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from bits import assert_same_bits
+from maxops import errors
+from maxops.engines import numpy as numpy_engine
+from maxops.engines import table
+from maxops.plan import Array
+
+
+class Wrapped:
+    """An array of a kind of its own."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+
+class Narrower(Wrapped):
+    """A subclass goes where its base goes."""
+
+
+class WrappedEngine:
+    """Runs calls on the wrapped arrays, and remembers how they came."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def maximum(self, *arrays: Any, **options: Any) -> Wrapped:
+        self.calls.append(("maximum", options))
+        return Wrapped(mo.maximum(*(array.values if isinstance(array, Wrapped) else array for array in arrays)))
+
+    def reduce_max(self, data: Any, *args: Any, **options: Any) -> Wrapped:
+        self.calls.append(("reduce_max", options))
+        return Wrapped(mo.reduce_max(data.values, *args, **options))
+
+    def segment_max(self, data: Any, *args: Any, **options: Any) -> Any:
+        self.calls.append(("segment_max", options))
+        return data
+
+
+class Other:
+    """An array of another kind."""
+
+
+class Lent:
+    """An array that lends its memory by `__dlpack__`."""
+
+    def __init__(self, values: Array, device: int = 1) -> None:
+        self.values, self.device = values, device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (self.device, 0)
+
+
+class Described:
+    """An array that NumPy gets by `__array__`."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.values
+
+
+@pytest.fixture
+def engine() -> Iterator[WrappedEngine]:
+    """An engine of the test's own in the table, and the table as it was afterwards."""
+    before, made = list(table._rows), WrappedEngine()
+    mo.register_engine("wrapped", Wrapped, made)
+    yield made
+    table._rows[:] = before
+    table._known.clear()
+
+
+A = np.array([1.0, 5.0, 2.0], np.float32)
+B = np.array([4.0, 3.0, 2.0], np.float32)
+IDS = np.array([0, 0, 1])
+
+
+def test_a_registered_engine_gets_the_calls_of_its_types(engine: WrappedEngine) -> None:
+    assert_same_bits(mo.maximum(Wrapped(A), Narrower(B), ties="even").values, np.maximum(A, B))
+    assert_same_bits(mo.maximum(A, 3, Wrapped(B)).values, np.array([4, 5, 3], np.float32))
+    assert_same_bits(mo.reduce_max(Wrapped(A), 0, keepdims=False).values, np.array(5, np.float32))
+    mo.segment_max(Wrapped(A), IDS, 4, fill_mode="ZERO", sorted=False, return_empty=True)
+    assert [name for name, _ in engine.calls] == ["maximum", "maximum", "reduce_max", "segment_max"]
+    assert engine.calls[0][1] == {"out": None, "ties": "even"}
+    assert engine.calls[3][1]["sorted"] is False
+    assert engine.calls[3][1]["return_empty"] is True
+
+
+def test_any_array_argument_decides(engine: WrappedEngine) -> None:
+    mo.segment_max(A, offsets=Wrapped(np.array([0, 3])), fill_mode="ZERO")
+    mo.segment_max(A, Wrapped(IDS), fill_mode="ZERO")
+    assert [name for name, _ in engine.calls] == ["segment_max", "segment_max"]
+
+
+def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedEngine) -> None:
+    second = WrappedEngine()
+    mo.register_engine("wrapped", (Wrapped,), second)
+    mo.maximum(Wrapped(A))
+    third = WrappedEngine()
+    mo.register_engine("narrower", Narrower, third, beside=("numpy", "wrapped"))
+    mo.maximum(Narrower(A), Wrapped(B))
+    assert [len(one.calls) for one in (engine, second, third)] == [0, 1, 1]
+
+
+def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:
+    mo.register_engine("other", Other, engine, beside=())
+    says = re.escape("Max-13 input 0 is of type Wrapped (wrapped), input 1 is of type Other (other): no engine takes")
+    with pytest.raises(errors.EngineError, match=says) as caught:
+        mo.maximum(Wrapped(A), Other())
+    assert caught.value.clause == "ONNX.Max-13.T"
+    with pytest.raises(errors.EngineError, match="numpy"):
+        mo.maximum(A, Other())
+
+
+@pytest.mark.parametrize(
+    "unknown", [[1.0, 2.0], "text", object(), {1}, memoryview(b"ab")], ids=lambda x: type(x).__name__
+)
+def test_an_unknown_kind_is_told_what_is_known(unknown: object) -> None:
+    with pytest.raises(errors.DTypeError) as caught:
+        mo.maximum(A, unknown)
+    text = str(caught.value)
+    assert text.startswith(f"Max-13 input 1 is of type {type(unknown).__name__}, not a NumPy array")
+    for name in ("numpy.ndarray", "dask.array.Array", "xarray.DataArray", "torch.Tensor", "jax.Array", "cupy.ndarray"):
+        assert name in text
+    assert "__dlpack__" in text
+    for function in (mo.reduce_max, mo.segment_max):
+        with pytest.raises(errors.DTypeError, match=r"data is of type .*Known are numpy"):
+            function(unknown, IDS) if function is mo.segment_max else function(unknown)
+
+
+@pytest.mark.parametrize(
+    ("types", "broken", "says"),
+    [
+        ((), WrappedEngine(), "the types of engine 'bad' are"),
+        ("numpy.ndarray", WrappedEngine(), "each is a class or 'module:class'"),
+        ((3,), WrappedEngine(), "each is a class or 'module:class'"),
+        (Wrapped, object(), "engine 'bad' has no function maximum; it needs all three"),
+    ],
+    ids=["none", "dotted", "number", "no-functions"],
+)
+def test_a_bad_engine_is_refused(types: Any, broken: Any, says: str) -> None:
+    with pytest.raises(errors.ConfigurationError, match=re.escape(says)):
+        mo.register_engine("bad", types, broken)
+
+
+def test_masked_and_record_arrays_stay_errors() -> None:
+    """Subclasses of NumPy's arrays mean something else; what that is must not get lost."""
+    for odd in (np.ma.masked_array(A, A > 2), np.rec.array(A)):
+        with pytest.raises(errors.DTypeError, match="maxops does not know what"):
+            mo.maximum(odd, A)
+
+
+def test_nothing_is_imported_that_the_user_has_not() -> None:
+    code = (
+        "import sys, numpy as np, maxops as mo\n"
+        "mo.maximum(np.float32([1]), np.float32(2)); mo.reduce_max(np.float32([1]), return_indices=True)\n"
+        "mo.segment_max(np.float32([1]), np.array([0]), fill_mode='ZERO', sorted=False)\n"
+        "try:\n    mo.maximum([1.0])\nexcept mo.errors.DTypeError: pass\n"
+        "print([n for n in ('dask', 'xarray', 'torch', 'jax', 'cupy', 'triton', 'pandas') if n in sys.modules])\n"
+        "print([n for n in sys.modules if n.startswith('maxops.engines.')])"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert first == "[]"
+    assert not re.search("dask|torch|jax|gpu|cupy|xarray", second)
+
+
+def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed look-up is not remembered."""
+    late = type("Late", (), {"__array__": lambda self, dtype=None, copy=None: A})
+    mo.register_engine("late", "no_such_module:Late", engine)
+    assert type(mo.maximum(late())) is np.ndarray
+    monkeypatch.setitem(sys.modules, "no_such_module", type(sys)("no_such_module"))
+    monkeypatch.setattr(sys.modules["no_such_module"], "Late", late, raising=False)
+    with pytest.raises(AttributeError):
+        mo.reduce_max(late())  # reaches the engine, which looks for .values
+    assert engine.calls[-1][0] == "reduce_max"
+
+
+# ------------------------------------------------------------------------------------------------ interchange
+
+
+@pytest.mark.parametrize("kind", [Lent, Described])
+def test_arrays_that_lend_their_memory(kind: Any) -> None:
+    assert_same_bits(mo.maximum(kind(A), B), np.maximum(A, B))
+    assert_same_bits(mo.maximum(kind(A), 3), np.array([3, 5, 3], np.float32))
+    assert_same_bits(mo.reduce_max(kind(A), keepdims=False), np.array(5, np.float32))
+    assert_same_bits(mo.segment_max(kind(A), kind(IDS), fill_mode="ZERO"), np.array([5, 2], np.float32))
+    values, rows = mo.segment_max(kind(A), offsets=kind(np.array([0, 1, 3])), fill_mode="ZERO", return_indices=True)
+    assert_same_bits(values, np.array([1, 5], np.float32))
+    assert_same_bits(rows, np.array([0, 1]))
+
+
+def test_nothing_is_copied_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Array] = []
+
+    def noted(*arrays: Array, **options: Any) -> Array:
+        seen.extend(arrays)
+        return arrays[0]
+
+    monkeypatch.setattr(numpy_engine, "maximum", noted)
+    mo.maximum(Lent(A), Described(B))
+    assert [np.shares_memory(one, other) for one, other in zip(seen, (A, B), strict=True)] == [True, True]
+
+
+def test_refused_interchange() -> None:
+    with pytest.raises(errors.EngineError, match=r"lies on a device \(DLPack's number 2\)"):
+        mo.maximum(Lent(A, device=2), B)
+    with pytest.raises(errors.DTypeError, match=r"input 0 of type Lent is not given out by DLPack"):
+        mo.maximum(Lent(np.array(["a"])), B)
+    with pytest.raises(errors.DTypeError, match=r"input 0 of type Described gives no plain array"):
+        mo.maximum(Described(np.ma.masked_array(A, A > 2)), B)
+    with pytest.raises(errors.OutputError, match="out is given"):
+        mo.maximum(Lent(A), out=B)
+    with pytest.raises(errors.DTypeError, match="input 0 is complex64"):
+        mo.maximum(Described(A.astype(np.complex64)))
+
+
+def test_arrays_of_the_array_api_come_back_in_kind() -> None:
+    xp = pytest.importorskip("array_api_strict")
+    a, b = xp.asarray(A), xp.asarray(B)
+    result = mo.maximum(a, b)
+    assert type(result) is type(a)
+    assert_same_bits(np.from_dlpack(result), np.maximum(A, B))
+    values, places = mo.reduce_max(a, keepdims=False, return_indices=True)
+    assert (type(values), int(values), int(places)) == (type(a), 5, 1)
+
+
+def test_columns_of_data_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert_same_bits(mo.maximum(pandas.Series(A), pandas.Series(B)), np.maximum(A, B))
+    with pytest.raises(errors.DTypeError, match="holds 'a' of type str"):
+        mo.reduce_max(pandas.Series(["a", "b"], dtype=object))
+
+
+@pytest.mark.filterwarnings("ignore:Exporting an unversioned DLPack:DeprecationWarning")  # NumPy's request of Arrow
+def test_arrow_arrays_with_nulls_are_refused() -> None:
+    """A null has no number, and NumPy would get NaN for it."""
+    arrow = pytest.importorskip("pyarrow")
+    assert_same_bits(mo.maximum(arrow.array([1, 5]), arrow.array([3, 2])), np.array([3, 5]))
+    with pytest.raises(errors.DTypeError, match="DLPack"):
+        mo.maximum(arrow.array([1, None]))
