@@ -1,0 +1,11 @@
+"""The engine for Dask's arrays: lazy, chunk by chunk, on Dask's public functions only.
+
+Each chunk's work is a call to the engine that takes the chunk, so what the chunks are made of is not asked here.
+Nothing is computed before the user does: what only values can tell, the ids' order above all, is an error then.
+"""
+
+from maxops.engines.dask.elementwise import maximum
+from maxops.engines.dask.reduction import reduce_max
+from maxops.engines.dask.segments import segment_max
+
+__all__ = ["maximum", "reduce_max", "segment_max"]

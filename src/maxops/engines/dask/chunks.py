@@ -1,0 +1,91 @@
+"""What the functions share: stand-ins for Dask's arrays, NumPy's arrays in chunks, and chunks that fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from maxops.errors import OutputError, ShapeError
+from maxops.plan import Array, stand_in
+from maxops.spec import Spec
+
+Chunks = tuple[float, ...]  # the sizes along one axis: integers, or all of them NaN
+
+
+def no_out(row: Spec, out: object) -> None:
+    """Raise for an output of the caller's: there is nothing to write yet."""
+    if out is not None:
+        raise OutputError(f"{row.name} out is given, but results in Dask arrays are lazy: they are new arrays")
+
+
+def unknown(chunks: Chunks) -> bool:
+    """Whether the sizes along an axis are known only once the data is."""
+    return any(isnan(size) for size in chunks)
+
+
+def planned(value: Any, *, rows: int | None = None) -> Any:
+    """What stands for a value in a plan: a Dask array's shape and type. An axis of unknown size has size 1, which
+    goes with every other, or `rows` if it is the first.
+    """
+    if not isinstance(value, da.Array):
+        return value
+    shape = [1 if isnan(size) else int(size) for size in value.shape]
+    if rows is not None and value.ndim and isnan(value.shape[0]):
+        shape[0] = rows
+    return stand_in(tuple(shape), value.dtype)
+
+
+def in_chunks(array: Array, others: Sequence[Any]) -> Any:
+    """A NumPy array as a Dask array, cut as the Dask arrays beside it are where it has their size."""
+    chunks: list[Any] = [-1] * array.ndim
+    for other in others:
+        for axis in range(1, min(array.ndim, other.ndim) + 1):
+            if other.shape[-axis] == array.shape[-axis] and not unknown(other.chunks[-axis]):
+                chunks[-axis] = other.chunks[-axis]
+    return da.from_array(np.asarray(array), chunks=tuple(chunks))
+
+
+def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[list[Chunks], Chunks, bool]:
+    """The chunks that arrays take along an axis, counted from the last, so that they broadcast block by block.
+
+    Returns them in the arrays' order, the result's, and whether the sizes of blocks must be looked at: those of
+    several blocks of unknown size have to be equal, since a block of size 1 beside another is no broadcasting then.
+    """
+    chunks: list[Chunks] = [array.chunks[axis] for _, array in arrays]
+    open_ended = [sizes for sizes in chunks if unknown(sizes)]
+    settled = [sizes for sizes in chunks if not unknown(sizes) and sum(sizes) != 1]
+    if not open_ended:
+        target = joint(settled or chunks)
+        single = sum(target) != 1
+        return [(1,) if single and sum(sizes) == 1 else target for sizes in chunks], target, False
+    blocks = len(open_ended[0])
+    whole = joint(settled) if settled else None
+    if whole is not None and len(whole) != blocks and blocks == 1:
+        whole = (sum(whole),)
+    if any(len(sizes) != blocks for sizes in (*open_ended, *([whole] if whole else []))):
+        counts = ", ".join(f"{name} has {len(array.chunks[axis])}" for name, array in arrays)
+        raise ShapeError(
+            f"{row.name} axis {axis} has blocks of unknown size that do not go together one by one: {counts}; "
+            "dask.array.Array.compute_chunk_sizes() finds the sizes",
+            row.clause("shape"),
+        )
+    mine = [sizes if unknown(sizes) else (1,) if sum(sizes) == 1 or whole is None else whole for sizes in chunks]
+    return mine, whole or open_ended[0], blocks > 1
+
+
+def joint(chunkings: Sequence[Chunks]) -> Chunks:
+    """One way to cut an axis that cuts wherever one of these does."""
+    if len(set(chunkings)) == 1:
+        return chunkings[0]
+    cuts = sorted({0, *(int(cut) for sizes in chunkings for cut in np.cumsum(sizes))})
+    return tuple(np.diff(cuts).tolist()) or (0,)
+
+
+def rechunked(array: Any, chunks: Sequence[Chunks]) -> Any:
+    """The array in these chunks; axes that have them already are not touched, of unknown size or not."""
+    wanted = {axis: new for axis, new in enumerate(chunks) if not unknown(new) and array.chunks[axis] != new}
+    return array.rechunk(wanted) if wanted else array

@@ -1,0 +1,80 @@
+"""Max of Dask arrays: the chunks cut alike, then a call for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from maxops import spec
+from maxops.engines import table
+from maxops.engines.dask.chunks import Chunks, common, in_chunks, no_out, planned, rechunked
+from maxops.engines.numpy import check_ties
+from maxops.errors import ShapeError
+from maxops.plan import plan_max
+from maxops.plan.values import is_python_scalar
+
+
+def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
+    """See `maxops.maximum`."""
+    row = spec.MAXIMUM
+    check_ties(row, ties)
+    no_out(row, out)
+    plan = plan_max(row, [planned(array) for array in arrays], in_memory=False)
+    lazy = [array for array in arrays if isinstance(array, da.Array)]
+    given = [
+        array if isinstance(array, da.Array) or is_python_scalar(array) or np.ndim(array) == 0
+        # its type is looked at above, and its rank is more than 0
+        else in_chunks(array, lazy)
+        for array in arrays
+    ]  # fmt: skip
+    named = [(number, array) for number, array in enumerate(given) if isinstance(array, da.Array)]
+
+    chunks: dict[int, list[Chunks]] = {number: [] for number, _ in named}
+    whole: list[Chunks] = []
+    equal: list[tuple[int, tuple[int, ...]]] = []
+    for axis in range(-len(plan.shape), 0):
+        present = [(number, array) for number, array in named if array.ndim >= -axis]
+        mine, target, looked_at = common(row, axis, [(f"input {number}", array) for number, array in present])
+        for (number, _), sizes in zip(present, mine, strict=True):
+            chunks[number].append(sizes)
+        whole.append(target)
+        if looked_at:
+            several = [number for (number, _), sizes in zip(present, mine, strict=True) if len(sizes) > 1]
+            equal.append((axis, tuple(several)))
+
+    arguments: list[Any] = []
+    for number, array in enumerate(given):
+        if isinstance(array, da.Array):
+            arguments += [rechunked(array, chunks[number]), tuple(range(len(plan.shape)))[len(plan.shape) - array.ndim :]]
+        else:
+            arguments += [array, None]
+    return da.blockwise(
+        maximum_of_blocks,
+        tuple(range(len(plan.shape))),
+        *arguments,
+        ties=ties,
+        equal=tuple(equal),
+        dtype=plan.dtype.numpy,
+        token="maxops-maximum",
+        align_arrays=False,
+        adjust_chunks=dict(enumerate(whole)),
+    )
+
+
+def maximum_of_blocks(*blocks: Any, ties: str, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
+    """The maximum of one block of each array; `equal` has axes and the inputs whose blocks have one size there."""
+    row = spec.MAXIMUM
+    for axis, numbers in equal:
+        first = numbers[0]
+        for number in numbers[1:]:
+            if blocks[number].shape[axis] != blocks[first].shape[axis]:
+                raise ShapeError(
+                    f"{row.name} input {number} has a block of size {blocks[number].shape[axis]} along axis {axis}, "
+                    f"where that of input {first} has size {blocks[first].shape[axis]}; blocks of unknown size go "
+                    "together one by one",
+                    row.clause("shape"),
+                )
+    named = ((f"input {number}", block) for number, block in enumerate(blocks))
+    return table.find(row, named).maximum(*blocks, ties=ties)

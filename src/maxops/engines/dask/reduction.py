@@ -1,0 +1,167 @@
+"""ReduceMax of Dask arrays: each block to its own maxima, and those to one in a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from maxops import spec
+from maxops.engines import table
+from maxops.engines.dask.chunks import no_out, planned
+from maxops.engines.dask.results import pick
+from maxops.engines.numpy import check_no_dim, check_ties
+from maxops.plan import Array, plan_reduce_max
+
+ROW = spec.REDUCE_MAX
+
+
+def reduce_max(
+    data: Any,
+    axes: Any = None,
+    keepdims: bool = True,
+    noop_with_empty_axes: bool = False,
+    out: Any = None,
+    *,
+    dim: Any = None,
+    initial: Any = None,
+    return_indices: bool = False,
+    ties: str = "first",
+) -> Any:
+    """See `maxops.reduce_max`."""
+    check_ties(ROW, ties)
+    check_no_dim(ROW, dim)
+    no_out(ROW, out)
+    plan = plan_reduce_max(
+        ROW,
+        planned(data),
+        axes,
+        keepdims,
+        noop_with_empty_axes,
+        initial=initial,
+        return_indices=return_indices,
+        in_memory=False,
+    )
+    dtype = plan.dtype.numpy
+    if plan.identity:
+        pairs = da.map_blocks(same, data, indices=plan.return_indices, dtype=dtype, token="maxops-reduce-max")
+    else:
+        pairs = da.reduction(
+            data,
+            chunk=partial(part_of_block, indices=plan.return_indices),
+            combine=merged,
+            aggregate=partial(finished, initial=plan.initial, indices=plan.return_indices),
+            axis=tuple(sorted(plan.axes)),
+            keepdims=plan.keepdims,
+            dtype=dtype,
+            concatenate=False,
+            name="maxops-reduce-max",
+        )
+    return (pick(pairs, 0, dtype), pick(pairs, 1, np.dtype(np.int64))) if plan.return_indices else pairs
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one block, or several that lie side by side, hand on.
+
+    `values` are their maxima, with size 1 along the reduced axes; or data without elements, if they have none.
+    `indices` are the places of the first winners, counted through the reduced axes of these blocks alone, whose
+    sizes together are `extent`. So no block needs to know where it lies, and sizes need not be known beforehand.
+    """
+
+    values: Any
+    indices: Any
+    extent: tuple[int, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no elements to take a maximum of."""
+        return 0 in self.extent
+
+
+def _engine(*arrays: Any) -> table.Engine:
+    return table.find(ROW, (("data", array) for array in arrays))
+
+
+def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
+    """The block itself, in a plain array."""
+    options = {"return_indices": indices and not computing_meta}
+    return _engine(block).reduce_max(block, noop_with_empty_axes=True, **options)
+
+
+def part_of_block(block: Any, *, axis: Any, keepdims: bool, indices: bool, computing_meta: bool = False) -> Any:
+    """A block's own maxima. Dask asks for an array without elements, for the kind of arrays: `computing_meta`."""
+    del keepdims
+    if computing_meta:
+        return block
+    extent = tuple(block.shape[number] for number in axis)
+    if 0 in extent:  # not the lowest value, since rationals have none
+        return Part(block, None, extent)
+    result = _engine(block).reduce_max(block, axis, return_indices=indices)
+    values, places = result if indices else (result, None)
+    return Part(values, places, extent)
+
+
+def merged(nested: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False) -> Any:
+    """One part of a grid of them, in lists within lists, an axis each."""
+    del keepdims
+    return nested if computing_meta else _merged(nested, 0)
+
+
+def _merged(nested: Any, depth: int) -> Part:
+    if isinstance(nested, Part):
+        return nested
+    return _side_by_side([_merged(inner, depth + 1) for inner in nested], depth)
+
+
+def _side_by_side(parts: list[Part], number: int) -> Part:
+    """One part of those that lie side by side along one of the reduced axes."""
+    length = sum(part.extent[number] for part in parts)
+    extent = (*parts[0].extent[:number], length, *parts[0].extent[number + 1 :])
+    full = [part for part in parts if not part.empty]
+    if len(parts) == 1:
+        return parts[0]
+    if not full:
+        return Part(parts[0].values, None, extent)
+    values = _engine(*(part.values for part in full)).maximum(*(part.values for part in full))
+    if full[0].indices is None:
+        return Part(values, None, extent)
+    inner = prod(extent[number + 1 :])
+    none = np.uint64(np.iinfo(np.uint64).max)  # -1 as an unsigned number: past every place
+    best: Any = None
+    start = 0
+    for part in parts:
+        if not part.empty:
+            # An index is outer * (size * inner) + place * inner + rest; only the place and the size change.
+            own = part.extent[number] * inner
+            moved = part.indices + part.indices // own * (length * inner - own) + start * inner
+            places = np.where(_holds(part.values, values), moved.astype(np.uint64), none)
+            best = places if best is None else np.minimum(best, places)
+        start += part.extent[number]
+    return Part(values, best.astype(np.int64), extent)
+
+
+def _holds(values: Any, highest: Any) -> Any:
+    """Where values are the highest: there they win though they stand first and ties go to the first."""
+    both = np.stack([values, highest])
+    return _engine(both).reduce_max(both, 0, False, return_indices=True)[1] == 0
+
+
+def finished(
+    nested: Any, *, axis: Any, keepdims: bool, initial: Array | None, indices: bool, computing_meta: bool = False
+) -> Any:
+    """The maxima, and their places if asked for, of a grid of parts."""
+    if computing_meta:
+        return nested if keepdims else np.empty_like(nested, shape=(0,) * (nested.ndim - len(axis)))
+    part = _merged(nested, 0)
+    result = _engine(part.values).reduce_max(
+        part.values, axis, keepdims, initial=initial, return_indices=indices
+    )
+    if not indices or part.empty:
+        return result
+    values, own = result  # 0 where the part's maximum is the result, -1 where only the initial value is
+    return values, np.where(own == 0, part.indices.reshape(own.shape), np.int64(-1))

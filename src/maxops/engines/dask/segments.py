@@ -1,0 +1,273 @@
+"""SegmentMax of Dask arrays: each block of rows to the maxima of the segments that it touches, those to one in a tree.
+
+With sorted ids a block touches a range of segments, and ranges overlap in their ends alone. So what is handed on grows
+with the result, however many blocks and segments there are.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import ceil, isnan, nan, prod
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.utils import parse_bytes
+
+from maxops import spec
+from maxops.engines.dask import parts
+from maxops.engines.dask.chunks import Chunks, in_chunks, no_out, planned, rechunked, unknown
+from maxops.engines.dask.parts import Call
+from maxops.engines.dask.results import pick, pick_first_axis
+from maxops.engines.numpy import check_no_dim, check_ties
+from maxops.errors import ShapeError
+from maxops.plan import plan_segment_max
+
+ROW = spec.SEGMENT_MAX
+
+# A block of the result is about as large as the largest of the data, which is what the workers were given to hold;
+# but below this a task costs more than what it holds.
+LEAST_BYTES = 1 << 20
+# Parts that one task puts together: a level of the tree hands on no more than the result, and few levels are enough.
+AT_ONCE = 16
+
+
+def segment_max(
+    data: Any,
+    segment_ids: Any = None,
+    num_segments: Any = None,
+    *,
+    fill_mode: str | None = None,
+    out: Any = None,
+    check_ids: bool = True,
+    offsets: Any = None,
+    sorted: bool = True,
+    out_of_range: Any = None,
+    dim: Any = None,
+    initial: Any = None,
+    return_indices: bool = False,
+    return_empty: bool = False,
+    ties: str = "first",
+) -> Any:
+    """See `maxops.segment_max`."""
+    check_ties(ROW, ties)
+    check_no_dim(ROW, dim)
+    no_out(ROW, out)
+    named = segment_ids if offsets is None else offsets
+    lazy_ids = isinstance(named, da.Array)
+    rows_known = not isinstance(data, da.Array) or data.ndim == 0 or not isnan(data.shape[0])
+    # What is in memory is looked at now; offsets only against a known number of rows.
+    values_known = named is not None and not lazy_ids and (offsets is None or rows_known)
+    plan = plan_segment_max(
+        ROW,
+        planned(data, rows=_length(segment_ids)),
+        planned(segment_ids, rows=_length(data)),
+        num_segments,
+        fill_mode,
+        None,
+        check_ids,
+        offsets=planned(offsets),
+        sorted=sorted,
+        out_of_range=out_of_range,
+        initial=initial,
+        return_indices=return_indices,
+        return_empty=return_empty,
+        in_memory=False,
+        values_known=values_known,
+    )
+    count: int | None = plan.num_segments
+    if num_segments is None and not values_known and (offsets is None or _length(offsets) is None):
+        count = None
+    call = Call(
+        count,
+        plan.fill_mode,
+        plan.initial,
+        plan.sorted,
+        out_of_range if out_of_range is not None or plan.sorted else "error",
+        plan.check_ids and not values_known,
+        plan.return_indices,
+        plan.return_empty,
+    )
+    if not isinstance(data, da.Array):
+        data = in_chunks(data, [segment_ids] if isinstance(segment_ids, da.Array) and segment_ids.ndim == 1 else [])
+        if lazy_ids and offsets is None and len(data.shape) > 1:
+            data = data.rechunk({0: segment_ids.chunks[0]}) if not unknown(segment_ids.chunks[0]) else data
+    found = _of_ids(data, segment_ids, call) if offsets is None else _of_offsets(data, offsets, call)
+    return _results(found, call, plan.dtype.numpy)
+
+
+def _length(value: Any) -> int | None:
+    """How many rows something has, if it has rows and they are counted."""
+    if value is None or not getattr(value, "ndim", 0) or isnan(value.shape[0]):
+        return None
+    return int(value.shape[0])
+
+
+def _of_ids(data: Any, ids: Any, call: Call) -> Any:
+    """The parts of all blocks, by the ids of their rows."""
+    if not isinstance(ids, da.Array):
+        if unknown(data.chunks[0]) and data.numblocks[0] > 1:
+            raise ShapeError(
+                f"{ROW.name} data has blocks of unknown size along axis 0, so that it is not known which ids of an "
+                "array in memory are a block's; dask.array.Array.compute_chunk_sizes() finds the sizes",
+                ROW.clause("ids.shape"),
+            )
+        ids = in_chunks(ids, [data[(slice(None), *[0] * (data.ndim - 1))]])
+    rows, own = data.chunks[0], ids.chunks[0]
+    if unknown(rows) or unknown(own):
+        if data.numblocks[0] != ids.numblocks[0]:
+            if data.numblocks[0] == 1 and not unknown(own):
+                ids = ids.rechunk(-1)
+            elif ids.numblocks[0] == 1 and not unknown(rows):
+                data = data.rechunk({0: -1})
+            else:
+                raise ShapeError(
+                    f"{ROW.name} data has {data.numblocks[0]} blocks along axis 0 and segment_ids {ids.numblocks[0]}, "
+                    "and not all sizes of blocks are known; dask.array.Array.compute_chunk_sizes() finds them",
+                    ROW.clause("ids.shape"),
+                )
+    else:
+        ids = rechunked(ids, [rows])
+    known = next((sizes for sizes in (data.chunks[0], ids.chunks[0]) if not unknown(sizes)), None)
+    starts = (None, None) if known is None else (_one_each(_starts(known)), (0,))
+    return da.blockwise(
+        parts.of_ids,
+        tuple(range(data.ndim)),
+        data,
+        tuple(range(data.ndim)),
+        ids,
+        (0,),
+        *starts,
+        call=call,
+        dtype=data.dtype,
+        align_arrays=False,
+        token="maxops-segment-max-part",
+    )
+
+
+def _of_offsets(data: Any, offsets: Any, call: Call) -> Any:
+    """The parts of all blocks, by the bounds of the segments."""
+    rows = data.chunks[0]
+    if unknown(rows):
+        # Where a block begins is known once all are there.
+        sizes = da.blockwise(
+            parts.rows_of_block,
+            (0,),
+            data.blocks[(slice(None), *[0] * (data.ndim - 1))],
+            tuple(range(data.ndim)),
+            dtype=np.int64,
+            adjust_chunks={0: 1},
+            token="maxops-rows",
+        )
+        stops = da.cumsum(sizes)
+        starts, total = stops - sizes, stops[-1:].rechunk(-1)
+    else:
+        begin = _starts(rows)
+        starts, total = _one_each(begin), da.from_array(np.array([sum(rows)]))
+    if isinstance(offsets, da.Array):
+        # All of them to each block's task: how many are a block's is known to none but them.
+        bounds, index = offsets.rechunk(-1) if offsets.numblocks[0] > 1 and not unknown(offsets.chunks[0]) else offsets, 1
+        first: Any = _one_each([0] * len(rows))
+    elif unknown(rows):
+        bounds, index, first = da.from_array(np.asarray(offsets), chunks=-1), 1, _one_each([0] * len(rows))
+    else:
+        pieces, firsts = parts.cut_offsets(np.asarray(offsets), begin, [*begin[1:], sum(rows)])
+        bounds, index = da.from_array(np.concatenate(pieces), chunks=(tuple(map(len, pieces)),)), 0
+        first = _one_each(firsts)
+    axes = tuple(range(data.ndim))
+    wide = data.ndim + 1
+    return da.blockwise(
+        parts.of_offsets,
+        axes,
+        data,
+        axes,
+        bounds,
+        (wide,) if index else (0,),
+        first,
+        (0,),
+        starts,
+        (0,),
+        total,
+        (wide + 1,),
+        call=call,
+        dtype=data.dtype,
+        align_arrays=False,
+        concatenate=True,
+        token="maxops-segment-max-part",
+    )
+
+
+def _starts(sizes: Chunks) -> list[int]:
+    return [0, *np.cumsum(sizes)[:-1].tolist()]
+
+
+def _one_each(numbers: Any) -> Any:
+    """Numbers for the blocks of an axis: one for each."""
+    return da.from_array(np.array(numbers, np.int64), chunks=1)
+
+
+def _results(found: Any, call: Call, dtype: np.dtype[Any]) -> Any:
+    """The results in their chunks, from the parts of all blocks."""
+    if call.count is None:
+        whole = _put_together(found, call, 0, None)
+    else:
+        rows = _rows_at_once(found, call.count)
+        bounds = [*range(0, call.count, rows), call.count] if call.count else [0, 0]
+        ranges = list(zip(bounds, bounds[1:], strict=False))
+        if len(ranges) > 1:
+            found = _in_groups(found, call, len(ranges))
+        each = [_put_together(found, call, low, high) for low, high in ranges]
+        whole = each[0] if len(each) == 1 else da.concatenate(each)
+    if not (call.indices or call.empty):
+        return whole
+    results = [pick(whole, 0, dtype)]
+    if call.indices:
+        results.append(pick(whole, 1, np.dtype(np.int64)))
+    if call.empty:
+        results.append(pick_first_axis(whole, len(results), np.dtype(np.bool)))
+    return tuple(results)
+
+
+def _rows_at_once(found: Any, count: int) -> int:
+    """How many segments a block of the result has."""
+    width = prod(max(1 if isnan(size) else size for size in sizes) for sizes in found.chunks[1:]) * found.dtype.itemsize
+    tallest = max(found.chunks[0])
+    most = parse_bytes(dask.config.get("array.chunk-size")) if isnan(tallest) else tallest * width
+    blocks = ceil(count / max(1, max(most, LEAST_BYTES) // max(width, 1)))
+    return max(1, ceil(count / max(blocks, 1)))
+
+
+def _in_groups(found: Any, call: Call, groups: int) -> Any:
+    """As many parts as the result has blocks, so that not every block of data is asked for each of them."""
+    size = ceil(found.numblocks[0] / groups)
+    if size < 2:
+        return found
+    each = [
+        _tree(found.blocks[begin : begin + size], call, parts.whole, parts.merged, 1)
+        for begin in range(0, found.numblocks[0], size)
+    ]
+    return each[0] if len(each) == 1 else da.concatenate(each)
+
+
+def _put_together(found: Any, call: Call, low: int, high: int | None) -> Any:
+    """The results for a range of segments, in one block of rows."""
+    cut = parts.whole if high == call.count and low == 0 else partial(parts.cut, low=low, high=high)
+    finish = partial(parts.finished, low=low, high=high)
+    return _tree(found, call, cut, finish, nan if high is None else high - low)
+
+
+def _tree(found: Any, call: Call, chunk: Any, aggregate: Any, size: float) -> Any:
+    return da.reduction(
+        found,
+        chunk=chunk,
+        combine=partial(parts.merged, call=call),
+        aggregate=partial(aggregate, call=call),
+        axis=0,
+        keepdims=True,
+        dtype=found.dtype,
+        split_every={0: AT_ONCE},
+        concatenate=False,
+        output_size=size,
+        name="maxops-segment-max",
+    )
