@@ -58,7 +58,12 @@ INTERCHANGE = Row("interchange", (), "maxops.engines.interchange", frozenset({"n
 _rows = [
     NUMPY,
     Row("dask", ("dask.array:Array",), "maxops.engines.dask", frozenset({"numpy"})),
-    Row("xarray", ("xarray:DataArray", "xarray:Variable"), "maxops.engines.xarray", frozenset({"numpy", "dask"})),
+    Row(  # Datasets are refused there, which says how to map them
+        "xarray",
+        ("xarray:DataArray", "xarray:Variable", "xarray:Dataset", "xarray:DataTree"),
+        "maxops.engines.xarray",
+        frozenset({"numpy", "dask"}),
+    ),
     Row("torch", ("torch:Tensor",), "maxops.engines.torch", frozenset({"numpy"})),
     Row("jax", ("jax:Array",), "maxops.engines.jax", frozenset({"numpy"})),
     Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy"),

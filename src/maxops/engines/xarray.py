@@ -1,0 +1,309 @@
+"""The engine for xarray's DataArray and Variable: names become axes, and the arrays within go to their own engine.
+
+Names, coordinates and attributes of the results are xarray's own work. Arrays within that are Dask's stay lazy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from types import EllipsisType
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import xarray as xr
+
+from maxops import spec
+from maxops.engines import table
+from maxops.engines.numpy import check_ties
+from maxops.errors import (
+    AttributeValueError,
+    AxesError,
+    DTypeError,
+    EngineError,
+    NumSegmentsError,
+    OutputError,
+    ShapeError,
+)
+from maxops.plan import plan_reduce_max, stand_in
+from maxops.plan.values import is_python_scalar
+from maxops.spec import Spec
+
+Named = xr.DataArray | xr.Variable
+KeepAttrs = Literal["drop_conflicts", "drop"]
+T = TypeVar("T")
+
+
+def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
+    """See `maxops.maximum`."""
+    row = spec.MAXIMUM
+    names = [f"input {number}" for number in range(len(arrays))]
+    check_ties(row, ties)
+    _check(row, out, zip(names, arrays, strict=True))
+    _check_sizes(row, arrays)
+
+    def run(*within: Any) -> Any:
+        return table.find(row, zip(names, within, strict=True)).maximum(*within, ties=ties)
+
+    try:
+        # Labels that differ would drop elements, or add NaNs of another type, under every other join.
+        result = xr.apply_ufunc(run, *arrays, join="exact", dask="allowed", keep_attrs=_keep_attrs())
+    except xr.AlignmentError as error:
+        raise _labels_differ(row, "the inputs", error) from error
+    if isinstance(result, xr.DataArray):
+        labelled = {array.name for array in arrays if isinstance(array, xr.DataArray)}
+        result.name = labelled.pop() if len(labelled) == 1 else None  # as xarray's own arithmetic has it
+    return result
+
+
+def reduce_max(
+    data: Any,
+    axes: Any = None,
+    keepdims: Any = True,
+    noop_with_empty_axes: Any = False,
+    out: Any = None,
+    *,
+    dim: Any = None,
+    initial: Any = None,
+    return_indices: bool = False,
+    ties: str = "first",
+) -> Any:
+    """See `maxops.reduce_max`. Named dimensions go, as in xarray's own reductions; axes are kept as elsewhere."""
+    row = spec.REDUCE_MAX
+    check_ties(row, ties)
+    _check(row, out, [("data", data)])
+    if dim is not None:
+        if axes is not None:
+            raise AttributeValueError(f"{row.name} got dim and axes; one of them names the dimensions")
+        axes, keepdims = _axes_of(row, data, dim, noop_with_empty_axes), False
+    options = {"initial": initial, "return_indices": return_indices}
+    shape = stand_in(data.shape, data.dtype)
+    plan = plan_reduce_max(row, shape, axes, keepdims, noop_with_empty_axes, in_memory=False, **options)
+    within = data.data
+    result = table.find(row, [("data", within)]).reduce_max(
+        within, axes, keepdims, noop_with_empty_axes, ties=ties, **options
+    )
+    gone = [data.dims[axis] for axis in sorted(plan.axes)]
+    left = [name for name in data.dims if plan.keepdims or name not in gone]
+    return _together([_dress(data, part, gone, left, values=i == 0) for i, part in enumerate(_parts(result))])
+
+
+def segment_max(
+    data: Any,
+    segment_ids: Any = None,
+    num_segments: Any = None,
+    *,
+    out: Any = None,
+    offsets: Any = None,
+    dim: Any = None,
+    return_empty: bool = False,
+    **options: Any,
+) -> Any:
+    """See `maxops.segment_max`. The segments' dimension stands where that of the rows did, and has the ids' name."""
+    row = spec.SEGMENT_MAX
+    _check(row, out, [("data", data), ("segment_ids", segment_ids), ("offsets", offsets)])
+    if not isinstance(data, Named):
+        raise EngineError(
+            f"{row.name} data is of type {type(data).__name__}, without the names that segment_ids or offsets have; "
+            "give it names, as xarray.DataArray(data, dims=...), or give their .data"
+        )
+    along = _rows_of(row, data, segment_ids, dim)
+    ids, bounds = _within(segment_ids), _within(offsets)
+    rows = data.variable if isinstance(data, xr.DataArray) else data
+    if along is not None:
+        rows = rows.transpose(along, ...)
+        _check_labels(row, data, segment_ids)
+    named = [("data", rows.data), ("segment_ids", ids), ("offsets", bounds)]
+    result = table.find(row, named).segment_max(
+        rows.data, ids, num_segments, offsets=bounds, return_empty=return_empty, **options
+    )
+    assert along is not None  # without an axis there are no rows, and the plan has refused
+    parts = _parts(result)
+    if parts[0].shape[0] != parts[0].shape[0]:  # Dask's NaN
+        raise NumSegmentsError(
+            f"{row.name} num_segments is missing: it goes by the values of a Dask array, and xarray has no dimensions "
+            "of unknown size; give num_segments, or the ids in memory",
+            row.clause("num_segments"),
+        )
+    segments = _name_of_segments(row, data, segment_ids, along)
+    empty = [parts.pop()] if return_empty else []
+    dressed = []
+    for i, part in enumerate(parts):
+        first = xr.Variable([segments, *rows.dims[1:]], part)
+        placed = first.transpose(*(segments if name == along else name for name in data.dims))
+        dressed.append(_dress(data, placed.data, [along], placed.dims, values=i == 0))
+    kind = xr.DataArray if isinstance(data, xr.DataArray) else xr.Variable
+    return _together([*dressed, *(kind(dims=[segments], data=part) for part in empty)])
+
+
+# -------------------------------------------------------------------------------------------------- the call
+
+
+def _check(row: Spec, out: object, named: Iterable[tuple[str, object]]) -> None:
+    """Raise for an output, for Datasets, and for what pandas' own types hold."""
+    if out is not None:
+        raise OutputError(f"{row.name} out is given, but results in xarray's arrays are new")
+    for name, value in named:
+        if isinstance(value, (xr.Dataset, xr.DataTree)):
+            raise DTypeError(
+                f"{row.name} {name} is a {type(value).__name__}, which is many arrays; take one, as data['name'], or "
+                "each: dataset.map(maxops.reduce_max, dim=...), or xarray.apply_ufunc(maxops.maximum, ..., "
+                "dask='allowed') for several Datasets",
+                row.clause("T"),
+            )
+        if isinstance(value, Named) and not isinstance(value.dtype, np.dtype):
+            raise DTypeError(
+                f"{row.name} {name} holds pandas' {value.dtype}, not elements of a NumPy type", row.clause("T")
+            )
+
+
+def _check_sizes(row: Spec, arrays: Sequence[Any]) -> None:
+    """Raise unless dimensions of one name have one size, and arrays without names fit the named ones."""
+    sizes: dict[Hashable, tuple[int, int]] = {}
+    for number, array in enumerate(arrays):
+        for axis, (name, size) in enumerate(array.sizes.items() if isinstance(array, Named) else ()):
+            other, where = sizes.setdefault(name, (size, number))
+            if size != other:
+                raise ShapeError(
+                    f"{row.name} input {number} has shape {array.shape}: dimension {name!r}, axis {axis - array.ndim} "
+                    f"has size {size} against {other} of input {where}; dimensions of one name have one size",
+                    row.clause("shape"),
+                )
+    whole = tuple(size for size, _ in sizes.values())
+    for number, array in enumerate(arrays):
+        if isinstance(array, Named) or is_python_scalar(array):
+            continue
+        fits = len(array.shape) <= len(whole) and all(
+            size in (1, other) for size, other in zip(array.shape[::-1], whole[::-1], strict=False)
+        )
+        if not fits:
+            raise ShapeError(
+                f"{row.name} input {number} has shape {array.shape} and no names; beside named dimensions it "
+                f"broadcasts to theirs, which are {dict(zip(sizes, whole, strict=True))}",
+                row.clause("shape"),
+            )
+
+
+def _check_labels(row: Spec, data: Named, ids: object) -> None:
+    """Raise if ids have other labels than the rows of the data."""
+    if not (isinstance(data, xr.DataArray) and isinstance(ids, xr.DataArray)):
+        return
+    if ids.shape != tuple(data.sizes[name] for name in ids.dims):  # the plan says it in its own words
+        return
+    try:
+        xr.align(data, ids, join="exact", copy=False)
+    except xr.AlignmentError as error:
+        raise _labels_differ(row, "data and segment_ids", error) from error
+
+
+def _labels_differ(row: Spec, what: str, error: Exception) -> ShapeError:
+    return ShapeError(
+        f"{row.name} {what} have labels that differ, and no element is dropped or made up in silence: "
+        f"xarray.align(..., join=...) says which are meant ({error})"
+    )
+
+
+def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> tuple[int, ...]:
+    """The axes that are named."""
+    if isinstance(dim, EllipsisType):
+        return tuple(range(data.ndim))
+    listed = [dim] if isinstance(dim, str) or not isinstance(dim, Iterable) else list(dim)
+    # xarray reduces nothing over no names, and ONNX everything over no axes
+    if not listed and not noop_with_empty_axes:
+        raise AttributeValueError(f"{row.name} dim names no dimension; give at least one, or None or ... for all")
+    axes = tuple(_axis_of(row, data, name) for name in listed)
+    if len(set(axes)) < len(axes):
+        raise AxesError(f"{row.name} dim is {dim!r}, which names a dimension twice", row.clause("axes"))
+    return axes
+
+
+def _axis_of(row: Spec, data: Named, name: Hashable) -> int:
+    if name not in data.dims:
+        there = ", ".join(map(repr, data.dims)) or "none"
+        raise AttributeValueError(f"{row.name} dim is {name!r}, but the dimensions of data are: {there}")
+    return data.dims.index(name)
+
+
+def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hashable | None:
+    """The dimension whose rows are in segments: the one that is named, or that of the ids, or the first."""
+    if data.ndim == 0:
+        return None
+    own = ids.dims[0] if isinstance(ids, Named) and ids.ndim == 1 else None
+    if dim is None:
+        along = data.dims[0] if own is None else own
+    else:
+        along = dim
+        if own is not None and own != dim:
+            raise AttributeValueError(f"{row.name} dim is {dim!r}, but segment_ids has the dimension {own!r}")
+    if along not in data.dims and dim is None:
+        raise ShapeError(
+            f"{row.name} segment_ids has the dimension {along!r}, but data has {', '.join(map(repr, data.dims))}",
+            row.clause("ids.shape"),
+        )
+    return data.dims[_axis_of(row, data, along)]
+
+
+def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> Hashable:
+    """The ids' own name if they have one; else the segments' dimension is called as the rows' was."""
+    if not isinstance(ids, xr.DataArray) or ids.name is None or ids.name == along:
+        return along
+    if ids.name == getattr(ids.data, "name", None):  # a Dask array's key, which xarray takes for a name
+        return along
+    stays = [name for name in data.dims if name != along]
+    if isinstance(data, xr.DataArray):
+        stays += [name for name, coordinate in data.coords.items() if along not in coordinate.dims]
+    if ids.name in stays:
+        raise AttributeValueError(
+            f"{row.name} segment_ids is named {ids.name!r}, as the segments' dimension would be, but data has a "
+            f"dimension or coordinate {ids.name!r} that stays; rename one of them"
+        )
+    return ids.name
+
+
+def _within(value: Any) -> Any:
+    """The array that a named one holds; any other as it is."""
+    return value.data if isinstance(value, Named) else value
+
+
+# ----------------------------------------------------------------------------------------------- the results
+
+
+def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hashable], *, values: bool) -> Any:
+    """A result of these dimensions, with the coordinates of the data that do not lie along lost ones.
+
+    Name and attributes are the values' own: indices are another thing, in other units.
+    """
+    others = [name for name in data.dims if name not in gone]
+    new = [name for name in dims if name not in others]
+    last = xr.Variable(dims, part).transpose(*others, *new).data  # where apply_ufunc has what is new
+    nothing = stand_in(data.shape, np.dtype(np.uint8))  # not the data, which would be read or put into a graph again
+    template = (
+        data.copy(data=nothing) if isinstance(data, xr.DataArray) else xr.Variable(data.dims, nothing, data.attrs)
+    )
+    result = xr.apply_ufunc(
+        lambda _: last,
+        template,
+        input_core_dims=[gone],
+        output_core_dims=[new],
+        exclude_dims=set(gone),
+        dask="allowed",
+        keep_attrs=_keep_attrs(),
+    ).transpose(*dims)
+    if not values:
+        result.attrs = {}
+        if isinstance(result, xr.DataArray):
+            result.name = None
+    return result
+
+
+def _keep_attrs() -> KeepAttrs:
+    """As xarray's own operations: kept where inputs agree, unless its options say otherwise."""
+    options: Any = xr.get_options  # which xarray leaves without types
+    return "drop" if options()["keep_attrs"] is False else "drop_conflicts"
+
+
+def _parts(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def _together(results: list[T]) -> T | tuple[T, ...]:
+    return results[0] if len(results) == 1 else tuple(results)

@@ -1,0 +1,43 @@
+"""What an engine is to the tests: both ways between NumPy's arrays and its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from bits import STORED
+from maxops.dtypes import DType
+from maxops.plan import Array
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """An engine to the tests: the package that it needs, and both ways between NumPy's arrays and its own.
+
+    `take` raises for an array of another kind. `types` are those that the framework has. `give_all` is in place of
+    `give` where the arrays of a call depend on each other. `words` are cases whose errors it has other words for.
+    """
+
+    name: str
+    package: str | None
+    give: Callable[[Array], Any]
+    take: Callable[[Any], Array]
+    types: tuple[DType, ...] = STORED
+    give_all: Callable[[dict[str, Array] | tuple[Array, ...]], Any] | None = None
+    words: frozenset[str] = frozenset()
+
+    def given(self, arrays: dict[str, Array] | tuple[Array, ...]) -> Any:
+        """The arrays of a call in the engine's own kind."""
+        if self.give_all is not None:
+            return self.give_all(arrays)
+        if isinstance(arrays, tuple):
+            return tuple(map(self.give, arrays))
+        return {name: self.give(array) for name, array in arrays.items()}
+
+    def need(self) -> None:
+        """Skip the test if the package is not there; in CI that is a failure."""
+        if self.package is not None:
+            pytest.importorskip(self.package)

@@ -1,0 +1,65 @@
+"""How the tests reach xarray's arrays: axes are named from the last, "a1", back to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from engine_adapter import Adapter
+from maxops.plan import Array
+
+Arrays = dict[str, Array] | tuple[Array, ...]
+
+
+def named(array: Any, axes: tuple[int, ...] | None = None) -> Any:
+    """A DataArray whose axes are called by their numbers from the last, or by those that are given."""
+    xr = import_module("xarray")
+    numbers = range(array.ndim, 0, -1) if axes is None else axes
+    return xr.DataArray(array, dims=[f"a{number}" for number in numbers])
+
+
+def give_all(arrays: Arrays, give: Callable[[Array], Any] = lambda array: array) -> Any:
+    """The arrays of a call: those of Max under common names, and ids under the name of the rows."""
+    if isinstance(arrays, tuple):
+        left = [_broadcast_by_name(array, arrays) for array in arrays]
+        return tuple(named(give(array), axes) for array, axes in left)
+    rank = arrays["data"].ndim
+    result = {"data": named(give(arrays["data"]))}
+    if "segment_ids" in arrays:
+        ids = arrays["segment_ids"]
+        axes = tuple(range(max(rank, 1), max(rank, 1) - ids.ndim, -1))
+        result["segment_ids"] = named(ids, axes)
+    if "offsets" in arrays:
+        result["offsets"] = named(arrays["offsets"], (99,) * arrays["offsets"].ndim)
+    return result
+
+
+def _broadcast_by_name(array: Array, beside: tuple[Array, ...]) -> tuple[Array, tuple[int, ...]]:
+    """An array without the axes of size 1 that another array has in another size, and the axes that are left.
+
+    NumPy broadcasts by size 1; xarray by names that are not there.
+    """
+    axes = range(array.ndim, 0, -1)
+    spread = [
+        array.shape[-axis] == 1 and any(axis <= other.ndim and other.shape[-axis] != 1 for other in beside)
+        for axis in axes
+    ]
+    left = tuple(axis for axis, gone in zip(axes, spread, strict=True) if not gone)
+    return np.squeeze(array, tuple(i for i, gone in enumerate(spread) if gone)), left
+
+
+def take(result: Any) -> Array:
+    """The array within, its axes from the first to the last."""
+    xr = import_module("xarray")
+    assert type(result) is xr.DataArray, f"got a {type(result).__name__}"
+    ordered = result.transpose(*sorted(result.dims, key=lambda name: -int(str(name)[1:])))
+    return ordered.data  # type: ignore[no-any-return]
+
+
+# xarray's dimensions have names, and what is wrong with one is said in them.
+NAMES = frozenset({"reduce_max-refused-dim", "segment_max-refused-dim"})
+
+ADAPTERS = (Adapter("xarray", "xarray", named, take, give_all=give_all, words=NAMES),)
