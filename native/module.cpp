@@ -156,6 +156,14 @@ PyObject* call_directly(PyObject*, PyObject* const* args, Py_ssize_t positional,
     Py_RETURN_NONE;
 }
 
+// Sets what `__call__` is on entries for those who read code instead of running it, as PyTorch's compiler does:
+// it can follow a Python function, and not the native way in, which is how every real call goes.
+PyObject* set_readable_call(PyObject*, PyObject* function) {
+    if (PyDict_SetItemString(entry_type.tp_dict, "__call__", function) < 0) return nullptr;
+    PyType_Modified(&entry_type);
+    Py_RETURN_NONE;
+}
+
 PyObject* isas(PyObject*, PyObject*) {
     PyObject* names = PyList_New(0);
     for (const InstructionSet* set = instruction_sets(); names != nullptr && set->name != nullptr; ++set) {
@@ -240,6 +248,7 @@ PyCFunction as_c_function(Function* function) {
 
 PyMethodDef methods[] = {
     {"entry", make_entry, METH_O, nullptr},
+    {"set_readable_call", set_readable_call, METH_O, nullptr},
     {"maximum", as_c_function(call_directly<call_maximum>), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"reduce_max", as_c_function(call_directly<call_reduce_max>), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"segment_max", as_c_function(call_directly<call_segment_max>), METH_FASTCALL | METH_KEYWORDS, nullptr},

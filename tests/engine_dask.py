@@ -50,8 +50,6 @@ def _sizes(result: Any) -> list[int | None]:
 
 ADAPTERS = (
     Adapter("dask", "dask.array", _dask(lambda array: -1), _of_dask),
-    Adapter(
-        "dask-ones", "dask.array", _dask(_ones), _of_dask
-    ),
+    Adapter("dask-ones", "dask.array", _dask(_ones), _of_dask),
     Adapter("dask-unknown", "dask.array", _dask_unknown, _of_dask),
 )

@@ -43,7 +43,10 @@ class Row:
     def load(self) -> Engine:
         """The engine, imported now if it was not."""
         if isinstance(self.engine, str):
-            return cast(Engine, importlib.import_module(self.engine))
+            # Looked up in its package first: PyTorch's compiler follows that, and no import by name.
+            package, _, name = self.engine.rpartition(".")
+            module = getattr(sys.modules.get(package), name, None)
+            return cast(Engine, importlib.import_module(self.engine) if module is None else module)
         return self.engine
 
     def __str__(self) -> str:

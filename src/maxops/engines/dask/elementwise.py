@@ -47,7 +47,10 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
     arguments: list[Any] = []
     for number, array in enumerate(given):
         if isinstance(array, da.Array):
-            arguments += [rechunked(array, chunks[number]), tuple(range(len(plan.shape)))[len(plan.shape) - array.ndim :]]
+            arguments += [
+                rechunked(array, chunks[number]),
+                tuple(range(len(plan.shape)))[len(plan.shape) - array.ndim :],
+            ]
         else:
             arguments += [array, None]
     return da.blockwise(

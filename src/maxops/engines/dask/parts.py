@@ -131,8 +131,10 @@ def _part(block: Any, ids: Any, start: int | None, call: Call) -> Part:
 
 
 def _no_indices(rows: Any, call: Call) -> Any:
-    return rows.astype(np.int64) if call.indices and rows.dtype != object else (
-        np.empty_like(rows, dtype=np.int64) if call.indices else None
+    return (
+        rows.astype(np.int64)
+        if call.indices and rows.dtype != object
+        else (np.empty_like(rows, dtype=np.int64) if call.indices else None)
     )
 
 

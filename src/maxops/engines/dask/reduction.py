@@ -158,9 +158,7 @@ def finished(
     if computing_meta:
         return nested if keepdims else np.empty_like(nested, shape=(0,) * (nested.ndim - len(axis)))
     part = _merged(nested, 0)
-    result = _engine(part.values).reduce_max(
-        part.values, axis, keepdims, initial=initial, return_indices=indices
-    )
+    result = _engine(part.values).reduce_max(part.values, axis, keepdims, initial=initial, return_indices=indices)
     if not indices or part.empty:
         return result
     values, own = result  # 0 where the part's maximum is the result, -1 where only the initial value is

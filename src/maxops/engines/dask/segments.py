@@ -167,7 +167,10 @@ def _of_offsets(data: Any, offsets: Any, call: Call) -> Any:
         starts, total = _one_each(begin), da.from_array(np.array([sum(rows)]))
     if isinstance(offsets, da.Array):
         # All of them to each block's task: how many are a block's is known to none but them.
-        bounds, index = offsets.rechunk(-1) if offsets.numblocks[0] > 1 and not unknown(offsets.chunks[0]) else offsets, 1
+        bounds, index = (
+            offsets.rechunk(-1) if offsets.numblocks[0] > 1 and not unknown(offsets.chunks[0]) else offsets,
+            1,
+        )
         first: Any = _one_each([0] * len(rows))
     elif unknown(rows):
         bounds, index, first = da.from_array(np.asarray(offsets), chunks=-1), 1, _one_each([0] * len(rows))

@@ -1,0 +1,221 @@
+"""Calls that run now. Plain tensors on the CPU go to the NumPy engine; what torch has to know of goes through torch.
+
+Before its dispatcher, every check that shapes and types allow is made here, so that the errors are NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maxops import _native, spec
+from maxops.engines import numpy as engine
+from maxops.engines.torch import memory, operators, outputs
+from maxops.engines.torch.watching import watched
+from maxops.errors import EngineError
+from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
+from maxops.spec import Spec
+
+
+def maximum(arrays: tuple[Any, ...], out: Any, ties: str) -> Any:
+    """Max."""
+    row = spec.MAXIMUM
+    engine.check_ties(row, ties)
+    device = _device(row, ((f"input {number}", array) for number, array in enumerate(arrays)))
+    outputs.check(row, out, *arrays)
+    if not watched(*arrays, out):
+        views = list(map(_look, arrays))
+        if out is not None:
+            engine.maximum(*views, out=outputs.memory(out))
+            return out
+        # The core says yes at once, or the planner says why not.
+        result = _native.maximum(*views)
+        return memory.tensor_of(engine.maximum(*views) if result is None else result)
+    plan = plan_max(row, list(map(_planned, arrays)), in_memory=False)
+    tensors = [
+        array if isinstance(array, Tensor) else _beside(row, f"input {number}", known, device)
+        for number, (array, known) in enumerate(zip(arrays, plan.inputs, strict=True))
+    ]
+    return outputs.copy(row, out, operators.maximum(tensors, ties))
+
+
+def reduce_max(
+    data: Tensor,
+    axes: Any,
+    keepdims: Any,
+    noop_with_empty_axes: Any,
+    out: Any,
+    dim: Any,
+    initial: Any,
+    return_indices: Any,
+    ties: str,
+) -> Any:
+    """ReduceMax."""
+    row = spec.REDUCE_MAX
+    engine.check_ties(row, ties)
+    engine.check_no_dim(row, dim)
+    device = _device(row, [("data", data), ("initial", initial)])
+    outputs.check(row, out, data)
+    options = {"initial": _known_scalar(initial), "return_indices": return_indices}
+    if not watched(data, initial, out):
+        result = engine.reduce_max(
+            _look(data), axes, keepdims, noop_with_empty_axes, outputs.memory(out), **options, ties=ties
+        )
+        return _tensors(out, result)
+    plan = plan_reduce_max(row, _planned(data), axes, keepdims, noop_with_empty_axes, in_memory=False, **options)
+    values, indices = operators.reduce_max(
+        data,
+        plan.axes,
+        plan.keepdims,
+        plan.identity,
+        _initial(row, initial, plan.initial, device),
+        plan.return_indices,
+        ties,
+    )
+    values = outputs.copy(row, out, values)
+    return (values, indices) if plan.return_indices else values
+
+
+def segment_max(
+    data: Any,
+    segment_ids: Any,
+    num_segments: Any,
+    fill_mode: str | None,
+    out: Any,
+    check_ids: Any,
+    offsets: Any,
+    sorted: Any,
+    out_of_range: str | None,
+    dim: Any,
+    initial: Any,
+    return_indices: Any,
+    return_empty: Any,
+    ties: str,
+) -> Any:
+    """SegmentMax."""
+    row = spec.SEGMENT_MAX
+    engine.check_ties(row, ties)
+    engine.check_no_dim(row, dim)
+    arrays = {"data": data, "segment_ids": segment_ids, "offsets": offsets}
+    device = _device(row, [*arrays.items(), ("initial", initial)])
+    outputs.check(row, out, data)
+    if isinstance(num_segments, Tensor):
+        num_segments = num_segments.detach().cpu().numpy()
+    options: dict[str, Any] = {
+        "sorted": sorted,
+        "out_of_range": out_of_range,
+        "return_indices": return_indices,
+        "return_empty": return_empty,
+        "initial": _known_scalar(initial),
+    }
+    if not watched(*arrays.values(), initial, out):
+        result = engine.segment_max(
+            _look(data),
+            _look(segment_ids),
+            num_segments,
+            fill_mode=fill_mode,
+            out=outputs.memory(out),
+            check_ids=check_ids,
+            offsets=_look(offsets),
+            **options,
+            ties=ties,
+        )
+        return _tensors(out, result)
+    plan = plan_segment_max(
+        row,
+        _planned(data),
+        _planned(segment_ids),
+        num_segments,
+        fill_mode,
+        None,
+        check_ids,
+        offsets=_planned(offsets),
+        **options,
+        in_memory=False,
+        values_known=False,
+    )
+    rows, ids, bounds = (
+        array if array is None or isinstance(array, Tensor) else _beside(row, name, array, device)
+        for name, array in arrays.items()
+    )
+    values, indices, empty = operators.segment_max(
+        rows,
+        ids,
+        bounds,
+        None if num_segments is None else plan.num_segments,
+        plan.fill_mode,
+        plan.check_ids,
+        plan.sorted,
+        out_of_range,
+        _initial(row, initial, plan.initial, device),
+        plan.return_indices,
+        plan.return_empty,
+        ties,
+    )
+    results = [outputs.copy(row, out, values)]
+    results += [indices] * plan.return_indices + [empty] * plan.return_empty
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _device(row: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
+    """The one device of all tensors, each of which has been checked."""
+    first, found = "", None
+    for name, value in named:
+        if not isinstance(value, Tensor):
+            continue
+        memory.check(row, name, value)
+        if found is None:
+            first, found = name, value.device
+        elif value.device != found:
+            raise EngineError(
+                f"{row.name} {name} lies on {value.device}, but {first} on {found}; maxops copies nothing from device "
+                "to device in silence"
+            )
+    assert found is not None, "the table gave this engine a call without tensors"
+    return found
+
+
+def _look(value: Any) -> Any:
+    return memory.view(value) if isinstance(value, Tensor) else value
+
+
+def _planned(value: Any) -> Any:
+    return memory.planned(value) if isinstance(value, Tensor) else value
+
+
+def _known_scalar(initial: Any) -> Any:
+    """What a plan makes of `initial`: its memory, or what stands in for it."""
+    if not isinstance(initial, Tensor):
+        return initial
+    return _planned(initial) if watched(initial.detach()) else _look(initial)
+
+
+def _initial(row: Spec, given: Any, planned: Array | None, device: torch.device) -> Tensor | None:
+    """`initial` as a tensor; no gradient goes to it."""
+    if isinstance(given, Tensor):
+        return given.detach()
+    return None if planned is None else _beside(row, "initial", planned, device)
+
+
+def _beside(row: Spec, name: str, array: Array, device: torch.device) -> Tensor:
+    """A NumPy array beside tensors. Scalars go to any device; larger ones lie where they lie."""
+    tensor = memory.beside(row, name, array)
+    if np.ndim(array) == 0:
+        return tensor.to(device)
+    if tensor.device != device:
+        raise EngineError(
+            f"{row.name} {name} is a NumPy array, but the tensors lie on {device}; maxops copies nothing from device to "
+            "device in silence"
+        )
+    return tensor
+
+
+def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:
+    """What the NumPy engine gave, as tensors of the same memory; out for what was written there."""
+    parts = result if isinstance(result, tuple) else (result,)
+    tensors = [memory.tensor_of(part) if out is None or number else out for number, part in enumerate(parts)]
+    return tuple(tensors) if isinstance(result, tuple) else tensors[0]

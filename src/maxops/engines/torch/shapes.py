@@ -1,0 +1,118 @@
+"""What the operators give without data: new tensors of the right shape, for torch's compilers and `meta` tensors.
+
+Where all sizes are plain integers, a plan makes every check that they allow. Sizes that are symbols go by arithmetic
+alone; the same checks are made when data comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from maxops import spec
+from maxops.engines.numpy import check_ties
+from maxops.engines.torch.kernels import nothing
+from maxops.engines.torch.memory import DTYPES, check, planned, symbolic
+from maxops.errors import DTypeError
+from maxops.plan import plan_max, plan_reduce_max, plan_segment_max, stand_in
+
+
+def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
+    """Max."""
+    row = spec.MAXIMUM
+    check_ties(row, ties)
+    for number, tensor in enumerate(tensors):
+        check(row, f"input {number}", tensor)
+        if tensor.dtype is not tensors[0].dtype:
+            raise DTypeError(
+                f"{row.name} input {number} is {tensor.dtype}, but input 0 is {tensors[0].dtype}; all inputs share one "
+                "type",
+                row.clause("T"),
+            )
+    if symbolic(*tensors):
+        return tensors[0].new_empty(torch.broadcast_shapes(*(tensor.shape for tensor in tensors)))
+    return tensors[0].new_empty(plan_max(row, list(map(planned, tensors)), in_memory=False).shape)
+
+
+def reduce_max(
+    data: Tensor,
+    axes: Sequence[int] | None,
+    keepdims: bool,
+    noop_with_empty_axes: bool,
+    initial: Tensor | None,
+    return_indices: bool,
+    ties: str,
+) -> tuple[Tensor, Tensor]:
+    """ReduceMax."""
+    row = spec.REDUCE_MAX
+    check_ties(row, ties)
+    check(row, "data", data)
+    # A size stands for itself, or for any if it is a symbol: which axes are taken depends on the rank alone.
+    known = stand_in((1,) * data.ndim, DTYPES[data.dtype].numpy) if symbolic(data) else planned(data)
+    plan = plan_reduce_max(
+        row,
+        known,
+        None if axes is None else list(axes),
+        keepdims,
+        noop_with_empty_axes,
+        initial=None if initial is None else planned(initial),
+        return_indices=return_indices,
+        in_memory=False,
+    )
+    if plan.identity:
+        shape = list(data.shape)
+    else:
+        sizes = [(1 if axis in plan.axes else size, axis) for axis, size in enumerate(data.shape)]
+        shape = [size for size, axis in sizes if keepdims or axis not in plan.axes]
+    indices = data.new_empty(shape, dtype=torch.int64) if return_indices else nothing(data)
+    return data.new_empty(shape), indices
+
+
+def segment_max(
+    data: Tensor,
+    segment_ids: Tensor | None,
+    offsets: Tensor | None,
+    num_segments: int | None,
+    fill_mode: str | None,
+    check_ids: bool,
+    sorted: bool,
+    out_of_range: str | None,
+    initial: Tensor | None,
+    return_indices: bool,
+    return_empty: bool,
+    ties: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """SegmentMax. Without num_segments and offsets the number of rows is a new symbol, which data will settle."""
+    row = spec.SEGMENT_MAX
+    check_ties(row, ties)
+    check(row, "data", data)
+    if not symbolic(data, segment_ids, offsets) and (num_segments is None or type(num_segments) is int):
+        plan_segment_max(
+            row,
+            planned(data),
+            None if segment_ids is None else planned(segment_ids),
+            num_segments,
+            fill_mode,
+            None,
+            check_ids,
+            offsets=None if offsets is None else planned(offsets),
+            sorted=sorted,
+            out_of_range=out_of_range,
+            initial=None if initial is None else planned(initial),
+            in_memory=False,
+            values_known=False,
+        )
+    if num_segments is not None:
+        count = num_segments
+    elif offsets is not None:
+        count = offsets.shape[0] - 1
+    else:
+        count = torch.library.get_ctx().new_dynamic_size()
+    shape = [count, *data.shape[1:]]
+    return (
+        data.new_empty(shape),
+        data.new_empty(shape, dtype=torch.int64) if return_indices else nothing(data),
+        data.new_empty([count], dtype=torch.bool) if return_empty else nothing(data, torch.bool),
+    )

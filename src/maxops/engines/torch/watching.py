@@ -1,0 +1,28 @@
+"""Whether torch has to know of a call: a gradient may be asked for, or a transform or a mode is at work.
+
+Torch says the last two by functions that it does not promise to keep. Where one is missing, every call is taken to be
+watched, which is slower and never wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+_transform = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: True)
+
+
+def watched(*values: Any) -> bool:
+    """Whether a call on these has to go through torch's dispatcher; values that are no tensors do not matter."""
+    if _modes() or _transform() is not None or getattr(forward_ad, "_current_level", 0) >= 0:
+        return True
+    gradients = torch.is_grad_enabled()
+    return any(
+        type(value) not in _PLAIN or not value.is_cpu or (gradients and value.requires_grad)
+        for value in values
+        if isinstance(value, torch.Tensor)
+    )
