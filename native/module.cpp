@@ -5,6 +5,7 @@
 
 #define MAXOPS_IMPORTS_NUMPY
 #include "cache.h"
+#include "core_table.h"
 #include "element_types.h"
 #include "memory.h"
 #include "operators.h"
@@ -282,5 +283,12 @@ PyMODINIT_FUNC PyInit__native() {
     import_array();
     if (!maxops::find_types()) return nullptr;
     if (!maxops::find_main_thread() || PyType_Ready(&maxops::entry_type) < 0) return nullptr;
-    return PyModule_Create(&maxops::module_definition);
+    PyObject* module = PyModule_Create(&maxops::module_definition);
+    // What the table points to is the module's own memory, which nothing unloads and nobody writes.
+    void* table = const_cast<maxops::CoreTable*>(&maxops::core_table());
+    PyObject* capsule = module == nullptr ? nullptr : PyCapsule_New(table, maxops::kCoreTableName, nullptr);
+    const bool is_added = capsule != nullptr && PyModule_AddObjectRef(module, "core", capsule) == 0;
+    Py_XDECREF(capsule);
+    if (!is_added) Py_CLEAR(module);
+    return module;
 }

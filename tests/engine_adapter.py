@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,8 @@ class Adapter:
     """An engine to the tests: the package that it needs, and both ways between NumPy's arrays and its own.
 
     `take` raises for an array of another kind. `types` are those that the framework has. `give_all` is in place of
-    `give` where the arrays of a call depend on each other. `words` are cases whose errors it has other words for.
+    `give` where the arrays of a call depend on each other. `words` are cases whose errors it has other words for. A case
+    runs within `around`: settings of the framework's own.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Adapter:
     types: tuple[DType, ...] = STORED
     give_all: Callable[[dict[str, Array] | tuple[Array, ...]], Any] | None = None
     words: frozenset[str] = frozenset()
+    around: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def given(self, arrays: dict[str, Array] | tuple[Array, ...]) -> Any:
         """The arrays of a call in the engine's own kind."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import engine_dask
+import engine_jax
 import engine_torch
 import engine_xarray
 from engine_adapter import Adapter
 
 NUMPY = Adapter("numpy", None, lambda array: array, lambda array: array)
 
-ADAPTERS = (NUMPY, *engine_dask.ADAPTERS, *engine_torch.ADAPTERS, *engine_xarray.ADAPTERS)
+ADAPTERS = (NUMPY, *engine_dask.ADAPTERS, *engine_jax.ADAPTERS, *engine_torch.ADAPTERS, *engine_xarray.ADAPTERS)

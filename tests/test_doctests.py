@@ -32,7 +32,12 @@ class _Finder(doctest.DocTestFinder):
 
 
 # Parts of the package that need what not everybody has.
-NEEDED = {"maxops.onnxruntime": "onnxruntime", "maxops.openvino.extension": "openvino"}
+NEEDED = {
+    "maxops.onnxruntime": "onnxruntime",
+    "maxops.openvino.extension": "openvino",
+    "maxops.engines.jax": "jax",
+    "maxops._xla": "maxops._xla",
+}
 
 
 def run(name: str) -> doctest.TestResults:

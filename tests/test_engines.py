@@ -33,10 +33,11 @@ def test_engine(adapter: Adapter, case: Case) -> None:
 
 
 def _results(adapter: Adapter, case: Case) -> list[Any]:
-    arrays = adapter.given(case.arrays)
     function = getattr(mo, case.function)
-    result = function(*arrays, **case.options) if isinstance(arrays, tuple) else function(**arrays, **case.options)
-    return [adapter.take(part) for part in (result if isinstance(result, tuple) else (result,))]
+    with adapter.around():
+        arrays = adapter.given(case.arrays)
+        result = function(*arrays, **case.options) if isinstance(arrays, tuple) else function(**arrays, **case.options)
+        return [adapter.take(part) for part in (result if isinstance(result, tuple) else (result,))]
 
 
 def test_the_table_asks_what_it_should() -> None:

@@ -68,7 +68,7 @@ _rows = [
         frozenset({"numpy", "dask"}),
     ),
     Row("torch", ("torch:Tensor",), "maxops.engines.torch", frozenset({"numpy"})),
-    Row("jax", ("jax:Array",), "maxops.engines.jax", frozenset({"numpy"})),
+    Row("jax", ("jax:Array", "jax.core:Tracer"), "maxops.engines.jax", frozenset({"numpy"})),
     Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy"),
 ]
 _known: dict[type, Row] = {}  # classes that were looked up already

@@ -1,0 +1,66 @@
+"""The formulation for the CPU: the native core, as custom calls in what XLA compiles.
+
+Each function is called while JAX traces, with arrays of one type whose shapes go together and whose results have
+elements. It is in `maxops._xla`, which is built on request (MAXOPS_JAX=1).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+
+import jax
+import numpy as np
+
+from maxops.engines.jax.segments import Segments
+
+
+@cache
+def are_built() -> bool:
+    """Whether this build has the custom calls; XLA knows them from then on."""
+    try:
+        from maxops import _xla  # noqa: PLC0415 - it may not be there
+    except ModuleNotFoundError:
+        return False
+    for name, handler in _xla.handlers().items():
+        jax.ffi.register_ffi_target(name, handler, platform="cpu")
+    return True
+
+
+def _like(data: jax.Array, shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+    """The type of a result: the data's, over the same devices under shard_map, which JAX itself derives best."""
+    like: jax.ShapeDtypeStruct = jax.eval_shape(lambda x: jax.lax.full_like(x, 0, shape=shape), data)
+    return like
+
+
+def maximum(*arrays: jax.Array) -> jax.Array:
+    """Max of arrays that broadcast."""
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    return jax.ffi.ffi_call("maxops_maximum", _like(arrays[0], shape))(*arrays)
+
+
+def reduce_max(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    """ReduceMax along axes in 0..r-1, which the result is without."""
+    shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
+    call = jax.ffi.ffi_call("maxops_reduce_max", _like(data, shape))
+    return call(data, axes=np.array(axes, np.int64))
+
+
+def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
+    """SegmentMax of data (*batch, rows, *row) by ids (*batch, rows), or by offsets."""
+    batch = ids.shape[:-1]
+    rows, row = data.shape[len(batch)], data.shape[len(batch) + 1 :]
+    sizes, width = prod(batch), prod(row)
+    call = jax.ffi.ffi_call("maxops_segment_max", _like(data, (sizes, how.count, width)))
+    result = call(
+        data.reshape(sizes, rows, width),
+        ids.reshape(sizes, ids.shape[-1]),
+        order=how.order,
+        checks=how.checks,
+        negative_is_bad=how.negative_is_bad,
+        past_is_bad=how.past_is_bad,
+        fill=how.fill_as_int64,
+        name=how.name,
+        clause=how.clause,
+    )
+    return result.reshape(*batch, how.count, *row)

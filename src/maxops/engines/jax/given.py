@@ -1,0 +1,171 @@
+"""What a call was given: JAX's arrays and tracers, NumPy's beside them, and what can be known of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from maxops import dtypes, plan
+from maxops.errors import DTypeError, NumSegmentsError
+from maxops.plan import Array
+from maxops.spec import Spec
+
+
+def is_tracer(value: object) -> bool:
+    """Whether a value is known by its shape and type alone."""
+    return isinstance(value, jax.core.Tracer)
+
+
+def stand_in_of(row: Spec, name: str, value: Any) -> Any:
+    """What the planner looks at in place of an array: its shape and type. Anything else as it is."""
+    if not isinstance(value, jax.Array):
+        return value
+    if not isinstance(value.dtype, np.dtype):
+        raise DTypeError(f"{row.name} {name} is {value.dtype}, a type of JAX's own", row.clause("T"))
+    return plan.stand_in(value.shape, value.dtype)
+
+
+def as_jax(row: Spec, name: str, value: Any) -> Any:
+    """An array that JAX takes without converting an element; the planner has looked at it."""
+    if dtypes.of(np.dtype(value.dtype)) is dtypes.REAL:
+        raise DTypeError(f"{row.name} {name} is real; JAX has no exact rationals", row.clause("T"))
+    native = value.dtype.newbyteorder("=")
+    if jax.dtypes.canonicalize_dtype(native) != native:
+        raise DTypeError(
+            f"{row.name} {name} is {native}, which JAX has only where jax_enable_x64 is on; no input is converted",
+            row.clause("T"),
+        )
+    return value if isinstance(value, jax.Array) else _native(value)
+
+
+def initial_as_jax(row: Spec, value: Any, planned: Array | None) -> Any:
+    """The initial value: the planned one, or JAX's own scalar, whose value nobody knows yet."""
+    if planned is None:
+        return None
+    return as_jax(row, "initial", value if isinstance(value, jax.Array) else planned)
+
+
+def are_on_cpu(*arrays: Any) -> bool:
+    """Whether results of these arrays take this machine's memory."""
+    placed = [array.sharding for array in arrays if isinstance(array, jax.Array) and not is_tracer(array)]
+    return all(map(_is_cpu, placed)) if placed else jax.default_backend() == "cpu"
+
+
+@lru_cache(maxsize=64)
+def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
+    return all(device.platform == "cpu" for device in sharding.device_set)
+
+
+def alone_if_one(results: tuple[jax.Array, ...]) -> jax.Array | tuple[jax.Array, ...]:
+    """What a call returns of its results."""
+    return results if len(results) > 1 else results[0]
+
+
+def number_of_segments(row: Spec, value: Any) -> Any:
+    """num_segments for the planner: a scalar whose value is known, since a shape depends on it."""
+    if is_tracer(value):
+        raise NumSegmentsError(
+            f"{row.name} num_segments is traced, but the result's shape depends on it: under jax.jit and the like it "
+            "is a Python integer (static_argnames)",
+            row.clause("num_segments"),
+        )
+    return np.asarray(value) if isinstance(value, jax.Array) else value
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The ids or offsets of a call, in NumPy or JAX, and the rules for their values.
+
+    `count` is None where num_segments is not given and only the highest id tells.
+    """
+
+    row: Spec
+    name: str
+    values: Any
+    rows: int
+    sorted: bool
+    out_of_range: Any
+    count: int | None
+
+    @property
+    def are_known(self) -> bool:
+        """Whether the values can be looked at now."""
+        return not is_tracer(self.values)
+
+    @property
+    def _are_at_hand(self) -> bool:
+        return not isinstance(self.values, jax.Array) or are_on_cpu(self.values)
+
+    def check(self) -> None:
+        """Raise what NumPy's engine raises. Arrays on a device leave it only if something is wrong with them."""
+        if not self._are_at_hand:
+            with jax.ensure_compile_time_eval():
+                if bool(self._are_valid()):
+                    return
+        values = np.asarray(self.values)  # on the CPU their own memory
+        if self.name == "offsets":
+            plan.check_offsets(self.row, values, self.rows)
+        else:
+            plan.check_segment_ids(
+                self.row, values, sorted=self.sorted, out_of_range=self.out_of_range, num_segments=self.count
+            )
+
+    def _are_valid(self) -> jax.Array:
+        if self.name == "offsets":
+            return _offsets_are_valid(self.values, rows=self.rows)
+        most = None if self.out_of_range != "error" else self.count
+        if most is not None and most > np.iinfo(self.values.dtype).max:
+            most = None
+        return _ids_are_valid(self.values, most, is_sorted=self.sorted, takes_negative=self.out_of_range == "drop")
+
+    def count_of_segments(self) -> int:
+        """How many segments the result has."""
+        if self.count is not None:
+            return self.count
+        if not self.are_known:
+            raise NumSegmentsError(
+                f"{self.row.name} num_segments is not given and {self.name} are traced, so that nothing tells the "
+                "result's shape: under jax.jit and the like num_segments is a Python integer",
+                self.row.clause("num_segments"),
+            )
+        if self.rows == 0:
+            return 0
+        with jax.ensure_compile_time_eval():
+            values = np.asarray(self.values) if self._are_at_hand else self.values
+            highest = values[-1] if self.sorted else values.max()
+            return max(int(highest), -1) + 1
+
+    def as_jax(self, count: int) -> Any:
+        """The values as JAX takes them. NumPy's int64 become int32 where JAX has no other, after a look at them."""
+        wide = not isinstance(self.values, jax.Array) and dtypes.of(self.values.dtype) is dtypes.INT64
+        if wide and jax.dtypes.canonicalize_dtype(np.int64) != np.int64:
+            # ids are names: all below 0, and all past the last, are left out alike
+            return np.clip(self.values, -1, self.rows if self.name == "offsets" else count).astype(np.int32)
+        return as_jax(self.row, self.name, self.values)
+
+
+@partial(jax.jit, static_argnames=("is_sorted", "takes_negative"))
+def _ids_are_valid(ids: jax.Array, most: int | None, *, is_sorted: bool, takes_negative: bool) -> jax.Array:
+    valid = jnp.bool(True)
+    if not takes_negative:
+        valid &= (ids >= 0).all()
+    if most is not None:
+        valid &= (ids < most).all()
+    if is_sorted:
+        valid &= (ids[1:] >= ids[:-1]).all()
+    return valid
+
+
+@partial(jax.jit, static_argnames="rows")
+def _offsets_are_valid(offsets: jax.Array, *, rows: int) -> jax.Array:
+    return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
+
+
+def _native(array: Any) -> Array:
+    """NumPy's array in this machine's byte order, which is the only one JAX takes."""
+    return np.asarray(array).astype(array.dtype.newbyteorder("="), copy=False)

@@ -1,0 +1,79 @@
+"""The formulation for any device: integers in the order of the values, XLA's own maximum of those, and back.
+
+A float's bits become a signed integer (the magnitude's bits flipped if it is negative, every NaN at the top), so
+that no float is computed with: no mode of a processor, and no rewriting by a compiler, can change a bit.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.engines.jax.segments import Segments, ids_of_rows
+
+
+def dtype_of(array: jax.Array) -> DType:
+    """The row of an array's type."""
+    dtype = dtypes.of(np.dtype(array.dtype))
+    assert dtype is not None
+    return dtype
+
+
+def keys_of(array: jax.Array) -> jax.Array:
+    """Integers that compare as the elements do, and are equal where the order has them equal."""
+    dtype = dtype_of(array)
+    if dtype.kind == "bool":
+        return array.astype(jnp.int8)
+    if dtype.kind != "float":
+        return array
+    signed = np.dtype(f"i{dtype.bits // 8}")
+    top = signed.type((1 << dtype.bits - 1) - 1)
+    bits = lax.bitcast_convert_type(array, signed)
+    keys = bits ^ (lax.shift_right_arithmetic(bits, signed.type(dtype.bits - 1)) & top)
+    return jnp.where((bits & top) > signed.type(dtype.infinity_bits), top, keys)
+
+
+def values_of(keys: jax.Array, dtype: DType) -> jax.Array:
+    """The elements whose keys these are; a NaN is the one quiet NaN."""
+    if dtype.kind == "bool":
+        return keys != 0
+    if dtype.kind != "float":
+        return keys
+    signed = np.dtype(f"i{dtype.bits // 8}")
+    top = signed.type((1 << dtype.bits - 1) - 1)
+    bits = keys ^ (lax.shift_right_arithmetic(keys, signed.type(dtype.bits - 1)) & top)
+    return lax.bitcast_convert_type(jnp.where(keys == top, signed.type(dtype.nan_bits), bits), dtype.numpy)
+
+
+def filled(shape: tuple[int, ...], bits: int, dtype: DType) -> jax.Array:
+    """An array of one value, by its bits."""
+    return jnp.full(shape, np.array(bits, dtype.word).view(dtype.numpy))
+
+
+def maximum(*arrays: jax.Array) -> jax.Array:
+    """Max of arrays that broadcast."""
+    return values_of(reduce(jnp.maximum, map(keys_of, arrays)), dtype_of(arrays[0]))
+
+
+def reduce_max(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    """ReduceMax along axes in 0..r-1, which the result is without."""
+    return values_of(jnp.max(keys_of(data), axis=axes), dtype_of(data))
+
+
+def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
+    """SegmentMax of data (*batch, rows, *row) by ids (*batch, rows), or by offsets. It checks nothing."""
+    if ids.ndim > 1:
+        return jax.vmap(lambda data, ids: segment_max(data, ids, how))(data, ids)
+    dtype, keys = dtype_of(data), keys_of(data)
+    segments, inside = ids_of_rows(ids, len(data), how)
+    across = (slice(None), *[np.newaxis] * (data.ndim - 1))
+    lowest = keys.dtype.type(jnp.iinfo(keys.dtype).min)
+    highest = jnp.full((how.count, *data.shape[1:]), lowest).at[segments].max(jnp.where(inside[across], keys, lowest))
+    has_rows = jnp.zeros(how.count, jnp.int8).at[segments].max(inside.astype(jnp.int8)) != 0
+    return jnp.where(has_rows[across], values_of(highest, dtype), filled((), how.fill, dtype))

@@ -1,0 +1,55 @@
+"""What is known of a call of SegmentMax while JAX traces it, and what its ids mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+
+@dataclass(frozen=True)
+class Segments:
+    """How rows lie in segments; hashable, as what JAX compiles for is.
+
+    `order` says what the ids are: "sorted", in "any" order, or "offsets" in their place. Where `checks`, the ids
+    are looked at as they come, and what is wrong is an error of name and clause. `fill` is the bits of the value
+    for empty segments.
+    """
+
+    count: int
+    order: Literal["sorted", "any", "offsets"]
+    checks: bool
+    negative_is_bad: bool
+    past_is_bad: bool
+    fill: int
+    name: str
+    clause: str
+
+    @property
+    def fill_as_int64(self) -> int:
+        """The bits, as XLA's attributes hold them."""
+        return self.fill - (1 << 64) if self.fill >> 63 else self.fill
+
+
+def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, jax.Array]:
+    """Each row's segment, with 0 for those outside 0..count-1; and whether it lies inside."""
+    if how.order == "offsets":
+        places = jnp.arange(rows, dtype=ids.dtype)
+        ids = jnp.searchsorted(ids, places, side="right").astype(ids.dtype) - 1
+    inside = ids >= 0
+    if how.count <= jnp.iinfo(ids.dtype).max:
+        inside &= ids < how.count
+    return jnp.where(inside, ids, 0), inside
+
+
+def empty_segments(ids: jax.Array, rows: int, how: Segments) -> jax.Array:
+    """Whether each segment has no rows."""
+    if how.count == 0:
+        return jnp.zeros(0, jnp.bool)
+    if how.order == "offsets":
+        empty = (ids[1:] <= ids[:-1])[: how.count]
+        return jnp.pad(empty, (0, how.count - len(empty)), constant_values=True)
+    segments, inside = ids_of_rows(ids, rows, how)
+    return jnp.zeros(how.count, jnp.int8).at[segments].max(inside.astype(jnp.int8)) == 0

@@ -1,0 +1,192 @@
+"""Gradients of JAX's arrays: to the first element that holds a maximum, or split evenly, forwards and backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from maxops.plan import Array
+
+jax = pytest.importorskip("jax")
+engine = pytest.importorskip("maxops.engines.jax")
+jnp = jax.numpy
+check_grads = pytest.importorskip("jax.test_util").check_grads
+NAN = np.nan
+
+
+@pytest.fixture(params=["custom-calls", "integer-keys"], autouse=True)
+def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
+    with jax.enable_x64(True):
+        if request.param == "integer-keys":
+            with engine.only_integer_keys():
+                yield request.param
+        else:
+            pytest.importorskip("maxops._xla")
+            yield request.param
+
+
+def gradients(function: Callable[..., Any], *args: Any) -> tuple[Array, ...]:
+    """Of the sum of results, each times its number."""
+
+    def total(*args: Any) -> Any:
+        result = function(*args)
+        return (result * (1 + jnp.arange(result.size, dtype=result.dtype).reshape(result.shape))).sum()
+
+    return tuple(map(np.asarray, jax.jit(jax.grad(total, tuple(range(len(args)))))(*args)))
+
+
+def test_maximum_gives_all_to_the_first_that_holds_it() -> None:
+    a, b, c = np.array([1.0, 2, 3, NAN]), np.array([1.0, 5, 3, 1]), np.array([0.0, 5, 3, NAN])
+    got = gradients(mo.maximum, a, b, c)
+    np.testing.assert_array_equal(got, [[1, 0, 3, 4], [0, 2, 0, 0], [0, 0, 0, 0]])
+
+
+def test_maximum_splits_evenly() -> None:
+    a, b, c = np.array([1.0, 2, 3, NAN]), np.array([1.0, 5, 3, 1]), np.array([0.0, 5, 3, NAN])
+    got = gradients(lambda *x: mo.maximum(*x, ties="even"), a, b, c)
+    np.testing.assert_array_equal(got, [[0.5, 0, 1, 2], [0.5, 1, 1, 0], [0, 1, 1, 2]])
+
+
+def test_zeros_of_both_signs_are_no_tie() -> None:
+    got = gradients(lambda x, y: mo.maximum(x, y, ties="even"), np.array([-0.0, 0.0]), np.array([0.0, 0.0]))
+    np.testing.assert_array_equal(got, [[0, 1], [1, 1]])
+
+
+def test_maximum_sums_over_what_it_broadcast() -> None:
+    got = gradients(mo.maximum, np.array([[2.0], [0.0]]), np.array([1.0, 3.0, 2.0]))
+    np.testing.assert_array_equal(got[0], [[4], [0]])
+    np.testing.assert_array_equal(got[1], [4, 7, 6])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16, np.float32, np.float64], ids=str)
+def test_reduce_max(dtype: Any) -> None:
+    x = np.array([[1, 3, 3], [NAN, 2, NAN]], dtype)
+    (first,) = gradients(lambda d: mo.reduce_max(d, 1), x)
+    np.testing.assert_array_equal(first, np.array([[0, 1, 0], [2, 0, 0]], dtype))
+    assert first.dtype == dtype
+    (even,) = gradients(lambda d: mo.reduce_max(d, 1, ties="even"), x)
+    np.testing.assert_array_equal(even, np.array([[0, 0.5, 0.5], [1, 0, 1]], dtype))
+
+
+def test_reduce_max_over_several_axes_and_an_initial_value() -> None:
+    x = np.array([[[1.0, 3], [5, 0]], [[3, 3], [5, 5]]])
+    (first,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False), x)
+    np.testing.assert_array_equal(first, [[[0, 1], [2, 0]], [[0, 0], [0, 0]]])
+    (even,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False, ties="even", initial=4), x)
+    np.testing.assert_allclose(even, np.array([[[0, 0], [2, 0]], [[0, 0], [2, 2]]]) / 3)
+    (level,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False, initial=3), x)
+    np.testing.assert_array_equal(level, first)
+
+
+def test_an_even_part_of_many_half_precision_elements() -> None:
+    (even,) = gradients(lambda d: mo.reduce_max(d, ties="even"), np.ones(100_000, np.float16))
+    np.testing.assert_array_equal(even, np.full(100_000, 1e-5, np.float16))
+
+
+def test_noop_is_the_identity() -> None:
+    (got,) = gradients(lambda d: mo.reduce_max(d, noop_with_empty_axes=True), np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(got, [1, 2])
+
+
+NAMED: dict[str, tuple[dict[str, Any], list[int]]] = {
+    "sorted": ({"segment_ids": [0, 0, 2, 2, 2]}, [0, 1, 2, 3, 4]),
+    "any": ({"segment_ids": [2, 0, 2, 0, 2], "sorted": False}, [1, 3, 0, 2, 4]),
+    "offsets": ({"offsets": [0, 2, 2, 5]}, [0, 1, 2, 3, 4]),
+    "drop": ({"segment_ids": [-1, 0, 0, 2, 2, 2, 9], "out_of_range": "drop"}, [-1, 0, 1, 2, 3, 4, -1]),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("ties", ["first", "even"])
+def test_segment_max(name: str, ties: str) -> None:
+    options, order = NAMED[name]
+    named: dict[str, Any] = {
+        key: np.array(value) if isinstance(value, list) else value for key, value in options.items()
+    }
+    rows = np.array([[1.0, 2], [1, 0], [4, 7], [6, 7], [6, 7]])
+    want = {
+        "first": np.array([[1.0, 2], [0, 0], [0, 6], [5, 0], [0, 0]]),
+        "even": np.array([[0.5, 2], [0.5, 0], [0, 2], [2.5, 2], [2.5, 2]]),
+    }[ties]
+    if name == "any":  # the rows of each segment keep their order
+        order = [1, 3, 0, 2, 4]
+        data = np.empty_like(rows)
+        data[order] = rows
+        spread = np.empty_like(want)
+        spread[order] = want
+    else:
+        inside = [place >= 0 for place in order]
+        data, spread = np.full((len(order), 2), 99.0), np.zeros((len(order), 2))
+        data[inside], spread[inside] = rows, want
+    (got,) = gradients(lambda d: mo.segment_max(d, num_segments=3, fill_mode="ZERO", ties=ties, **named), data)
+    np.testing.assert_array_equal(got, spread)
+
+
+def test_nobody_has_the_gradient_of_what_only_the_initial_value_holds() -> None:
+    def call(d: Any, initial: Any) -> Any:
+        return mo.segment_max(d, np.array([0, 1, 1]), 3, initial=initial)
+
+    got, of_initial = gradients(call, np.array([1.0, 5.0, 2.0]), np.array(2.0))
+    np.testing.assert_array_equal(got, [0, 2, 0])
+    np.testing.assert_array_equal(of_initial, 0)
+
+
+@pytest.mark.parametrize("ties", ["first", "even"])
+def test_against_differences(ties: str) -> None:
+    """Forwards and backwards, where no two values are near each other."""
+    random = np.random.default_rng(0)
+    x, y = random.permutation(24).reshape(4, 6) / 3.0, random.permutation(6) / 3.0 + 0.1
+    ids = np.array([2, 0, 2, 1])
+
+    def every(a: Any, b: Any) -> Any:
+        segments = mo.segment_max(a, ids, 3, fill_mode="ZERO", sorted=False, ties=ties)
+        return mo.maximum(a, b, ties=ties).sum() * mo.reduce_max(a, 0, ties=ties) * segments
+
+    check_grads(jax.jit(every), (x, y), 1)
+
+
+def test_of_second_order() -> None:
+    hessian = jax.jit(jax.hessian(lambda d: mo.reduce_max(d * d, keepdims=False)))(np.array([1.0, -3.0]))
+    np.testing.assert_array_equal(hessian, [[0, 0], [0, 2]])
+
+
+def test_without_jit() -> None:
+    np.testing.assert_array_equal(jax.grad(lambda d: mo.reduce_max(d).sum())(np.array([1.0, 4, 2])), [0, 1, 0])
+
+
+def test_gradients_under_vmap_and_scan() -> None:
+    x = np.array([[1.0, 4, 2], [6, 5, 6]])
+    ids = np.array([[0, 1, 1], [0, 0, 1]])
+    of_reduce = jax.jit(jax.vmap(jax.grad(lambda d: mo.reduce_max(d).sum())))
+    np.testing.assert_array_equal(of_reduce(x), [[0, 1, 0], [1, 0, 0]])
+    of_segments = jax.jit(jax.vmap(jax.grad(lambda d, i: mo.segment_max(d, i, 2, fill_mode="ZERO").sum())))
+    np.testing.assert_array_equal(of_segments(x, ids), [[1, 1, 0], [1, 0, 1]])
+    both = jax.jit(jax.grad(lambda d: jax.vmap(mo.reduce_max)(d).sum()))
+    np.testing.assert_array_equal(both(x), [[0, 1, 0], [1, 0, 0]])
+    through = jax.jit(jax.grad(lambda d: jax.lax.scan(lambda c, r: (mo.maximum(c, r), None), d[0], d)[0].sum()))
+    np.testing.assert_array_equal(through(x), [[0, 0, 0], [1, 1, 1]])
+    again = jax.grad(jax.checkpoint(lambda d: mo.reduce_max(d * 2).sum()))
+    np.testing.assert_array_equal(again(x[0]), [0, 2, 0])
+
+
+def test_integers_have_none() -> None:
+    x = np.array([1, 2, 3])
+    values, tangents = jax.jvp(mo.reduce_max, (x,), (np.zeros(3, jax.dtypes.float0),))
+    assert values.tolist() == [3]
+    assert tangents.dtype == jax.dtypes.float0
+    got = jax.grad(lambda d: (mo.reduce_max(x) * d).sum())(2.0)  # beside something that has
+    assert got == 3.0
+
+
+def test_indices_and_empty_segments_have_none() -> None:
+    def call(d: Any) -> Any:
+        values, indices, empty = mo.segment_max(
+            d, np.array([0, 0, 2]), 3, fill_mode="ZERO", return_indices=True, return_empty=True
+        )
+        return (values * jnp.where(empty, 0, indices)).sum()
+
+    np.testing.assert_array_equal(jax.jit(jax.grad(call))(np.array([1.0, 3.0, 2.0])), [0, 1, 2])
