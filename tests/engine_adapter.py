@@ -19,8 +19,8 @@ class Adapter:
     """An engine to the tests: the package that it needs, and both ways between NumPy's arrays and its own.
 
     `take` raises for an array of another kind. `types` are those that the framework has. `give_all` is in place of
-    `give` where the arrays of a call depend on each other. `words` are cases whose errors it has other words for. A case
-    runs within `around`: settings of the framework's own.
+    `give` where the arrays of a call depend on each other. `words` are cases whose errors it has other words for.
+    A case runs within `around`: settings of the framework's own.
     """
 
     name: str

@@ -12,7 +12,7 @@ from engine_adapter import Adapter
 from maxops.plan import Array
 
 
-def _dask(cut: Callable[[Array], Any]) -> Callable[[Array], Any]:
+def in_blocks(cut: Callable[[Array], Any]) -> Callable[[Array], Any]:
     def give(array: Array) -> Any:
         import dask.array as da  # noqa: PLC0415  (not everywhere)
 
@@ -22,18 +22,21 @@ def _dask(cut: Callable[[Array], Any]) -> Callable[[Array], Any]:
 
 
 def _ones(array: Array) -> tuple[int, ...]:
-    return tuple(2 - axis % 2 for axis in range(array.ndim))
+    """One or two elements to a block, or a dozen blocks to an axis."""
+    return tuple(max(2 - axis % 2, size // 12) for axis, size in enumerate(array.shape))
 
 
 def _dask_unknown(array: Array) -> Any:
     """In blocks of two rows whose number nobody knows beforehand."""
     import dask.array as da  # noqa: PLC0415
 
+    if array.ndim == 2 and array.shape[1] == 1:  # ids of wrong rank: what names their shape has to know it
+        return da.from_array(array)
     lazy = da.from_array(array, chunks=(2, *[-1] * (array.ndim - 1)) if array.ndim else ())
     return lazy[da.from_array(np.ones(len(array), np.bool), chunks=2)] if array.ndim else lazy
 
 
-def _of_dask(result: Any) -> Array:
+def of_dask(result: Any) -> Array:
     import dask.array as da  # noqa: PLC0415
 
     assert isinstance(result, da.Array), f"got a {type(result).__name__}"
@@ -49,7 +52,7 @@ def _sizes(result: Any) -> list[int | None]:
 
 
 ADAPTERS = (
-    Adapter("dask", "dask.array", _dask(lambda array: -1), _of_dask),
-    Adapter("dask-ones", "dask.array", _dask(_ones), _of_dask),
-    Adapter("dask-unknown", "dask.array", _dask_unknown, _of_dask),
+    Adapter("dask", "dask.array", in_blocks(lambda array: -1), of_dask),
+    Adapter("dask-ones", "dask.array", in_blocks(_ones), of_dask),
+    Adapter("dask-unknown", "dask.array", _dask_unknown, of_dask),
 )

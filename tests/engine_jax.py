@@ -13,7 +13,7 @@ from maxops.plan import Array
 
 
 def _to_jax(array: Array) -> Any:
-    import jax  # noqa: PLC0415: only where JAX is there
+    import jax  # noqa: PLC0415 - only where JAX is
 
     return jax.device_put(np.ascontiguousarray(array).reshape(array.shape))
 

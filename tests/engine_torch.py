@@ -12,7 +12,7 @@ from maxops.plan import Array
 
 
 def _to_torch(array: Array) -> Any:
-    from maxops.engines.torch import memory  # noqa: PLC0415: only where torch is there
+    from maxops.engines.torch import memory  # noqa: PLC0415 - only where torch is
 
     return memory.tensor_of(np.array(array))
 

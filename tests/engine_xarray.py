@@ -1,14 +1,19 @@
-"""How the tests reach xarray's arrays: axes are named from the last, "a1", back to the first."""
+"""How the tests reach xarray's arrays: axes are named from the last, "a1", back to the first.
+
+With `give` the data within is another engine's; ids stay in memory, since their values tell how many segments are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from engine_adapter import Adapter
+from engine_dask import in_blocks, of_dask
 from maxops.plan import Array
 
 Arrays = dict[str, Array] | tuple[Array, ...]
@@ -59,7 +64,17 @@ def take(result: Any) -> Array:
     return ordered.data  # type: ignore[no-any-return]
 
 
-# xarray's dimensions have names, and what is wrong with one is said in them.
-NAMES = frozenset({"reduce_max-refused-dim", "segment_max-refused-dim"})
+def _adapter(name: str, give: Callable[[Array], Any], back: Callable[[Any], Array]) -> Adapter:
+    """Its dimensions have names, and what is wrong with one is said in them."""
+    words = frozenset({"reduce_max-refused-dim", "segment_max-refused-dim"})
+    return Adapter(name, "xarray", give, back, give_all=partial(give_all, give=give), words=words)
 
-ADAPTERS = (Adapter("xarray", "xarray", named, take, give_all=give_all, words=NAMES),)
+
+def _halves(array: Array) -> tuple[int, ...]:
+    return tuple(max(1, (size + 1) // 2) for size in array.shape)
+
+
+ADAPTERS = (
+    _adapter("xarray", lambda array: array, take),
+    _adapter("xarray-dask", in_blocks(_halves), lambda result: of_dask(take(result))),
+)

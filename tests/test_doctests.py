@@ -35,7 +35,10 @@ class _Finder(doctest.DocTestFinder):
 NEEDED = {
     "maxops.onnxruntime": "onnxruntime",
     "maxops.openvino.extension": "openvino",
+    "maxops.engines.dask": "dask.array",
     "maxops.engines.jax": "jax",
+    "maxops.engines.torch": "torch",
+    "maxops.engines.xarray": "xarray",
     "maxops._xla": "maxops._xla",
 }
 

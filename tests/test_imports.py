@@ -19,7 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            ["errors", "_native", "_limits"],
+            ["errors", "_native", "_limits", "_xla"],
             ["dtypes"],
             ["spec"],
             ["shapes"],

@@ -13,7 +13,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # What a page's examples cannot run without, past the packages that every test has.
-NEEDS = {"onnxruntime": "onnxruntime", "openvino_extension": "openvino", "jax": "maxops._xla"}
+NEEDS = {
+    "jax": "maxops._xla",
+    "onnxruntime": "onnxruntime",
+    "openvino_extension": "openvino",
+    "torch": "torch",
+    "xarray": "xarray",
+    "dask": "dask.array",
+}
 
 
 def test_readme_examples_run() -> None:

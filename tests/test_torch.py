@@ -2,20 +2,224 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+import maxops as mo
+from bits import STORED, assert_same_bits, mixed
 from engine_adapters import ADAPTERS
 from engine_cases import CASES, Case
+from maxops import _native, dtypes, errors, reference
+from maxops.dtypes import DType
 from test_engines import test_engine as hold_to_the_table
 
 torch = pytest.importorskip("torch")
 
-from maxops.engines.torch import eager  # noqa: E402: after the skip
-
 ADAPTER = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
+give, take = ADAPTER.give, ADAPTER.take
+TYPES = pytest.mark.parametrize("dtype", STORED, ids=str)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_table_through_the_dispatcher(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain tensors go past it; with this nothing does."""
+    from maxops.engines.torch import eager  # noqa: PLC0415 - after the skip
+
     monkeypatch.setattr(eager, "watched", lambda *values: True)
+    monkeypatch.setattr(eager, "at_work", lambda: True)
     hold_to_the_table(ADAPTER, case)
+
+
+def test_torch_still_says_whether_it_watches() -> None:
+    """Without these functions of torch's every call would take the long way."""
+    from maxops.engines.torch import watching  # noqa: PLC0415 - after the skip
+
+    x = torch.ones(2)
+    assert not watching.watched(x)
+    assert torch.vmap(lambda row: torch.tensor(watching.at_work()).expand(row.shape))(torch.ones(1, 2)).all()
+    with torch.autograd.forward_ad.dual_level():
+        assert watching.watched(x)
+    assert watching.watched(x.clone().requires_grad_())
+    with torch.no_grad():
+        assert not watching.watched(x.clone().requires_grad_())
+    assert not watching.at_work()
+
+
+# ---------------------------------------------------------------------------------------------- memory
+
+
+@TYPES
+def test_memory_is_shared_both_ways(dtype: DType) -> None:
+    from maxops.engines.torch import memory  # noqa: PLC0415 - after the skip
+
+    values = mixed(dtype, (3, 4))
+    tensor = memory.tensor_of(values)
+    assert tensor.data_ptr() == values.ctypes.data
+    seen = memory.view(tensor.T[1:])
+    assert (seen.ctypes.data, seen.strides) == (values.T[1:].ctypes.data, values.T[1:].strides)
+    assert_same_bits(seen.copy(), values.T[1:].copy())
+
+
+LAYOUTS = {
+    "transposed": lambda t: t.transpose(0, 1).contiguous().transpose(0, 1),
+    "strided": lambda t: torch.stack([t, t], -1)[..., 0],
+    "offset": lambda t: torch.cat([t[:1], t])[1:],
+    "parameter": lambda t: torch.nn.Parameter(t, requires_grad=False),
+    "imaginary-of-conjugate": lambda t: torch.complex(torch.zeros_like(t), -t).conj().imag,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout: str) -> None:
+    values, other = mixed(dtypes.FLOAT32, (4, 5), 1), mixed(dtypes.FLOAT32, (5,), 2)
+    tensor = LAYOUTS[layout](give(values))
+    values = take(tensor.detach().resolve_neg().contiguous().clone())  # torch keeps no NaN's sign
+    assert_same_bits(take(mo.maximum(tensor, give(other))), reference.maximum(values, other))
+    assert_same_bits(take(mo.reduce_max(tensor, 0)), reference.reduce_max(values, (0,)))
+
+
+def test_expanded_tensors_and_those_without_elements() -> None:
+    row = torch.tensor([1.0, 5.0, 2.0])
+    assert mo.maximum(row.expand(2, 3), torch.tensor(2.0)).tolist() == [[2, 5, 2]] * 2
+    assert mo.reduce_max(row.expand(4, 3), 1, keepdims=False).tolist() == [5] * 4
+    assert mo.maximum(torch.zeros(0, 3), torch.zeros(1, 3)).shape == (0, 3)
+    assert mo.reduce_max(torch.tensor(3, dtype=torch.uint16)).shape == ()
+
+
+def test_numpy_arrays_and_scalars_beside_tensors() -> None:
+    tensor = torch.tensor([1, 5, 2])
+    locked = np.array([3, 3, 3])
+    locked.flags.writeable = False
+    for beside in (np.array([3, 3, 3]), locked, np.int64(3), 3):
+        assert mo.maximum(beside, tensor).tolist() == [3, 5, 3]
+        result = mo.maximum(tensor.double().requires_grad_(), np.asarray(beside, np.float64))
+        assert result.tolist() == [3, 5, 3]
+        assert result.requires_grad
+    assert mo.segment_max(tensor, np.array([0, 0, 1]), fill_mode="ZERO").tolist() == [5, 2]
+    assert mo.reduce_max(tensor, initial=torch.tensor(7)).tolist() == [7]
+    assert mo.segment_max(tensor, torch.tensor([0, 0, 1]), torch.tensor(1), fill_mode="ZERO").tolist() == [5]
+    with pytest.raises(errors.DTypeError, match="input 1 is int8, but input 0 is int64"):
+        mo.maximum(tensor, np.int8([1, 2, 3]))
+    backwards = np.array([3.0, 2.0, 1.0])[::-1]
+    assert mo.maximum(torch.zeros(3, dtype=torch.float64), backwards).tolist() == [1, 2, 3]
+    with pytest.raises(errors.EngineError, match="input 1 is a NumPy array that torch cannot look at without a copy"):
+        mo.maximum(torch.zeros(3, dtype=torch.float64, requires_grad=True), backwards)
+
+
+def test_bfloat16_arrays_beside_tensors_that_have_gradients() -> None:
+    locked = mixed(dtypes.BFLOAT16, (3,), nans=0)
+    locked.flags.writeable = False
+    tensor = torch.zeros(3, dtype=torch.bfloat16, requires_grad=True)
+    result = mo.maximum(tensor, locked)
+    assert_same_bits(take(result.detach()), reference.maximum(np.zeros(3, locked.dtype), locked))
+
+
+def test_the_threads_are_those_of_maxops() -> None:
+    before, threads = torch.get_num_threads(), mo.get_num_threads()
+    try:
+        mo.set_num_threads(3)
+        torch.set_num_threads(1)
+        assert (mo.get_num_threads(), torch.get_num_threads()) == (3, 1)
+        x = torch.rand(1 << 16)
+        assert mo.reduce_max(x) == x.amax()
+    finally:
+        mo.set_num_threads(threads)
+        torch.set_num_threads(before)
+
+
+# ------------------------------------------------------------------------------------------------- out
+
+
+@TYPES
+def test_out(dtype: DType) -> None:
+    a, b = mixed(dtype, (3, 4), 1), mixed(dtype, (4,), 2)
+    out = give(np.zeros((4, 3), dtype.numpy)).T
+    assert mo.maximum(give(a), give(b), out=out) is out
+    assert_same_bits(take(out.contiguous()), reference.maximum(a, b))
+    out = give(np.zeros((1, 4), dtype.numpy))
+    values, indices = mo.reduce_max(give(a), 0, out=out, return_indices=True)
+    assert values is out
+    assert_same_bits(take(out), reference.reduce_max(a, (0,)))
+    assert indices.dtype is torch.int64
+    out = give(np.zeros((2, 4), dtype.numpy))
+    assert mo.segment_max(give(a), give(np.array([0, 0, 1])), fill_mode="ZERO", out=out) is out
+    assert_same_bits(take(out), reference.segment_max(a, np.array([0, 0, 1]), 2, "ZERO"))
+
+
+def test_out_that_cannot_be_written() -> None:
+    x = torch.ones(2, 3)
+    for out, words in (
+        (torch.zeros(3), r"out has shape \(3,\), but the result has shape \(2, 3\)"),
+        (torch.zeros(2, 3).double(), "out is float64, but the inputs are float32"),
+        (torch.zeros(3).expand(2, 3), "several elements at one place"),
+        (np.zeros((2, 3), np.float32), "out is of type ndarray; beside tensors it is a tensor"),
+        (torch.zeros(2, 3, requires_grad=True), "requires a gradient"),
+    ):
+        with pytest.raises(errors.OutputError, match=words):
+            mo.maximum(x, x, out=out)
+    with pytest.raises(errors.OutputError, match="requires a gradient"):
+        mo.reduce_max(torch.ones(2, requires_grad=True), out=torch.zeros(1))
+
+
+def test_a_gradient_notices_that_what_it_kept_was_overwritten() -> None:
+    x = torch.ones(3, requires_grad=True)
+    kept = torch.ones(3)
+    product = x * kept
+    mo.maximum(torch.zeros(3), torch.zeros(3), out=kept)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
+# ------------------------------------------------------------------------------------------- refused kinds
+
+
+def _refused() -> dict[str, tuple[Any, type[Exception], str]]:
+    quantized = torch.ops.aten.quantize_per_tensor(torch.zeros(3), 1.0, 0, torch.qint8)
+    return {
+        "sparse": (torch.eye(3).to_sparse(), errors.EngineError, "data is a tensor of another kind .*sparse_coo"),
+        "quantized": (quantized, errors.EngineError, "another kind than strided: quantized"),
+        "complex": (torch.zeros(3, dtype=torch.complex64), errors.DTypeError, r"data is torch\.complex64; the types"),
+        "float8": (torch.zeros(3).to(torch.float8_e4m3fn), errors.DTypeError, r"data is torch\.float8_e4m3fn"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["sparse", "quantized", "complex", "float8"])
+def test_refused_kinds(kind: str) -> None:
+    tensor, error, words = _refused()[kind]
+    with pytest.raises(error, match=words):
+        mo.reduce_max(tensor)
+    with pytest.raises(error, match=words.replace("data", "input 0")):
+        mo.maximum(tensor, tensor)
+
+
+def test_devices_are_not_mixed_and_meta_has_shapes_only() -> None:
+    here, meta = torch.ones(3), torch.ones(3, device="meta")
+    with pytest.raises(errors.EngineError, match="input 1 lies on meta, but input 0 on cpu"):
+        mo.maximum(here, meta)
+    with pytest.raises(errors.EngineError, match="input 1 is a NumPy array, but the tensors lie on meta"):
+        mo.maximum(meta, np.ones(3, np.float32))
+    result = mo.maximum(meta, torch.ones(2, 1, device="meta"), 2)
+    assert (result.shape, result.device.type) == ((2, 3), "meta")
+    with pytest.raises(errors.ShapeError, match="input 1 has shape"):
+        mo.maximum(meta, torch.ones(2, device="meta"))
+    ids = torch.zeros(3, dtype=torch.int64, device="meta")
+    assert mo.segment_max(meta, ids, 4, fill_mode="ZERO").shape == (4,)
+    with pytest.raises(errors.EngineError, match="got no num_segments"):
+        mo.segment_max(meta, ids, fill_mode="ZERO")
+
+
+def test_the_core_takes_plain_calls_without_the_planner(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxops.engines.torch import eager  # noqa: PLC0415 - after the skip
+
+    def fail(*args: Any, **options: Any) -> None:
+        raise AssertionError("a plain call was planned")
+
+    monkeypatch.setattr(eager, "engine", fail)
+    x, ids = torch.ones(3), torch.zeros(3, dtype=torch.int64)
+    for tensor in (x, x.bfloat16()):
+        mo.maximum(tensor, tensor)
+        mo.reduce_max(tensor)
+        mo.segment_max(tensor, ids, fill_mode="ZERO")
+    assert _native.isa()

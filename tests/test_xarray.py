@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
@@ -306,3 +307,56 @@ def test_data_of_a_file_is_read_once(heat: Any) -> None:
     assert len(reads) == 1
     assert_same_bits(values.data, mo.reduce_max(heat.data, axes=1, keepdims=False))
     assert_same_bits(indices.data, np.array([2, 2, 1, 0]))
+
+
+# ------------------------------------------------------------------------------------------------------ Dask
+
+
+@pytest.fixture
+def lazy(heat: Any) -> Any:
+    pytest.importorskip("dask.array")
+    return heat.chunk(time=3, x=2)
+
+
+def test_arrays_of_dask_stay_lazy(heat: Any, lazy: Any) -> None:
+    calls: list[Callable[[Any], Any]] = [
+        lambda data: mo.maximum(data, 1.0, heat.isel(x=0, drop=True).drop_vars("season")),
+        lambda data: mo.reduce_max(data, dim="x", return_indices=True)[1],
+        mo.reduce_max,
+        lambda data: mo.segment_max(data, regions(), fill_mode="ZERO"),
+        lambda data: mo.segment_max(data, regions(), fill_mode="ZERO", return_indices=True)[1],
+        lambda data: mo.segment_max(data, regions(), fill_mode="ZERO", return_empty=True)[1],
+    ]
+    for call in calls:
+        with dask_computes_nothing():
+            got = call(lazy)
+        assert got.chunks is not None
+        xr.testing.assert_identical(got.compute(), call(heat))
+
+
+def test_segments_of_lazy_ids_need_their_number(heat: Any, lazy: Any) -> None:
+    ids = regions().chunk(time=2)
+    with pytest.raises(errors.NumSegmentsError, match="xarray has no dimensions of unknown size"):
+        mo.segment_max(lazy, ids, fill_mode="ZERO")
+    with dask_computes_nothing():
+        got = mo.segment_max(lazy, ids, 3, fill_mode="ZERO")
+    xr.testing.assert_identical(got.compute(), mo.segment_max(heat, regions(), fill_mode="ZERO"))
+    with pytest.raises(errors.SegmentIdsError, match="position 2 holds 0 after 2"):
+        mo.segment_max(lazy, ids[::-1], 3, fill_mode="ZERO").compute()
+
+
+def test_keys_of_dask_are_no_names(heat: Any, lazy: Any) -> None:
+    """xarray takes a Dask array's key for the name of the DataArray around it."""
+    ids = xr.DataArray(regions().chunk(time=2).data, dims="time")
+    assert ids.name is not None
+    values, empty = mo.segment_max(lazy, ids, 3, fill_mode="ZERO", return_empty=True)
+    assert (values.dims, empty.dims, empty.name) == (("time", "x"), ("time",), None)
+
+
+@contextmanager
+def dask_computes_nothing() -> Iterator[None]:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("something was computed")
+
+    with import_module("dask").config.set(scheduler=refuse):
+        yield

@@ -9,6 +9,7 @@ import importlib
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol, cast
 
 from maxops.errors import ConfigurationError, DTypeError, EngineError
@@ -72,6 +73,8 @@ _rows = [
     Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy"),
 ]
 _known: dict[type, Row] = {}  # classes that were looked up already
+_found: dict[tuple[type, ...], Row] = {}  # and the rows for a few together
+_NO_ARRAYS = frozenset({type(None), bool, int, float, Fraction})
 
 
 def _resolved(wanted: str | type) -> type | None:
@@ -95,6 +98,7 @@ def register(
                 raise ConfigurationError(f"engine {name!r} has no function {function}; it needs all three")
     _rows[:] = [Row(name, listed, engine, frozenset(beside)), *(row for row in _rows if row.name != name)]
     _known.clear()
+    _found.clear()
 
 
 def row_of(kind: type) -> Row | None:
@@ -110,16 +114,20 @@ def row_of(kind: type) -> Row | None:
 
 def find(spec: Spec, values: Iterable[tuple[str, object]]) -> Engine:
     """The engine for a call with these arguments by name; None and Python scalars go with every engine."""
+    values = tuple(values)
+    kinds = tuple([type(value) for _, value in values])
+    if (row := _found.get(kinds)) is not None:
+        return row.load()
     rows: dict[str, tuple[Row, str, str]] = {}
     for name, value in values:
         if value is None or is_python_scalar(value):
             continue
         kind = type(value)
         if (row := row_of(kind)) is None:
-            kinds = ", ".join(map(str, _rows))
+            listed = ", ".join(map(str, _rows))
             raise DTypeError(
                 f"{spec.name} {name} is of type {kind.__name__}, not a NumPy array or one of another known kind; "
-                f"maxops guesses no type. Known are {kinds}, and anything with __dlpack__ on the CPU or __array__",
+                f"maxops guesses no type. Known are {listed}, and anything with __dlpack__ on the CPU or __array__",
                 spec.clause("T"),
             )
         rows.setdefault(row.name, (row, name, kind.__name__))
@@ -127,6 +135,8 @@ def find(spec: Spec, values: Iterable[tuple[str, object]]) -> Engine:
         return NUMPY.load()
     for row, _, _ in rows.values():
         if all(other == row.name or other in row.beside for other in rows):
+            if len(kinds) <= 8 and all(kind in _known or kind in _NO_ARRAYS for kind in kinds):
+                _found[kinds] = row
             return row.load()
     listed = ", ".join(f"{name} is of type {kind} ({row.name})" for row, name, kind in rows.values())
     raise EngineError(

@@ -131,8 +131,9 @@ def segment_max(
         first = xr.Variable([segments, *rows.dims[1:]], part)
         placed = first.transpose(*(segments if name == along else name for name in data.dims))
         dressed.append(_dress(data, placed.data, [along], placed.dims, values=i == 0))
-    kind = xr.DataArray if isinstance(data, xr.DataArray) else xr.Variable
-    return _together([*dressed, *(kind(dims=[segments], data=part) for part in empty)])
+    # Through a Variable, since a DataArray would take a Dask array's key for its name.
+    plain = [xr.Variable([segments], part) for part in empty]
+    return _together([*dressed, *(map(xr.DataArray, plain) if isinstance(data, xr.DataArray) else plain)])
 
 
 # -------------------------------------------------------------------------------------------------- the call

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from dask.sizeof import sizeof
 
 from maxops import spec
 from maxops.engines import table
@@ -35,12 +37,12 @@ class Part:
     """The maxima of the segments that some consecutive rows touch.
 
     `ids` are those segments, each once: a range where there is no gap. `values` and `indices` have a row for each;
-    an index counts from the first of these rows. `rows` and `named` are how many rows and ids there were, `edges`
-    the first and last id. `start` is the first row's position among all, if blocks have known sizes.
+    an index counts from the first of these rows, so that no block needs to know where it lies. `rows` and `named`
+    are how many rows and ids there were, `edges` the first and the last id of all.
 
-    A wrong id is an error at once where `start` is known. Where it is not, it waits for the rows before to be
-    counted: `fault` is the position among these rows, and the ids from there that are to be looked at again.
-    `count` is a number of segments that only the task with the offsets knew.
+    A wrong id is no error yet, since the first of them is the one to name: `fault` is its place among these rows,
+    about, and the ids from there that are to be looked at again. `count` is a number of segments that only the
+    tasks with the offsets know.
     """
 
     ids: Any
@@ -49,30 +51,32 @@ class Part:
     rows: int
     named: int
     edges: tuple[int, int] | None
-    start: int | None
     fault: tuple[int, Any] | None = None
     count: int = 0
+    mismatch: bool = False  # a block had another number of ids than of rows
+
+    def __sizeof__(self) -> int:
+        """With the arrays: by this Dask decides which worker does what, and what is written to disk."""
+        return sum(map(sizeof, (self.ids, self.values, self.indices, self.fault)))
 
 
 def _engine(values: Any, ids: Any) -> table.Engine:
     return table.find(ROW, [("data", values), ("segment_ids", ids)])
 
 
+# ------------------------------------------------------------------------------------------ of blocks of data
+
+
 def rows_of_block(block: Any) -> Array:
-    """How many rows a block has, of the lists of one that Dask puts around it."""
+    """How many rows a block has, within the lists of one element that Dask puts around it."""
     while isinstance(block, list):
         (block,) = block
     return np.array([block.shape[0]], np.int64)
 
 
-# ------------------------------------------------------------------------------------------ of blocks of data
-
-
-def of_ids(block: Any, ids: Any, start: Any, *, call: Call, computing_meta: bool = False) -> Any:
+def of_ids(block: Any, ids: Any, *, call: Call, computing_meta: bool = False) -> Any:
     """The part of a block of rows and their ids."""
-    if computing_meta:
-        return block
-    return _part(block, ids, None if start is None else int(start[0]), call)
+    return block if computing_meta else _part(block, ids, call)
 
 
 def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> tuple[list[Array], list[int]]:
@@ -88,30 +92,37 @@ def of_offsets(
     """The part of a block of rows, from offsets of which the first begins the segment `first`."""
     if computing_meta:
         return block
+    if call.count is None:  # their length was not known either
+        plan_segment_max(
+            ROW,
+            stand_in((int(total[0]), *block.shape[1:]), np.dtype("f4")),
+            fill_mode="ZERO",
+            offsets=stand_in(offsets.shape, offsets.dtype),
+            values_known=False,
+        )
     if call.check:
         check_offsets(ROW, offsets, int(total[0]))
     begin = int(start[0])
-    bounds = np.clip(offsets, begin, begin + len(block))
-    lengths = np.maximum(np.diff(bounds), 0)  # unchecked, they may decrease
+    lengths = np.maximum(np.diff(np.clip(offsets, begin, begin + len(block))), 0)  # unchecked, they may decrease
     named = np.repeat(np.arange(len(lengths), dtype=np.int64) + int(first[0]), lengths)[: len(block)]
     ids = np.full(len(block), -1, np.int64)  # rows of no segment, unchecked
     ids[: len(named)] = named
-    part = _part(block, ids, begin, replace(call, check=False))
+    part = _part(block, ids, replace(call, check=False))
     return part if call.count is not None else replace(part, count=len(offsets) - 1)
 
 
-def _part(block: Any, ids: Any, start: int | None, call: Call) -> Part:
+def _part(block: Any, ids: Any, call: Call) -> Part:
     rows = len(block)
     edges = (int(ids[0]), int(ids[-1])) if len(ids) else None
-    nothing = Part(range(0), block[:0], _no_indices(block[:0], call), rows, len(ids), edges, start)
-    if len(ids) != rows:  # of unknown size both: a matter for the end, where their sums are known
-        return nothing
+    no_indices = np.empty_like(block[:0], dtype=np.int64) if call.indices else None
+    # a copy of nothing: a view of it would keep the whole block in memory
+    nothing = Part(range(0), block[:0].copy(), no_indices, rows, len(ids), edges)
+    if len(ids) != rows:  # both of unknown size: an error at the end, where their sums are known
+        return replace(nothing, mismatch=True)
     if call.check:
         try:
-            _check(call, ids, start or 0)
+            _check(call, ids, 0)
         except SegmentIdsError:
-            if start is not None:
-                raise
             return replace(nothing, fault=(0, ids))
     if call.sorted:
         low = int(np.searchsorted(ids, 0))
@@ -119,23 +130,15 @@ def _part(block: Any, ids: Any, start: int | None, call: Call) -> Part:
         taken: Any = slice(low, max(low, high))
     else:
         inside = ids >= 0 if call.count is None else (ids >= 0) & (ids < call.count)
-        taken = slice(None) if inside.all() else np.flatnonzero(inside)
+        taken = slice(0, rows) if inside.all() else np.flatnonzero(inside)
     kept = ids[taken]
     if len(kept) == 0:
         return nothing
     touched, places = _touched(kept, call.sorted)
     values, indices = _maxima(block[taken], places, len(touched), call)
     if indices is not None:
-        indices = indices + (taken.start or 0) if isinstance(taken, slice) else taken[indices]
+        indices = indices + taken.start if isinstance(taken, slice) else taken[indices]
     return replace(nothing, ids=touched, values=values, indices=indices)
-
-
-def _no_indices(rows: Any, call: Call) -> Any:
-    return (
-        rows.astype(np.int64)
-        if call.indices and rows.dtype != object
-        else (np.empty_like(rows, dtype=np.int64) if call.indices else None)
-    )
 
 
 def _check(call: Call, ids: Any, start: int) -> None:
@@ -147,14 +150,21 @@ def _check(call: Call, ids: Any, start: int) -> None:
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
     """The ids without repetition, and each row's place among them."""
     if not is_sorted:
-        return np.unique(ids, return_inverse=True)
+        found, places = np.unique(ids, return_inverse=True)
+        return _as_range(found), places
     change = np.flatnonzero(ids[1:] != ids[:-1]) + 1
-    first, last, count = int(ids[0]), int(ids[-1]), len(change) + 1
-    if last - first + 1 == count:  # no gap
-        return range(first, last + 1), ids - ids[0]
+    found = _as_range(np.concatenate([ids[:1], ids[change]]))
+    if isinstance(found, range):
+        return found, ids - ids[0]
     step = np.zeros_like(ids, dtype=np.int64)
     step[change] = 1
-    return np.concatenate([ids[:1], ids[change]]).astype(np.int64), np.cumsum(step)
+    return found, np.cumsum(step)
+
+
+def _as_range(ids: Any) -> Any:
+    """Ascending ids as a range if there is no gap: for narrow rows, ids would be most of what is handed on."""
+    first, last = int(ids[0]), int(ids[-1])
+    return range(first, last + 1) if last - first + 1 == len(ids) else ids.astype(np.int64)
 
 
 def _maxima(rows: Any, places: Any, count: int, call: Call) -> tuple[Any, Any]:
@@ -204,42 +214,44 @@ def merged(nested: Any, *, axis: Any, keepdims: bool, call: Call, computing_meta
     if computing_meta:
         return nested
     parts = list(_flat(nested))
-    part, shifts = _facts(parts, call)
-    full = [(one, shift) for one, shift in zip(parts, shifts, strict=True) if len(one.ids)]
+    part, full = _joint(parts, call)
     if not full:
-        return replace(part, values=parts[0].values, indices=parts[0].indices)
-    ids, values, indices = _rows(full)
+        return part
     if len(full) == 1:
-        return replace(part, ids=full[0][0].ids, values=values, indices=indices)
+        return replace(part, ids=full[0].ids, values=full[0].values, indices=full[0].indices)
+    ids, values, indices = _rows(full)
+    if call.sorted and all(one.ids[-1] < other.ids[0] for one, other in pairwise(full)):
+        return replace(part, ids=_as_range(ids), values=values, indices=indices)  # no segment is in two of them
     touched, places = _touched(ids, call.sorted)
     values, winners = _maxima(values, places, len(touched), call)
-    return replace(
-        part,
-        ids=touched,
-        values=values,
-        indices=None if winners is None else np.take_along_axis(indices, winners, 0),
-    )
+    if winners is not None:
+        indices = np.take_along_axis(indices, winners, 0)
+    return replace(part, ids=touched, values=values, indices=indices)
 
 
 def finished(
-    nested: Any, *, axis: Any, keepdims: bool, call: Call, low: int, high: int | None, computing_meta: bool = False
+    nested: Any,
+    *,
+    axis: Any,
+    keepdims: bool,
+    call: Call,
+    low: int,
+    high: int | None,
+    before: int,
+    computing_meta: bool = False,
 ) -> Any:
     """The results for a range of segments, from the parts of all rows."""
     del axis, keepdims
     if computing_meta:
         return nested
-    parts = list(_flat(nested))
-    part, shifts = _facts(parts, call)
-    if part.rows != part.named:
+    part, full = _joint(list(_flat(nested)), call)
+    if part.mismatch:
         _refuse_lengths(part)
     if part.fault is not None:
-        _check(call, part.fault[1], part.fault[0])
-    if any(one.rows != one.named for one in parts):
-        raise AssertionError
-    full = [(one, shift) for one, shift in zip(parts, shifts, strict=True) if len(one.ids)]
-    ids, values, indices = _rows(full or [(parts[0], 0)])
+        place, wrong = part.fault
+        _check(call, wrong, place)
+    ids, values, indices = _rows(full or [part])
     count = max(part.count, int(ids.max(initial=-1)) + 1) if high is None else high - low
-    options = {"return_indices": call.indices, "return_empty": call.empty}
     result = _engine(values, ids).segment_max(
         values,
         ids - low,
@@ -248,12 +260,13 @@ def finished(
         check_ids=False,
         sorted=call.sorted,
         initial=call.initial,
-        **options,
+        return_indices=call.indices,
+        return_empty=call.empty,
     )
     if not call.indices or not full:
         return result
     own = result[1]
-    winners = np.where(own < 0, own, np.take_along_axis(indices, np.maximum(own, 0), 0))
+    winners = np.where(own < 0, own, np.take_along_axis(indices, np.maximum(own, 0), 0) + before)
     return (result[0], winners, *result[2:])
 
 
@@ -265,42 +278,59 @@ def _flat(nested: Any) -> Iterator[Part]:
         yield nested
 
 
-def _rows(full: list[tuple[Part, int]]) -> tuple[Any, Any, Any]:
-    """The ids, values and indices of parts that follow each other, the indices moved by each part's shift."""
+def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
+    """The ids, values and indices of parts that follow each other."""
     ids = [
-        np.arange(one.ids.start, one.ids.stop, dtype=np.int64) if isinstance(one.ids, range) else one.ids
-        for one, _ in full
+        np.arange(part.ids.start, part.ids.stop, dtype=np.int64) if isinstance(part.ids, range) else part.ids
+        for part in parts
     ]
-    values = [one.values for one, _ in full]
-    moved = [one.indices if not shift or one.indices is None else one.indices + shift for one, shift in full]
-    if len(full) == 1:
-        return ids[0], values[0], moved[0]
-    return np.concatenate(ids), np.concatenate(values), None if moved[0] is None else np.concatenate(moved)
+    if len(parts) == 1:
+        return ids[0], parts[0].values, parts[0].indices
+    values = np.concatenate([part.values for part in parts])
+    indices = None if parts[0].indices is None else np.concatenate([part.indices for part in parts])
+    return np.concatenate(ids), values, indices
 
 
-def _facts(parts: list[Part], call: Call) -> tuple[Part, list[int]]:
-    """All of a joint part but its segments, and how many rows come before each; an error for ids across a border."""
-    shifts, rows, edges, fault = [], 0, None, None
+def _joint(parts: list[Part], call: Call) -> tuple[Part, list[Part]]:
+    """All of a joint part but its segments, and the parts that have some, with indices that count from its start."""
+    rows, edges, fault = 0, None, None
+    full = []
     for part in parts:
-        shifts.append(rows)
         if part.edges is not None:
-            if call.check and edges is not None and part.edges[0] < edges[1]:
+            if call.check and edges is not None:
                 pair = np.array([edges[1], part.edges[0]])
-                if part.start is not None:
-                    _check(call, pair, part.start - 1)
-                fault = fault or (rows - 1, pair)
+                if call.sorted and pair[1] < pair[0]:
+                    fault = fault or (rows - 1, pair)
             edges = (edges[0] if edges else part.edges[0], part.edges[1])
         if part.fault is not None:
             fault = fault or (rows + part.fault[0], part.fault[1])
+        if len(part.ids):
+            moved = part.indices + rows if rows and part.indices is not None else part.indices
+            full.append(replace(part, indices=moved))
         rows += part.rows
-    count = max(part.count for part in parts)
-    named = sum(part.named for part in parts)
-    first = parts[0]
-    return Part(range(0), None, None, rows, named, edges, first.start, fault, count), shifts
+    return (
+        replace(
+            parts[0],
+            ids=range(0),
+            values=parts[0].values[:0],
+            indices=None if parts[0].indices is None else parts[0].indices[:0],
+            rows=rows,
+            named=sum(part.named for part in parts),
+            edges=edges,
+            fault=fault,
+            count=max(part.count for part in parts),
+            mismatch=any(part.mismatch for part in parts),
+        ),
+        full,
+    )
 
 
 def _refuse_lengths(part: Part) -> None:
-    """Raise what a call in memory would."""
-    data, ids = stand_in((part.rows, *part.values.shape[1:]), np.dtype("f4")), stand_in((part.named,), np.dtype("i8"))
-    plan_segment_max(ROW, data, ids, 0, "ZERO", values_known=False)
-    raise ShapeError("")
+    """Raise for ids that are not as many as the rows, as a call in memory would, or not so in each block."""
+    data = stand_in((part.rows, *part.values.shape[1:]), np.dtype("f4"))
+    plan_segment_max(ROW, data, stand_in((part.named,), np.dtype("i8")), 0, "ZERO", values_known=False)
+    raise ShapeError(
+        f"{ROW.name} data and segment_ids have blocks of unknown size, which go together one by one; some differ in "
+        "length",
+        ROW.clause("ids.shape"),
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.sizeof import sizeof
 
 from maxops import spec
 from maxops.engines import table
@@ -81,6 +82,10 @@ class Part:
     def empty(self) -> bool:
         """Whether there are no elements to take a maximum of."""
         return 0 in self.extent
+
+    def __sizeof__(self) -> int:
+        """With the arrays: by this Dask decides which worker does what, and what is written to disk."""
+        return sizeof(self.values) + sizeof(self.indices)
 
 
 def _engine(*arrays: Any) -> table.Engine:

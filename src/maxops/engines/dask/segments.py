@@ -7,6 +7,7 @@ with the result, however many blocks and segments there are.
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from math import ceil, isnan, nan, prod
 from typing import Any
 
@@ -17,12 +18,12 @@ from dask.utils import parse_bytes
 
 from maxops import spec
 from maxops.engines.dask import parts
-from maxops.engines.dask.chunks import Chunks, in_chunks, no_out, planned, rechunked, unknown
+from maxops.engines.dask.chunks import Chunks, no_out, planned, rechunked, unknown
 from maxops.engines.dask.parts import Call
 from maxops.engines.dask.results import pick, pick_first_axis
 from maxops.engines.numpy import check_no_dim, check_ties
 from maxops.errors import ShapeError
-from maxops.plan import plan_segment_max
+from maxops.plan import Array, plan_segment_max
 
 ROW = spec.SEGMENT_MAX
 
@@ -90,11 +91,25 @@ def segment_max(
         plan.return_empty,
     )
     if not isinstance(data, da.Array):
-        data = in_chunks(data, [segment_ids] if isinstance(segment_ids, da.Array) and segment_ids.ndim == 1 else [])
-        if lazy_ids and offsets is None and len(data.shape) > 1:
-            data = data.rechunk({0: segment_ids.chunks[0]}) if not unknown(segment_ids.chunks[0]) else data
+        data = _in_blocks_of(named if offsets is None else None, data)
     found = _of_ids(data, segment_ids, call) if offsets is None else _of_offsets(data, offsets, call)
-    return _results(found, call, plan.dtype.numpy)
+    span = None
+    if plan.sorted and values_known and rows_known:
+        span = partial(_blocks_of, named, offsets is not None, found.chunks[0])
+    return _results(found, call, plan.dtype.numpy, span)
+
+
+def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -> tuple[int, int, int]:
+    """The blocks that have rows of a range of segments, by ids or bounds in memory, and how many rows are before."""
+    if bounds:
+        first, last = (int(named[min(segment, len(named) - 1)]) for segment in (low, high))
+    else:
+        first, last = (int(place) for place in np.searchsorted(named, [low, high]))
+    starts = _starts(sizes)
+    begin = min(int(np.searchsorted(starts, first, "right")) - 1, len(sizes) - 1)
+    begin = max(begin, 0)
+    end = max(int(np.searchsorted(starts, last, "left")), begin + 1)
+    return begin, end, starts[begin]
 
 
 def _length(value: Any) -> int | None:
@@ -102,6 +117,12 @@ def _length(value: Any) -> int | None:
     if value is None or not getattr(value, "ndim", 0) or isnan(value.shape[0]):
         return None
     return int(value.shape[0])
+
+
+def _in_blocks_of(other: Any, array: Array) -> Any:
+    """A NumPy array in blocks of as many rows as another array's, if those are known."""
+    rows: Any = -1 if other is None or unknown(other.chunks[0]) else other.chunks[0]
+    return da.from_array(np.asarray(array), chunks=(rows, *[-1] * (array.ndim - 1)))
 
 
 def _of_ids(data: Any, ids: Any, call: Call) -> Any:
@@ -113,7 +134,7 @@ def _of_ids(data: Any, ids: Any, call: Call) -> Any:
                 "array in memory are a block's; dask.array.Array.compute_chunk_sizes() finds the sizes",
                 ROW.clause("ids.shape"),
             )
-        ids = in_chunks(ids, [data[(slice(None), *[0] * (data.ndim - 1))]])
+        ids = _in_blocks_of(data, ids)
     rows, own = data.chunks[0], ids.chunks[0]
     if unknown(rows) or unknown(own):
         if data.numblocks[0] != ids.numblocks[0]:
@@ -129,8 +150,6 @@ def _of_ids(data: Any, ids: Any, call: Call) -> Any:
                 )
     else:
         ids = rechunked(ids, [rows])
-    known = next((sizes for sizes in (data.chunks[0], ids.chunks[0]) if not unknown(sizes)), None)
-    starts = (None, None) if known is None else (_one_each(_starts(known)), (0,))
     return da.blockwise(
         parts.of_ids,
         tuple(range(data.ndim)),
@@ -138,7 +157,6 @@ def _of_ids(data: Any, ids: Any, call: Call) -> Any:
         tuple(range(data.ndim)),
         ids,
         (0,),
-        *starts,
         call=call,
         dtype=data.dtype,
         align_arrays=False,
@@ -210,17 +228,24 @@ def _one_each(numbers: Any) -> Any:
     return da.from_array(np.array(numbers, np.int64), chunks=1)
 
 
-def _results(found: Any, call: Call, dtype: np.dtype[Any]) -> Any:
-    """The results in their chunks, from the parts of all blocks."""
+def _results(found: Any, call: Call, dtype: np.dtype[Any], span: Any) -> Any:
+    """The results in their chunks, from the parts of all blocks; `span` tells those of a segment's, if it is known."""
     if call.count is None:
         whole = _put_together(found, call, 0, None)
     else:
         rows = _rows_at_once(found, call.count)
         bounds = [*range(0, call.count, rows), call.count] if call.count else [0, 0]
-        ranges = list(zip(bounds, bounds[1:], strict=False))
-        if len(ranges) > 1:
+        ranges = list(pairwise(bounds))
+        if len(ranges) == 1:
+            each = [_put_together(found, call, 0, call.count)]
+        elif span is not None:
+            each = []
+            for low, high in ranges:
+                begin, end, before = span(low, high)
+                each.append(_put_together(found.blocks[begin:end], call, low, high, before))
+        else:
             found = _in_groups(found, call, len(ranges))
-        each = [_put_together(found, call, low, high) for low, high in ranges]
+            each = [_put_together(found, call, low, high) for low, high in ranges]
         whole = each[0] if len(each) == 1 else da.concatenate(each)
     if not (call.indices or call.empty):
         return whole
@@ -235,10 +260,12 @@ def _results(found: Any, call: Call, dtype: np.dtype[Any]) -> Any:
 def _rows_at_once(found: Any, count: int) -> int:
     """How many segments a block of the result has."""
     width = prod(max(1 if isnan(size) else size for size in sizes) for sizes in found.chunks[1:]) * found.dtype.itemsize
+    if width == 0:  # nothing to hold, and dask.array.concatenate leaves out what has no elements
+        return max(1, count)
     tallest = max(found.chunks[0])
     most = parse_bytes(dask.config.get("array.chunk-size")) if isnan(tallest) else tallest * width
-    blocks = ceil(count / max(1, max(most, LEAST_BYTES) // max(width, 1)))
-    return max(1, ceil(count / max(blocks, 1)))
+    blocks = ceil(count / max(1, max(most, LEAST_BYTES) // width))
+    return int(max(1, ceil(count / max(blocks, 1))))
 
 
 def _in_groups(found: Any, call: Call, groups: int) -> Any:
@@ -253,10 +280,13 @@ def _in_groups(found: Any, call: Call, groups: int) -> Any:
     return each[0] if len(each) == 1 else da.concatenate(each)
 
 
-def _put_together(found: Any, call: Call, low: int, high: int | None) -> Any:
-    """The results for a range of segments, in one block of rows."""
-    cut = parts.whole if high == call.count and low == 0 else partial(parts.cut, low=low, high=high)
-    finish = partial(parts.finished, low=low, high=high)
+def _put_together(found: Any, call: Call, low: int, high: int | None, before: int = 0) -> Any:
+    """The results for a range of segments, in one block of rows, from parts that have `before` rows before them."""
+    if high is None or high - low == call.count:
+        cut: Any = parts.whole
+    else:
+        cut = partial(parts.cut, low=low, high=high)
+    finish = partial(parts.finished, low=low, high=high, before=before)
     return _tree(found, call, cut, finish, nan if high is None else high - low)
 
 

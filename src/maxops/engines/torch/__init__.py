@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from maxops.engines.torch import eager, operators, traced
+from maxops.engines.torch import eager, operators
 
 __all__ = ["maximum", "operators", "reduce_max", "segment_max"]
 
@@ -22,6 +22,8 @@ __all__ = ["maximum", "operators", "reduce_max", "segment_max"]
 def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
     """See `maxops.maximum`."""
     if torch.compiler.is_compiling():
+        from maxops.engines.torch import traced  # noqa: PLC0415 - see there
+
         return traced.maximum(arrays, out, ties)
     return eager.maximum(arrays, out, ties)
 
@@ -39,7 +41,11 @@ def reduce_max(
     ties: str = "first",
 ) -> Any:
     """See `maxops.reduce_max`."""
-    run = traced.reduce_max if torch.compiler.is_compiling() else eager.reduce_max
+    run = eager.reduce_max
+    if torch.compiler.is_compiling():
+        from maxops.engines.torch import traced  # noqa: PLC0415 - see there
+
+        run = traced.reduce_max
     return run(data, axes, keepdims, noop_with_empty_axes, out, dim, initial, return_indices, ties)
 
 
@@ -61,7 +67,11 @@ def segment_max(
     ties: str = "first",
 ) -> Any:
     """See `maxops.segment_max`."""
-    run = traced.segment_max if torch.compiler.is_compiling() else eager.segment_max
+    run = eager.segment_max
+    if torch.compiler.is_compiling():
+        from maxops.engines.torch import traced  # noqa: PLC0415 - see there
+
+        run = traced.segment_max
     return run(
         data,
         segment_ids,

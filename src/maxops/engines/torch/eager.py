@@ -14,8 +14,9 @@ from torch import Tensor
 
 from maxops import _native, spec
 from maxops.engines import numpy as engine
-from maxops.engines.torch import memory, operators, outputs
-from maxops.engines.torch.watching import watched
+from maxops.engines.torch import functions, memory, outputs
+from maxops.engines.torch.memory import NATIVE
+from maxops.engines.torch.watching import at_work, watched
 from maxops.errors import EngineError
 from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Spec
@@ -23,24 +24,22 @@ from maxops.spec import Spec
 
 def maximum(arrays: tuple[Any, ...], out: Any, ties: str) -> Any:
     """Max."""
+    if out is None and ties == "first" and (views := _at_once(arrays)) is not None:
+        done = _native.maximum(*views)
+        if done is not None:
+            return memory.result(done)
     row = spec.MAXIMUM
     engine.check_ties(row, ties)
     device = _device(row, ((f"input {number}", array) for number, array in enumerate(arrays)))
     outputs.check(row, out, *arrays)
     if not watched(*arrays, out):
-        views = list(map(_look, arrays))
-        if out is not None:
-            engine.maximum(*views, out=outputs.memory(out))
-            return out
-        # The core says yes at once, or the planner says why not.
-        result = _native.maximum(*views)
-        return memory.tensor_of(engine.maximum(*views) if result is None else result)
+        return _tensors(out, engine.maximum(*map(_look, arrays), out=outputs.memory(out)))
     plan = plan_max(row, list(map(_planned, arrays)), in_memory=False)
     tensors = [
         array if isinstance(array, Tensor) else _beside(row, f"input {number}", known, device)
         for number, (array, known) in enumerate(zip(arrays, plan.inputs, strict=True))
     ]
-    return outputs.copy(row, out, operators.maximum(tensors, ties))
+    return outputs.copy(row, out, functions.maximum(ties, *tensors))
 
 
 def reduce_max(
@@ -55,6 +54,11 @@ def reduce_max(
     ties: str,
 ) -> Any:
     """ReduceMax."""
+    plain = out is dim is initial is None and return_indices is False and ties == "first"
+    if plain and (views := _at_once((data,))) is not None:
+        done = _native.reduce_max(views[0], axes, keepdims, noop_with_empty_axes)
+        if done is not None:
+            return memory.result(done)
     row = spec.REDUCE_MAX
     engine.check_ties(row, ties)
     engine.check_no_dim(row, dim)
@@ -67,7 +71,7 @@ def reduce_max(
         )
         return _tensors(out, result)
     plan = plan_reduce_max(row, _planned(data), axes, keepdims, noop_with_empty_axes, in_memory=False, **options)
-    values, indices = operators.reduce_max(
+    values, indices = functions.reduce_max(
         data,
         plan.axes,
         plan.keepdims,
@@ -97,6 +101,12 @@ def segment_max(
     ties: str,
 ) -> Any:
     """SegmentMax."""
+    plain = out is offsets is out_of_range is dim is initial is None and sorted is True and ties == "first"
+    if plain and return_indices is return_empty is False and (views := _at_once((data, segment_ids))) is not None:
+        rows, ids = views
+        done = _native.segment_max(rows, ids, num_segments, fill_mode=fill_mode or "", check_ids=check_ids)
+        if done is not None:
+            return memory.result(done)
     row = spec.SEGMENT_MAX
     engine.check_ties(row, ties)
     engine.check_no_dim(row, dim)
@@ -138,11 +148,13 @@ def segment_max(
         in_memory=False,
         values_known=False,
     )
+    if device.type == "meta" and num_segments is None and offsets is None:
+        raise EngineError(f"{row.name} got no num_segments, and tensors on meta have no ids that would tell it")
     rows, ids, bounds = (
         array if array is None or isinstance(array, Tensor) else _beside(row, name, array, device)
         for name, array in arrays.items()
     )
-    values, indices, empty = operators.segment_max(
+    values, indices, empty = functions.segment_max(
         rows,
         ids,
         bounds,
@@ -159,6 +171,29 @@ def segment_max(
     results = [outputs.copy(row, out, values)]
     results += [indices] * plan.return_indices + [empty] * plan.return_empty
     return tuple(results) if len(results) > 1 else results[0]
+
+
+def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
+    """The arguments' memory for the core, which takes clearly valid calls; None where more has to be looked at.
+
+    `Tensor.numpy` itself refuses what is not plain: other devices and layouts, and what requires a gradient.
+    """
+    if at_work():
+        return None
+    views = []
+    try:
+        for array in arrays:
+            if type(array) is not Tensor:
+                views.append(array)
+            elif array.dtype in NATIVE:
+                views.append(array.numpy())
+            elif array.requires_grad:  # which a view of other types would hide
+                return None
+            else:
+                views.append(memory.view(array))
+    except (RuntimeError, TypeError):
+        return None
+    return views
 
 
 def _device(row: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
@@ -208,8 +243,8 @@ def _beside(row: Spec, name: str, array: Array, device: torch.device) -> Tensor:
         return tensor.to(device)
     if tensor.device != device:
         raise EngineError(
-            f"{row.name} {name} is a NumPy array, but the tensors lie on {device}; maxops copies nothing from device to "
-            "device in silence"
+            f"{row.name} {name} is a NumPy array, but the tensors lie on {device}; maxops copies nothing "
+            "from device to device in silence"
         )
     return tensor
 
@@ -217,5 +252,5 @@ def _beside(row: Spec, name: str, array: Array, device: torch.device) -> Tensor:
 def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:
     """What the NumPy engine gave, as tensors of the same memory; out for what was written there."""
     parts = result if isinstance(result, tuple) else (result,)
-    tensors = [memory.tensor_of(part) if out is None or number else out for number, part in enumerate(parts)]
+    tensors = [memory.result(part) if out is None or number else out for number, part in enumerate(parts)]
     return tuple(tensors) if isinstance(result, tuple) else tensors[0]

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from maxops import spec
 from maxops.engines import numpy as engine
-from maxops.engines.torch.memory import tensor_of, view
+from maxops.engines.torch.memory import result as contiguous
+from maxops.engines.torch.memory import view
 from maxops.plan import plan_max
 
 
@@ -26,7 +27,7 @@ def nothing(like: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
 def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
     """Max on the CPU."""
     engine.check_ties(spec.MAXIMUM, ties)
-    return tensor_of(engine.run_max(plan_max(spec.MAXIMUM, [view(tensor) for tensor in tensors])))
+    return contiguous(engine.run_max(plan_max(spec.MAXIMUM, [view(tensor) for tensor in tensors])))
 
 
 def reduce_max(
@@ -49,8 +50,8 @@ def reduce_max(
         ties=ties,
     )
     if isinstance(result, tuple):
-        return tensor_of(result[0]), tensor_of(result[1])
-    return tensor_of(result), nothing(data)
+        return contiguous(result[0]), contiguous(result[1])
+    return contiguous(result), nothing(data)
 
 
 def segment_max(
@@ -82,7 +83,7 @@ def segment_max(
         return_empty=return_empty,
         ties=ties,
     )
-    parts = iter(map(tensor_of, result if isinstance(result, tuple) else (result,)))
+    parts = iter(map(contiguous, result if isinstance(result, tuple) else (result,)))
     return (
         next(parts),
         next(parts) if return_indices else nothing(data),

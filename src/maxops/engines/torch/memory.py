@@ -15,6 +15,7 @@ from maxops.plan import Array, stand_in
 from maxops.spec import Spec
 
 DTYPES: dict[torch.dtype, DType] = {getattr(torch, row.name): row for row in dtypes.ALL if row is not dtypes.REAL}
+NATIVE = frozenset(DTYPES) - {torch.bfloat16}  # the types that NumPy itself has
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -46,6 +47,11 @@ def tensor_of(array: Array) -> torch.Tensor:
     if array.dtype == _BFLOAT16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
+
+
+def result(array: Array) -> torch.Tensor:
+    """A result of the NumPy engine, contiguous as torch's compilers expect it; NumPy's follow the inputs' order."""
+    return tensor_of(array if array.flags.c_contiguous else array.copy(order="C"))
 
 
 def beside(spec: Spec, name: str, array: Array) -> torch.Tensor:

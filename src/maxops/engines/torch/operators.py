@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from maxops import spec
-from maxops.engines.torch import batches, gradients, kernels, shapes
+from maxops.engines.torch import batches, gradients, kernels, shapes, winners
 from maxops.engines.torch.memory import DTYPES, tensor_of
 from maxops.plan.values import scalar_as
 
@@ -47,7 +47,7 @@ for op, on_gpu, fake, save, backward, batch in (
         maximum,
         kernels.maximum_on_gpu,
         shapes.maximum,
-        gradients.save_maximum,
+        winners.keep_maximum,
         gradients.maximum,
         batches.maximum,
     ),
@@ -55,7 +55,7 @@ for op, on_gpu, fake, save, backward, batch in (
         reduce_max,
         kernels.reduce_max_on_gpu,
         shapes.reduce_max,
-        gradients.save_reduce_max,
+        winners.keep_reduce_max,
         gradients.reduce_max,
         batches.reduce_max,
     ),
@@ -63,7 +63,7 @@ for op, on_gpu, fake, save, backward, batch in (
         segment_max,
         kernels.segment_max_on_gpu,
         shapes.segment_max,
-        gradients.save_segment_max,
+        winners.keep_segment_max,
         gradients.segment_max,
         batches.segment_max,
     ),

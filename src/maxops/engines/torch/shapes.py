@@ -7,6 +7,7 @@ alone; the same checks are made when data comes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,7 +33,8 @@ def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
                 row.clause("T"),
             )
     if symbolic(*tensors):
-        return tensors[0].new_empty(torch.broadcast_shapes(*(tensor.shape for tensor in tensors)))
+        broadcast: Any = torch.broadcast_shapes
+        return tensors[0].new_empty(broadcast(*(tensor.shape for tensor in tensors)))
     return tensors[0].new_empty(plan_max(row, list(map(planned, tensors)), in_memory=False).shape)
 
 
@@ -104,6 +106,7 @@ def segment_max(
             in_memory=False,
             values_known=False,
         )
+    count: Any
     if num_segments is not None:
         count = num_segments
     elif offsets is not None:

@@ -1,6 +1,7 @@
 """The functions as `torch.compile` follows them: straight to torch's operators, which check without data and with it.
 
-Nothing here may look at data, or use what Dynamo does not follow; an error is raised by the operators themselves.
+Nothing here may look at data, or use what Dynamo does not follow; most errors are raised by the operators themselves.
+Imported by compiled calls alone, since what it needs is slow to import.
 """
 
 from __future__ import annotations
@@ -10,7 +11,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from maxops.engines.torch import functions
+from maxops.engines.torch.watching import transforming
 from maxops.errors import AttributeValueError, AxesError, DTypeError, OutputError
+
+
+# Under torch.func's transforms the operators lack what `functions` has; Dynamo puts these into its graph unread.
+def _in_graph_maximum(tensors: list[Tensor], ties: str) -> Any:
+    return functions.maximum(ties, *tensors)
+
+
+def _in_graph_reduce_max(*inputs: Any) -> Any:
+    return functions.reduce_max(*inputs)
+
+
+def _in_graph_segment_max(*inputs: Any) -> Any:
+    return functions.segment_max(*inputs)
+
+
+_allow: Any = torch.compiler.allow_in_graph
+_allow([_in_graph_maximum, _in_graph_reduce_max, _in_graph_segment_max])
 
 
 def maximum(arrays: tuple[Any, ...], out: Any, ties: str) -> Any:
@@ -20,7 +40,8 @@ def maximum(arrays: tuple[Any, ...], out: Any, ties: str) -> Any:
         if like is None and not isinstance(array, (bool, int, float)):
             like, beside = torch.as_tensor(array), f"input {number}"
     tensors = [_tensor(like, array, "Max-13", f"input {number}", beside) for number, array in enumerate(arrays)]
-    return _into("Max-13", out, torch.ops.maxops.maximum(tensors, ties))
+    run = _in_graph_maximum if transforming() else torch.ops.maxops.maximum
+    return _into("Max-13", out, run(tensors, ties))
 
 
 def reduce_max(
@@ -41,7 +62,8 @@ def reduce_max(
     for axis in listed or ():
         if isinstance(axis, bool) or not isinstance(axis, int):
             raise AxesError(f"{name} axes holds something else than integers, which is all that a graph has there")
-    values, indices = torch.ops.maxops.reduce_max(
+    run = _in_graph_reduce_max if transforming() else torch.ops.maxops.reduce_max
+    values, indices = run(
         data,
         listed,
         bool(keepdims),
@@ -74,7 +96,8 @@ def segment_max(
     name = "SegmentMax-16"
     _no_dim(name, dim)
     rows = torch.as_tensor(data)
-    values, indices, empty = torch.ops.maxops.segment_max(
+    run = _in_graph_segment_max if transforming() else torch.ops.maxops.segment_max
+    values, indices, empty = run(
         rows,
         None if segment_ids is None else torch.as_tensor(segment_ids),
         None if offsets is None else torch.as_tensor(offsets),
@@ -109,7 +132,7 @@ def _no_dim(operator: str, dim: Any) -> None:
         raise AttributeValueError(f"{operator} dim is {dim!r}; only the axes of xarray's arrays have names")
 
 
-def _into(operator: str, out: Any, result: Tensor) -> Tensor:
+def _into(operator: str, out: Any, result: Tensor) -> Any:
     if out is None:
         return result
     if out.shape != result.shape or out.dtype != result.dtype:
@@ -120,4 +143,4 @@ def _into(operator: str, out: Any, result: Tensor) -> Tensor:
     if out.requires_grad or result.requires_grad:
         raise OutputError(f"{operator} out is given, but gradients flow only into results that are new")
     out.copy_(result)
-    return out  # type: ignore[no-any-return]
+    return out

@@ -13,12 +13,18 @@ from torch.autograd import forward_ad
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-_transform = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: True)
+# Whether the call is inside torch.vmap or one of torch.func's transforms.
+transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
+def at_work() -> bool:
+    """Whether a mode, a transform or forward gradients are at work, whatever the arguments."""
+    return bool(_modes()) or transforming() or getattr(forward_ad, "_current_level", 0) >= 0
 
 
 def watched(*values: Any) -> bool:
     """Whether a call on these has to go through torch's dispatcher; values that are no tensors do not matter."""
-    if _modes() or _transform() is not None or getattr(forward_ad, "_current_level", 0) >= 0:
+    if at_work():
         return True
     gradients = torch.is_grad_enabled()
     return any(

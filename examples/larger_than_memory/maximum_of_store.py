@@ -1,0 +1,49 @@
+"""The highest temperature of each place, when that was, and each month's, from a store larger than the memory.
+
+    python examples/larger_than_memory/maximum_of_store.py heat.zarr
+
+Two worker processes have 300 MB each, their Python included, and Dask's progress bar shows how far they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from distributed import Client, LocalCluster, progress
+
+import maxops as mo
+
+
+def main(path: str, limit: str) -> None:
+    """Compute the maxima of the store at `path` on two workers of `limit` each."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=limit, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        heat = xr.open_zarr(path, consolidated=False)["heat"]
+        month = heat["month"].load()  # ids are small: in memory, they say how many segments there are
+        print(f"{heat.nbytes / 1e9:.2f} GB in {heat.data.npartitions} chunks, on two workers of {limit}")
+        highest, hour = mo.reduce_max(heat, dim="time", return_indices=True)
+        of_month = mo.segment_max(heat, month, fill_mode="LOWEST")
+
+        results: Any = client.compute([highest, hour, of_month])
+        progress(results, notebook=False)
+        highest, hour, of_month = client.gather(results)
+
+        place = int(np.argmax(highest.data))
+        print(f"\nhighest: {mo.reduce_max(highest).item()} {highest.attrs['units']}, in hour {hour.data.flat[place]}")
+        print("of each month:", *mo.reduce_max(of_month, dim=("y", "x")).data)
+        peaks = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+        print("a worker's memory at its highest:", *(f"{peak / 1e6:.0f} MB" for peak in peaks.values()))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Maxima of a Zarr store that make_store.py wrote.")
+    parser.add_argument("path")
+    parser.add_argument("--limit", default="300 MB", help="the memory of each of the two workers")
+    arguments = parser.parse_args()
+    main(arguments.path, arguments.limit)

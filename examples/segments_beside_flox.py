@@ -1,0 +1,145 @@
+"""SegmentMax of a Dask array beside flox on the same task: time, memory, and bytes that tasks hand on.
+
+    python examples/segments_beside_flox.py [--rows 4000000] [--width 8] [--blocks 64] [--segments 400000]
+
+Rows in sorted segments, the ids in blocks as the data is. flox does it by each of its
+methods and engines that can, and the last line compares with the fastest of them. Rounds take turns,
+so that what else the machine does falls on all. The data is made in the tasks; it is counted in no column but time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+import tracemalloc
+import warnings
+import weakref
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from statistics import median
+from typing import Any
+
+import dask
+import dask.array as da
+import flox
+import numpy as np
+from dask.callbacks import Callback
+
+import maxops as mo
+from maxops.engines.dask.parts import Part
+
+
+def block_of_ids(*, each: float, block_info: Any = None) -> Any:
+    """The ids of a block's rows: sorted, each `each` times on average."""
+    begin, end = block_info[None]["array-location"][0]
+    return (np.arange(begin, end) / each).astype(np.int64)
+
+
+def bytes_of(result: Any) -> int:
+    """The arrays that a task handed on, wherever they lie in its result."""
+    if isinstance(result, np.ndarray):
+        return result.nbytes
+    if isinstance(result, Part):
+        return sum(map(bytes_of, (result.ids, result.values, result.indices)))
+    if isinstance(result, dict):
+        return sum(map(bytes_of, result.values()))
+    return sum(map(bytes_of, result)) if isinstance(result, (list, tuple)) else 0
+
+
+def weighed(lazy: Any, sources: set[str]) -> tuple[float, int, int]:
+    """Seconds, peak bytes and bytes handed on between the tasks that are neither the data's nor the results'."""
+    total, lock = 0, threading.Lock()
+    seen: dict[int, weakref.ref[Any]] = {}
+    wanted = {str(key) for key in dask.core.flatten(lazy.__dask_keys__())}
+
+    def weigh(key: Any, result: Any, *_: Any) -> None:
+        nonlocal total
+        name = key[0] if isinstance(key, tuple) else key
+        if name not in sources and str(key) not in wanted:
+            with lock:
+                # What a task passes on as it got it is counted once.
+                known = seen.get(id(result))
+                if known is None or known() is not result:
+                    total += bytes_of(result)
+                    if isinstance(result, (np.ndarray, Part)):
+                        seen[id(result)] = weakref.ref(result)
+
+    begin = time.perf_counter()
+    lazy.compute(scheduler="threads", num_workers=2)
+    seconds = time.perf_counter() - begin
+    tracemalloc.start()
+    with Callback(posttask=weigh):
+        lazy.compute(scheduler="threads", num_workers=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return seconds, peak, total
+
+
+def with_flox(data: Any, ids: Any, segments: int, method: str, engine: str) -> Any:
+    """The task as flox does it: it groups along the last axis."""
+    groups, fill = np.arange(segments), float(np.finfo(data.dtype).min)
+    result, _ = flox.groupby_reduce(
+        data.T, ids, func="max", expected_groups=groups, method=method, engine=engine, fill_value=fill
+    )
+    return result.T
+
+
+def ways(data: Any, ids: Any, segments: int) -> dict[str, Callable[[], Any]]:
+    """Each way to do the task, by name."""
+    calls: dict[str, Callable[[], Any]] = {"maxops": partial(mo.segment_max, data, ids, segments, fill_mode="LOWEST")}
+    for method, engine in product(("map-reduce", "cohorts", "blockwise"), ("numpy", "flox", "numbagg")):
+        calls[f"flox {method}, {engine}"] = partial(with_flox, data, ids, segments, method, engine)
+    return calls
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    for name, default in (("rows", 4_000_000), ("width", 8), ("blocks", 64), ("segments", 400_000), ("rounds", 3)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--ids-in-memory", action="store_true", help="flox's cohorts need that")
+    asked = parser.parse_args()
+    chunk = -(-asked.rows // asked.blocks)
+    data = da.random.default_rng(1).random((asked.rows, asked.width), dtype=np.float32, chunks=(chunk, asked.width))
+    ids = da.map_blocks(
+        block_of_ids, each=asked.rows / asked.segments, chunks=(data.chunks[0],), dtype=np.int64, meta=np.empty(0, int)
+    )
+    sources = {data.name, ids.name}
+    if asked.ids_in_memory:
+        ids = ids.compute()
+    calls = ways(data, ids, asked.segments)
+    want = calls["maxops"]().compute()
+    found: dict[str, list[tuple[float, int, int]]] = {}
+    for name, call in list(calls.items()):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                same = np.array_equal(np.asarray(call().compute()), want)
+        except (ValueError, NotImplementedError, TypeError, AssertionError) as error:
+            print(f"{name:28} does not run it: {str(error).splitlines()[0][:80]}")
+            del calls[name]
+            continue
+        if not same:
+            print(f"{name:28} gives another result")
+            del calls[name]
+    for _ in range(asked.rounds):
+        for name, call in calls.items():
+            found.setdefault(name, []).append(weighed(call(), sources))
+    middle = {name: tuple(median(column) for column in zip(*rows, strict=True)) for name, rows in found.items()}
+    size = asked.segments * asked.width * 4
+    print(
+        f"{asked.rows} rows of {asked.width} in {asked.blocks} blocks, {asked.segments} segments: {size / 1e6:.1f} MB"
+    )
+    for name, (seconds, peak, handed) in middle.items():
+        print(f"{name:28} {seconds:8.3f} s   peak {peak / 1e6:8.1f} MB   handed on {handed / 1e6:9.1f} MB")
+    others = {name: row for name, row in middle.items() if name != "maxops"}
+    if others:
+        best = min(others, key=lambda name: others[name][0])
+        ratios = [other / max(own, 1e-9) for other, own in zip(others[best], middle["maxops"], strict=True)]
+        print(f"{best} over maxops: time {ratios[0]:.2f}, peak {ratios[1]:.2f}, handed on {ratios[2]:.2f}")
+
+
+if __name__ == "__main__":
+    main()

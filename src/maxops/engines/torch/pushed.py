@@ -1,0 +1,51 @@
+"""Gradients forward: what a change of the arguments does to the maxima, for `torch.func.jvp` and its like.
+
+The first element that holds a maximum moves it, or all that hold it do by their mean: the gradients' own rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from maxops.engines.torch import winners
+
+
+def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
+    """Max."""
+    held, count = winners.in_inputs(ctx)
+    moved = torch.where(held[0], tangents[0], 0)
+    for mask, tangent in zip(held[1:], tangents[1:], strict=True):
+        moved = moved + torch.where(mask, tangent, 0)
+    return moved if count is None else winners.share(moved, count)
+
+
+def reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
+    """ReduceMax."""
+    if ctx.identity:
+        return tangent.clone()
+    shape = [1 if axis in ctx.axes else size for axis, size in enumerate(ctx.shape)]
+    if not ctx.keepdims:
+        shape = [size for axis, size in enumerate(ctx.shape) if axis not in ctx.axes]
+    if ctx.ties == "even":
+        held, count = winners.mask_in_axes(ctx)
+        moved = torch.where(held, tangent, 0)
+        return winners.share(moved.sum(ctx.axes, keepdim=True) if ctx.axes else moved, count).reshape(shape)
+    taken = sorted(ctx.axes)
+    kept = [axis for axis in range(len(ctx.shape)) if axis not in taken]
+    rows, length = [ctx.shape[axis] for axis in kept], prod(ctx.shape[axis] for axis in taken)
+    flat = tangent.permute([*kept, *taken]).reshape([*rows, length])
+    return winners.take(flat, winners.in_axes(ctx).reshape([*rows, 1]), len(rows)).reshape(shape)
+
+
+def segment_max(ctx: Any, tangent: Tensor) -> Tensor:
+    """SegmentMax."""
+    if ctx.ties == "first":
+        return winners.take(tangent, winners.in_segments(ctx), 0)
+    held, ids, count = winners.mask_in_segments(ctx)
+    moved = torch.zeros(count.shape, dtype=tangent.dtype, device=tangent.device)
+    return winners.share(moved.index_add(0, ids, torch.where(held, tangent, 0)), count)[:-1]

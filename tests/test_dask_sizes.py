@@ -1,0 +1,34 @@
+"""What blocks hand on weighs what it holds: Dask plans memory and transfers by it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("dask.array")
+
+from dask.sizeof import sizeof
+
+from maxops.engines.dask import parts, reduction
+from maxops.engines.dask.parts import Call
+
+CALL = Call(
+    count=9, fill_mode="ZERO", initial=None, sorted=True, out_of_range=None, check=True, indices=True, empty=False
+)
+
+
+def test_parts_of_segments_weigh_their_arrays() -> None:
+    part = parts.of_ids(np.zeros((6, 1000), np.float32), np.array([0, 0, 1, 1, 4, 4]), call=CALL)
+    assert part.values.shape == part.indices.shape == (3, 1000)
+    assert 3 * 12_000 <= sizeof(part) <= 3 * 12_000 + 1000
+
+
+def test_parts_of_reductions_weigh_their_arrays() -> None:
+    part = reduction.part_of_block(np.zeros((6, 1000), np.float32), axis=(0,), keepdims=True, indices=True)
+    assert 12_000 <= sizeof(part) <= 12_000 + 1000
+
+
+def test_a_part_without_segments_keeps_no_block_alive() -> None:
+    part = parts.of_ids(np.zeros((6, 1000), np.float32), np.full(6, 99), call=CALL)
+    assert len(part.ids) == 0
+    assert part.values.base is None

@@ -1,0 +1,76 @@
+"""What SegmentMax's tasks hand on grows with the result, and not with blocks times segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from dask_chunks import lazy
+
+dask = pytest.importorskip("dask")
+parts = pytest.importorskip("maxops.engines.dask.parts")
+
+
+def size_of(result: Any) -> int:
+    """Bytes of what a task handed on, if it is what the engine's tasks make of the data."""
+    if isinstance(result, parts.Part):
+        ids = 0 if isinstance(result.ids, range) else result.ids.nbytes
+        return int(ids + result.values.nbytes + (0 if result.indices is None else result.indices.nbytes))
+    return sum(map(size_of, result)) if isinstance(result, (list, tuple)) else 0
+
+
+def handed_on(*results: Any) -> tuple[int, int]:
+    """Bytes of all parts, and of the largest."""
+    sizes: list[int] = []
+
+    def weigh(key: Any, result: Any, *_: Any) -> None:
+        sizes.append(size_of(result))
+
+    with dask.callbacks.Callback(posttask=weigh):
+        dask.base.compute(*results, scheduler="sync")
+    return sum(sizes), max(sizes)
+
+
+def calls(blocks: Iterable[int], segments: int, width: int = 4, **options: Any) -> list[tuple[int, int]]:
+    """What is handed on for the same rows in several numbers of blocks."""
+    data = np.zeros((4096, width), np.float32)
+    ids = np.sort(np.random.default_rng(1).permutation(np.arange(4096) % segments))
+    sized = [4096 // count for count in blocks]
+    return [
+        handed_on(mo.segment_max(lazy(data, (size, width)), lazy(ids, size), segments, fill_mode="ZERO", **options))
+        for size in sized
+    ]
+
+
+def test_more_blocks_hand_on_little_more() -> None:
+    result = 1024 * 4 * 4
+    few, many = calls((8, 128), 1024)
+    assert few[0] <= 1.1 * result  # each segment once, and those at borders twice
+    # Past 16 blocks there is a level more in the tree.
+    assert many[0] <= 2 * result + 128 * 4 * 4 * 2
+    assert many[0] < 128 * result / 16  # blocks times segments, it would be 16 times that
+
+
+def test_more_segments_hand_on_as_the_result_grows() -> None:
+    ((small, _),), ((large, _),) = calls((64,), 256), calls((64,), 2048)
+    assert large <= 1.1 * 8 * small
+
+
+def test_one_segment_hands_on_a_row_for_each_block() -> None:
+    ((total, largest),) = calls((128,), 1)
+    assert largest == 4 * 4
+    assert total <= (128 + 128 // 16) * 4 * 4
+
+
+def test_ids_in_any_order_hand_on_what_blocks_touch() -> None:
+    data = np.zeros((4096, 4), np.float32)
+    ids = np.random.default_rng(2).integers(0, 1 << 20, 4096)
+    given: dict[str, Any] = {"num_segments": 1 << 20, "fill_mode": "ZERO", "sorted": False}
+    total, _ = handed_on(mo.segment_max(lazy(data, (64, 4)), lazy(ids, 64), **given))
+    once = 4096 * (16 + 8)  # a row and its id
+    assert total <= 6 * once  # as made, in groups, cut for each block of the result
+    assert total < 64 * (1 << 20) * 16 / 1000  # blocks times segments, it would be that

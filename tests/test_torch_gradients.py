@@ -1,0 +1,176 @@
+"""Gradients of tensors: backwards and forwards, alone and in batches, to the first winner or split evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import maxops as mo
+
+torch = pytest.importorskip("torch")
+
+# Torch's own forward gradients begin with a script of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+
+TIES = pytest.mark.parametrize("ties", ["first", "even"])
+SORTED, MIXED, OFFSETS = [0, 0, 2, 2, 2, 5], [5, 0, 2, 0, -2, 2], [0, 2, 2, 5, 5, 5, 6]
+
+
+def _of_ids(x: Any, **options: Any) -> Any:
+    return mo.segment_max(x, torch.tensor(SORTED), fill_mode="ZERO", **options)
+
+
+def _dropped(x: Any, **options: Any) -> Any:
+    ids = torch.tensor(MIXED)
+    return mo.segment_max(x, ids, 4, sorted=False, out_of_range="drop", fill_mode="ZERO", **options)
+
+
+def _of_offsets(x: Any, **options: Any) -> Any:
+    return mo.segment_max(x, offsets=torch.tensor(OFFSETS), num_segments=5, initial=0.3, **options)
+
+
+# Each takes a tensor of shape (6, 4) and `ties`.
+CALLS: dict[str, Callable[..., Any]] = {
+    "maximum": lambda x, **o: mo.maximum(x[:2, None], x[2:3], 0.25, x[3:5, None] * 0.5, **o),
+    "reduce-all": mo.reduce_max,
+    "reduce-first": lambda x, **o: mo.reduce_max(x, 0, keepdims=False, **o),
+    "reduce-outer": lambda x, **o: mo.reduce_max(x.reshape(3, 2, 4), (2, 0), **o),
+    "reduce-indices": lambda x, **o: mo.reduce_max(x, -1, return_indices=True, **o)[0],
+    "reduce-initial": lambda x, **o: mo.reduce_max(x, 1, initial=0.5, **o),
+    "reduce-noop": lambda x, **o: mo.reduce_max(x, noop_with_empty_axes=True, **o),
+    "reduce-rank-0": lambda x, **o: mo.reduce_max(x[0, 0], **o),
+    "reduce-no-elements": lambda x, **o: mo.reduce_max(x[:, :0], 0, **o),
+    "segments": _of_ids,
+    "segments-indices": lambda x, **o: _of_ids(x, return_indices=True, return_empty=True, **o)[0],
+    "segments-dropped": _dropped,
+    "segments-offsets": _of_offsets,
+}
+
+
+def _distinct() -> Any:
+    generator = torch.Generator().manual_seed(3)
+    return (torch.randperm(24, generator=generator).reshape(6, 4).double() - 11.5) / 7
+
+
+@TIES
+@pytest.mark.parametrize("call", CALLS)
+def test_gradients_are_those_of_differences(call: str, ties: str) -> None:
+    """Of all directions and orders, and in torch's own batches."""
+
+    def function(x: Any) -> Any:
+        return CALLS[call](x, ties=ties)
+
+    x = _distinct().requires_grad_()
+    batches = call != "reduce-no-elements"
+    assert torch.autograd.gradcheck(
+        function, (x,), check_forward_ad=True, check_batched_grad=batches, check_batched_forward_grad=batches
+    )
+    assert torch.autograd.gradgradcheck(function, (x,))
+
+
+@TIES
+@pytest.mark.parametrize("call", CALLS)
+def test_transforms(call: str, ties: str) -> None:
+    """`torch.func` gives what autograd gives, and a batch what each gives alone."""
+
+    def loss(x: Any) -> Any:
+        return (CALLS[call](x, ties=ties) ** 2).sum()
+
+    def gradient(x: Any) -> Any:
+        leaf = x.clone().requires_grad_()
+        return torch.autograd.grad(loss(leaf), leaf)[0]
+
+    x = _distinct()
+    assert torch.equal(torch.func.grad(loss)(x), gradient(x))
+    batch = torch.stack([x, x.flip(0), -x], 1)
+    got = torch.vmap(torch.func.grad(loss), in_dims=1)(batch)
+    assert torch.equal(got, torch.stack([gradient(row) for row in batch.unbind(1)]))
+    assert torch.equal(torch.func.jacfwd(loss)(x), gradient(x))
+
+
+# ------------------------------------------------------------------------------------------------------ ties
+
+NAN, INF = float("nan"), float("inf")
+# What ties: values of which the first, the third and the fourth hold the maximum in the order, and the others do not.
+ROWS = {
+    "ordinary": [2.0, 1.0, 2.0, 2.0],
+    "nans-of-all-kinds": [NAN, INF, -NAN, NAN],
+    "zeros": [0.0, -0.0, 0.0, 0.0],
+    "negative-zeros": [-0.0, -1.0, -0.0, -0.0],
+    "lowest": [-1.0, -INF, -1.0, -1.0],
+}
+WANT = {"first": [1.0, 0.0, 0.0, 0.0], "even": [1 / 3, 0.0, 1 / 3, 1 / 3]}
+
+
+@TIES
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("row", ROWS)
+def test_ties(row: str, dtype: str, ties: str) -> None:
+    kind = getattr(torch, dtype)
+    want = torch.tensor(WANT[ties], dtype=torch.float64).to(kind)
+    x = torch.tensor(ROWS[row], dtype=kind, requires_grad=True)
+    for result in (
+        mo.reduce_max(x, ties=ties),
+        mo.segment_max(x, torch.zeros(4, dtype=torch.int64), fill_mode="ZERO", ties=ties),
+        mo.segment_max(x, offsets=torch.tensor([0, 4]), fill_mode="ZERO", ties=ties),
+        mo.maximum(*x.unbind(), ties=ties),
+    ):
+        (grad,) = torch.autograd.grad(result.sum(), x, grad_outputs=torch.ones((), dtype=kind))
+        assert grad.dtype is kind
+        assert torch.equal(grad, want)
+
+
+def test_even_is_what_amax_does() -> None:
+    x = torch.randint(0, 3, (5, 6, 7)).double().requires_grad_()
+    for axes in ((0,), (1, 2), (0, 1, 2)):
+        (want,) = torch.autograd.grad((x.amax(axes) ** 2).sum(), x)
+        (got,) = torch.autograd.grad((mo.reduce_max(x, axes, keepdims=False, ties="even") ** 2).sum(), x)
+        torch.testing.assert_close(got, want, rtol=1e-15, atol=0)
+
+
+def test_many_that_tie_share_in_half_precision() -> None:
+    """Their number is more than the type counts to."""
+    x = torch.zeros(100_000, dtype=torch.float16, requires_grad=True)
+    (grad,) = torch.autograd.grad(mo.reduce_max(x, ties="even").sum() * 1000, x)
+    assert (grad == torch.tensor(0.01, dtype=torch.float16)).all()
+
+
+@TIES
+def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: str) -> None:
+    x = torch.tensor([[1.0, 3.0], [2.0, 0.0]], requires_grad=True)
+    (grad,) = torch.autograd.grad(mo.reduce_max(x, 1, initial=2.5, ties=ties).sum(), x)
+    assert grad.tolist() == [[0, 1], [0, 0]]
+    # An equal element of the data has it all the same.
+    (grad,) = torch.autograd.grad(mo.reduce_max(x, 1, initial=3, ties=ties).sum(), x)
+    assert grad.tolist() == [[0, 1], [0, 0]]
+    start = torch.tensor(2.5, requires_grad=True)
+    mo.reduce_max(x, 1, initial=start, ties=ties).sum().backward()
+    assert start.grad is None
+
+
+@TIES
+def test_repeated_inputs_sum_their_gradients(ties: str) -> None:
+    a, b = torch.zeros(1, 3, requires_grad=True), torch.zeros(2, 1, requires_grad=True)
+    mo.maximum(a, b, ties=ties).sum().backward()
+    assert a.grad is not None
+    assert b.grad is not None
+    share = 1.0 if ties == "first" else 0.5
+    assert a.grad.tolist() == [[2 * share] * 3]
+    assert b.grad.tolist() == [[3 - 3 * share]] * 2
+
+
+def test_integers_have_no_gradient_and_indices_have_none() -> None:
+    values, indices = mo.reduce_max(torch.ones(3, requires_grad=True), return_indices=True)
+    assert values.requires_grad
+    assert not indices.requires_grad
+    assert not mo.maximum(torch.ones(3, dtype=torch.int64), torch.ones(3, dtype=torch.int64)).requires_grad
+
+
+def test_no_gradient_is_kept_without_need() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        assert not mo.maximum(x, x).requires_grad
+    with torch.inference_mode():
+        assert mo.maximum(x, x).tolist() == [1, 1, 1]
