@@ -101,7 +101,7 @@ def test_numpy_arrays_and_scalars_beside_tensors() -> None:
     assert mo.reduce_max(tensor, initial=torch.tensor(7)).tolist() == [7]
     assert mo.segment_max(tensor, torch.tensor([0, 0, 1]), torch.tensor(1), fill_mode="ZERO").tolist() == [5]
     with pytest.raises(errors.DTypeError, match="input 1 is int8, but input 0 is int64"):
-        mo.maximum(tensor, np.int8([1, 2, 3]))
+        mo.maximum(tensor, np.array([1, 2, 3], np.int8))
     backwards = np.array([3.0, 2.0, 1.0])[::-1]
     assert mo.maximum(torch.zeros(3, dtype=torch.float64), backwards).tolist() == [1, 2, 3]
     with pytest.raises(errors.EngineError, match="input 1 is a NumPy array that torch cannot look at without a copy"):

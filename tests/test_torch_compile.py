@@ -155,7 +155,7 @@ def test_errors_of_values_come_when_the_graph_is_run() -> None:
 
 
 def test_export() -> None:
-    class Model(torch.nn.Module):
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, a: Any, b: Any) -> Any:
             return mo.maximum(a, b)
 

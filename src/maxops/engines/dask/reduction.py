@@ -85,7 +85,7 @@ class Part:
 
     def __sizeof__(self) -> int:
         """With the arrays: by this Dask decides which worker does what, and what is written to disk."""
-        return sizeof(self.values) + sizeof(self.indices)
+        return int(sizeof(self.values) + sizeof(self.indices))
 
 
 def _engine(*arrays: Any) -> table.Engine:

@@ -37,7 +37,8 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> jax.Array:
         scalar if is_python_scalar(array) else given.as_jax(row, name, array)
         for name, array, scalar in zip(names, arrays, plan.inputs, strict=True)
     ]
-    return calls.maximum(*inputs, ties=ties, native=are_native())
+    result: jax.Array = calls.maximum(*inputs, ties=ties, native=are_native())
+    return result
 
 
 def reduce_max(

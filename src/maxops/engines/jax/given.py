@@ -58,7 +58,8 @@ def are_on_cpu(*arrays: Any) -> bool:
 
 @lru_cache(maxsize=64)
 def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
-    return all(device.platform == "cpu" for device in sharding.device_set)
+    devices: set[Any] = sharding.device_set
+    return all(device.platform == "cpu" for device in devices)
 
 
 def alone_if_one(results: tuple[jax.Array, ...]) -> jax.Array | tuple[jax.Array, ...]:
@@ -117,11 +118,13 @@ class Bounds:
 
     def _are_valid(self) -> jax.Array:
         if self.name == "offsets":
-            return _offsets_are_valid(self.values, rows=self.rows)
+            valid: jax.Array = _offsets_are_valid(self.values, rows=self.rows)
+            return valid
         most = None if self.out_of_range != "error" else self.count
         if most is not None and most > np.iinfo(self.values.dtype).max:
             most = None
-        return _ids_are_valid(self.values, most, is_sorted=self.sorted, takes_negative=self.out_of_range == "drop")
+        valid = _ids_are_valid(self.values, most, is_sorted=self.sorted, takes_negative=self.out_of_range == "drop")
+        return valid
 
     def count_of_segments(self) -> int:
         """How many segments the result has."""
@@ -151,7 +154,7 @@ class Bounds:
 
 @partial(jax.jit, static_argnames=("is_sorted", "takes_negative"))
 def _ids_are_valid(ids: jax.Array, most: int | None, *, is_sorted: bool, takes_negative: bool) -> jax.Array:
-    valid = jnp.bool(True)
+    valid: jax.Array = jnp.bool(True)
     if not takes_negative:
         valid &= (ids >= 0).all()
     if most is not None:
