@@ -129,16 +129,38 @@ bool reduce(const Run& run, Shape& shape, Operand (&data_and_out)[2]);
 struct Segments {
     Shape shape;  // of the data; the ids run along its axis 0
     Operand data;
-    Operand ids;  // their axis 0
+    Operand ids;  // their axis 0; or the offsets
     int id_type;  // 0: int32, 1: int64
     char* out;    // (num_segments, the data's other axes), contiguous and native
     std::int64_t num_segments;
-    std::uint64_t fill;  // bits
+    std::uint64_t fill;   // bits
+    std::uint64_t first;  // bits of what the maxima of rows in any order begin with
     bool checks;  // the ids, in the same pass; if they are not sorted, what the output holds is unspecified
     bool trusts;  // them, unread: long runs may be galloped over
+    std::size_t bounds = 0;  // how many offsets there are; 0: ids name the segments
 };
-// `sorted` becomes false if the call checks and finds ids that are negative or decrease.
+// `sorted` becomes false if the call checks and finds ids that are negative or decrease. Offsets are known to
+// be right; should they have changed meanwhile, the result is wrong and nothing else.
 bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bool* sorted);
+
+// The same of ids in any order; those outside 0 to num_segments - 1 are of no segment.
+bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call);
+
+// Which of the segments have no rows: 1, and 0 for the others. `call` needs no data.
+bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call, std::uint8_t* is_empty);
+
+// The first row of each segment that holds the result, or -1; call.out holds the results.
+bool locate_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
+                     std::int64_t* places);
+
+// For each of the results, the place among the reduced axes, in C order, of the first element that holds it,
+// or -1. Results and places have the data's shape, with stride 0 along the reduced axes.
+struct Located {
+    Shape shape;
+    bool is_reduced[kMaxRank];
+    Operand data, results, places;
+};
+bool locate(const Run& run, const Located& call);
 
 // Whether the n ids are non-negative and never decrease; `run` with the kernels of the ids' type.
 bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sorted);

@@ -18,6 +18,8 @@ namespace {
 #include "order.h"
 #include "loops.h"
 #include "loops_segment.h"
+#include "loops_scatter.h"
+#include "loops_locate.h"
 #ifdef MAXOPS_SIMD
 #include MAXOPS_SIMD
 #endif
@@ -26,6 +28,7 @@ template <class T>
 constexpr Kernels kernels_for() {
     Kernels k{};
     k.itemsize = sizeof(typename T::Bits);
+    k.lowest = static_cast<Word<T>>(T::bits(T::kLowestKey));
     k.lowest_finite = static_cast<Word<T>>(T::kLowestFinite);
     k.highest = static_cast<Word<T>>(T::bits(T::kHighestKey));
     if constexpr (T::is_float) k.nan = static_cast<Word<T>>(T::kNaN);
@@ -42,6 +45,16 @@ constexpr Kernels kernels_for() {
     k.finish = finish<T>;
     k.segment[0] = segment<T, std::int32_t>;
     k.segment[1] = segment<T, std::int64_t>;
+    k.one_segment = one_segment<T>;
+    k.lay_keys = lay_keys<T>;
+    k.take_rows[0] = Scattering<T, std::int32_t>::take;
+    k.take_rows[1] = Scattering<T, std::int64_t>::take;
+    k.join_keys = join_keys<T>;
+    k.settle = settle<T>;
+    k.locate_in_rows = locate_in_rows<T>;
+    k.locate_in_columns = locate_in_columns<T>;
+    k.locate_in_segments[0] = locate_in_segments<T, std::int32_t>;
+    k.locate_in_segments[1] = locate_in_segments<T, std::int64_t>;
     k.fill = fill<T>;
     if constexpr (!T::is_float) k.sorted = sorted<typename T::Bits>;
     k.gather = gather<Word<T>>;

@@ -30,9 +30,29 @@ struct SegmentWalk {
     char* target;          // where the last row's segment has its maximum so far; null outside
 };
 
+// The keys of a SegmentMax of rows in any order, or those of some of its segments.
+struct Scatter {
+    char* keys;  // (to - from, width), rows `stride` bytes apart
+    std::ptrdiff_t stride;
+    std::size_t width;      // elements of a row that this covers
+    std::int64_t from, to;  // the segments
+    bool takes_all;         // most rows are of these
+};
+
+// The results of a SegmentMax, or those of some of its segments, and where they stand.
+struct Locate {
+    const char* results;  // canonical: (to - from, width), rows `result_stride` bytes apart
+    std::ptrdiff_t result_stride;
+    std::int64_t* places;  // rows `places_stride` items apart; -1 where none is known yet
+    std::size_t places_stride;
+    std::size_t width;
+    std::int64_t from, to;
+};
+
 // Every pointer may have any alignment; strides are in bytes, counts in elements.
 struct Kernels {
     std::size_t itemsize;
+    std::uint64_t lowest;  // bits of the value that every other exceeds: -Inf, False, the lowest integer
     std::uint64_t lowest_finite;  // bits
     std::uint64_t nan;            // bits; 0 for integers
     std::uint64_t highest;        // bits of the value that no other exceeds: NaN, True, the highest integer
@@ -62,6 +82,32 @@ struct Kernels {
     // result and nothing else.
     void (*segment[2])(SegmentWalk* walk, const void* data, std::ptrdiff_t stride, const void* ids,
                        std::size_t rows);
+    // One segment's rows, maximised column by column into `target`, over what is there if `merge`.
+    void (*one_segment)(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
+                        std::size_t width);
+    // Rows in any order, in steps, on keys that lie where the output is to be: lay, then any mixture of take
+    // and join, then settle.
+    void (*lay_keys)(void* keys, std::uint64_t bits, std::size_t n);
+    // Whether one of the rows taken has the lowest key in its first column.
+    bool (*take_rows[2])(const Scatter* to, const void* data, std::ptrdiff_t stride, const void* ids,
+                         std::size_t rows);
+    void (*join_keys)(void* keys, const void* others, std::size_t n);
+    // `is_empty`: which of the rows have no element; if null, those whose first key is the lowest.
+    void (*settle)(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_empty, std::uint64_t fill,
+                   std::size_t rows, std::size_t n);
+
+    // Where canonical results first stand in `rows` rows of n elements, one each; -1 if nowhere.
+    void (*locate_in_rows)(std::int64_t* places, const void* data, std::ptrdiff_t stride, const void* results,
+                           std::size_t rows, std::size_t n);
+    // In up to 64 rows of n results' elements, the first row being number `place`: puts the place of the
+    // first element that holds each, where none is known yet. How many it put.
+    std::size_t (*locate_in_columns)(std::int64_t* places, std::int64_t place, const void* data,
+                                     std::ptrdiff_t stride, std::size_t rows, const void* results,
+                                     std::size_t n);
+    // Rows from number `row` on, by their ids, as in `segment`.
+    void (*locate_in_segments[2])(const Locate* to, std::int64_t row, const void* data, std::ptrdiff_t stride,
+                                  const void* ids, std::size_t rows);
+
     // Rows `from` to `to` of the output get the fill value.
     void (*fill)(const SegmentWalk* walk, std::int64_t from, std::int64_t to);
 

@@ -74,6 +74,16 @@ static void segment_rows(char* target, bool merge, const char* data, std::ptrdif
     }
 }
 
+template <class T>
+static void one_segment(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
+                        std::size_t width) {
+    if (width != 1 || stride != static_cast<std::ptrdiff_t>(sizeof(Item<T>)))
+        return segment_rows<T>(target, merge, data, stride, rows, width);
+    auto* out = reinterpret_cast<Item<T>*>(target);
+    const auto best = highest_of<T>(at<Item<T>>(data, 0), rows);
+    out->value = T::bits(merge ? highest(T::key(out->value), best) : best);
+}
+
 // A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) has
 // no row. Whatever the ids, every row of the output up to the last id is written, since a step upwards fills
 // what it skips.

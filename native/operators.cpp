@@ -1,128 +1,13 @@
+// Max and ReduceMax on NumPy's arrays.
 #include "operators.h"
 
 #include <algorithm>
-#include <cstring>
-#include <new>
 #include <vector>
 
-#include "element_types.h"
-#include "memory.h"
+#include "calls.h"
 
 namespace maxops {
 namespace {
-
-// ---------------------------------------------------------------------------- running without the GIL
-
-// Below this many bytes a call is over before another thread could use the GIL.
-constexpr npy_intp kKeepsGil = 32768;
-
-unsigned long main_thread;  // the only one that Python runs signals' handlers on
-
-bool poll_signals() {
-    if (PyThread_get_thread_ident() != main_thread) return true;
-    PyGILState_STATE state = PyGILState_Ensure();
-    bool go_on = PyErr_CheckSignals() == 0;
-    PyGILState_Release(state);
-    return go_on;
-}
-
-// work() without the GIL, if it is long enough; false with an error set if a signal stopped it.
-template <class Work>
-bool run_released(npy_intp bytes, const Work& work) {
-    PyThreadState* state = bytes < kKeepsGil ? nullptr : PyEval_SaveThread();
-    bool finished = false, has_memory = true;
-    try {
-        finished = work();
-    } catch (const std::bad_alloc&) {
-        has_memory = false;
-    }
-    if (state != nullptr) PyEval_RestoreThread(state);
-    if (!has_memory) PyErr_NoMemory();
-    return finished;
-}
-
-// What the calls below give back: an array, or nothing; and nothing may mean "not clearly valid".
-PyObject* const kUnclear = nullptr;
-
-PyArrayObject* plain_array(PyObject* object) {
-    return object != nullptr && PyArray_CheckExact(object) ? reinterpret_cast<PyArrayObject*>(object)
-                                                           : nullptr;
-}
-
-// The operand for an array, its axes aligned with the last axes of a shape of rank `rank`.
-Operand operand_of(PyArrayObject* array, int rank) {
-    Operand operand;
-    operand.data = PyArray_BYTES(array);
-    operand.swapped = !PyArray_ISNOTSWAPPED(array);
-    const int lead = rank - PyArray_NDIM(array);
-    for (int axis = 0; axis < rank; ++axis) {
-        bool moves = axis >= lead && PyArray_DIM(array, axis - lead) != 1;
-        operand.strides[axis] = moves ? PyArray_STRIDE(array, axis - lead) : 0;
-    }
-    return operand;
-}
-
-// The output of a call: the caller's, a new one, or one that is copied into the caller's at the end.
-class Output {
-public:
-    Output(PyObject* wanted, int type, int rank, const npy_intp* dims) : type_(type), rank_(rank) {
-        std::copy(dims, dims + rank, dims_);
-        is_clear_ = wanted == nullptr || wanted == Py_None;
-        if (is_clear_) return;
-        out_ = plain_array(wanted);
-        is_clear_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
-                    PyArray_NDIM(out_) == rank && std::equal(dims, dims + rank, PyArray_DIMS(out_));
-    }
-    // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
-    // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
-    Output(const Output&) = delete;
-    Output& operator=(const Output&) = delete;
-
-    bool is_clear() const { return is_clear_; }
-    bool is_flat() const {
-        return out_ == nullptr || (PyArray_IS_C_CONTIGUOUS(out_) && PyArray_ISNOTSWAPPED(out_));
-    }
-
-    // The array to write; null if it cannot be had.
-    PyArrayObject* prepare(PyArrayObject* const* inputs, Py_ssize_t count, bool in_place, const int* axes) {
-        if (out_ == nullptr || !can_write_through(out_, inputs, count, in_place)) return make(axes);
-        is_mapped_ = true;  // or the first to be touched here: it cannot be known
-        for (Py_ssize_t k = 0; k < count; ++k)
-            is_mapped_ = is_mapped_ && PyArray_DATA(inputs[k]) != PyArray_DATA(out_);
-        return out_;
-    }
-    // The same, though the caller's own would do.
-    PyArrayObject* make(const int* axes) {
-        made_ = new_output(number_of(type_), rank_, dims_, axes, &is_mapped_);
-        return made_;
-    }
-    // Whether the array to write has pages already, and is none of the inputs.
-    bool is_mapped() const { return is_mapped_; }
-
-    // A new reference to what the call returns.
-    PyObject* result() {
-        if (out_ == nullptr) {
-            PyArrayObject* made = made_;
-            made_ = nullptr;
-            return reinterpret_cast<PyObject*>(made);
-        }
-        const bool copied = made_ == nullptr || PyArray_CopyInto(out_, made_) == 0;
-        Py_CLEAR(made_);
-        return copied ? Py_NewRef(reinterpret_cast<PyObject*>(out_)) : nullptr;
-    }
-    PyObject* fail() {
-        Py_CLEAR(made_);
-        return nullptr;
-    }
-
-private:
-    const int type_, rank_;
-    npy_intp dims_[kMaxRank];
-    bool is_clear_;
-    PyArrayObject* out_ = nullptr;   // the caller's, borrowed
-    PyArrayObject* made_ = nullptr;  // ours
-    bool is_mapped_ = false;
-};
 
 // ---------------------------------------------------------------------------- Max
 
@@ -340,182 +225,23 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
     return output.result();
 }
 
-// ---------------------------------------------------------------------------- SegmentMax
-
-bool is_text(PyObject* object, const char* upper, const char* lower) {
-    return PyUnicode_CompareWithASCIIString(object, upper) == 0 ||
-           PyUnicode_CompareWithASCIIString(object, lower) == 0;
-}
-
-// `is_new`: nobody reads the output if the call fails.
-PyObject* segment_max(PyObject* data_object, PyObject* ids_object, PyObject* num_segments,
-                      PyObject* fill_mode, PyObject* out_object, PyObject* check_ids, bool is_new) {
-    PyArrayObject* data = plain_array(data_object);
-    PyArrayObject* ids = plain_array(ids_object);
-    if (data == nullptr || ids == nullptr || fill_mode == nullptr) return kUnclear;
-    const int type = type_of(data), id_type = type_of(ids), rank = PyArray_NDIM(data);
-    const bool is_wide = id_type == static_cast<int>(Type::int64_);
-    if (type < 0 || rank < 1 || (!is_wide && id_type != static_cast<int>(Type::int32_))) return kUnclear;
-    const npy_intp rows = PyArray_DIM(data, 0);
-    if (PyArray_NDIM(ids) != 1 || PyArray_DIM(ids, 0) != rows) return kUnclear;
-    if (check_ids != nullptr && check_ids != Py_True && check_ids != Py_False) return kUnclear;
-    if (!PyUnicode_CheckExact(fill_mode)) return kUnclear;
-    const bool lowest = is_text(fill_mode, "LOWEST", "lowest");
-    if (!lowest && !is_text(fill_mode, "ZERO", "zero")) return kUnclear;
-
-    const Kernels& kernels = kernels_of(type);
-    const Kernels& id_kernels = kernels_of(id_type);
-    const Operand id_operand = operand_of(ids, 1);
-    npy_intp segments = 0;
-    if (num_segments != nullptr && num_segments != Py_None) {
-        if (!PyLong_CheckExact(num_segments)) return kUnclear;
-        int overflow = 0;
-        segments = PyLong_AsLongLongAndOverflow(num_segments, &overflow);
-        if (overflow != 0 || segments < 0) return kUnclear;
-    } else if (rows > 0) {
-        std::int64_t last = 0;
-        char native[8];
-        id_kernels.gather(native, id_operand.data + (rows - 1) * id_operand.strides[0], 0, 1,
-                          id_operand.swapped);
-        if (is_wide) {
-            std::memcpy(&last, native, sizeof last);
-        } else {
-            std::int32_t narrow;
-            std::memcpy(&narrow, native, sizeof narrow);
-            last = narrow;
-        }
-        if (last == INT64_MAX) return kUnclear;
-        segments = last < 0 ? 0 : last + 1;
-    }
-
-    // With a new output the ids are checked while they are used, and a bad one spoils nothing; nothing may be
-    // written to the caller's before all are known to be right. An empty output has no such pass.
-    const bool checks = check_ids != Py_False;
-    const bool checks_first = checks && rows > 0 && (!is_new || segments == 0 || PyArray_SIZE(data) == 0);
-    if (checks_first) {
-        bool sorted = false, finished = run_released(PyArray_NBYTES(ids), [&] {
-                                 return ids_are_sorted({id_kernels, poll_signals}, id_operand,
-                                                       static_cast<std::size_t>(rows), &sorted);
-                             });
-        if (!finished) return nullptr;
-        if (!sorted) return kUnclear;
-    }
-    npy_intp dims[kMaxRank];
-    std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, dims);
-    dims[0] = segments;
-    Output output(out_object, type, rank, dims);
-    if (!output.is_clear()) return kUnclear;
-    PyArrayObject* inputs[] = {data, ids};
-    PyArrayObject* out = output.is_flat() ? output.prepare(inputs, 2, false, nullptr) : output.make(nullptr);
-    if (out == nullptr) return kUnclear;
-    if (PyArray_SIZE(out) == 0) return output.result();
-
-    const npy_intp bytes = PyArray_NBYTES(data) + PyArray_NBYTES(out);
-    const bool are_flat = PyArray_IS_C_CONTIGUOUS(data) && PyArray_ISNOTSWAPPED(data) &&
-                          PyArray_IS_C_CONTIGUOUS(ids) && PyArray_ISNOTSWAPPED(ids);
-    if (bytes < kKeepsGil && are_flat) {  // the short way, for small arrays
-        SegmentWalk walk{};
-        walk.out = PyArray_BYTES(out);
-        walk.width = static_cast<std::size_t>(PyArray_SIZE(out) / segments);
-        walk.out_stride = static_cast<std::ptrdiff_t>(walk.width * kernels.itemsize);
-        walk.num_segments = segments;
-        walk.fill = lowest ? kernels.lowest_finite : 0;
-        walk.gallops = !checks;
-        walk.checks = checks && !checks_first;
-        walk.previous = -1;
-        kernels.segment[is_wide ? 1 : 0](&walk, PyArray_DATA(data), walk.out_stride, PyArray_DATA(ids),
-                                         static_cast<std::size_t>(rows));
-        if (walk.is_unsorted) return output.fail();
-        kernels.fill(&walk, walk.previous + 1, segments);
-        return output.result();
-    }
-    Segments call;
-    call.shape.rank = rank;
-    std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, call.shape.size);
-    call.data = operand_of(data, rank);
-    call.ids = id_operand;
-    call.id_type = is_wide ? 1 : 0;
-    call.out = PyArray_BYTES(out);
-    call.num_segments = segments;
-    call.fill = lowest ? kernels.lowest_finite : 0;
-    call.checks = checks && !checks_first;
-    call.trusts = !checks;
-    bool sorted = true,
-         finished =
-             run_released(bytes, [&] { return segment({kernels, poll_signals}, id_kernels, call, &sorted); });
-    if (!finished || !sorted) return output.fail();  // unsorted: unclear, and Python says where
-    return output.result();
-}
-
-// ---------------------------------------------------------------------------- arguments
-
-// One parameter list: `positional` of the names may be given by position.
-struct Signature {
-    const char* const* names;
-    int count, positional;
-};
 const char* const kMaximumNames[] = {"out"};
 const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out"};
-const char* const kSegmentMaxNames[] = {"data",      "segment_ids", "num_segments",
-                                        "fill_mode", "out",         "check_ids"};
 constexpr Signature kMaximum{kMaximumNames, 1, 0};
 constexpr Signature kReduceMax{kReduceMaxNames, 5, 5};
-constexpr Signature kSegmentMax{kSegmentMaxNames, 6, 3};
-constexpr int kMostParameters = 6;
-
-// Sorts arguments into their parameters' places; false if they do not fit.
-bool sort_arguments(const Signature& signature, PyObject* const* args, Py_ssize_t positional,
-                    PyObject* keywords, PyObject** values) {
-    std::fill(values, values + signature.count, nullptr);
-    if (positional > signature.positional) return false;
-    std::copy(args, args + positional, values);
-    const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
-    for (Py_ssize_t k = 0; k < count; ++k) {
-        PyObject* name = PyTuple_GET_ITEM(keywords, k);
-        int place = 0;
-        while (place < signature.count && PyUnicode_CompareWithASCIIString(name, signature.names[place]) != 0)
-            ++place;
-        if (place == signature.count || values[place] != nullptr) return false;
-        values[place] = args[positional + k];
-    }
-    return true;
-}
 
 }  // namespace
 
 PyObject* call_maximum(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    PyObject* out[kMostParameters];
+    PyObject* out[1];
     if (!sort_arguments(kMaximum, args + positional, 0, keywords, out)) return kUnclear;
     return maximum(args, positional, out[0]);
 }
 
 PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    PyObject* v[kMostParameters];
+    PyObject* v[5];
     if (!sort_arguments(kReduceMax, args, positional, keywords, v)) return kUnclear;
     return reduce_max(v[0], v[1], v[2], v[3], v[4]);
-}
-
-PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    PyObject* v[kMostParameters];
-    if (!sort_arguments(kSegmentMax, args, positional, keywords, v)) return kUnclear;
-    return segment_max(v[0], v[1], v[2], v[3], v[4], v[5], v[4] == nullptr || v[4] == Py_None);
-}
-
-PyObject* segment_max_into_new(PyObject* data, PyObject* segment_ids, PyObject* num_segments,
-                               PyObject* fill_mode, PyObject* out) {
-    return segment_max(data, segment_ids, num_segments, fill_mode, out, Py_True, true);
-}
-
-bool find_main_thread() {
-    PyObject* threading = PyImport_ImportModule("threading");
-    PyObject* thread =
-        threading == nullptr ? nullptr : PyObject_CallMethod(threading, "main_thread", nullptr);
-    PyObject* ident = thread == nullptr ? nullptr : PyObject_GetAttrString(thread, "ident");
-    if (ident != nullptr) main_thread = PyLong_AsUnsignedLong(ident);
-    Py_XDECREF(threading);
-    Py_XDECREF(thread);
-    Py_XDECREF(ident);
-    return !PyErr_Occurred();
 }
 
 }  // namespace maxops

@@ -14,6 +14,13 @@ PyObject* call_maximum(PyObject* const* args, Py_ssize_t positional, PyObject* k
 PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 
+// What an engine asks for beside the maxima: see operators_locate.cpp. Null without an error set: the
+// arguments are not what they should be, or memory is too small for the result.
+PyObject* call_locate(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+PyObject* call_locate_segments(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+PyObject* call_empty_segments(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+PyObject* call_names_are_right(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+
 // SegmentMax into an array that nobody reads if the call fails: ids are checked in the same pass.
 PyObject* segment_max_into_new(PyObject* data, PyObject* segment_ids, PyObject* num_segments,
                                PyObject* fill_mode, PyObject* out);

@@ -298,6 +298,34 @@ def fast_segment_max(data: Array, ids: Array, num_segments: int, fill_mode: str)
     return result
 
 
+def fast_unsorted_max(data: Array, ids: Array, num_segments: int, fill_mode: str) -> Array:
+    """SegmentMax of ids in any order, those out of range dropped."""
+    inside = (ids >= 0) & (ids < num_segments)
+    order = np.argsort(ids[inside], kind="stable")
+    return fast_segment_max(data[inside][order], ids[inside][order], num_segments, fill_mode)
+
+
+def fast_first_in_axes(data: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
+    """Where the maxima along axes first stand, by the ranks' argmax."""
+    kept = [axis for axis in range(data.ndim) if axis not in axes]
+    shape = [1 if axis in axes else size for axis, size in enumerate(data.shape) if keepdims or axis not in axes]
+    if data.size == 0:
+        return np.full(shape, -1, np.int64)
+    rows = ranks(data).transpose(*kept, *sorted(axes)).reshape(*(data.shape[axis] for axis in kept), -1)
+    return np.asarray(rows.argmax(-1), np.int64).reshape(shape)
+
+
+def fast_first_in_segments(data: Array, ids: Array, result: Array) -> Array:
+    """The first row of each segment that holds the result, or -1."""
+    inside = np.flatnonzero((ids >= 0) & (ids < len(result)))
+    segments = ids[inside].astype(np.int64)
+    holds = ranks(data)[inside] == ranks(result)[segments]
+    rows = np.full(result.shape, len(data), np.int64)
+    places = inside.reshape(-1, *[1] * (data.ndim - 1))
+    np.minimum.at(rows, segments, np.where(holds, places, len(data)))
+    return np.where(rows == len(data), -1, rows)
+
+
 # ----------------------------------------------------------------------------------------------- strategies
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from maxops import _native
 from maxops.errors import ConfigurationError, MaxopsError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, MaxPlan, ReducePlan, SegmentPlan
+from maxops.shapes import Shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,32 +23,81 @@ def maximum(plan: MaxPlan) -> Array:
 
 
 def reduce_max(plan: ReducePlan) -> Array:
-    """Run a plan of ReduceMax, without its `initial`."""
+    """Run a plan of ReduceMax, for its values."""
     if plan.identity:
         out = np.empty(plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
         np.copyto(out, plan.data, casting="equiv")
         return out
-    return _done(plan, _native.reduce_max(plan.data, plan.axes, plan.keepdims, out=_plain(plan.out)))
+    initial = None if plan.initial is None else plan.initial.copy()  # it may lie in the output
+    values = _done(plan, _native.reduce_max(plan.data, plan.axes, plan.keepdims, out=_plain(plan.out)))
+    return values if initial is None else maximum(MaxPlan(plan.spec, plan.dtype, plan.shape, (values, initial), values))
+
+
+def places_in_axes(plan: ReducePlan, values: Array) -> Array:
+    """The place among the reduced axes, in C order, of the first element that holds each of a plan's values."""
+    if plan.identity:
+        return np.zeros(plan.shape, np.int64)
+    return _there(plan, np.int64, plan.shape, _native.locate(plan.data, plan.axes, _plain(values)))
 
 
 def segment_max(plan: SegmentPlan) -> Array:
-    """Run a plan of SegmentMax, without its `initial`."""
-    assert plan.segment_ids is not None
-    data, ids = plan.data, plan.segment_ids
-    if not plan.sorted:
-        order = np.argsort(ids, kind="stable")
-        data, ids = data[order], ids[order]
+    """Run a plan of SegmentMax, for its values."""
     result = _native.segment_max(
-        data,
-        ids,
+        plan.data,
+        plan.segment_ids,
         plan.num_segments,
-        fill_mode=plan.fill_mode or "LOWEST",
+        fill_mode=plan.fill_mode,
         out=_plain(plan.out),
         check_ids=False,  # the planner has looked
+        offsets=plan.offsets,
+        sorted=plan.sorted,
+        initial=plan.initial,
     )
     return _done(plan, result)
 
 
+def places_in_segments(plan: SegmentPlan, values: Array) -> Array:
+    """The first row that holds each of a plan's values, or -1."""
+    names, by_offsets = _names(plan)
+    flat = np.ascontiguousarray(values, plan.dtype.numpy).reshape(plan.shape)
+    result = _native.locate_segments(plan.data, names, by_offsets, plan.sorted, flat)
+    return _there(plan, np.int64, plan.shape, result)
+
+
+def empty_segments(plan: SegmentPlan) -> Array:
+    """Whether each segment has no rows."""
+    shape = (plan.num_segments,)
+    return _there(plan, np.bool, shape, _native.empty_segments(*_names(plan), plan.num_segments))
+
+
+def are_valid_ids(ids: object, *, sorted: object, out_of_range: object, num_segments: object) -> bool:
+    """Whether ids are sure to be right, as the planner's `check_segment_ids` has it; False leaves it to that."""
+    if not isinstance(ids, np.ndarray) or sorted not in (True, False) or out_of_range not in (None, "error", "drop"):
+        return False
+    if out_of_range == "drop":
+        return sorted is False
+    limited = sorted is False or out_of_range == "error"
+    return _native.names_are_right(ids, False, sorted is True, num_segments if limited else None) is True  # type: ignore[arg-type]
+
+
+def are_valid_offsets(offsets: object, data: object) -> bool:
+    """Whether offsets are sure to be right, as the planner's `check_offsets` has it."""
+    if not isinstance(offsets, np.ndarray) or not isinstance(data, np.ndarray) or data.ndim == 0:
+        return False
+    return _native.names_are_right(offsets, True, True, len(data)) is True
+
+
+def _names(plan: SegmentPlan) -> tuple[Array, bool]:
+    """What names the segments, and whether that is offsets."""
+    names = plan.segment_ids if plan.offsets is None else plan.offsets
+    assert names is not None
+    return names, plan.offsets is not None
+
+
+@overload
+def _plain(out: Array) -> Array: ...
+@overload
+def _plain(out: None) -> None: ...
 def _plain(out: Array | None) -> Array | None:
     """A memory map as the array that the core takes."""
     return None if out is None else out.view(np.ndarray)
@@ -63,6 +113,15 @@ def _done(plan: MaxPlan | ReducePlan | SegmentPlan, result: Array | None) -> Arr
         raise OutputTooLargeError(f"{plan.spec.name} output of shape {plan.shape}: {error}") from error
     raise MaxopsError(
         f"{plan.spec.name} did not run: the arguments were changed by another thread, or memory ran out meanwhile"
+    )
+
+
+def _there(plan: ReducePlan | SegmentPlan, dtype: type[np.generic], shape: Shape, result: Array | None) -> Array:
+    """A result beside the maxima. The core gives None where memory is too small for it."""
+    if result is not None:
+        return result
+    raise OutputTooLargeError(
+        f"{plan.spec.name} result of {np.dtype(dtype)} and shape {shape} cannot be allocated beside the maxima"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from maxops.engines import native, rational, winners
 from maxops.errors import AttributeValueError
 from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan, choice, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Spec
+
+Plan = TypeVar("Plan", ReducePlan, SegmentPlan)
 
 
 def maximum(*arrays: Any, out: Array | None = None, ties: str = "first") -> Array:
@@ -63,6 +65,12 @@ def segment_max(
     row = spec.SEGMENT_MAX
     check_ties(row, ties)
     check_no_dim(row, dim)
+    if check_ids is not True:
+        known = False
+    elif offsets is not None:
+        known = native.are_valid_offsets(offsets, data)
+    else:
+        known = native.are_valid_ids(segment_ids, sorted=sorted, out_of_range=out_of_range, num_segments=num_segments)
     plan = plan_segment_max(
         row,
         data,
@@ -70,7 +78,7 @@ def segment_max(
         num_segments,
         fill_mode,
         out,
-        check_ids,
+        False if known else check_ids,  # the planner's look takes longer, and finds what is wrong
         offsets=offsets,
         sorted=sorted,
         out_of_range=out_of_range,
@@ -101,32 +109,55 @@ def run_reduce_max(plan: ReducePlan) -> Array | tuple[Array, ...]:
     """Run a plan of ReduceMax: the maxima, and with return_indices where they stand."""
     if plan.dtype is dtypes.REAL:
         values = rational.reduce_max(plan)
-    else:
-        values = native.reduce_max(plan)
-        if plan.initial is not None:
-            values = native.maximum(MaxPlan(plan.spec, plan.dtype, plan.shape, (values, plan.initial), values))
-    return (values, winners.in_axes(plan, values)) if plan.return_indices else values
+        return (values, winners.in_axes(plan, values)) if plan.return_indices else values
+    if not plan.return_indices:
+        return native.reduce_max(plan)
+    values = native.reduce_max(_apart(plan, plan.data))
+    places = native.places_in_axes(plan, values)
+    return _into(plan, values), places
 
 
 def run_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
     """Run a plan of SegmentMax: the maxima, and what else is asked for."""
-    if plan.segment_ids is None:
-        plan = replace(plan, segment_ids=_ids_of_offsets(plan))
-    empty = winners.empty_segments(plan) if plan.return_empty or plan.initial is not None else None
     if plan.dtype is dtypes.REAL:
-        values = rational.segment_max(plan)
-    else:
-        values = native.segment_max(plan)
-        if plan.initial is not None:
-            native.maximum(MaxPlan(plan.spec, plan.dtype, plan.shape, (values, plan.initial), values))
-            values[empty] = plan.initial
+        return _run_rational_segment_max(plan)
+    if not plan.return_indices and not plan.return_empty:
+        return native.segment_max(plan)
+    names = plan.segment_ids if plan.offsets is None else plan.offsets
+    values = native.segment_max(_apart(plan, plan.data, names))
     results = [values]
     if plan.return_indices:
-        results.append(winners.in_segments(plan, values))
+        results.append(native.places_in_segments(plan, values))
     if plan.return_empty:
-        assert empty is not None
-        results.append(empty)
-    return tuple(results) if len(results) > 1 else values
+        results.append(native.empty_segments(plan))
+    results[0] = _into(plan, values)
+    return tuple(results)
+
+
+def _run_rational_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
+    if plan.segment_ids is None:
+        plan = replace(plan, segment_ids=_ids_of_offsets(plan))
+    results = [rational.segment_max(plan)]
+    if plan.return_indices:
+        results.append(winners.in_segments(plan, results[0]))
+    if plan.return_empty:
+        results.append(winners.empty_segments(plan))
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _apart(plan: Plan, *inputs: Array | None) -> Plan:
+    """The plan without its output, if that shares memory with inputs that are still to be read once it is written."""
+    if plan.out is None or not any(np.may_share_memory(plan.out, array) for array in inputs if array is not None):
+        return plan
+    return replace(plan, out=None)
+
+
+def _into(plan: ReducePlan | SegmentPlan, values: Array) -> Array:
+    """The values in the plan's output, if it has one and they are not there yet."""
+    if plan.out is not None and values is not plan.out:
+        np.copyto(plan.out, values, casting="equiv")
+        return plan.out
+    return values
 
 
 def _ids_of_offsets(plan: SegmentPlan) -> Array:

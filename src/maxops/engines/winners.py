@@ -1,4 +1,4 @@
-"""Where the maxima of NumPy arrays stand: the first element that holds each result, or -1 where none does."""
+"""Where the maxima of exact rationals stand: the first element that holds each result, or -1 where none does."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from math import prod
 
 import numpy as np
 
-from maxops import dtypes
-from maxops.dtypes import DType
 from maxops.plan import Array, ReducePlan, SegmentPlan
 
 
@@ -18,7 +16,7 @@ def in_axes(plan: ReducePlan, values: Array) -> Array:
     axes = sorted(plan.axes)
     kept = tuple(size for axis, size in enumerate(plan.data.shape) if axis not in axes)
     rows = np.moveaxis(plan.data, axes, range(-len(axes), 0)).reshape(*kept, prod(plan.data.shape[a] for a in axes))
-    holds = _comparable(plan.dtype, rows) == _comparable(plan.dtype, values.reshape(kept))[..., np.newaxis]
+    holds = np.asarray(rows == values.reshape(kept)[..., np.newaxis], np.bool)
     if rows.shape[-1] == 0:
         return np.full(plan.shape, -1, np.int64)
     return np.where(holds.any(-1), holds.argmax(-1), -1).astype(np.int64).reshape(plan.shape)
@@ -29,8 +27,8 @@ def in_segments(plan: SegmentPlan, values: Array) -> Array:
     indices = np.full(plan.shape, -1, np.int64)
     ids, rows = _inside(plan)
     width = prod(plan.shape[1:])
-    data = _comparable(plan.dtype, plan.data.reshape(len(plan.data), width)[rows])
-    places = np.nonzero(data == _comparable(plan.dtype, values.reshape(plan.num_segments, width))[ids])
+    data = plan.data.reshape(len(plan.data), width)[rows]
+    places = np.nonzero(data == values.reshape(plan.num_segments, width)[ids])
     # Backwards, so that the first row is written last.
     row, column = (place[::-1] for place in places)
     indices.reshape(plan.num_segments, width)[ids[row], column] = rows[row]
@@ -49,16 +47,3 @@ def _inside(plan: SegmentPlan) -> tuple[Array, Array]:
     assert plan.segment_ids is not None
     rows = np.flatnonzero((plan.segment_ids >= 0) & (plan.segment_ids < plan.num_segments))
     return plan.segment_ids[rows], rows
-
-
-def _comparable(dtype: DType, array: Array) -> Array:
-    """Elements that are equal where the order has them equal: every NaN alike, and zeros apart."""
-    if dtype is dtypes.REAL:
-        return array
-    words = array.astype(array.dtype.newbyteorder("="), order="C", copy=True).view(dtype.word)
-    if dtype.kind == "bool":
-        return np.asarray(words != 0)
-    if dtype.kind == "float":
-        magnitude = words & dtype.word.type((1 << dtype.bits - 1) - 1)
-        words[magnitude > dtype.word.type(dtype.infinity_bits)] = dtype.nan_bits
-    return words

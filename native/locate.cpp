@@ -1,0 +1,223 @@
+// Where the results of a ReduceMax stand: the first element along the reduced axes that holds each.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "iterate.h"
+
+namespace maxops {
+namespace {
+
+constexpr std::size_t kStrip = 1024;  // results at a time, at most
+
+class Locator {
+public:
+    explicit Locator(const Kernels& kernels, const Located& call) : kernels_(kernels), data_(call.data.data) {
+        Operand kept[3] = {call.data, call.results, call.places};
+        for (int axis = 0; axis < call.shape.rank; ++axis) {
+            const std::size_t size = call.shape.size[axis];
+            if (call.is_reduced[axis]) {
+                add_reduced(size, call.data.strides[axis]);
+                continue;
+            }
+            for (Operand& operand : kept) operand.strides[kept_.rank] = operand.strides[axis];
+            kept_.size[kept_.rank++] = size;
+        }
+        swapped_ = call.data.swapped;
+        if (reduced_.rank == 0) add_axis(1, 0);
+        simplify(&kept_, kept, 3, kernels.itemsize);
+        in_kept_ = kept[0];
+        results_ = kept[1];
+        places_ = kept[2];
+        inner_ = kept_.rank - 1;
+        const int last = reduced_.rank - 1;
+        rows_lie_ = is_item(reduced_strides_[last], reduced_.size[last]);
+        columns_lie_ = is_item(in_kept_.strides[inner_], kept_.size[inner_]);
+        by_rows_ = outputs() == 1 || (elements_each() > 1 &&
+                                      std::abs(reduced_strides_[last]) <= std::abs(in_kept_.strides[inner_]));
+    }
+
+    std::size_t outputs() const { return kept_.elements(); }
+    std::size_t elements_each() const { return reduced_.elements(); }
+    std::size_t places() const { return reduced_.size[0]; }  // that parts are made of
+    std::size_t least() const { return by_rows_ ? 1 : kStrip; }
+
+    // Outputs begin to end, counted in C order over the kept axes in memory order, among places `from` to
+    // `to` of the outermost reduced axis. write(output, its own place in the array of places, number).
+    template <class Write>
+    void take(std::size_t begin, std::size_t end, std::size_t from, std::size_t to,
+              const Write& write) const {
+        alignas(64) char results[kStrip * 8];
+        std::int64_t places[kStrip];
+        Position position(kept_, begin);
+        while (begin < end) {
+            const std::size_t n = std::min({end - begin, kStrip, kept_.size[inner_] - position[inner_]});
+            const char* data = data_ + position.offset(in_kept_);
+            kernels_.gather(results, results_.data + position.offset(results_), results_.strides[inner_], n,
+                            results_.swapped);
+            if (by_rows_)
+                rows(places, data, results, n, from, to);
+            else
+                columns(places, data, results, n, from, to);
+            char* here = places_.data + position.offset(places_);
+            for (std::size_t i = 0; i < n; ++i)
+                write(begin + i, here + static_cast<std::ptrdiff_t>(i) * places_.strides[inner_], places[i]);
+            begin += n;
+            position.advance(kept_, inner_, n);
+        }
+    }
+
+private:
+    void add_axis(std::size_t size, std::ptrdiff_t stride) {
+        reduced_.size[reduced_.rank] = size;
+        reduced_strides_[reduced_.rank++] = stride;
+    }
+    // Neighbours that are one run of memory become one axis; the order of places stays.
+    void add_reduced(std::size_t size, std::ptrdiff_t stride) {
+        if (size == 1) return;
+        const int last = reduced_.rank - 1;
+        if (last >= 0 && reduced_strides_[last] == stride * static_cast<std::ptrdiff_t>(size)) {
+            reduced_.size[last] *= size;
+            reduced_strides_[last] = stride;
+        } else {
+            add_axis(size, stride);
+        }
+    }
+    bool is_item(std::ptrdiff_t stride, std::size_t n) const {
+        return !swapped_ && (stride == static_cast<std::ptrdiff_t>(kernels_.itemsize) || n == 1);
+    }
+
+    // visit(address, first place, stride, n) of each innermost run, until it says false.
+    template <class Visit>
+    void for_runs(const char* data, std::size_t from, std::size_t to, const Visit& visit) const {
+        Shape part = reduced_;
+        part.size[0] = to - from;
+        const int last = part.rank - 1;
+        const std::size_t length = part.size[last], total = part.elements();
+        const std::size_t before = from * (reduced_.elements() / reduced_.size[0]);
+        Position position(part);
+        for (std::size_t done = 0; done < total; done += length) {
+            std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(from) * reduced_strides_[0];
+            for (int axis = 0; axis < part.rank; ++axis)
+                offset += static_cast<std::ptrdiff_t>(position[axis]) * reduced_strides_[axis];
+            if (!visit(data + offset, before + done, reduced_strides_[last], length)) return;
+            position.advance(part, last, length);
+        }
+    }
+
+    void rows(std::int64_t* places, const char* data, const char* results, std::size_t n, std::size_t from,
+              std::size_t to) const {
+        const std::ptrdiff_t across = in_kept_.strides[inner_];
+        if (rows_lie_ && reduced_.rank == 1) {
+            kernels_.locate_in_rows(places, data + static_cast<std::ptrdiff_t>(from) * reduced_strides_[0],
+                                    across, results, n, to - from);
+            for (std::size_t i = 0; i < n; ++i)
+                places[i] += places[i] < 0 ? 0 : static_cast<std::int64_t>(from);
+            return;
+        }
+        for (std::size_t i = 0; i < n; ++i, data += across, results += kernels_.itemsize) {
+            places[i] = -1;
+            for_runs(data, from, to,
+                     [&](const char* run, std::size_t place, std::ptrdiff_t stride, std::size_t m) {
+                         places[i] =
+                             rows_lie_ ? in_run(run, results, m) : in_gathered(run, stride, results, m);
+                         if (places[i] < 0) return true;
+                         places[i] += static_cast<std::int64_t>(place);
+                         return false;
+                     });
+        }
+    }
+    std::int64_t in_run(const char* run, const char* result, std::size_t n) const {
+        std::int64_t place = -1;
+        kernels_.locate_in_rows(&place, run, 0, result, 1, n);
+        return place;
+    }
+    std::int64_t in_gathered(const char* run, std::ptrdiff_t stride, const char* result,
+                             std::size_t n) const {
+        alignas(64) char block[kBlockBytes];
+        const std::size_t most = kBlockBytes / kernels_.itemsize;
+        for (std::size_t at = 0; at < n; at += most) {
+            const std::size_t m = std::min(most, n - at);
+            kernels_.gather(block, run + static_cast<std::ptrdiff_t>(at) * stride, stride, m, swapped_);
+            if (const std::int64_t place = in_run(block, result, m); place >= 0)
+                return place + static_cast<std::int64_t>(at);
+        }
+        return -1;
+    }
+
+    void columns(std::int64_t* places, const char* data, const char* results, std::size_t n, std::size_t from,
+                 std::size_t to) const {
+        constexpr std::size_t kRows = 64, kGatheredRows = 8;
+        alignas(64) char block[kGatheredRows * kStrip * 8];
+        const auto width = static_cast<std::ptrdiff_t>(n * kernels_.itemsize);
+        std::fill(places, places + n, -1);
+        std::size_t left = n;
+        for_runs(data, from, to,
+                 [&](const char* run, std::size_t place, std::ptrdiff_t stride, std::size_t m) {
+                     const std::size_t most = columns_lie_ ? kRows : kGatheredRows;
+                     for (std::size_t r = 0; r < m && left > 0; r += most) {
+                         const std::size_t rows = std::min(most, m - r);
+                         const char* here = run + static_cast<std::ptrdiff_t>(r) * stride;
+                         if (!columns_lie_)
+                             kernels_.gather_rows(block, here, stride, in_kept_.strides[inner_], rows, n,
+                                                  swapped_);
+                         left -= kernels_.locate_in_columns(places, static_cast<std::int64_t>(place + r),
+                                                            columns_lie_ ? here : block,
+                                                            columns_lie_ ? stride : width, rows, results, n);
+                     }
+                     return left > 0;
+                 });
+    }
+
+    const Kernels& kernels_;
+    const char* data_;
+    Shape kept_, reduced_;  // the reduced axes keep their order
+    std::ptrdiff_t reduced_strides_[kMaxRank];
+    Operand in_kept_, results_, places_;
+    bool swapped_, by_rows_, rows_lie_, columns_lie_;
+    int inner_;
+};
+
+}  // namespace
+
+bool locate(const Run& run, const Located& call) {
+    const Locator whole(run.kernels, call);
+    const std::size_t outputs = whole.outputs(), itemsize = run.kernels.itemsize;
+    const std::size_t bytes = outputs * whole.elements_each() * itemsize;
+    const auto put = [](std::size_t, char* to, std::int64_t place) { std::memcpy(to, &place, sizeof place); };
+
+    constexpr std::size_t kEnoughTasks = 16, kTasksEach = 4, kWorthwhile = 256;
+    const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), whole.least());
+    const std::size_t most = std::max(kEnoughTasks, static_cast<std::size_t>(num_threads())) * kTasksEach;
+    const std::size_t parts =
+        std::min({bytes / kTaskBytes, most, whole.places(), whole.elements_each() / kWorthwhile});
+    if (bytes < kThreadedBytes || outputs / whole.least() >= kEnoughTasks || parts < 2)
+        return in_shares(run, outputs, grain, bytes, [&](std::size_t begin, std::size_t end) {
+            whole.take(begin, end, 0, whole.places(), put);
+        });
+
+    // Few outputs of many elements: parts of the outermost reduced axis; the first part that finds an element
+    // has the first. Tasks are begun in order, so that later ones of a single output often need not search.
+    std::vector<std::int64_t> partial(parts * outputs, -1);
+    std::atomic<std::size_t> found{parts};
+    const auto task = [&](std::size_t i) {
+        if (outputs == 1 && found.load(std::memory_order_relaxed) < i) return;
+        const std::size_t n = whole.places();
+        whole.take(
+            0, outputs, i * n / parts, (i + 1) * n / parts,
+            [&](std::size_t output, char*, std::int64_t place) { partial[i * outputs + output] = place; });
+        if (outputs == 1 && partial[i] >= 0)
+            for (std::size_t now = found.load(); i < now && !found.compare_exchange_weak(now, i);) {
+            }
+    };
+    if (!run_tasks(parts, task, run.poll, bytes < kLongBytes)) return false;
+    // Where an output's own place is, a search among no elements tells.
+    whole.take(0, outputs, 0, 0, [&](std::size_t output, char* to, std::int64_t) {
+        std::int64_t place = -1;
+        for (std::size_t i = 0; i < parts && place < 0; ++i) place = partial[i * outputs + output];
+        std::memcpy(to, &place, sizeof place);
+    });
+    return true;
+}
+
+}  // namespace maxops

@@ -1,0 +1,142 @@
+// Where the results of a SegmentMax stand: the first row that holds each.
+#include "segment_spread.h"
+
+namespace maxops {
+namespace {
+
+class Places {
+public:
+    Places(const Kernels& kernels, const SegmentRows& rows, const Segments& call)
+        : kernels_(kernels), rows_(rows), call_(call) {}
+
+    // Rows of a piece into `places`, rows of the output from segment `piece.from` on.
+    void take(const Piece& piece, std::int64_t* places) const {
+        const auto first = static_cast<std::size_t>(piece.from);
+        const Locate to{call_.out + first * rows_.row_bytes() + piece.column * rows_.itemsize(),
+                        static_cast<std::ptrdiff_t>(rows_.row_bytes()),
+                        places + piece.column,
+                        rows_.width(),
+                        piece.width,
+                        piece.from,
+                        piece.to};
+        rows_.for_blocks(piece.column, piece.width, piece.begin, piece.end, [&](const RowBlock& block) {
+            if (block.ids != nullptr)
+                kernels_.locate_in_segments[rows_.id_type()](&to, static_cast<std::int64_t>(block.row),
+                                                             block.data, block.stride, block.ids, block.n);
+            else if (block.segment >= piece.from && block.segment < piece.to)
+                take_run(to, block);
+            return true;
+        });
+    }
+
+private:
+    // Many rows of one segment: only up to where all is found.
+    void take_run(const Locate& to, const RowBlock& block) const {
+        constexpr std::size_t kSome = 1024;
+        const std::int64_t id = block.segment;
+        const auto* results = to.results + (id - to.from) * to.result_stride;
+        std::int64_t* places = to.places + static_cast<std::size_t>(id - to.from) * to.places_stride;
+        if (to.width == 1 && block.stride == static_cast<std::ptrdiff_t>(rows_.itemsize())) {
+            if (places[0] >= 0) return;
+            std::int64_t place = -1;
+            kernels_.locate_in_rows(&place, block.data, 0, results, 1, block.n);
+            if (place >= 0) places[0] = static_cast<std::int64_t>(block.row) + place;
+            return;
+        }
+        static const std::int64_t ids[kSome] = {};
+        Locate one = to;
+        one.results = results;
+        one.places = places;
+        one.from = 0;
+        one.to = 1;
+        for (std::size_t r = 0; r < block.n; r += kSome) {
+            if (std::all_of(places, places + to.width, [](std::int64_t place) { return place >= 0; })) return;
+            kernels_.locate_in_segments[1](&one, static_cast<std::int64_t>(block.row + r),
+                                           block.data + static_cast<std::ptrdiff_t>(r) * block.stride,
+                                           block.stride, ids, std::min(kSome, block.n - r));
+        }
+    }
+
+    const Kernels& kernels_;
+    const SegmentRows& rows_;
+    const Segments& call_;
+};
+
+// Where the run of a row's segment ends, in ids that are in order.
+std::size_t run_end(const SegmentRows& rows, std::size_t row, std::size_t end) {
+    const std::int64_t id = rows.id_of(row);
+    std::size_t low = row, high = end;  // low is of the run, high is not
+    while (high - low > 1) {
+        const std::size_t middle = low + (high - low) / 2;
+        (rows.id_of(middle) == id ? low : high) = middle;
+    }
+    return high;
+}
+
+// Rows in order, in shares. Where one begins within a segment, what it finds goes aside, to be merged.
+bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call, const Places& all,
+                   std::int64_t* places) {
+    constexpr std::size_t kEnoughTasks = 64;
+    const std::size_t width = rows.width(), count = rows.rows(),
+                      bytes_each = rows.row_bytes() + rows.id_bytes();
+    const std::size_t grain = std::max(count / kEnoughTasks, kTaskBytes / bytes_each) + 1;
+    const std::size_t shares = (count + grain - 1) / grain;
+    std::vector<std::int64_t> aside(shares * width, -1), ids_aside(shares, -1);
+    const bool finished =
+        in_shares(run, count, grain, count * bytes_each, [&](std::size_t begin, std::size_t end) {
+            const std::size_t share = begin / grain;
+            const std::int64_t id = rows.segment_of(begin);
+            if (begin > 0 && id >= 0 && id < call.num_segments && id == rows.segment_of(begin - 1)) {
+                const std::size_t head = run_end(rows, begin, end);
+                ids_aside[share] = id;
+                all.take({0, width, begin, head, id, id + 1, 0}, aside.data() + share * width);
+                begin = head;
+            }
+            if (begin < end) all.take({0, width, begin, end, 0, call.num_segments, 0}, places);
+        });
+    for (std::size_t share = 0; finished && share < shares; ++share) {
+        if (ids_aside[share] < 0) continue;
+        std::int64_t* row = places + static_cast<std::size_t>(ids_aside[share]) * width;
+        for (std::size_t j = 0; j < width; ++j)
+            if (row[j] < 0) row[j] = aside[share * width + j];
+    }
+    return finished;
+}
+
+}  // namespace
+
+bool locate_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
+                     std::int64_t* places) {
+    const SegmentRows rows(run.kernels, id_kernels, call);
+    const std::size_t cells = static_cast<std::size_t>(call.num_segments) * rows.width();
+    const auto over_cells = [&](const auto& each) {
+        return in_shares(run, cells, kTaskBytes / sizeof *places, cells * sizeof *places, each);
+    };
+    if (!over_cells([&](std::size_t begin, std::size_t end) { std::fill(places + begin, places + end, -1); }))
+        return false;
+    if (cells == 0 || rows.rows() == 0) return true;
+    const Places all(run.kernels, rows, call);
+    if (in_order && !rows.is_wide()) return take_in_order(run, rows, call, all, places);
+
+    const Spread spread(run, rows, call.num_segments, sizeof *places);
+    std::vector<std::int64_t> copies((spread.copies() - 1) * cells, -1);
+    const auto copy_at = [&](std::size_t copy) {
+        return copy == 0 ? places : copies.data() + (copy - 1) * cells;
+    };
+    const bool finished = spread([&](const Piece& piece) {
+        all.take(piece, copy_at(piece.copy) + static_cast<std::size_t>(piece.from) * rows.width());
+    });
+    if (!finished || spread.copies() == 1) return finished;
+    return over_cells([&](std::size_t begin, std::size_t end) {
+        for (std::size_t copy = 1; copy < spread.copies(); ++copy) {
+            const std::int64_t* others = copy_at(copy);
+            for (std::size_t i = begin; i < end; ++i) {  // -1, as an unsigned number, is the highest
+                const auto here = static_cast<std::uint64_t>(places[i]),
+                           there = static_cast<std::uint64_t>(others[i]);
+                places[i] = static_cast<std::int64_t>(std::min(here, there));
+            }
+        }
+    });
+}
+
+}  // namespace maxops

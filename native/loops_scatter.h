@@ -1,0 +1,162 @@
+// SegmentMax of rows in any order: keys of the whole output, that each row is folded into. Included by
+// kernels.cpp, after loops_segment.h.
+
+template <class T>
+using LooseKey = Loose<typename T::Key>;
+
+// Ids as they come, each read once, by a volatile access: another thread may change them meanwhile, and what
+// was checked must be what is used. One that is not in [from, to) has a place that is not below `span`.
+template <class Id>
+struct Places {
+    const Loose<Id>* ids;
+    std::uint64_t from, span;
+
+    std::uint64_t operator[](std::size_t i) const {
+        const std::int64_t id = static_cast<const volatile Loose<Id>*>(ids + i)->value;
+        return static_cast<std::uint64_t>(id) - from;
+    }
+    bool has(std::uint64_t place) const { return place < span; }
+};
+
+// A row's elements into the keys of its segment: few at a time, their number known to the compiler.
+template <class T, std::size_t n>
+static inline void fold_few(LooseKey<T>* __restrict keys, const Item<T>* __restrict items) {
+#pragma GCC unroll 1
+    for (std::size_t j = 0; j < n; ++j) keys[j].value = highest(keys[j].value, T::key(items[j].value));
+}
+template <class T>
+static inline void fold_row(LooseKey<T>* keys, const Item<T>* items, std::size_t width) {
+    constexpr std::size_t kLine = 64 / sizeof(Item<T>);
+    std::size_t j = 0;
+    for (; width - j >= kLine; j += kLine) fold_few<T, kLine>(keys + j, items + j);
+    for (; width - j >= kLine / 4; j += kLine / 4) fold_few<T, kLine / 4>(keys + j, items + j);
+    for (; j < width; ++j) keys[j].value = highest(keys[j].value, T::key(items[j].value));
+}
+
+// The elements of the rows' first columns tell, by the keys that they leave, which segments have rows; but
+// for the lowest key, which is that of segments without rows too. The result is whether one of them has it.
+template <class T, class Id>
+struct Scattering {
+    using Key = typename T::Key;
+    using Keys = LooseKey<T>;
+    static constexpr std::size_t kAhead = 24;         // rows whose keys are called for meanwhile
+    static constexpr std::size_t kInCache = 1 << 18;  // bytes of keys that need no call
+
+    static bool take(const Scatter* to, const void* data, std::ptrdiff_t stride, const void* ids,
+                     std::size_t rows) {
+        const Places<Id> places{static_cast<const Loose<Id>*>(ids), static_cast<std::uint64_t>(to->from),
+                                static_cast<std::uint64_t>(to->to - to->from)};
+        const auto* from = static_cast<const char*>(data);
+        if (!to->takes_all) return take_some(*to, from, stride, places, rows);
+        if (to->width > 1) return take_rows(*to, from, stride, places, rows);
+        auto* keys = reinterpret_cast<Keys*>(to->keys);
+        if (places.span * sizeof(Keys) <= kInCache) return column<false>(keys, from, stride, places, rows);
+        return column<true>(keys, from, stride, places, rows);
+    }
+
+private:
+    template <bool calls>
+    static bool column(Keys* __restrict keys, const char* __restrict from, std::ptrdiff_t stride,
+                       const Places<Id> places, std::size_t rows) {
+        const std::size_t called = calls && rows > kAhead ? rows - kAhead : 0;
+        bool has_lowest = false;
+        for (std::size_t i = 0; i < rows; ++i, from += stride) {
+            if (calls && i < called)
+                if (const std::uint64_t ahead = places[i + kAhead]; places.has(ahead))
+                    __builtin_prefetch(keys + ahead, 1);
+            const std::uint64_t place = places[i];
+            if (!places.has(place)) continue;
+            const Key key = T::key(at<Item<T>>(from, 0)->value);
+            keys[place].value = highest(keys[place].value, key);
+            has_lowest |= key == T::kLowestKey;
+        }
+        return has_lowest;
+    }
+
+    static bool take_rows(const Scatter to, const char* from, std::ptrdiff_t stride, const Places<Id> places,
+                          std::size_t rows) {
+        constexpr std::size_t kFewAhead = 4;
+        const std::size_t called = rows > kFewAhead ? rows - kFewAhead : 0;
+        bool has_lowest = false;
+        for (std::size_t i = 0; i < rows; ++i, from += stride) {
+            if (i < called)
+                if (const std::uint64_t ahead = places[i + kFewAhead]; places.has(ahead))
+                    __builtin_prefetch(to.keys + static_cast<std::ptrdiff_t>(ahead) * to.stride, 1);
+            if (const std::uint64_t place = places[i]; places.has(place))
+                has_lowest |= row(to, place, at<Item<T>>(from, 0));
+        }
+        return has_lowest;
+    }
+
+    // Of the rows, those that are this walk's, found without a branch that no processor could foresee.
+    static bool take_some(const Scatter to, const char* from, std::ptrdiff_t stride, const Places<Id> places,
+                          std::size_t rows) {
+        constexpr std::size_t kBlock = 512;
+        std::uint64_t taken_places[kBlock];
+        std::uint16_t taken[kBlock];
+        bool has_lowest = false;
+        for (std::size_t begin = 0; begin < rows; begin += kBlock) {
+            const std::size_t n = rows - begin < kBlock ? rows - begin : kBlock;
+            std::size_t count = 0;
+            for (std::size_t k = 0; k < n; ++k) {
+                const std::uint64_t place = places[begin + k];
+                taken_places[count] = place;
+                taken[count] = static_cast<std::uint16_t>(k);
+                count += places.has(place) ? 1 : 0;
+            }
+            const char* block = from + static_cast<std::ptrdiff_t>(begin) * stride;
+            for (std::size_t k = 0; k < count; ++k)
+                has_lowest |= row(to, taken_places[k], at<Item<T>>(block, taken[k] * stride));
+        }
+        return has_lowest;
+    }
+
+    static inline bool row(const Scatter& to, std::uint64_t place, const Item<T>* items) {
+        auto* keys = reinterpret_cast<Keys*>(to.keys + static_cast<std::ptrdiff_t>(place) * to.stride);
+        const bool has_lowest = T::key(items[0].value) == T::kLowestKey;
+        fold_row<T>(keys, items, to.width);
+        return has_lowest;
+    }
+};
+
+template <class T>
+static void lay_keys(void* keys, std::uint64_t bits, std::size_t n) {
+    auto* to = static_cast<LooseKey<T>*>(keys);
+    const auto key = T::key(static_cast<typename T::Bits>(bits));
+    for (std::size_t j = 0; j < n; ++j) to[j].value = key;
+}
+
+template <class T>
+static void join_keys(void* keys, const void* others, std::size_t n) {
+    auto* __restrict to = static_cast<LooseKey<T>*>(keys);
+    auto* __restrict from = static_cast<const LooseKey<T>*>(others);
+    for (std::size_t j = 0; j < n; ++j) to[j].value = highest(to[j].value, from[j].value);
+}
+
+// Keys become values where they lie, and rows without any the fill value: those that `is_empty` marks or, if
+// it is null, those whose first key is the lowest.
+template <class T>
+static void settle(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_empty, std::uint64_t fill_,
+                   std::size_t rows, std::size_t n) {
+    using Bits = typename T::Bits;
+    const auto fill = static_cast<Bits>(fill_);
+    const bool marked = is_empty != nullptr;
+    if (n == 1 && !marked && stride == static_cast<std::ptrdiff_t>(sizeof(Item<T>))) {
+        auto* here = static_cast<LooseKey<T>*>(keys);
+        for (std::size_t r = 0; r < rows; ++r) {
+            const auto key = here[r].value;
+            const Bits value = T::bits(key);
+            here[r].value = static_cast<typename T::Key>(key == T::kLowestKey ? fill : value);
+        }
+        return;
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+        auto* row = reinterpret_cast<LooseKey<T>*>(static_cast<char*>(keys) +
+                                                   static_cast<std::ptrdiff_t>(r) * stride);
+        if (marked ? is_empty[r] != 0 : row[0].value == T::kLowestKey)
+            for (std::size_t j = 0; j < n; ++j) row[j].value = static_cast<typename T::Key>(fill);
+        else
+            for (std::size_t j = 0; j < n; ++j)
+                row[j].value = static_cast<typename T::Key>(T::bits(row[j].value));
+    }
+}

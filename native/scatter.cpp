@@ -1,0 +1,123 @@
+// SegmentMax of rows in any order: keys of the whole output, that each row is folded into where its id says.
+#include <atomic>
+
+#include "segment_spread.h"
+
+namespace maxops {
+namespace {
+
+// The output's rows in shares: each(first row, rows).
+template <class Each>
+bool over_output(const Run& run, const SegmentRows& rows, const Segments& call, const Each& each) {
+    const auto count = static_cast<std::size_t>(call.num_segments);
+    return in_shares(run, count, kTaskBytes / rows.row_bytes() + 1, count * rows.row_bytes(),
+                     [&](std::size_t begin, std::size_t end) { each(begin, end - begin); });
+}
+
+template <class Id>
+struct __attribute__((packed, may_alias)) Loose {
+    Id value;
+};
+
+// Threads may mark a segment at once, all alike.
+template <class Id>
+void mark(const RowBlock& block, std::size_t count, std::uint8_t* is_empty) {
+    auto* ids = static_cast<const Loose<Id>*>(block.ids);
+    for (std::size_t i = 0; i < block.n; ++i) {
+        // read once: another thread may change it meanwhile, and what was checked must be what is used
+        const std::int64_t id = static_cast<const volatile Loose<Id>*>(ids + i)->value;
+        if (static_cast<std::uint64_t>(id) < count)
+            __atomic_store_n(is_empty + id, std::uint8_t{0}, __ATOMIC_RELAXED);
+    }
+}
+
+}  // namespace
+
+bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
+    bool in_order = false;
+    if (call.shape.size[0] > 0 &&
+        !ids_are_sorted({id_kernels, run.poll}, call.ids, call.shape.size[0], &in_order))
+        return false;
+    if (in_order || call.shape.size[0] == 0) return segment(run, id_kernels, call, &in_order);
+
+    const Kernels& kernels = run.kernels;
+    const SegmentRows rows(kernels, id_kernels, call);
+    if (rows.width() == 0 || call.num_segments == 0) return true;
+    const std::size_t row_bytes = rows.row_bytes(), width = rows.width();
+    const Spread spread(run, rows, call.num_segments, kernels.itemsize);
+
+    std::vector<char> copies((spread.copies() - 1) * static_cast<std::size_t>(call.num_segments) * row_bytes);
+    const auto copy_at = [&](std::size_t copy, std::size_t row) {
+        const std::size_t before = (copy - 1) * static_cast<std::size_t>(call.num_segments);
+        return (copy == 0 ? call.out : copies.data() + before * row_bytes) + row * row_bytes;
+    };
+    bool finished = over_output(run, rows, call, [&](std::size_t row, std::size_t count) {
+        for (std::size_t copy = 0; copy < spread.copies(); ++copy)
+            kernels.lay_keys(copy_at(copy, row), call.first, count * width);
+    });
+    if (!finished) return false;
+
+    std::atomic<bool> has_lowest{false};
+    finished = spread([&](const Piece& piece) {
+        const std::size_t first = static_cast<std::size_t>(piece.from);
+        const Scatter to{copy_at(piece.copy, first) + piece.column * kernels.itemsize,
+                         static_cast<std::ptrdiff_t>(row_bytes),
+                         piece.width,
+                         piece.from,
+                         piece.to,
+                         piece.from == 0 && piece.to == call.num_segments};
+        rows.for_blocks(piece.column, piece.width, piece.begin, piece.end, [&](const RowBlock& block) {
+            if (kernels.take_rows[rows.id_type()](&to, block.data, block.stride, block.ids, block.n))
+                has_lowest.store(true, std::memory_order_relaxed);
+            return true;
+        });
+    });
+    if (!finished) return false;
+
+    // Where an empty segment holds what has the lowest key, none need be told from the others.
+    const bool is_plain = call.fill == kernels.lowest;
+    // Else a segment whose first key is the lowest has no rows, unless such an element has come by.
+    std::vector<std::uint8_t> is_empty;
+    if (has_lowest.load() && !is_plain) {
+        is_empty.resize(static_cast<std::size_t>(call.num_segments));
+        if (!find_empty({id_kernels, run.poll}, id_kernels, call, is_empty.data())) return false;
+    }
+    return over_output(run, rows, call, [&](std::size_t row, std::size_t count) {
+        for (std::size_t copy = 1; copy < spread.copies(); ++copy)
+            kernels.join_keys(copy_at(0, row), copy_at(copy, row), count * width);
+        const std::uint8_t* marks = is_empty.empty() ? nullptr : is_empty.data() + row;
+        const std::size_t n = is_plain ? 1 : width;
+        kernels.settle(copy_at(0, row), static_cast<std::ptrdiff_t>(n * kernels.itemsize), marks, call.fill,
+                       count * width / n, n);
+    });
+}
+
+bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call, std::uint8_t* is_empty) {
+    Segments without_data = call;
+    without_data.shape.rank = 1;
+    without_data.data = {nullptr, {}, false};
+    const SegmentRows rows(run.kernels, id_kernels, without_data);
+    const auto count = static_cast<std::size_t>(call.num_segments);
+    if (call.bounds > 0) {
+        const std::size_t itemsize = id_kernels.itemsize;
+        return in_shares(run, count, kTaskBytes / itemsize, count * itemsize,
+                         [&](std::size_t begin, std::size_t end) {
+                             for (std::size_t i = begin; i < end; ++i)
+                                 is_empty[i] = i >= rows.bounded() || rows.offset(i) >= rows.offset(i + 1);
+                         });
+    }
+    std::fill(is_empty, is_empty + count, std::uint8_t{1});
+    const std::size_t itemsize = id_kernels.itemsize;
+    return in_shares(run, rows.rows(), kTaskBytes / itemsize, rows.rows() * itemsize,
+                     [&](std::size_t begin, std::size_t end) {
+                         rows.for_blocks(0, 1, begin, end, [&](const RowBlock& block) {
+                             if (rows.id_type() == 0)
+                                 mark<std::int32_t>(block, count, is_empty);
+                             else
+                                 mark<std::int64_t>(block, count, is_empty);
+                             return true;
+                         });
+                     });
+}
+
+}  // namespace maxops

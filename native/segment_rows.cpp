@@ -1,0 +1,145 @@
+#include "segment_rows.h"
+
+#include <cstring>
+
+namespace maxops {
+namespace {
+
+std::int64_t index_at(const char* from, std::size_t itemsize) {
+    if (itemsize == sizeof(std::int32_t)) {
+        std::int32_t narrow;
+        std::memcpy(&narrow, from, sizeof narrow);
+        return narrow;
+    }
+    std::int64_t wide;
+    std::memcpy(&wide, from, sizeof wide);
+    return wide;
+}
+
+}  // namespace
+
+SegmentRows::SegmentRows(const Kernels& kernels, const Kernels& id_kernels, const Segments& call)
+    : kernels_(kernels),
+      id_kernels_(id_kernels),
+      call_(call),
+      rows_(call.shape.size[0]),
+      id_type_(call.id_type),
+      ids_(call.ids.data),
+      id_stride_(call.ids.strides[0]),
+      ids_swapped_(call.ids.swapped) {
+    row_ = call.shape;
+    row_.rank -= 1;
+    in_row_.swapped = call.data.swapped;
+    for (int axis = 0; axis < row_.rank; ++axis) {
+        row_.size[axis] = call.shape.size[axis + 1];
+        in_row_.strides[axis] = call.data.strides[axis + 1];
+    }
+    width_ = row_.elements();
+    rows_in_place_ = in_row_.is_contiguous(row_, kernels.itemsize);
+    const std::size_t count = call.bounds > 0 ? call.bounds : rows_;
+    ids_in_place_ = call.ids.is_contiguous({1, {count}}, id_kernels.itemsize);
+    if (call.bounds == 0) return;
+    if (!ids_in_place_) {
+        own_offsets_.resize(count * id_kernels.itemsize);
+        id_kernels.gather(own_offsets_.data(), ids_, id_stride_, count, ids_swapped_);
+        ids_ = own_offsets_.data();
+    }
+    id_stride_ = static_cast<std::ptrdiff_t>(id_kernels.itemsize);
+    ids_swapped_ = false;
+    id_type_ = call.num_segments > INT32_MAX ? 1 : 0;
+    bounded_ = std::min(static_cast<std::size_t>(call.num_segments), call.bounds - 1);
+    rows_ = bounded_ == 0 ? 0 : offset(bounded_);  // those past it are of no segment of the output
+}
+
+std::size_t SegmentRows::offset(std::size_t i) const {
+    const std::int64_t row = index_at(id_address(i), id_kernels_.itemsize);
+    return row < 0 ? 0 : std::min(static_cast<std::size_t>(row), call_.shape.size[0]);
+}
+
+std::int64_t SegmentRows::id_of(std::size_t row) const {
+    if (call_.bounds > 0) {  // the last segment that begins at this row or before
+        std::size_t low = 0, high = bounded_;
+        while (high - low > 1) {
+            const std::size_t middle = low + (high - low) / 2;
+            (offset(middle) <= row ? low : high) = middle;
+        }
+        return static_cast<std::int64_t>(low);
+    }
+    char native[8];
+    id_kernels_.gather(native, id_address(row), 0, 1, ids_swapped_);
+    return index_at(native, id_kernels_.itemsize);
+}
+
+std::size_t SegmentRows::most_rows(std::size_t width, std::size_t rows) const {
+    std::size_t most = rows;
+    if (call_.bounds > 0)
+        most = kBlockBytes / (id_type_ == 0 ? 4 : 8);
+    else if (!ids_in_place_)
+        most = kBlockBytes / id_kernels_.itemsize;
+    return rows_in_place_ ? most : std::min(most, kDataBytes / (width * kernels_.itemsize));
+}
+
+const void* SegmentRows::ids_at(std::size_t row, std::size_t n, char* block) const {
+    const char* ids = id_address(row);
+    if (ids_in_place_) return ids;
+    id_kernels_.gather(block, ids, id_stride_, n, ids_swapped_);
+    return block;
+}
+
+// How many rows from `row` on are of one segment, if they are so many that ids for them would be a waste, and
+// lie where they can be used; 0 if not. `segment` is that of a row before and becomes this row's.
+std::size_t SegmentRows::long_run(std::int64_t* segment, std::size_t row, std::size_t end) const {
+    constexpr std::size_t kLong = 48;
+    auto s = static_cast<std::size_t>(*segment);
+    while (s + 1 < bounded_ && offset(s + 1) <= row) ++s;
+    *segment = static_cast<std::int64_t>(s);
+    if (!rows_in_place_) return 0;
+    const std::size_t stop = s + 1 < bounded_ ? std::min(offset(s + 1), end) : end;
+    return stop > row && stop - row >= kLong ? stop - row : 0;
+}
+
+void SegmentRows::lay_ids(std::int64_t* segment, std::size_t row, std::size_t end, char* block) const {
+    if (id_type_ == 0)
+        lay_ids_as(segment, row, end, reinterpret_cast<std::int32_t*>(block));
+    else
+        lay_ids_as(segment, row, end, reinterpret_cast<std::int64_t*>(block));
+}
+
+// The ids of rows `row` to `end`, the first of which is of `segment`. Each segment's are laid some at a time,
+// over where the next ones will lie: a branch on its length would cost more.
+template <class Id>
+void SegmentRows::lay_ids_as(std::int64_t* segment, std::size_t row, std::size_t end, Id* ids) const {
+    auto s = static_cast<std::size_t>(*segment);
+    Id* const past = ids + (end - row);
+    for (Id* to = ids;;) {
+        // Past the last segment's end there are no rows, unless offsets have changed meanwhile.
+        const std::size_t stop = s + 1 < bounded_ ? offset(s + 1) : end;
+        Id* const next = stop >= end ? past : stop <= row ? ids : ids + (stop - row);
+        const Id id = static_cast<Id>(s);
+        for (std::size_t k = 0; k < kMargin; ++k) to[k] = id;
+        for (Id* more = to + kMargin; more < next; ++more) *more = id;
+        to = std::max(to, next);
+        if (to == past) break;
+        ++s;
+    }
+    *segment = static_cast<std::int64_t>(s);
+}
+
+void SegmentRows::pack(char* to, std::size_t row, std::size_t column, std::size_t width) const {
+    const char* from = row_address(row);
+    const int inner = row_.rank - 1;
+    if (inner < 0) {
+        kernels_.gather(to, from, 0, 1, in_row_.swapped);
+        return;
+    }
+    Position position(row_, column);
+    while (width > 0) {
+        std::size_t n = std::min(width, row_.size[inner] - position[inner]);
+        kernels_.gather(to, from + position.offset(in_row_), in_row_.strides[inner], n, in_row_.swapped);
+        to += n * kernels_.itemsize;
+        width -= n;
+        position.advance(row_, inner, n);
+    }
+}
+
+}  // namespace maxops

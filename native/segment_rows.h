@@ -1,0 +1,113 @@
+// The rows of a SegmentMax: where they lie, and which segment each is of, by its id or by offsets.
+#pragma once
+#include "iterate.h"
+
+namespace maxops {
+
+// Rows that follow one another, contiguous and native, from number `row` on.
+struct RowBlock {
+    std::size_t row, n;
+    const char* data;
+    std::ptrdiff_t stride;
+    const void* ids;       // contiguous and native; null: all are of `segment`, and they are many
+    std::int64_t segment;  // if there are no ids
+};
+
+constexpr std::size_t kWideRow = 32768;  // bytes, from which on rows are shared out by columns
+
+class SegmentRows {
+public:
+    SegmentRows(const Kernels& kernels, const Kernels& id_kernels, const Segments& call);
+
+    std::size_t rows() const { return rows_; }
+    std::size_t width() const { return width_; }
+    std::size_t itemsize() const { return kernels_.itemsize; }
+    std::size_t row_bytes() const { return width_ * kernels_.itemsize; }
+    std::size_t id_bytes() const { return id_kernels_.itemsize; }
+    // Of the ids that blocks have, as the kernels number the types.
+    int id_type() const { return id_type_; }
+    // How many columns a block can have at most, and whether rows had better be shared out by columns.
+    std::size_t most_columns() const { return rows_in_place_ ? width_ : kDataBytes / kernels_.itemsize; }
+    bool is_wide() const { return row_bytes() >= kWideRow || most_columns() < width_; }
+
+    std::int64_t id_of(std::size_t row) const;
+    // With -1 and num_segments for all ids that lie outside the output.
+    std::int64_t clamped(std::int64_t id) const { return id < 0 ? -1 : std::min(id, call_.num_segments); }
+    std::int64_t segment_of(std::size_t row) const { return clamped(id_of(row)); }
+
+    // visit(block) for rows begin to end of columns [column, column + width), until it says false.
+    template <class Visit>
+    void for_blocks(std::size_t column, std::size_t width, std::size_t begin, std::size_t end,
+                    const Visit& visit) const {
+        alignas(64) char data_block[kDataBytes];
+        alignas(64) char id_block[kIdBytes];
+        const std::size_t most = most_rows(width, end - begin);
+        std::int64_t segment = call_.bounds > 0 && begin < end ? id_of(begin) : 0;
+        for (std::size_t row = begin; row < end;) {
+            RowBlock block{};
+            block.row = row;
+            block.n = std::min(most, end - row);
+            if (call_.bounds == 0) {
+                block.ids = ids_at(row, block.n, id_block);
+            } else if (const std::size_t run = long_run(&segment, row, end); run > 0) {
+                block.ids = nullptr;
+                block.segment = segment;
+                block.n = run;
+            } else {
+                lay_ids(&segment, row, row + block.n, id_block);
+                block.ids = id_block;
+            }
+            block.data = row_address(row) + column * kernels_.itemsize;
+            block.stride = call_.data.strides[0];
+            if (!rows_in_place_) {
+                block.data = data_block;
+                block.stride = static_cast<std::ptrdiff_t>(width * kernels_.itemsize);
+                for (std::size_t r = 0; r < block.n; ++r)
+                    pack(data_block + static_cast<std::ptrdiff_t>(r) * block.stride, row + r, column, width);
+            }
+            if (!visit(block)) return;
+            row += block.n;
+        }
+    }
+
+    // A piece of a row, contiguous and native.
+    void pack(char* to, std::size_t row, std::size_t column, std::size_t width) const;
+
+    // Offset `i` of the first rows, which are those of the output's segments: no more than there are.
+    std::size_t offset(std::size_t i) const;
+    // How many segments of the output have offsets.
+    std::size_t bounded() const { return bounded_; }
+
+private:
+    static constexpr std::size_t kDataBytes = 16384;
+    static constexpr std::size_t kMargin = 8;  // ids that may be touched beyond a block
+    static constexpr std::size_t kIdBytes = kBlockBytes + kMargin * 8;
+
+    std::size_t most_rows(std::size_t width, std::size_t rows) const;
+    const void* ids_at(std::size_t row, std::size_t n, char* block) const;
+    std::size_t long_run(std::int64_t* segment, std::size_t row, std::size_t end) const;
+    void lay_ids(std::int64_t* segment, std::size_t row, std::size_t end, char* block) const;
+    template <class Id>
+    void lay_ids_as(std::int64_t* segment, std::size_t row, std::size_t end, Id* ids) const;
+
+    const char* id_address(std::size_t i) const { return ids_ + static_cast<std::ptrdiff_t>(i) * id_stride_; }
+    const char* row_address(std::size_t row) const {
+        return call_.data.data + static_cast<std::ptrdiff_t>(row) * call_.data.strides[0];
+    }
+
+    const Kernels& kernels_;
+    const Kernels& id_kernels_;
+    const Segments& call_;
+    std::size_t rows_, bounded_ = 0;
+    int id_type_;
+    const char* ids_;
+    std::ptrdiff_t id_stride_;
+    bool ids_swapped_;
+    std::vector<char> own_offsets_;  // a copy, if they do not lie as one run
+    Shape row_;
+    Operand in_row_{};  // an element's place in its row
+    std::size_t width_;
+    bool rows_in_place_, ids_in_place_;
+};
+
+}  // namespace maxops

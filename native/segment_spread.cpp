@@ -1,0 +1,88 @@
+#include "segment_spread.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace maxops {
+
+Spread::Spread(const Run& run, const SegmentRows& rows, std::int64_t num_segments, std::size_t cell_bytes)
+    : run_(run),
+      rows_(rows),
+      num_segments_(num_segments),
+      bytes_(rows.rows() * (rows.row_bytes() + rows.id_bytes())) {
+    if (rows.is_wide() || bytes_ < kThreadedBytes || num_threads() == 1) return;
+    // Copies pay where they are small beside the data; else each thread has segments of its own, and looks at
+    // all ids for them, so that more threads gain less and less.
+    constexpr std::size_t kSmall = 4, kMostRanges = 16;
+    const auto threads = static_cast<std::size_t>(num_threads());
+    const std::size_t copy_bytes = static_cast<std::size_t>(num_segments) * rows.width() * cell_bytes;
+    if (copy_bytes * threads <= bytes_ / kSmall)
+        copies_ = threads;
+    else
+        ranges_ = std::min({threads, kMostRanges, static_cast<std::size_t>(num_segments)});
+}
+
+bool Spread::operator()(const std::function<void(const Piece&)>& take) const {
+    if (rows_.is_wide()) return by_columns(take);
+    return copies_ > 1 ? by_copies(take) : by_segments(take);
+}
+
+bool Spread::by_columns(const std::function<void(const Piece&)>& take) const {
+    const std::size_t grain = std::min(kTaskBytes / 16 / rows_.itemsize(), rows_.most_columns());
+    return in_shares(run_, rows_.width(), grain, std::max(bytes_, kThreadedBytes),
+                     [&](std::size_t column, std::size_t end) {
+                         take({column, end - column, 0, rows_.rows(), 0, num_segments_, 0});
+                     });
+}
+
+// More tasks than copies, so that the poll is asked now and then; each takes a copy that is free.
+bool Spread::by_copies(const std::function<void(const Piece&)>& take) const {
+    constexpr std::size_t kTasksEach = 16;
+    const std::size_t rows = rows_.rows();
+    const std::size_t grain =
+        std::max(rows / (copies_ * kTasksEach), kTaskBytes / (rows_.row_bytes() + rows_.id_bytes())) + 1;
+    // No lock, which a process forked meanwhile might find locked for good; it finds a free copy, since
+    // whoever forks is at none.
+    std::vector<std::atomic<bool>> taken(copies_);
+    const auto take_one = [&] {
+        for (;; std::this_thread::yield())  // more threads than copies: their number was raised meanwhile
+            for (std::size_t copy = 0; copy < copies_; ++copy)
+                if (!taken[copy].exchange(true, std::memory_order_acquire)) return copy;
+    };
+    return in_shares(run_, rows, grain, bytes_, [&](std::size_t begin, std::size_t end) {
+        const std::size_t copy = take_one();
+        take({0, rows_.width(), begin, end, 0, num_segments_, copy});
+        taken[copy].store(false, std::memory_order_release);
+    });
+}
+
+// Round by round of rows, so that the poll is asked now and then.
+bool Spread::by_segments(const std::function<void(const Piece&)>& take) const {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::size_t kRoundBytes = std::size_t{16} << 20;
+    constexpr auto kPollEvery = std::chrono::milliseconds(50);
+    const std::size_t rows = rows_.rows(),
+                      round = kRoundBytes * ranges_ / (rows_.row_bytes() + rows_.id_bytes()) + 1;
+    const auto part = [&](std::size_t i) {  // where range i begins
+        const auto count = static_cast<std::size_t>(num_segments_);
+        return static_cast<std::int64_t>(count / ranges_ * i + std::min(i, count % ranges_));
+    };
+    auto polled = Clock::now();
+    for (std::size_t begin = 0; begin < rows; begin += round) {
+        const std::size_t end = std::min(rows, begin + round);
+        const auto task = [&](std::size_t i) {
+            take({0, rows_.width(), begin, end, part(i), part(i + 1), 0});
+        };
+        if (ranges_ == 1)
+            task(0);
+        else if (!run_tasks(ranges_, task, run_.poll, bytes_ < kLongBytes))
+            return false;
+        if (run_.poll == nullptr || Clock::now() - polled < kPollEvery) continue;
+        if (!run_.poll()) return false;
+        polled = Clock::now();
+    }
+    return true;
+}
+
+}  // namespace maxops

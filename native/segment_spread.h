@@ -1,0 +1,39 @@
+// How threads share out rows that may be of any segment.
+#pragma once
+#include <functional>
+
+#include "segment_rows.h"
+
+namespace maxops {
+
+// A part of the work: rows [begin, end) of columns [column, column + width), as far as they are of segments
+// [from, to). It goes into copy number `copy` of the output, that nobody else is at; 0 is the output itself.
+struct Piece {
+    std::size_t column, width, begin, end;
+    std::int64_t from, to;
+    std::size_t copy;
+};
+
+class Spread {
+public:
+    // `cell_bytes`: of the output, for each column of a segment.
+    Spread(const Run& run, const SegmentRows& rows, std::int64_t num_segments, std::size_t cell_bytes);
+
+    // How many copies there are, the output itself included. Each begins as the caller lays it.
+    std::size_t copies() const { return copies_; }
+    // False if the poll stopped it.
+    bool operator()(const std::function<void(const Piece&)>& take) const;
+
+private:
+    bool by_columns(const std::function<void(const Piece&)>& take) const;
+    bool by_copies(const std::function<void(const Piece&)>& take) const;
+    bool by_segments(const std::function<void(const Piece&)>& take) const;
+
+    const Run& run_;
+    const SegmentRows& rows_;
+    const std::int64_t num_segments_;
+    const std::size_t bytes_;  // of the data and the ids
+    std::size_t copies_ = 1, ranges_ = 1;
+};
+
+}  // namespace maxops
