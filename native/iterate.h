@@ -133,8 +133,8 @@ struct Segments {
     int id_type;  // 0: int32, 1: int64
     char* out;    // (num_segments, the data's other axes), contiguous and native
     std::int64_t num_segments;
-    std::uint64_t fill;   // bits
-    std::uint64_t first;  // bits of what the maxima of rows in any order begin with
+    std::uint64_t fill;       // bits
+    std::uint64_t first = 0;  // bits of what the maxima of rows in any order begin with
     bool checks;  // the ids, in the same pass; if they are not sorted, what the output holds is unspecified
     bool trusts;  // them, unread: long runs may be galloped over
     std::size_t bounds = 0;  // how many offsets there are; 0: ids name the segments
