@@ -1,7 +1,6 @@
 #include "core_table.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <new>
 #include <vector>
@@ -64,20 +63,42 @@ CoreStatus maximum(int type, const CoreArray* inputs, std::size_t count, const C
     });
 }
 
+// The operand of what is without the reduced axes, along which it does not move.
+Operand reduced_operand(const void* data, const Shape& shape, const bool* is_reduced, std::size_t itemsize) {
+    Operand operand{static_cast<char*>(const_cast<void*>(data)), {}, false};
+    auto step = static_cast<std::ptrdiff_t>(itemsize);
+    for (int axis = shape.rank - 1; axis >= 0; --axis) {
+        if (is_reduced[axis]) continue;
+        if (shape.size[axis] != 1) operand.strides[axis] = step;
+        step *= static_cast<std::ptrdiff_t>(shape.size[axis]);
+    }
+    return operand;
+}
+
 CoreStatus reduce_max(int type, const CoreArray* data, const bool* is_reduced, void* out) {
     if (data->rank > kMaxRank) return CoreStatus::kBadRank;
     return guarded([&] {
         const Kernels& kernels = kernels_of(type);
         Shape shape = shape_of(*data);
         Operand operands[2] = {operand_of(*data, shape, kernels.itemsize),
-                               {static_cast<char*>(out), {}, false}};
-        auto step = static_cast<std::ptrdiff_t>(kernels.itemsize);
-        for (int axis = shape.rank - 1; axis >= 0; --axis) {
-            if (is_reduced[axis]) continue;
-            if (shape.size[axis] != 1) operands[1].strides[axis] = step;
-            step *= static_cast<std::ptrdiff_t>(shape.size[axis]);
-        }
+                               reduced_operand(out, shape, is_reduced, kernels.itemsize)};
         reduce(run_with(kernels), shape, operands);
+        return CoreStatus::kDone;
+    });
+}
+
+CoreStatus locate_in_axes(int type, const CoreArray* data, const bool* is_reduced, const void* results,
+                          std::int64_t* places) {
+    if (data->rank > kMaxRank) return CoreStatus::kBadRank;
+    return guarded([&] {
+        const Kernels& kernels = kernels_of(type);
+        Located call;
+        call.shape = shape_of(*data);
+        std::copy(is_reduced, is_reduced + data->rank, call.is_reduced);
+        call.data = operand_of(*data, call.shape, kernels.itemsize);
+        call.results = reduced_operand(results, call.shape, is_reduced, kernels.itemsize);
+        call.places = reduced_operand(places, call.shape, is_reduced, sizeof *places);
+        locate(run_with(kernels), call);
         return CoreStatus::kDone;
     });
 }
@@ -132,93 +153,63 @@ bool has_offset_fault(const CoreSegments& call, const Id* offsets, CoreIdFault* 
     return false;
 }
 
-// The ids that offsets stand for; -1 for rows that no segment has.
-template <class Id>
-std::vector<std::int64_t> ids_of_offsets(const CoreSegments& call, const Id* offsets) {
-    std::vector<std::int64_t> ids(call.rows, -1);
-    const auto rows = static_cast<std::int64_t>(call.rows);
-    for (std::size_t segment = 0; segment + 1 < call.id_count; ++segment) {
-        const auto begin = std::clamp<std::int64_t>(offsets[segment], 0, rows);
-        const auto end = std::clamp<std::int64_t>(offsets[segment + 1], begin, rows);
-        std::fill(ids.begin() + begin, ids.begin() + end, static_cast<std::int64_t>(segment));
-    }
-    return ids;
-}
-
 // ---------------------------------------------------------------------------- segments
 
-void run_sorted(const Kernels& kernels, const CoreSegments& call, const void* ids, bool are_wide) {
-    const Type id_type = are_wide ? Type::int64_ : Type::int32_;
-    const Kernels& id_kernels = kernels_of(static_cast<int>(id_type));
-    Segments segments;
+const Kernels& id_kernels_of(const CoreSegments& call) {
+    return kernels_of(static_cast<int>(call.ids_are_wide ? Type::int64_ : Type::int32_));
+}
+
+Segments segments_of(const Kernels& kernels, const CoreSegments& call) {
+    Segments segments{};
     segments.shape = {2, {call.rows, call.width}};
     const auto item = static_cast<std::ptrdiff_t>(kernels.itemsize);
-    // as const as the kernels that read it have it
+    // as const as the kernels that read them have them
     segments.data = {static_cast<char*>(const_cast<void*>(call.data)),
                      {static_cast<std::ptrdiff_t>(call.width) * item, item},
                      false};
-    segments.ids = {static_cast<char*>(const_cast<void*>(ids)),
-                    {static_cast<std::ptrdiff_t>(id_kernels.itemsize)},
+    segments.ids = {static_cast<char*>(const_cast<void*>(call.ids)),
+                    {static_cast<std::ptrdiff_t>(id_kernels_of(call).itemsize)},
                     false};
-    segments.id_type = are_wide ? 1 : 0;
+    segments.id_type = call.ids_are_wide ? 1 : 0;
     segments.out = static_cast<char*>(call.out);
     segments.num_segments = call.num_segments;
     segments.fill = call.fill;
-    segments.checks = false;
+    segments.first = kernels.lowest;
     segments.trusts = true;
-    bool is_sorted = true;
-    segment(run_with(kernels), id_kernels, segments, &is_sorted);
+    segments.bounds = call.order == IdOrder::kOffsets ? call.id_count : 0;
+    return segments;
 }
 
-template <class Id>
-void run_in_any_order(const Kernels& kernels, const CoreSegments& call, const Id* ids) {
-    const auto count = static_cast<std::size_t>(call.num_segments);
-    const std::size_t row_bytes = call.width * kernels.itemsize;
-    std::vector<bool> has_rows(count);
-    auto* data = static_cast<const char*>(call.data);
-    auto* out = static_cast<char*>(call.out);
-    for (std::size_t row = 0; row < call.rows; ++row) {
-        const std::int64_t id = ids[row];
-        if (id < 0 || id >= call.num_segments) continue;
-        const auto segment = static_cast<std::size_t>(id);
-        char* to = out + segment * row_bytes;
-        const void* both[] = {data + row * row_bytes, to};
-        // alone at first: what the output holds then is nobody's
-        kernels.fold[has_rows[segment] ? 2 : 1](to, 0, both, kNoStrides, 1, call.width);
-        has_rows[segment] = true;
-    }
-    SegmentWalk walk{};
-    walk.out = out;
-    walk.width = call.width;
-    walk.out_stride = static_cast<std::ptrdiff_t>(row_bytes);
-    walk.num_segments = call.num_segments;
-    walk.fill = call.fill;
-    for (std::size_t segment = 0; segment < count; ++segment)
-        if (!has_rows[segment])
-            kernels.fill(&walk, static_cast<std::int64_t>(segment), static_cast<std::int64_t>(segment) + 1);
-}
-
-template <class Id>
-CoreStatus segment_max_by(int type, const CoreSegments& call, CoreIdFault* fault) {
-    auto* ids = static_cast<const Id*>(call.ids);
-    const bool are_offsets = call.order == IdOrder::kOffsets;
-    if (call.checks && (are_offsets ? has_offset_fault(call, ids, fault) : has_fault(call, ids, fault)))
-        return CoreStatus::kBadIds;
-    if (call.num_segments == 0 || call.width == 0) return CoreStatus::kDone;
-    const Kernels& kernels = kernels_of(type);
-    if (are_offsets)
-        run_sorted(kernels, call, ids_of_offsets(call, ids).data(), true);
-    else if (call.order == IdOrder::kSorted)
-        run_sorted(kernels, call, ids, call.ids_are_wide);
-    else
-        run_in_any_order(kernels, call, ids);
-    return CoreStatus::kDone;
+bool is_faulty(const CoreSegments& call, CoreIdFault* fault) {
+    const auto by = [&](const auto* ids) {
+        return call.order == IdOrder::kOffsets ? has_offset_fault(call, ids, fault)
+                                               : has_fault(call, ids, fault);
+    };
+    return call.ids_are_wide ? by(static_cast<const std::int64_t*>(call.ids))
+                             : by(static_cast<const std::int32_t*>(call.ids));
 }
 
 CoreStatus segment_max(int type, const CoreSegments* call, CoreIdFault* fault) {
     return guarded([&] {
-        return call->ids_are_wide ? segment_max_by<std::int64_t>(type, *call, fault)
-                                  : segment_max_by<std::int32_t>(type, *call, fault);
+        if (call->checks && is_faulty(*call, fault)) return CoreStatus::kBadIds;
+        if (call->num_segments == 0 || call->width == 0) return CoreStatus::kDone;
+        const Kernels& kernels = kernels_of(type);
+        const Segments segments = segments_of(kernels, *call);
+        bool is_sorted = true;
+        if (call->order == IdOrder::kAny)
+            scatter(run_with(kernels), id_kernels_of(*call), segments);
+        else
+            segment(run_with(kernels), id_kernels_of(*call), segments, &is_sorted);
+        return CoreStatus::kDone;
+    });
+}
+
+CoreStatus locate_in_segments(int type, const CoreSegments* call, std::int64_t* places) {
+    return guarded([&] {
+        const Kernels& kernels = kernels_of(type);
+        locate_segments(run_with(kernels), id_kernels_of(*call), segments_of(kernels, *call),
+                        call->order != IdOrder::kAny, places);
+        return CoreStatus::kDone;
     });
 }
 
@@ -231,7 +222,8 @@ const char* const kNames[] = {
 }  // namespace
 
 const CoreTable& core_table() {
-    static constexpr CoreTable table{sizeof(CoreTable), kNames, maximum, reduce_max, segment_max};
+    static constexpr CoreTable table{sizeof(CoreTable), kNames,         maximum,           reduce_max,
+                                     segment_max,       locate_in_axes, locate_in_segments};
     return table;
 }
 

@@ -51,6 +51,11 @@ struct CoreTable {
     // them.
     CoreStatus (*reduce_max)(int type, const CoreArray* data, const bool* is_reduced, void* out);
     CoreStatus (*segment_max)(int type, const CoreSegments* call, CoreIdFault* fault);
+    // Where the results of the two above stand: the first place among the reduced axes in C order, or the
+    // first row; -1 where no element holds the result. The ids are not checked, and `out` holds the results.
+    CoreStatus (*locate)(int type, const CoreArray* data, const bool* is_reduced, const void* results,
+                         std::int64_t* places);
+    CoreStatus (*locate_segments)(int type, const CoreSegments* call, std::int64_t* places);
 };
 
 // Of the capsule that holds the table.

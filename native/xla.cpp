@@ -124,19 +124,54 @@ ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out) {
     return error_of(core->maximum(type, inputs.data(), inputs.size(), &result));
 }
 
+// Which axes are named; null if one is out of range. (Not vector<bool>, which has no array of bool inside.)
+std::unique_ptr<bool[]> marked(ffi::Span<const std::int64_t> axes, int rank) {
+    auto is_reduced = std::make_unique<bool[]>(static_cast<std::size_t>(rank) + 1);
+    for (const std::int64_t axis : axes) {
+        if (axis < 0 || axis >= rank) return nullptr;
+        is_reduced[static_cast<std::size_t>(axis)] = true;
+    }
+    return is_reduced;
+}
+
 ffi::Error reduce_max(ffi::AnyBuffer data, ffi::Result<ffi::AnyBuffer> out,
                       ffi::Span<const std::int64_t> axes) {
     const int type = type_of(data);
     const CoreArray array = array_of(data);
-    if (type < 0 || data.element_count() == 0) return wrong_call("data that it does not take");
-    // not vector<bool>, which has no array of bool inside
-    const auto is_reduced = std::make_unique<bool[]>(static_cast<std::size_t>(array.rank) + 1);
-    for (const std::int64_t axis : axes) {
-        if (axis < 0 || axis >= array.rank) return wrong_call("an axis out of range");
-        is_reduced[static_cast<std::size_t>(axis)] = true;
-    }
+    const auto is_reduced = marked(axes, array.rank);
+    if (type < 0 || is_reduced == nullptr || data.element_count() == 0)
+        return wrong_call("data that it does not take");
     const PlainFloats plain;
     return error_of(core->reduce_max(type, &array, is_reduced.get(), out->untyped_data()));
+}
+
+// Places as the core gives them, in the type that JAX has for them: int64, or int32 by way of a copy.
+template <class Locate>
+ffi::Error locate_into(ffi::Result<ffi::AnyBuffer>& places, const Locate& locate) {
+    if (places->element_type() == ffi::DataType::S64)
+        return error_of(locate(static_cast<std::int64_t*>(places->untyped_data())));
+    if (places->element_type() != ffi::DataType::S32) return wrong_call("places of another type");
+    std::vector<std::int64_t> wide(places->element_count());
+    const CoreStatus status = locate(wide.data());
+    std::transform(wide.begin(), wide.end(), static_cast<std::int32_t*>(places->untyped_data()),
+                   [](std::int64_t place) { return static_cast<std::int32_t>(place); });
+    return error_of(status);
+}
+
+// The data and the results that it went into; nothing is empty.
+ffi::Error locate(ffi::AnyBuffer data, ffi::AnyBuffer results, ffi::Result<ffi::AnyBuffer> places,
+                  ffi::Span<const std::int64_t> axes) {
+    const int type = type_of(data);
+    const CoreArray array = array_of(data);
+    const auto is_reduced = marked(axes, array.rank);
+    if (type < 0 || is_reduced == nullptr || data.element_count() == 0 ||
+        results.element_count() != places->element_count())
+        return wrong_call("data that it does not take");
+    const PlainFloats plain;
+    return locate_into(places, [&](std::int64_t* to) {
+        std::fill(to, to + places->element_count(), -1);
+        return core->locate(type, &array, is_reduced.get(), results.untyped_data(), to);
+    });
 }
 
 // What the planner says of the same fault (maxops.plan.segment), word for word.
@@ -165,39 +200,77 @@ std::string text_of(const CoreIdFault& fault, const CoreSegments& call, std::str
     return subject;
 }
 
-// (batch, rows, width) by ids (batch, count) into (batch, num_segments, width).
+// (batch, rows, width) by ids (batch, count), and results (batch, num_segments, width).
+struct Batches {
+    std::size_t count = 0;
+    CoreSegments call{};
+
+    ffi::Error read(const ffi::AnyBuffer& data, const ffi::AnyBuffer& ids, const ffi::AnyBuffer& results,
+                    std::string_view order, std::int64_t fill) {
+        const auto sizes = data.dimensions(), id_sizes = ids.dimensions(), out_sizes = results.dimensions();
+        if (type_of(data) < 0 || sizes.size() != 3 || id_sizes.size() != 2 || out_sizes.size() != 3)
+            return wrong_call("ranks that it does not take");
+        call.ids_are_wide = ids.element_type() == ffi::DataType::S64;
+        if (!call.ids_are_wide && ids.element_type() != ffi::DataType::S32)
+            return wrong_call("ids of another type");
+        count = static_cast<std::size_t>(sizes[0]);
+        call.rows = static_cast<std::size_t>(sizes[1]);
+        call.width = static_cast<std::size_t>(sizes[2]);
+        call.id_count = static_cast<std::size_t>(id_sizes[1]);
+        call.order = order == "offsets" ? IdOrder::kOffsets
+                     : order == "any"   ? IdOrder::kAny
+                                        : IdOrder::kSorted;
+        call.num_segments = out_sizes[1];
+        std::memcpy(&call.fill, &fill, sizeof fill);
+        const bool fits = call.order == IdOrder::kOffsets ? call.id_count > 0 : call.id_count == call.rows;
+        if (!fits || id_sizes[0] != sizes[0] || out_sizes[0] != sizes[0] || out_sizes[2] != sizes[2])
+            return wrong_call("shapes that do not go together");
+        return ffi::Error::Success();
+    }
+
+    void go_to(std::size_t batch, const ffi::AnyBuffer& data, const ffi::AnyBuffer& ids,
+               const ffi::AnyBuffer& results) {
+        auto part = [&](const ffi::AnyBuffer& whole) {
+            return static_cast<char*>(whole.untyped_data()) + whole.size_bytes() / count * batch;
+        };
+        call.data = part(data);
+        call.ids = part(ids);
+        call.out = part(results);
+    }
+};
+
+ffi::Error locate_segments(ffi::AnyBuffer data, ffi::AnyBuffer ids, ffi::AnyBuffer results,
+                           ffi::Result<ffi::AnyBuffer> places, std::string_view order) {
+    Batches whole;
+    const ffi::Error error = whole.read(data, ids, results, order, 0);
+    if (error.failure()) return error;
+    if (places->element_count() != results.element_count()) return wrong_call("shapes that differ");
+    const PlainFloats plain;
+    return locate_into(places, [&](std::int64_t* to) {
+        CoreStatus status = CoreStatus::kDone;
+        for (std::size_t batch = 0; batch < whole.count && status == CoreStatus::kDone; ++batch) {
+            whole.go_to(batch, data, ids, results);
+            status = core->locate_segments(type_of(data), &whole.call,
+                                           to + results.element_count() / whole.count * batch);
+        }
+        return status;
+    });
+}
+
 ffi::Error segment_max(ffi::AnyBuffer data, ffi::AnyBuffer ids, ffi::Result<ffi::AnyBuffer> out,
                        std::string_view order, bool checks, bool negative_is_bad, bool past_is_bad,
                        std::int64_t fill, std::string_view name, std::string_view clause) {
-    const int type = type_of(data);
-    const auto sizes = data.dimensions(), id_sizes = ids.dimensions(), out_sizes = out->dimensions();
-    if (type < 0 || sizes.size() != 3 || id_sizes.size() != 2 || out_sizes.size() != 3)
-        return wrong_call("ranks that it does not take");
-    const bool are_wide = ids.element_type() == ffi::DataType::S64;
-    if (!are_wide && ids.element_type() != ffi::DataType::S32) return wrong_call("ids of another type");
-    CoreSegments call{};
-    call.rows = static_cast<std::size_t>(sizes[1]);
-    call.width = static_cast<std::size_t>(sizes[2]);
-    call.id_count = static_cast<std::size_t>(id_sizes[1]);
-    call.ids_are_wide = are_wide;
-    call.order = order == "offsets" ? IdOrder::kOffsets : order == "any" ? IdOrder::kAny : IdOrder::kSorted;
+    Batches whole;
+    const ffi::Error error = whole.read(data, ids, *out, order, fill);
+    if (error.failure()) return error;
+    CoreSegments& call = whole.call;
     call.checks = checks;
     call.negative_is_bad = negative_is_bad;
     call.past_is_bad = past_is_bad;
-    call.num_segments = out_sizes[1];
-    std::memcpy(&call.fill, &fill, sizeof fill);
-    const auto batches = static_cast<std::size_t>(sizes[0]);
-    const bool fits = call.order == IdOrder::kOffsets ? call.id_count > 0 : call.id_count == call.rows;
-    if (!fits || id_sizes[0] != sizes[0] || out_sizes[0] != sizes[0] || out_sizes[2] != sizes[2])
-        return wrong_call("shapes that do not go together");
-    auto part = [&](const ffi::AnyBuffer& whole, std::size_t batch) {
-        return static_cast<char*>(whole.untyped_data()) + whole.size_bytes() / batches * batch;
-    };
+    const int type = type_of(data);
     const PlainFloats plain;
-    for (std::size_t batch = 0; batch < batches; ++batch) {
-        call.data = part(data, batch);
-        call.ids = part(ids, batch);
-        call.out = part(*out, batch);
+    for (std::size_t batch = 0; batch < whole.count; ++batch) {
+        whole.go_to(batch, data, ids, *out);
         CoreIdFault fault{};
         const CoreStatus status = core->segment_max(type, &call, &fault);
         if (status == CoreStatus::kBadIds)
@@ -224,6 +297,20 @@ XLA_FFI_DEFINE_HANDLER(kSegmentMax, segment_max,
                            .Attr<std::string_view>("name")
                            .Attr<std::string_view>("clause"));
 
+XLA_FFI_DEFINE_HANDLER(kLocate, locate,
+                       ffi::Ffi::Bind()
+                           .Arg<ffi::AnyBuffer>()
+                           .Arg<ffi::AnyBuffer>()
+                           .Ret<ffi::AnyBuffer>()
+                           .Attr<ffi::Span<const std::int64_t>>("axes"));
+XLA_FFI_DEFINE_HANDLER(kLocateSegments, locate_segments,
+                       ffi::Ffi::Bind()
+                           .Arg<ffi::AnyBuffer>()
+                           .Arg<ffi::AnyBuffer>()
+                           .Arg<ffi::AnyBuffer>()
+                           .Ret<ffi::AnyBuffer>()
+                           .Attr<std::string_view>("order"));
+
 // ---------------------------------------------------------------------------- the module
 
 // The handlers by name, as jax.ffi.register_ffi_target takes them.
@@ -238,6 +325,8 @@ PyObject* handlers(PyObject*, PyObject*) {
     add("maxops_maximum", kMaximum);
     add("maxops_reduce_max", kReduceMax);
     add("maxops_segment_max", kSegmentMax);
+    add("maxops_locate", kLocate);
+    add("maxops_locate_segments", kLocateSegments);
     return found;
 }
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.lax import stop_gradient
 
-from maxops.engines.jax import gradients, winners
+from maxops.engines.jax import formulations, gradients, winners
 from maxops.engines.jax.segments import Segments, empty_segments
 
 Results = tuple[jax.Array, ...]
@@ -37,7 +37,7 @@ def reduce_max(
     values = _with_initial(native, gradients.reduce_max(native, ties, data, axes), initial)
     results = [values]
     if return_indices:
-        results.append(winners.first_in_axes(stop_gradient(data), stop_gradient(values), axes))
+        results.append(formulations.first_in_axes(native, stop_gradient(data), stop_gradient(values), axes))
     return tuple(jnp.expand_dims(part, axes) for part in results) if keepdims else tuple(results)
 
 
@@ -57,7 +57,7 @@ def segment_max(
     values = _with_initial(native, gradients.segment_max(native, ties, data, ids, how), initial)
     results = [values]
     if return_indices:
-        results.append(winners.first_in_segments(stop_gradient(data), stop_gradient(values), ids, how))
+        results.append(formulations.first_in_segments(native, stop_gradient(data), stop_gradient(values), ids, how))
     if return_empty:
         results.append(empty_segments(ids, len(data), how))
     return tuple(results)

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from maxops.engines.jax.segments import Segments
+from maxops.engines.jax.winners import index_dtype
 
 
 @cache
@@ -27,9 +28,9 @@ def are_built() -> bool:
     return True
 
 
-def _like(data: jax.Array, shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None) -> jax.ShapeDtypeStruct:
     """The type of a result: the data's, over the same devices under shard_map, which JAX itself derives best."""
-    like: jax.ShapeDtypeStruct = jax.eval_shape(lambda x: jax.lax.full_like(x, 0, shape=shape), data)
+    like: jax.ShapeDtypeStruct = jax.eval_shape(lambda x: jax.lax.full_like(x, 0, dtype=dtype, shape=shape), data)
     return like
 
 
@@ -64,3 +65,24 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
         clause=how.clause,
     )
     return result.reshape(*batch, how.count, *row)
+
+
+def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    """The place of the first element that holds each maximum; without the axes."""
+    call = jax.ffi.ffi_call("maxops_locate", _like(data, values.shape, index_dtype()))
+    return call(data, values, axes=np.array(axes, np.int64))
+
+
+def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
+    """The first row of each segment that holds its maximum; batches as in `segment_max`."""
+    batch = ids.shape[:-1]
+    rows, row = data.shape[len(batch)], data.shape[len(batch) + 1 :]
+    sizes, width = prod(batch), prod(row)
+    call = jax.ffi.ffi_call("maxops_locate_segments", _like(data, (sizes, how.count, width), index_dtype()))
+    result = call(
+        data.reshape(sizes, rows, width),
+        ids.reshape(sizes, ids.shape[-1]),
+        values.reshape(sizes, how.count, width),
+        order=how.order,
+    )
+    return result.reshape(values.shape)

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_batching import custom_vmap
 
-from maxops.engines.jax import custom_calls, integer_keys
+from maxops.engines.jax import custom_calls, integer_keys, winners
 from maxops.engines.jax.segments import Segments
 from maxops.errors import NotBuiltWarning
 
@@ -121,3 +121,36 @@ def segment_max(native: bool, data: jax.Array, ids: jax.Array, how: Segments) ->
 
     ours, keys = (partial(where.segment_max, how=how) for where in (custom_calls, integer_keys))
     return _run(native, ours, keys, mapped, data, ids)
+
+
+def first_in_axes(native: bool, data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    """The place of the first element that holds each maximum, or -1; without the axes."""
+    ours, keys = (partial(where.first_in_axes, axes=axes) for where in (custom_calls, winners))
+    if data.size == 0:
+        return keys(data, values)
+
+    def mapped(size: int, are_mapped: list[bool], *arrays: jax.Array) -> tuple[jax.Array, bool]:
+        data, values = _all_mapped(size, are_mapped, arrays)
+        return first_in_axes(native, data, values, tuple(axis + 1 for axis in axes)), True
+
+    return _run(native, ours, keys, mapped, data, values)
+
+
+def first_in_segments(native: bool, data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
+    """The first row of each segment that holds its maximum, or -1; batches as in `segment_max`."""
+    ours, keys = (partial(where.first_in_segments, how=how) for where in (custom_calls, winners))
+    if data.size == 0 or values.size == 0:
+        return keys(data, values, ids)
+
+    def mapped(size: int, are_mapped: list[bool], *arrays: jax.Array) -> tuple[jax.Array, bool]:
+        return first_in_segments(native, *_all_mapped(size, are_mapped, arrays), how), True
+
+    return _run(native, ours, keys, mapped, data, values, ids)
+
+
+def _all_mapped(size: int, are_mapped: list[bool], arrays: tuple[jax.Array, ...]) -> list[jax.Array]:
+    """Arrays that all have the mapped axis in front."""
+    return [
+        array if is_mapped else jnp.broadcast_to(array, (size, *array.shape))
+        for array, is_mapped in zip(arrays, are_mapped, strict=True)
+    ]

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.lax import stop_gradient
 
 from maxops.engines.jax import formulations, winners
 from maxops.engines.jax.integer_keys import keys_of
@@ -60,7 +61,7 @@ def reduce_max(native: bool, ties: str, data: jax.Array, axes: tuple[int, ...]) 
     def rule(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
         values = call(*primals)
         if ties == "first":
-            first = winners.first_in_axes(primals[0], values, axes)
+            first = formulations.first_in_axes(native, stop_gradient(primals[0]), stop_gradient(values), axes)
             holds = winners.places_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
             return values, jnp.where(holds, tangents[0], 0).sum(axes)
         holds = winners.holders_in_axes(primals[0], values, axes)
@@ -82,7 +83,7 @@ def segment_max(native: bool, ties: str, data: jax.Array, ids: jax.Array, how: S
         if ties == "first":
             rows = jax.lax.broadcasted_iota(winners.index_dtype(), data.shape, 0)
             across = (slice(None), *[np.newaxis] * (data.ndim - 1))
-            first = winners.first_in_segments(data, values, ids, how)
+            first = formulations.first_in_segments(native, stop_gradient(data), stop_gradient(values), ids, how)
             holds = (first[segments] == rows) & inside[across]
         else:
             holds = winners.holders_in_segments(data, values, segments, inside)

@@ -1,4 +1,4 @@
-"""Where the maxima stand: the first element that holds each result, or -1 where none does."""
+"""Where the maxima stand, on any device: the first element that holds each result, or -1 where none does."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def holders_in_segments(data: jax.Array, values: jax.Array, segments: jax.Array,
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
-    """The first row of each segment that holds its maximum, for each column."""
+    """The first row of each segment that holds its maximum, for each column; ids may have batches in front."""
+    if ids.ndim > 1:
+        return jax.vmap(lambda data, values, ids: first_in_segments(data, values, ids, how))(data, values, ids)
     if values.size == 0:
         return jnp.zeros(values.shape, index_dtype())
     count = len(data)
