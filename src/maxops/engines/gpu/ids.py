@@ -1,0 +1,107 @@
+"""Launches on ids and offsets. Only one number comes to the host, the first wrong position; then, the error's ids."""
+
+from __future__ import annotations
+
+import torch
+import triton
+
+from maxops.engines.gpu import device
+from maxops.engines.gpu.ids_kernels import bounds, first_wrong
+from maxops.engines.gpu.tensors import new
+from maxops.plan import check_offsets, check_segment_ids
+from maxops.plan.segment import OutOfRange
+from maxops.spec import Spec
+
+BLOCK = 1024
+# Starts that one lane writes by itself; past that, all lanes of the block write together.
+SHORT = 16
+# Ids that planning looks at together: negatives among them are told before falls.
+_TOLD = 1 << 20
+
+
+def check_ids(
+    row: Spec, ids: torch.Tensor, *, is_sorted: bool, outside: OutOfRange | None, count: int | None
+) -> None:
+    """Raise planning's own error if an id is not allowed."""
+    if len(ids) == 0:
+        return
+    wrong = torch.full((1,), len(ids), dtype=torch.int64, device=ids.device)
+    with device.on(ids.device):
+        first_wrong[(triton.cdiv(len(ids), BLOCK),)](
+            ids,
+            ids.stride(0),
+            len(ids),
+            0 if count is None else count,
+            wrong,
+            NEGATIVE=outside != "drop",
+            PAST=outside == "error" and count is not None,
+            SORTED=is_sorted,
+            BLOCK=BLOCK,
+            num_warps=device.WARPS,
+        )
+    _tell(row, ids, wrong, is_sorted=is_sorted, outside=outside, count=count)
+
+
+def starts_of(row: Spec, ids: torch.Tensor, count: int, *, check: bool, outside: OutOfRange | None) -> torch.Tensor:
+    """Where each of `count` segments of sorted ids begins, and where the last ends, after a check of the ids."""
+    narrow = len(ids) < device.NARROW
+    starts = new(row, (count + 1,), torch.int32 if narrow else torch.int64, ids.device)
+    wrong = torch.full((1,), len(ids), dtype=torch.int64, device=ids.device) if check else None
+    with device.on(ids.device):
+        bounds[(triton.cdiv(len(ids) + 1, BLOCK),)](
+            ids,
+            ids.stride(0),
+            len(ids),
+            count,
+            wrong,
+            starts,
+            CHECK=check,
+            NEGATIVE=outside != "drop",
+            PAST=outside == "error",
+            SHORT=SHORT,
+            BLOCK=BLOCK,
+            num_warps=device.WARPS,
+        )
+    if wrong is not None:
+        _tell(row, ids, wrong, is_sorted=True, outside=outside, count=count)
+    return starts
+
+
+def _tell(
+    row: Spec,
+    ids: torch.Tensor,
+    wrong: torch.Tensor,
+    *,
+    is_sorted: bool,
+    outside: OutOfRange | None,
+    count: int | None,
+) -> None:
+    """Raise planning's error for the first wrong position, if there is one."""
+    place = int(wrong.item())
+    if place == len(ids):
+        return
+    begin = max(place - 1, 0) // _TOLD * _TOLD
+    told = ids[begin : begin + 2 * _TOLD + 1].cpu().numpy()
+    check_segment_ids(row, told, sorted=is_sorted, out_of_range=outside, num_segments=count, start=begin)
+    raise AssertionError(f"position {place} of the ids was found wrong on the device, and right on the host")
+
+
+def check_bounds(row: Spec, offsets: torch.Tensor, rows: int) -> None:
+    """Raise planning's own error if offsets are not allowed."""
+    wrong = torch.full((1,), len(offsets), dtype=torch.int64, device=offsets.device)
+    with device.on(offsets.device):
+        first_wrong[(triton.cdiv(len(offsets), BLOCK),)](
+            offsets,
+            offsets.stride(0),
+            len(offsets),
+            0,
+            wrong,
+            NEGATIVE=False,
+            PAST=False,
+            SORTED=True,
+            BLOCK=BLOCK,
+            num_warps=device.WARPS,
+        )
+    ends = torch.stack([wrong[0], offsets[0].to(torch.int64), offsets[-1].to(torch.int64)]).tolist()
+    if ends != [len(offsets), 0, rows]:
+        check_offsets(row, offsets.cpu().numpy(), rows)

@@ -1,0 +1,104 @@
+"""Kernels of SegmentMax for ids in any order: atomic maxima of integer keys, which no order of arrival can change."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from maxops.engines.gpu.order import bits_of, keys
+
+
+@triton.jit
+def _lane(data, row_step, column_step, ids, ids_step, rows, width, count, WIDE: tl.constexpr, BLOCK: tl.constexpr):  # noqa: N803, PLR0913
+    """The bits of a block of elements, their rows, their places in the result, and which have one."""
+    kind: tl.constexpr = tl.int64 if WIDE else tl.int32
+    element = tl.program_id(0).to(kind) * BLOCK + tl.arange(0, BLOCK)
+    row = element // width
+    column = element - row * width
+    there = row < rows
+    segment = tl.load(ids + row * ids_step, mask=there, other=-1).to(tl.int64)
+    there = there & (segment >= 0) & (segment < count)
+    bits = tl.load(data + (row * row_step + column * column_step), mask=there, other=0)
+    return bits, row, segment, segment * width + column, there, column == 0
+
+
+@triton.jit
+def scatter_keys(  # noqa: PLR0913
+    data,
+    row_step,
+    column_step,
+    ids,
+    ids_step,
+    rows,
+    width,
+    count,
+    work,
+    seen,
+    FORMAT: tl.constexpr,  # noqa: N803
+    WIDE: tl.constexpr,  # noqa: N803
+    BLOCK: tl.constexpr,  # noqa: N803
+):
+    """Raise the keys in `work` to those of the data, and note in `seen` which segments have rows."""
+    bits, _, segment, place, there, leads = _lane(
+        data, row_step, column_step, ids, ids_step, rows, width, count, WIDE, BLOCK
+    )
+    tl.atomic_max(work + place, keys(bits, FORMAT), mask=there, sem="relaxed")
+    tl.store(seen + segment, tl.full((BLOCK,), 1, tl.int8), mask=there & leads)
+
+
+@triton.jit
+def scatter_places(  # noqa: PLR0913
+    data,
+    row_step,
+    column_step,
+    ids,
+    ids_step,
+    rows,
+    width,
+    count,
+    work,
+    places,
+    FORMAT: tl.constexpr,  # noqa: N803
+    WIDE: tl.constexpr,  # noqa: N803
+    BLOCK: tl.constexpr,  # noqa: N803
+):
+    """Lower `places` to the first rows that hold the keys in `work`."""
+    bits, row, _, place, there, _ = _lane(
+        data, row_step, column_step, ids, ids_step, rows, width, count, WIDE, BLOCK
+    )
+    holds = there & (tl.load(work + place, mask=there, other=0) == keys(bits, FORMAT))
+    tl.atomic_min(places + place, row.to(tl.int64), mask=holds, sem="relaxed")
+
+
+@triton.jit
+def finish(  # noqa: PLR0913
+    work,
+    seen,
+    places,
+    constant,
+    out,
+    total,
+    width,
+    FORMAT: tl.constexpr,  # noqa: N803
+    NOWHERE: tl.constexpr,  # noqa: N803
+    INDICES: tl.constexpr,  # noqa: N803
+    HAS_INITIAL: tl.constexpr,  # noqa: N803
+    WIDE: tl.constexpr,  # noqa: N803
+    BLOCK: tl.constexpr,  # noqa: N803
+):
+    """Bits of the keys in `work`, with `initial` or what empty segments hold; places without a row become -1."""
+    kind: tl.constexpr = tl.int64 if WIDE else tl.int32
+    k = tl.program_id(0).to(kind) * BLOCK + tl.arange(0, BLOCK)
+    top = tl.load(work + k, mask=k < total, other=0)
+    other = tl.full((BLOCK,), constant, top.dtype)
+    if INDICES:
+        where = tl.load(places + k, mask=k < total, other=0)
+        where = tl.where(where == NOWHERE, -1, where)
+        if HAS_INITIAL:
+            where = tl.where(other > top, -1, where)
+        tl.store(places + k, where, mask=k < total)
+    if HAS_INITIAL:
+        top = tl.maximum(top, other)
+    else:
+        top = tl.where(tl.load(seen + k // width, mask=k < total, other=0) == 0, other, top)
+    tl.store(out + k, bits_of(top, FORMAT, out.dtype.element_ty), mask=k < total)

@@ -1,0 +1,240 @@
+"""Launches of SegmentMax: by where segments begin, for sorted ids and offsets; by atomics, for ids in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import torch
+import triton
+
+from maxops.engines.gpu import device, ids
+from maxops.engines.gpu.axes import collapse
+from maxops.engines.gpu.order import Constant, Order
+from maxops.engines.gpu.reduce import contiguous_strides
+from maxops.engines.gpu.scatter_kernels import finish, scatter_keys, scatter_places
+from maxops.engines.gpu.segment_kernels import chunk_maxima, segments
+from maxops.plan import SegmentPlan
+from maxops.plan.segment import OutOfRange
+
+# Elements of a chunk: what a long segment is cut into. A power of two.
+CHUNK = 8192
+# Elements of a tile of segments: fewer than elsewhere, since segments seldom fill theirs.
+TILE = 1024
+# The work on ids that one look at the highest may cause before the ids are known to be right.
+_SURELY = 1 << 20
+_NOWHERE = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Segments:
+    """`count` segments of rows: by where the `known` first of them begin and the last of those ends, or by ids."""
+
+    count: int
+    starts: torch.Tensor | None = None
+    known: int = 0
+    ids: torch.Tensor | None = None
+
+
+def named(
+    plan: SegmentPlan,
+    given: torch.Tensor | None,
+    offsets: torch.Tensor | None,
+    count: int | None,
+    out_of_range: str | None,
+) -> Segments:
+    """The segments that ids or offsets name, checked as the plan has it."""
+    row = plan.spec
+    if offsets is not None:
+        if plan.check_ids:
+            ids.check_bounds(row, offsets, len(plan.data))
+        known = len(offsets) - 1
+        count = known if count is None else count
+        return Segments(count, offsets.contiguous(), min(known, count))
+    assert given is not None
+    outside: OutOfRange | None = "drop" if out_of_range == "drop" else "error"
+    if plan.sorted and out_of_range is None:
+        outside = None
+    if plan.sorted:
+        check = plan.check_ids
+        if count is None:
+            count = max(int(given[-1].item()), -1) + 1 if len(given) else 0
+            if check and count > len(given) + _SURELY:  # an id too many rows past may be a wrong one
+                ids.check_ids(row, given, is_sorted=True, outside=outside, count=None)
+                check = False
+        return Segments(count, ids.starts_of(row, given, count, check=check, outside=outside), count)
+    if plan.check_ids:
+        ids.check_ids(row, given, is_sorted=False, outside=outside, count=count)
+    if count is None:
+        count = max(int(given.max().item()), -1) + 1 if len(given) else 0
+    return Segments(count, ids=given)
+
+
+def fill(plan: SegmentPlan, order: Order) -> Constant:
+    """`initial`, or what an empty segment holds."""
+    if plan.initial is not None:
+        return order.constant_of(plan.initial)
+    return order.constant(plan.dtype.lowest_finite_bits if plan.fill_mode == "LOWEST" else 0)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The data as rows of `width` elements, and the steps from row to row and from column to column."""
+
+    values: torch.Tensor
+    count: int
+    width: int
+    row_step: int
+    column_step: int
+
+    @property
+    def furthest(self) -> int:
+        """The highest offset of an element."""
+        return (self.count - 1) * self.row_step + (self.width - 1) * self.column_step
+
+
+def _rows(data: torch.Tensor) -> Rows:
+    """The data as rows; one copy on the device if its rows have more than one step."""
+    for values in (data, data.contiguous()):
+        axes = collapse(values.shape[1:], [values.stride()[1:], contiguous_strides(values.shape[1:])], keep_order=True)
+        if len(axes.sizes) == 1:
+            break
+    return Rows(values, len(values), prod(values.shape[1:]), values.stride(0), axes.strides[0][0])
+
+
+def segment_max(  # noqa: PLR0913 - three results, and what they are made of
+    data: torch.Tensor,
+    by: Segments,
+    constant: Constant,
+    has_initial: bool,
+    out: torch.Tensor,
+    places: torch.Tensor | None,
+    empty: torch.Tensor,
+    order: Order,
+) -> None:
+    """Write the maxima of segments of rows into `out`, where they stand, and which segments are empty."""
+    if by.count == 0:
+        return
+    if out.numel() == 0:  # no columns: one that takes no memory, to see which segments are empty
+        data, out, places = data.new_zeros(()).expand(len(data), 1), out.new_empty((by.count, 1)), None
+    if len(data) == 0:
+        out.fill_(constant.stored)
+        empty.fill_(True)
+        if places is not None:
+            places.fill_(-1)
+        return
+    with device.on(out.device):
+        launch = _together if by.ids is None else _apart
+        launch(_rows(data), by, constant, has_initial, out, places, empty.view(torch.int8), order)
+
+
+def _together(  # noqa: PLR0913
+    rows: Rows,
+    by: Segments,
+    constant: Constant,
+    has_initial: bool,
+    out: torch.Tensor,
+    places: torch.Tensor | None,
+    empty: torch.Tensor,
+    order: Order,
+) -> None:
+    """Segments whose rows lie together."""
+    assert by.starts is not None
+    outputs = by.count * rows.width
+    wide = max(rows.furthest, outputs, rows.count * rows.width) + device.tile(8) > device.NARROW
+    mean = device.at_least(-(-rows.count // max(by.known, 1)))
+    across = rows.width > 1
+    kept = min(max(device.at_least(rows.width), 32), 128) if across else max(TILE // mean, 1)
+    kept = min(kept, device.at_least(outputs))
+    reduced = min(max(mean, 4), TILE // kept)
+    kept = min(TILE // reduced, device.at_least(outputs)) if not across else kept
+    chunk = max(CHUNK // device.at_least(rows.width), TILE // kept)
+    shape = {"KEPT": kept, "REDUCED": reduced, "CHUNK": chunk}
+    facts = {
+        "FORMAT": order.format,
+        "LOWEST": order.lowest.stored,
+        "NOWHERE": _NOWHERE if wide else 2**31 - 1,
+        "INDICES": places is not None,
+        "WIDE": wide,
+        "ACROSS": across,
+        "num_warps": device.WARPS,
+    }
+    part, part_places = None, None
+    chunks = rows.count // chunk if rows.count > 2 * chunk else 0
+    if chunks:
+        begins = torch.arange(0, chunks * chunk, chunk, dtype=by.starts.dtype, device=out.device)
+        owners = torch.searchsorted(by.starts[: by.known + 1], begins, right=True) - 1
+        part = torch.empty((chunks, rows.width), dtype=order.key, device=out.device)
+        part_places = None if places is None else torch.empty(part.shape, dtype=torch.int64, device=out.device)
+        broad = min(device.at_least(rows.width), 128)
+        chunk_maxima[(chunks * triton.cdiv(rows.width, broad),)](
+            rows.values,
+            rows.row_step,
+            rows.column_step,
+            owners,
+            by.starts,
+            by.known,
+            rows.count,
+            rows.width,
+            part,
+            part_places,
+            **facts | shape | {"KEPT": broad, "REDUCED": min(chunk, max(device.tile(order.dtype.bits) // broad, 1))},
+        )
+    segments[(triton.cdiv(outputs, kept),)](
+        rows.values,
+        rows.row_step,
+        rows.column_step,
+        by.starts,
+        by.known,
+        rows.count,
+        by.count,
+        rows.width,
+        part,
+        part_places,
+        constant.key,
+        out,
+        places,
+        empty,
+        LOWEST_KEY=order.lowest.key,
+        HAS_INITIAL=has_initial,
+        CHUNKED=bool(chunks),
+        **facts | shape,
+    )
+
+
+def _apart(  # noqa: PLR0913
+    rows: Rows,
+    by: Segments,
+    constant: Constant,
+    has_initial: bool,
+    out: torch.Tensor,
+    places: torch.Tensor | None,
+    empty: torch.Tensor,
+    order: Order,
+) -> None:
+    """Segments whose rows lie anywhere."""
+    assert by.ids is not None
+    outputs, elements = by.count * rows.width, rows.count * rows.width
+    wide = max(rows.furthest, outputs, elements) + device.tile(8) > device.NARROW
+    work = torch.full((outputs,), order.lowest.key, dtype=order.key, device=out.device)
+    empty.zero_()  # what is seen, until it is turned round
+    facts = {"FORMAT": order.format, "WIDE": wide, "BLOCK": TILE, "num_warps": device.WARPS}
+    source = (rows.values, rows.row_step, rows.column_step, by.ids, by.ids.stride(0), rows.count, rows.width, by.count)
+    scatter_keys[(triton.cdiv(elements, TILE),)](*source, work, empty, **facts)
+    if places is not None:
+        places.fill_(_NOWHERE)
+        scatter_places[(triton.cdiv(elements, TILE),)](*source, work, places, **facts)
+    finish[(triton.cdiv(outputs, TILE),)](
+        work,
+        empty,
+        places,
+        constant.key,
+        out,
+        outputs,
+        rows.width,
+        NOWHERE=_NOWHERE,
+        INDICES=places is not None,
+        HAS_INITIAL=has_initial,
+        **facts,
+    )
+    empty.bitwise_xor_(1)

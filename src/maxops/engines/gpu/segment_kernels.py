@@ -1,0 +1,163 @@
+"""Kernels of SegmentMax where each segment's rows lie together: each output is found by one program, without atomics.
+
+A segment of more than two chunks would keep its program long after the others have ended. So the whole chunks inside
+such segments are reduced first, each by programs of its own; what is left of any segment is short.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from maxops.engines.gpu.order import bits_of, keys
+from maxops.engines.gpu.reduce_kernels import better, first_best
+from maxops.engines.gpu.walk import spread
+
+
+@triton.jit
+def _rows_of(segment, starts, known, rows, mask, kind: tl.constexpr):
+    """Where the rows of segments begin and end: within the data, whatever the starts hold."""
+    mask = mask & (segment < known)
+    begin = tl.load(starts + segment, mask=mask, other=0)
+    end = tl.load(starts + segment + 1, mask=mask, other=0)
+    begin = tl.minimum(tl.maximum(begin, 0), rows).to(kind)
+    return begin, tl.maximum(tl.minimum(end, rows).to(kind), begin)
+
+
+@triton.jit
+def chunk_maxima(  # noqa: PLR0913
+    data,
+    row_step,
+    column_step,
+    owners,
+    starts,
+    known,
+    rows,
+    width,
+    part,
+    part_places,
+    FORMAT: tl.constexpr,  # noqa: N803
+    LOWEST: tl.constexpr,  # noqa: N803
+    NOWHERE: tl.constexpr,  # noqa: N803
+    INDICES: tl.constexpr,  # noqa: N803
+    WIDE: tl.constexpr,  # noqa: N803
+    ACROSS: tl.constexpr,  # noqa: N803
+    KEPT: tl.constexpr,  # noqa: N803
+    REDUCED: tl.constexpr,  # noqa: N803
+    CHUNK: tl.constexpr,  # noqa: N803
+):
+    """The keys of the maxima of whole chunks of rows that lie inside one long segment; other chunks are passed over."""
+    kind: tl.constexpr = tl.int64 if WIDE else tl.int32
+    blocks = tl.cdiv(width, KEPT)
+    chunk = (tl.program_id(0) // blocks).to(kind)
+    column = tl.program_id(0) % blocks * KEPT + tl.arange(0, KEPT)
+    owner = tl.load(owners + chunk)
+    begin, end = _rows_of(owner, starts, known, rows, owner >= 0, kind)
+    if (begin <= chunk * CHUNK) & (end >= (chunk + 1) * CHUNK) & (end - begin > 2 * CHUNK):
+        axis: tl.constexpr = 0 if ACROSS else 1
+        best = keys(tl.full((REDUCED, KEPT) if ACROSS else (KEPT, REDUCED), LOWEST, data.dtype.element_ty), FORMAT)
+        found = tl.full(best.shape, NOWHERE, kind)
+        for at in range(0, CHUNK, REDUCED):
+            row = chunk * CHUNK + at + tl.arange(0, REDUCED)
+            from_column, from_row = spread(column.to(kind) * column_step, row * row_step, ACROSS)
+            inside, number = spread(column < width, row, ACROSS)
+            key = keys(tl.load(data + from_column + from_row, mask=inside, other=LOWEST), FORMAT)
+            if INDICES:
+                best, found = better(best, found, key, number)
+            else:
+                best = tl.maximum(best, key)
+        top, where = first_best(best, found, axis, NOWHERE, INDICES)
+        tl.store(part + chunk * width + column, top, mask=column < width)
+        if INDICES:
+            tl.store(part_places + chunk * width + column, where.to(tl.int64), mask=column < width)
+
+
+@triton.jit
+def segments(  # noqa: PLR0913
+    data,
+    row_step,
+    column_step,
+    starts,
+    known,
+    rows,
+    count,
+    width,
+    part,
+    part_places,
+    constant,
+    out,
+    out_places,
+    empty,
+    FORMAT: tl.constexpr,  # noqa: N803
+    LOWEST: tl.constexpr,  # noqa: N803
+    LOWEST_KEY: tl.constexpr,  # noqa: N803
+    NOWHERE: tl.constexpr,  # noqa: N803
+    INDICES: tl.constexpr,  # noqa: N803
+    HAS_INITIAL: tl.constexpr,  # noqa: N803
+    CHUNKED: tl.constexpr,  # noqa: N803
+    WIDE: tl.constexpr,  # noqa: N803
+    ACROSS: tl.constexpr,  # noqa: N803
+    KEPT: tl.constexpr,  # noqa: N803
+    REDUCED: tl.constexpr,  # noqa: N803
+    CHUNK: tl.constexpr,  # noqa: N803
+):
+    """The maxima of KEPT outputs, each a column of a segment; `constant` is `initial`, or what empty segments hold."""
+    kind: tl.constexpr = tl.int64 if WIDE else tl.int32
+    k = tl.program_id(0).to(kind) * KEPT + tl.arange(0, KEPT)
+    there = k < count * width
+    segment = k // width
+    column = k - segment * width
+    begin, end = _rows_of(segment, starts, known, rows, there, kind)
+    length = end - begin
+    head = length
+    skipped = length * 0
+    first = length * 0
+    if CHUNKED:
+        first = (begin + CHUNK - 1) // CHUNK
+        is_long = length > 2 * CHUNK
+        head = tl.where(is_long, first * CHUNK - begin, length)
+        skipped = tl.where(is_long, (end // CHUNK - first) * CHUNK, 0)
+    axis: tl.constexpr = 0 if ACROSS else 1
+    best = keys(tl.full((REDUCED, KEPT) if ACROSS else (KEPT, REDUCED), LOWEST, data.dtype.element_ty), FORMAT)
+    found = tl.full(best.shape, NOWHERE, kind)
+    one = tl.arange(0, REDUCED).to(kind)
+    for at in range(0, tl.max(length - skipped, 0), REDUCED):
+        limit, step = spread(length - skipped, at + one, ACROSS)
+        early, _ = spread(head, one, ACROSS)
+        late, _ = spread(skipped, one, ACROSS)
+        origin, _ = spread(begin, one, ACROSS)
+        lane, _ = spread(column * column_step, one, ACROSS)
+        row = origin + step
+        if CHUNKED:
+            row += tl.where(step >= early, late, 0)
+        inside = step < limit
+        key = keys(tl.load(data + (row * row_step + lane), mask=inside, other=LOWEST), FORMAT)
+        if INDICES:
+            best, found = better(best, found, key, tl.where(inside, row, NOWHERE))
+        else:
+            best = tl.maximum(best, key)
+    if CHUNKED:
+        chunks = skipped // CHUNK
+        for at in range(0, tl.max(chunks, 0), REDUCED):
+            limit, step = spread(chunks, at + one, ACROSS)
+            origin, _ = spread(first, one, ACROSS)
+            lane, _ = spread(column, one, ACROSS)
+            inside = step < limit
+            place = (origin + step) * width + lane
+            key = tl.load(part + place, mask=inside, other=LOWEST_KEY)
+            if INDICES:
+                number = tl.load(part_places + place, mask=inside, other=0).to(kind)
+                best, found = better(best, found, key, tl.where(inside, number, NOWHERE))
+            else:
+                best = tl.maximum(best, key)
+    top, where = first_best(best, found, axis, NOWHERE, INDICES)
+    other = tl.full(top.shape, constant, top.dtype)
+    if HAS_INITIAL:
+        where = tl.where(other > top, -1, where)
+        top = tl.maximum(top, other)
+    else:
+        top = tl.where(length == 0, other, top)
+    tl.store(out + k, bits_of(top, FORMAT, out.dtype.element_ty), mask=there)
+    if INDICES:
+        tl.store(out_places + k, where.to(tl.int64), mask=there)
+    tl.store(empty + segment, (length == 0).to(tl.int8), mask=there & (column == 0))

@@ -1,0 +1,111 @@
+"""Tensors of a call: that they lie where kernels reach them, and stand-ins with which the call is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from maxops import dtypes
+from maxops.dtypes import DType
+from maxops.engines.gpu import device
+from maxops.engines.gpu.order import Order
+from maxops.errors import DTypeError, EngineError, OutputError, OutputTooLargeError
+from maxops.plan import stand_in
+from maxops.spec import Spec
+
+_TYPES = {getattr(torch, str(dtype)): dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL}
+
+
+def check(row: Spec, named: Iterable[tuple[str, object]]) -> torch.device:
+    """The device that all tensors of a call lie on; raise if one lies elsewhere."""
+    found: tuple[str, torch.device] | None = None
+    for name, value in named:
+        if not isinstance(value, torch.Tensor):
+            continue
+        if value.layout is not torch.strided:
+            raise EngineError(f"{row.name} {name} is a tensor of layout {value.layout}; the kernels take strided ones")
+        if (value.device.type == "cuda") is device.INTERPRETED:
+            reach = "in Triton's interpreter, as here, on the CPU" if device.INTERPRETED else "on a CUDA device"
+            raise EngineError(f"{row.name} {name} lies on {value.device}; the kernels take tensors {reach}")
+        if found is None:
+            found = name, value.device
+        elif value.device != found[1]:
+            raise EngineError(
+                f"{row.name} {name} lies on {value.device}, but {found[0]} on {found[1]}; all lie on one device, and "
+                "nothing is moved in silence"
+            )
+    if found is None:
+        raise EngineError(f"{row.name} got no tensor; this engine takes PyTorch's on a CUDA device")
+    return found[1]
+
+
+def planned(row: Spec, name: str, value: Any) -> Any:
+    """What stands for a value in planning: a tensor's shape and type; other values as they are."""
+    if not isinstance(value, torch.Tensor):
+        if isinstance(value, np.ndarray) and value.ndim:
+            raise EngineError(
+                f"{row.name} {name} is a NumPy array of shape {value.shape} beside tensors on a device; nothing is "
+                "moved there in silence"
+            )
+        return value
+    return stand_in(tuple(value.shape), type_of(row, name, value).numpy)
+
+
+def type_of(row: Spec, name: str, value: torch.Tensor) -> DType:
+    """The row of a tensor's type."""
+    dtype = _TYPES.get(value.dtype)
+    if dtype is None:
+        raise DTypeError(
+            f"{row.name} {name} is {value.dtype}; the types are {', '.join(map(str, row.dtypes))}", row.clause("T")
+        )
+    return dtype
+
+
+def scalar(value: Any) -> Any:
+    """A tensor of rank 0 as NumPy's, brought to the host; other values as they are.
+
+    For `initial` and `num_segments`, which belong to the call and not to its data.
+    """
+    if not isinstance(value, torch.Tensor) or value.ndim:
+        return value
+    dtype = _TYPES.get(value.dtype)
+    if dtype is None:
+        return value
+    return bits(value, Order(dtype).storage).cpu().numpy().view(dtype.numpy)
+
+
+def bits(value: torch.Tensor, storage: torch.dtype) -> torch.Tensor:
+    """A tensor's own memory as signed integers of its width."""
+    return value.detach().view(storage)
+
+
+def check_out(row: Spec, out: object, like: torch.dtype, shape: tuple[int, ...], where: torch.device) -> None:
+    """Raise unless `out` can take a result."""
+    if out is None:
+        return
+    if not isinstance(out, torch.Tensor):
+        raise OutputError(f"{row.name} out is of type {type(out).__name__}; it is a tensor", row.clause("T"))
+    if out.dtype is not like:
+        raise OutputError(f"{row.name} out is {out.dtype}, but the inputs are {like}", row.clause("T"))
+    if tuple(out.shape) != shape:
+        raise OutputError(f"{row.name} out has shape {tuple(out.shape)}, but the result has shape {shape}")
+    if out.device != where:
+        raise OutputError(f"{row.name} out lies on {out.device}, but the inputs on {where}")
+
+
+def give(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    """The result, in `out` if there is one. It may overlap the inputs: they have been read."""
+    return result if out is None else out.copy_(result)
+
+
+def new(row: Spec, shape: tuple[int, ...], dtype: torch.dtype, where: torch.device) -> torch.Tensor:
+    """An empty tensor for a result, or for the work on one."""
+    try:
+        return torch.empty(shape, dtype=dtype, device=where)
+    except (torch.OutOfMemoryError, RuntimeError) as error:
+        raise OutputTooLargeError(
+            f"{row.name} output needs a tensor of shape {shape} of {dtype} on {where}: {error}"
+        ) from error
