@@ -12,6 +12,11 @@ from hypothesis import settings
 import maxops as mo
 from maxops import _native
 
+# Triton decides once, when somebody first imports it, whether kernels are compiled or interpreted. Without a GPU they
+# can only be interpreted; nothing else in the tests has kernels of its own.
+if not os.path.exists("/dev/nvidiactl"):
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
 # The time that an example takes says nothing here; in CI the same examples run each time.

@@ -13,7 +13,8 @@ import triton
 INTERPRETED = bool(triton.knobs.runtime.interpret)
 
 THREADS = 128
-WARPS = 4
+# Nothing is ever fused, since no kernel computes with floats; said here, since Triton 3.9 warns who does not say.
+LAUNCH: dict[str, Any] = {"num_warps": THREADS // 32, "enable_fp_fusion": False}
 # Bytes that each thread of a pass over memory asks for at once: four loads of 16, so that a multiprocessor with all
 # its threads at work has more than 100 KiB on the way, several times what hides the memory's latency.
 BYTES_AT_ONCE = 64

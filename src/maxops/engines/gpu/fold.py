@@ -45,7 +45,7 @@ def _pass(inputs: Sequence[torch.Tensor], scalar: int | None, out: torch.Tensor,
         WIDE=wide,
         ROWS=tall,
         COLUMNS=broad,
-        num_warps=device.WARPS,
+        **device.LAUNCH,
     )
 
 

@@ -37,7 +37,7 @@ def check_ids(
             PAST=outside == "error" and count is not None,
             SORTED=is_sorted,
             BLOCK=BLOCK,
-            num_warps=device.WARPS,
+            **device.LAUNCH,
         )
     _tell(row, ids, wrong, is_sorted=is_sorted, outside=outside, count=count)
 
@@ -60,7 +60,7 @@ def starts_of(row: Spec, ids: torch.Tensor, count: int, *, check: bool, outside:
             PAST=outside == "error",
             SHORT=SHORT,
             BLOCK=BLOCK,
-            num_warps=device.WARPS,
+            **device.LAUNCH,
         )
     if wrong is not None:
         _tell(row, ids, wrong, is_sorted=True, outside=outside, count=count)
@@ -100,7 +100,7 @@ def check_bounds(row: Spec, offsets: torch.Tensor, rows: int) -> None:
             PAST=False,
             SORTED=True,
             BLOCK=BLOCK,
-            num_warps=device.WARPS,
+            **device.LAUNCH,
         )
     ends = torch.stack([wrong[0], offsets[0].to(torch.int64), offsets[-1].to(torch.int64)]).tolist()
     if ends != [len(offsets), 0, rows]:

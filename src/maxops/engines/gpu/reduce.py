@@ -153,5 +153,5 @@ def _launch(source: Source, target: Target, work: Work) -> None:
         ACROSS=work.across,
         KEPT=work.broad,
         REDUCED=work.long,
-        num_warps=device.WARPS,
+        **device.LAUNCH,
     )

@@ -95,11 +95,12 @@ class Rows:
 
 def _rows(data: torch.Tensor) -> Rows:
     """The data as rows; one copy on the device if its rows have more than one step."""
-    for values in (data, data.contiguous()):
-        axes = collapse(values.shape[1:], [values.stride()[1:], contiguous_strides(values.shape[1:])], keep_order=True)
-        if len(axes.sizes) == 1:
-            break
-    return Rows(values, len(values), prod(values.shape[1:]), values.stride(0), axes.strides[0][0])
+    packed = contiguous_strides(data.shape[1:])
+    axes = collapse(data.shape[1:], [data.stride()[1:], packed], keep_order=True)
+    if len(axes.sizes) > 1:
+        data = data.contiguous()
+        axes = collapse(data.shape[1:], [packed, packed])
+    return Rows(data, len(data), prod(data.shape[1:]), data.stride(0), axes.strides[0][0])
 
 
 def segment_max(  # noqa: PLR0913 - three results, and what they are made of
@@ -128,6 +129,17 @@ def segment_max(  # noqa: PLR0913 - three results, and what they are made of
         launch(_rows(data), by, constant, has_initial, out, places, empty.view(torch.int8), order)
 
 
+def _tile(rows: Rows, by: Segments, outputs: int) -> tuple[int, int]:
+    """Outputs and rows of a tile of segments."""
+    # not above the mean, so that a segment that is shorter leaves few lanes idle
+    mean = device.at_least(rows.count // max(by.known, 1) // 2 + 1)
+    if rows.width > 1:
+        kept = min(max(device.at_least(rows.width), 32), 128, device.at_least(outputs), TILE)
+        return kept, min(mean, TILE // kept)
+    reduced = min(max(mean, 4), TILE)
+    return min(TILE // reduced, device.at_least(outputs)), reduced
+
+
 def _together(  # noqa: PLR0913
     rows: Rows,
     by: Segments,
@@ -142,22 +154,17 @@ def _together(  # noqa: PLR0913
     assert by.starts is not None
     outputs = by.count * rows.width
     wide = max(rows.furthest, outputs, rows.count * rows.width) + device.tile(8) > device.NARROW
-    mean = device.at_least(-(-rows.count // max(by.known, 1)))
     across = rows.width > 1
-    kept = min(max(device.at_least(rows.width), 32), 128) if across else max(TILE // mean, 1)
-    kept = min(kept, device.at_least(outputs))
-    reduced = min(max(mean, 4), TILE // kept)
-    kept = min(TILE // reduced, device.at_least(outputs)) if not across else kept
-    chunk = max(CHUNK // device.at_least(rows.width), TILE // kept)
+    kept, reduced = _tile(rows, by, outputs)
+    chunk = max(CHUNK // device.at_least(rows.width), reduced)
     shape = {"KEPT": kept, "REDUCED": reduced, "CHUNK": chunk}
-    facts = {
+    facts = device.LAUNCH | {
         "FORMAT": order.format,
         "LOWEST": order.lowest.stored,
         "NOWHERE": _NOWHERE if wide else 2**31 - 1,
         "INDICES": places is not None,
         "WIDE": wide,
         "ACROSS": across,
-        "num_warps": device.WARPS,
     }
     part, part_places = None, None
     chunks = rows.count // chunk if rows.count > 2 * chunk else 0
@@ -218,7 +225,7 @@ def _apart(  # noqa: PLR0913
     wide = max(rows.furthest, outputs, elements) + device.tile(8) > device.NARROW
     work = torch.full((outputs,), order.lowest.key, dtype=order.key, device=out.device)
     empty.zero_()  # what is seen, until it is turned round
-    facts = {"FORMAT": order.format, "WIDE": wide, "BLOCK": TILE, "num_warps": device.WARPS}
+    facts = {"FORMAT": order.format, "WIDE": wide, "BLOCK": TILE} | device.LAUNCH
     source = (rows.values, rows.row_step, rows.column_step, by.ids, by.ids.stride(0), rows.count, rows.width, by.count)
     scatter_keys[(triton.cdiv(elements, TILE),)](*source, work, empty, **facts)
     if places is not None:

@@ -27,7 +27,7 @@ def check(row: Spec, named: Iterable[tuple[str, object]]) -> torch.device:
             continue
         if value.layout is not torch.strided:
             raise EngineError(f"{row.name} {name} is a tensor of layout {value.layout}; the kernels take strided ones")
-        if (value.device.type == "cuda") is device.INTERPRETED:
+        if value.device.type != ("cpu" if device.INTERPRETED else "cuda"):
             reach = "in Triton's interpreter, as here, on the CPU" if device.INTERPRETED else "on a CUDA device"
             raise EngineError(f"{row.name} {name} lies on {value.device}; the kernels take tensors {reach}")
         if found is None:

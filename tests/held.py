@@ -1,0 +1,68 @@
+"""Tensors that only the GPU's kernels take, as an engine of their own: what brings those under the shared table.
+
+Where there is a GPU they lie on it. Where there is none they lie in the CPU's memory, and the kernels run in Triton's
+interpreter (conftest.py asks for it): every line of them, but neither the compiler nor the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from maxops import dtypes
+from maxops.engines import gpu
+from maxops.plan import Array
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class Held:
+    """A tensor that no other engine takes."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+
+def tensor_of(array: Array) -> torch.Tensor:
+    """A copy of an array as a tensor of the same bits."""
+    dtype = dtypes.of(array.dtype)
+    assert dtype is not None
+    words = np.array(array, dtype.numpy, copy=True, order="C").reshape(array.shape).view(dtype.word)
+    return torch.from_numpy(words).view(getattr(torch, str(dtype))).to(DEVICE)
+
+
+def array_of(tensor: torch.Tensor) -> Array:
+    """A tensor's bits as an array."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    dtype = next(dtype for dtype in dtypes.ALL if str(dtype) == name)
+    return tensor.cpu().view(getattr(torch, f"uint{dtype.bits}")).numpy().view(dtype.numpy)
+
+
+def give(array: Array) -> Held:
+    """An array's bits in a held tensor."""
+    return Held(tensor_of(array))
+
+
+def take(held: Any) -> Array:
+    """A held tensor's bits; an error for anything else."""
+    assert type(held) is Held
+    return array_of(held.tensor)
+
+
+def _through(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        plain = [_tensor(value) for value in args]
+        result = function(*plain, **{name: _tensor(value) for name, value in options.items()})
+        return tuple(map(Held, result)) if isinstance(result, tuple) else Held(result)
+
+    return call
+
+
+def _tensor(value: Any) -> Any:
+    return value.tensor if isinstance(value, Held) else value
+
+
+maximum, reduce_max, segment_max = map(_through, (gpu.maximum, gpu.reduce_max, gpu.segment_max))
