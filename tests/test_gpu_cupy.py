@@ -1,0 +1,108 @@
+"""The engine for CuPy: on CuPy itself where there is a GPU, else on a stand-in, with the kernels interpreted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from bits import assert_same_bits, mixed
+from maxops import dtypes, errors, reference
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+ON_GPU = torch.cuda.is_available()
+F32 = dtypes.FLOAT32
+
+
+@pytest.fixture(autouse=True)
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    if ON_GPU:
+        yield pytest.importorskip("cupy")
+        return
+    stand_in = import_module("stand_in_cupy")
+    monkeypatch.setitem(sys.modules, "cupy", stand_in)
+    yield stand_in
+
+
+def check(got: Any, want: Any) -> None:
+    """Raise unless an array of CuPy's has these bits."""
+    assert type(got) is sys.modules["cupy"].ndarray
+    assert_same_bits(got.get() if ON_GPU else import_module("held").array_of(got.tensor), want)
+
+
+@pytest.mark.parametrize("dtype", [F32, dtypes.FLOAT16, dtypes.UINT32, dtypes.BOOL], ids=str)
+def test_three_operators(cupy: Any, dtype: dtypes.DType) -> None:
+    a, b = mixed(dtype, (6, 5), 1), mixed(dtype, (5,), 2)
+    x, y = cupy.asarray(a), cupy.asarray(b)
+    check(mo.maximum(x, y), reference.maximum(a, b))
+    values, places = mo.reduce_max(x, 1, return_indices=True)
+    check(values, reference.reduce_max(a, (1,)))
+    check(places, reference.first_in_axes(a, (1,), reference.reduce_max(a, (1,))))
+    ids = np.array([0, 0, 2, 2, 2, 3])
+    values, empty = mo.segment_max(x, cupy.asarray(ids), 5, fill_mode="ZERO", return_empty=True)
+    check(values, reference.segment_max(a, ids, 5, "ZERO"))
+    check(empty, np.array([False, True, False, False, True]))
+    offsets = cupy.asarray(np.array([0, 2, 2, 5, 6]))
+    check(mo.segment_max(x, offsets=offsets, fill_mode="ZERO"), reference.segment_max(a, ids, 4, "ZERO"))
+
+
+def test_out_is_written_in_place(cupy: Any) -> None:
+    a, b = mixed(F32, (8,), 1), mixed(F32, (8,), 2)
+    x, y = cupy.asarray(a), cupy.asarray(b)
+    assert mo.maximum(x, y, out=x) is x
+    check(x, reference.maximum(a, b))
+    top = cupy.asarray(np.zeros((), np.float32))
+    assert mo.reduce_max(y, None, False, False, top) is top
+    check(top, reference.reduce_max(b, (0,), keepdims=False))
+
+
+def test_scalars(cupy: Any) -> None:
+    a = mixed(F32, (8,), 1)
+    check(mo.maximum(cupy.asarray(a), 2), reference.maximum(a, np.float32(2).reshape(())))
+    first = cupy.asarray(np.float32(3).reshape(()))
+    check(mo.reduce_max(cupy.asarray(a), initial=first), reference.reduce_max(a, (0,), initial=np.float32(3).reshape(())))
+    count = cupy.asarray(np.array(2))
+    ids = np.zeros(8, np.int32)
+    check(
+        mo.segment_max(cupy.asarray(a), cupy.asarray(ids), count, fill_mode="LOWEST"),
+        reference.segment_max(a, ids, 2, "LOWEST"),
+    )
+
+
+def test_strides_below_zero(cupy: Any) -> None:
+    a = mixed(F32, (6, 2), 1)
+    turned = cupy.asarray(a)[::-1] if ON_GPU else cupy.ndarray(cupy.asarray(a).tensor, turned=True)
+    check(mo.reduce_max(turned, 0, return_indices=True)[0], reference.reduce_max(a, (0,)))
+    check(mo.maximum(turned, 0), reference.maximum(a[::-1], np.float32(0).reshape(())))
+    with pytest.raises(errors.OutputError, match="takes none below 0"):
+        mo.maximum(turned, 0, out=turned)
+
+
+def test_errors_are_the_same_as_everywhere(cupy: Any) -> None:
+    x = cupy.asarray(np.zeros((2, 3), np.float32))
+    with pytest.raises(errors.AxesError, match="axes holds 2, but data has rank 2"):
+        mo.reduce_max(x, 2)
+    with pytest.raises(errors.DTypeError, match="input 1 is int32, but input 0 is float32"):
+        mo.maximum(x, cupy.asarray(np.zeros(3, np.int32)))
+    with pytest.raises(errors.SegmentIdsError, match="position 1 holds 0 after 1"):
+        mo.segment_max(x, cupy.asarray(np.array([1, 0])), fill_mode="ZERO")
+    with pytest.raises(errors.EngineError, match="none is converted in silence"):
+        mo.maximum(x, np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize("missing", ["torch", "triton"])
+def test_what_is_not_installed_is_named(cupy: Any, missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = cupy.asarray(np.zeros(3, np.float32))
+    for name in [name for name in sys.modules if name.startswith("maxops.engines.gpu")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("maxops.engines.gpu", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(errors.EngineError, match=rf'{missing} is not installed: pip install "maxops\[gpu\]"'):
+        mo.maximum(x, x)
