@@ -11,4 +11,11 @@ from engine_adapter import Adapter
 
 NUMPY = Adapter("numpy", None, lambda array: array, lambda array: array)
 
-ADAPTERS = (NUMPY, *engine_dask.ADAPTERS, *engine_gpu.ADAPTERS, *engine_jax.ADAPTERS, *engine_torch.ADAPTERS, *engine_xarray.ADAPTERS)
+ADAPTERS = (
+    NUMPY,
+    *engine_dask.ADAPTERS,
+    *engine_gpu.ADAPTERS,
+    *engine_jax.ADAPTERS,
+    *engine_torch.ADAPTERS,
+    *engine_xarray.ADAPTERS,
+)

@@ -65,4 +65,4 @@ def _tensor(value: Any) -> Any:
     return value.tensor if isinstance(value, Held) else value
 
 
-maximum, reduce_max, segment_max = map(_through, (gpu.maximum, gpu.reduce_max, gpu.segment_max))
+maximum, reduce_max, segment_max = (_through(function) for function in (gpu.maximum, gpu.reduce_max, gpu.segment_max))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.dlpack
 
 from held import tensor_of
 from maxops.plan import Array
@@ -43,7 +44,7 @@ class ndarray:  # noqa: N801 - CuPy's own name
 
 def from_dlpack(giver: Any) -> ndarray:
     """An array of the giver's memory."""
-    return ndarray(torch.from_dlpack(giver))
+    return ndarray(torch.utils.dlpack.from_dlpack(giver))
 
 
 def ascontiguousarray(array: ndarray) -> ndarray:

@@ -65,9 +65,9 @@ def test_out_is_written_in_place(cupy: Any) -> None:
 
 def test_scalars(cupy: Any) -> None:
     a = mixed(F32, (8,), 1)
-    check(mo.maximum(cupy.asarray(a), 2), reference.maximum(a, np.float32(2).reshape(())))
-    first = cupy.asarray(np.float32(3).reshape(()))
-    check(mo.reduce_max(cupy.asarray(a), initial=first), reference.reduce_max(a, (0,), initial=np.float32(3).reshape(())))
+    check(mo.maximum(cupy.asarray(a), 2), reference.maximum(a, np.array(2, np.float32)))
+    first = cupy.asarray(np.array(3, np.float32))
+    check(mo.reduce_max(cupy.asarray(a), initial=first), reference.reduce_max(a, (0,), initial=np.array(3, np.float32)))
     count = cupy.asarray(np.array(2))
     ids = np.zeros(8, np.int32)
     check(
@@ -80,7 +80,7 @@ def test_strides_below_zero(cupy: Any) -> None:
     a = mixed(F32, (6, 2), 1)
     turned = cupy.asarray(a)[::-1] if ON_GPU else cupy.ndarray(cupy.asarray(a).tensor, turned=True)
     check(mo.reduce_max(turned, 0, return_indices=True)[0], reference.reduce_max(a, (0,)))
-    check(mo.maximum(turned, 0), reference.maximum(a[::-1], np.float32(0).reshape(())))
+    check(mo.maximum(turned, 0), reference.maximum(a[::-1], np.array(0, np.float32)))
     with pytest.raises(errors.OutputError, match="takes none below 0"):
         mo.maximum(turned, 0, out=turned)
 

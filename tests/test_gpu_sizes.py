@@ -1,6 +1,9 @@
+# ruff: noqa: E402 - what needs torch comes after the look for it
 """The GPU's kernels where tiles, shares and chunks end: the ways through them that small arrays do not take."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,16 +11,16 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from bits import assert_same_bits, fast_maximum, fast_reduce_max, fast_segment_max, mixed, words  # noqa: E402
-from held import DEVICE, array_of, tensor_of  # noqa: E402
-from maxops import dtypes, errors, reference  # noqa: E402
-from maxops.engines import gpu  # noqa: E402
-from maxops.engines.gpu import device, ids, segment  # noqa: E402
-from maxops.engines.gpu.axes import collapse  # noqa: E402
-from maxops.plan import Array  # noqa: E402
+from bits import assert_same_bits, fast_maximum, fast_reduce_max, fast_segment_max, mixed, words
+from held import DEVICE, array_of, tensor_of
+from maxops import dtypes, errors, reference
+from maxops.engines import gpu
+from maxops.engines.gpu import device, ids, segment
+from maxops.engines.gpu.axes import collapse
+from maxops.plan import Array
 
 F32 = dtypes.FLOAT32
-ALL = {"return_indices": True, "return_empty": True}
+ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
 @pytest.mark.parametrize("size", [1, 2047, 2048, 2049, 5000])
@@ -44,8 +47,8 @@ def test_reductions_in_shares(shape: tuple[int, ...]) -> None:
         assert_same_bits(array_of(places), first(data, axes))
         assert_same_bits(array_of(gpu.reduce_max(x, axes)), fast_reduce_max(data, axes))
     values, places = gpu.reduce_max(x, initial=32767, keepdims=False, return_indices=True)
-    assert values.item() == 32767  # noqa: PLR2004
-    assert places.item() == (-1 if data.max() < 32767 else int(data.argmax()))  # noqa: PLR2004
+    assert values.item() == 32767
+    assert places.item() == (-1 if data.max() < 32767 else int(data.argmax()))
 
 
 def first(data: Array, axes: tuple[int, ...]) -> Array:
@@ -53,7 +56,7 @@ def first(data: Array, axes: tuple[int, ...]) -> Array:
     kept = tuple(axis for axis in range(data.ndim) if axis not in axes)
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
     lines = data.transpose(*kept, *sorted(axes)).reshape(*(data.shape[axis] for axis in kept), -1)
-    return lines.argmax(-1).astype(np.int64).reshape(shape)
+    return np.asarray(lines.argmax(-1), np.int64).reshape(shape)
 
 
 @pytest.mark.parametrize("width", [None, 3, 20])

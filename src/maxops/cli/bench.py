@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import maxops
-from maxops.bench import environment, grid, page, peers, report, session
+from maxops.bench import environment, gpu, grid, page, peers, report, session
 from maxops.bench.case import OPERATORS, Case, OperatorName, label
+from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError
@@ -50,6 +51,9 @@ def bench(
     cells_only: Annotated[
         bool, typer.Option("--cells-only", help="No limits table, memory, scaling or meaning.")
     ] = False,
+    on_gpu: Annotated[
+        bool, typer.Option("--gpu", help="On a CUDA device instead; takes --types, --only and --json.")
+    ] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the cells and end.")] = False,
     earlier: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every figure here.")] = None,
@@ -63,6 +67,11 @@ def bench(
         raise typer.BadParameter('the plots need matplotlib: pip install "maxops[bench]"', param_hint="--html")
     if earlier is not None:
         _write(_read(earlier), None, html_file, markdown_file, details=False)
+        return
+    if on_gpu:
+        wanted = _names(types or list(gpu.USUAL), [str(dtype) for dtype in grid.TYPES], "--types", "type")
+        if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in wanted], only, json_file):
+            raise typer.Exit(WRONG)
         return
     chosen = _operators(operators or [])
     names = _names(peer or [], peers.NAMES, "--peers", "peer")

@@ -25,12 +25,14 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
 def reduce_max(data: Any, axes: Any = None, *args: Any, out: Any = None, **options: Any) -> Any:
     """See `maxops.reduce_max`."""
     row = spec.REDUCE_MAX
-    if len(args) > 2:  # noqa: PLR2004 - keepdims, noop_with_empty_axes, out
+    if len(args) > 2:
         out, args = args[2], args[:2]
     return _call(row, _kernels(row).reduce_max, [_lend(row, "data", data), axes, *args], out, options)
 
 
-def segment_max(data: Any, segment_ids: Any = None, num_segments: Any = None, *, out: Any = None, **options: Any) -> Any:
+def segment_max(
+    data: Any, segment_ids: Any = None, num_segments: Any = None, *, out: Any = None, **options: Any
+) -> Any:
     """See `maxops.segment_max`."""
     row = spec.SEGMENT_MAX
     names = ("data", "segment_ids", "num_segments")

@@ -1,3 +1,6 @@
+# ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """The kernel of Max: one pass over several tensors that broadcast together."""
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from maxops.engines.gpu.walk import offset
 
 
 @triton.jit
-def fold(  # noqa: PLR0913 - one launch, one list
+def fold(
     inputs,
     out,
     sizes,
@@ -19,11 +22,11 @@ def fold(  # noqa: PLR0913 - one launch, one list
     rows,
     columns,
     scalar,
-    FORMAT: tl.constexpr,  # noqa: N803
-    HAS_SCALAR: tl.constexpr,  # noqa: N803
-    WIDE: tl.constexpr,  # noqa: N803
-    ROWS: tl.constexpr,  # noqa: N803
-    COLUMNS: tl.constexpr,  # noqa: N803
+    FORMAT: tl.constexpr,
+    HAS_SCALAR: tl.constexpr,
+    WIDE: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
     """Max of `inputs` into `out`, a tile per program. Strides are the column's, then those of the axes of rows."""
     program = tl.program_id(0)
@@ -43,7 +46,7 @@ def fold(  # noqa: PLR0913 - one launch, one list
 
 
 @triton.jit
-def _fold_tile(  # noqa: PLR0913
+def _fold_tile(
     inputs,
     out,
     sizes,
@@ -53,8 +56,8 @@ def _fold_tile(  # noqa: PLR0913
     column,
     scalar,
     inside,
-    FORMAT: tl.constexpr,  # noqa: N803
-    HAS_SCALAR: tl.constexpr,  # noqa: N803
+    FORMAT: tl.constexpr,
+    HAS_SCALAR: tl.constexpr,
 ):
     place = offset(row, sizes, strides[0][1:])[:, None] + column[None, :] * strides[0][0]
     best = keys(tl.load(inputs[0] + place, mask=inside), FORMAT)

@@ -19,9 +19,7 @@ SHORT = 16
 _TOLD = 1 << 20
 
 
-def check_ids(
-    row: Spec, ids: torch.Tensor, *, is_sorted: bool, outside: OutOfRange | None, count: int | None
-) -> None:
+def check_ids(row: Spec, ids: torch.Tensor, *, is_sorted: bool, outside: OutOfRange | None, count: int | None) -> None:
     """Raise planning's own error if an id is not allowed."""
     if len(ids) == 0:
         return

@@ -1,3 +1,6 @@
+# ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """Kernels on ids and offsets: the first that is wrong, and where each segment of sorted ids begins."""
 
 from __future__ import annotations
@@ -7,16 +10,16 @@ import triton.language as tl
 
 
 @triton.jit
-def first_wrong(  # noqa: PLR0913
+def first_wrong(
     ids,
     step,
     length,
     count,
     wrong,
-    NEGATIVE: tl.constexpr,  # noqa: N803
-    PAST: tl.constexpr,  # noqa: N803
-    SORTED: tl.constexpr,  # noqa: N803
-    BLOCK: tl.constexpr,  # noqa: N803
+    NEGATIVE: tl.constexpr,
+    PAST: tl.constexpr,
+    SORTED: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Lower `wrong` to the first position that holds what it must not: a negative, one of `count` or more, a fall."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -29,16 +32,16 @@ def first_wrong(  # noqa: PLR0913
 
 
 @triton.jit
-def _note_wrong(  # noqa: PLR0913
+def _note_wrong(
     place,
     here,
     before,
     length,
     count,
     wrong,
-    NEGATIVE: tl.constexpr,  # noqa: N803
-    PAST: tl.constexpr,  # noqa: N803
-    SORTED: tl.constexpr,  # noqa: N803
+    NEGATIVE: tl.constexpr,
+    PAST: tl.constexpr,
+    SORTED: tl.constexpr,
 ):
     bad = place < 0
     if NEGATIVE:
@@ -53,18 +56,18 @@ def _note_wrong(  # noqa: PLR0913
 
 
 @triton.jit
-def bounds(  # noqa: PLR0913
+def bounds(
     ids,
     step,
     length,
     count,
     wrong,
     starts,
-    CHECK: tl.constexpr,  # noqa: N803
-    NEGATIVE: tl.constexpr,  # noqa: N803
-    PAST: tl.constexpr,  # noqa: N803
-    SHORT: tl.constexpr,  # noqa: N803
-    BLOCK: tl.constexpr,  # noqa: N803
+    CHECK: tl.constexpr,
+    NEGATIVE: tl.constexpr,
+    PAST: tl.constexpr,
+    SHORT: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Write to `starts` where each of `count` segments of sorted ids begins, then where the last ends; check the ids.
 
@@ -75,9 +78,7 @@ def bounds(  # noqa: PLR0913
     own = tl.load(ids + place * step, mask=place < length, other=0)
     previous = tl.load(ids + (place - 1) * step, mask=(place > 0) & (place <= length), other=0)
     if CHECK:
-        _note_wrong(
-            place, own, tl.where(place > 0, previous, own), length, count, wrong, NEGATIVE, PAST, True
-        )
+        _note_wrong(place, own, tl.where(place > 0, previous, own), length, count, wrong, NEGATIVE, PAST, True)
     # Ids out of range are dropped: those below lie before segment 0, those past are a segment past the last.
     here = tl.minimum(tl.maximum(own.to(tl.int64), -1), count)
     here = tl.where(place < length, here, count)

@@ -1,3 +1,6 @@
+# ruff: noqa: N803, RET505 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """The one order on a GPU: bits <-> integer keys inside kernels, and the same facts for those who launch them.
 
 A key is an integer whose ordinary order is that of semantics.md, as in native/order.h. Kernels load bits as signed
@@ -33,7 +36,7 @@ _STORAGE = {8: torch.int8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
 
 
 @triton.jit
-def keys(bits, FORMAT: tl.constexpr):  # noqa: N803 - a constant of the kernel
+def keys(bits, FORMAT: tl.constexpr):
     """The keys of bits; every NaN gets the one highest, so that equal keys are equal values."""
     if FORMAT == 0:  # names of constants do not reach into kernels in every Triton: these are the numbers above
         return _float_keys(bits.to(tl.int32) << 16, 0x7C000000, 0x7FFFFFFF, 31)
@@ -61,7 +64,7 @@ def keys(bits, FORMAT: tl.constexpr):  # noqa: N803 - a constant of the kernel
 
 
 @triton.jit
-def _float_keys(word, INFINITY: tl.constexpr, TOP: tl.constexpr, SIGN: tl.constexpr):  # noqa: N803
+def _float_keys(word, INFINITY: tl.constexpr, TOP: tl.constexpr, SIGN: tl.constexpr):
     # Negative numbers turned round: then -Inf is TOP - INFINITY above the lowest integer, and below it are the
     # negative NaNs, which the subtraction wraps to the top.
     turned = word ^ ((word >> SIGN) & TOP)
@@ -69,7 +72,7 @@ def _float_keys(word, INFINITY: tl.constexpr, TOP: tl.constexpr, SIGN: tl.conste
 
 
 @triton.jit
-def bits_of(key, FORMAT: tl.constexpr, storage: tl.constexpr):  # noqa: N803
+def bits_of(key, FORMAT: tl.constexpr, storage: tl.constexpr):
     """The inverse of `keys`; a NaN comes back as the one quiet NaN."""
     if FORMAT == 0:
         return (_float_bits(key, 0x7C000000, 0x7FFFFFFF, 31, 0x7E000000) >> 16).to(storage)
@@ -91,7 +94,7 @@ def bits_of(key, FORMAT: tl.constexpr, storage: tl.constexpr):  # noqa: N803
 
 
 @triton.jit
-def _float_bits(key, INFINITY: tl.constexpr, TOP: tl.constexpr, SIGN: tl.constexpr, NAN: tl.constexpr):  # noqa: N803
+def _float_bits(key, INFINITY: tl.constexpr, TOP: tl.constexpr, SIGN: tl.constexpr, NAN: tl.constexpr):
     turned = key + (TOP - INFINITY)
     return tl.where(key > 2 * INFINITY - TOP, NAN, turned ^ ((turned >> SIGN) & TOP))
 
@@ -138,7 +141,7 @@ class Order:
         if kind == "int":
             return signed
         if kind == "uint":
-            return word if bits < 32 else word - (1 << bits - 1)  # noqa: PLR2004
+            return word if bits < 32 else word - (1 << bits - 1)
         wide = self.key_bits
         shift, top = wide - bits, (1 << wide - 1) - 1
         infinity = self.dtype.infinity_bits << shift
@@ -151,7 +154,7 @@ class Order:
         """An element by its bits as an unsigned integer."""
         return Constant(self.key_of(word), word - (1 << self.dtype.bits) if word >> self.dtype.bits - 1 else word)
 
-    def constant_of(self, array: np.ndarray) -> Constant:  # type: ignore[type-arg]
+    def constant_of(self, array: np.ndarray) -> Constant:
         """The element of an array of rank 0."""
         native = array.astype(array.dtype.newbyteorder("=")).reshape(1)
         return self.constant(int(native.view(self.dtype.word)[0]))

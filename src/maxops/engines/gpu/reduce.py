@@ -100,7 +100,9 @@ def _work(data: torch.Tensor, axes: Sequence[int], bits: int, programs: int, *, 
     over = collapse(shape, [own, contiguous_strides(shape)])
     inner = [data.shape[axis] for axis in reduced_axes]
     along = collapse(inner, [[data.stride(axis) for axis in reduced_axes]], keep_order=keep_order)
-    kept, length, elements = prod(shape), prod(inner), device.tile(bits)
+    kept, length = prod(shape), prod(inner)
+    # places take as many registers as keys, or twice as many
+    elements = min(device.tile(bits), device.THREADS * 8) if keep_order else device.tile(bits)
     work = Work(over, along, kept, length, length, 1, 1)
     if work.across:
         # lines of 16 elements or more to each thread's row, and the rest of the tile along what is reduced
@@ -128,8 +130,9 @@ def contiguous_strides(shape: Sequence[int]) -> list[int]:
 
 def _launch(source: Source, target: Target, work: Work) -> None:
     reach = work.over.furthest + work.along.furthest
-    wide = max(reach, work.kept, work.length) + device.tile(8) > device.NARROW
-    reduce[(-(-work.kept // work.broad), -(-work.length // work.share))](
+    shares = -(-work.length // work.share)
+    wide = max(reach, work.kept * shares, work.share * shares) + device.tile(8) > device.NARROW
+    reduce[(-(-work.kept // work.broad), shares)](
         source.values,
         source.places,
         target.values,

@@ -1,3 +1,6 @@
+# ruff: noqa: N803, RET505 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """The kernel of ReduceMax: tiles of kept by reduced elements, for rows, columns and everything between."""
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from maxops.engines.gpu.walk import offset, spread
 
 
 @triton.jit
-def reduce(  # noqa: PLR0913 - one launch, one list
+def reduce(
     data,
     places,
     out,
@@ -24,17 +27,17 @@ def reduce(  # noqa: PLR0913 - one launch, one list
     length,
     share,
     initial,
-    FORMAT: tl.constexpr,  # noqa: N803
-    OUT_FORMAT: tl.constexpr,  # noqa: N803
-    LOWEST: tl.constexpr,  # noqa: N803
-    NOWHERE: tl.constexpr,  # noqa: N803
-    INDICES: tl.constexpr,  # noqa: N803
-    HAS_PLACES: tl.constexpr,  # noqa: N803
-    HAS_INITIAL: tl.constexpr,  # noqa: N803
-    WIDE: tl.constexpr,  # noqa: N803
-    ACROSS: tl.constexpr,  # noqa: N803
-    KEPT: tl.constexpr,  # noqa: N803
-    REDUCED: tl.constexpr,  # noqa: N803
+    FORMAT: tl.constexpr,
+    OUT_FORMAT: tl.constexpr,
+    LOWEST: tl.constexpr,
+    NOWHERE: tl.constexpr,
+    INDICES: tl.constexpr,
+    HAS_PLACES: tl.constexpr,
+    HAS_INITIAL: tl.constexpr,
+    WIDE: tl.constexpr,
+    ACROSS: tl.constexpr,
+    KEPT: tl.constexpr,
+    REDUCED: tl.constexpr,
 ):
     """Reduce one share of the reduced elements for KEPT of the kept ones; `out` has one line for each share.
 
@@ -101,7 +104,7 @@ def better(best, best_place, key, place):
 
 
 @triton.jit
-def first_best(best, found, axis: tl.constexpr, NOWHERE: tl.constexpr, INDICES: tl.constexpr):  # noqa: N803
+def first_best(best, found, axis: tl.constexpr, NOWHERE: tl.constexpr, INDICES: tl.constexpr):
     """The highest keys along an axis of a tile, and with INDICES their first places, or -1."""
     top = tl.max(best, axis)
     if INDICES:

@@ -1,3 +1,6 @@
+# ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """Kernels of SegmentMax for ids in any order: atomic maxima of integer keys, which no order of arrival can change."""
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from maxops.engines.gpu.order import bits_of, keys
 
 
 @triton.jit
-def _lane(data, row_step, column_step, ids, ids_step, rows, width, count, WIDE: tl.constexpr, BLOCK: tl.constexpr):  # noqa: N803, PLR0913
+def _lane(data, row_step, column_step, ids, ids_step, rows, width, count, WIDE: tl.constexpr, BLOCK: tl.constexpr):
     """The bits of a block of elements, their rows, their places in the result, and which have one."""
     kind: tl.constexpr = tl.int64 if WIDE else tl.int32
     element = tl.program_id(0).to(kind) * BLOCK + tl.arange(0, BLOCK)
@@ -23,7 +26,7 @@ def _lane(data, row_step, column_step, ids, ids_step, rows, width, count, WIDE: 
 
 
 @triton.jit
-def scatter_keys(  # noqa: PLR0913
+def scatter_keys(
     data,
     row_step,
     column_step,
@@ -34,9 +37,9 @@ def scatter_keys(  # noqa: PLR0913
     count,
     work,
     seen,
-    FORMAT: tl.constexpr,  # noqa: N803
-    WIDE: tl.constexpr,  # noqa: N803
-    BLOCK: tl.constexpr,  # noqa: N803
+    FORMAT: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Raise the keys in `work` to those of the data, and note in `seen` which segments have rows."""
     bits, _, segment, place, there, leads = _lane(
@@ -47,7 +50,7 @@ def scatter_keys(  # noqa: PLR0913
 
 
 @triton.jit
-def scatter_places(  # noqa: PLR0913
+def scatter_places(
     data,
     row_step,
     column_step,
@@ -58,20 +61,18 @@ def scatter_places(  # noqa: PLR0913
     count,
     work,
     places,
-    FORMAT: tl.constexpr,  # noqa: N803
-    WIDE: tl.constexpr,  # noqa: N803
-    BLOCK: tl.constexpr,  # noqa: N803
+    FORMAT: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Lower `places` to the first rows that hold the keys in `work`."""
-    bits, row, _, place, there, _ = _lane(
-        data, row_step, column_step, ids, ids_step, rows, width, count, WIDE, BLOCK
-    )
+    bits, row, _, place, there, _ = _lane(data, row_step, column_step, ids, ids_step, rows, width, count, WIDE, BLOCK)
     holds = there & (tl.load(work + place, mask=there, other=0) == keys(bits, FORMAT))
     tl.atomic_min(places + place, row.to(tl.int64), mask=holds, sem="relaxed")
 
 
 @triton.jit
-def finish(  # noqa: PLR0913
+def finish(
     work,
     seen,
     places,
@@ -79,12 +80,12 @@ def finish(  # noqa: PLR0913
     out,
     total,
     width,
-    FORMAT: tl.constexpr,  # noqa: N803
-    NOWHERE: tl.constexpr,  # noqa: N803
-    INDICES: tl.constexpr,  # noqa: N803
-    HAS_INITIAL: tl.constexpr,  # noqa: N803
-    WIDE: tl.constexpr,  # noqa: N803
-    BLOCK: tl.constexpr,  # noqa: N803
+    FORMAT: tl.constexpr,
+    NOWHERE: tl.constexpr,
+    INDICES: tl.constexpr,
+    HAS_INITIAL: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Bits of the keys in `work`, with `initial` or what empty segments hold; places without a row become -1."""
     kind: tl.constexpr = tl.int64 if WIDE else tl.int32

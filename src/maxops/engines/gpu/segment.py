@@ -103,7 +103,7 @@ def _rows(data: torch.Tensor) -> Rows:
     return Rows(data, len(data), prod(data.shape[1:]), data.stride(0), axes.strides[0][0])
 
 
-def segment_max(  # noqa: PLR0913 - three results, and what they are made of
+def segment_max(
     data: torch.Tensor,
     by: Segments,
     constant: Constant,
@@ -140,7 +140,7 @@ def _tile(rows: Rows, by: Segments, outputs: int) -> tuple[int, int]:
     return min(TILE // reduced, device.at_least(outputs)), reduced
 
 
-def _together(  # noqa: PLR0913
+def _together(
     rows: Rows,
     by: Segments,
     constant: Constant,
@@ -153,7 +153,7 @@ def _together(  # noqa: PLR0913
     """Segments whose rows lie together."""
     assert by.starts is not None
     outputs = by.count * rows.width
-    wide = max(rows.furthest, outputs, rows.count * rows.width) + device.tile(8) > device.NARROW
+    wide = max(rows.furthest, outputs, rows.count * rows.width) + 2 * CHUNK > device.NARROW
     across = rows.width > 1
     kept, reduced = _tile(rows, by, outputs)
     chunk = max(CHUNK // device.at_least(rows.width), reduced)
@@ -209,7 +209,7 @@ def _together(  # noqa: PLR0913
     )
 
 
-def _apart(  # noqa: PLR0913
+def _apart(
     rows: Rows,
     by: Segments,
     constant: Constant,
@@ -222,7 +222,7 @@ def _apart(  # noqa: PLR0913
     """Segments whose rows lie anywhere."""
     assert by.ids is not None
     outputs, elements = by.count * rows.width, rows.count * rows.width
-    wide = max(rows.furthest, outputs, elements) + device.tile(8) > device.NARROW
+    wide = max(rows.furthest, outputs, elements) + TILE > device.NARROW
     work = torch.full((outputs,), order.lowest.key, dtype=order.key, device=out.device)
     empty.zero_()  # what is seen, until it is turned round
     facts = {"FORMAT": order.format, "WIDE": wide, "BLOCK": TILE} | device.LAUNCH

@@ -1,3 +1,6 @@
+# ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """Kernels of SegmentMax where each segment's rows lie together: each output is found by one program, without atomics.
 
 A segment of more than two chunks would keep its program long after the others have ended. So the whole chunks inside
@@ -25,7 +28,7 @@ def _rows_of(segment, starts, known, rows, mask, kind: tl.constexpr):
 
 
 @triton.jit
-def chunk_maxima(  # noqa: PLR0913
+def chunk_maxima(
     data,
     row_step,
     column_step,
@@ -36,15 +39,15 @@ def chunk_maxima(  # noqa: PLR0913
     width,
     part,
     part_places,
-    FORMAT: tl.constexpr,  # noqa: N803
-    LOWEST: tl.constexpr,  # noqa: N803
-    NOWHERE: tl.constexpr,  # noqa: N803
-    INDICES: tl.constexpr,  # noqa: N803
-    WIDE: tl.constexpr,  # noqa: N803
-    ACROSS: tl.constexpr,  # noqa: N803
-    KEPT: tl.constexpr,  # noqa: N803
-    REDUCED: tl.constexpr,  # noqa: N803
-    CHUNK: tl.constexpr,  # noqa: N803
+    FORMAT: tl.constexpr,
+    LOWEST: tl.constexpr,
+    NOWHERE: tl.constexpr,
+    INDICES: tl.constexpr,
+    WIDE: tl.constexpr,
+    ACROSS: tl.constexpr,
+    KEPT: tl.constexpr,
+    REDUCED: tl.constexpr,
+    CHUNK: tl.constexpr,
 ):
     """The keys of the maxima of whole chunks of rows that lie inside one long segment; other chunks are passed over."""
     kind: tl.constexpr = tl.int64 if WIDE else tl.int32
@@ -73,7 +76,39 @@ def chunk_maxima(  # noqa: PLR0913
 
 
 @triton.jit
-def segments(  # noqa: PLR0913
+def _with_parts(
+    best,
+    found,
+    part,
+    part_places,
+    first,
+    chunks,
+    column,
+    width,
+    one,
+    LOWEST_KEY: tl.constexpr,
+    NOWHERE: tl.constexpr,
+    INDICES: tl.constexpr,
+    ACROSS: tl.constexpr,
+):
+    """What was found so far, with what `chunk_maxima` left of the chunks from `first` on."""
+    for at in range(0, tl.max(chunks, 0), one.shape[0]):
+        limit, step = spread(chunks, at + one, ACROSS)
+        origin, _ = spread(first, one, ACROSS)
+        lane, _ = spread(column, one, ACROSS)
+        inside = step < limit
+        place = (origin + step) * width + lane
+        key = tl.load(part + place, mask=inside, other=LOWEST_KEY)
+        if INDICES:
+            number = tl.load(part_places + place, mask=inside, other=0).to(found.dtype)
+            best, found = better(best, found, key, tl.where(inside, number, NOWHERE))
+        else:
+            best = tl.maximum(best, key)
+    return best, found
+
+
+@triton.jit
+def segments(
     data,
     row_step,
     column_step,
@@ -88,18 +123,18 @@ def segments(  # noqa: PLR0913
     out,
     out_places,
     empty,
-    FORMAT: tl.constexpr,  # noqa: N803
-    LOWEST: tl.constexpr,  # noqa: N803
-    LOWEST_KEY: tl.constexpr,  # noqa: N803
-    NOWHERE: tl.constexpr,  # noqa: N803
-    INDICES: tl.constexpr,  # noqa: N803
-    HAS_INITIAL: tl.constexpr,  # noqa: N803
-    CHUNKED: tl.constexpr,  # noqa: N803
-    WIDE: tl.constexpr,  # noqa: N803
-    ACROSS: tl.constexpr,  # noqa: N803
-    KEPT: tl.constexpr,  # noqa: N803
-    REDUCED: tl.constexpr,  # noqa: N803
-    CHUNK: tl.constexpr,  # noqa: N803
+    FORMAT: tl.constexpr,
+    LOWEST: tl.constexpr,
+    LOWEST_KEY: tl.constexpr,
+    NOWHERE: tl.constexpr,
+    INDICES: tl.constexpr,
+    HAS_INITIAL: tl.constexpr,
+    CHUNKED: tl.constexpr,
+    WIDE: tl.constexpr,
+    ACROSS: tl.constexpr,
+    KEPT: tl.constexpr,
+    REDUCED: tl.constexpr,
+    CHUNK: tl.constexpr,
 ):
     """The maxima of KEPT outputs, each a column of a segment; `constant` is `initial`, or what empty segments hold."""
     kind: tl.constexpr = tl.int64 if WIDE else tl.int32
@@ -138,18 +173,9 @@ def segments(  # noqa: PLR0913
             best = tl.maximum(best, key)
     if CHUNKED:
         chunks = skipped // CHUNK
-        for at in range(0, tl.max(chunks, 0), REDUCED):
-            limit, step = spread(chunks, at + one, ACROSS)
-            origin, _ = spread(first, one, ACROSS)
-            lane, _ = spread(column, one, ACROSS)
-            inside = step < limit
-            place = (origin + step) * width + lane
-            key = tl.load(part + place, mask=inside, other=LOWEST_KEY)
-            if INDICES:
-                number = tl.load(part_places + place, mask=inside, other=0).to(kind)
-                best, found = better(best, found, key, tl.where(inside, number, NOWHERE))
-            else:
-                best = tl.maximum(best, key)
+        best, found = _with_parts(
+            best, found, part, part_places, first, chunks, column, width, one, LOWEST_KEY, NOWHERE, INDICES, ACROSS
+        )
     top, where = first_best(best, found, axis, NOWHERE, INDICES)
     other = tl.full(top.shape, constant, top.dtype)
     if HAS_INITIAL:

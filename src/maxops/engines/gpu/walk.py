@@ -1,3 +1,6 @@
+# ruff: noqa: N803, RET505 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """Offsets and tiles inside kernels."""
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ def offset(number, sizes, strides):
 
 
 @triton.jit
-def spread(kept, reduced, ACROSS: tl.constexpr):  # noqa: N803
+def spread(kept, reduced, ACROSS: tl.constexpr):
     """Kept elements and reduced ones along the two axes of a tile; with ACROSS the kept ones are the inner."""
     if ACROSS:
         return kept[None, :], reduced[:, None]

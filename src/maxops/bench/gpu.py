@@ -1,0 +1,187 @@
+"""What `maxops bench --gpu` measures: cells of tensors on a CUDA device, as data, and the ways of others to do them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from maxops.dtypes import DType
+from maxops.errors import MaxopsError
+from maxops.plan import Array
+
+GIB = 1 << 30
+# Types that are measured unless others are named: one of 2, 4 and 8 bytes, and an integer.
+USUAL = ("float32", "float16", "float64", "int64")
+# torch has no maxima of these.
+_TORCH_LACKS = ("uint16", "uint32", "uint64")
+_CUPY_LACKS = ("bfloat16",)
+
+
+class NoDeviceError(MaxopsError, RuntimeError):
+    """There is no GPU to measure, or not what reaches it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One task: our way, others' by name, the bytes that it must move, and the same on the CPU."""
+
+    id: str
+    bytes: int
+    ours: Callable[[], Any]
+    on_cpu: Callable[[], Array]
+    peers: dict[str, Callable[[], Any]] = field(default_factory=dict)
+
+
+def find_device() -> Any:
+    """The CUDA device to measure on, or an error that says what is missing."""
+    for package in ("torch", "triton"):
+        if find_spec(package) is None:
+            raise NoDeviceError(f'bench --gpu needs PyTorch and Triton, and {package} is not installed: "maxops[gpu]"')
+    torch = import_module("torch")
+    if not torch.cuda.is_available():
+        raise NoDeviceError(
+            f"bench --gpu found no CUDA device: PyTorch {torch.__version__} sees none. Nothing was measured"
+        )
+    if import_module("maxops.engines.gpu.device").INTERPRETED:
+        raise NoDeviceError("bench --gpu measures nothing in Triton's interpreter: unset TRITON_INTERPRET")
+    return torch.device("cuda")
+
+
+def cells(dtype: DType, where: Any, size: int = GIB) -> Iterator[Cell]:
+    """The cells of a type, whose largest tensor has `size` bytes; one at a time, since they fill the memory."""
+    make = _Maker(dtype, where, size)
+    yield make.maximum()
+    for name, shape, axes in make.reductions():
+        yield make.reduce_max(name, shape, axes)
+    for mean in (10, 100, 1000):
+        for way in ("ids", "unchecked", "offsets"):
+            yield make.segment_max(f"flat,mean-{mean},{way}", (make.count,), mean, way)
+    yield make.segment_max("rows-of-64,mean-10,ids", (make.count // 64, 64), 10, "ids")
+    yield make.segment_max("flat,mean-100,unsorted", (make.count,), 100, "unsorted")
+
+
+class _Maker:
+    """Makes cells; each holds its own tensors."""
+
+    def __init__(self, dtype: DType, where: Any, size: int) -> None:
+        self.torch, self.gpu = import_module("torch"), import_module("maxops.engines.gpu")
+        self.dtype, self.where = dtype, where
+        self.item = dtype.bits // 8
+        self.count = size // self.item
+        self.kind = getattr(self.torch, str(dtype))
+        self.cupy: Any = import_module("cupy") if find_spec("cupy") is not None and where.type == "cuda" else None
+
+    def data(self, shape: tuple[int, ...]) -> Any:
+        """Ordinary numbers; random bits would be NaN so often that every maximum is."""
+        torch = self.torch
+        if self.dtype.kind == "float":
+            return torch.randn(shape, dtype=torch.float32, device=self.where).to(self.kind)
+        storage = torch.int64 if self.item > 1 else torch.uint8
+        top = 2 if self.dtype.kind == "bool" else 1 << min(self.dtype.bits - 1, 62)
+        return torch.randint(0, top, shape, dtype=storage, device=self.where).to(self.kind)
+
+    def maximum(self) -> Cell:
+        a, b = (self.data((self.count,)) for _ in range(2))
+        peers: dict[str, Callable[[], Any]] = {}
+        if str(self.dtype) not in _TORCH_LACKS:
+            peers["torch.maximum"] = lambda: self.torch.maximum(a, b)
+        if (x := self.lent(a)) is not None and (y := self.lent(b)) is not None:
+            peers["cupy.maximum"] = lambda: self.cupy.maximum(x, y)
+        return Cell(
+            f"Max,2-inputs,{self.dtype}",
+            3 * self.count * self.item,
+            lambda: self.gpu.maximum(a, b),
+            lambda: _public().maximum(as_array(a), as_array(b)),
+            peers,
+        )
+
+    def reductions(self) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+        """Names, shapes and axes."""
+        wide = min(1024, self.count)
+        yield "all", (self.count,), (0,)
+        yield "rows-of-1024", (self.count // wide, wide), (1,)
+        yield "columns-1024", (self.count // wide, wide), (0,)
+        yield "middle", (max(self.count // wide // 256, 1), 256, wide), (1,)
+
+    def reduce_max(self, name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> Cell:
+        x = self.data(shape)
+        out = x.numel() // (shape[axes[0]] or 1)
+        peers: dict[str, Callable[[], Any]] = {}
+        if str(self.dtype) not in _TORCH_LACKS:
+            peers["torch.amax"] = lambda: self.torch.amax(x, axes)
+        if (y := self.lent(x)) is not None:
+            peers["cupy.max"] = lambda: y.max(axis=axes)
+        return Cell(
+            f"ReduceMax,{name},{self.dtype}",
+            (x.numel() + out) * self.item,
+            lambda: self.gpu.reduce_max(x, axes, False),
+            lambda: _public().reduce_max(as_array(x), axes, False),
+            peers,
+        )
+
+    def segment_max(self, name: str, shape: tuple[int, ...], mean: int, way: str) -> Cell:
+        torch, gpu = self.torch, self.gpu
+        x, rows = self.data(shape), shape[0]
+        width = x.numel() // rows
+        segments = max(rows // mean, 1)
+        ids = torch.randint(0, segments, (rows,), dtype=torch.int64, device=self.where)
+        ids = ids if way == "unsorted" else ids.sort().values
+        lengths = torch.bincount(ids, minlength=segments)
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        options: dict[str, Any] = {"fill_mode": "LOWEST" if self.dtype.kind != "bool" else "ZERO"}
+        named: dict[str, Any] = {"offsets": offsets} if way == "offsets" else {"segment_ids": ids}
+        if way != "offsets":
+            options |= {"num_segments": segments, "check_ids": way == "ids", "sorted": way != "unsorted"}
+        moved = (rows * width + segments * width) * self.item
+        moved += 8 * (segments + 1 if way == "offsets" else rows)
+        return Cell(
+            f"SegmentMax,{name},{self.dtype}",
+            moved,
+            lambda: gpu.segment_max(x, **named, **options),
+            lambda: _public().segment_max(
+                as_array(x), **{key: as_array(value) for key, value in named.items()}, **options
+            ),
+            dict(self.segment_peers(x, ids, lengths, segments, way)),
+        )
+
+    def segment_peers(
+        self, x: Any, ids: Any, lengths: Any, segments: int, way: str
+    ) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """torch's two ways; CuPy has none."""
+        torch = self.torch
+        if str(self.dtype) in _TORCH_LACKS or self.dtype.kind == "bool":
+            return
+        lowest = float("-inf") if self.dtype.kind == "float" else torch.iinfo(self.kind).min
+        index = ids if x.ndim == 1 else ids[:, None].expand(x.shape)
+
+        def scatter() -> Any:
+            out = torch.full((segments, *x.shape[1:]), lowest, dtype=self.kind, device=self.where)
+            return out.scatter_reduce_(0, index, x, "amax")
+
+        yield "torch.scatter_reduce", scatter
+        if way != "unsorted" and self.dtype.kind == "float":
+            known: dict[str, Any] = {"lengths": lengths, "axis": 0, "initial": lowest, "unsafe": True}
+            yield "torch.segment_reduce", lambda: torch.segment_reduce(x, "max", **known)
+
+    def lent(self, tensor: Any) -> Any:
+        """A tensor's memory as CuPy's array, where there is CuPy and it has the type."""
+        if self.cupy is None or str(self.dtype) in _CUPY_LACKS:
+            return None
+        return self.cupy.from_dlpack(tensor)
+
+
+def _public() -> Any:
+    return import_module("maxops")
+
+
+def as_array(tensor: Any) -> Array:
+    """A tensor's bits as an array on the CPU."""
+    torch, name = import_module("torch"), str(tensor.dtype).removeprefix("torch.")
+    dtypes = import_module("maxops.dtypes")
+    dtype = next(dtype for dtype in dtypes.ALL if str(dtype) == name)
+    storage = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}[dtype.bits]
+    array: Array = tensor.detach().view(storage).cpu().numpy().view(dtype.numpy)
+    return array

@@ -1,0 +1,34 @@
+"""`maxops bench --gpu`: the operators on a CUDA device beside a copy of as many bytes, PyTorch and CuPy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from maxops.bench import gpu, gpu_measure
+from maxops.cli.table import show
+from maxops.dtypes import DType
+
+
+def bench_gpu(rows: list[DType], only: str, json_file: Path | None) -> bool:
+    """Measure and print; whether all bits were the same as on the CPU."""
+    where = gpu.find_device()
+    torch = import_module("torch")
+    found = []
+    for dtype in rows:
+        for cell in gpu.cells(dtype, where):
+            if only not in cell.id:
+                continue
+            print(f"maxops bench: {cell.id}", file=sys.stderr)
+            found.append(gpu_measure.measure(cell, where, gpu_measure.events))
+            torch.cuda.empty_cache()
+    device, capability = torch.cuda.get_device_name(where), torch.cuda.get_device_capability(where)
+    print(f"\n{device}, compute capability {capability[0]}.{capability[1]}, PyTorch {torch.__version__}, 1 GiB tensors")
+    show(gpu_measure.columns(), [gpu_measure.row(one) for one in found])
+    if json_file is not None:
+        run = {"device": device, "torch": torch.__version__, "cells": [one.as_json() for one in found]}
+        json_file.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+        print(f"wrote {json_file}")
+    return all(one.same_bits for one in found)

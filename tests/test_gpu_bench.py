@@ -1,0 +1,55 @@
+# ruff: noqa: E402 - what needs torch comes after the look for it
+"""`maxops bench --gpu`: its cells hold the same bits at a small size, and its table says what was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+from held import DEVICE
+from maxops import dtypes
+from maxops.bench import gpu, gpu_measure
+from maxops.cli.app import app
+
+WHERE = torch.device(DEVICE)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.FLOAT32, dtypes.UINT16], ids=str)
+def test_every_cell_is_right(dtype: dtypes.DType) -> None:
+    for cell in gpu.cells(dtype, WHERE, 1 << 11):
+        found = gpu_measure.measure(cell, WHERE, gpu_measure.wall, rounds=1)
+        assert found.same_bits, cell.id
+        assert not [reason for reason in found.peers.values() if isinstance(reason, str)], cell.id
+        assert set(found.peers) == set(cell.peers)
+        assert found.bytes > 0
+        assert str(dtype) in found.cell
+
+
+def test_wrong_bits_and_failing_peers_are_told() -> None:
+    def fail() -> Any:
+        raise RuntimeError("not for this type\nand more")
+
+    x = torch.zeros(4, device=WHERE)
+    cell = gpu.Cell("a cell", 32, lambda: x, lambda: gpu.as_array(x) + 1, {"peer": fail})
+    found = gpu_measure.measure(cell, WHERE, gpu_measure.wall, rounds=1)
+    assert gpu_measure.row(found)[-2:] == ("peer: RuntimeError: not for this type", "DIFFERENT")
+
+
+def test_a_row_says_how_far_the_goal_is() -> None:
+    found = gpu_measure.Found("a cell", 10**9, 0.001, 0.0008, {"torch": 0.002}, True)
+    assert gpu_measure.row(found) == ("a cell", "1.000", "1000", "0.80 (goal 0.9)", "torch 2.00", "same")
+    assert found.as_json()["of_copy"] == pytest.approx(0.8)
+
+
+@pytest.mark.skipif(DEVICE == "cuda", reason="here is a GPU")
+def test_without_a_gpu_nothing_is_measured() -> None:
+    with pytest.raises(gpu.NoDeviceError, match=r"found no CUDA device: PyTorch .* sees none. Nothing was measured"):
+        gpu.find_device()
+    result = CliRunner().invoke(app, ["bench", "--gpu"])
+    assert result.exit_code == 2
+    assert "found no CUDA device" in result.output
