@@ -33,6 +33,7 @@ class _Finder(doctest.DocTestFinder):
 
 # Parts of the package that need what not everybody has.
 NEEDED = {
+    "maxops.engines.gpu": "triton",
     "maxops.onnxruntime": "onnxruntime",
     "maxops.openvino.extension": "openvino",
     "maxops.engines.dask": "dask.array",

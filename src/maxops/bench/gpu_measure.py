@@ -58,8 +58,8 @@ def wall(way: Callable[[], Any]) -> float:
     return perf_counter() - begin
 
 
-def measure(cell: Cell, where: Any, clock: Clock, rounds: int = ROUNDS) -> Found:
-    """Compare the bits with the CPU's, then time every way once in each round; medians of the rounds."""
+def measure(cell: Cell, where: Any, clock: Clock, rounds: int = ROUNDS, warm: int = 2) -> Found:
+    """Compare the bits with the CPU's, then time every way in each round; medians of all but the `warm` first."""
     same = as_array(cell.ours()).tobytes() == cell.on_cpu().tobytes()
     ways: dict[str, Callable[[], Any]] = {"ours": cell.ours, "copy": _copy(cell.bytes, where)}
     peers: dict[str, float | str] = {}
@@ -71,10 +71,10 @@ def measure(cell: Cell, where: Any, clock: Clock, rounds: int = ROUNDS) -> Found
         else:
             ways[name] = way
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(rounds + 2):
+    for turn in range(rounds + warm):
         for name, way in ways.items():
             taken = clock(way)
-            if turn >= 2:
+            if turn >= warm:
                 seconds[name].append(taken)
     middle = {name: statistics.median(values) for name, values in seconds.items()}
     ours, copy = middle.pop("ours"), middle.pop("copy")

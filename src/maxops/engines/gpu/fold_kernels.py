@@ -1,7 +1,8 @@
+"""The kernel of Max: one pass over several tensors that broadcast together."""
+
 # ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
 # Kernels are in Triton's language, which has no types of Python's.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""The kernel of Max: one pass over several tensors that broadcast together."""
 
 from __future__ import annotations
 

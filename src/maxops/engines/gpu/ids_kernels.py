@@ -1,7 +1,8 @@
+"""Kernels on ids and offsets: the first that is wrong, and where each segment of sorted ids begins."""
+
 # ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
 # Kernels are in Triton's language, which has no types of Python's.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Kernels on ids and offsets: the first that is wrong, and where each segment of sorted ids begins."""
 
 from __future__ import annotations
 

@@ -1,6 +1,3 @@
-# ruff: noqa: N803, RET505 - constants of a kernel are in capitals, and its branches on them are told apart by else
-# Kernels are in Triton's language, which has no types of Python's.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """The one order on a GPU: bits <-> integer keys inside kernels, and the same facts for those who launch them.
 
 A key is an integer whose ordinary order is that of semantics.md, as in native/order.h. Kernels load bits as signed
@@ -9,6 +6,10 @@ integers and never touch a floating-point register, so no mode of the device can
 Types of 8 and 16 bits have keys of 32, since that is what a GPU's integer units work on. A float of 16 bits goes to
 the upper half, where it looks like a float of 32 bits with a longer tail of zeros and shares its arithmetic.
 """
+
+# ruff: noqa: N803, RET505 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
 from __future__ import annotations
 

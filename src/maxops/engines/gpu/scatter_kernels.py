@@ -1,7 +1,8 @@
+"""Kernels of SegmentMax for ids in any order: atomic maxima of integer keys, which no order of arrival can change."""
+
 # ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
 # Kernels are in Triton's language, which has no types of Python's.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Kernels of SegmentMax for ids in any order: atomic maxima of integer keys, which no order of arrival can change."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-# ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
-# Kernels are in Triton's language, which has no types of Python's.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """Kernels of SegmentMax where each segment's rows lie together: each output is found by one program, without atomics.
 
 A segment of more than two chunks would keep its program long after the others have ended. So the whole chunks inside
 such segments are reduced first, each by programs of its own; what is left of any segment is short.
 """
+
+# ruff: noqa: N803 - constants of a kernel are in capitals, and its branches on them are told apart by else
+# Kernels are in Triton's language, which has no types of Python's.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
 from __future__ import annotations
 

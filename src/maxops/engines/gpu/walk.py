@@ -1,7 +1,8 @@
+"""Offsets and tiles inside kernels."""
+
 # ruff: noqa: N803, RET505 - constants of a kernel are in capitals, and its branches on them are told apart by else
 # Kernels are in Triton's language, which has no types of Python's.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Offsets and tiles inside kernels."""
 
 from __future__ import annotations
 
