@@ -38,7 +38,8 @@ def array_of(tensor: torch.Tensor) -> Array:
     """A tensor's bits as an array."""
     name = str(tensor.dtype).removeprefix("torch.")
     dtype = next(dtype for dtype in dtypes.ALL if str(dtype) == name)
-    return tensor.cpu().view(getattr(torch, f"uint{dtype.bits}")).numpy().view(dtype.numpy)
+    array: Array = tensor.cpu().view(getattr(torch, f"uint{dtype.bits}")).numpy().view(dtype.numpy)
+    return array
 
 
 def give(array: Array) -> Held:

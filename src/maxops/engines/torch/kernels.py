@@ -98,8 +98,8 @@ def _gpu() -> Any:
 def maximum_on_gpu(tensors: Sequence[Tensor], ties: str) -> Tensor:
     """Max on a GPU."""
     del ties
-    result: Tensor = _gpu().maximum(list(tensors))
-    return result
+    result: Tensor = _gpu().maximum(*tensors)
+    return result.contiguous()
 
 
 def reduce_max_on_gpu(
@@ -119,14 +119,14 @@ def reduce_max_on_gpu(
             torch.zeros(data.shape, dtype=torch.int64, device=data.device) if return_indices else nothing(data)
         )
     assert taken is not None
-    values, indices = _gpu().reduce_max(
+    result = _gpu().reduce_max(
         data,
         tuple(axis % data.ndim for axis in taken),
         keepdims=keepdims,
         initial=initial,
         return_indices=return_indices,
     )
-    return values, indices if return_indices else nothing(data)
+    return result if return_indices else (result, nothing(data))
 
 
 def segment_max_on_gpu(
@@ -145,7 +145,7 @@ def segment_max_on_gpu(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax on a GPU."""
     del ties
-    values, indices, empty = _gpu().segment_max(
+    result = _gpu().segment_max(
         data,
         segment_ids,
         num_segments,
@@ -158,8 +158,9 @@ def segment_max_on_gpu(
         return_indices=return_indices,
         return_empty=return_empty,
     )
+    parts = iter(result if isinstance(result, tuple) else (result,))
     return (
-        values,
-        indices if return_indices else nothing(data),
-        empty if return_empty else nothing(data, torch.bool),
+        next(parts),
+        next(parts) if return_indices else nothing(data),
+        next(parts) if return_empty else nothing(data, torch.bool),
     )
