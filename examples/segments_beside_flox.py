@@ -77,12 +77,12 @@ def weighed(lazy: Any, sources: set[str]) -> tuple[float, int, int]:
     return seconds, peak, total
 
 
-def with_flox(data: Any, ids: Any, segments: int, method: str, engine: str) -> Any:
+def with_flox(data: Any, ids: Any, segments: int, method: Any, engine: Any) -> Any:
     """The task as flox does it: it groups along the last axis."""
     groups, fill = np.arange(segments), float(np.finfo(data.dtype).min)
-    result, _ = flox.groupby_reduce(
+    result: Any = flox.groupby_reduce(
         data.T, ids, func="max", expected_groups=groups, method=method, engine=engine, fill_value=fill
-    )
+    )[0]
     return result.T
 
 

@@ -157,8 +157,8 @@ PyObject* call_directly(PyObject*, PyObject* const* args, Py_ssize_t positional,
     Py_RETURN_NONE;
 }
 
-// Sets what `__call__` is on entries for those who read code instead of running it, as PyTorch's compiler does:
-// it can follow a Python function, and not the native way in, which is how every real call goes.
+// Sets what `__call__` is on entries for those who read code instead of running it, as PyTorch's compiler
+// does: it can follow a Python function, and not the native way in, which is how every real call goes.
 PyObject* set_readable_call(PyObject*, PyObject* function) {
     if (PyDict_SetItemString(entry_type.tp_dict, "__call__", function) < 0) return nullptr;
     PyType_Modified(&entry_type);

@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Iterator
 from importlib import import_module
+from math import ceil, log
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,31 @@ def test_a_worker_that_is_killed_with_what_it_held_costs_no_bit(workers: Any) ->
     assert any(address in holders for holders in workers.who_has(lazy).values())
     os.kill(pid, signal.SIGKILL)
     assert_same(workers, (mo.reduce_max(lazy, axes=0),), (want,))
+
+
+# -------------------------------------------------------------------------------------------------- traffic
+
+
+def moved(client: Any) -> int:
+    """The bytes that workers have had from each other, by what Dask takes them to weigh."""
+    logs = client.run(lambda dask_worker: [entry["total"] for entry in dask_worker.transfer_incoming_log])
+    return sum(map(sum, logs.values()))
+
+
+@pytest.mark.parametrize("segments", [None, 8, 1000])
+def test_workers_move_no_more_than_the_page_says(workers: Any, segments: int | None) -> None:
+    """docs/doors/clusters.md has the bounds, in rows of the result."""
+    chunks, height, width = 64, 100, 1000
+    data = da.ones((chunks * height, width), chunks=(height, width), dtype=np.float32)
+    if segments is None:
+        lazy, bound = mo.reduce_max(data, axes=0), float(chunks)
+    else:
+        lazy = mo.segment_max(data, ids_of(len(data), segments), segments, fill_mode="ZERO")
+        bound = ceil(log(chunks, 16)) * segments + chunks * 16 / 15
+    before = moved(workers)
+    distributed.wait(workers.persist(lazy), timeout=PATIENCE)
+    row = width * 4 + 400  # and what says which segments they are
+    assert moved(workers) - before <= bound * row
 
 
 # ------------------------------------------------------------------------------------------- short of memory

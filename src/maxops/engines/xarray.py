@@ -24,7 +24,7 @@ from maxops.errors import (
     OutputError,
     ShapeError,
 )
-from maxops.plan import plan_reduce_max, stand_in
+from maxops.plan import flag, plan_reduce_max, stand_in
 from maxops.plan.values import is_python_scalar
 from maxops.spec import Spec
 
@@ -74,6 +74,7 @@ def reduce_max(
     if dim is not None:
         if axes is not None:
             raise AttributeValueError(f"{row.name} got dim and axes; one of them names the dimensions")
+        flag(row, "keepdims", keepdims)
         axes, keepdims = _axes_of(row, data, dim, noop_with_empty_axes), False
     options = {"initial": initial, "return_indices": return_indices}
     shape = stand_in(data.shape, data.dtype)

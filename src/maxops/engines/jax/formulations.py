@@ -127,7 +127,7 @@ def first_in_axes(native: bool, data: jax.Array, values: jax.Array, axes: tuple[
     """The place of the first element that holds each maximum, or -1; without the axes."""
     ours, keys = (partial(where.first_in_axes, axes=axes) for where in (custom_calls, winners))
     if data.size == 0:
-        return keys(data, values)
+        return winners.first_in_axes(data, values, axes)
 
     def mapped(size: int, are_mapped: list[bool], *arrays: jax.Array) -> tuple[jax.Array, bool]:
         data, values = _all_mapped(size, are_mapped, arrays)
@@ -140,10 +140,11 @@ def first_in_segments(native: bool, data: jax.Array, values: jax.Array, ids: jax
     """The first row of each segment that holds its maximum, or -1; batches as in `segment_max`."""
     ours, keys = (partial(where.first_in_segments, how=how) for where in (custom_calls, winners))
     if data.size == 0 or values.size == 0:
-        return keys(data, values, ids)
+        return winners.first_in_segments(data, values, ids, how)
 
     def mapped(size: int, are_mapped: list[bool], *arrays: jax.Array) -> tuple[jax.Array, bool]:
-        return first_in_segments(native, *_all_mapped(size, are_mapped, arrays), how), True
+        data, values, ids = _all_mapped(size, are_mapped, arrays)
+        return first_in_segments(native, data, values, ids, how), True
 
     return _run(native, ours, keys, mapped, data, values, ids)
 

@@ -117,14 +117,16 @@ class Bounds:
             )
 
     def _are_valid(self) -> jax.Array:
+        valid: jax.Array
         if self.name == "offsets":
-            valid: jax.Array = _offsets_are_valid(self.values, rows=self.rows)
+            valid = _offsets_are_valid(self.values, rows=self.rows)
             return valid
         most = None if self.out_of_range != "error" else self.count
         if most is not None and most > np.iinfo(self.values.dtype).max:
             most = None
-        valid = _ids_are_valid(self.values, most, is_sorted=self.sorted, takes_negative=self.out_of_range == "drop")
-        return valid
+        drops = self.out_of_range == "drop"
+        valid = _ids_are_valid(self.values, most, is_sorted=self.sorted, takes_negative=drops)
+        return jnp.asarray(valid)
 
     def count_of_segments(self) -> int:
         """How many segments the result has."""

@@ -73,7 +73,7 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
     dtype, keys = dtype_of(data), keys_of(data)
     segments, inside = ids_of_rows(ids, len(data), how)
     across = (slice(None), *[np.newaxis] * (data.ndim - 1))
-    lowest = keys.dtype.type(jnp.iinfo(keys.dtype).min)
+    lowest = keys.dtype.type(np.iinfo(keys.dtype).min)
     highest = jnp.full((how.count, *data.shape[1:]), lowest).at[segments].max(jnp.where(inside[across], keys, lowest))
     has_rows = jnp.zeros(how.count, jnp.int8).at[segments].max(inside.astype(jnp.int8)) != 0
     return jnp.where(has_rows[across], values_of(highest, dtype), filled((), how.fill, dtype))

@@ -7,6 +7,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, ja
         places = jnp.arange(rows, dtype=ids.dtype)
         ids = jnp.searchsorted(ids, places, side="right").astype(ids.dtype) - 1
     inside = ids >= 0
-    if how.count <= jnp.iinfo(ids.dtype).max:
+    if how.count <= np.iinfo(ids.dtype).max:
         inside &= ids < how.count
     return jnp.where(inside, ids, 0), inside
 
