@@ -11,6 +11,7 @@ from hypothesis import settings
 
 import maxops as mo
 from maxops import _native
+from maxops.engines import table
 
 # Triton decides once, when somebody first imports it, whether kernels are compiled or interpreted. Without a GPU they
 # can only be interpreted; nothing else in the tests has kernels of its own.
@@ -27,6 +28,17 @@ settings.load_profile("ci" if IN_CI else "here")
 
 # Whoever starts the tests in the background may have them ignore Ctrl-C, and the processes that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _engines() -> Iterator[None]:
+    """The table of engines as it was, whatever a test or an example registers."""
+    before = list(table._rows)
+    yield
+    if table._rows != before:
+        table._rows[:] = before
+        table._known.clear()
+        table._found.clear()
 
 
 @pytest.fixture(scope="module", params=_native.isas())

@@ -38,7 +38,7 @@ def run(plan: MaxPlan | ReducePlan | SegmentPlan) -> Array:
 def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
     """What calling a function below is, to a compiler that reads Python: it cannot follow the native way in."""
     if "torch" in sys.modules:
-        pass
+        import maxops.engines.torch  # noqa: F401, PLC0415 - it follows this import, and none by name
     return self.__wrapped__(*args, **options)
 
 

@@ -21,8 +21,10 @@ def contained(work: Callable[[], bytes]) -> bytes:
     """What the work gives; ModelError with its own words, or with the way in which its process ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # Python warns of forks beside threads, whose locks a child may find taken: this one takes none of theirs
+        # Python warns of forks beside threads, whose locks a child may find taken, and so does JAX once it is
+        # imported: this child takes none of theirs
         warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
         try:
             child = os.fork()
         except OSError as error:

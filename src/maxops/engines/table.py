@@ -51,8 +51,8 @@ class Row:
         return self.engine
 
     def __str__(self) -> str:
-        listed = " and ".join(t.replace(":", ".") if isinstance(t, str) else t.__qualname__ for t in self.types)
-        return f"{self.name} ({listed})"
+        first = self.types[0]
+        return f"{self.name} ({first.replace(':', '.') if isinstance(first, str) else first.__qualname__})"
 
 
 NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy")
