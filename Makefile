@@ -36,7 +36,8 @@ sanitize:  ## the native tests under AddressSanitizer and UBSan
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -k "not x86-64-v2" \
 	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_bad_input.py \
-	  tests/test_paths.py tests/test_segment_paths.py
+	  tests/test_paths.py tests/test_segment_paths.py tests/test_indices.py tests/test_offsets.py \
+	  tests/test_unsorted_ids.py
 
 bench:  ## against the peers that are installed, quickly
 	maxops bench --quick
