@@ -169,3 +169,14 @@ def test_byte_order_and_layout() -> None:
     swapped = lazy(array.astype(array.dtype.newbyteorder(">")), 3)
     assert_same_bits(computed(mo.maximum(swapped, array.T.copy().T)), mo.maximum(array))
     assert_same_bits(computed(mo.reduce_max(swapped, noop_with_empty_axes=True)), array)
+
+
+def test_arrays_of_nothing_in_several_blocks() -> None:
+    """Dask's rechunk leaves these as they are."""
+    nothing = np.zeros((0,), np.float32)
+    three, two = lazy(nothing, ((0, 0, 0),)), lazy(nothing, ((0, 0),))
+    assert_same_bits(computed(mo.maximum(three, two)), nothing)
+    assert_same_bits(computed(mo.maximum(three, nothing, two)), nothing)
+    square = np.zeros((0, 0), np.float32)
+    got = mo.maximum(lazy(square, ((0, 0), (0,))), two)
+    assert_same_bits(computed(got), square)

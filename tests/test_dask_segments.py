@@ -140,3 +140,24 @@ def test_a_huge_id_is_an_error_before_any_work_on_it() -> None:
     result = mo.segment_max(lazy(np.zeros(2, np.float32)), lazy(np.array([0, 1 << 60])), fill_mode="ZERO")
     with pytest.raises(errors.OutputTooLargeError, match="memory"):
         result.compute(scheduler="sync")
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 0), (0, 2)])
+@pytest.mark.parametrize(
+    ("rows", "own", "unknown"),
+    [
+        ((0, 0), (0, 0, 0), "neither"),
+        ((0, 0, 0), (0,), "neither"),
+        ((0,), (0, 0), "neither"),
+        ((0,), (0, 0), "data"),
+        ((0, 0), (0,), "ids"),
+    ],
+)
+def test_no_rows_in_several_blocks(
+    shape: tuple[int, ...], rows: tuple[int, ...], own: tuple[int, ...], unknown: str
+) -> None:
+    data, ids = np.zeros(shape, np.float32), np.zeros(0, np.int64)
+    lazy_data = lazy(data, (rows, *shape[1:]), unknown=unknown == "data")
+    lazy_ids = lazy(ids, (own,), unknown=unknown == "ids")
+    got = mo.segment_max(lazy_data, lazy_ids, 3, fill_mode="ZERO", **EVERYTHING)
+    assert_same(got, mo.segment_max(data, ids, 3, fill_mode="ZERO", **EVERYTHING))

@@ -86,6 +86,8 @@ def joint(chunkings: Sequence[Chunks]) -> Chunks:
 
 
 def rechunked(array: Any, chunks: Sequence[Chunks]) -> Any:
-    """The array in these chunks; axes that have them already are not touched, of unknown size or not."""
+    """The array in these chunks along its first axes; axes that have them are not touched, of unknown size or not."""
     wanted = {axis: new for axis, new in enumerate(chunks) if not unknown(new) and array.chunks[axis] != new}
+    if wanted and not any(array.shape):  # Dask leaves an array as it is if each of its sizes is 0
+        return da.empty_like(array, chunks=tuple(wanted.get(axis, old) for axis, old in enumerate(array.chunks)))
     return array.rechunk(wanted) if wanted else array

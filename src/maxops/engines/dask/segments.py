@@ -139,9 +139,9 @@ def _of_ids(data: Any, ids: Any, call: Call) -> Any:
     if unknown(rows) or unknown(own):
         if data.numblocks[0] != ids.numblocks[0]:
             if data.numblocks[0] == 1 and not unknown(own):
-                ids = ids.rechunk(-1)
+                ids = rechunked(ids, [(sum(own),)])
             elif ids.numblocks[0] == 1 and not unknown(rows):
-                data = data.rechunk({0: -1})
+                data = rechunked(data, [(sum(rows),)])
             else:
                 raise ShapeError(
                     f"{ROW.name} data has {data.numblocks[0]} blocks along axis 0 and segment_ids {ids.numblocks[0]}, "
