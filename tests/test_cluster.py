@@ -169,6 +169,20 @@ def test_workers_move_no_more_than_the_page_says(workers: Any, segments: int | N
     assert moved(workers) - before <= bound * row
 
 
+def test_workers_keep_no_memory_for_later_results(workers: Any) -> None:
+    """It would count as theirs, and a worker at its limit would wait for ever for it to become less."""
+    before = mo.memory_info()
+    data = da.ones((2, 1 << 20), chunks=(1, 1 << 20), dtype=np.float32)  # 4 MiB each, the least that are kept
+    lazy = [mo.maximum(data, 0.5), *mo.reduce_max(data, axes=0, return_indices=True)]
+    lazy += mo.segment_max(data, np.arange(2), fill_mode="ZERO", return_indices=True)
+    for result in lazy:
+        distributed.wait(workers.persist(result), timeout=PATIENCE)
+    kept = workers.run(mo.memory_info).values()
+    assert sum(info.limit == info.fresh == 0 for info in kept) >= 1
+    assert all(info.fresh == 0 for info in kept)
+    assert mo.memory_info() == before
+
+
 # ------------------------------------------------------------------------------------------- short of memory
 
 ROWS, COLUMNS, BLOCK = 4096, 40960, 40  # 671 MB, in blocks of 6.6 MB

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 import re
+import sys
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 import maxops as mo
 from bits import assert_same_bits, mixed
 from dask_chunks import chunkings, computed, lazy
-from maxops import dtypes, errors
+from maxops import _native, dtypes, errors
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -180,3 +182,25 @@ def test_arrays_of_nothing_in_several_blocks() -> None:
     square = np.zeros((0, 0), np.float32)
     got = mo.maximum(lazy(square, ((0, 0), (0,))), two)
     assert_same_bits(computed(got), square)
+
+
+@pytest.mark.parametrize(
+    ("on_worker", "wanted", "after"), [(True, "", 0), (True, "64M", 64 << 20), (False, "", 64 << 20)]
+)
+def test_the_cache_of_outputs_is_off_on_workers(
+    monkeypatch: pytest.MonkeyPatch, on_worker: bool, wanted: str, after: int
+) -> None:
+    def get_worker() -> object:
+        if not on_worker:
+            raise ValueError("No worker found")
+        return object()
+
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(get_worker=get_worker))
+    monkeypatch.setenv("MAXOPS_OUTPUT_CACHE", wanted)
+    before = mo.memory_info().limit
+    _native.set_cache_limit(64 << 20)
+    try:
+        mo.maximum(lazy(np.zeros(3, np.float32)), 1).compute(scheduler="sync")
+        assert mo.memory_info().limit == after
+    finally:
+        _native.set_cache_limit(before)

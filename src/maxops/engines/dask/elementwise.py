@@ -8,7 +8,7 @@ import dask.array as da
 import numpy as np
 
 from maxops import spec
-from maxops.engines import table
+from maxops.engines.dask.blocks import engine_of_blocks
 from maxops.engines.dask.chunks import Chunks, common, in_chunks, no_out, planned, rechunked
 from maxops.engines.numpy import check_ties
 from maxops.errors import ShapeError
@@ -80,4 +80,4 @@ def maximum_of_blocks(*blocks: Any, ties: str, equal: tuple[tuple[int, tuple[int
                     row.clause("shape"),
                 )
     named = ((f"input {number}", block) for number, block in enumerate(blocks))
-    return table.find(row, named).maximum(*blocks, ties=ties)
+    return engine_of_blocks(row, named).maximum(*blocks, ties=ties)

@@ -12,6 +12,7 @@ from dask.sizeof import sizeof
 
 from maxops import spec
 from maxops.engines import table
+from maxops.engines.dask.blocks import engine_of_blocks
 from maxops.errors import SegmentIdsError, ShapeError
 from maxops.plan import Array, check_offsets, check_segment_ids, plan_segment_max, stand_in
 
@@ -61,7 +62,7 @@ class Part:
 
 
 def _engine(values: Any, ids: Any) -> table.Engine:
-    return table.find(ROW, [("data", values), ("segment_ids", ids)])
+    return engine_of_blocks(ROW, [("data", values), ("segment_ids", ids)])
 
 
 # ------------------------------------------------------------------------------------------ of blocks of data

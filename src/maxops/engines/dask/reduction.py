@@ -13,6 +13,7 @@ from dask.sizeof import sizeof
 
 from maxops import spec
 from maxops.engines import table
+from maxops.engines.dask.blocks import engine_of_blocks
 from maxops.engines.dask.chunks import no_out, planned
 from maxops.engines.dask.results import pick
 from maxops.engines.numpy import check_no_dim, check_ties
@@ -89,7 +90,7 @@ class Part:
 
 
 def _engine(*arrays: Any) -> table.Engine:
-    return table.find(ROW, (("data", array) for array in arrays))
+    return engine_of_blocks(ROW, (("data", array) for array in arrays))
 
 
 def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
