@@ -161,3 +161,16 @@ def test_no_rows_in_several_blocks(
     lazy_ids = lazy(ids, (own,), unknown=unknown == "ids")
     got = mo.segment_max(lazy_data, lazy_ids, 3, fill_mode="ZERO", **EVERYTHING)
     assert_same(got, mo.segment_max(data, ids, 3, fill_mode="ZERO", **EVERYTHING))
+
+
+@pytest.mark.parametrize("mask", [False, [True, False, False, False]])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_masks_are_not_lost(mask: Any, is_sorted: bool) -> None:
+    """In memory they are refused as well."""
+    data = lazy(np.zeros(4, np.float32))
+    ids = da.from_array(np.ma.masked_array([0, 1, 1, 2], mask), asarray=False)
+    bounds = da.from_array(np.ma.masked_array([0, 2, 2, 4], mask), asarray=False)
+    with pytest.raises(errors.DTypeError, match="segment_ids is of type MaskedArray, not a NumPy array"):
+        mo.segment_max(data, ids, fill_mode="ZERO", sorted=is_sorted).compute(scheduler="sync")
+    with pytest.raises(errors.DTypeError, match="offsets is of type MaskedArray, not a NumPy array"):
+        mo.segment_max(data, offsets=bounds, fill_mode="ZERO").compute(scheduler="sync")

@@ -8,7 +8,7 @@ from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, plan_reduce_max
 from maxops.plan.segment import SegmentPlan, check_offsets, check_segment_ids, plan_segment_max
-from maxops.plan.values import Array, choice, flag, stand_in
+from maxops.plan.values import Array, array_of, choice, flag, stand_in
 
 __all__ = [
     "LARGEST_OUTPUT",
@@ -17,6 +17,7 @@ __all__ = [
     "MaxPlan",
     "ReducePlan",
     "SegmentPlan",
+    "array_of",
     "check_offsets",
     "check_segment_ids",
     "choice",

@@ -14,7 +14,7 @@ from maxops import spec
 from maxops.engines import table
 from maxops.engines.dask.blocks import engine_of_blocks
 from maxops.errors import SegmentIdsError, ShapeError
-from maxops.plan import Array, check_offsets, check_segment_ids, plan_segment_max, stand_in
+from maxops.plan import Array, array_of, check_offsets, check_segment_ids, plan_segment_max, stand_in
 
 ROW = spec.SEGMENT_MAX
 
@@ -77,7 +77,10 @@ def rows_of_block(block: Any) -> Array:
 
 def of_ids(block: Any, ids: Any, *, call: Call, computing_meta: bool = False) -> Any:
     """The part of a block of rows and their ids."""
-    return block if computing_meta else _part(block, ids, call)
+    if computing_meta:
+        return block
+    _check_kind("segment_ids", ids)
+    return _part(block, ids, call)
 
 
 def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> tuple[list[Array], list[int]]:
@@ -93,6 +96,7 @@ def of_offsets(
     """The part of a block of rows, from offsets of which the first begins the segment `first`."""
     if computing_meta:
         return block
+    _check_kind("offsets", offsets)
     if call.count is None:  # their length was not known either
         plan_segment_max(
             ROW,
@@ -140,6 +144,12 @@ def _part(block: Any, ids: Any, call: Call) -> Part:
     if indices is not None:
         indices = indices + taken.start if isinstance(taken, slice) else taken[indices]
     return replace(nothing, ids=touched, values=values, indices=indices)
+
+
+def _check_kind(name: str, names: Any) -> None:
+    """Raise for NumPy's subclasses, as a call in memory does: a mask would be lost here in silence."""
+    if isinstance(names, np.ndarray):
+        array_of(ROW, name, names)
 
 
 def _check(call: Call, ids: Any, start: int) -> None:
