@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,3 +35,17 @@ def test_a_part_without_segments_keeps_no_block_alive() -> None:
     part = parts.of_ids(np.zeros((6, 1000), np.float32), np.full(6, 99), call=CALL)
     assert len(part.ids) == 0
     assert part.values.base is None
+
+
+def test_a_block_makes_nothing_of_offsets_that_are_not_its_own() -> None:
+    """Blocks times segments it would be, of the time and of each task's memory."""
+    offsets, block = np.arange(1_000_001), np.zeros((10, 2), np.float32)
+    one = np.array([0])
+    tracemalloc.start()
+    part = parts.of_offsets(
+        block, offsets, one, np.array([500]), np.array([1_000_000]), call=replace(CALL, count=1_000_000, check=False)
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert part.ids == range(500, 510)
+    assert peak < 1_000_000

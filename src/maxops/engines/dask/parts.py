@@ -107,13 +107,14 @@ def of_offsets(
         )
     if call.check:
         check_offsets(ROW, offsets, int(total[0]))
-    begin = int(start[0])
+    begin, count = int(start[0]), len(offsets) - 1
+    (offsets,), (low,) = cut_offsets(offsets, [begin], [begin + len(block)])  # if all of them are here
     lengths = np.maximum(np.diff(np.clip(offsets, begin, begin + len(block))), 0)  # unchecked, they may decrease
-    named = np.repeat(np.arange(len(lengths), dtype=np.int64) + int(first[0]), lengths)[: len(block)]
+    named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (int(first[0]) + low), lengths)[: len(block)]
     ids = np.full(len(block), -1, np.int64)  # rows of no segment, unchecked
     ids[: len(named)] = named
     part = _part(block, ids, replace(call, check=False))
-    return part if call.count is not None else replace(part, count=len(offsets) - 1)
+    return part if call.count is not None else replace(part, count=count)
 
 
 def _part(block: Any, ids: Any, call: Call) -> Part:
