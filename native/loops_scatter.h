@@ -18,11 +18,26 @@ struct Places {
     bool has(std::uint64_t place) const { return place < span; }
 };
 
+// The key of one element by itself. Of T::key() compilers make a branch on the sign where they make no
+// vectors, and no processor foresees that.
+template <class T>
+static inline typename T::Key key_of(typename T::Bits bits) {
+    if constexpr (T::is_float) {
+        using U = typename T::U;
+        constexpr U kTurned = static_cast<U>(T::kNegativeBase + 1 - T::kPositiveStep);
+        const auto sign = static_cast<U>(bits >> (8 * sizeof bits - 1));  // all ones or none
+        const auto turned = static_cast<U>((static_cast<U>(bits) ^ sign) + (sign & kTurned));
+        return static_cast<typename T::Key>(static_cast<U>(turned + T::kPositiveStep));
+    } else {
+        return T::key(bits);
+    }
+}
+
 // A row's elements into the keys of its segment: few at a time, their number known to the compiler.
 template <class T, std::size_t n>
 static inline void fold_few(LooseKey<T>* __restrict keys, const Item<T>* __restrict items) {
 #pragma GCC unroll 1
-    for (std::size_t j = 0; j < n; ++j) keys[j].value = highest(keys[j].value, T::key(items[j].value));
+    for (std::size_t j = 0; j < n; ++j) keys[j].value = highest(keys[j].value, key_of<T>(items[j].value));
 }
 template <class T>
 static inline void fold_row(LooseKey<T>* keys, const Item<T>* items, std::size_t width) {
@@ -30,7 +45,7 @@ static inline void fold_row(LooseKey<T>* keys, const Item<T>* items, std::size_t
     std::size_t j = 0;
     for (; width - j >= kLine; j += kLine) fold_few<T, kLine>(keys + j, items + j);
     for (; width - j >= kLine / 4; j += kLine / 4) fold_few<T, kLine / 4>(keys + j, items + j);
-    for (; j < width; ++j) keys[j].value = highest(keys[j].value, T::key(items[j].value));
+    for (; j < width; ++j) keys[j].value = highest(keys[j].value, key_of<T>(items[j].value));
 }
 
 // The elements of the rows' first columns tell, by the keys that they leave, which segments have rows; but
@@ -66,7 +81,7 @@ private:
                     __builtin_prefetch(keys + ahead, 1);
             const std::uint64_t place = places[i];
             if (!places.has(place)) continue;
-            const Key key = T::key(at<Item<T>>(from, 0)->value);
+            const Key key = key_of<T>(at<Item<T>>(from, 0)->value);
             keys[place].value = highest(keys[place].value, key);
             has_lowest |= key == T::kLowestKey;
         }
@@ -113,7 +128,7 @@ private:
 
     static inline bool row(const Scatter& to, std::uint64_t place, const Item<T>* items) {
         auto* keys = reinterpret_cast<Keys*>(to.keys + static_cast<std::ptrdiff_t>(place) * to.stride);
-        const bool has_lowest = T::key(items[0].value) == T::kLowestKey;
+        const bool has_lowest = key_of<T>(items[0].value) == T::kLowestKey;
         fold_row<T>(keys, items, to.width);
         return has_lowest;
     }
