@@ -25,7 +25,7 @@ from bits import (
 )
 from maxops import _native, dtypes
 from maxops.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT64, UINT8, DType
-from maxops.errors import SegmentIdsError
+from maxops.errors import AttributeValueError, SegmentIdsError
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -221,3 +221,20 @@ def test_large_keys_are_called_for_ahead() -> None:
     assert_same_bits(values[ids], data)
     assert_same_bits(rows[ids], np.arange(130_000))
     assert not empty.any()
+
+
+@pytest.mark.parametrize("kind", [bool, int, np.bool])
+def test_sorted_as_any_flag(kind: type) -> None:
+    """What says whether ids are sorted may be 0, 1 or NumPy's bool, such as numpy.all gives: all are checked alike."""
+    data, ids = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1])
+    with pytest.raises(SegmentIdsError, match="must not decrease: position 1 holds 0 after 2"):
+        mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(True))
+    with pytest.raises(SegmentIdsError, match="must lie below num_segments, which is 2: position 0 holds 2"):
+        mo.segment_max(data, ids, 2, fill_mode="ZERO", sorted=kind(False))
+    assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(False)), np.array([2.0, 3.0, 1.0]))
+
+
+@pytest.mark.parametrize("options", [{"sorted": np.array([1, 0])}, {"out_of_range": np.array(["drop", "error"])}])
+def test_options_that_are_arrays(options: dict[str, Any]) -> None:
+    with pytest.raises(AttributeValueError, match=f"SegmentMax-16 {next(iter(options))} is array"):
+        mo.segment_max(np.ones(2), np.array([1, 0]), 2, fill_mode="ZERO", **options)

@@ -72,12 +72,14 @@ def empty_segments(plan: SegmentPlan) -> Array:
 
 def are_valid_ids(ids: object, *, sorted: object, out_of_range: object, num_segments: object) -> bool:
     """Whether ids are sure to be right, as the planner's `check_segment_ids` has it; False leaves it to that."""
-    if not isinstance(ids, np.ndarray) or sorted not in (True, False) or out_of_range not in (None, "error", "drop"):
+    if not isinstance(ids, np.ndarray) or not isinstance(sorted, bool):  # the planner takes 0, 1 and NumPy's bools too
+        return False
+    if not (out_of_range is None or (isinstance(out_of_range, str) and out_of_range in ("error", "drop"))):
         return False
     if out_of_range == "drop":
-        return sorted is False
-    limited = sorted is False or out_of_range == "error"
-    return _native.names_are_right(ids, False, sorted is True, num_segments if limited else None) is True  # type: ignore[arg-type]
+        return not sorted
+    limited = not sorted or out_of_range == "error"
+    return _native.names_are_right(ids, False, sorted, num_segments if limited else None) is True  # type: ignore[arg-type]
 
 
 def are_valid_offsets(offsets: object, data: object) -> bool:
