@@ -198,3 +198,24 @@ def test_options() -> None:
     assert rows.tolist() == [[-1, -1], [-1, 0]]
     with pytest.raises(EmptyReductionError, match="fill_mode is LOWEST and a segment is empty"):
         mo.segment_max(data, offsets=np.array([0, 0, 3]), fill_mode="LOWEST")
+
+
+def test_places_with_an_output_over_the_data() -> None:
+    """Where maxima stand is looked up in the data as they were."""
+    data = real([1, 5, 2, 7])
+    values, places = mo.reduce_max(data, out=data[:1], return_indices=True)
+    assert places.tolist() == [3]
+    assert_same(data, real([7, 5, 2, 7]))
+    assert np.shares_memory(values, data)
+    data = real([1, 5, 2, 7])
+    values, rows = mo.segment_max(data, np.array([0, 0, 1, 1]), fill_mode="ZERO", out=data[:2], return_indices=True)
+    assert rows.tolist() == [1, 3]
+    assert_same(data, real([5, 7, 2, 7]))
+    assert np.shares_memory(values, data)
+
+
+@pytest.mark.parametrize("offsets", [[0, 3, 1, 4], [0, 2], [-5, 2, 9], [2, 1, 0]])
+def test_bad_offsets_that_are_not_checked(offsets: list[int]) -> None:
+    """A wrong result and no error, as for other types."""
+    values = mo.segment_max(real([1, 5, 2, 7]), offsets=np.array(offsets), fill_mode="ZERO", check_ids=False)
+    assert_same(values, real([0] * (len(offsets) - 1)))

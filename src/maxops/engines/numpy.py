@@ -107,13 +107,12 @@ def run_max(plan: MaxPlan) -> Array:
 
 def run_reduce_max(plan: ReducePlan) -> Array | tuple[Array, ...]:
     """Run a plan of ReduceMax: the maxima, and with return_indices where they stand."""
-    if plan.dtype is dtypes.REAL:
-        values = rational.reduce_max(plan)
-        return (values, winners.in_axes(plan, values)) if plan.return_indices else values
+    is_real = plan.dtype is dtypes.REAL
+    run = rational.reduce_max if is_real else native.reduce_max
     if not plan.return_indices:
-        return native.reduce_max(plan)
-    values = native.reduce_max(_apart(plan, plan.data))
-    places = native.places_in_axes(plan, values)
+        return run(plan)
+    values = run(_apart(plan, plan.data))
+    places = winners.in_axes(plan, values) if is_real else native.places_in_axes(plan, values)
     return _into(plan, values), places
 
 
@@ -137,12 +136,16 @@ def run_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
 def _run_rational_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
     if plan.segment_ids is None:
         plan = replace(plan, segment_ids=_ids_of_offsets(plan))
-    results = [rational.segment_max(plan)]
+    if not plan.return_indices and not plan.return_empty:
+        return rational.segment_max(plan)
+    values = rational.segment_max(_apart(plan, plan.data, plan.segment_ids))
+    results = [values]
     if plan.return_indices:
-        results.append(winners.in_segments(plan, results[0]))
+        results.append(winners.in_segments(plan, values))
     if plan.return_empty:
         results.append(winners.empty_segments(plan))
-    return tuple(results) if len(results) > 1 else results[0]
+    results[0] = _into(plan, values)
+    return tuple(results)
 
 
 def _apart(plan: Plan, *inputs: Array | None) -> Plan:
@@ -161,7 +164,9 @@ def _into(plan: ReducePlan | SegmentPlan, values: Array) -> Array:
 
 
 def _ids_of_offsets(plan: SegmentPlan) -> Array:
-    """The ids that offsets stand for."""
+    """The ids that offsets stand for; of bad ones, which nobody has checked, that of no segment."""
     assert plan.offsets is not None
+    if plan.offsets[0] != 0 or plan.offsets[-1] != len(plan.data) or (plan.offsets[1:] < plan.offsets[:-1]).any():
+        return np.full(len(plan.data), -1, np.int64)
     lengths = np.diff(plan.offsets)
     return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
