@@ -173,6 +173,20 @@ def test_gradients_under_vmap_and_scan() -> None:
     np.testing.assert_array_equal(again(x[0]), [0, 2, 0])
 
 
+@pytest.mark.parametrize("ties", ["first", "even"])
+def test_data_without_elements(ties: str) -> None:
+    none, no_ids = np.zeros((0, 2)), np.zeros(0, np.int32)
+    for function in (
+        lambda x: mo.segment_max(x, no_ids, 3, fill_mode="LOWEST", ties=ties),
+        lambda x: mo.segment_max(x, offsets=np.array([0, 0]), initial=1.5, ties=ties),
+        lambda x: mo.reduce_max(x, 0, ties=ties),
+        lambda x: mo.maximum(x, 1.0, ties=ties),
+    ):
+        assert gradients(function, none)[0].shape == (0, 2)
+        values, moved = jax.jvp(function, (none,), (none,))
+        np.testing.assert_array_equal(moved, np.zeros(values.shape))
+
+
 def test_integers_have_none() -> None:
     x = np.array([1, 2, 3])
     values, tangents = jax.jvp(mo.reduce_max, (x,), (np.zeros(3, jax.dtypes.float0),))

@@ -74,7 +74,7 @@ def reduce_max(native: bool, ties: str, data: jax.Array, axes: tuple[int, ...]) 
 def segment_max(native: bool, ties: str, data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
     """SegmentMax of data (rows, *row) by ids (rows,), or by offsets."""
     if not _is_float(data) or data.size == 0 or how.count == 0:
-        return formulations.segment_max(native, data, ids, how)
+        return formulations.segment_max(native, stop_gradient(data), ids, how)  # no element to give a gradient to
 
     def rule(primals: tuple[jax.Array, jax.Array], tangents: tuple[jax.Array, Any]) -> tuple[jax.Array, jax.Array]:
         data, ids = primals
