@@ -86,6 +86,22 @@ def test_ids_of_a_batch_need_a_number_of_segments() -> None:
         torch.vmap(lambda ids: mo.segment_max(torch.ones(4), ids, fill_mode="ZERO"))(IDS)
 
 
+@pytest.mark.parametrize("x", [torch.ones(4), torch.ones(4, requires_grad=True)])
+def test_a_batch_without_members(x: Any) -> None:
+    values, places = torch.vmap(lambda i: mo.reduce_max(x, initial=i, return_indices=True))(torch.ones(0))
+    assert (values.shape, values.dtype, places.shape) == ((0, 1), torch.float32, (0, 1))
+    none = IDS[:0]
+    values, places, empty = torch.vmap(lambda ids: mo.segment_max(x, ids, 6, fill_mode="ZERO", **ALL))(none)
+    assert (values.shape, places.dtype, empty.shape) == ((0, 6), torch.int64, (0, 6))
+    bounds = torch.vmap(lambda o: mo.segment_max(x, offsets=o, fill_mode="ZERO"))(none)
+    assert (bounds.shape, bounds.device.type) == ((0, 3), "cpu")
+
+
+def test_a_batch_has_one_number_of_segments() -> None:
+    with pytest.raises(errors.NumSegmentsError, match="num_segments is a tensor whose value cannot be read here"):
+        torch.vmap(lambda n: mo.segment_max(torch.ones(4), IDS[0], n, fill_mode="ZERO"))(torch.tensor([6, 6]))
+
+
 def test_errors_of_a_batch_are_those_of_its_members() -> None:
     with pytest.raises(errors.SegmentIdsError, match="must not decrease: position 2 holds 1 after 2"):
         torch.vmap(lambda x: mo.segment_max(x, torch.tensor([0, 2, 1]), fill_mode="ZERO"))(torch.ones(2, 3))

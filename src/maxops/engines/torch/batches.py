@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -43,12 +44,13 @@ def reduce_max(
     if in_dims[4] is not None:  # another initial for each
         return _one_by_one(
             info,
-            lambda i: op(
-                _at(data, in_dims[0], i),
+            data.device,
+            lambda at: op(
+                at(data, in_dims[0]),
                 axes,
                 keepdims,
                 noop_with_empty_axes,
-                _at(initial, in_dims[4], i),
+                at(initial, in_dims[4]),
                 return_indices,
                 ties,
             ),
@@ -88,13 +90,14 @@ def segment_max(
         )
     return _one_by_one(
         info,
-        lambda i: op(
-            _at(data, data_dim, i),
-            _at(segment_ids, ids_dim, i),
-            _at(offsets, offsets_dim, i),
+        data.device,
+        lambda at: op(
+            at(data, data_dim),
+            at(segment_ids, ids_dim),
+            at(offsets, offsets_dim),
             num_segments,
             *before,
-            _at(initial, initial_dim, i),
+            at(initial, initial_dim),
             return_indices,
             return_empty,
             ties,
@@ -103,14 +106,29 @@ def segment_max(
     )
 
 
-def _at(tensor: Tensor | None, dim: int | None, place: int) -> Tensor | None:
+def _at(place: int, tensor: Tensor | None, dim: int | None) -> Tensor | None:
     return tensor if tensor is None or dim is None else tensor.select(dim, place)
 
 
+def _of_none(tensor: Tensor | None, dim: int | None) -> Tensor | None:
+    """What a member of a batch without members would be: a shape."""
+    if tensor is None:
+        return None
+    shape = [size for axis, size in enumerate(tensor.shape) if axis != dim]
+    return tensor.new_empty(shape, device="meta")
+
+
 def _one_by_one(
-    info: Any, call: Callable[[int], tuple[Tensor, ...]], out_dims: tuple[int | None, ...]
+    info: Any, device: torch.device, call: Callable[[Any], tuple[Tensor, ...]], out_dims: tuple[int | None, ...]
 ) -> tuple[tuple[Tensor, ...], tuple[int | None, ...]]:
-    results = [call(place) for place in range(info.batch_size)]
+    """A call for each member of a batch; `call` gets what takes a member of an argument."""
+    if info.batch_size == 0:
+        none = [
+            torch.empty(part.shape if dim is None else [0, *part.shape], dtype=part.dtype, device=device)
+            for part, dim in zip(call(_of_none), out_dims, strict=True)
+        ]
+        return tuple(none), out_dims
+    results = [call(partial(_at, place)) for place in range(info.batch_size)]
     parts = zip(*results, strict=True)
     return tuple(
         torch.stack(part) if dim is not None else part[0] for part, dim in zip(parts, out_dims, strict=True)
