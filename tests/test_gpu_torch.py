@@ -11,7 +11,7 @@ pytest.importorskip("triton")
 
 from bits import assert_same_bits, mixed
 from held import array_of, tensor_of
-from maxops import dtypes, reference
+from maxops import dtypes, errors, reference
 from maxops.engines.torch import kernels
 
 DATA = mixed(dtypes.FLOAT32, (4, 3), 1)
@@ -30,6 +30,22 @@ def test_reduce_max(indices: bool) -> None:
     want = reference.reduce_max(DATA, (0,), keepdims=False)
     assert_same_bits(array_of(values), want)
     assert places.numel() == (3 if indices else 0)
+
+
+def test_reduce_max_refuses_axes_that_are_not_there() -> None:
+    with pytest.raises(errors.AxesError, match="axes holds 2, but data has rank 2"):
+        kernels.reduce_max_on_gpu(tensor_of(DATA), [2], True, False, None, False, "first")
+
+
+@pytest.mark.parametrize("indices", [False, True])
+def test_reduce_max_of_no_axes(indices: bool) -> None:
+    x = tensor_of(DATA).t()
+    values, places = kernels.reduce_max_on_gpu(x, None, True, True, None, indices, "first")
+    assert values.is_contiguous()
+    assert_same_bits(array_of(values), np.ascontiguousarray(DATA.T))
+    assert places.numel() == (x.numel() if indices else 0)
+    values, _ = kernels.reduce_max_on_gpu(x, [], False, False, None, False, "first")
+    assert_same_bits(array_of(values), reference.reduce_max(DATA, keepdims=False))
 
 
 @pytest.mark.parametrize("indices", [False, True])

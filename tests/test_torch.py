@@ -25,9 +25,10 @@ TYPES = pytest.mark.parametrize("dtype", STORED, ids=str)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_table_through_the_dispatcher(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain tensors go past it; with this nothing does."""
-    from maxops.engines.torch import eager  # noqa: PLC0415 - after the skip
+    from maxops.engines.torch import eager, functions  # noqa: PLC0415 - after the skip
 
-    monkeypatch.setattr(eager, "watched", lambda *values: True)
+    for module in (eager, functions):
+        monkeypatch.setattr(module, "watched", lambda *values: True)
     monkeypatch.setattr(eager, "at_work", lambda: True)
     hold_to_the_table(ADAPTER, case)
 
@@ -156,6 +157,9 @@ def test_out_that_cannot_be_written() -> None:
         (torch.zeros(3).expand(2, 3), "several elements at one place"),
         (np.zeros((2, 3), np.float32), "out is of type ndarray; beside tensors it is a tensor"),
         (torch.zeros(2, 3, requires_grad=True), "requires a gradient"),
+        (torch.zeros(2, 3, device="meta"), "out lies on meta, but the inputs on cpu"),
+        (torch.zeros(2, 3).to_sparse(), "out is of another kind than strided"),
+        (torch.zeros(2, 3, dtype=torch.complex64).conj().imag, "out is a negated view"),
     ):
         with pytest.raises(errors.OutputError, match=words):
             mo.maximum(x, x, out=out)
@@ -208,6 +212,8 @@ def test_devices_are_not_mixed_and_meta_has_shapes_only() -> None:
     assert mo.segment_max(meta, ids, 4, fill_mode="ZERO").shape == (4,)
     with pytest.raises(errors.EngineError, match="got no num_segments"):
         mo.segment_max(meta, ids, fill_mode="ZERO")
+    with pytest.raises(errors.NumSegmentsError, match="num_segments is a tensor whose value cannot be read here"):
+        mo.segment_max(meta, ids, torch.tensor(4, device="meta"), fill_mode="ZERO")
 
 
 def test_the_core_takes_plain_calls_without_the_planner(monkeypatch: pytest.MonkeyPatch) -> None:

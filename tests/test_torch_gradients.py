@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import maxops as mo
+from maxops import errors
 
 torch = pytest.importorskip("torch")
 
@@ -174,3 +175,37 @@ def test_no_gradient_is_kept_without_need() -> None:
         assert not mo.maximum(x, x).requires_grad
     with torch.inference_mode():
         assert mo.maximum(x, x).tolist() == [1, 1, 1]
+
+
+# ----------------------------------------------------------------------------------------------- calls
+
+
+def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxops.engines.torch import eager, kernels, operators  # noqa: PLC0415 - after the skip
+
+    def fail(*args: Any, **options: Any) -> None:
+        raise AssertionError("a plain call was planned, or went through the dispatcher")
+
+    for module, name in ((eager, "plan_max"), (kernels, "plan_max"), (operators, "maximum")):
+        monkeypatch.setattr(module, name, fail)
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.tensor([1.0, 5.0], dtype=dtype, requires_grad=True)
+        mo.maximum(x, torch.tensor([2.0, 2.0], dtype=dtype)).sum().backward()
+        assert x.grad.tolist() == [0.0, 1.0]
+
+
+def test_a_call_that_gradients_watch_has_the_same_errors() -> None:
+    x, ids = torch.ones(3), torch.zeros(3, dtype=torch.int64)
+    calls: tuple[Callable[[Any], Any], ...] = (
+        lambda x: mo.maximum(x, x[:2]),
+        lambda x: mo.maximum(x, ids),
+        lambda x: mo.segment_max(x, ids, 2**45, fill_mode="ZERO"),
+        lambda x: mo.segment_max(x, ids, 2**70, fill_mode="ZERO"),
+    )
+    for function in calls:
+        told = []
+        for tensor in (x, x.clone().requires_grad_()):
+            with pytest.raises(errors.MaxopsError) as error:
+                function(tensor)
+            told.append((type(error.value), str(error.value)))
+        assert told[0] == told[1]

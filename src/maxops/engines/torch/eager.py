@@ -17,7 +17,7 @@ from maxops.engines import numpy as engine
 from maxops.engines.torch import functions, memory, outputs
 from maxops.engines.torch.memory import NATIVE
 from maxops.engines.torch.watching import at_work, watched
-from maxops.errors import EngineError
+from maxops.errors import EngineError, NumSegmentsError
 from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Spec
 
@@ -31,9 +31,11 @@ def maximum(arrays: tuple[Any, ...], out: Any, ties: str) -> Any:
     row = spec.MAXIMUM
     engine.check_ties(row, ties)
     device = _device(row, ((f"input {number}", array) for number, array in enumerate(arrays)))
-    outputs.check(row, out, *arrays)
+    outputs.check(row, out, device, *arrays)
     if not watched(*arrays, out):
         return _tensors(out, engine.maximum(*map(_look, arrays), out=outputs.memory(out)))
+    if out is None and device.type == "cpu" and not at_work() and all(isinstance(array, Tensor) for array in arrays):
+        return functions.maximum(ties, *arrays)  # which plans, if need be
     plan = plan_max(row, list(map(_planned, arrays)), in_memory=False)
     tensors = [
         array if isinstance(array, Tensor) else _beside(row, f"input {number}", known, device)
@@ -63,7 +65,7 @@ def reduce_max(
     engine.check_ties(row, ties)
     engine.check_no_dim(row, dim)
     device = _device(row, [("data", data), ("initial", initial)])
-    outputs.check(row, out, data)
+    outputs.check(row, out, device, data)
     options = {"initial": _known_scalar(initial), "return_indices": return_indices}
     if not watched(data, initial, out):
         result = engine.reduce_max(
@@ -112,9 +114,9 @@ def segment_max(
     engine.check_no_dim(row, dim)
     arrays = {"data": data, "segment_ids": segment_ids, "offsets": offsets}
     device = _device(row, [*arrays.items(), ("initial", initial)])
-    outputs.check(row, out, data)
+    outputs.check(row, out, device, data)
     if isinstance(num_segments, Tensor):
-        num_segments = num_segments.detach().cpu().numpy()
+        num_segments = _number(row, num_segments)
     options: dict[str, Any] = {
         "sorted": sorted,
         "out_of_range": out_of_range,
@@ -145,7 +147,7 @@ def segment_max(
         check_ids,
         offsets=_planned(offsets),
         **options,
-        in_memory=False,
+        in_memory=device.type == "cpu" and num_segments is not None and not at_work(),
         values_known=False,
     )
     if device.type == "meta" and num_segments is None and offsets is None:
@@ -212,6 +214,18 @@ def _device(row: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
             )
     assert found is not None, "the table gave this engine a call without tensors"
     return found
+
+
+def _number(row: Spec, num_segments: Tensor) -> Any:
+    """The value of num_segments, on which the result's shape depends."""
+    try:
+        return num_segments.detach().cpu().numpy()
+    except RuntimeError as error:  # in a batch of vmap, on meta, in a mode that has no data
+        raise NumSegmentsError(
+            f"{row.name} num_segments is a tensor whose value cannot be read here, but the result's shape depends on "
+            f"it: {error}",
+            row.clause("num_segments"),
+        ) from error
 
 
 def _look(value: Any) -> Any:

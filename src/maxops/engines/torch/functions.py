@@ -6,12 +6,14 @@ of theirs is a silent zero. An `autograd.Function` has all of it, so that the pu
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from torch import Tensor
 from torch.autograd import Function
 
-from maxops.engines.torch import gradients, operators, pushed, winners
+from maxops.engines.torch import gradients, kernels, operators, pushed, winners
+from maxops.engines.torch.watching import watched
 
 
 class Maximum(Function):
@@ -21,8 +23,9 @@ class Maximum(Function):
 
     @staticmethod
     def forward(ties: str, *tensors: Tensor) -> Tensor:
-        """Call the operator."""
-        result: Tensor = operators.maximum(list(tensors), ties)
+        """Call the operator, or at once what it would call."""
+        run: Any = operators.maximum if watched(*tensors) else kernels.maximum
+        result: Tensor = run(list(tensors), ties)
         return result
 
     @staticmethod
@@ -50,8 +53,9 @@ class ReduceMax(Function):
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
-        """Call the operator."""
-        return operators.reduce_max(*inputs)
+        """Call the operator, or at once what it would call."""
+        run: Any = operators.reduce_max if watched(*inputs) else kernels.reduce_max
+        return run(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -76,8 +80,9 @@ class SegmentMax(Function):
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
-        """Call the operator."""
-        return operators.segment_max(*inputs)
+        """Call the operator, or at once what it would call."""
+        run: Any = operators.segment_max if watched(*inputs) else kernels.segment_max
+        return run(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
@@ -94,6 +99,11 @@ class SegmentMax(Function):
         """See `pushed`."""
         return pushed.segment_max(ctx, tangent), None, None
 
+
+for function in (Maximum, ReduceMax, SegmentMax):
+    # `apply` asks for it at every call, and to work it out takes as long as the rest of a small one.
+    forward: Any = function.forward
+    forward.__signature__ = inspect.signature(forward)
 
 maximum: Any = Maximum.apply
 reduce_max: Any = ReduceMax.apply

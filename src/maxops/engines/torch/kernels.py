@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maxops import spec
+from maxops import _native, spec
 from maxops.engines import numpy as engine
 from maxops.engines.torch.memory import result as contiguous
 from maxops.engines.torch.memory import view
@@ -27,7 +27,9 @@ def nothing(like: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
 def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
     """Max on the CPU."""
     engine.check_ties(spec.MAXIMUM, ties)
-    return contiguous(engine.run_max(plan_max(spec.MAXIMUM, [view(tensor) for tensor in tensors])))
+    views = [view(tensor) for tensor in tensors]
+    done = _native.maximum(*views)
+    return contiguous(engine.run_max(plan_max(spec.MAXIMUM, views)) if done is None else done)
 
 
 def reduce_max(
@@ -113,20 +115,16 @@ def reduce_max_on_gpu(
 ) -> tuple[Tensor, Tensor]:
     """ReduceMax on a GPU."""
     del ties
-    taken = axes if axes or noop_with_empty_axes else tuple(range(data.ndim))
-    if noop_with_empty_axes and not axes:
-        return data.clone(memory_format=torch.contiguous_format), (
-            torch.zeros(data.shape, dtype=torch.int64, device=data.device) if return_indices else nothing(data)
-        )
-    assert taken is not None
     result = _gpu().reduce_max(
         data,
-        tuple(axis % data.ndim for axis in taken),
-        keepdims=keepdims,
+        None if axes is None else list(axes),
+        keepdims,
+        noop_with_empty_axes,
         initial=initial,
         return_indices=return_indices,
     )
-    return result if return_indices else (result, nothing(data))
+    values, indices = result if return_indices else (result, nothing(data))
+    return values.contiguous(), indices
 
 
 def segment_max_on_gpu(

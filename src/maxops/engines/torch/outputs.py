@@ -14,8 +14,8 @@ from maxops.plan import Array
 from maxops.spec import Spec
 
 
-def check(spec: Spec, out: Any, *inputs: Any) -> None:
-    """Raise unless out is a tensor that may be written to, or None."""
+def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
+    """Raise unless out is a tensor that may be written to, where the inputs lie, or None."""
     if out is None:
         return
     if not isinstance(out, Tensor):
@@ -25,6 +25,14 @@ def check(spec: Spec, out: Any, *inputs: Any) -> None:
     if torch.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in (out, *inputs)):
         raise OutputError(
             f"{spec.name} out is given and an argument requires a gradient; gradients flow into new results only"
+        )
+    if out.layout is not torch.strided or out.is_nested or out.is_quantized or out.is_neg():
+        kind = "a negated view" if out.is_neg() else "of another kind than strided"
+        raise OutputError(f"{spec.name} out is {kind}, which has no memory of the result's own elements")
+    if out.device != device:
+        raise OutputError(
+            f"{spec.name} out lies on {out.device}, but the inputs on {device}; maxops copies nothing from device to "
+            "device in silence"
         )
     if any(step == 0 and size > 1 for step, size in zip(out.stride(), out.shape, strict=True)):
         raise OutputError(f"{spec.name} out has several elements at one place in memory; expand() made it so")
