@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -151,10 +152,13 @@ ffi::Error locate_into(ffi::Result<ffi::AnyBuffer>& places, const Locate& locate
     if (places->element_type() == ffi::DataType::S64)
         return error_of(locate(static_cast<std::int64_t*>(places->untyped_data())));
     if (places->element_type() != ffi::DataType::S32) return wrong_call("places of another type");
-    std::vector<std::int64_t> wide(places->element_count());
-    const CoreStatus status = locate(wide.data());
-    std::transform(wide.begin(), wide.end(), static_cast<std::int32_t*>(places->untyped_data()),
-                   [](std::int64_t place) { return static_cast<std::int32_t>(place); });
+    const std::size_t count = places->element_count();
+    const std::unique_ptr<std::int64_t[]> wide(new (std::nothrow) std::int64_t[count]);
+    if (wide == nullptr) return error_of(CoreStatus::kNoMemory);  // XLA knows no exceptions
+    const CoreStatus status = locate(wide.get());
+    if (status == CoreStatus::kDone)
+        std::transform(wide.get(), wide.get() + count, static_cast<std::int32_t*>(places->untyped_data()),
+                       [](std::int64_t place) { return static_cast<std::int32_t>(place); });
     return error_of(status);
 }
 
