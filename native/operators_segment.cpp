@@ -155,7 +155,7 @@ PyObject* segment_max(const SegmentArguments& given, bool is_new) {
     if (out == nullptr) return kUnclear;
     if (PyArray_SIZE(out) == 0) return output.result();
 
-    call.data = operand_of(data, rank);
+    call.data.data = PyArray_BYTES(data);
     call.out = PyArray_BYTES(out);
     call.num_segments = segments;
     const auto elements = static_cast<std::size_t>(PyArray_SIZE(out));
@@ -165,6 +165,7 @@ PyObject* segment_max(const SegmentArguments& given, bool is_new) {
     if (bytes < kKeepsGil && are_flat && in_order && !by_offsets && !has_initial)
         return finish(&output, segment_small(kernels, call, PyArray_DATA(names),
                                              elements / static_cast<std::size_t>(segments)));
+    call.data = operand_of(data, rank);
     bool sorted = true;
     const bool finished = run_released(bytes + names_bytes, [&] {
         const Run run{kernels, poll_signals};
