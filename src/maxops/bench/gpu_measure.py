@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from time import perf_counter
 from typing import Any
 
 from maxops.bench.gpu import Cell, as_array
@@ -49,13 +48,6 @@ def events(way: Callable[[], Any]) -> float:
     end.record()
     torch.cuda.synchronize()
     return float(begin.elapsed_time(end)) / 1000
-
-
-def wall(way: Callable[[], Any]) -> float:
-    """Seconds of a call on the CPU: for tests of this module."""
-    begin = perf_counter()
-    way()
-    return perf_counter() - begin
 
 
 def measure(cell: Cell, where: Any, clock: Clock, rounds: int = ROUNDS, warm: int = 2) -> Found:
