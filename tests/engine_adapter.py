@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -19,8 +19,8 @@ class Adapter:
     """An engine to the tests: the package that it needs, and both ways between NumPy's arrays and its own.
 
     `take` raises for an array of another kind. `types` are those that the framework has. `give_all` is in place of
-    `give` where the arrays of a call depend on each other. `words` are cases whose errors it has other words for.
-    A case runs within `around`: settings of the framework's own.
+    `give` where the arrays of a call depend on each other. `words` has the text of errors
+    that it words otherwise, by the case's name. A case runs within `around`: settings of the framework's own.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Adapter:
     take: Callable[[Any], Array]
     types: tuple[DType, ...] = STORED
     give_all: Callable[[dict[str, Array] | tuple[Array, ...]], Any] | None = None
-    words: frozenset[str] = frozenset()
+    words: Mapping[str, str] = field(default_factory=dict)
     around: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def given(self, arrays: dict[str, Array] | tuple[Array, ...]) -> Any:

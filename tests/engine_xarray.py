@@ -66,7 +66,10 @@ def take(result: Any) -> Array:
 
 def _adapter(name: str, give: Callable[[Array], Any], back: Callable[[Any], Array]) -> Adapter:
     """Its dimensions have names, and what is wrong with one is said in them."""
-    words = frozenset({"reduce_max-refused-dim", "segment_max-refused-dim"})
+    words = {
+        "reduce_max-refused-dim": "dim is 'x', but the dimensions of data are: 'a2', 'a1'",
+        "segment_max-refused-dim": "dim is 'x', but segment_ids has the dimension 'a2'",
+    }
     return Adapter(name, "xarray", give, back, give_all=partial(give_all, give=give), words=words)
 
 
