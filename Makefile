@@ -1,9 +1,11 @@
 # The few commands a contributor needs; `make` lists them.
 PYTHON ?= python
 SANITIZED ?= build/sanitized
+MINIATURE ?= build/miniature
+EMULATED ?= build/emulated
 
 help:  ## what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 install:  ## maxops as it is here, with what developing it needs
 	$(PYTHON) -m pip install ".[dev]"
@@ -15,23 +17,35 @@ lint:  ## formatting, ruff, mypy
 	ruff format --check .
 	ruff check .
 	mypy
-	clang-format --dry-run --Werror native/*.cpp native/*.h
+	clang-format --dry-run --Werror native/*.cpp native/*.h native/testing/*
 	$(PYTHON) docs/generate.py --check
 
 format:  ## put the formatting right, and write the generated pages anew
 	ruff format .
 	ruff check --fix .
-	clang-format -i native/*.cpp native/*.h
+	clang-format -i native/*.cpp native/*.h native/testing/*
 	$(PYTHON) docs/generate.py
 
-# A second environment with a core that checks every access and every undefined operation. The interpreter is
-# not built so, and is told to load the runtime first; it keeps memory until it exits, which is no leak of ours.
 fuzz:  ## a million mutated models
 	PYTHONPATH=tests $(PYTHON) tests/fuzz.py
 
+fuzz-values:  ## words of runs, shapes and types by chance, until Ctrl-C
+	PYTHONPATH=tests $(PYTHON) tests/fuzz_values.py
+
+# A second environment with a core whose constants are two and three, so that small calls cross every boundary.
+miniature:  ## every small call there is, on a miniature of each kernel
+	$(PYTHON) -m venv $(MINIATURE)
+	$(MINIATURE)/bin/python -m pip install -q . pytest hypothesis -C cmake.define.MAXOPS_MINIATURE=ON
+	PYTHONPATH=tests $(MINIATURE)/bin/python -m exhaustive
+
+breaks:  ## break the native code on purpose, and see that `miniature` would notice
+	$(PYTHON) tests/breaks.py
+
+# A second environment with a core that checks every access and every undefined operation. The interpreter is
+# not built so, and is told to load the runtime first; it keeps memory until it exits, which is no leak of ours.
 sanitize:  ## the native tests under AddressSanitizer and UBSan
 	$(PYTHON) -m venv $(SANITIZED)
-	$(SANITIZED)/bin/python -m pip install -q ".[test]" -C cmake.define.MAXOPS_SANITIZE=ON
+	$(SANITIZED)/bin/python -m pip install -q . pytest hypothesis rich -C cmake.define.MAXOPS_SANITIZE=ON
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -k "not x86-64-v2" \
@@ -39,7 +53,24 @@ sanitize:  ## the native tests under AddressSanitizer and UBSan
 	  tests/test_paths.py tests/test_segment_paths.py tests/test_indices.py tests/test_offsets.py \
 	  tests/test_unsorted_ids.py
 
+# A second environment whose AVX-512 kernels run on emulated instructions: with the ordinary constants, then with
+# miniature ones.
+EMULATE = -C cmake.define.MAXOPS_EMULATE_AVX512=ON -C cmake.define.MAXOPS_ISAS=x86_64_v4
+emulated:  ## the AVX-512 kernels, on a processor that need not have it
+	$(PYTHON) -m venv $(EMULATED)
+	g++ -std=c++17 -O1 -mavx2 -Wno-psabi -include native/testing/avx512_emulated.h \
+	  native/testing/avx512_emulated_test.cpp -o $(EMULATED)/avx512_emulated_test
+	$(EMULATED)/avx512_emulated_test
+	$(EMULATED)/bin/python -m pip install -q . pytest hypothesis rich $(EMULATE)
+	$(EMULATED)/bin/python -m pytest -p no:cacheprovider -k "x86-64-v4" \
+	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_runs.py tests/test_sizes.py \
+	  tests/test_paths.py tests/test_segment_paths.py tests/test_indices.py tests/test_offsets.py \
+	  tests/test_unsorted_ids.py tests/test_order.py tests/test_hard_cases.py
+	PYTHONPATH=tests $(EMULATED)/bin/python tests/fuzz_values.py --seconds 60
+	$(EMULATED)/bin/python -m pip install -q . $(EMULATE) -C cmake.define.MAXOPS_MINIATURE=ON
+	PYTHONPATH=tests $(EMULATED)/bin/python -m exhaustive --isa x86-64-v4
+
 bench:  ## against the peers that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize bench fuzz
+.PHONY: help install test lint format sanitize miniature emulated breaks bench fuzz fuzz-values

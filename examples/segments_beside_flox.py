@@ -1,10 +1,12 @@
 """SegmentMax of a Dask array beside flox on the same task: time, memory, and bytes that tasks hand on.
 
     python examples/segments_beside_flox.py [--rows 4000000] [--width 8] [--blocks 64] [--segments 400000]
+        [--any-order] [--gaps 1] [--persist] [--ids-in-memory] [--rounds 3]
 
-Rows in sorted segments, the ids in blocks as the data is. flox does it by each of its
-methods and engines that can, and the last line compares with the fastest of them. Rounds take turns,
-so that what else the machine does falls on all. The data is made in the tasks; it is counted in no column but time.
+Rows in segments that are sorted, or in any order with `sorted=False`; with gaps of 4, one segment of four has rows.
+The ids are in blocks as the data is. flox does it by each of its methods and engines that can, and the last line
+compares with the fastest of them. Rounds take turns, so that what else the machine does falls on all. The data is made
+in the tasks, which is counted in no column but time, or beforehand (--persist).
 """
 
 from __future__ import annotations
@@ -25,16 +27,19 @@ import dask
 import dask.array as da
 import flox
 import numpy as np
+import pandas as pd
 from dask.callbacks import Callback
 
 import maxops as mo
 from maxops.engines.dask.parts import Part
 
 
-def block_of_ids(*, each: float, block_info: Any = None) -> Any:
-    """The ids of a block's rows: sorted, each `each` times on average."""
+def block_of_ids(*, each: float, gaps: int, any_order: bool, block_info: Any = None) -> Any:
+    """The ids of a block's rows: multiples of `gaps`, each `each` times on average over all blocks."""
     begin, end = block_info[None]["array-location"][0]
-    return (np.arange(begin, end) / each).astype(np.int64)
+    whole = block_info[None]["shape"][0]
+    rows = np.random.default_rng(begin).integers(0, whole, end - begin) if any_order else np.arange(begin, end)
+    return (rows / (each * gaps)).astype(np.int64) * gaps
 
 
 def bytes_of(result: Any) -> int:
@@ -79,16 +84,17 @@ def weighed(lazy: Any, sources: set[str]) -> tuple[float, int, int]:
 
 def with_flox(data: Any, ids: Any, segments: int, method: Any, engine: Any) -> Any:
     """The task as flox does it: it groups along the last axis."""
-    groups, fill = np.arange(segments), float(np.finfo(data.dtype).min)
+    groups, fill = pd.RangeIndex(segments), float(np.finfo(data.dtype).min)  # of a range flox looks no id up
     result: Any = flox.groupby_reduce(
         data.T, ids, func="max", expected_groups=groups, method=method, engine=engine, fill_value=fill
     )[0]
     return result.T
 
 
-def ways(data: Any, ids: Any, segments: int) -> dict[str, Callable[[], Any]]:
+def ways(data: Any, ids: Any, segments: int, *, is_sorted: bool) -> dict[str, Callable[[], Any]]:
     """Each way to do the task, by name."""
-    calls: dict[str, Callable[[], Any]] = {"maxops": partial(mo.segment_max, data, ids, segments, fill_mode="LOWEST")}
+    own = partial(mo.segment_max, data, ids, segments, fill_mode="LOWEST", sorted=is_sorted)
+    calls: dict[str, Callable[[], Any]] = {"maxops": own}
     for method, engine in product(("map-reduce", "cohorts", "blockwise"), ("numpy", "flox", "numbagg")):
         calls[f"flox {method}, {engine}"] = partial(with_flox, data, ids, segments, method, engine)
     return calls
@@ -97,19 +103,36 @@ def ways(data: Any, ids: Any, segments: int) -> dict[str, Callable[[], Any]]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    for name, default in (("rows", 4_000_000), ("width", 8), ("blocks", 64), ("segments", 400_000), ("rounds", 3)):
+    for name, default in (
+        ("rows", 4_000_000),
+        ("width", 8),
+        ("blocks", 64),
+        ("segments", 400_000),
+        ("gaps", 1),
+        ("rounds", 3),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--any-order", action="store_true", help="ids that are not sorted")
+    parser.add_argument("--persist", action="store_true", help="make the data beforehand")
     parser.add_argument("--ids-in-memory", action="store_true", help="flox's cohorts need that")
     asked = parser.parse_args()
     chunk = -(-asked.rows // asked.blocks)
     data = da.random.default_rng(1).random((asked.rows, asked.width), dtype=np.float32, chunks=(chunk, asked.width))
     ids = da.map_blocks(
-        block_of_ids, each=asked.rows / asked.segments, chunks=(data.chunks[0],), dtype=np.int64, meta=np.empty(0, int)
+        block_of_ids,
+        each=asked.rows / asked.segments,
+        gaps=asked.gaps,
+        any_order=asked.any_order,
+        chunks=(data.chunks[0],),
+        dtype=np.int64,
+        meta=np.empty(0, int),
     )
+    if asked.persist:
+        data, ids = dask.base.persist(data, ids)
     sources = {data.name, ids.name}
     if asked.ids_in_memory:
         ids = ids.compute()
-    calls = ways(data, ids, asked.segments)
+    calls = ways(data, ids, asked.segments, is_sorted=not asked.any_order)
     want = calls["maxops"]().compute()
     found: dict[str, list[tuple[float, int, int]]] = {}
     for name, call in list(calls.items()):
@@ -129,8 +152,10 @@ def main() -> None:
             found.setdefault(name, []).append(weighed(call(), sources))
     middle = {name: tuple(median(column) for column in zip(*rows, strict=True)) for name, rows in found.items()}
     size = asked.segments * asked.width * 4
+    order = "in any order" if asked.any_order else "sorted"
     print(
-        f"{asked.rows} rows of {asked.width} in {asked.blocks} blocks, {asked.segments} segments: {size / 1e6:.1f} MB"
+        f"{asked.rows} rows of {asked.width} in {asked.blocks} blocks, {asked.segments} segments, {order}, gaps of "
+        f"{asked.gaps}: {size / 1e6:.1f} MB"
     )
     for name, (seconds, peak, handed) in middle.items():
         print(f"{name:28} {seconds:8.3f} s   peak {peak / 1e6:8.1f} MB   handed on {handed / 1e6:9.1f} MB")

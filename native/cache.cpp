@@ -17,8 +17,6 @@
 namespace maxops {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
 // Freed blocks, the latest first. The system may take their pages whenever it needs memory (MADV_FREE), so
 // what is kept is what nobody else asks for.
 class Cache {
@@ -99,18 +97,20 @@ private:
         return true;
     }
 
-    static std::size_t rounded(std::size_t size) { return (size + kHugePage - 1) / kHugePage * kHugePage; }
+    static std::size_t rounded(std::size_t size) {
+        return (size + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+    }
 
     // Memory that begins a huge page, without which the system cannot use one.
     static void* map(std::size_t size) {
         void* space =
-            mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            mmap(nullptr, size + kHugePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (space == MAP_FAILED) return nullptr;
         char* start = static_cast<char*>(space);
         const std::size_t head =
-            (kHugePage - reinterpret_cast<std::uintptr_t>(start) % kHugePage) % kHugePage;
+            (kHugePageBytes - reinterpret_cast<std::uintptr_t>(start) % kHugePageBytes) % kHugePageBytes;
         if (head > 0) munmap(start, head);
-        munmap(start + head + size, kHugePage - head);
+        munmap(start + head + size, kHugePageBytes - head);
 #ifdef MADV_HUGEPAGE
         madvise(start + head, size, MADV_HUGEPAGE);
 #endif

@@ -5,10 +5,9 @@
 
 #include <cstddef>
 
-namespace maxops {
+#include "parameters.h"
 
-// From here on an output comes from the cache; smaller ones are served well by the C library.
-constexpr std::size_t kCachedBytes = std::size_t{4} << 20;
+namespace maxops {
 
 // The handler for NumPy's data allocations (a capsule), made once. Null with an error set if it cannot be.
 PyObject* output_handler();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <vector>
 
 #include "element_types.h"
 #include "memory.h"
@@ -14,12 +15,13 @@ namespace maxops {
 // ---------------------------------------------------------------------------- running without the GIL
 
 // Below this many bytes a call is over before another thread could use the GIL.
-constexpr npy_intp kKeepsGil = 32768;
+constexpr auto kKeepsGil = static_cast<npy_intp>(kKeepsGilBytes);
 
 // False once a signal's handler raised: then the error is set.
 bool poll_signals();
 
-// work() without the GIL, if it is long enough; false with an error set if a signal stopped it.
+// work() without the GIL, if it is long enough; false with an error set if a signal stopped it or memory
+// ended.
 template <class Work>
 bool run_released(npy_intp bytes, const Work& work) {
     PyThreadState* state = bytes < kKeepsGil ? nullptr : PyEval_SaveThread();
@@ -30,7 +32,7 @@ bool run_released(npy_intp bytes, const Work& work) {
         has_memory = false;
     }
     if (state != nullptr) PyEval_RestoreThread(state);
-    if (!has_memory) PyErr_NoMemory();
+    if (!has_memory) set_out_of_memory();
     return finished;
 }
 
@@ -76,7 +78,7 @@ public:
         return out_ == nullptr || (PyArray_IS_C_CONTIGUOUS(out_) && PyArray_ISNOTSWAPPED(out_));
     }
 
-    // The array to write; null if it cannot be had.
+    // The array to write; null with an error set if it cannot be had.
     PyArrayObject* prepare(PyArrayObject* const* inputs, Py_ssize_t count, bool in_place, const int* axes) {
         if (out_ == nullptr || !can_write_through(out_, inputs, count, in_place)) return make(axes);
         is_mapped_ = true;  // or the first to be touched here: it cannot be known
@@ -115,6 +117,28 @@ private:
     PyArrayObject* out_ = nullptr;   // the caller's, borrowed
     PyArrayObject* made_ = nullptr;  // ours
     bool is_mapped_ = false;
+};
+
+// One more element of every maximum, that the caller gives.
+class Initial {
+public:
+    // Whether it is not given, or clearly valid: an array of rank 0 of this type. May throw std::bad_alloc;
+    // what follows does not, since then there is an output, which may even be written.
+    bool read(PyObject* object, int type);
+
+    bool is_given() const { return is_given_; }
+    std::uint64_t bits() const { return bits_; }
+    // Every element of the output becomes at least it, by fold(): false if the poll stopped it.
+    void prepare(PyArrayObject* out);
+    bool fold(const Run& run);
+
+private:
+    static constexpr std::size_t kOperands = 3;
+    bool is_given_ = false;
+    std::uint64_t bits_ = 0;
+    alignas(8) char item_[8] = {};
+    Shape shape_;
+    std::vector<Operand> operands_;
 };
 
 // ---------------------------------------------------------------------------- arguments

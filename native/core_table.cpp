@@ -7,6 +7,7 @@
 
 #include "dispatch.h"
 #include "iterate.h"
+#include "scratch.h"
 
 namespace maxops {
 namespace {
@@ -22,6 +23,7 @@ Run run_with(const Kernels& kernels) {
 
 template <class Act>
 CoreStatus guarded(const Act& act) {
+    if (!reserve_scratch()) return CoreStatus::kNoMemory;
     try {
         return act();
     } catch (const std::bad_alloc&) {

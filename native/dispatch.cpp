@@ -10,11 +10,9 @@ namespace maxops {
     const Kernels* kernels(Type type); \
     }
 
-#ifdef MAXOPS_X86_64
 MAXOPS_DECLARE(x86_64_v4)
 MAXOPS_DECLARE(x86_64_v3)
 MAXOPS_DECLARE(x86_64_v2)
-#endif
 MAXOPS_DECLARE(baseline)
 #undef MAXOPS_DECLARE
 
@@ -24,28 +22,38 @@ bool always() {
     return true;
 }
 
-#ifdef MAXOPS_X86_64
-// Just what CMakeLists.txt lets the compiler use: a little less than the psABI's levels of these names.
-bool has_v2() {
+#ifdef __x86_64__
+// Just what CMakeLists.txt lets the compiler use: a little less than the psABI's levels of these names. (A
+// build of fewer sets leaves some of these unused.)
+[[maybe_unused]] bool has_v2() {
     return __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") &&
            __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
            __builtin_cpu_supports("popcnt");
 }
-bool has_v3() {
+[[maybe_unused]] bool has_v3() {
     return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
            __builtin_cpu_supports("bmi2");
 }
-bool has_v4() {
+[[maybe_unused]] bool has_v4() {
+#ifdef MAXOPS_EMULATE_AVX512
+    return has_v3();
+#else
     return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
+#endif
 }
 #endif
 
-// Best first. A new instruction set is a line here, one above, and one in CMakeLists.txt.
+// Best first. A new instruction set is an entry here, a line above, and one in CMakeLists.txt.
 const InstructionSet kSets[] = {
-#ifdef MAXOPS_X86_64
-    {"x86-64-v4", has_v4, x86_64_v4::kernels}, {"x86-64-v3", has_v3, x86_64_v3::kernels},
+#ifdef MAXOPS_HAS_x86_64_v4
+    {"x86-64-v4", has_v4, x86_64_v4::kernels},
+#endif
+#ifdef MAXOPS_HAS_x86_64_v3
+    {"x86-64-v3", has_v3, x86_64_v3::kernels},
+#endif
+#ifdef MAXOPS_HAS_x86_64_v2
     {"x86-64-v2", has_v2, x86_64_v2::kernels},
 #endif
     {"baseline", always, baseline::kernels},   {nullptr, nullptr, nullptr},

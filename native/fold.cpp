@@ -1,19 +1,18 @@
 // Max: many inputs of one shape, broadcast or not, folded block by block in one pass.
 #include "fold_rows.h"
 #include "fold_tiles.h"
+#include "scratch.h"
 
 namespace maxops {
 namespace {
 
-// Rows shorter than this are packed into blocks of many; longer ones are used where they lie.
-constexpr std::size_t kLongRow = 128;
-
-// Whatever the layout: what does not run along the rows is gathered into blocks that stay in cache.
+// Whatever the layout: what does not run along the rows is gathered into blocks that stay in cache. Rows
+// shorter than kPackedRow are packed into blocks of many; longer ones are used where they lie.
 class Fold {
 public:
     Fold(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands, bool streams)
         : kernels_(kernels), shape_(shape), operands_(operands), streams_(streams), inner_(shape.rank - 1) {
-        packs_ = streams || (shape.rank > 1 && shape.size[inner_] < kLongRow);
+        packs_ = streams || (shape.rank > 1 && shape.size[inner_] < kPackedRow);
         bool all_in_place = operands.size() - 1 <= 4 || operands.size() - 1 == Kernels::kMostInputs;
         for (const Operand& operand : operands)
             all_in_place = all_in_place && (is_flat(operand) || (!packs_ && runs_in_place(operand)));
@@ -83,8 +82,7 @@ private:
 
     void fold_block(const Block& block) const {
         constexpr int kMost = Kernels::kMostInputs;
-        alignas(64) char buffers[kMost][kBlockBytes];
-        alignas(64) char sums[2][kBlockBytes];
+        auto& [buffers, sums] = scratch<FoldBuffers>();
         const std::size_t inputs = operands_.size() - 1;
         const Operand& out = operands_[inputs];
         char* out_in_place = in_place(inputs, block);

@@ -6,7 +6,6 @@ FoldRows::FoldRows(const Kernels& kernels, const Shape& shape, const std::vector
                    bool streams)
     : kernels_(kernels), shape_(shape), operands_(operands), streams_(streams) {
     // Shorter rows had better be packed into blocks of many.
-    constexpr std::size_t kShortest = 16, kShortestWithOne = 8;
     const std::size_t inputs = operands.size() - 1, inner = static_cast<std::size_t>(shape.rank - 1);
     const auto item = static_cast<std::ptrdiff_t>(kernels.itemsize);
     serves_ = inputs <= Kernels::kMostInputs && kernels.fold[inputs] != nullptr;
@@ -21,13 +20,13 @@ FoldRows::FoldRows(const Kernels& kernels, const Shape& shape, const std::vector
         }
         if (operand.swapped) serves_ = false;
     }
-    const std::size_t shortest = repeated > 0 ? kShortestWithOne : kShortest;
+    const std::size_t shortest = repeated > 0 ? kFoldedRowWithOne : kFoldedRow;
     if (repeated > 1 || (shape.rank > 1 && shape.size[inner] < shortest)) serves_ = false;
 }
 
 void FoldRows::operator()(std::size_t begin, std::size_t end) const {
     if (!streams_) return take(begin, end, nullptr);
-    if (shape_.size[shape_.rank - 1] >= kStreamedBlockBytes) return stream_rows(begin, end);
+    if (shape_.size[shape_.rank - 1] >= kStreamedRow) return stream_rows(begin, end);
     alignas(64) char block[kStreamedBlockBytes];
     char* const out = operands_.back().data;
     while (begin < end) {

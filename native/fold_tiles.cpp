@@ -2,12 +2,12 @@
 // lie far apart. Square tiles of them are turned in cache, so that each cache line is fetched once.
 #include "fold_tiles.h"
 
+#include "scratch.h"
+
 namespace maxops {
 namespace {
 
-constexpr std::size_t kColumns = 128, kRunBytes = 256;  // of a tile: its columns, and what it takes of each
-constexpr int kMostTurned = 3;
-
+// A tile has kTileColumns columns, and takes kTileRunBytes of each.
 class Tiles {
 public:
     Tiles(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands, int across)
@@ -18,7 +18,7 @@ public:
           columns_(shape.size[shape.rank - 1]),
           rows_(shape.size[across]),
           others_(shape) {
-        rows_each_ = kRunBytes / kernels.itemsize;
+        rows_each_ = kTileRunBytes / kernels.itemsize;
         bands_ = (rows_ + rows_each_ - 1) / rows_each_;
         others_.size[inner_] = 1;
         others_.size[across] = bands_;  // counts bands of rows
@@ -33,9 +33,9 @@ public:
         for (std::size_t flat = begin; flat < end; ++flat) {
             const Position band(others_, flat);
             const std::size_t row = band[across_] * rows_each_;
-            for (std::size_t column = 0; column < columns_; column += kColumns)
+            for (std::size_t column = 0; column < columns_; column += kTileColumns)
                 take(band, row, std::min(rows_each_, rows_ - row), column,
-                     std::min(kColumns, columns_ - column));
+                     std::min(kTileColumns, columns_ - column));
         }
     }
 
@@ -54,7 +54,7 @@ private:
 
     void take(const Position& band, std::size_t row, std::size_t rows, std::size_t column,
               std::size_t columns) const {
-        alignas(64) char turned[kMostTurned][kColumns * kRunBytes];
+        auto& tiles = scratch<TileBuffers>().tiles;
         const std::size_t inputs = operands_.size() - 1;
         const auto item = static_cast<std::ptrdiff_t>(kernels_.itemsize);
         const void* from[Kernels::kMostInputs];
@@ -65,7 +65,7 @@ private:
             from[k] = address(operand, band, row, column);
             step[k] = operand.strides[across_];
             if (!is_turned(operand)) continue;
-            char* tile = turned[used++];
+            char* tile = tiles[used++];
             const auto line = static_cast<std::ptrdiff_t>(columns) * item;
             kernels_.turn(tile, from[k], operand.strides[inner_], rows, columns);
             from[k] = tile;
@@ -91,20 +91,20 @@ int axis_across(const Kernels& kernels, const Shape& shape, const std::vector<Op
     const auto item = static_cast<std::ptrdiff_t>(kernels.itemsize);
     const std::size_t inputs = operands.size() - 1;
     if (inputs > Kernels::kMostInputs || kernels.fold[inputs] == nullptr) return -1;
-    int across = -1, turned = 0;
+    int across = -1;
+    std::size_t turned = 0;
     for (std::size_t k = 0; k < operands.size(); ++k) {
         const Operand& operand = operands[k];
         if (operand.swapped) return -1;
         if (operand.strides[inner] == item) continue;
-        if (k == inputs || ++turned > kMostTurned) return -1;
+        if (k == inputs || ++turned > kTileInputs) return -1;
         int found = -1;
         for (int axis = 0; axis < inner; ++axis)
             if (operand.strides[axis] == item && shape.size[axis] > 1) found = axis;
         if (found < 0 || (across >= 0 && found != across)) return -1;
         across = found;
     }
-    constexpr std::size_t kWorthwhile = 16;
-    if (across < 0 || shape.size[across] < kWorthwhile || shape.size[inner] < kWorthwhile) return -1;
+    if (across < 0 || shape.size[across] < kTileWorthwhile || shape.size[inner] < kTileWorthwhile) return -1;
     return across;
 }
 

@@ -60,20 +60,13 @@ struct Run {
     bool may_stream = false;
 };
 
-constexpr std::size_t kTaskBytes = std::size_t{256} << 10;     // touched by one task, about
-constexpr std::size_t kThreadedBytes = std::size_t{1} << 20;   // from here on threads pay, on an idle machine
-constexpr std::size_t kLongBytes = std::size_t{32} << 20;      // and from here on a busy one
-constexpr std::size_t kStreamedBytes = std::size_t{64} << 20;  // and from here on caches are of no use
-constexpr std::size_t kBlockBytes = 4096;                      // of a block that stays in L1
-// Of a block that is written past the cache: small enough for the processor to read on meanwhile.
-constexpr std::size_t kStreamedBlockBytes = 2048;
-
 // How many of `count` items of `item_bytes` a task takes: enough to pay, and some tasks for each thread.
 inline std::size_t task_items(std::size_t count, std::size_t item_bytes) {
-    constexpr std::size_t kTasksEach = 3, kLine = 64;
-    const std::size_t fair = count / (static_cast<std::size_t>(num_threads()) * kTasksEach) + 1;
+    const std::size_t fair = count / (static_cast<std::size_t>(num_threads()) * kTasksPerThread) + 1;
     const std::size_t items = std::max<std::size_t>(std::min(fair, kTaskBytes / item_bytes), 1);
-    return items < kLine ? items : items / kLine * kLine;  // shares begin where whole vectors do
+    return items < kTaskAlignment
+               ? items
+               : items / kTaskAlignment * kTaskAlignment;  // shares begin where whole vectors do
 }
 
 // How many items a block streams to `to`: up to where a cache line ends, since one that is stored in two

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "parameters.h"
+
 namespace maxops {
 
 enum class Type {
@@ -12,6 +14,9 @@ enum class Type {
     count
 };
 constexpr int kTypes = static_cast<int>(Type::count);
+
+// What a kernel of segments may use beside its stack: a block's ids, its segments' keys and where they go.
+constexpr std::size_t kSegmentScratchBytes = 3 * 8 * (kBlockRows + 16) + 512;
 
 // Where a walk over the rows of a SegmentMax stands, handed from one block of rows to the next.
 struct SegmentWalk {
@@ -28,6 +33,7 @@ struct SegmentWalk {
     std::int64_t previous;  // the last row's segment; -1 and num_segments stand for all outside
     std::int64_t written;  // rows below it have been written before a step down: they are no gap to be filled
     char* target;          // where the last row's segment has its maximum so far; null outside
+    void* scratch;         // kSegmentScratchBytes, aligned to 64; a call leaves nothing there
 };
 
 // The keys of a SegmentMax of rows in any order, or those of some of its segments.
@@ -82,9 +88,9 @@ struct Kernels {
     // result and nothing else.
     void (*segment[2])(SegmentWalk* walk, const void* data, std::ptrdiff_t stride, const void* ids,
                        std::size_t rows);
-    // One segment's rows, maximised column by column into `target`, over what is there if `merge`.
-    void (*one_segment)(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
-                        std::size_t width);
+    // Rows of one segment, which is the walk's last or comes after it.
+    void (*one_segment)(SegmentWalk* walk, std::int64_t id, const char* data, std::ptrdiff_t stride,
+                        std::size_t rows);
     // Rows in any order, in steps, on keys that lie where the output is to be: lay, then any mixture of take
     // and join, then settle.
     void (*lay_keys)(void* keys, std::uint64_t bits, std::size_t n);
@@ -99,8 +105,8 @@ struct Kernels {
     // Where canonical results first stand in `rows` rows of n elements, one each; -1 if nowhere.
     void (*locate_in_rows)(std::int64_t* places, const void* data, std::ptrdiff_t stride, const void* results,
                            std::size_t rows, std::size_t n);
-    // In up to 64 rows of n results' elements, the first row being number `place`: puts the place of the
-    // first element that holds each, where none is known yet. How many it put.
+    // In up to kIndexRows rows of n results' elements, the first row being number `place`: puts the place of
+    // the first element that holds each, where none is known yet. How many it put.
     std::size_t (*locate_in_columns)(std::int64_t* places, std::int64_t place, const void* data,
                                      std::ptrdiff_t stride, std::size_t rows, const void* results,
                                      std::size_t n);

@@ -4,11 +4,10 @@
 #include <cstring>
 
 #include "iterate.h"
+#include "scratch.h"
 
 namespace maxops {
 namespace {
-
-constexpr std::size_t kStrip = 1024;  // results at a time, at most
 
 class Locator {
 public:
@@ -40,18 +39,18 @@ public:
     std::size_t outputs() const { return kept_.elements(); }
     std::size_t elements_each() const { return reduced_.elements(); }
     std::size_t places() const { return reduced_.size[0]; }  // that parts are made of
-    std::size_t least() const { return by_rows_ ? 1 : kStrip; }
+    std::size_t least() const { return by_rows_ ? 1 : kIndexStrip; }
 
     // Outputs begin to end, counted in C order over the kept axes in memory order, among places `from` to
     // `to` of the outermost reduced axis. write(output, its own place in the array of places, number).
     template <class Write>
     void take(std::size_t begin, std::size_t end, std::size_t from, std::size_t to,
               const Write& write) const {
-        alignas(64) char results[kStrip * 8];
-        std::int64_t places[kStrip];
+        char* results = scratch<IndexBuffers>().results;
+        std::int64_t* places = scratch<IndexBuffers>().indices;
         Position position(kept_, begin);
         while (begin < end) {
-            const std::size_t n = std::min({end - begin, kStrip, kept_.size[inner_] - position[inner_]});
+            const std::size_t n = std::min({end - begin, kIndexStrip, kept_.size[inner_] - position[inner_]});
             const char* data = data_ + position.offset(in_kept_);
             kernels_.gather(results, results_.data + position.offset(results_), results_.strides[inner_], n,
                             results_.swapped);
@@ -134,7 +133,7 @@ private:
     }
     std::int64_t in_gathered(const char* run, std::ptrdiff_t stride, const char* result,
                              std::size_t n) const {
-        alignas(64) char block[kBlockBytes];
+        char* block = scratch<IndexBuffers>().run;
         const std::size_t most = kBlockBytes / kernels_.itemsize;
         for (std::size_t at = 0; at < n; at += most) {
             const std::size_t m = std::min(most, n - at);
@@ -147,14 +146,13 @@ private:
 
     void columns(std::int64_t* places, const char* data, const char* results, std::size_t n, std::size_t from,
                  std::size_t to) const {
-        constexpr std::size_t kRows = 64, kGatheredRows = 8;
-        alignas(64) char block[kGatheredRows * kStrip * 8];
+        char* block = scratch<IndexBuffers>().rows;
         const auto width = static_cast<std::ptrdiff_t>(n * kernels_.itemsize);
         std::fill(places, places + n, -1);
         std::size_t left = n;
         for_runs(data, from, to,
                  [&](const char* run, std::size_t place, std::ptrdiff_t stride, std::size_t m) {
-                     const std::size_t most = columns_lie_ ? kRows : kGatheredRows;
+                     const std::size_t most = columns_lie_ ? kIndexRows : kIndexGatheredRows;
                      for (std::size_t r = 0; r < m && left > 0; r += most) {
                          const std::size_t rows = std::min(most, m - r);
                          const char* here = run + static_cast<std::ptrdiff_t>(r) * stride;
@@ -186,12 +184,12 @@ bool locate(const Run& run, const Located& call) {
     const std::size_t bytes = outputs * whole.elements_each() * itemsize;
     const auto put = [](std::size_t, char* to, std::int64_t place) { std::memcpy(to, &place, sizeof place); };
 
-    constexpr std::size_t kEnoughTasks = 16, kTasksEach = 4, kWorthwhile = 256;
     const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), whole.least());
-    const std::size_t most = std::max(kEnoughTasks, static_cast<std::size_t>(num_threads())) * kTasksEach;
+    const std::size_t most =
+        std::max(kPartsEnough, static_cast<std::size_t>(num_threads())) * kPartsPerThread;
     const std::size_t parts =
-        std::min({bytes / kTaskBytes, most, whole.places(), whole.elements_each() / kWorthwhile});
-    if (bytes < kThreadedBytes || outputs / whole.least() >= kEnoughTasks || parts < 2)
+        std::min({bytes / kTaskBytes, most, whole.places(), whole.elements_each() / kPartElements});
+    if (bytes < kThreadedBytes || outputs / whole.least() >= kPartsEnough || parts < 2)
         return in_shares(run, outputs, grain, bytes, [&](std::size_t begin, std::size_t end) {
             whole.take(begin, end, 0, whole.places(), put);
         });

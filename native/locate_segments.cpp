@@ -32,7 +32,6 @@ public:
 private:
     // Many rows of one segment: only up to where all is found.
     void take_run(const Locate& to, const RowBlock& block) const {
-        constexpr std::size_t kSome = 1024;
         const std::int64_t id = block.segment;
         const auto* results = to.results + (id - to.from) * to.result_stride;
         std::int64_t* places = to.places + static_cast<std::size_t>(id - to.from) * to.places_stride;
@@ -43,17 +42,17 @@ private:
             if (place >= 0) places[0] = static_cast<std::int64_t>(block.row) + place;
             return;
         }
-        static const std::int64_t ids[kSome] = {};
+        static const std::int64_t ids[kIndexRunRows] = {};
         Locate one = to;
         one.results = results;
         one.places = places;
         one.from = 0;
         one.to = 1;
-        for (std::size_t r = 0; r < block.n; r += kSome) {
+        for (std::size_t r = 0; r < block.n; r += kIndexRunRows) {
             if (std::all_of(places, places + to.width, [](std::int64_t place) { return place >= 0; })) return;
             kernels_.locate_in_segments[1](&one, static_cast<std::int64_t>(block.row + r),
                                            block.data + static_cast<std::ptrdiff_t>(r) * block.stride,
-                                           block.stride, ids, std::min(kSome, block.n - r));
+                                           block.stride, ids, std::min(kIndexRunRows, block.n - r));
         }
     }
 
@@ -76,10 +75,9 @@ std::size_t run_end(const SegmentRows& rows, std::size_t row, std::size_t end) {
 // Rows in order, in shares. Where one begins within a segment, what it finds goes aside, to be merged.
 bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call, const Places& all,
                    std::int64_t* places) {
-    constexpr std::size_t kEnoughTasks = 64;
     const std::size_t width = rows.width(), count = rows.rows(),
                       bytes_each = rows.row_bytes() + rows.id_bytes();
-    const std::size_t grain = std::max(count / kEnoughTasks, kTaskBytes / bytes_each) + 1;
+    const std::size_t grain = std::max(count / kSharesEnough, kTaskBytes / bytes_each) + 1;
     const std::size_t shares = (count + grain - 1) / grain;
     std::vector<std::int64_t> aside(shares * width, -1), ids_aside(shares, -1);
     const bool finished =

@@ -54,9 +54,9 @@ static inline Key highest(Key a, Key b, Keys... others) {
 // there are too few items to gain anything, or if no item begins a line.
 template <class T>
 static inline std::size_t items_before_line(const void* data, std::size_t n) {
-    constexpr std::size_t kLine = 64, kWorthwhile = 2048;
+    constexpr std::size_t kLine = 64;
     std::size_t past = reinterpret_cast<std::uintptr_t>(data) % kLine;
-    if (past == 0 || past % sizeof(Item<T>) != 0 || n * sizeof(Item<T>) < kWorthwhile) return 0;
+    if (past == 0 || past % sizeof(Item<T>) != 0 || n * sizeof(Item<T>) < kPeelBytes) return 0;
     return (kLine - past) / sizeof(Item<T>);
 }
 
@@ -99,7 +99,7 @@ static inline typename T::Key highest_key_of_block(const Item<T>* __restrict dat
 // Block by block, up to the first that holds the highest key of all: a NaN, or True.
 template <class T>
 static typename T::Key highest_key_in_blocks(const Item<T>* data, std::size_t n) {
-    constexpr std::size_t kBlock = 8192 / sizeof(Item<T>);
+    constexpr std::size_t kBlock = kReduceBlockBytes / sizeof(Item<T>);
     typename T::Key best = T::kLowestKey;
     while (n > 0 && best < T::kHighestKey) {
         std::size_t m = n < kBlock ? n : kBlock;
@@ -138,14 +138,14 @@ static void short_rows(typename T::Key* __restrict acc, const Item<T>* __restric
 
 // Up to where turning rows beats a vector each: by measurement.
 template <class T>
-constexpr std::size_t kShortRow = sizeof(typename T::Bits) <= 2 ? 31 : 16;
+constexpr std::size_t kShortRow = sizeof(typename T::Bits) <= 2 ? kTransposedNarrowRow : kTransposedRow;
 
 template <class T>
 struct PlainReduction {
     using Key = typename T::Key;
 
     static Key highest_of(const Item<T>* data, std::size_t n) {
-        if (n < 64) return highest_key<T>(data, n);
+        if (n < kScalarReduction) return highest_key<T>(data, n);
         std::size_t head = items_before_line<T>(data, n);
         Key first = head > 0 ? highest_key<T>(data, head) : T::kLowestKey;
         return highest(first, highest_key_in_blocks<T>(data + head, n - head));
@@ -181,7 +181,8 @@ struct PlainReduction {
             if (n == 4) return short_rows_in_turns<4>(acc, items, rows);
             if (n == 8) return short_rows_in_turns<8>(acc, items, rows);
         }
-        if (rows >= 16 && n > 1 && n <= kShortRow<T>) return turned_rows(acc, data, stride, rows, n);
+        if (rows >= kTransposedRows && n > 1 && n <= kShortRow<T>)
+            return turned_rows(acc, data, stride, rows, n);
         for (std::size_t r = 0; r < rows; ++r) {
             const auto* row = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
             acc[r] = highest(acc[r], Reduction<T>::highest_of(row, n));
@@ -191,9 +192,10 @@ struct PlainReduction {
 private:
     template <std::size_t n>
     static void short_rows_in_turns(Key* acc, const Item<T>* items, std::size_t rows) {
-        constexpr std::size_t kTurnBytes = 2048, kTurn = kTurnBytes / (n * sizeof(Item<T>));
+        constexpr std::size_t kRowBytes = n * sizeof(Item<T>);
+        constexpr std::size_t kTurn = kShortRowsBytes < kRowBytes ? 1 : kShortRowsBytes / kRowBytes;
         for (std::size_t r = 0; r < rows; r += kTurn) {
-            call_for(items + (r + kTurn) * n, kTurnBytes);
+            call_for(items + (r + kTurn) * n, kTurn * kRowBytes);
             short_rows<T, n>(acc + r, items + r * n, rows - r < kTurn ? rows - r : kTurn);
         }
     }
@@ -201,7 +203,7 @@ private:
     // Short rows of any length: as columns, once turned in cache.
     static void turned_rows(Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
                             std::size_t n) {
-        constexpr std::size_t kTile = 64;
+        constexpr std::size_t kTile = kTransposeTile;
         alignas(64) Word<T> turned[kShortRow<T> * kTile];
         for (std::size_t r = 0; r < rows; r += kTile) {
             const std::size_t m = rows - r < kTile ? rows - r : kTile;

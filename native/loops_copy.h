@@ -125,10 +125,9 @@ static void gather_items(void* block, const void* data, std::ptrdiff_t stride, s
 
 template <class W>
 static void gather(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped) {
-    constexpr std::size_t kTurn = 256;
     // Items that share lines, but are not side by side: called for a turn ahead.
-    const bool calls = stride > static_cast<std::ptrdiff_t>(sizeof(W)) && stride <= 64 && n > kTurn;
-    const std::size_t turn = calls ? kTurn : n;
+    const bool calls = stride > static_cast<std::ptrdiff_t>(sizeof(W)) && stride <= 64 && n > kGatherChunk;
+    const std::size_t turn = calls ? kGatherChunk : n;
     auto* to = static_cast<char*>(block);
     auto* from = static_cast<const char*>(data);
     for (std::size_t i = 0; i < n; i += turn) {

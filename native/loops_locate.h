@@ -17,7 +17,7 @@ static inline bool any_holds(const Item<T>* items, typename T::Bits result, std:
 // The first of n items that holds the result; n if none does.
 template <class T>
 static inline std::size_t first_of(const Item<T>* items, typename T::Bits result, std::size_t n) {
-    constexpr std::size_t kBlock = 256 / sizeof(Item<T>);
+    constexpr std::size_t kBlock = kSearchBlockBytes / sizeof(Item<T>);
     std::size_t i = 0;
     for (; n - i >= kBlock; i += kBlock)
         if (any_holds<T>(items + i, result, kBlock)) break;
@@ -28,13 +28,12 @@ static inline std::size_t first_of(const Item<T>* items, typename T::Bits result
 template <class T>
 static void locate_in_rows(std::int64_t* places, const void* data, std::ptrdiff_t stride, const void* results,
                            std::size_t rows, std::size_t n) {
-    constexpr std::size_t kFew = 32;
     auto* wanted = static_cast<const Item<T>*>(results);
     for (std::size_t r = 0; r < rows; ++r) {
         auto* items = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
         const auto result = wanted[r].value;
         std::int64_t place = -1;
-        if (n <= kFew) {  // backwards, and without a branch on what was found
+        if (n <= kSearchFew) {  // backwards, and without a branch on what was found
             for (std::size_t i = n; i > 0; --i)
                 place = holds<T>(items[i - 1], result) ? static_cast<std::int64_t>(i - 1) : place;
         } else if (const std::size_t first = first_of<T>(items, result, n); first < n) {
@@ -44,15 +43,14 @@ static void locate_in_rows(std::int64_t* places, const void* data, std::ptrdiff_
     }
 }
 
-// Up to 64 rows of elements of n results each, the first of them number `place`. In each column the number of
-// the first row that holds the result is found without a branch, in the elements' own width.
-constexpr std::size_t kRowsAtOnce = 64;
+// Up to kIndexRows rows of elements of n results each, the first of them number `place`. In each column the
+// number of the first row that holds the result is found without a branch, in the elements' own width.
 template <class T>
 static std::size_t locate_in_columns(std::int64_t* places, std::int64_t place, const void* data,
                                      std::ptrdiff_t stride, std::size_t rows, const void* results,
                                      std::size_t n) {
-    constexpr std::size_t kBlock = 1024 / sizeof(Item<T>);
-    constexpr auto kNone = static_cast<Word<T>>(kRowsAtOnce);
+    constexpr std::size_t kBlock = kIndexBlockBytes / sizeof(Item<T>);
+    constexpr auto kNone = static_cast<Word<T>>(kIndexRows);
     std::size_t found = 0;
     for (std::size_t begin = 0; begin < n; begin += kBlock) {
         const std::size_t m = n - begin < kBlock ? n - begin : kBlock;
@@ -83,13 +81,13 @@ static inline void put_first(std::int64_t* place, std::int64_t row) {
 template <class T, class Id>
 static void locate_in_one_column(const Locate to, std::int64_t row, const char* from, std::ptrdiff_t stride,
                                  const Places<Id> ids, std::size_t rows) {
-    constexpr std::size_t kAhead = 16, kInCache = 1 << 14;
-    const std::size_t called = ids.span > kInCache && rows > kAhead ? rows - kAhead : 0;
+    const bool calls = ids.span > kIndexCachedRows && rows > kIndexAhead;
+    const std::size_t called = calls ? rows - kIndexAhead : 0;
     auto* __restrict places = to.places;
     const char* __restrict results = to.results;
     for (std::size_t i = 0; i < rows; ++i, from += stride) {
         if (i < called)
-            if (const std::uint64_t ahead = ids[i + kAhead]; ids.has(ahead)) {
+            if (const std::uint64_t ahead = ids[i + kIndexAhead]; ids.has(ahead)) {
                 __builtin_prefetch(results + static_cast<std::ptrdiff_t>(ahead) * to.result_stride);
                 __builtin_prefetch(places + ahead * to.places_stride, 1);
             }
@@ -104,7 +102,7 @@ static void locate_in_one_column(const Locate to, std::int64_t row, const char* 
 template <class T, class Id>
 static void locate_in_segments(const Locate* to_, std::int64_t row, const void* data, std::ptrdiff_t stride,
                                const void* ids_, std::size_t rows) {
-    constexpr std::size_t kBlock = 64 / sizeof(Item<T>);
+    constexpr std::size_t kBlock = kIndexLineBytes / sizeof(Item<T>);
     const Locate to = *to_;
     const Places<Id> ids{static_cast<const Loose<Id>*>(ids_), static_cast<std::uint64_t>(to.from),
                          static_cast<std::uint64_t>(to.to - to.from)};

@@ -41,10 +41,10 @@ static inline void fold_few(LooseKey<T>* __restrict keys, const Item<T>* __restr
 }
 template <class T>
 static inline void fold_row(LooseKey<T>* keys, const Item<T>* items, std::size_t width) {
-    constexpr std::size_t kLine = 64 / sizeof(Item<T>);
+    constexpr std::size_t kLine = kScatterLineBytes / sizeof(Item<T>), kQuarter = quarter_of(kLine);
     std::size_t j = 0;
     for (; width - j >= kLine; j += kLine) fold_few<T, kLine>(keys + j, items + j);
-    for (; width - j >= kLine / 4; j += kLine / 4) fold_few<T, kLine / 4>(keys + j, items + j);
+    for (; width - j >= kQuarter; j += kQuarter) fold_few<T, kQuarter>(keys + j, items + j);
     for (; j < width; ++j) keys[j].value = highest(keys[j].value, key_of<T>(items[j].value));
 }
 
@@ -54,8 +54,6 @@ template <class T, class Id>
 struct Scattering {
     using Key = typename T::Key;
     using Keys = LooseKey<T>;
-    static constexpr std::size_t kAhead = 24;         // rows whose keys are called for meanwhile
-    static constexpr std::size_t kInCache = 1 << 18;  // bytes of keys that need no call
 
     static bool take(const Scatter* to, const void* data, std::ptrdiff_t stride, const void* ids,
                      std::size_t rows) {
@@ -63,9 +61,10 @@ struct Scattering {
                                 static_cast<std::uint64_t>(to->to - to->from)};
         const auto* from = static_cast<const char*>(data);
         if (!to->takes_all) return take_some(*to, from, stride, places, rows);
-        if (to->width > 1) return take_rows(*to, from, stride, places, rows);
+        if (to->width > 1 || to->stride != sizeof(Keys)) return take_rows(*to, from, stride, places, rows);
         auto* keys = reinterpret_cast<Keys*>(to->keys);
-        if (places.span * sizeof(Keys) <= kInCache) return column<false>(keys, from, stride, places, rows);
+        if (places.span * sizeof(Keys) <= kScatterCachedBytes)
+            return column<false>(keys, from, stride, places, rows);
         return column<true>(keys, from, stride, places, rows);
     }
 
@@ -73,11 +72,11 @@ private:
     template <bool calls>
     static bool column(Keys* __restrict keys, const char* __restrict from, std::ptrdiff_t stride,
                        const Places<Id> places, std::size_t rows) {
-        const std::size_t called = calls && rows > kAhead ? rows - kAhead : 0;
+        const std::size_t called = calls && rows > kScatterAhead ? rows - kScatterAhead : 0;
         bool has_lowest = false;
         for (std::size_t i = 0; i < rows; ++i, from += stride) {
             if (calls && i < called)
-                if (const std::uint64_t ahead = places[i + kAhead]; places.has(ahead))
+                if (const std::uint64_t ahead = places[i + kScatterAhead]; places.has(ahead))
                     __builtin_prefetch(keys + ahead, 1);
             const std::uint64_t place = places[i];
             if (!places.has(place)) continue;
@@ -90,12 +89,11 @@ private:
 
     static bool take_rows(const Scatter to, const char* from, std::ptrdiff_t stride, const Places<Id> places,
                           std::size_t rows) {
-        constexpr std::size_t kFewAhead = 4;
-        const std::size_t called = rows > kFewAhead ? rows - kFewAhead : 0;
+        const std::size_t called = rows > kScatterRowsAhead ? rows - kScatterRowsAhead : 0;
         bool has_lowest = false;
         for (std::size_t i = 0; i < rows; ++i, from += stride) {
             if (i < called)
-                if (const std::uint64_t ahead = places[i + kFewAhead]; places.has(ahead))
+                if (const std::uint64_t ahead = places[i + kScatterRowsAhead]; places.has(ahead))
                     __builtin_prefetch(to.keys + static_cast<std::ptrdiff_t>(ahead) * to.stride, 1);
             if (const std::uint64_t place = places[i]; places.has(place))
                 has_lowest |= row(to, place, at<Item<T>>(from, 0));
@@ -106,12 +104,11 @@ private:
     // Of the rows, those that are this walk's, found without a branch that no processor could foresee.
     static bool take_some(const Scatter to, const char* from, std::ptrdiff_t stride, const Places<Id> places,
                           std::size_t rows) {
-        constexpr std::size_t kBlock = 512;
-        std::uint64_t taken_places[kBlock];
-        std::uint16_t taken[kBlock];
+        std::uint64_t taken_places[kScatterBlock];
+        std::uint16_t taken[kScatterBlock];
         bool has_lowest = false;
-        for (std::size_t begin = 0; begin < rows; begin += kBlock) {
-            const std::size_t n = rows - begin < kBlock ? rows - begin : kBlock;
+        for (std::size_t begin = 0; begin < rows; begin += kScatterBlock) {
+            const std::size_t n = rows - begin < kScatterBlock ? rows - begin : kScatterBlock;
             std::size_t count = 0;
             for (std::size_t k = 0; k < n; ++k) {
                 const std::uint64_t place = places[begin + k];

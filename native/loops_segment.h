@@ -46,8 +46,8 @@ static void few_rows(Item<T>* target, bool merge, const char* data, std::ptrdiff
 template <class T>
 static void segment_rows(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
                          std::size_t width) {
-    constexpr std::size_t kBlock = 8192 / sizeof(Item<T>);
-    constexpr std::size_t kFewRows = 32, kLine = 64 / sizeof(Item<T>);
+    constexpr std::size_t kBlock = kSegmentBlockBytes / sizeof(Item<T>);
+    constexpr std::size_t kLine = kRegisterBytes / sizeof(Item<T>);
     std::size_t j = 0;
     const auto take_few = [&](auto few) {
         constexpr std::size_t n = decltype(few)::value;
@@ -57,7 +57,7 @@ static void segment_rows(char* target, bool merge, const char* data, std::ptrdif
     };
     if (rows < kFewRows || width < kLine) {
         take_few(std::integral_constant<std::size_t, kLine>{});
-        take_few(std::integral_constant<std::size_t, kLine / 4>{});
+        take_few(std::integral_constant<std::size_t, quarter_of(kLine)>{});
     }
     alignas(64) typename T::Key keys[kBlock];
     for (; j < width; j += kBlock) {
@@ -74,14 +74,22 @@ static void segment_rows(char* target, bool merge, const char* data, std::ptrdif
     }
 }
 
+// Rows of one segment. It is resumed if the walk's last row is of it, whatever loop took that row; else it is
+// opened, and the empty segments before it are filled.
 template <class T>
-static void one_segment(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
-                        std::size_t width) {
-    if (width != 1 || stride != static_cast<std::ptrdiff_t>(sizeof(Item<T>)))
-        return segment_rows<T>(target, merge, data, stride, rows, width);
-    auto* out = reinterpret_cast<Item<T>*>(target);
+static void one_segment(SegmentWalk* walk, std::int64_t id, const char* data, std::ptrdiff_t stride,
+                        std::size_t rows) {
+    const bool resumes = id == walk->previous;
+    if (!resumes) {
+        fill<T>(walk, walk->previous + 1, id);
+        walk->previous = id;
+        walk->target = walk->out + id * walk->out_stride;
+    }
+    if (walk->width != 1 || stride != static_cast<std::ptrdiff_t>(sizeof(Item<T>)))
+        return segment_rows<T>(walk->target, resumes, data, stride, rows, walk->width);
+    auto* out = reinterpret_cast<Item<T>*>(walk->target);
     const auto best = highest_of<T>(at<Item<T>>(data, 0), rows);
-    out->value = T::bits(merge ? highest(T::key(out->value), best) : best);
+    out->value = T::bits(resumes ? highest(T::key(out->value), best) : best);
 }
 
 // A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) has
@@ -104,20 +112,19 @@ struct Ids {
     }
     // Where the run of ids equal to ids[i] ends.
     std::size_t run_end(std::size_t i) const {
-        constexpr std::size_t kBlock = 64, kGallop = 4096;  // over less, waiting for memory costs more
         const Id id = ids[i].value;
-        const std::size_t scanned = gallops && n - i > kGallop ? i + kGallop : n;
-        for (++i; scanned - i >= kBlock; i += kBlock) {
+        const std::size_t scanned = gallops && n - i > kGallopRows ? i + kGallopRows : n;
+        for (++i; scanned - i >= kRunScan; i += kRunScan) {
             Id differ = 0;  // in the ids' own width, which compilers turn into vectors
-            for (std::size_t k = 0; k < kBlock; ++k) differ |= ids[i + k].value ^ id;
+            for (std::size_t k = 0; k < kRunScan; ++k) differ |= ids[i + k].value ^ id;
             if (differ != 0) break;
         }
-        if (scanned < n && scanned - i < kBlock) {
+        if (scanned < n && scanned - i < kRunScan) {
             // In sorted ids, where the last of a stretch is equal all of it is: double the stretch while
             // that holds, then halve it.
-            std::size_t stretch = kBlock;
+            std::size_t stretch = kRunScan;
             for (; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
-            for (; stretch >= kBlock; stretch /= 2)
+            for (; stretch >= kRunScan; stretch /= 2)
                 if (n - i >= stretch && ids[i + stretch - 1].value == id) i += stretch;
         }
         while (i < n && ids[i].value == id) ++i;
@@ -130,9 +137,8 @@ static bool sorted(const void* ids_, std::size_t n) {
     auto* __restrict ids = static_cast<const Loose<Id>*>(ids_);
     if (n == 0) return true;
     if (ids[0].value < 0) return false;
-    constexpr std::size_t kBlock = 4096;
-    for (std::size_t b = 1; b < n; b += kBlock) {
-        std::size_t e = n - b < kBlock ? n : b + kBlock;
+    for (std::size_t b = 1; b < n; b += kOrderBlock) {
+        std::size_t e = n - b < kOrderBlock ? n : b + kOrderBlock;
         Id down = 0;  // in the ids' own width, which compilers turn into vectors
         for (std::size_t i = b; i < e; ++i) down |= static_cast<Id>(ids[i].value < ids[i - 1].value ? 1 : 0);
         if (down != 0) return false;
@@ -178,7 +184,6 @@ static std::size_t short_segments(SegmentWalk* walk, const Item<T>* items, const
 // Segments of one row each, without a gap: a copy of the rows, which lie side by side, as long as whole
 // blocks of ids are so. The number of rows. `first` is the id of row i as the caller read it: another thread
 // may have changed it since, and what is checked here must be what is used there.
-constexpr std::size_t kSingles = 32;
 template <class T, class Id>
 static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, std::size_t width,
                                const Ids<Id>& ids, std::size_t i, std::int64_t first, std::int64_t previous) {
@@ -241,7 +246,6 @@ static bool goes_on_after(SegmentWalk* walk, const Ids<Id>& ids, std::size_t i, 
 // One column: no call a segment.
 template <class T, class Id>
 static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id>& ids, std::size_t i) {
-    constexpr std::size_t kRun = 64, kShort = 32;
     ColumnWalk<T> at{walk->previous, T::kLowestKey};
     while (i < ids.n && !walk->is_unsorted) {
         const std::int64_t id = ids[i];
@@ -258,7 +262,7 @@ static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id
             i = end;
         } else {
             std::size_t next = i;
-            if (ids.n - i >= kShort && ids[i + kShort - 1] == id + std::int64_t{kShort - 1})
+            if (ids.n - i >= kShort && ids[i + kShort - 1] == id + static_cast<std::int64_t>(kShort) - 1)
                 next = single_rows<T>(walk, items, ids, i, &at);
             if (next == i) next = VectorSegments<T, Id>::take(walk, items, ids, i, &at);
             const std::size_t stop = ids.n - i < kShort ? ids.n : i + kShort;
@@ -286,15 +290,13 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
         walk->last_id = ids[n - 1];
         if (walk->is_unsorted) return;
     }
-    if (ids.has_row(walk->previous) && ids[0] == walk->previous) {  // goes on with the last block's segment
-        i = ids.run_end(0);
-        auto* target = reinterpret_cast<Item<T>*>(walk->target);
-        if (is_column)
-            target->value = T::bits(highest(T::key(target->value), highest_of<T>(at<Item<T>>(data, 0), i)));
-        else
-            segment_rows<T>(walk->target, true, data, stride, i, width);
+    if (is_column) {
+        if (ids.has_row(walk->previous) && ids[0] == walk->previous) {  // the last block's, perhaps set aside
+            i = ids.run_end(0);
+            one_segment<T>(walk, walk->previous, data, stride, i);
+        }
+        return segment_column<T>(walk, at<Item<T>>(data, 0), ids, i);
     }
-    if (is_column) return segment_column<T>(walk, at<Item<T>>(data, 0), ids, i);
     while (i < n) {
         const std::int64_t id = ids[i];
         if (!ids.has_row(id)) {
@@ -303,7 +305,8 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
             continue;
         }
         if (!steps_to(walk, walk->previous, id)) return;
-        if (is_flat && n - i >= kSingles && ids[i + kSingles - 1] == id + std::int64_t{kSingles - 1}) {
+        if (is_flat && n - i >= kSingles &&
+            ids[i + kSingles - 1] == id + static_cast<std::int64_t>(kSingles) - 1) {
             const std::size_t rows =
                 single_rows<T>(walk, at<Item<T>>(data, 0), width, ids, i, id, walk->previous);
             if (rows > 0) {
@@ -314,11 +317,7 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
             }
         }
         const std::size_t end = ids.run_end(i);
-        fill<T>(walk, walk->previous + 1, id);
-        walk->previous = id;
-        walk->target = walk->out + id * walk->out_stride;
-        segment_rows<T>(walk->target, false, data + static_cast<std::ptrdiff_t>(i) * stride, stride, end - i,
-                        width);
+        one_segment<T>(walk, id, data + static_cast<std::ptrdiff_t>(i) * stride, stride, end - i);
         i = end;
     }
 }

@@ -1,14 +1,12 @@
 // SegmentMax of one column: short segments, a block of rows at a time. Included by loops_segment.h.
 
-constexpr std::size_t kBlockRows = 1024;  // at most
-constexpr std::size_t kMargin = 8;        // lanes that may be touched beyond a block
+constexpr std::size_t kMargin = 8;  // lanes that may be touched beyond a block
 
 // A block's ids, each read once: another thread may change them meanwhile, and what was checked must be what
 // is used.
 template <class Place, class Id>
 struct IdBlock {
     using Unsigned = std::make_unsigned_t<Id>;
-    static constexpr std::size_t kRun = 64;
 
     std::int64_t first, last;
     std::size_t rows;
@@ -41,12 +39,11 @@ struct IdBlock {
         return steps < kFar && last < num_segments && last <= std::int64_t{std::numeric_limits<Id>::max()};
     }
     bool begins_with_gaps() const {
-        constexpr std::size_t kSome = 32;
         const auto* place = begin();
         using U = std::make_unsigned_t<Place>;
         U steps = 0;
-        if (rows > kSome)
-            for (std::size_t k = 0; k < kSome; ++k)
+        if (rows > kGapRows)
+            for (std::size_t k = 0; k < kGapRows; ++k)
                 steps |= static_cast<U>(place[k + 1]) - static_cast<U>(place[k]);
         return steps > 1;
     }
@@ -85,7 +82,8 @@ struct PlainScan {
     using Lane = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
     using Place = std::int32_t;
     static constexpr std::size_t kLanes = 1;
-    static constexpr std::size_t kRows = 256;  // not the most: a long run within a block costs more here
+    static constexpr std::size_t kRows =
+        kPlainScanRows;  // not the most: a long run within a block costs more here
     static constexpr Lane kLowest = static_cast<Lane>(T::kLowestKey);
 
     static Lane lane(typename T::Bits bits) {
@@ -122,15 +120,18 @@ template <class T, class Id, class Scan>
 struct BlockSegments {
     using Lane = typename Scan::Lane;
     using Place = typename Scan::Place;
-    static constexpr std::size_t kFewest = 32;  // fewer take less time row by row
+    struct Work {
+        SegmentBlock<Lane, Place> segments;
+        IdBlock<Place, Id> block;
+    };
+    static_assert(sizeof(Work) <= kSegmentScratchBytes && alignof(Work) <= 64);
 
     // Not inline: what it keeps on the stack would slow down its caller's loop over long runs.
     __attribute__((noinline)) static std::size_t take(const SegmentWalk* walk, const Item<T>* items,
                                                       const Ids<Id>& ids, std::size_t i, ColumnWalk<T>* at) {
-        SegmentBlock<Lane, Place> segments;
-        IdBlock<Place, Id> block;
-        bool gaps = false;  // as in the last block
-        if (ids.n - i < kFewest) return i;
+        auto& [segments, block] = *static_cast<Work*>(walk->scratch);
+        bool gaps = false;                         // as in the last block
+        if (ids.n - i < kScanRowsLeast) return i;  // fewer take less time row by row
         while (i < ids.n && block.template copy<Scan::kRows, Scan::kLanes>(ids, i, at->previous)) {
             const Lane carry = Scan::lane(T::bits(at->best));
             gaps = gaps || block.begins_with_gaps();
@@ -155,7 +156,9 @@ struct BlockSegments {
     }
 
 private:
-    static constexpr std::size_t kSome = kMargin;  // at a time, which compilers turn into vectors
+    static constexpr std::size_t kSome = kStoreRows;  // at a time, which compilers turn into vectors
+    static_assert(kSome <= kMargin && Scan::kLanes <= kMargin && Scan::kRows <= kBlockRows,
+                  "what a block holds");
     static void store_some(Item<T>* __restrict out, const Lane* __restrict best) {
         for (std::size_t j = 0; j < kSome; ++j) out[j].value = Scan::bits(best[j]);
     }

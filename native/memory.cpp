@@ -70,6 +70,35 @@ bool fits_memory(std::size_t itemsize, int rank, const npy_intp* dims) {
     return bytes <= largest_output;
 }
 
+PyObject* out_of_memory_error() {
+    static PyObject* const error =
+        PyErr_NewExceptionWithDoc("maxops._native.OutOfMemoryError",
+                                  "Memory that a call needs cannot be had.", PyExc_MemoryError, nullptr);
+    return error;
+}
+
+void set_out_of_memory() {
+    PyErr_SetString(out_of_memory_error(), "out of memory");
+}
+
+// NumPy's error, as ours: an allocation that fails, or a size that it cannot even count.
+static void set_out_of_memory_from_numpy() {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject* text = value == nullptr ? nullptr : PyObject_Str(value);
+    if (text == nullptr) {
+        PyErr_Clear();
+        set_out_of_memory();
+    } else {
+        PyErr_SetObject(out_of_memory_error(), text);
+    }
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
 PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped) {
     PyArray_Descr* descr = PyArray_DescrFromType(type_number);
     npy_intp strides[kMaxRank];
@@ -81,6 +110,8 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     }
     if (!fits_memory(static_cast<std::size_t>(PyDataType_ELSIZE(descr)), rank, dims)) {
         Py_DECREF(descr);
+        PyErr_Format(out_of_memory_error(), "it is larger than the %zu bytes of memory that this machine has",
+                     largest_output);
         return nullptr;
     }
     const bool is_empty = std::find(dims, dims + rank, 0) != dims + rank;
@@ -92,21 +123,24 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
         PyObject* ours = output_handler();
         before = ours == nullptr ? nullptr : PyDataMem_SetHandler(ours);
         if (before == nullptr) {
-            PyErr_Clear();
             Py_DECREF(descr);
+            set_out_of_memory_from_numpy();
             return nullptr;
         }
     }
     auto* array = reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
         &PyArray_Type, descr, rank, dims, axes == nullptr ? nullptr : strides, nullptr, 0, nullptr));
-    if (array == nullptr) PyErr_Clear();
     *is_mapped = is_large && cache_info().reused > reused;
     if (is_large) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
         PyObject* ours = PyDataMem_SetHandler(before);
         if (ours == nullptr) PyErr_Clear();  // ours stays in this context: large arrays come from the cache
+        PyErr_Restore(type, value, trace);
         Py_XDECREF(ours);
         Py_DECREF(before);
     }
+    if (array == nullptr) set_out_of_memory_from_numpy();
     return array;
 }
 

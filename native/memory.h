@@ -15,8 +15,13 @@ void set_largest_output(std::size_t bytes);
 // Whether an array of these sizes is no larger than that.
 bool fits_memory(std::size_t itemsize, int rank, const npy_intp* dims);
 
+// The exception for memory that cannot be had: a MemoryError, and none that a signal's handler raised. Null
+// with an error set if it cannot be made.
+PyObject* out_of_memory_error();
+void set_out_of_memory();
+
 // A new array, laid out with `axes` from outermost to innermost, or in C order if null.
-// Null, without an error set, if it cannot be had. `is_mapped`: its memory has been in use before.
+// Null with that error set if it cannot be had. `is_mapped`: its memory has been in use before.
 PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped);
 
 // Whether an output can be written element by element while the inputs are read: it shares no memory with

@@ -9,6 +9,7 @@
 #include "element_types.h"
 #include "memory.h"
 #include "operators.h"
+#include "scratch.h"
 
 #include <cstddef>
 #include <exception>
@@ -20,10 +21,15 @@ namespace {
 // A call from C, which knows no exceptions. (Not `catch (...)`: that would stop an ending thread's
 // unwinding.)
 PyObject* guarded(Call call, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    if (!reserve_scratch()) {
+        set_out_of_memory();
+        return nullptr;
+    }
     try {
         return call(args, positional, keywords);
     } catch (const std::bad_alloc&) {
-        return PyErr_NoMemory();
+        set_out_of_memory();
+        return nullptr;
     } catch (const std::exception& error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
         return nullptr;
@@ -51,7 +57,7 @@ struct Entry {
 PyObject* entry_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* keywords) {
     auto* entry = reinterpret_cast<Entry*>(self);
     PyObject* result = guarded(entry->call, args, PyVectorcall_NARGS(nargsf), keywords);
-    if (result != nullptr || PyErr_Occurred()) return result;
+    if (result != nullptr || !goes_to_python()) return result;
     return PyObject_Vectorcall(entry->function, args, nargsf, keywords);
 }
 
@@ -149,9 +155,17 @@ PyObject* make_entry(PyObject*, PyObject* function) {
 
 // ---------------------------------------------------------------------------- the module's functions
 
-// The operators without their Python functions: None if the call is not clearly valid.
+// The operators without their Python functions: None where those would be asked.
 template <Call call>
 PyObject* call_directly(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    PyObject* result = guarded(call, args, positional, keywords);
+    if (result != nullptr || !goes_to_python()) return result;
+    Py_RETURN_NONE;
+}
+
+// The same for calls that have been planned: None if an argument is no longer what it was.
+template <Call call>
+PyObject* call_planned(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
     PyObject* result = guarded(call, args, positional, keywords);
     if (result != nullptr || PyErr_Occurred()) return result;
     Py_RETURN_NONE;
@@ -242,6 +256,21 @@ PyObject* types(PyObject*, PyObject*) {
     return rows;
 }
 
+// What parameters.def says of this build, for the tests that spell inputs around it: name -> (value, unit).
+PyObject* parameters(PyObject*, PyObject*) {
+    PyObject* rows = PyDict_New();
+    const auto add = [&](const char* name, std::size_t value, const char* unit) {
+        if (rows == nullptr) return;
+        PyObject* row = Py_BuildValue("ns", static_cast<Py_ssize_t>(value), unit);
+        if (row == nullptr || PyDict_SetItemString(rows, name, row) < 0) Py_CLEAR(rows);
+        Py_XDECREF(row);
+    };
+#define MAXOPS_PARAMETER(name, ordinary, miniature, least, most, unit) add(#name, name, #unit);
+#include "parameters.def"
+#undef MAXOPS_PARAMETER
+    return rows;
+}
+
 template <class Function>
 PyCFunction as_c_function(Function* function) {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
@@ -253,12 +282,18 @@ PyMethodDef methods[] = {
     {"maximum", as_c_function(call_directly<call_maximum>), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"reduce_max", as_c_function(call_directly<call_reduce_max>), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"segment_max", as_c_function(call_directly<call_segment_max>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"locate", as_c_function(call_directly<call_locate>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"locate_segments", as_c_function(call_directly<call_locate_segments>), METH_FASTCALL | METH_KEYWORDS,
+    {"planned_maximum", as_c_function(call_planned<call_maximum>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"planned_reduce_max", as_c_function(call_planned<call_reduce_max>), METH_FASTCALL | METH_KEYWORDS,
      nullptr},
-    {"empty_segments", as_c_function(call_directly<call_empty_segments>), METH_FASTCALL | METH_KEYWORDS,
+    {"planned_segment_max", as_c_function(call_planned<call_segment_max>), METH_FASTCALL | METH_KEYWORDS,
      nullptr},
-    {"names_are_right", as_c_function(call_directly<call_names_are_right>), METH_FASTCALL | METH_KEYWORDS,
+    {"new_indices", as_c_function(call_planned<call_new_indices>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"locate", as_c_function(call_planned<call_locate>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"locate_segments", as_c_function(call_planned<call_locate_segments>), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"empty_segments", as_c_function(call_planned<call_empty_segments>), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"names_are_right", as_c_function(call_planned<call_names_are_right>), METH_FASTCALL | METH_KEYWORDS,
      nullptr},
     {"isas", isas, METH_NOARGS, nullptr},
     {"isa", isa, METH_NOARGS, nullptr},
@@ -270,6 +305,7 @@ PyMethodDef methods[] = {
     {"cache_info", py_cache_info, METH_NOARGS, nullptr},
     {"progress", py_progress, METH_NOARGS, nullptr},
     {"types", types, METH_NOARGS, nullptr},
+    {"parameters", parameters, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -294,7 +330,15 @@ PyMODINIT_FUNC PyInit__native() {
     // What the table points to is the module's own memory, which nothing unloads and nobody writes.
     void* table = const_cast<maxops::CoreTable*>(&maxops::core_table());
     PyObject* capsule = module == nullptr ? nullptr : PyCapsule_New(table, maxops::kCoreTableName, nullptr);
-    const bool is_added = capsule != nullptr && PyModule_AddObjectRef(module, "core", capsule) == 0;
+#ifdef MAXOPS_MINIATURE
+    constexpr long kIsMiniature = 1;
+#else
+    constexpr long kIsMiniature = 0;
+#endif
+    const bool is_added =
+        capsule != nullptr && PyModule_AddObjectRef(module, "core", capsule) == 0 &&
+        PyModule_AddObjectRef(module, "OutOfMemoryError", maxops::out_of_memory_error()) == 0 &&
+        PyModule_AddIntConstant(module, "is_miniature", kIsMiniature) == 0;
     Py_XDECREF(capsule);
     if (!is_added) Py_CLEAR(module);
     return module;

@@ -18,6 +18,7 @@
 #include "element_types.h"
 #include "memory.h"
 #include "operators.h"
+#include "scratch.h"
 
 namespace maxops::onnxruntime {
 namespace {
@@ -60,7 +61,7 @@ Failed python_error(const Api& api) {
         words = "interrupted";
         PyErr_SetInterrupt();  // a status is no KeyboardInterrupt: Python raises it after the run
     } else if (words == nullptr || *words == '\0') {
-        words = is_memory ? "maxops: memory does not suffice" : "maxops failed, without a text";
+        words = is_memory ? "maxops: out of memory" : "maxops failed, without a text";
     }
     Status* status = api.create_status(is_input ? kInvalidArgument : kFail, words);
     Py_XDECREF(text);
@@ -81,7 +82,7 @@ Status* with_python(const Api& api, const Act& act) {
     } catch (const Failed& failed) {
         status = failed.status;
     } catch (const std::bad_alloc&) {
-        status = api.create_status(kFail, "maxops: memory does not suffice");
+        status = api.create_status(kFail, "maxops: out of memory");
     } catch (const abi::__forced_unwind&) {
         // The interpreter ends, and this thread with it; but the runtime's frames let no such exception
         // through, and the process would abort. So the thread waits for the end, as Python itself has it
@@ -173,7 +174,7 @@ private:
 
     // Whether a call was clearly valid.
     bool is_done(PyObject* result) {
-        if (result == nullptr && PyErr_Occurred()) throw python_error(api_);
+        if (result == nullptr && !goes_to_python()) throw python_error(api_);
         Py_XDECREF(result);
         return result != nullptr;
     }
@@ -297,7 +298,7 @@ private:
             type_of(result) != type_of(input(0)))
             throw Failed{api_.create_status(kFail, "maxops: the planner gave no array of the data's type")};
         PyObject* out = output(PyArray_NDIM(result), PyArray_DIMS(result));
-        if (out == nullptr) throw Failed{api_.create_status(kFail, "maxops: memory does not suffice")};
+        if (out == nullptr) throw Failed{api_.create_status(kFail, "maxops: out of memory")};
         if (PyArray_NBYTES(result) > 0)  // the result may be the input itself
             std::memmove(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)), PyArray_DATA(result),
                          static_cast<std::size_t>(PyArray_NBYTES(result)));
@@ -312,6 +313,7 @@ private:
 
 Status* compute(void* kernel, KernelContext* context) {
     const auto& known = *static_cast<const Kernel*>(kernel);
+    if (!reserve_scratch()) return known.api.create_status(kFail, "maxops: out of memory");
     return with_python(known.api, [&] {
         Call call(known, context);
         try {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "calls.h"
+#include "scratch.h"
 
 namespace maxops {
 namespace {
@@ -138,7 +139,7 @@ bool are_rows(PyArrayObject* data, const bool* reduced, Rows* rows) {
 }
 
 void reduce_rows(const Kernels& kernels, const char* data, const Rows& rows, char* out) {
-    alignas(64) char keys[kKeepsGil];  // as much as the data is at most
+    char* keys = scratch<SmallReduceBuffers>().keys;
     const std::size_t outputs = rows.before * rows.after, block = rows.after * kernels.itemsize;
     kernels.start(keys, outputs);
     if (rows.after == 1) {
@@ -153,7 +154,7 @@ void reduce_rows(const Kernels& kernels, const char* data, const Rows& rows, cha
 }
 
 PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, PyObject* noop,
-                     PyObject* out_object) {
+                     PyObject* out_object, PyObject* initial_object) {
     PyArrayObject* data = plain_array(data_object);
     if (data == nullptr) return kUnclear;
     const int type = type_of(data), rank = PyArray_NDIM(data);
@@ -162,6 +163,8 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
     if (keepdims != nullptr && keepdims != Py_True && keepdims != Py_False) return kUnclear;
     if (noop != nullptr && noop != Py_False && (noop != Py_True || all)) return kUnclear;
     const bool keeps = keepdims != Py_False;
+    Initial initial;
+    if (!initial.read(initial_object, type)) return kUnclear;
 
     npy_intp dims[kMaxRank];
     int out_rank = 0;
@@ -178,7 +181,8 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
     const npy_intp bytes = PyArray_NBYTES(data);
     Rows rows;
     if (bytes > 0 && bytes < kKeepsGil && output.is_flat() && PyArray_IS_C_CONTIGUOUS(data) &&
-        PyArray_ISNOTSWAPPED(data) && are_rows(data, reduced, &rows)) {  // the short way, for small arrays
+        PyArray_ISNOTSWAPPED(data) && are_rows(data, reduced, &rows) &&
+        !initial.is_given()) {  // the short way, for small arrays
         PyArrayObject* out = output.prepare(&data, 1, false, nullptr);
         if (out == nullptr) return kUnclear;
         reduce_rows(kernels, PyArray_BYTES(data), rows, PyArray_BYTES(out));
@@ -202,6 +206,7 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
     PyArrayObject* out = output.prepare(&data, 1, false, all ? nullptr : axes_out);
     if (out == nullptr) return kUnclear;
     if (PyArray_SIZE(out) == 0) return output.result();
+    initial.prepare(out);
 
     if (bytes == 0) {  // an empty set: the lowest value there is
         alignas(8) char keys[8], lowest[8];
@@ -209,9 +214,11 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
         kernels.finish(lowest, keys, 1);
         shape.rank = out_rank;
         std::copy(dims, dims + out_rank, shape.size);
-        std::vector<Operand> one{Operand{lowest, {}, false}, operand_of(out, out_rank)};
-        bool finished =
-            run_released(PyArray_NBYTES(out), [&] { return fold({kernels, poll_signals}, shape, one); });
+        const bool finished = run_released(PyArray_NBYTES(out), [&] {
+            const Run run{kernels, poll_signals};
+            std::vector<Operand> one{Operand{lowest, {}, false}, operand_of(out, out_rank)};
+            return fold(run, shape, one) && initial.fold(run);
+        });
         return finished ? output.result() : output.fail();
     }
     to.data = PyArray_BYTES(out);
@@ -220,15 +227,18 @@ PyObject* reduce_max(PyObject* data_object, PyObject* axes, PyObject* keepdims, 
         if (!reduced[axis]) to.strides[axis] = PyArray_DIM(data, axis) == 1 ? 0 : PyArray_STRIDE(out, next);
         if (!reduced[axis] || keeps) ++next;
     }
-    if (!run_released(bytes, [&] { return reduce({kernels, poll_signals}, shape, operands); }))
+    if (!run_released(bytes, [&] {
+            const Run run{kernels, poll_signals};
+            return reduce(run, shape, operands) && initial.fold(run);
+        }))
         return output.fail();
     return output.result();
 }
 
 const char* const kMaximumNames[] = {"out"};
-const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out"};
+const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out", "initial"};
 constexpr Signature kMaximum{kMaximumNames, 1, 0};
-constexpr Signature kReduceMax{kReduceMaxNames, 5, 5};
+constexpr Signature kReduceMax{kReduceMaxNames, 6, 5};
 
 }  // namespace
 
@@ -239,9 +249,9 @@ PyObject* call_maximum(PyObject* const* args, Py_ssize_t positional, PyObject* k
 }
 
 PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    PyObject* v[5];
+    PyObject* v[6];
     if (!sort_arguments(kReduceMax, args, positional, keywords, v)) return kUnclear;
-    return reduce_max(v[0], v[1], v[2], v[3], v[4]);
+    return reduce_max(v[0], v[1], v[2], v[3], v[4], v[5]);
 }
 
 }  // namespace maxops

@@ -7,15 +7,21 @@ namespace maxops {
 
 // A call with arguments as vectorcall has them. The result is a new reference; null with an error set, if
 // Ctrl-C ended it or memory did; or null without one: the call is not clearly valid, and the Python function
-// has to look at it. May throw std::bad_alloc.
+// has to look at it. May throw std::bad_alloc, before anything is written. The calling thread has its
+// scratch.
 using Call = PyObject* (*)(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 
 PyObject* call_maximum(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 PyObject* call_reduce_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 PyObject* call_segment_max(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 
+// Whether a call without a result goes on to Python: it is not clearly valid, or memory ended, of which
+// Python says more; that error is cleared.
+bool goes_to_python();
+
 // What an engine asks for beside the maxima: see operators_locate.cpp. Null without an error set: the
-// arguments are not what they should be, or memory is too small for the result.
+// arguments are not what they should be.
+PyObject* call_new_indices(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 PyObject* call_locate(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 PyObject* call_locate_segments(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 PyObject* call_empty_segments(PyObject* const* args, Py_ssize_t positional, PyObject* keywords);

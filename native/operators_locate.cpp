@@ -24,14 +24,42 @@ bool is_flat(PyArrayObject* array) {
     return PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISNOTSWAPPED(array);
 }
 
+// An array for indices, of the values' shape; null if the object is none.
+PyArrayObject* places_for(PyArrayObject* values, PyObject* object) {
+    PyArrayObject* places = plain_array(object);
+    const bool fits = places != nullptr && values != nullptr && is_flat(places) &&
+                      PyArray_ISWRITEABLE(places) && type_of(places) == static_cast<int>(Type::int64_) &&
+                      PyArray_SAMESHAPE(places, values);
+    return fits ? places : nullptr;
+}
+
+// The caller's array for indices, a new reference.
+PyObject* given_back(PyArrayObject* places, bool finished) {
+    return finished ? Py_NewRef(reinterpret_cast<PyObject*>(places)) : nullptr;
+}
+
 }  // namespace
 
-// (data, axes, values): the axes are a tuple of numbers in 0..r-1, none twice; the values have the data's
-// rank, or lack the axes.
+// (shape): a new array for indices.
+PyObject* call_new_indices(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    if (positional != 1 || keywords != nullptr || !PyTuple_CheckExact(args[0])) return kUnclear;
+    npy_intp dims[kMaxRank];
+    const Py_ssize_t rank = PyTuple_GET_SIZE(args[0]);
+    if (rank > kMaxRank) return kUnclear;
+    for (Py_ssize_t axis = 0; axis < rank; ++axis) {
+        dims[axis] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[0], axis));
+        if (PyErr_Occurred() || dims[axis] < 0) return kUnclear;
+    }
+    return reinterpret_cast<PyObject*>(new_array(NPY_INT64, static_cast<int>(rank), dims));
+}
+
+// (data, axes, values, indices): the axes are a tuple of numbers in 0..r-1, none twice; the values have the
+// data's rank, or lack the axes.
 PyObject* call_locate(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    if (positional != 3 || keywords != nullptr || !PyTuple_CheckExact(args[1])) return kUnclear;
+    if (positional != 4 || keywords != nullptr || !PyTuple_CheckExact(args[1])) return kUnclear;
     PyArrayObject *data = plain_array(args[0]), *values = plain_array(args[2]);
-    if (data == nullptr || values == nullptr || type_of(data) < 0 || type_of(values) != type_of(data))
+    PyArrayObject* indices = places_for(values, args[3]);
+    if (data == nullptr || indices == nullptr || type_of(data) < 0 || type_of(values) != type_of(data))
         return kUnclear;
     const int rank = PyArray_NDIM(data);
     Located call;
@@ -52,32 +80,32 @@ PyObject* call_locate(PyObject* const* args, Py_ssize_t positional, PyObject* ke
             return kUnclear;
     }
     if (next != PyArray_NDIM(values)) return kUnclear;
-    PyArrayObject* made = new_array(NPY_INT64, PyArray_NDIM(values), PyArray_DIMS(values));
-    if (made == nullptr || PyArray_SIZE(made) == 0) return finish(made, made != nullptr);
+    if (PyArray_SIZE(indices) == 0) return given_back(indices, true);
     if (PyArray_SIZE(data) == 0) {
-        auto* places = static_cast<std::int64_t*>(PyArray_DATA(made));
-        std::fill(places, places + PyArray_SIZE(made), -1);
-        return finish(made, true);
+        auto* places = static_cast<std::int64_t*>(PyArray_DATA(indices));
+        std::fill(places, places + PyArray_SIZE(indices), -1);
+        return given_back(indices, true);
     }
     call.data = operand_of(data, rank);
     call.results = {PyArray_BYTES(values), {}, !PyArray_ISNOTSWAPPED(values)};
-    call.places = {PyArray_BYTES(made), {}, false};
+    call.places = {PyArray_BYTES(indices), {}, false};
     next = 0;
     for (int axis = 0; axis < rank; ++axis) {
         call.results.strides[axis] = call.is_reduced[axis] ? 0 : PyArray_STRIDE(values, next);
-        call.places.strides[axis] = call.is_reduced[axis] ? 0 : PyArray_STRIDE(made, next);
+        call.places.strides[axis] = call.is_reduced[axis] ? 0 : PyArray_STRIDE(indices, next);
         if (keeps || !call.is_reduced[axis]) ++next;
     }
     const Run run{kernels_of(type_of(data)), poll_signals};
-    return finish(made, run_released(PyArray_NBYTES(data), [&] { return locate(run, call); }));
+    return given_back(indices, run_released(PyArray_NBYTES(data), [&] { return locate(run, call); }));
 }
 
-// (data, ids or offsets, whether they are offsets, whether they are in order, values): the values are
-// contiguous and native.
+// (data, ids or offsets, whether they are offsets, whether they are in order, values, indices): the values
+// are contiguous and native.
 PyObject* call_locate_segments(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    if (positional != 5 || keywords != nullptr) return kUnclear;
+    if (positional != 6 || keywords != nullptr) return kUnclear;
     PyArrayObject *data = plain_array(args[0]), *names = plain_array(args[1]), *values = plain_array(args[4]);
-    if (data == nullptr || names == nullptr || values == nullptr) return kUnclear;
+    PyArrayObject* indices = places_for(values, args[5]);
+    if (data == nullptr || names == nullptr || indices == nullptr) return kUnclear;
     const int type = type_of(data), rank = PyArray_NDIM(data);
     const bool by_offsets = args[2] == Py_True, in_order = args[3] == Py_True;
     Segments call;
@@ -88,23 +116,22 @@ PyObject* call_locate_segments(PyObject* const* args, Py_ssize_t positional, PyO
         return kUnclear;
     const npy_intp rows = PyArray_DIM(data, 0);
     if (!by_offsets && PyArray_DIM(names, 0) != rows) return kUnclear;
-    PyArrayObject* made = new_array(NPY_INT64, rank, PyArray_DIMS(values));
-    if (made == nullptr || PyArray_SIZE(made) == 0) return finish(made, made != nullptr);
+    if (PyArray_SIZE(indices) == 0) return given_back(indices, true);
     call.shape.rank = rank;
     std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, call.shape.size);
     call.data = operand_of(data, rank);
     call.out = PyArray_BYTES(values);
     call.num_segments = PyArray_DIM(values, 0);
     call.checks = call.trusts = false;
-    auto* places = static_cast<std::int64_t*>(PyArray_DATA(made));
+    auto* places = static_cast<std::int64_t*>(PyArray_DATA(indices));
     const Kernels& id_kernels = kernels_of(type_of(names));
-    return finish(made, run_released(PyArray_NBYTES(data) + PyArray_NBYTES(made), [&] {
-                      bool right = true;
-                      if (by_offsets && !offsets_are_right(id_kernels, call, rows, &right)) return false;
-                      if (!right) call.shape.size[0] = 0;
-                      return locate_segments({kernels_of(type), poll_signals}, id_kernels, call, in_order,
-                                             places);
-                  }));
+    return given_back(indices, run_released(PyArray_NBYTES(data) + PyArray_NBYTES(indices), [&] {
+                          bool right = true;
+                          if (by_offsets && !offsets_are_right(id_kernels, call, rows, &right)) return false;
+                          if (!right) call.shape.size[0] = 0;
+                          return locate_segments({kernels_of(type), poll_signals}, id_kernels, call, in_order,
+                                                 places);
+                      }));
 }
 
 // (ids or offsets, whether they are offsets, num_segments)

@@ -1,10 +1,10 @@
 // SegmentMax on NumPy's arrays.
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "calls.h"
 #include "operators.h"
+#include "scratch.h"
 #include "segment_names.h"
 
 namespace maxops {
@@ -19,23 +19,13 @@ bool is_text(PyObject* object, const char* upper, const char* lower) {
            PyUnicode_CompareWithASCIIString(object, lower) == 0;
 }
 
-// What empty segments hold, and what maxima begin with; false if it is not clear. `initial`: one more element
-// of every segment is given.
-bool find_fill(PyObject* fill_mode, PyObject* initial, int type, Segments* call, bool* has_initial) {
+// What empty segments hold, and what maxima begin with; false if it is not clear.
+bool find_fill(PyObject* fill_mode, const Initial& initial, int type, Segments* call) {
     const Kernels& kernels = kernels_of(type);
     call->first = kernels.lowest;
-    *has_initial = is_given(initial);
-    if (*has_initial) {
-        PyArrayObject* array = plain_array(initial);
-        if (is_given(fill_mode) || array == nullptr || PyArray_NDIM(array) != 0 || type_of(array) != type)
-            return false;
-        alignas(8) char native[8], item[8] = {};
-        kernels.gather(native, PyArray_BYTES(array), 0, 1, !PyArray_ISNOTSWAPPED(array));
-        const void* in[] = {native};
-        kernels.fold[1](item, 0, in, kNoStrides, 1, 1);
-        call->fill = bits_of(item, kernels.itemsize);
-        call->first = call->fill;
-        return true;
+    if (initial.is_given()) {
+        call->fill = call->first = initial.bits();
+        return !is_given(fill_mode);
     }
     if (fill_mode == nullptr || !PyUnicode_CheckExact(fill_mode)) return false;
     const bool lowest = is_text(fill_mode, "LOWEST", "lowest");
@@ -64,20 +54,11 @@ bool segment_small(const Kernels& kernels, const Segments& call, const void* ids
     walk.gallops = call.trusts;
     walk.checks = call.checks;
     walk.previous = -1;
+    walk.scratch = scratch<SegmentBuffers>().kernel;
     kernels.segment[call.id_type](&walk, call.data.data, walk.out_stride, ids, call.shape.size[0]);
     if (walk.is_unsorted) return false;
     kernels.fill(&walk, walk.previous + 1, call.num_segments);
     return true;
-}
-
-// Every element of the output is at least what maxima begin with.
-bool fold_first(const Run& run, const Segments& call, std::size_t elements) {
-    const auto step = static_cast<std::ptrdiff_t>(run.kernels.itemsize);
-    char first[8];
-    put_bits(first, call.first, run.kernels.itemsize);
-    Shape shape{1, {elements}};
-    std::vector<Operand> operands{{call.out, {step}, false}, {first, {0}, false}, {call.out, {step}, false}};
-    return fold(run, shape, operands);
 }
 
 // `is_new`: nobody reads the output if the call fails.
@@ -94,10 +75,11 @@ PyObject* segment_max(const SegmentArguments& given, bool is_new) {
     const npy_intp rows = PyArray_DIM(data, 0);
     const Kernels& kernels = kernels_of(type);
     Segments call;
-    bool has_initial = false;
+    Initial initial;
     if (!find_names(names, by_offsets, &call)) return kUnclear;
     if (!by_offsets && PyArray_DIM(names, 0) != rows) return kUnclear;
-    if (!find_fill(given.fill_mode, given.initial, type, &call, &has_initial)) return kUnclear;
+    if (!initial.read(given.initial, type) || !find_fill(given.fill_mode, initial, type, &call))
+        return kUnclear;
     const Kernels& id_kernels = kernels_of(type_of(names));
     call.shape.rank = rank;
     std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + rank, call.shape.size);
@@ -162,16 +144,17 @@ PyObject* segment_max(const SegmentArguments& given, bool is_new) {
     const npy_intp bytes = PyArray_NBYTES(data) + PyArray_NBYTES(out);
     const bool are_flat = PyArray_IS_C_CONTIGUOUS(data) && PyArray_ISNOTSWAPPED(data) &&
                           PyArray_IS_C_CONTIGUOUS(names) && PyArray_ISNOTSWAPPED(names);
-    if (bytes < kKeepsGil && are_flat && in_order && !by_offsets && !has_initial)
+    if (bytes < kKeepsGil && are_flat && in_order && !by_offsets && !initial.is_given())
         return finish(&output, segment_small(kernels, call, PyArray_DATA(names),
                                              elements / static_cast<std::size_t>(segments)));
     call.data = operand_of(data, rank);
+    initial.prepare(out);
     bool sorted = true;
     const bool finished = run_released(bytes + names_bytes, [&] {
         const Run run{kernels, poll_signals};
-        if (!in_order)
-            return scatter(run, id_kernels, call) && (!has_initial || fold_first(run, call, elements));
-        return segment(run, id_kernels, call, &sorted) && (!has_initial || fold_first(run, call, elements));
+        const bool is_done =
+            in_order ? segment(run, id_kernels, call, &sorted) : scatter(run, id_kernels, call);
+        return is_done && initial.fold(run);
     });
     return finish(&output, finished && sorted);  // unsorted: unclear, and Python says where
 }

@@ -3,12 +3,10 @@
 #include <cstring>
 
 #include "iterate.h"
+#include "scratch.h"
 
 namespace maxops {
 namespace {
-
-constexpr std::size_t kEnoughTasks = 16;
-constexpr std::size_t kKeyBytes = 16384, kStripBytes = 8192, kLongRowBytes = 65536;
 
 class Reduce {
 public:
@@ -33,7 +31,7 @@ public:
                           runs_in_place(data_in_reduced_.strides[inner], reduced_.size[inner]);
         // Parts of the outermost axis are the longest runs of memory, if it has enough for every thread.
         const std::size_t* sizes = reduced_.size;
-        split_ = sizes[0] >= kEnoughTasks
+        split_ = sizes[0] >= kPartsEnough
                      ? 0
                      : static_cast<int>(std::max_element(sizes, sizes + reduced_.rank) - sizes);
     }
@@ -78,8 +76,7 @@ public:
 
     // Outputs begin to end, counted in C order over the kept axes.
     void operator()(std::size_t begin, std::size_t end) const {
-        alignas(64) char keys[kKeyBytes];
-        alignas(64) char block[kKeyBytes];
+        char *keys = scratch<ReduceBuffers>().keys, *values = scratch<ReduceBuffers>().values;
         const int inner = kept_.rank - 1;
         Position position(kept_, begin);
         while (begin < end) {
@@ -98,8 +95,8 @@ public:
             if (!out_.swapped && (n == 1 || out_.strides[inner] == item())) {
                 kernels_.finish(to, keys, n);
             } else {
-                kernels_.finish(block, keys, n);
-                kernels_.scatter(to, block, out_.strides[inner], n, out_.swapped);
+                kernels_.finish(values, keys, n);
+                kernels_.scatter(to, values, out_.strides[inner], n, out_.swapped);
             }
             begin += n;
             position.advance(kept_, inner, n);
@@ -121,12 +118,11 @@ private:
 
     // Rows shorter than a vector that follow one another in memory are taken several at a time, as one row.
     std::size_t groups_of(std::size_t n) const {
-        constexpr std::size_t kVector = 64, kWanted = 2048;
         const int inner = reduced_.rank - 1;
         const std::size_t bytes = n * kernels_.itemsize;
         bool follow = runs_in_place(data_in_kept_.strides[kept_.rank - 1], n) &&
                       data_in_reduced_.strides[inner] == static_cast<std::ptrdiff_t>(bytes);
-        std::size_t groups = follow && bytes < kVector ? kWanted / bytes : 1;
+        std::size_t groups = follow && bytes < kGroupedRowBytes ? kGroupsBytes / bytes : 1;
         return reduced_.size[inner] >= 2 * groups ? groups : 1;
     }
 
@@ -199,7 +195,7 @@ private:
 
     template <class Visit>
     void in_blocks(const char* from, std::ptrdiff_t stride, std::size_t n, const Visit& visit) const {
-        alignas(64) char block[kBlockBytes];
+        char* block = scratch<ReduceBuffers>().gathered;
         const std::size_t most = kBlockBytes / kernels_.itemsize;
         for (std::size_t at = 0; at < n; at += most) {
             std::size_t m = std::min(most, n - at);
@@ -245,11 +241,11 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
     const std::size_t least = whole.row_is_reduced() ? 1 : kStripBytes / itemsize;
     const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), least);
     // Parts enough for every thread, but not so many that their maxima cost what the elements do.
-    constexpr std::size_t kTasksEach = 4, kWorthwhile = 256;
-    const std::size_t most = std::max(kEnoughTasks, static_cast<std::size_t>(num_threads())) * kTasksEach;
+    const std::size_t most =
+        std::max(kPartsEnough, static_cast<std::size_t>(num_threads())) * kPartsPerThread;
     const std::size_t parts =
-        std::min({bytes / kTaskBytes, most, whole.places(), whole.elements_each() / kWorthwhile});
-    if (bytes < kThreadedBytes || outputs / least >= kEnoughTasks || parts < 2)
+        std::min({bytes / kTaskBytes, most, whole.places(), whole.elements_each() / kPartElements});
+    if (bytes < kThreadedBytes || outputs / least >= kPartsEnough || parts < 2)
         return in_shares(run, outputs, grain, bytes, whole);
 
     // Few outputs of many elements: parts of a reduced axis first, then their maxima.
@@ -258,7 +254,7 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
     // very first elements do so, no thread need wake.
     std::atomic<bool> settled{false};
     if (outputs == 1 && whole.places() == whole.elements_each()) {
-        whole.part(0, std::min<std::size_t>(whole.places(), 4096), partial.data())(0, 1);
+        whole.part(0, std::min(whole.places(), kSaturationPeek), partial.data())(0, 1);
         settled.store(holds_highest(run.kernels, partial.data()));
     }
     auto task = [&](std::size_t i) {

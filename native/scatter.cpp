@@ -1,5 +1,6 @@
 // SegmentMax of rows in any order: keys of the whole output, that each row is folded into where its id says.
 #include <atomic>
+#include <memory>
 
 #include "segment_spread.h"
 
@@ -12,6 +13,21 @@ bool over_output(const Run& run, const SegmentRows& rows, const Segments& call, 
     const auto count = static_cast<std::size_t>(call.num_segments);
     return in_shares(run, count, kTaskBytes / rows.row_bytes() + 1, count * rows.row_bytes(),
                      [&](std::size_t begin, std::size_t end) { each(begin, end - begin); });
+}
+
+// The same for what cannot be done twice. A child that is forked inside the poll does all tasks again, so the
+// poll is asked between rounds alone, when none is begun.
+template <class Each>
+bool once_over_output(const Run& run, const SegmentRows& rows, const Segments& call, const Each& each) {
+    const auto count = static_cast<std::size_t>(call.num_segments);
+    const std::size_t round = kRoundBytes * static_cast<std::size_t>(num_threads()) / rows.row_bytes() + 1;
+    for (std::size_t begin = 0; begin < count; begin += round) {
+        const std::size_t n = std::min(round, count - begin);
+        in_shares({run.kernels, nullptr}, n, kTaskBytes / rows.row_bytes() + 1, n * rows.row_bytes(),
+                  [&](std::size_t from, std::size_t to) { each(begin + from, to - from); });
+        if (begin + n < count && run.poll != nullptr && !run.poll()) return false;
+    }
+    return true;
 }
 
 template <class Id>
@@ -51,6 +67,13 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
         const std::size_t before = (copy - 1) * static_cast<std::size_t>(call.num_segments);
         return (copy == 0 ? call.out : copies.data() + before * row_bytes) + row * row_bytes;
     };
+    // Where an empty segment holds what has the lowest key, none need be told from the others.
+    const bool is_plain = call.fill == kernels.lowest;
+    // Else a segment whose first key is the lowest has no rows, unless such an element has come by. Then it
+    // has to be looked up: in an array that is had before anything is written, and touched only then.
+    const std::unique_ptr<std::uint8_t[]> is_empty(
+        is_plain ? nullptr : new std::uint8_t[static_cast<std::size_t>(call.num_segments)]);
+
     bool finished = over_output(run, rows, call, [&](std::size_t row, std::size_t count) {
         for (std::size_t copy = 0; copy < spread.copies(); ++copy)
             kernels.lay_keys(copy_at(copy, row), call.first, count * width);
@@ -74,18 +97,12 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
     });
     if (!finished) return false;
 
-    // Where an empty segment holds what has the lowest key, none need be told from the others.
-    const bool is_plain = call.fill == kernels.lowest;
-    // Else a segment whose first key is the lowest has no rows, unless such an element has come by.
-    std::vector<std::uint8_t> is_empty;
-    if (has_lowest.load() && !is_plain) {
-        is_empty.resize(static_cast<std::size_t>(call.num_segments));
-        if (!find_empty({id_kernels, run.poll}, id_kernels, call, is_empty.data())) return false;
-    }
-    return over_output(run, rows, call, [&](std::size_t row, std::size_t count) {
+    const bool is_marked = has_lowest.load() && !is_plain;
+    if (is_marked && !find_empty({id_kernels, run.poll}, id_kernels, call, is_empty.get())) return false;
+    return once_over_output(run, rows, call, [&](std::size_t row, std::size_t count) {
         for (std::size_t copy = 1; copy < spread.copies(); ++copy)
             kernels.join_keys(copy_at(0, row), copy_at(copy, row), count * width);
-        const std::uint8_t* marks = is_empty.empty() ? nullptr : is_empty.data() + row;
+        const std::uint8_t* marks = is_marked ? is_empty.get() + row : nullptr;
         const std::size_t n = is_plain ? 1 : width;
         kernels.settle(copy_at(0, row), static_cast<std::ptrdiff_t>(n * kernels.itemsize), marks, call.fill,
                        count * width / n, n);

@@ -25,18 +25,8 @@ SegmentWalk walk_from(const SegmentRows& whole, const Segments& call, std::size_
     walk.written = 0;
     bool has_row = walk.previous >= 0 && walk.previous < walk.num_segments;
     walk.target = has_row ? target : nullptr;
+    walk.scratch = scratch<SegmentBuffers>().kernel;
     return walk;
-}
-
-// Many rows of one segment.
-void take_run(const Kernels& kernels, SegmentWalk* walk, std::int64_t id, const RowBlock& rows) {
-    const bool goes_on = id == walk->previous;
-    if (!goes_on) {
-        kernels.fill(walk, walk->previous + 1, id);
-        walk->previous = id;
-        walk->target = walk->out + id * walk->out_stride;
-    }
-    kernels.one_segment(walk->target, goes_on, rows.data, rows.stride, rows.n, walk->width);
 }
 
 // Rows begin to end of the columns that the walk covers, which start at `column`. False if the walk finds
@@ -45,7 +35,7 @@ bool take(const Kernels& kernels, const SegmentRows& whole, SegmentWalk* walk, s
           std::size_t begin, std::size_t end) {
     whole.for_blocks(column, walk->width, begin, end, [&](const RowBlock& rows) {
         if (rows.ids == nullptr)
-            take_run(kernels, walk, rows.segment, rows);
+            kernels.one_segment(walk, rows.segment, rows.data, rows.stride, rows.n);
         else
             kernels.segment[whole.id_type()](walk, rows.data, rows.stride, rows.ids, rows.n);
         return !walk->is_unsorted;
@@ -67,7 +57,8 @@ bool fill_rows(const Run& run, const SegmentRows& whole, const Segments& call, s
                      });
 }
 
-// Every row of the data, with what lies between their segments.
+// Every row of the data, with what lies between their segments; before them all of the output is filled, if
+// `is_filled`.
 bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, bool is_filled, bool* sorted) {
     const Kernels& kernels = run.kernels;
     const std::size_t rows = whole.rows(), width = whole.width(), itemsize = kernels.itemsize;
@@ -77,11 +68,11 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
     std::atomic<bool> in_order{true};
 
     // Wide rows are shared out by columns, and narrow ones by rows.
-    constexpr std::size_t kEnoughTasks = 64;
     std::size_t columns = width;
-    if (row_bytes >= kWideRow) columns = kTaskBytes / 16 / itemsize;
+    if (row_bytes >= kWideRowBytes) columns = kTaskColumnsBytes / itemsize;
     columns = std::min(columns, whole.most_columns());
     if (columns < width || bytes < kThreadedBytes) {
+        if (is_filled && !fill_rows(run, whole, call, 0, call.num_segments)) return false;
         const std::size_t worth = columns < width ? std::max(bytes, kThreadedBytes) : bytes;
         bool finished = in_shares(run, width, columns, worth, [&](std::size_t column, std::size_t end) {
             if (!in_order.load()) return;
@@ -94,9 +85,10 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
     }
 
     // Where a share begins within a segment, its rows' maximum goes aside, to be merged at the end.
-    const std::size_t grain = std::max(rows / kEnoughTasks, kTaskBytes / (row_bytes + id_bytes)) + 1;
+    const std::size_t grain = std::max(rows / kSharesEnough, kTaskBytes / (row_bytes + id_bytes)) + 1;
     const std::size_t shares = (rows + grain - 1) / grain;
-    std::vector<char> aside(shares * row_bytes);
+    std::vector<char> aside(shares * row_bytes);  // before anything is written: memory may end
+    if (is_filled && !fill_rows(run, whole, call, 0, call.num_segments)) return false;
     bool finished = in_shares(run, rows, grain, bytes, [&](std::size_t begin, std::size_t end) {
         if (!in_order.load()) return;
         char* target = aside.data() + begin / grain * row_bytes;
@@ -126,20 +118,19 @@ bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bo
     if (whole.width() == 0 || call.num_segments == 0) return true;
     // Where most segments are empty, they are filled first, all of them: in shares, which the gaps within one
     // task are not.
-    constexpr std::size_t kMostlyEmpty = 16;
     const bool is_filled = static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
     // Where a bad id would cost much before it is found, the ids are looked at ahead; beside the rest of the
     // work they are few.
     const bool is_wide =
-        whole.width() * run.kernels.itemsize >= kWideRow || whole.most_columns() < whole.width();
+        whole.width() * run.kernels.itemsize >= kWideRowBytes || whole.most_columns() < whole.width();
     if (call.checks && (is_filled || is_wide)) {
         if (!ids_are_sorted({id_kernels, run.poll}, call.ids, whole.rows(), sorted)) return false;
         if (!*sorted) return true;
     }
-    if (is_filled && !fill_rows(run, whole, call, 0, call.num_segments)) return false;
-    if (whole.rows() > 0 && !take_rows(run, whole, call, is_filled, sorted)) return false;
+    if (whole.rows() == 0) return fill_rows(run, whole, call, 0, call.num_segments);
+    if (!take_rows(run, whole, call, is_filled, sorted)) return false;
     if (is_filled || !*sorted) return true;
-    const std::int64_t last = whole.rows() == 0 ? -1 : whole.segment_of(whole.rows() - 1);
+    const std::int64_t last = whole.segment_of(whole.rows() - 1);
     return fill_rows(run, whole, call, last + 1, call.num_segments);
 }
 

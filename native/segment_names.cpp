@@ -11,11 +11,6 @@ std::uint64_t word_at(const char* item) {
     std::memcpy(&word, item, sizeof word);
     return word;
 }
-template <class Word>
-void put_word(char* item, std::uint64_t bits) {
-    const auto word = static_cast<Word>(bits);
-    std::memcpy(item, &word, sizeof word);
-}
 
 std::int64_t name_at(const Kernels& id_kernels, const Segments& call, npy_intp i) {
     char native[8];
@@ -31,11 +26,6 @@ std::uint64_t bits_of(const char* item, std::size_t itemsize) {
     if (itemsize == 1) return word_at<std::uint8_t>(item);
     if (itemsize == 2) return word_at<std::uint16_t>(item);
     return itemsize == 4 ? word_at<std::uint32_t>(item) : word_at<std::uint64_t>(item);
-}
-void put_bits(char* item, std::uint64_t bits, std::size_t itemsize) {
-    if (itemsize == 1) return put_word<std::uint8_t>(item, bits);
-    if (itemsize == 2) return put_word<std::uint16_t>(item, bits);
-    return itemsize == 4 ? put_word<std::uint32_t>(item, bits) : put_word<std::uint64_t>(item, bits);
 }
 
 bool find_names(PyArrayObject* names, bool by_offsets, Segments* call) {

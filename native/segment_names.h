@@ -21,6 +21,5 @@ bool find_highest(const Segments& call, npy_intp rows, bool no_negative, std::in
 
 // The bits of an item, in the low end, and the other way round.
 std::uint64_t bits_of(const char* item, std::size_t itemsize);
-void put_bits(char* item, std::uint64_t bits, std::size_t itemsize);
 
 }  // namespace maxops

@@ -76,7 +76,7 @@ std::size_t SegmentRows::most_rows(std::size_t width, std::size_t rows) const {
         most = kBlockBytes / (id_type_ == 0 ? 4 : 8);
     else if (!ids_in_place_)
         most = kBlockBytes / id_kernels_.itemsize;
-    return rows_in_place_ ? most : std::min(most, kDataBytes / (width * kernels_.itemsize));
+    return rows_in_place_ ? most : std::min(most, kGatheredRowsBytes / (width * kernels_.itemsize));
 }
 
 const void* SegmentRows::ids_at(std::size_t row, std::size_t n, char* block) const {
@@ -89,13 +89,12 @@ const void* SegmentRows::ids_at(std::size_t row, std::size_t n, char* block) con
 // How many rows from `row` on are of one segment, if they are so many that ids for them would be a waste, and
 // lie where they can be used; 0 if not. `segment` is that of a row before and becomes this row's.
 std::size_t SegmentRows::long_run(std::int64_t* segment, std::size_t row, std::size_t end) const {
-    constexpr std::size_t kLong = 48;
     auto s = static_cast<std::size_t>(*segment);
     while (s + 1 < bounded_ && offset(s + 1) <= row) ++s;
     *segment = static_cast<std::int64_t>(s);
     if (!rows_in_place_) return 0;
     const std::size_t stop = s + 1 < bounded_ ? std::min(offset(s + 1), end) : end;
-    return stop > row && stop - row >= kLong ? stop - row : 0;
+    return stop > row && stop - row >= kOffsetsRun ? stop - row : 0;
 }
 
 void SegmentRows::lay_ids(std::int64_t* segment, std::size_t row, std::size_t end, char* block) const {
@@ -116,8 +115,8 @@ void SegmentRows::lay_ids_as(std::int64_t* segment, std::size_t row, std::size_t
         const std::size_t stop = s + 1 < bounded_ ? offset(s + 1) : end;
         Id* const next = stop >= end ? past : stop <= row ? ids : ids + (stop - row);
         const Id id = static_cast<Id>(s);
-        for (std::size_t k = 0; k < kMargin; ++k) to[k] = id;
-        for (Id* more = to + kMargin; more < next; ++more) *more = id;
+        for (std::size_t k = 0; k < kOffsetsStore; ++k) to[k] = id;
+        for (Id* more = to + kOffsetsStore; more < next; ++more) *more = id;
         to = std::max(to, next);
         if (to == past) break;
         ++s;

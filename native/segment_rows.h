@@ -1,6 +1,7 @@
 // The rows of a SegmentMax: where they lie, and which segment each is of, by its id or by offsets.
 #pragma once
 #include "iterate.h"
+#include "scratch.h"
 
 namespace maxops {
 
@@ -12,8 +13,6 @@ struct RowBlock {
     const void* ids;       // contiguous and native; null: all are of `segment`, and they are many
     std::int64_t segment;  // if there are no ids
 };
-
-constexpr std::size_t kWideRow = 32768;  // bytes, from which on rows are shared out by columns
 
 class SegmentRows {
 public:
@@ -27,8 +26,10 @@ public:
     // Of the ids that blocks have, as the kernels number the types.
     int id_type() const { return id_type_; }
     // How many columns a block can have at most, and whether rows had better be shared out by columns.
-    std::size_t most_columns() const { return rows_in_place_ ? width_ : kDataBytes / kernels_.itemsize; }
-    bool is_wide() const { return row_bytes() >= kWideRow || most_columns() < width_; }
+    std::size_t most_columns() const {
+        return rows_in_place_ ? width_ : kGatheredRowsBytes / kernels_.itemsize;
+    }
+    bool is_wide() const { return row_bytes() >= kWideRowBytes || most_columns() < width_; }
 
     std::int64_t id_of(std::size_t row) const;
     // With -1 and num_segments for all ids that lie outside the output.
@@ -39,8 +40,7 @@ public:
     template <class Visit>
     void for_blocks(std::size_t column, std::size_t width, std::size_t begin, std::size_t end,
                     const Visit& visit) const {
-        alignas(64) char data_block[kDataBytes];
-        alignas(64) char id_block[kIdBytes];
+        char *data_block = scratch<SegmentBuffers>().rows, *id_block = scratch<SegmentBuffers>().ids;
         const std::size_t most = most_rows(width, end - begin);
         std::int64_t segment = call_.bounds > 0 && begin < end ? id_of(begin) : 0;
         for (std::size_t row = begin; row < end;) {
@@ -79,10 +79,6 @@ public:
     std::size_t bounded() const { return bounded_; }
 
 private:
-    static constexpr std::size_t kDataBytes = 16384;
-    static constexpr std::size_t kMargin = 8;  // ids that may be touched beyond a block
-    static constexpr std::size_t kIdBytes = kBlockBytes + kMargin * 8;
-
     std::size_t most_rows(std::size_t width, std::size_t rows) const;
     const void* ids_at(std::size_t row, std::size_t n, char* block) const;
     std::size_t long_run(std::int64_t* segment, std::size_t row, std::size_t end) const;

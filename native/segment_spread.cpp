@@ -1,6 +1,5 @@
 #include "segment_spread.h"
 
-#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -14,22 +13,22 @@ Spread::Spread(const Run& run, const SegmentRows& rows, std::int64_t num_segment
     if (rows.is_wide() || bytes_ < kThreadedBytes || num_threads() == 1) return;
     // Copies pay where they are small beside the data; else each thread has segments of its own, and looks at
     // all ids for them, so that more threads gain less and less.
-    constexpr std::size_t kSmall = 4, kMostRanges = 16;
     const auto threads = static_cast<std::size_t>(num_threads());
     const std::size_t copy_bytes = static_cast<std::size_t>(num_segments) * rows.width() * cell_bytes;
-    if (copy_bytes * threads <= bytes_ / kSmall)
+    if (copy_bytes * threads <= bytes_ / kCopiesSmall)
         copies_ = threads;
     else
-        ranges_ = std::min({threads, kMostRanges, static_cast<std::size_t>(num_segments)});
+        ranges_ = std::min({threads, kRangesMost, static_cast<std::size_t>(num_segments)});
+    taken_ = std::vector<std::atomic<bool>>(copies_);
 }
 
-bool Spread::operator()(const std::function<void(const Piece&)>& take) const {
+bool Spread::operator()(FunctionRef<void(const Piece&)> take) const {
     if (rows_.is_wide()) return by_columns(take);
     return copies_ > 1 ? by_copies(take) : by_segments(take);
 }
 
-bool Spread::by_columns(const std::function<void(const Piece&)>& take) const {
-    const std::size_t grain = std::min(kTaskBytes / 16 / rows_.itemsize(), rows_.most_columns());
+bool Spread::by_columns(FunctionRef<void(const Piece&)> take) const {
+    const std::size_t grain = std::min(kTaskColumnsBytes / rows_.itemsize(), rows_.most_columns());
     return in_shares(run_, rows_.width(), grain, std::max(bytes_, kThreadedBytes),
                      [&](std::size_t column, std::size_t end) {
                          take({column, end - column, 0, rows_.rows(), 0, num_segments_, 0});
@@ -37,30 +36,27 @@ bool Spread::by_columns(const std::function<void(const Piece&)>& take) const {
 }
 
 // More tasks than copies, so that the poll is asked now and then; each takes a copy that is free.
-bool Spread::by_copies(const std::function<void(const Piece&)>& take) const {
-    constexpr std::size_t kTasksEach = 16;
+bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
     const std::size_t rows = rows_.rows();
     const std::size_t grain =
-        std::max(rows / (copies_ * kTasksEach), kTaskBytes / (rows_.row_bytes() + rows_.id_bytes())) + 1;
+        std::max(rows / (copies_ * kTasksPerCopy), kTaskBytes / (rows_.row_bytes() + rows_.id_bytes())) + 1;
     // No lock, which a process forked meanwhile might find locked for good; it finds a free copy, since
     // whoever forks is at none.
-    std::vector<std::atomic<bool>> taken(copies_);
     const auto take_one = [&] {
         for (;; std::this_thread::yield())  // more threads than copies: their number was raised meanwhile
             for (std::size_t copy = 0; copy < copies_; ++copy)
-                if (!taken[copy].exchange(true, std::memory_order_acquire)) return copy;
+                if (!taken_[copy].exchange(true, std::memory_order_acquire)) return copy;
     };
     return in_shares(run_, rows, grain, bytes_, [&](std::size_t begin, std::size_t end) {
         const std::size_t copy = take_one();
         take({0, rows_.width(), begin, end, 0, num_segments_, copy});
-        taken[copy].store(false, std::memory_order_release);
+        taken_[copy].store(false, std::memory_order_release);
     });
 }
 
 // Round by round of rows, so that the poll is asked now and then.
-bool Spread::by_segments(const std::function<void(const Piece&)>& take) const {
+bool Spread::by_segments(FunctionRef<void(const Piece&)> take) const {
     using Clock = std::chrono::steady_clock;
-    constexpr std::size_t kRoundBytes = std::size_t{16} << 20;
     constexpr auto kPollEvery = std::chrono::milliseconds(50);
     const std::size_t rows = rows_.rows(),
                       round = kRoundBytes * ranges_ / (rows_.row_bytes() + rows_.id_bytes()) + 1;

@@ -1,7 +1,9 @@
 // How threads share out rows that may be of any segment.
 #pragma once
-#include <functional>
+#include <atomic>
+#include <vector>
 
+#include "function_ref.h"
 #include "segment_rows.h"
 
 namespace maxops {
@@ -22,18 +24,19 @@ public:
     // How many copies there are, the output itself included. Each begins as the caller lays it.
     std::size_t copies() const { return copies_; }
     // False if the poll stopped it.
-    bool operator()(const std::function<void(const Piece&)>& take) const;
+    bool operator()(FunctionRef<void(const Piece&)> take) const;
 
 private:
-    bool by_columns(const std::function<void(const Piece&)>& take) const;
-    bool by_copies(const std::function<void(const Piece&)>& take) const;
-    bool by_segments(const std::function<void(const Piece&)>& take) const;
+    bool by_columns(FunctionRef<void(const Piece&)> take) const;
+    bool by_copies(FunctionRef<void(const Piece&)> take) const;
+    bool by_segments(FunctionRef<void(const Piece&)> take) const;
 
     const Run& run_;
     const SegmentRows& rows_;
     const std::int64_t num_segments_;
     const std::size_t bytes_;  // of the data and the ids
     std::size_t copies_ = 1, ranges_ = 1;
+    mutable std::vector<std::atomic<bool>> taken_;  // which copies a task is at
 };
 
 }  // namespace maxops

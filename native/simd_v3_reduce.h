@@ -25,8 +25,9 @@ static inline Key highest_lane(__m256i keys) {
 template <class T>
 static inline Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     constexpr std::size_t kCount = 32 / sizeof(Item<T>), kPair = 2 * kCount, kStep = 4 * kPair;
-    constexpr std::size_t kStreamed = 32768 / sizeof(Item<T>), kLongest = 65536 / sizeof(Item<T>);
-    constexpr std::size_t kSteps = 32;  // before another look
+    constexpr std::size_t kStreamed = kStreamsFromBytes / sizeof(Item<T>);
+    constexpr std::size_t kLongest = kStreamMostBytes / sizeof(Item<T>);
+    static_assert(kStreamed >= kStep && kLongest >= kPair, "a stream has a step");
     Maxima<T> a(load_vector(items));
     const std::size_t before_line = items_before_line<T>(items, n) % kCount;
     std::size_t i = before_line > 0 ? before_line : kCount;
@@ -40,7 +41,7 @@ static inline Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
             const Item<T>* from = items + i;
             i += steps * kStep;
             while (steps > 0) {
-                const std::size_t turn = steps > kSteps ? kSteps : steps;
+                const std::size_t turn = steps > kStepsPerLook ? kStepsPerLook : steps;
                 for (std::size_t k = 0; k < turn; ++k, from += step) {
                     const Item<T>*second = from + apart, *third = second + apart, *fourth = third + apart;
                     a.take(load_vector(from), load_vector(from + kCount));
@@ -184,7 +185,7 @@ struct Reduction : PlainReduction<T> {
     using Key = typename T::Key;
 
     static Key highest_of(const Item<T>* items, std::size_t n) {
-        constexpr std::size_t kFew = 256 / sizeof(Item<T>);
+        constexpr std::size_t kFew = kFewVectorBytes / sizeof(Item<T>);
         if (n == 0) return T::kLowestKey;
         if (n <= kFew) return highest_lane<Key>(keys_of_few<T>(items, n));
         if (needs_plain_loops<T>()) return PlainReduction<T>::highest_of(items, n);
@@ -192,7 +193,7 @@ struct Reduction : PlainReduction<T> {
     }
 
     static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
-        constexpr std::size_t kLongRow = 16384 / sizeof(Item<T>), kCount = 32 / sizeof(Item<T>);
+        constexpr std::size_t kLongRow = kLongVectorRowBytes / sizeof(Item<T>), kCount = 32 / sizeof(Item<T>);
         const bool follow = stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>));
         const bool is_turned = sizeof(Item<T>) == 1 && n == Turn<Word<T>>::kWidth;
         const bool is_short = follow && (n <= 3 || (sizeof(Item<T>) <= 2 && (n == 4 || n == 8)));

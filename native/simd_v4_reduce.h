@@ -36,7 +36,7 @@ static inline __m512i load_items(const Item<T>* from, std::size_t count) {
 // All n items, in one vector's lanes. `settles`: whether it is worth a look now and then.
 template <class T, bool settles>
 static inline Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
-    constexpr std::size_t kCount = 64 / sizeof(Item<T>), kStep = 4 * kCount, kBlock = 32 * kStep;
+    constexpr std::size_t kCount = 64 / sizeof(Item<T>), kStep = 4 * kCount, kBlock = kStepsPerLook * kStep;
     if (n < kCount) return Maxima<T>(load_items<T>(items, n));
     Maxima<T> a(load_items<T>(items));
     const std::size_t before_line = items_before_line<T>(items, n);
@@ -178,7 +178,7 @@ struct Reduction : PlainReduction<T> {
     }
 
     static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
-        constexpr std::size_t kLongRow = 16384 / sizeof(Item<T>);
+        constexpr std::size_t kLongRow = kLongVectorRowBytes / sizeof(Item<T>);
         const bool follow = stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>));
         const bool is_turned = sizeof(Item<T>) == 1 && n == Turn<Word<T>>::kWidth;
         const bool is_short = is_turned || (follow && (n == 1 || n == 2 || n == 3 || n == 4 || n == 8));

@@ -238,8 +238,7 @@ struct VectorSegments {
     using Lanes = typename Keys::Lanes;
     using Mask = typename Lanes::Mask;
     static constexpr unsigned kCount = Lanes::kCount, kAll = (1U << kCount) - 1;
-    static constexpr std::size_t kRun = 64;
-    static constexpr std::int64_t kMostAtOnce = 64;  // rows of the output
+    static constexpr auto kMostAtOnce = static_cast<std::int64_t>(kExpandRows);  // rows of the output
 
     // Not inline: its constants and its state need all registers.
     __attribute__((noinline)) static std::size_t take(const SegmentWalk* walk, const Item<T>* items,

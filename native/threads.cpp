@@ -9,9 +9,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <list>
 #include <mutex>
+#include <new>
 #include <thread>
+
+#include "scratch.h"
 
 namespace maxops {
 namespace {
@@ -20,13 +22,14 @@ std::atomic<int> thread_limit{1};
 std::atomic<std::size_t> tasks_done{0}, tasks_wanted{0};
 
 struct Job {
-    const std::function<void(std::size_t)>& task;
+    const FunctionRef<void(std::size_t)> task;
     const std::size_t count;
     const int most_helpers;
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stopped{false};
     std::atomic<int> helpers{0};  // changed with the pool's mutex held
     std::atomic<bool> was_helped{false};
+    Job* after = nullptr;  // in the pool's list
 
     bool step() {
         if (stopped.load(std::memory_order_relaxed)) return false;
@@ -61,7 +64,7 @@ public:
     // Any number of callers may be in here at once, each with its own job.
     void help(Job& job) {
         std::unique_lock<std::mutex> lock(mutex_);
-        jobs_.push_back(&job);
+        *link_to(nullptr) = &job;
         posted_.fetch_add(1);
         add_workers(job.most_helpers);
         const int asleep = asleep_;
@@ -75,7 +78,7 @@ public:
     // After this no worker touches the job.
     void leave(Job& job) {
         std::unique_lock<std::mutex> lock(mutex_);
-        jobs_.remove(&job);
+        *link_to(&job) = job.after;
         lock.unlock();
         auto is_alone = [&] { return job.helpers.load() == 0; };
         if (spin_until(is_alone)) return;
@@ -106,10 +109,16 @@ private:
         }
     }
     Job* find_job() {
-        auto found = std::find_if(jobs_.begin(), jobs_.end(), [](Job* job) {
-            return job->helpers.load() < job->most_helpers && job->has_work();
-        });
-        return found == jobs_.end() ? nullptr : *found;
+        Job* job = first_;
+        while (job != nullptr && !(job->helpers.load() < job->most_helpers && job->has_work()))
+            job = job->after;
+        return job;
+    }
+    // What points to a job in the list; null: to its end.
+    Job** link_to(Job* job) {
+        Job** link = &first_;
+        while (*link != job) link = &(*link)->after;
+        return link;
     }
     // The next job, or null if there are more workers than may be. The mutex is held before and after.
     Job* wait_for_job(std::unique_lock<std::mutex>& lock) {
@@ -134,9 +143,10 @@ private:
         return job;
     }
     void work() {
+        const bool can_work = reserve_scratch();
         std::unique_lock<std::mutex> lock(mutex_);
         while (true) {
-            Job* job = wait_for_job(lock);
+            Job* job = can_work ? wait_for_job(lock) : nullptr;
             if (job == nullptr) {
                 --workers_;
                 return;
@@ -153,7 +163,7 @@ private:
 
     std::mutex mutex_;
     std::condition_variable wake_, idle_;
-    std::list<Job*> jobs_;
+    Job* first_ = nullptr;                  // the oldest job
     std::atomic<std::uint64_t> posted_{0};  // jobs ever
     int workers_ = 0, asleep_ = 0, spinning_ = 0;
     const int most_spinning_ = static_cast<int>(std::thread::hardware_concurrency()) - 1;  // it reads a file
@@ -165,16 +175,18 @@ std::atomic<Pool*> shared_pool{nullptr};
 
 [[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] { shared_pool.store(nullptr); });
 
-Pool& pool() {
+// Null if memory does not allow it.
+Pool* pool() {
     Pool* now = shared_pool.load();
     if (now == nullptr) {
-        Pool* fresh = new Pool;
+        Pool* fresh = new (std::nothrow) Pool;
+        if (fresh == nullptr) return nullptr;
         if (shared_pool.compare_exchange_strong(now, fresh))
             now = fresh;
         else
             delete fresh;  // it has no workers yet
     }
-    return *now;
+    return now;
 }
 
 }  // namespace
@@ -259,8 +271,7 @@ Patience patience;
 
 }  // namespace
 
-bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)(),
-               bool is_brief) {
+bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*poll)(), bool is_brief) {
     constexpr auto kPollEvery = std::chrono::milliseconds(50);
 
     auto most = static_cast<int>(
@@ -271,7 +282,7 @@ bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, 
     tasks_wanted.store(count);
     Clock::time_point done;
     {
-        const Help help(most > 1 ? &pool() : nullptr, job);
+        const Help help(most > 1 ? pool() : nullptr, job);
         auto polled = Clock::now();
         while (job.step()) {
             if (poll == nullptr || Clock::now() - polled < kPollEvery) continue;

@@ -1,7 +1,8 @@
 // The pool: a call's tasks, taken one by one by the calling thread and idle workers.
 #pragma once
 #include <cstddef>
-#include <functional>
+
+#include "function_ref.h"
 
 namespace maxops {
 
@@ -11,11 +12,12 @@ int num_threads();
 
 // Runs task(0) ... task(count - 1), in any order, and returns when all are done. `poll`, if not null, is
 // called by the calling thread from time to time; once it returns false no further task is begun, and the
-// result is false. Tasks must not throw.
+// result is false. Tasks must not throw, and nothing here does: where memory ends, the calling thread works
+// alone. It has its scratch, and so has every worker. A child that is forked inside `poll` does all tasks
+// again: those that cannot be done twice take no poll.
 // `is_brief` says that the whole takes microseconds: then others help only while help has been coming
 // promptly.
-bool run_tasks(std::size_t count, const std::function<void(std::size_t)>& task, bool (*poll)(),
-               bool is_brief);
+bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*poll)(), bool is_brief);
 
 // Tasks done and wanted in the call that began last: for a progress bar.
 struct Progress {

@@ -99,7 +99,7 @@ ffi::Error error_of(CoreStatus status) {
         case CoreStatus::kDone:
             return ffi::Error::Success();
         case CoreStatus::kNoMemory:
-            return {ffi::ErrorCode::kResourceExhausted, "maxops: memory does not suffice"};
+            return {ffi::ErrorCode::kResourceExhausted, "maxops: out of memory"};
         case CoreStatus::kBadRank:
             return ffi::Error::InvalidArgument("maxops takes ranks up to 64");
         default:
@@ -185,21 +185,25 @@ std::string text_of(const CoreIdFault& fault, const CoreSegments& call, std::str
     const bool are_offsets = call.order == IdOrder::kOffsets;
     const std::string subject = std::string(name) + (are_offsets ? " offsets" : " segment_ids");
     const std::string holds = "position " + position + " holds " + value;
-    const std::string marked = are_offsets ? "" : " [" + std::string(clause) + "]";
+    // `clause` is that of the ids; its neighbours' ids differ in the last part.
+    const auto marked = [&, row = std::string(clause.substr(0, clause.rfind('.') + 1))](const char* rule) {
+        return " [" + row + rule + "]";
+    };
+    const std::string own = marked(are_offsets ? "offsets" : "ids");
     switch (fault.fault) {
         case IdFault::kNegative:
-            return subject + " must not be negative: " + holds + marked;
+            return subject + " must not be negative: " + holds + own;
         case IdFault::kPast:
             return subject + " must lie below num_segments, which is " + std::to_string(call.num_segments) +
-                   ": " + holds + "; out_of_range='drop' leaves such rows out";
+                   ": " + holds + "; out_of_range='drop' leaves such rows out" + marked("out_of_range");
         case IdFault::kDecreasing:
             return subject + " must not decrease: " + holds + " after " + std::to_string(fault.previous) +
-                   marked;
+                   own;
         case IdFault::kBegin:
-            return subject + " must begin with 0: " + holds;
+            return subject + " must begin with 0: " + holds + own;
         case IdFault::kEnd:
             return subject + " must end with the number of rows, which is " + std::to_string(fault.previous) +
-                   ": " + holds;
+                   ": " + holds + own;
     }
     return subject;
 }

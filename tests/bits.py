@@ -7,6 +7,7 @@ reference in test_bits.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ def assert_same_bits(got: Any, want: Array) -> None:
     got_type, want_type = (array.dtype.newbyteorder("=") for array in (got, want))
     assert got_type == want_type, f"dtype {got.dtype} is not {want.dtype}"
     assert got.shape == want.shape, f"shape {got.shape} is not {want.shape}"
+    if got.dtype == want.dtype and got.tobytes() == want.tobytes():
+        return
     got_words, want_words = words(got), words(want)
     if got_words.tobytes() == want_words.tobytes():
         return
@@ -66,11 +69,12 @@ def nan_words(dtype: DType) -> list[int]:
     return sorted(sign << dtype.bits - 1 | dtype.infinity_bits | payload for sign in (0, 1) for payload in payloads)
 
 
-def pool_words(dtype: DType) -> list[int]:
+@cache
+def pool_words(dtype: DType) -> tuple[int, ...]:
     """The bits of the values that break things: every boundary of the format, and of the integers beneath it."""
     top = (1 << dtype.bits) - 1
     if dtype.kind == "bool":
-        return [0, 1]
+        return 0, 1
     around = {power + step for bit in range(dtype.bits) for power in [1 << bit] for step in (-1, 0, 1)}
     chosen = around | {top - word for word in around}  # integers around every power of two, and their opposites
     half = dtype.bits // 2
@@ -83,12 +87,22 @@ def pool_words(dtype: DType) -> list[int]:
         magnitudes |= {dtype.infinity_bits - 1, dtype.infinity_bits, smallest_normal >> 1}
         chosen |= {sign << dtype.bits - 1 | magnitude for sign in (0, 1) for magnitude in magnitudes}
         chosen |= set(nan_words(dtype))
-    return sorted(word for word in chosen if 0 <= word <= top)
+    return tuple(sorted(word for word in chosen if 0 <= word <= top))
+
+
+@cache
+def _pool(dtype: DType) -> Array:
+    return np.array(pool_words(dtype), dtype.word)
 
 
 def pool(dtype: DType) -> Array:
     """The pool as an array."""
-    return of_words(dtype, pool_words(dtype))
+    return of_words(dtype, _pool(dtype))
+
+
+def spread(dtype: DType, count: int) -> Array:
+    """So many values of the pool, from all of it: it is sorted, and its first ones are all small and positive."""
+    return np.take(pool(dtype), np.linspace(0, len(_pool(dtype)) - 1, count).astype(int))
 
 
 def mixed(dtype: DType, shape: int | tuple[int, ...], seed: int = 0, nans: float = 0.02) -> Array:
@@ -97,7 +111,7 @@ def mixed(dtype: DType, shape: int | tuple[int, ...], seed: int = 0, nans: float
     if dtype.kind == "bool":
         return of_words(dtype, random.integers(0, 2, shape, np.uint8))
     bits = random.integers(0, 1 << dtype.bits, shape, np.uint64).astype(dtype.word)
-    bits = np.where(random.random(shape) < 0.5, random.choice(np.array(pool_words(dtype), dtype.word), shape), bits)
+    bits = np.where(random.random(shape) < 0.5, random.choice(_pool(dtype), shape), bits)
     if dtype.kind == "float":
         ordinary = dtype.word.type((1 << dtype.bits) - 1 - (1 << dtype.mantissa_bits))  # clears a bit of the exponent
         is_nan = (bits & dtype.word.type((1 << dtype.bits - 1) - 1)) > dtype.word.type(dtype.infinity_bits)
@@ -112,7 +126,7 @@ def distinct(dtype: DType, shape: tuple[int, ...], seed: int = 0) -> Array:
         lowest, values = (1 << dtype.bits - 1) - 1 - dtype.infinity_bits, 2 * dtype.infinity_bits + 2
     else:
         lowest, values = 0, 2 if dtype.kind == "bool" else 1 << dtype.bits
-    step = max(values // max(count, 1), 1)
+    step = max(values // max(count, 2), 1)
     places = np.arange(count, dtype=np.uint64) % np.uint64(min(values, 1 << 63)) * np.uint64(step)
     np.random.default_rng(seed).shuffle(places)
     return of_words(dtype, _words_of_ranks(dtype, places + np.uint64(lowest))).reshape(shape)
@@ -121,11 +135,11 @@ def distinct(dtype: DType, shape: tuple[int, ...], seed: int = 0) -> Array:
 # -------------------------------------------------------------------------------------------------- layouts
 
 
-def _apart(values: Array, steps: Sequence[int], fortran: bool = False) -> Array:
+def _apart(values: Array, steps: Sequence[int]) -> Array:
     """The values in a larger buffer of other values, `steps[axis]` elements apart, backwards if negative."""
     room = [max(size * abs(step), 1) for size, step in zip(values.shape, steps, strict=True)]
     buffer = np.full(room, 0xA5, np.dtype("u1"))[..., np.newaxis].repeat(values.dtype.itemsize, axis=-1)
-    whole = buffer.reshape(-1).view(values.dtype).reshape(room, order="F" if fortran else "C")
+    whole = buffer.reshape(-1).view(values.dtype).reshape(room)
     for axis, (size, step) in enumerate(zip(values.shape, steps, strict=True)):
         along = np.moveaxis(whole, axis, 0)[:: abs(step)][:size]
         whole = np.moveaxis(along[::-1] if step < 0 else along, 0, axis)
@@ -320,10 +334,10 @@ def fast_first_in_segments(data: Array, ids: Array, result: Array) -> Array:
     inside = np.flatnonzero((ids >= 0) & (ids < len(result)))
     segments = ids[inside].astype(np.int64)
     holds = ranks(data)[inside] == ranks(result)[segments]
-    rows = np.full(result.shape, len(data), np.int64)
-    places = inside.reshape(-1, *[1] * (data.ndim - 1))
-    np.minimum.at(rows, segments, np.where(holds, places, len(data)))
-    return np.where(rows == len(data), -1, rows)
+    rows = np.full(result.shape, -1, np.int64)
+    backwards, *others = (places[::-1] for places in np.nonzero(holds))
+    rows[(segments[backwards], *others)] = inside[backwards]  # of equal indices the last is kept: the first row
+    return rows
 
 
 # ----------------------------------------------------------------------------------------------- strategies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Generator, Iterator
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 import maxops as mo
+from instruction_sets import EACH
 from maxops import _native
 from maxops.engines import table
 
@@ -41,7 +43,7 @@ def _engines() -> Iterator[None]:
         table._found.clear()
 
 
-@pytest.fixture(scope="module", params=_native.isas())
+@pytest.fixture(scope="module", params=EACH)
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each instruction set that this machine has, in use; afterwards the one that was."""
     before, name = _native.isa(), str(request.param)
@@ -64,22 +66,31 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 MISSING = ("could not import", "not installed:")
 
 
-def _fail_if_a_package_is_missing(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """In CI nothing may go untested because a package is not there."""
-    if IN_CI and report.skipped and any(words in str(report.longrepr) for words in MISSING):
+def _look_for_a_missing_package(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """In CI nothing may go untested because a package is not there; elsewhere it is one line for each package.
+
+    pytest lists skips together that stand in one place, so all for a package get the place of the tests.
+    """
+    if not (report.skipped and any(words in str(report.longrepr) for words in MISSING)):
+        return
+    if IN_CI:
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
+    elif isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        package = re.search(r"could not import '((?:maxops\.)?\w+)", reason)
+        report.longrepr = ("tests", None, reason if package is None else f"not installed: {package[1]}")  # type: ignore[assignment]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    _fail_if_a_package_is_missing(report)
+    _look_for_a_missing_package(report)
     return report
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
-    _fail_if_a_package_is_missing(report)
+    _look_for_a_missing_package(report)
     return report

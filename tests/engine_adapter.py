@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -39,6 +40,14 @@ class Adapter:
         if isinstance(arrays, tuple):
             return tuple(map(self.give, arrays))
         return {name: self.give(array) for name, array in arrays.items()}
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the package is installed."""
+        try:
+            return self.package is None or find_spec(self.package) is not None
+        except ModuleNotFoundError:  # of what the package is a part of
+            return False
 
     def need(self) -> None:
         """Skip the test if the package is not there; in CI that is a failure."""

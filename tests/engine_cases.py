@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bits import FLOATS, STORED, distinct, mixed, of_words, pool, pool_words
-from maxops import dtypes, errors, reference
+from maxops import dtypes, errors, reference, spec
 from maxops.dtypes import DType
 from maxops.plan import Array
 
@@ -156,7 +157,7 @@ def _segment_case(
     **options: Any,
 ) -> Case:
     if offsets is not None:
-        lengths = np.diff(offsets)
+        lengths = [int(stop) - int(start) for start, stop in pairwise(offsets)]
         used = np.repeat(np.arange(len(lengths)), lengths)
         count = len(lengths) if num_segments is None else num_segments
     else:
@@ -215,6 +216,14 @@ def _segment_cases() -> Iterator[Case]:
         yield _segment_case("offsets-int32", few, offsets=OFFSETS.astype(np.int32), dtype=dtype, **EVERYTHING)
         yield _segment_case("offsets-fewer", few, num_segments=3, offsets=OFFSETS, dtype=dtype, **EVERYTHING)
         yield _segment_case("offsets-padded", few, num_segments=9, offsets=OFFSETS, dtype=dtype, **EVERYTHING)
+    few = mixed(dtypes.FLOAT32, (10, 2), 24, nans=0.1)
+    for index in spec.SEGMENT_MAX.index_dtypes:
+        past = np.iinfo(index.numpy).max
+        beyond = np.where(OUTSIDE < 0, index.numpy.type(past), OUTSIDE.astype(index.numpy))
+        yield _segment_case(f"{index}-ids-past", few, np.sort(beyond), 7, **EVERYTHING)
+        drops: dict[str, Any] = {"sorted": False, "out_of_range": "drop"}
+        yield _segment_case(f"{index}-ids-dropped", few, beyond, 7, **drops, **EVERYTHING)
+        yield _segment_case(f"{index}-offsets", few, offsets=OFFSETS.astype(index.numpy), **EVERYTHING)
     yield _segment_case("infinite-initial", mixed(dtypes.FLOAT32, (10,), 23), SORTED, 9, initial=-np.inf, **EVERYTHING)
     long = np.sort(np.random.default_rng(5).integers(0, 40, 1000))
     yield _segment_case("long", distinct(dtypes.FLOAT32, (1000,)), long, **EVERYTHING)
@@ -241,8 +250,15 @@ def _segment_refusals() -> Iterator[Case]:
     yield refused("length", ids_error, "segment_ids has shape (9,)", SORTED[:9])
     yield refused("rank", ids_error, "segment_ids has shape (10, 1)", SORTED[:, np.newaxis])
     yield refused(
-        "id-type", errors.DTypeError, "segment_ids is float32; it is int32 or int64", SORTED.astype(np.float32)
+        "id-type", errors.DTypeError, "segment_ids is float32; it is int8, int16, int32", SORTED.astype(np.float32)
     )
+    yield refused("int8-negative", ids_error, "position 0 holds -3", (SORTED - 3).astype(np.int8))
+    yield refused("uint16-decreasing", ids_error, "position 4 holds 1 after 2", bad.astype(np.uint16))
+    yield refused("uint64-decreasing", ids_error, "position 4 holds 1 after 2", bad.astype(np.uint64))
+    yield refused("uint8-past", ids_error, "position 3 holds 6", MIXED.astype(np.uint8), num_segments=6, sorted=False)
+    far = np.where(SORTED == 6, np.uint64(2**64 - 1), SORTED.astype(np.uint64))
+    too_large = errors.OutputTooLargeError
+    yield refused("uint64-past-without-num_segments", too_large, "output", far)
     yield refused("data-rank", errors.ShapeError, "data has rank 0", data=np.float32(1).reshape(()), ids=SORTED[:1])
     yield refused("no-fill_mode", errors.AttributeValueError, "fill_mode is missing", fill_mode=None)
     yield refused("fill_mode", errors.AttributeValueError, "fill_mode is 'ONE'", fill_mode="ONE")

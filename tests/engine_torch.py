@@ -21,7 +21,6 @@ def _from_torch(tensor: Any) -> Array:
     import torch  # noqa: PLC0415
 
     assert type(tensor) is torch.Tensor
-    assert tensor.is_contiguous()
     if tensor.dtype is torch.bfloat16:
         return np.asarray(tensor.view(torch.int16).numpy()).view(BFLOAT16.numpy)
     return np.asarray(tensor.numpy())

@@ -65,15 +65,19 @@ def segment(data: Any, given_ids: Any, count: Any = None, **more: Any) -> Array:
 
 
 def _max(id: str, call: Callable[..., object], error: type[MaxopsError], short: str, *says: str) -> Bad:
-    return Bad(f"maximum-{id}", call, error, "Max-13", f"ONNX.Max-13.{short}", says)
+    return Bad(f"maximum-{id}", call, error, "maximum", f"maxops.maximum.{short}", says)
 
 
 def _reduce(id: str, call: Callable[..., object], error: type[MaxopsError], short: str, *says: str) -> Bad:
-    return Bad(f"reduce_max-{id}", call, error, "ReduceMax-20", f"ONNX.ReduceMax-20.{short}", says)
+    return Bad(f"reduce_max-{id}", call, error, "reduce_max", f"maxops.reduce_max.{short}", says)
 
 
 def _segment(id: str, call: Callable[..., object], error: type[MaxopsError], short: str, *says: str) -> Bad:
-    return Bad(f"segment_max-{id}", call, error, "SegmentMax-16", f"OpenVINO.SegmentMax-16.{short}", says)
+    return Bad(f"segment_max-{id}", call, error, "segment_max", f"maxops.segment_max.{short}", says)
+
+
+def _segment_16(id: str, call: Callable[..., object], error: type[MaxopsError], short: str, *says: str) -> Bad:
+    return Bad(f"SegmentMax-16-{id}", call, error, "SegmentMax-16", f"OpenVINO.SegmentMax-16.{short}", says)
 
 
 class Subclass(np.ndarray):
@@ -81,45 +85,65 @@ class Subclass(np.ndarray):
 
 
 CASES = [
-    _max("mixed_types", lambda out: mo.maximum(f4, f8, out=out), DTypeError, "T", "input 1", "float64", "float32"),
-    _max("mixed_kinds", lambda out: mo.maximum(f4, f4, i1, out=out), DTypeError, "T", "input 2", "int8", "float32"),
-    _max("bool_and_int", lambda out: mo.maximum(i1, i1 > 0, out=out), DTypeError, "T", "input 1", "bool", "int8"),
+    _max("mixed_types", lambda out: mo.maximum(f4, f8, out=out), DTypeError, "types", "input 1", "float64", "float32"),
+    _max("mixed_kinds", lambda out: mo.maximum(f4, f4, i1, out=out), DTypeError, "types", "input 2", "int8", "float32"),
+    _max("bool_and_int", lambda out: mo.maximum(i1, i1 > 0, out=out), DTypeError, "types", "input 1", "bool", "int8"),
     _max("shapes", lambda out: mo.maximum(f4, f4[:2], out=out), ShapeError, "shape", "input 1", r"\(2,\)", "3"),
     _max(
         "shapes_inside", lambda out: mo.maximum(f4, np.ones((2, 3, 2), "f4"), out=out), ShapeError, "shape", "input 1"
     ),
     _max("no_inputs", lambda out: mo.maximum(out=out), InputCountError, "inputs", "0 inputs", "1 to 2147483647"),
-    _max("list", lambda out: mo.maximum(f4, [1.0, 2.0, 3.0], out=out), DTypeError, "T", "input 1", "list", "array"),
-    _max("list_alone", lambda out: mo.maximum([1.0], out=out), DTypeError, "T", "input 0", "list", "array"),
-    _max("none", lambda out: mo.maximum(f4, None, out=out), DTypeError, "T", "input 1", "NoneType", "array"),
-    _max("text", lambda out: mo.maximum(f4, "1", out=out), DTypeError, "T", "input 1", "str", "array"),
-    _max("bytes", lambda out: mo.maximum(f4, b"1", out=out), DTypeError, "T", "input 1", "bytes", "array"),
-    _max("complex", lambda out: mo.maximum(f4, 1j, out=out), DTypeError, "T", "input 1", "complex", "array"),
-    _max("memoryview", lambda out: mo.maximum(f4.data, out=out), DTypeError, "T", "input 0", "memoryview"),
     _max(
-        "masked", lambda out: mo.maximum(np.ma.array(f4), out=out), DTypeError, "T", "input 0", "MaskedArray", "asarray"
+        "list", lambda out: mo.maximum(f4, [1.0, 2.0, 3.0], out=out), DTypeError, "arrays", "input 1", "list", "array"
     ),
-    _max("subclass", lambda out: mo.maximum(f4.view(Subclass), out=out), DTypeError, "T", "input 0", "Subclass"),
-    _max("complex_array", lambda out: mo.maximum(f4 * 1j, out=out), DTypeError, "T", "input 0", "complex64", "float16"),
-    _max("record", lambda out: mo.maximum(f4.view([("a", "f4")]), out=out), DTypeError, "T", "input 0", "'a'"),
-    _max("dates", lambda out: mo.maximum(np.zeros(3, "M8[s]"), out=out), DTypeError, "T", "input 0", "datetime64"),
-    _max("inexact_scalar", lambda out: mo.maximum(f4, 0.1, out=out), DTypeError, "T", "input 1", "0.1", "float32"),
-    _max("big_scalar", lambda out: mo.maximum(i1, 300, out=out), DTypeError, "T", "input 1", "300", "int8"),
+    _max("list_alone", lambda out: mo.maximum([1.0], out=out), DTypeError, "arrays", "input 0", "list", "array"),
+    _max("none", lambda out: mo.maximum(f4, None, out=out), DTypeError, "arrays", "input 1", "NoneType", "array"),
+    _max("text", lambda out: mo.maximum(f4, "1", out=out), DTypeError, "arrays", "input 1", "str", "array"),
+    _max("bytes", lambda out: mo.maximum(f4, b"1", out=out), DTypeError, "arrays", "input 1", "bytes", "array"),
+    _max("complex", lambda out: mo.maximum(f4, 1j, out=out), DTypeError, "arrays", "input 1", "complex", "array"),
+    _max("memoryview", lambda out: mo.maximum(f4.data, out=out), DTypeError, "arrays", "input 0", "memoryview"),
+    _max(
+        "masked",
+        lambda out: mo.maximum(np.ma.array(f4), out=out),
+        DTypeError,
+        "arrays",
+        "input 0",
+        "MaskedArray",
+        "filled",
+    ),
+    _max("subclass", lambda out: mo.maximum(f4.view(Subclass), out=out), DTypeError, "arrays", "input 0", "Subclass"),
+    _max(
+        "complex_array",
+        lambda out: mo.maximum(f4 * 1j, out=out),
+        DTypeError,
+        "types",
+        "input 0",
+        "complex64",
+        "float16",
+    ),
+    _max("record", lambda out: mo.maximum(f4.view([("a", "f4")]), out=out), DTypeError, "types", "input 0", "'a'"),
+    _max("dates", lambda out: mo.maximum(np.zeros(3, "M8[s]"), out=out), DTypeError, "types", "input 0", "datetime64"),
+    _max(
+        "inexact_scalar", lambda out: mo.maximum(f4, 0.1, out=out), DTypeError, "scalars", "input 1", "0.1", "float32"
+    ),
+    _max("big_scalar", lambda out: mo.maximum(i1, 300, out=out), DTypeError, "scalars", "input 1", "300", "int8"),
     _max(
         "float_among_rationals",
         lambda out: mo.maximum(rationals, with_float, out=out),
         DTypeError,
-        "T",
+        "types",
         "input 1",
         "1.5",
     ),
-    _max("out_type", lambda out: mo.maximum(f8, out=out), OutputError, "T", "out", "float32", "float64"),
-    _max("out_shape", lambda out: mo.maximum(square, out=out), OutputError, "shape", "out", r"\(3,\)", r"\(3, 3\)"),
-    _max("out_broadcast", lambda out: mo.maximum(f4[:1], out=out), OutputError, "shape", "out", r"\(3,\)", r"\(1,\)"),
-    _max("out_rank", lambda out: mo.maximum(f4[0], out=out), OutputError, "shape", "out", r"\(3,\)", r"\(\)"),
-    _max("out_list", lambda out: mo.maximum(f4, out=not_arrays), OutputError, "T", "out", "list", "array"),
-    _max("out_scalar", lambda out: mo.maximum(f4[0], out=not_an_array), OutputError, "T", "out", "float32", "array"),
-    _max("out_subclass", lambda out: mo.maximum(f4, out=f4.copy().view(Subclass)), OutputError, "T", "out", "Subclass"),
+    _max("out_type", lambda out: mo.maximum(f8, out=out), OutputError, "out", "out", "float32", "float64"),
+    _max("out_shape", lambda out: mo.maximum(square, out=out), OutputError, "out", "out", r"\(3,\)", r"\(3, 3\)"),
+    _max("out_broadcast", lambda out: mo.maximum(f4[:1], out=out), OutputError, "out", "out", r"\(3,\)", r"\(1,\)"),
+    _max("out_rank", lambda out: mo.maximum(f4[0], out=out), OutputError, "out", "out", r"\(3,\)", r"\(\)"),
+    _max("out_list", lambda out: mo.maximum(f4, out=not_arrays), OutputError, "out", "out", "list", "array"),
+    _max("out_scalar", lambda out: mo.maximum(f4[0], out=not_an_array), OutputError, "out", "out", "float32", "array"),
+    _max(
+        "out_subclass", lambda out: mo.maximum(f4, out=f4.copy().view(Subclass)), OutputError, "out", "out", "Subclass"
+    ),
     _max(
         "too_large",
         lambda out: mo.maximum(as_strided(f4, (2**40, 1), (0, 0)), as_strided(f4, (1, 2**40), (0, 0))),
@@ -193,6 +217,10 @@ CASES = [
     _reduce(
         "axes_twice_negative", lambda out: mo.reduce_max(square, (1, -1), False, out=out), AxesError, "axes", "twice"
     ),
+    _reduce(
+        "axis_and_axes", lambda out: mo.reduce_max(square, (0,), False, out, axis=0), AxesError, "axes", "and axis 0"
+    ),
+    _reduce("axis_above", lambda out: mo.reduce_max(square, axis=2), AxesError, "axes.range", "2", "-2 to 1"),
     _reduce("rank_0_axes", lambda out: mo.reduce_max(f4[0], (0,)), AxesError, "axes.range", "0", "rank 0"),
     _reduce(
         "rank_0_array_axes", lambda out: mo.reduce_max(np.array(f4[0]), -1), AxesError, "axes.range", "-1", "rank 0"
@@ -207,13 +235,11 @@ CASES = [
     _reduce("axes_int32", lambda out: mo.reduce_max(square, np.array([0], "i4")), AxesError, "axes", "int32", "int64"),
     _reduce("axes_2d", lambda out: mo.reduce_max(square, np.array([[0]])), AxesError, "axes", r"\(1, 1\)", "1-D"),
     _reduce("keepdims", lambda out: mo.reduce_max(f4, keepdims=2), AttributeValueError, "keepdims", "2", "0 or 1"),  # type: ignore[call-overload]
-    _reduce("list", lambda out: mo.reduce_max([1.0, 2.0], out=out), DTypeError, "T", "data", "list", "array"),
-    _reduce("python_scalar", lambda out: mo.reduce_max(1.0, out=out), DTypeError, "T", "data", "float", "array"),
-    _reduce("rationals", lambda out: mo.reduce_max(with_float), DTypeError, "T", "data", "1.5", "Fraction"),
-    _reduce(
-        "out_shape", lambda out: mo.reduce_max(square, (0,), out=out), OutputError, "value", r"\(3,\)", r"\(1, 3\)"
-    ),
-    _reduce("out_type", lambda out: mo.reduce_max(f8, out=out), OutputError, "T", "out", "float32", "float64"),
+    _reduce("list", lambda out: mo.reduce_max([1.0, 2.0], out=out), DTypeError, "arrays", "data", "list", "array"),
+    _reduce("python_scalar", lambda out: mo.reduce_max(1.0, out=out), DTypeError, "arrays", "data", "float", "array"),
+    _reduce("rationals", lambda out: mo.reduce_max(with_float), DTypeError, "types", "data", "1.5", "Fraction"),
+    _reduce("out_shape", lambda out: mo.reduce_max(square, (0,), out=out), OutputError, "out", r"\(3,\)", r"\(1, 3\)"),
+    _reduce("out_type", lambda out: mo.reduce_max(f8, out=out), OutputError, "out", "out", "float32", "float64"),
     Bad(
         "ReduceMax-1-negative",
         lambda out: reduce_1(square, axes=[-1], keepdims=0, out=out),
@@ -266,24 +292,36 @@ CASES = [
         r"\(3, 1\)",
         "1-D",
     ),
-    _segment(
+    _segment_16(
         "ids_uint8",
-        lambda out: segment(f4, ids.astype("u1"), out=out),
+        lambda out: segment_16(f4, ids.astype("u1"), fill_mode="ZERO", out=out),
         DTypeError,
         "T_IDX",
+        "segment_ids is uint8; it is int32 or int64",
+    ),
+    _segment_16(
+        "num_uint8",
+        lambda out: segment_16(f4, ids, np.uint8(3), fill_mode="ZERO", out=out),
+        DTypeError,
+        "T_IDX",
+        "num_segments is uint8; it is int32 or int64",
+    ),
+    _segment(
+        "ids_float",
+        lambda out: segment(f4, ids * 1.0, out=out),
+        DTypeError,
+        "index_types",
         "segment_ids",
-        "uint8",
-        "int32",
+        "float64",
+        "int64",
     ),
     _segment(
-        "ids_uint64", lambda out: segment(f4, ids.astype("u8"), out=out), DTypeError, "T_IDX", "segment_ids", "uint64"
+        "ids_list", lambda out: segment(f4, [0, 1, 2], out=out), DTypeError, "arrays", "segment_ids", "list", "array"
     ),
-    _segment(
-        "ids_float", lambda out: segment(f4, ids * 1.0, out=out), DTypeError, "T_IDX", "segment_ids", "float64", "int64"
-    ),
-    _segment("ids_list", lambda out: segment(f4, [0, 1, 2], out=out), DTypeError, "T", "segment_ids", "list", "array"),
     _segment("data_rank_0", lambda out: segment(f4[0], ids[:1], out=out), ShapeError, "data", "rank 0", "rank 1"),
-    _segment("data_list", lambda out: segment([1.0, 1.0, 1.0], ids, out=out), DTypeError, "T", "data", "list", "array"),
+    _segment(
+        "data_list", lambda out: segment([1.0, 1.0, 1.0], ids, out=out), DTypeError, "arrays", "data", "list", "array"
+    ),
     _segment(
         "num_negative",
         lambda out: segment(f4, ids, -1, out=out),
@@ -314,7 +352,11 @@ CASES = [
         "scalar",
     ),
     _segment(
-        "num_uint8", lambda out: segment(f4, ids, np.uint8(3), out=out), DTypeError, "T_IDX", "num_segments", "uint8"
+        "num_float_array",
+        lambda out: segment(f4, ids, np.float32(3), out=out),
+        DTypeError,
+        "index_types",
+        "num_segments is float32; it is int8",
     ),
     _segment(
         "num_huge", lambda out: segment(f4, ids, 2**62), OutputTooLargeError, "shape", "4611686018427387904", "memory"
@@ -360,20 +402,22 @@ CASES = [
     _segment(
         "fill_mode_empty", lambda out: segment(f4, ids, fill_mode="", out=out), AttributeValueError, "fill_mode", "''"
     ),
-    _segment(
+    _segment_16(
         "operator_without_fill_mode",
         lambda out: segment_16(f4, ids, out=out),
         AttributeValueError,
         "fill_mode",
         "missing",
     ),
-    _segment("bool", lambda out: segment_16(f4 > 0, ids, fill_mode="ZERO"), DTypeError, "T", "data", "bool", "float16"),
-    _segment(
+    _segment_16(
+        "bool", lambda out: segment_16(f4 > 0, ids, fill_mode="ZERO"), DTypeError, "T", "data", "bool", "float16"
+    ),
+    _segment_16(
         "real", lambda out: segment_16(rationals, ids, fill_mode="ZERO"), DTypeError, "T", "data", "real", "float16"
     ),
-    _segment("rationals", lambda out: segment(with_float, ids), DTypeError, "T", "data", "1.5", "Fraction"),
-    _segment("out_shape", lambda out: segment(f4, ids, 4, out=out), OutputError, "shape", "out", r"\(3,\)", r"\(4,\)"),
-    _segment("out_type", lambda out: segment(f8, ids, out=out), OutputError, "T", "out", "float32", "float64"),
+    _segment("rationals", lambda out: segment(with_float, ids), DTypeError, "types", "data", "1.5", "Fraction"),
+    _segment("out_shape", lambda out: segment(f4, ids, 4, out=out), OutputError, "out", "out", r"\(3,\)", r"\(4,\)"),
+    _segment("out_type", lambda out: segment(f8, ids, out=out), OutputError, "out", "out", "float32", "float64"),
 ]
 
 
@@ -404,8 +448,9 @@ def test_bad_input(bad: Bad) -> None:
 )
 def test_out_is_read_only(call: Callable[[Array], object]) -> None:
     before = read_only.tobytes()
-    with pytest.raises(OutputError, match=r"(Max|ReduceMax|SegmentMax)-\d+ out is read-only") as caught:
+    with pytest.raises(OutputError, match=r"(maximum|reduce_max|segment_max|Max-13) out is read-only") as caught:
         call(read_only)
+    assert caught.value.clause in ("maxops.maximum.out", "maxops.reduce_max.out", "maxops.segment_max.out", "")
     assert re.search(r"writ", str(caught.value)), "the text does not say what was wanted"
     assert read_only.tobytes() == before
 
@@ -461,11 +506,11 @@ def test_every_id_is_checked_where_shares_meet(threads_count: int) -> None:
     [
         (mo.maximum, (f4,), {"dtype": np.float32}),
         (mo.reduce_max, (), {}),
-        (mo.reduce_max, (f4,), {"axis": 0}),
+        (mo.reduce_max, (f4,), {"axises": 0}),
         (mo.reduce_max, (f4, (0,)), {"axes": (0,)}),
         (mo.segment_max, (f4, ids, 3, "ZERO"), {}),
     ],
-    ids=["maximum-dtype", "nothing", "axis", "axes_twice", "fill_mode_by_position"],
+    ids=["maximum-dtype", "nothing", "axises", "axes_twice", "fill_mode_by_position"],
 )
 def test_wrong_arguments_are_pythons_own_errors(
     function: Callable[..., Array], inputs: tuple[Any, ...], more: dict[str, Any]
@@ -484,6 +529,15 @@ def test_errors_are_also_the_exceptions_that_one_expects() -> None:
     ]:
         assert issubclass(error, base)
         assert issubclass(error, MaxopsError)
+
+
+def test_clauses_of_plain_functions_are_maxopss_own() -> None:
+    """And those of a named version its standard's; each is listed."""
+    listed = {clause.id: operator for operator in mo.operators() for clause in operator.clauses}
+    for bad in CASES:
+        assert listed[bad.clause].spec.name == bad.operator, bad.id
+    own = {bad.clause for bad in CASES if bad.clause.startswith("maxops.")}
+    assert len(own) >= 20
 
 
 def test_an_error_leaves_a_usable_library() -> None:

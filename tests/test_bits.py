@@ -24,6 +24,7 @@ from bits import (
     of_words,
     pool,
     ranks,
+    spread,
     swapped,
     words,
 )
@@ -99,6 +100,14 @@ def test_pool_holds_every_kind(dtype: DType) -> None:
     assert held.issuperset(nan_words(dtype))
     for magnitude in (0, 1, (1 << dtype.mantissa_bits) - 1, 1 << dtype.mantissa_bits, dtype.infinity_bits - 1):
         assert {magnitude, magnitude | sign} <= held
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_a_spread_of_the_pool_holds_every_kind(dtype: DType) -> None:
+    bits, sign = words(spread(dtype, 40)), 1 << dtype.bits - 1
+    is_nan = bits & (sign - 1) > dtype.infinity_bits
+    for kind in (is_nan, ~is_nan & (bits >= sign), ~is_nan & (bits < sign), is_nan & (bits >= sign)):
+        assert kind.sum() > 2
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)

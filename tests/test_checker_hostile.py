@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-import time
 import tracemalloc
-import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ import onnx
 import pytest
 from google.protobuf.message import Message  # type: ignore[import-untyped]
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, parser
-from onnx.backend.test.loader import DATA_DIR, load_model_tests
+from onnx.backend.test.loader import DATA_DIR
 
 from ir_models import reduce_net, saved, segment_net
 from maxops import errors
 from maxops.checker import Report, check, contained, onnx_values
 from models import BAD_MODELS, FLOAT, MAX, BadModel, model, node, tensor, value
+from official import official_cases
 
 STANDARDS = [None, "onnx", "sonnx", "sonnx-draft", "openvino"]
 # What only a run meets: other operators, values that no max node reads, and weights that are not read here.
@@ -111,7 +112,7 @@ def test_nested_graphs(tmp_path: Path) -> None:
             check(path)
 
 
-@pytest.mark.parametrize("size", [2**31, 2**62, 2**63 - 1])
+@pytest.mark.parametrize("size", [2**31, 2**63 - 1])
 def test_sizes_beyond_all_bounds(size: int, quick: None) -> None:
     made = model(
         [node("Slice", ["x", "k", "k"], "s"), node("Max", ["s", "x"], "y")],
@@ -130,14 +131,14 @@ def test_sizes_whose_product_overflows() -> None:
     ]
 
 
-def test_a_million_axes() -> None:
-    axes = np.arange(1_000_000) - 500_000
+def test_many_axes_take_little_memory_each() -> None:
+    axes = np.arange(200_000) - 100_000
     made = model([node("ReduceMax", ["x"], "y", axes=axes.tolist())])
     tracemalloc.start()
     report = check(made)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 500_000_000
+    assert peak < 100_000_000
     assert report.broken
 
 
@@ -162,20 +163,17 @@ def test_names_inside_functions_that_are_no_text(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------------------------- official models
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # onnx makes the data of all its operators here, overflows included
-    OFFICIAL = [(case.name, case.model) for case in load_model_tests(kind="node") if case.model is not None]
-
 
 def test_official_models_break_nothing(in_process: None) -> None:
     seen = 0
-    for name, made in OFFICIAL:
+    models = {case.name: case.model for case in official_cases() if case.model is not None}
+    for name, made in models.items():
         report = check(made)
         assert [each for each in report.findings if each.verdict == "broken"] == [], name
         seen += len(report.nodes)
         for standard in STANDARDS[1:] if report.nodes else []:
             assert isinstance(check(made, standard), Report), name
-    assert len(OFFICIAL) > 1000
+    assert len(models) > 1000
     assert seen > 100
 
 
@@ -296,21 +294,24 @@ def spoiled_ir(folder: Path, choose: random.Random) -> Path:
     return saved(folder, spoil(text.encode(), choose), np.array([-1]).tobytes())
 
 
+@pytest.mark.parametrize("count", [50, pytest.param(5_000, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("make", [spoiled_onnx, mutated_onnx, spoiled_ir], ids=lambda make: make.__name__)
-def test_fuzz(make: Callable[[Path, random.Random], Path], tmp_path: Path, quick: None) -> None:
+def test_fuzz(make: Callable[[Path, random.Random], Path], count: int, tmp_path: Path, quick: None) -> None:
     """A report or an error of ours comes back, whatever comes in."""
-    seen = {"report": 0, "broken": 0, "error": 0}
-    seed, end = 0, time.monotonic() + 3
-    # for a time, and for as many as tell something, however long a busy machine takes
-    while time.monotonic() < end or sum(seen.values()) <= 20 or min(seen["report"], seen["broken"]) == 0:
-        seed += 1
+    seen = Counter[str]()
+    for seed in itertools.count():
+        if seed >= count and len(seen) > 1:
+            break
         choose = random.Random(seed)
-        came = checked(make(tmp_path, choose), choose.choice(STANDARDS))
-        seen["error" if isinstance(came, str) else "broken" if came.broken else "report"] += 1
-        for judged in () if isinstance(came, str) else came.nodes:
-            wanted = [] if judged.row is None else [clause.id for clause in judged.row.clauses]
-            assert [each.clause for each in judged.findings] == wanted
-    assert sum(seen.values()) > 20, seen
+        try:
+            came = checked(make(tmp_path, choose), choose.choice(STANDARDS))
+            seen["error" if isinstance(came, str) else "broken" if came.broken else "report"] += 1
+            for judged in () if isinstance(came, str) else came.nodes:
+                wanted = [] if judged.row is None else [clause.id for clause in judged.row.clauses]
+                assert [each.clause for each in judged.findings] == wanted
+        except Exception as error:
+            error.add_note(f"of the seed {seed}")
+            raise
 
 
 def test_the_fuzzer_finds_a_checker_that_fails(tmp_path: Path) -> None:

@@ -11,15 +11,14 @@ import onnx
 import pytest
 
 import bits
+from all_cases import ALL
 from maxops import dtypes, openvino
 from maxops import onnx as maxops_onnx
 from maxops.conformance.case import Case
-from maxops.conformance.cases import cases
 from maxops.conformance.folder import REFUSAL, folder_name, save, spread
 from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.onnx import suite
 
-ALL = list(cases())
 BY_ID = {case.id: case for case in ALL}
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from all_cases import ALL
 from maxops.conformance.case import Case
-from maxops.conformance.cases import cases
 from maxops.conformance.judge import Judgement, judge
 from maxops.conformance.outcome import Outcome
 from maxops.plan import Array
@@ -23,7 +23,7 @@ LOWER_CASE = "OpenVINO.SegmentMax-16.fill_mode/float32/lowest-in-lower-case"
 LARGER = "OpenVINO.SegmentMax-16.num_segments.larger/float32/6-7-100-for-5-segments-with-the-data-LOWEST"
 ALONE = "OpenVINO.SegmentMax-16.value/float32/segments-of-a-vector-with-each-pair-of-boundary-values"
 
-BY_ID = {case.id: case for case in cases()}
+BY_ID = {case.id: case for case in ALL}
 
 
 def case_of(name: str) -> Case:

@@ -16,7 +16,7 @@ from maxops.conformance.matrix import matrix
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["numpy", "--json", "."], ".: is a folder; a file is wanted"),
+        (["numpy", "--json", "."], ".: cannot be written: it is a folder"),
         (["numpy", "--html", "nowhere/page.html"], "nowhere/page.html: there is no folder nowhere"),
         (["numpy", "--from", "run.json"], "RUNTIME has no meaning with --from"),
         (["--from", "run.json", "--quick"], "--quick has no meaning with --from"),

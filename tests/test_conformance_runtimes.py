@@ -123,11 +123,11 @@ def test_maxops_is_right_on_every_instruction_set(name: str) -> None:
         assert _native.use_isa(before)
 
 
-@pytest.mark.skipif(len(_native.isas()) < 2, reason="this machine has one instruction set")
 def test_maxops_refuses_a_process_of_another_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = next(isa for isa in _native.isas() if isa != _native.isa())
-    with pytest.raises(BrokenRuntimeError, match=f"wants a process with MAXOPS_ISA={other}; this one has"):
-        runtimes.load(f"maxops:{other}")
+    here = _native.isa()
+    monkeypatch.setattr(_native, "isa", lambda: "another")  # there may be one alone
+    with pytest.raises(BrokenRuntimeError, match=f"wants a process with MAXOPS_ISA={here}; this one has another"):
+        runtimes.load(f"maxops:{here}")
 
 
 def real(values: list[Fraction]) -> Array:

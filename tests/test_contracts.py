@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,10 @@ def named(name: str) -> list[mo.Operator]:
     return [operator for operator in mo.operators() if operator.name == name]
 
 
-each_operator = pytest.mark.parametrize("operator", mo.operators(), ids=name_of)
+STANDARDS = [operator for operator in mo.operators() if operator.standard != "maxops"]
+PLAIN = [operator for operator in mo.operators() if operator.standard == "maxops"]
+each_operator = pytest.mark.parametrize("operator", STANDARDS, ids=name_of)
+each_plain_function = pytest.mark.parametrize("operator", PLAIN, ids=name_of)
 each_max = pytest.mark.parametrize("operator", named("Max"), ids=name_of)
 each_reduce_max = pytest.mark.parametrize("operator", named("ReduceMax"), ids=name_of)
 each_segment_max = pytest.mark.parametrize("operator", named("SegmentMax"), ids=name_of)
@@ -71,7 +76,7 @@ def assert_refused(operator: mo.Operator, short: str, error: type[MaxopsError], 
 
 
 def test_operators_are_those_of_the_documents() -> None:
-    versions = {(operator.standard, operator.name, operator.version) for operator in mo.operators()}
+    versions = {(operator.standard, operator.name, operator.version) for operator in STANDARDS}
     assert versions == (
         {("ONNX", "Max", version) for version in (1, 6, 8, 12, 13)}
         | {("ONNX", "ReduceMax", version) for version in (1, 11, 12, 13, 18, 20)}
@@ -159,7 +164,7 @@ def test_lookup(operator: mo.Operator) -> None:
         ("ONNX", "ReduceMax", 19, "it has 1, 11, 12, 13, 18, 20"),
         ("SONNX", "Max", 13, "has no version 13; it has None"),
         ("ONNX", "Min", 13, "no operator 'Min' of standard 'ONNX'; there are ONNX Max"),
-        ("onnx", "Max", 13, "no operator 'Max' of standard 'onnx'"),
+        ("ONNXX", "Max", 13, "no operator 'Max' of standard 'ONNXX'"),
         ("OpenVINO", "SegmentMax", 15, "it has 16"),
     ],
 )
@@ -445,9 +450,51 @@ def test_out_may_be_a_memory_map(tmp_path: Any) -> None:
     assert type(mo.maximum(data, data)) is np.ndarray
 
 
+@each_plain_function
+def test_a_plain_function_is_listed_with_its_options(operator: mo.Operator) -> None:
+    function = getattr(mo, operator.name)
+    assert operator.types == dtypes.ALL
+    options = set(inspect.signature(function).parameters) - {"arrays", "data", "segment_ids", "num_segments", "out"}
+    assert set(operator.spec.attributes) == options
+    for option in options - {"axis"}:  # which is axes by another name
+        assert operator.spec.has(option)
+    assert all(clause.id.startswith(f"maxops.{operator.name}.") for clause in operator.clauses)
+    assert mo.operator("maxops", operator.name) == operator
+    data, ids = some(FLOAT32), np.array([0, 0])
+    inputs = (data, ids) if operator.name == "segment_max" else (data,)
+    more = {"initial": 2} if operator.name == "segment_max" else {"ties": "even"}
+    assert_same_bits(operator(*inputs, **more), function(*inputs, **more))
+    with pytest.raises(AttributeValueError, match=f"{operator.name} has no attribute 'dtype'"):
+        operator(*inputs, dtype=np.float32)
+
+
+def test_a_plain_function_takes_the_same_by_position_when_listed() -> None:
+    """What names the output by position leaves no room for a second name of it."""
+    data = some(FLOAT32)
+    by_position = (data, 0, False, False, None)
+    assert_same_bits(mo.operator("maxops", "reduce_max")(*by_position), mo.reduce_max(*by_position))
+
+
+def test_engines_speak_of_clauses_that_plain_functions_have() -> None:
+    """Engines run plain functions alone; a clause that none of them has would be a KeyError in place of the error."""
+    shorts = {short for row in spec.PLAIN for short, _ in row.rules}
+    package = Path(mo.__file__).parent
+    asked = [
+        (path.name, literal)
+        for path in (package / "engines").rglob("*.py")
+        for literal in re.findall(r"\.clause\(\s*\"([^\"]+)\"", path.read_text(encoding="utf-8"))
+    ]
+    assert len(asked) > 30
+    assert [each for each in asked if each[1] not in shorts] == []
+
+
+def test_case_does_not_matter_in_names() -> None:
+    for operator in mo.operators():
+        for change in (str.lower, str.upper, str.title):
+            assert mo.operator(change(operator.standard), change(operator.name), operator.version) == operator
+
+
 def test_plain_functions_take_every_type() -> None:
-    for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MAX):
-        assert row.dtypes == dtypes.ALL
     for dtype in dtypes.ALL:
         data = some(dtype, (3, 2))
         assert mo.maximum(data, data).dtype == dtype.numpy

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -135,6 +137,11 @@ def test_schedulers(scheduler: str) -> None:
         assert_same_bits(got, want)
 
 
+def test_arrays_under_query_planning() -> None:
+    """Dask reads that setting once, when it is imported."""
+    subprocess.run([sys.executable, str(Path(__file__).with_name("dask_planning.py"))], check=True)
+
+
 def test_errors_of_workers_come_back_whole() -> None:
     error = errors.SegmentIdsError("position 4", "OpenVINO.SegmentMax-16.ids")
     again = pickle.loads(pickle.dumps(error))
@@ -164,6 +171,35 @@ def test_out_is_an_error() -> None:
         mo.reduce_max(source, out=out)
     with pytest.raises(errors.OutputError, match=lazily):
         mo.segment_max(source, np.zeros(3, np.int64), fill_mode="ZERO", out=out)
+
+
+MASKED: dict[str, Any] = {
+    "NumPy's": lambda array: np.ma.masked_array(array, False),
+    "in blocks": lambda array: da.from_array(np.ma.masked_array(array, False), asarray=False),
+    "made by Dask": lambda array: da.ma.masked_array(da.from_array(array)),
+}
+CALLS_WITH_MASKS: dict[str, Any] = {
+    "input 0": lambda mask, plain, ids: mo.maximum(mask(plain), lazy(plain)),
+    "input 1": lambda mask, plain, ids: mo.maximum(lazy(plain), mask(plain)),
+    "data": lambda mask, plain, ids: mo.segment_max(mask(plain), lazy(ids), fill_mode="ZERO"),
+    "segment_ids": lambda mask, plain, ids: mo.segment_max(lazy(plain), mask(ids), fill_mode="ZERO"),
+    "offsets": lambda mask, plain, ids: mo.segment_max(lazy(plain), offsets=mask(ids), fill_mode="ZERO"),
+}
+
+
+@pytest.mark.parametrize("kind", MASKED)
+@pytest.mark.parametrize("name", CALLS_WITH_MASKS)
+def test_masked_arrays_are_an_error_of_the_call(name: str, kind: str) -> None:
+    with pytest.raises(errors.DTypeError, match=f"{name} is of type MaskedArray, not .*; fill what is masked"):
+        CALLS_WITH_MASKS[name](MASKED[kind], np.arange(3.0), np.array([0, 0, 3]))
+    with pytest.raises(errors.DTypeError, match="data is of type MaskedArray"):
+        mo.reduce_max(MASKED[kind](np.arange(3.0)))
+
+
+def test_blocks_of_a_kind_that_no_engine_takes_are_an_error_of_the_call() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(errors.DTypeError, match="data is of type csr_array"):
+        mo.reduce_max(lazy(np.zeros((2, 2))).map_blocks(sparse.csr_array))
 
 
 def test_byte_order_and_layout() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import maxops as mo
 from maxops import _native
-from maxops.engines.native import usable_cpus
+from maxops.engines.native import _configure, usable_cpus
+from maxops.errors import ConfigurationError
 
 REPORT = """
 import numpy, maxops
@@ -63,6 +64,18 @@ def test_an_unknown_instruction_set_is_an_error(isa: str) -> None:
     )
 
 
+@pytest.mark.parametrize("variable", ["MAXOPS_ISA", "MAXOPS_NUM_THREADS", "MAXOPS_OUTPUT_CACHE"])
+@pytest.mark.parametrize(
+    "started", [["-m", "maxops"], ["-mmaxops"], ["-c", "from maxops_command import main; main()"]], ids=" ".join
+)
+def test_what_the_command_does_not_understand_is_one_line(started: list[str], variable: str) -> None:
+    command = [sys.executable, *started, "operators", "-m"]
+    done = subprocess.run(command, env=os.environ | {variable: "x"}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"maxops: error: {variable} is 'x'; ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_use_isa_says_whether_there_is_such_a_set() -> None:
     before = _native.isa()
     assert not _native.use_isa("avx1024")
@@ -83,6 +96,22 @@ def test_a_wrong_number_of_threads_is_an_error(count: str) -> None:
     assert last == (
         f"maxops.errors.ConfigurationError: MAXOPS_NUM_THREADS is {count!r}; it is an integer from 1 to 1024"
     )
+
+
+NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "٢", "²", "9" * 5000]  # most of them are to `int`
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS, ids=lambda text: ascii(text[:12]))
+@pytest.mark.parametrize("name", ["MAXOPS_NUM_THREADS", "MAXOPS_OUTPUT_CACHE"])
+def test_what_is_no_number_in_digits_is_an_error(name: str, text: str) -> None:
+    """The error is maxops's own."""
+    units = [""] if name == "MAXOPS_NUM_THREADS" else ["", "k", "M"]
+    before = mo.get_num_threads(), mo.memory_info().limit
+    for unit in units:
+        with pytest.raises(ConfigurationError, match=f"{name} is .*; it is "):
+            _configure({name: text + unit})
+    _native.set_cache_limit(before[1])
+    assert mo.get_num_threads() == before[0]
 
 
 def test_the_default_is_the_cpus_that_the_process_may_use() -> None:
@@ -135,10 +164,22 @@ def test_a_skip_for_a_missing_package_fails_in_ci(tmp_path: Path, in_ci: str, co
     """And no other skip does."""
     for name, text in (("a", SKIPPED), ("b", SKIPPED_MODULE), ("c", SKIPPED_FOR_A_REASON)):
         (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
-    (tmp_path / "conftest.py").write_bytes((Path(__file__).parent / "conftest.py").read_bytes())
-    command = [sys.executable, "-m", "pytest", "-q", "--continue-on-collection-errors", "-p", "no:cacheprovider", "."]
+    for name in ("conftest.py", "instruction_sets.py"):
+        (tmp_path / name).write_bytes((Path(__file__).parent / name).read_bytes())
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-ra",
+        "--continue-on-collection-errors",
+        "-p",
+        "no:cacheprovider",
+        ".",
+    ]
     environment = os.environ | {"CI": in_ci}
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert summary in done.stdout
     assert done.returncode == code, done.stdout
     assert done.stdout.count("skipped, which CI does not allow") >= 2 * bool(in_ci)
+    assert in_ci or "SKIPPED [2] tests: not installed: no_such_package_anywhere\n" in done.stdout

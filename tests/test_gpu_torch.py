@@ -20,8 +20,8 @@ DATA = mixed(dtypes.FLOAT32, (4, 3), 1)
 def test_maximum() -> None:
     x = tensor_of(DATA)
     got = kernels.maximum_on_gpu([x.t(), x.t()], "first")
-    assert got.is_contiguous()
-    assert_same_bits(array_of(got), np.ascontiguousarray(reference.maximum(DATA, DATA).T))
+    assert got.stride() == x.t().stride()  # as of torch.maximum
+    assert_same_bits(array_of(got.t()), reference.maximum(DATA, DATA))
 
 
 @pytest.mark.parametrize("indices", [False, True])
@@ -41,8 +41,8 @@ def test_reduce_max_refuses_axes_that_are_not_there() -> None:
 def test_reduce_max_of_no_axes(indices: bool) -> None:
     x = tensor_of(DATA).t()
     values, places = kernels.reduce_max_on_gpu(x, None, True, True, None, indices, "first")
-    assert values.is_contiguous()
-    assert_same_bits(array_of(values), np.ascontiguousarray(DATA.T))
+    assert values.stride() == x.stride()
+    assert_same_bits(array_of(values.t()), DATA)
     assert places.numel() == (x.numel() if indices else 0)
     values, _ = kernels.reduce_max_on_gpu(x, [], False, False, None, False, "first")
     assert_same_bits(array_of(values), reference.reduce_max(DATA, keepdims=False))

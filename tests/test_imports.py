@@ -19,13 +19,13 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            ["errors", "_native", "_limits", "_xla"],
+            ["errors", "extras", "_native", "_limits", "_xla"],
             ["dtypes"],
             ["spec"],
             ["shapes"],
             ["plan"],
             ["reference", "engines"],
-            ["ops"],
+            ["ops", "whole_files"],
             [""],  # maxops itself: the public names
             ["model"],
             ["onnx", "openvino", "bench"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -25,6 +26,7 @@ from bits import (
     mixed,
     of_words,
 )
+from instruction_sets import by_itself, on_each_isa
 from maxops import reference
 from maxops.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, UINT8, DType
 
@@ -107,20 +109,30 @@ def test_layouts(dtype: DType, layout: Any) -> None:
             _assert_right(data, axes, layout(data), keepdims=count % 2 == 0)
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32], ids=str)
-def test_threads(dtype: DType, threads: int) -> None:
-    """Outputs in shares, or parts of what is reduced, where outputs are few."""
+@cache
+def _large() -> list[tuple[Array, tuple[int, ...], Array, Array]]:
+    """(data, axes, values, indices), just past the size that threads share."""
+    cases: list[tuple[Array, tuple[int, ...], Array, Array]] = []
     for shape, axes in (
-        ((3_000, 400), (1,)),
-        ((400, 3_000), (0,)),
-        ((1_200_000,), (0,)),
-        ((2, 600_000), (1,)),
-        ((300_000, 4), (0,)),
-        ((30, 40, 1_000), (0, 2)),
-        ((3, 400_000), (0,)),
+        ((1_000, 300), (1,)),
+        ((300, 1_000), (0,)),
+        ((600_000,), (0,)),
+        ((2, 150_000), (1,)),
+        ((80_000, 4), (0,)),
+        ((30, 10, 1_000), (0, 2)),
+        ((3, 100_000), (0,)),
     ):
-        _assert_right(mixed(dtype, shape, threads, nans=0.0), axes)
-        _assert_right(_few(dtype, shape, threads), axes)
+        for data in (mixed(FLOAT32, shape, 1, nans=0.0), _few(FLOAT32, shape, 1)):
+            cases.append((data, axes, fast_reduce_max(data, axes), fast_first_in_axes(data, axes)))
+    return cases
+
+
+def test_threads(threads: int) -> None:
+    """Outputs in shares, or parts of what is reduced, where outputs are few."""
+    for data, axes, values, indices in _large():
+        got, found = mo.reduce_max(data, axes, return_indices=True)
+        assert_same_bits(got, values)
+        assert_same_bits(found, indices)
 
 
 def test_the_last_element_of_many(threads: int) -> None:
@@ -155,23 +167,33 @@ def test_nothing_to_find() -> None:
     assert places.tolist() == [[-1], [1]]
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32], ids=str)
-def test_segments_in_order(dtype: DType, threads: int) -> None:
-    """Threads share out rows, and a segment may lie in many shares."""
-    for rows, width, count in ((300, 5, 40), (300_000, 1, 7), (300_000, 1, 90_000), (40_000, 9, 300), (50, 40_000, 9)):
-        for data in (mixed(dtype, (rows, width), threads), _few(dtype, (rows, width), threads)):
-            ids = np.sort(np.random.default_rng(threads).integers(0, count, rows))
+@cache
+def _large_segments() -> list[tuple[Array, Array, int, Array, Array]]:
+    """(data, ids, number of segments, values, indices)."""
+    cases = []
+    for rows, width, count in ((300, 5, 40), (300_000, 1, 7), (300_000, 1, 90_000), (32_000, 9, 300), (50, 9_000, 9)):
+        ids = np.sort(np.random.default_rng(rows).integers(0, count, rows))
+        for data in (mixed(FLOAT32, (rows, width), 1), _few(FLOAT32, (rows, width), 1)):
             for fewer in (count, count // 2):
-                values, places = mo.segment_max(data, ids, fewer, fill_mode="ZERO", return_indices=True)
                 want = fast_segment_max(data, ids, fewer, "ZERO")
-                assert_same_bits(values, want)
-                assert_same_bits(places, fast_first_in_segments(data, ids, want))
+                cases.append((data, ids, fewer, want, fast_first_in_segments(data, ids, want)))
+    return cases
 
 
+def test_segments_in_order(threads: int) -> None:
+    """Threads share out rows, and a segment may lie in many shares."""
+    for data, ids, count, values, indices in _large_segments():
+        got, found = mo.segment_max(data, ids, count, fill_mode="ZERO", return_indices=True)
+        assert_same_bits(got, values)
+        assert_same_bits(found, indices)
+
+
+@by_itself
 @given(st.data())
 def test_any_call(draw: st.DataObject) -> None:
     dtype = draw.draw(st.sampled_from(STORED))
     shape = tuple(draw.draw(st.lists(st.integers(0, 6), min_size=1, max_size=4)))
     axes = tuple(draw.draw(st.sets(st.integers(0, len(shape) - 1), min_size=1)))
     data = draw.draw(arrays(dtype, shape))
-    _assert_right(np.array(data), axes, data, keepdims=draw.draw(st.booleans()))
+    keepdims = draw.draw(st.booleans())
+    on_each_isa(lambda: _assert_right(np.array(data), axes, data, keepdims))

@@ -129,6 +129,94 @@ def test_ranks_and_axes(shape: tuple[int, ...]) -> None:
         same(mo.reduce_max(give(data), axes), reference.reduce_max(data, axes))
 
 
+# ------------------------------------------------------------------------------------------- sub-computations
+
+INNER: dict[str, Callable[[Any, Any], Any]] = {
+    "scalars": mo.maximum,
+    "scalars under jit": jax.jit(lambda a, b: mo.maximum(a, b)),  # noqa: PLW0108 - not the one of other tests
+    "a scalar and Python's": lambda a, b: mo.maximum(a, b, -float("inf")),
+    "reduced": lambda a, b: mo.reduce_max(mo.maximum(a, b)),
+    "an array of them": lambda a, b: mo.reduce_max(jnp.stack([a, b]), keepdims=False),
+    "an array of them, and where": lambda a, b: jnp.where(
+        mo.reduce_max(jnp.stack([a, b]), keepdims=False, return_indices=True)[1] == 0, a, b
+    ),
+}
+
+
+@pytest.mark.parametrize("inner", INNER)
+def test_within_the_function_of_a_reduction(inner: str) -> None:
+    """XLA has no custom calls there, and ends the process if it is given one."""
+    data = mixed(dtypes.FLOAT32, (9, 6), 11)
+    function, lowest = INNER[inner], np.float32(-np.inf)
+
+    def everywhere(d: Any) -> Any:
+        yield lax.reduce(d, lowest, function, (0,))
+        yield lax.reduce_window(d, lowest, function, (3, 1), (3, 1), "VALID")
+        yield jax.vmap(lambda row: lax.reduce(row, lowest, function, (0,)))(d)
+
+    columns, windows, rows = fresh(lambda d: [*everywhere(d)])(data)
+    same(columns, reference.reduce_max(data, (0,), keepdims=False))
+    same(windows, reference.reduce_max(data.reshape(3, 3, 6), (1,), keepdims=False))
+    same(rows, reference.reduce_max(data, (1,), keepdims=False))
+
+
+def test_within_the_function_of_a_scatter() -> None:
+    data = mixed(dtypes.BFLOAT16, (4, 5), 12)
+    for function in (lambda v: mo.maximum(v, 0.5), lambda v: mo.reduce_max(jnp.full(2, mo.maximum(v, 0.5)))[0]):
+        got = give(data).at[np.array([2, 0])].apply(function)
+        expected = data.copy()
+        expected[[2, 0]] = reference.maximum(data[[2, 0]], np.array(0.5, data.dtype))
+        same(got, expected)
+
+
+def test_beside_a_reduction_calls_are_what_they_were(formulation: str) -> None:
+    """The same call within a reduction's function and outside of it, in control flow too."""
+
+    def both(d: Any) -> Any:
+        high = lax.reduce(d, np.float32(0), mo.maximum, (0,))
+        return lax.cond(d[0, 0] > 0, lambda: mo.maximum(d, high), lambda: mo.maximum(high, d))
+
+    text = jax.jit(both).lower(np.zeros((3, 4), np.float32)).as_text()
+    assert ("custom_call @maxops_maximum" in text) == (formulation == "custom-calls")
+
+
+# ----------------------------------------------------------------------------------- what JAX looks for itself
+
+TRANSFORMED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "jit": jax.jit,
+    "vmap": jax.vmap,
+    "jvp": lambda f: lambda x: jax.jvp(f, (x,), (x,)),
+    "linearize": lambda f: lambda x: jax.linearize(f, x)[1](x),
+    "gradient of vmap": lambda f: jax.grad(lambda x: jax.vmap(f)(x).sum()),
+    "vmap of gradient": lambda f: jax.vmap(jax.grad(lambda x: f(x).sum())),
+    "checkpoint": lambda f: jax.grad(lambda x: jax.checkpoint(f)(x).sum()),
+}
+
+
+@pytest.mark.parametrize("transformed", TRANSFORMED)
+def test_nothing_leaks_out_of_a_trace(transformed: str) -> None:
+    """No rule holds on to what JAX traced: it would be wrong in the next trace."""
+    x = mixed(dtypes.FLOAT32, (4, 4, 3), 14, nans=0.0)
+
+    def every(x: Any) -> Any:
+        even, at = mo.reduce_max(x, 0, return_indices=True, ties="even")
+        first = mo.segment_max(x, np.zeros(len(x), np.int32), 1, initial=0.0, ties="first")
+        return mo.maximum(even, first, 0.5) * mo.reduce_max(x, 0, ties="first") + at
+
+    with jax.checking_leaks():
+        jax.eval_shape(TRANSFORMED[transformed](every), x)
+
+
+def test_without_compiling() -> None:
+    data = mixed(dtypes.FLOAT32, (3, 4), 15)
+    with jax.disable_jit():
+        high, row = mo.maximum(give(data), data[:1]), mo.reduce_max(give(data), 0, return_indices=True)
+        mapped = jax.vmap(lambda d: mo.segment_max(d, np.array([0, 0, 1, 1]), 2, fill_mode="ZERO"))(give(data))
+    same(high, reference.maximum(data, data[:1]))
+    same(row[0], reference.reduce_max(data, (0,)))
+    same(mapped, reference.reduce_max(data.reshape(3, 2, 2), (2,), keepdims=False))
+
+
 # --------------------------------------------------------------------------------------------------- errors
 
 

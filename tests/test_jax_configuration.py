@@ -1,24 +1,31 @@
-"""JAX as it is set up: without 64-bit types, without the custom calls, over several devices."""
+"""JAX as it is set up: without 64-bit types, and with its options that forbid what is implicit."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import maxops as mo
-from bits import assert_same_bits, mixed
+from bits import FLOATS, assert_same_bits, mixed
 from maxops import dtypes, errors, reference
+from maxops.dtypes import DType
 
 jax = pytest.importorskip("jax")
+engine = pytest.importorskip("maxops.engines.jax")
 
 
-@pytest.fixture(autouse=True)
-def _quiet_without_custom_calls() -> None:
-    pytest.importorskip("maxops._xla")
+@pytest.fixture(params=["custom-calls", "integer-keys"], autouse=True)
+def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each of the two."""
+    if request.param == "integer-keys":
+        with engine.only_integer_keys():
+            yield request.param
+    else:
+        pytest.importorskip("maxops._xla")
+        yield request.param
 
 
 def test_indices_are_int32_without_64_bits() -> None:
@@ -59,45 +66,25 @@ def test_ids_of_numpy_keep_their_meaning_without_64_bits(options: dict[str, Any]
         assert_same_bits(np.asarray(got), reference.segment_max(data, np.array([0, 0, 1, 1, 1]), 2, "ZERO"))
 
 
-def run(code: str, **environment: str) -> str:
-    """What a program prints that begins with JAX, NumPy and maxops; every warning is an error in it."""
-    start = "import os, sys, warnings\nos.environ.update(" + repr(environment) + ")\n"
-    start += f"sys.path[:0] = {sys.path!r}\nimport jax, numpy as np, maxops as mo\n"
-    command = [sys.executable, "-W", "error", "-c", start + code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.mark.parametrize("dtype", [*FLOATS[:-1], dtypes.INT8, dtypes.UINT32, dtypes.BOOL], ids=str)
+def test_options_against_what_is_implicit(dtype: DType) -> None:
+    """maxops broadcasts and converts by name, where it does, and leaves it to nobody's rules."""
+    data = np.arange(8).reshape(4, 2).astype(dtype.numpy)
+    ids, offsets = np.arange(4) // 2, np.array([0, 1, 4])
+    both: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
+    def total(x: Any, ties: str) -> Any:
+        segments = mo.segment_max(x, ids, 3, fill_mode="ZERO", ties=ties)
+        return mo.maximum(x, x[0], x[0, 0], ties=ties).sum() + mo.reduce_max(x, ties=ties).sum() + segments.sum()
 
-def test_one_warning_if_the_custom_calls_were_not_built() -> None:
-    out = run(
-        "sys.modules['maxops._xla'] = None\n"
-        "from maxops.errors import NotBuiltWarning\n"
-        "x = jax.numpy.array([1.0, 2.0])\n"
-        "with warnings.catch_warnings(record=True) as caught:\n"
-        "    warnings.simplefilter('always')\n"
-        "    print(mo.maximum(x, 1.5), mo.reduce_max(x))\n"
-        "print([(w.category is NotBuiltWarning, 'MAXOPS_JAX=1' in str(w.message), w.filename) for w in caught])\n"
-    )
-    assert out.splitlines() == ["[1.5 2. ] [2.]", "[(True, True, '<string>')]"]
+    def every(x: Any) -> Any:
+        yield mo.reduce_max(x, 0, return_indices=True)
+        yield mo.segment_max(x, ids, 3, fill_mode="ZERO", **both)
+        yield mo.segment_max(x, offsets=offsets, fill_mode="LOWEST", **both)
+        yield mo.maximum(x, x[0], x[0, 0])
+        if dtype.kind == "float":
+            yield jax.grad(total)(x, "first"), jax.grad(total)(x, "even")
 
-
-def test_arrays_over_several_devices() -> None:
-    out = run(
-        "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n"
-        "mesh = Mesh(np.array(jax.devices()), ('rows',))\n"
-        "x = np.random.default_rng(0).standard_normal((8, 6)).astype('f4')\n"
-        "given = jax.device_put(x, NamedSharding(mesh, P('rows')))\n"
-        "ids = np.array([0, 0, 1, 1, 1, 3, 3, 3])\n"
-        "for got, want in (\n"
-        "    (mo.maximum(given, -given), mo.maximum(x, -x)),\n"
-        "    (mo.reduce_max(given, 1), mo.reduce_max(x, 1)),\n"
-        "    (mo.reduce_max(given, 0), mo.reduce_max(x, 0)),\n"
-        "    (mo.segment_max(given, ids, fill_mode='ZERO'), mo.segment_max(x, ids, fill_mode='ZERO')),\n"
-        "):\n"
-        "    print(np.asarray(got).tobytes() == want.tobytes())\n"
-        "split = jax.shard_map(lambda x: mo.reduce_max(x, 1), mesh=mesh, in_specs=P('rows'), out_specs=P('rows'))\n"
-        "print(np.asarray(jax.jit(split)(given)).tobytes() == mo.reduce_max(x, 1).tobytes())\n",
-        XLA_FLAGS="--xla_force_host_platform_device_count=2",
-    )
-    assert out.split() == ["True"] * 5
+    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"), jax.debug_nans(True):
+        results = jax.jit(lambda x: [*every(x)])(data)
+    assert_same_bits(np.asarray(results[3]), reference.maximum(data, data[0], data[0, 0]))

@@ -1,4 +1,4 @@
-"""Gradients of JAX's arrays: to the first element that holds a maximum, or split evenly, forwards and backwards."""
+"""Gradients of JAX's arrays: split evenly, or to the first element that holds a maximum, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -41,49 +41,61 @@ def gradients(function: Callable[..., Any], *args: Any) -> tuple[Array, ...]:
 
 def test_maximum_gives_all_to_the_first_that_holds_it() -> None:
     a, b, c = np.array([1.0, 2, 3, NAN]), np.array([1.0, 5, 3, 1]), np.array([0.0, 5, 3, NAN])
-    got = gradients(mo.maximum, a, b, c)
+    got = gradients(lambda *x: mo.maximum(*x, ties="first"), a, b, c)
     np.testing.assert_array_equal(got, [[1, 0, 3, 4], [0, 2, 0, 0], [0, 0, 0, 0]])
 
 
 def test_maximum_splits_evenly() -> None:
     a, b, c = np.array([1.0, 2, 3, NAN]), np.array([1.0, 5, 3, 1]), np.array([0.0, 5, 3, NAN])
-    got = gradients(lambda *x: mo.maximum(*x, ties="even"), a, b, c)
+    got = gradients(mo.maximum, a, b, c)
     np.testing.assert_array_equal(got, [[0.5, 0, 1, 2], [0.5, 1, 1, 0], [0, 1, 1, 2]])
 
 
 def test_zeros_of_both_signs_are_no_tie() -> None:
-    got = gradients(lambda x, y: mo.maximum(x, y, ties="even"), np.array([-0.0, 0.0]), np.array([0.0, 0.0]))
+    got = gradients(mo.maximum, np.array([-0.0, 0.0]), np.array([0.0, 0.0]))
     np.testing.assert_array_equal(got, [[0, 1], [1, 1]])
 
 
 def test_maximum_sums_over_what_it_broadcast() -> None:
     got = gradients(mo.maximum, np.array([[2.0], [0.0]]), np.array([1.0, 3.0, 2.0]))
-    np.testing.assert_array_equal(got[0], [[4], [0]])
-    np.testing.assert_array_equal(got[1], [4, 7, 6])
+    np.testing.assert_array_equal(got[0], [[2.5], [0]])
+    np.testing.assert_array_equal(got[1], [4, 7, 7.5])
+
+
+def test_the_default_is_that_of_jax() -> None:
+    x, y, ids = np.array([[1.0, 3, 3], [3, 3, 0]]), np.array([3.0, 3, 1]), np.array([0, 0])
+    for ours, theirs in (
+        (mo.maximum, jnp.maximum),
+        (lambda x, y: mo.reduce_max(x) + y, lambda x, y: jnp.max(x) + y),
+        (lambda x, y: mo.reduce_max(x, 0, keepdims=False) * y, lambda x, y: jnp.max(x, 0) * y),
+        (lambda x, y: mo.segment_max(x, ids, fill_mode="ZERO") * y, lambda x, y: jax.ops.segment_max(x, ids, 1) * y),
+    ):
+        for got, expected in zip(gradients(ours, x, y), gradients(theirs, x, y), strict=True):
+            np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16, np.float32, np.float64], ids=str)
 def test_reduce_max(dtype: Any) -> None:
     x = np.array([[1, 3, 3], [NAN, 2, NAN]], dtype)
-    (first,) = gradients(lambda d: mo.reduce_max(d, 1), x)
+    (first,) = gradients(lambda d: mo.reduce_max(d, 1, ties="first"), x)
     np.testing.assert_array_equal(first, np.array([[0, 1, 0], [2, 0, 0]], dtype))
     assert first.dtype == dtype
-    (even,) = gradients(lambda d: mo.reduce_max(d, 1, ties="even"), x)
+    (even,) = gradients(lambda d: mo.reduce_max(d, 1), x)
     np.testing.assert_array_equal(even, np.array([[0, 0.5, 0.5], [1, 0, 1]], dtype))
 
 
 def test_reduce_max_over_several_axes_and_an_initial_value() -> None:
     x = np.array([[[1.0, 3], [5, 0]], [[3, 3], [5, 5]]])
-    (first,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False), x)
+    (first,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False, ties="first"), x)
     np.testing.assert_array_equal(first, [[[0, 1], [2, 0]], [[0, 0], [0, 0]]])
-    (even,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False, ties="even", initial=4), x)
+    (even,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False, initial=4), x)
     np.testing.assert_allclose(even, np.array([[[0, 0], [2, 0]], [[0, 0], [2, 2]]]) / 3)
-    (level,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False, initial=3), x)
+    (level,) = gradients(lambda d: mo.reduce_max(d, (2, 0), keepdims=False, ties="first", initial=3), x)
     np.testing.assert_array_equal(level, first)
 
 
 def test_an_even_part_of_many_half_precision_elements() -> None:
-    (even,) = gradients(lambda d: mo.reduce_max(d, ties="even"), np.ones(100_000, np.float16))
+    (even,) = gradients(mo.reduce_max, np.ones(100_000, np.float16))
     np.testing.assert_array_equal(even, np.full(100_000, 1e-5, np.float16))
 
 
@@ -162,11 +174,11 @@ def test_gradients_under_vmap_and_scan() -> None:
     x = np.array([[1.0, 4, 2], [6, 5, 6]])
     ids = np.array([[0, 1, 1], [0, 0, 1]])
     of_reduce = jax.jit(jax.vmap(jax.grad(lambda d: mo.reduce_max(d).sum())))
-    np.testing.assert_array_equal(of_reduce(x), [[0, 1, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(of_reduce(x), [[0, 1, 0], [0.5, 0, 0.5]])
     of_segments = jax.jit(jax.vmap(jax.grad(lambda d, i: mo.segment_max(d, i, 2, fill_mode="ZERO").sum())))
     np.testing.assert_array_equal(of_segments(x, ids), [[1, 1, 0], [1, 0, 1]])
     both = jax.jit(jax.grad(lambda d: jax.vmap(mo.reduce_max)(d).sum()))
-    np.testing.assert_array_equal(both(x), [[0, 1, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(both(x), [[0, 1, 0], [0.5, 0, 0.5]])
     through = jax.jit(jax.grad(lambda d: jax.lax.scan(lambda c, r: (mo.maximum(c, r), None), d[0], d)[0].sum()))
     np.testing.assert_array_equal(through(x), [[0, 0, 0], [1, 1, 1]])
     again = jax.grad(jax.checkpoint(lambda d: mo.reduce_max(d * 2).sum()))

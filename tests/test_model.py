@@ -360,7 +360,7 @@ def test_intermediate_values_are_freed() -> None:
 def test_progress_is_told_before_each_node() -> None:
     seen: list[tuple[int, int, str]] = []
     made = from_proto(model([node("Max", ["x"], "a", "first"), node("Identity", ["a"], "y")]))
-    made.run({"x": X}, lambda *args: seen.append(args))
+    made.run({"x": X}, progress=lambda *args: seen.append(args))
     assert seen == [(0, 2, "node 'first' (Max)"), (1, 2, "node (Identity) that makes 'y'")]
 
 
@@ -443,3 +443,37 @@ def test_broken_tensor_file_is_refused(data: bytes, words: list[str], tmp_path: 
     with pytest.raises(ModelInputError) as caught:
         read_tensor_file(path)
     assert [word for word in [f"{path}: ", *words] if word not in str(caught.value)] == []
+
+
+def test_run_as_in_onnx_runtime_gives_a_list() -> None:
+    """Of all outputs, or of those that are named, in that order; one mapping alone gives a mapping."""
+    nodes = [node("Max", ["x", "y"], "top"), node("ReduceMax", ["x"], "high", keepdims=0)]
+    two = model(nodes, ["x", "y"], ["top", value("high", ())])
+    loaded, feed = from_proto(two), {"x": X, "y": Y}
+    top, high = reference.maximum(X, Y), reference.reduce_max(X, keepdims=False)
+    for names, wanted in ((None, [top, high]), (["high", "top"], [high, top]), (("top",), [top]), ([], [])):
+        for got in (loaded.run(names, feed), loaded.run(names, inputs=feed)):  # type: ignore[call-overload]
+            assert isinstance(got, list)
+            for one, other in zip(got, wanted, strict=True):
+                assert_same_bits(one, other)
+    for mapping in (loaded.run(feed), loaded.run(inputs=feed)):
+        assert [*mapping] == ["top", "high"]
+        assert_same_bits(mapping["high"], high)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((["bottom"], {"x": X, "y": Y}), "output 'bottom' is unknown; the model's outputs are 'top': float"),
+        (("top", {"x": X, "y": Y}), "output_names is of type str; it is None or a list of names"),
+        (({"x": X}, ["top"]), "output_names is of type dict; it is None or a list of names, and the inputs are"),
+        ((["top", "top"], {"x": X, "y": Y}), "output_names names an output twice"),
+        ((None, [X, Y]), "the inputs are of type list; they are a mapping of names to arrays"),
+        ((None,), "the inputs are of type NoneType; they are a mapping"),
+    ],
+    ids=["unknown", "text", "swapped", "twice", "list", "no-inputs"],
+)
+def test_run_with_wrong_arguments(arguments: tuple[Any, ...], says: str) -> None:
+    one = model([node("Max", ["x", "y"], "top")], ["x", "y"], ["top"])
+    with pytest.raises(ModelInputError, match=re.escape(says)):
+        from_proto(one).run(*arguments)

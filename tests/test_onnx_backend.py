@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unittest
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx.backend.test import BackendTest
-from onnx.backend.test.loader import DATA_DIR, load_model_tests
+from onnx.backend.test.loader import DATA_DIR
 from typer.testing import CliRunner
 
 from bits import assert_same_bits
@@ -22,17 +21,15 @@ from maxops.cli.app import app
 from maxops.onnx import Backend, from_proto, load, nodes
 from maxops.onnx.suite import data_set_folders, read_data_set
 from models import MAX, model, node, tensor, value
+from official import official_cases
 
 OURS = re.compile(r"test_(max|reduce_max)_(?!.*expanded)\w+|test_operator_max")
 PYTORCH = Path(DATA_DIR) / "pytorch-operator"
 X = np.array([1, -0.0, np.nan, -np.inf], np.float32)
 Y = np.array([2, 0.0, 1, -3], np.float32)
 
-with warnings.catch_warnings():
-    # onnx makes the data of all its operators here, overflows in its casts included
-    warnings.simplefilter("ignore")
-    RUNNER = BackendTest(Backend, __name__)
-    NODE_CASES = [case for case in load_model_tests(kind="node") if OURS.fullmatch(case.name)]
+NODE_CASES = [case for case in official_cases() if OURS.fullmatch(case.name)]
+RUNNER = BackendTest(Backend, __name__)
 
 # Only ours, so that nothing is there to be skipped; the names end in the device.
 OFFICIAL: dict[str, Any] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, parser
-from onnx.backend.test.loader import load_model_tests
 from onnx.reference import ReferenceEvaluator
 from onnx.shape_inference import InferenceError
 from typer.testing import CliRunner
@@ -25,20 +23,19 @@ from maxops.dtypes import BOOL, FLOAT32, DType
 from maxops.onnx.evaluated import all_nodes
 from maxops.onnx.schemas import FILL_MODES
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
+from official import official_cases
 
 OPSET_18 = '<ir_version: 8, opset_import: ["": 18]> '
 WITH_OURS = '<ir_version: 8, opset_import: ["": 18, "maxops": 1]> '
 TYPES = {"float32": "float", "float64": "double"}
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # onnx makes the data of all its operators here, overflows included
-    EXPANDED = [
-        case
-        for case in load_model_tests(kind="node")
-        if case.name.endswith("_expanded")
-        and case.model is not None
-        and {node.op_type for node in all_nodes(case.model)} & {"Max", "ReduceMax"}
-    ]
+EXPANDED = [
+    case
+    for case in official_cases()
+    if case.name.endswith("_expanded")
+    and case.model is not None
+    and {node.op_type for node in all_nodes(case.model)} & {"Max", "ReduceMax"}
+]
 
 
 def name_of(dtype: DType) -> str:

@@ -21,6 +21,8 @@ from maxops.openvino.plans import DTYPES
 
 ov: Any = pytest.importorskip("openvino")
 opset: Any = ov.opset16
+passes: Any = pytest.importorskip("openvino.passes")
+_is_marked = pytest.importorskip("maxops.openvino.rewriting")._is_marked
 
 CORE = ov.Core()
 NUMBERS = (*FLOATS, *INTEGERS)
@@ -214,14 +216,65 @@ def test_what_the_plugin_does_to_constants() -> None:
         assert_all_same_bits(run(model, np.zeros(1, dtype.numpy)), [tiny if kept else np.zeros(1, dtype.numpy)])
 
 
-@pytest.mark.parametrize("precision", ["f32", "bf16", "f16"])
-def test_a_hint_of_precision_changes_no_type_of_ours(precision: str) -> None:
-    x = parameter("x", [8, 8])
+def kept_by_no_shorter_type(shape: tuple[int, ...], seed: int) -> Array:
+    """Numbers in float32 that neither float16 nor bfloat16 holds."""
+    return np.random.default_rng(seed).integers(1 << 22, 1 << 23, shape).astype(np.float32) / np.float32(1 << 20)
+
+
+def beside_openvino(x: Any) -> Any:
+    """Ours on inputs, constants and one another to outputs; then between OpenVINO's operators, exact in any type."""
+    limit = constant(kept_by_no_shorter_type((8,), 2))
+    top = opset.maximum(x, limit)
+    rows = opset.reduce_max(top, opset.constant(np.array([1])), keep_dims=True)
+    low = opset.segment_max(x, opset.constant(np.array([0, 0, 1, 1, 2, 2, 2, 5])), fill_mode="ZERO")
+    computed = opset.maximum(x, opset.gather(limit, opset.constant(np.arange(8)[::-1].copy()), opset.constant(0)))
     weights = opset.constant(np.eye(8, dtype=np.float32))
-    top = opset.maximum(opset.matmul(x, weights, False, False), opset.constant(np.array([[0.5]], np.float32)))
-    model = maxops.openvino.rewrite(ov.Model([opset.matmul(top, weights, False, False)], [x], "m"))
-    (got,) = run(model, np.full((8, 8), 0.25, np.float32), INFERENCE_PRECISION_HINT=precision)
-    assert_same_bits(got, np.full((8, 8), 0.5, np.float32))
+    half = opset.minimum(opset.matmul(x, weights, False, False), opset.constant(np.float32(0.5)))
+    between = opset.matmul(opset.maximum(half, opset.constant(np.float32(0.25))), weights, False, False)
+    return ov.Model([top, rows, low, computed, between, x], [x], "m")
+
+
+def assert_beside_openvino(got: list[Array], x: Array) -> None:
+    limit = kept_by_no_shorter_type((8,), 2)
+    top = reference.maximum(x, limit)
+    low = in_segments(x, np.array([0, 0, 1, 1, 2, 2, 2, 5]), fill_mode="ZERO")
+    between = np.full((8, 8), 0.5, np.float32)
+    assert_all_same_bits(got, [top, reduced(top, (1,)), low, reference.maximum(x, limit[::-1]), between, x])
+
+
+@pytest.mark.parametrize("precision", ["f32", "bf16", "f16"])
+def test_a_hint_of_precision_changes_no_bit_of_ours(precision: str) -> None:
+    """On processors with that type the plugin computes in it; the products here are exact in each."""
+    model = maxops.openvino.rewrite(beside_openvino(parameter("x", [8, 8])))
+    x = kept_by_no_shorter_type((8, 8), 1)
+    assert_beside_openvino(run(model, x, INFERENCE_PRECISION_HINT=precision), x)
+
+
+def test_all_that_ours_reads_and_gives_is_marked() -> None:
+    """What the marks are for depends on the processor and its types, and so this looks at the marks."""
+    for dtype in NUMBERS:
+        model = maxops.openvino.rewrite(three(dtype, open_shapes=True))
+        assert all(map(_is_marked, model.get_ops())), dtype
+    nodes = maxops.openvino.rewrite(beside_openvino(parameter("x", [8, 8]))).get_ordered_ops()
+    plain = [node.get_type_name() for node in nodes if not _is_marked(node)]
+    assert plain == ["Constant", "MatMul", "Constant", "Minimum", "MatMul", "Result"]
+
+
+def test_what_converts_all_of_a_model_to_f16() -> None:
+    """OpenVINO's own pass, which is what makes a plugin compute in f16: ours stay, or say that they cannot."""
+    x, array = parameter("x", [8, 8]), kept_by_no_shorter_type((8, 8), 1)
+    manager = passes.Manager()
+    manager.register_pass(passes.ConvertFP32ToFP16())
+    top = opset.maximum(x, constant(kept_by_no_shorter_type((8,), 2)))
+    model = maxops.openvino.rewrite(ov.Model([top, x], [x], "m"))
+    manager.run_passes(model)
+    assert_all_same_bits(run(model, array), [reference.maximum(array, kept_by_no_shorter_type((8,), 2)), array])
+    y = parameter("y", [8, 8])
+    between = opset.maximum(opset.abs(y), constant(np.ones(8, np.float32)))
+    model = maxops.openvino.rewrite(ov.Model([between], [y], "m"))
+    converted = "was made for f32, f32, but is given f16, f32: OpenVINO has converted them"
+    with pytest.raises(errors.DTypeError, match=converted):
+        manager.run_passes(model)  # it puts no Convert before what is marked, where the CPU plugin does
 
 
 # --------------------------------------------------------------------------------------------- shapes and values
@@ -545,4 +598,7 @@ def test_without_openvino_an_error_names_it() -> None:
         "try:\n    maxops.openvino.register(None)\nexcept ImportError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "maxops.openvino.register and rewrite need OpenVINO: pip install openvino"
+    assert done.stdout.strip() == (
+        "maxops.openvino.register, as rewrite, needs the package 'openvino', which is not installed: "
+        'pip install "maxops[openvino]"'
+    )

@@ -51,8 +51,8 @@ def test_every_value_against_a_row(dtype: DType) -> None:
     want = fast_maximum(np.repeat(column, 67, 1), np.repeat(row, len(column), 0))
     assert_same_bits(mo.maximum(column, row), want)
     assert_same_bits(mo.maximum(row, column), want)
-    for element, line in zip(column[:60, 0], want, strict=False):
-        assert_same_bits(mo.maximum(row, np.array(element)), line[np.newaxis])
+    for place in np.linspace(0, len(column) - 1, 60).astype(int):  # of both signs, and NaNs
+        assert_same_bits(mo.maximum(row, np.array(column[place, 0])), want[place : place + 1])
 
 
 @each_width
@@ -128,16 +128,17 @@ def _large(dtype: DType, n: int) -> tuple[Array, Array, Array]:
     return a, b, want
 
 
-@pytest.mark.parametrize("past", [-64, 0, 64])
 @each_width
-def test_streaming_stores(dtype: DType, past: int) -> None:
+def test_streaming_stores(dtype: DType) -> None:
     """Just below and above the size from which the output goes past the cache, however it is aligned."""
-    n = STREAMED_BYTES // (3 * dtype.numpy.itemsize) + past
+    n = STREAMED_BYTES // (3 * dtype.numpy.itemsize) + 64
     a, b, want = _large(dtype, n)
-    for offset in (0, 1, 16, 63):
-        out = at_offset(np.zeros_like(a), offset)
-        mo.maximum(a, b, out=out)
-        assert_same_bits(out, want)
+    for past, offset in ((64, 0), (64, 1), (64, 16), (64, 63), (0, 63), (-64, 16)):
+        few = n - 64 + past
+        out = at_offset(want[:few], offset)
+        out.view(np.uint8)[...] = 0xA5
+        mo.maximum(a[:few], b[:few], out=out)
+        assert_same_bits(out, want[:few])
     del out
     mo.maximum(a, b)  # leaves its pages in the cache, where the next one finds them
     assert_same_bits(mo.maximum(a, b), want)
@@ -257,7 +258,7 @@ def test_only_negative_zeros_and_what_is_above_them(dtype: DType) -> None:
             for bits in (0, minus_zero, 1):
                 data = of_words(dtype, words)
                 data[place] = of_words(dtype, [bits])[0]
-                want = of_words(dtype, [bits if n > 1 and bits != minus_zero else minus_zero])
+                want = of_words(dtype, [bits])
                 assert_same_bits(mo.reduce_max(data), want)
                 rows = np.stack([data] * 9)
                 assert_same_bits(mo.reduce_max(rows, 1, False), np.repeat(want, 9))

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # What a page's examples cannot run without, past the packages that every test has.
 NEEDS = {
+    "columns": "pandas",
     "gpu": "triton",
     "jax": "maxops._xla",
     "onnxruntime": "onnxruntime",

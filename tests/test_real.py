@@ -93,7 +93,7 @@ def test_reduce_max() -> None:
 def test_reduce_max_of_nothing() -> None:
     """Rationals have no lowest value: a maximum of nothing is an error, and no maximum is none."""
     for shape, axes in [((0,), ()), ((0, 3), (0,)), ((3, 0), ()), ((2, 0, 3), (1,))]:
-        with pytest.raises(EmptyReductionError, match=r"\[ONNX.ReduceMax-20.empty\]"):
+        with pytest.raises(EmptyReductionError, match=r"\[maxops.reduce_max.empty\]"):
             mo.reduce_max(np.empty(shape, object), axes)
     assert_same(mo.reduce_max(np.empty((0, 3), object), (1,)), np.empty((0, 1), object))
 
@@ -107,7 +107,7 @@ def test_segment_max() -> None:
     full = mo.segment_max(data, np.array([0, 0, 1, 1, 2, 2]), fill_mode="LOWEST")
     assert_same(full, reference.segment_max(data, np.array([0, 0, 1, 1, 2, 2]), 3, "ZERO"))
     for gaps, segments in [([0, 0, 2, 2, 2, 2], 3), ([0] * 6, 2), ([1] * 6, None)]:
-        with pytest.raises(EmptyReductionError, match=r"\[OpenVINO.SegmentMax-16.fill_mode\]"):
+        with pytest.raises(EmptyReductionError, match=r"\[maxops.segment_max.fill_mode\]"):
             mo.segment_max(data, np.array(gaps), segments, fill_mode="LOWEST")
 
 
@@ -121,13 +121,13 @@ def test_anything_else_among_rationals_is_an_error(value: object) -> None:
     data[:] = [Fraction(1, 2), 3, 1, 1]
     data[2] = value
     good, out = real([1, 2, 3, 4]), real([9, 9, 9, 9])
-    with pytest.raises(DTypeError, match=r"input 1 holds .* position \(2,\).*\[ONNX.Max-13.T\]"):
+    with pytest.raises(DTypeError, match=r"input 1 holds .* position \(2,\).*\[maxops.maximum.types\]"):
         mo.maximum(good, data, out=out)
     with pytest.raises(DTypeError, match=r"\[SONNX.Max.T\]"):
         mo.operator("SONNX", "Max")(data, out=out)
-    with pytest.raises(DTypeError, match=r"\[ONNX.ReduceMax-20.T\]"):
+    with pytest.raises(DTypeError, match=r"\[maxops.reduce_max.types\]"):
         mo.reduce_max(data, out=out[:1])
-    with pytest.raises(DTypeError, match=r"\[OpenVINO.SegmentMax-16.T\]"):
+    with pytest.raises(DTypeError, match=r"\[maxops.segment_max.types\]"):
         mo.segment_max(data, np.array([0, 1, 2, 3]), fill_mode="ZERO", out=out)
     assert out.tolist() == [9, 9, 9, 9]
 

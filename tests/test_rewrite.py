@@ -240,7 +240,7 @@ def test_nothing_is_left_of_a_copy_that_was_broken_off(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(shutil, "copyfile", broken_off)
     assert rewritten(path, out / "moved.onnx")[0] != 0
-    assert list(out.iterdir()) == []
+    assert not out.exists()
 
 
 @pytest.mark.parametrize(
@@ -248,17 +248,46 @@ def test_nothing_is_left_of_a_copy_that_was_broken_off(tmp_path: Path, monkeypat
     [
         ("../w.bin", "inside the model's folder"),
         ("/etc/hostname", "inside the model's folder"),
+        ("../{folder}/w.bin", "inside the model's folder"),
+        ("parts/../../{folder}/w.bin", "inside the model's folder"),
+        ("{folder}/../../w.bin", "inside the model's folder"),
         ("gone.bin", "no file there"),
         ("", "inside the model's folder"),
     ],
 )
 def test_data_elsewhere(tmp_path: Path, location: str, words: str) -> None:
-    path = tmp_path / "model.onnx"
-    path.write_bytes(models.external(location=location).SerializeToString())
-    code, text = rewritten(path, tmp_path / "moved.onnx")
-    assert code == 2
-    assert words in text
-    assert not (tmp_path / "moved.onnx").exists()
+    path = with_weights(tmp_path / "in")
+    path.write_bytes(models.external(location=location.format(folder="in")).SerializeToString())
+    before = sorted(tmp_path.rglob("*"))
+    for out in (path.parent / "moved.onnx", tmp_path / "out" / "moved.onnx"):
+        code, text = rewritten(path, out)
+        assert code == 2
+        assert words in text
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_location_that_leaves_a_folder_inside_is_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    path, out = with_weights(tmp_path / "in"), tmp_path / "out" / "moved.onnx"
+    (path.parent / "parts").mkdir()
+    path.write_bytes(models.external(location="parts/../w.bin").SerializeToString())
+    assert rewritten(path, out)[0] == 0
+    assert sorted(file.name for file in out.parent.iterdir()) == ["moved.onnx", "w.bin"]
+
+
+@pytest.mark.parametrize("link", ["parts", "parts/w.bin"])
+def test_a_link_that_leads_out_of_the_folder_is_not_followed(link: str, tmp_path: Path) -> None:
+    path = with_weights(tmp_path / "in")
+    path.write_bytes(models.external(location="parts/w.bin").SerializeToString())
+    (path.parent / "parts").mkdir()
+    (path.parent / "w.bin").rename(path.parent / "parts/w.bin")
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    elsewhere.mkdir()
+    (out / link).parent.mkdir(parents=True)
+    (out / link).symlink_to(elsewhere / "w.bin" if link.endswith("bin") else elsewhere)
+    code, text = rewritten(path, out / "moved.onnx")
+    assert (code, "leads outside" in text) == (2, True)
+    assert list(elsewhere.iterdir()) == []
+    assert not (out / "moved.onnx").exists()
 
 
 def test_mistakes(tmp_path: Path) -> None:

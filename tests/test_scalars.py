@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from bits import FLOATS, INTEGERS, STORED, assert_same_bits, of_words, pool, words
+from bits import FLOATS, INTEGERS, STORED, assert_same_bits, of_words, pool, spread, words
 from maxops import reference
 from maxops.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, UINT8, UINT64, DType
 from maxops.errors import DTypeError
@@ -18,7 +18,7 @@ each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
 
 @each_type
 def test_numpy_scalars_are_arrays_of_rank_0(dtype: DType) -> None:
-    array = pool(dtype)[:5]
+    array = spread(dtype, 5)
     for scalar in pool(dtype):
         assert isinstance(scalar, np.generic)
         assert_same_bits(mo.maximum(array, scalar), reference.maximum(array, np.asarray(scalar)))
@@ -37,7 +37,9 @@ def test_python_integers_at_the_ends(dtype: DType) -> None:
         assert_same_bits(mo.maximum(held, array), want)
     refused: list[float] = [info.min - 1, info.max + 1, 10**30, 0.0, 1.0, float("nan"), True]
     for value in refused:
-        with pytest.raises(DTypeError, match=r"input 1 is the Python .* does not hold exactly.*\[ONNX.Max-13.T\]"):
+        with pytest.raises(
+            DTypeError, match=r"input 1 is the Python .* does not hold exactly.*\[maxops.maximum.scalars\]"
+        ):
             mo.maximum(array, value)
 
 
@@ -137,7 +139,7 @@ def test_the_scalar_takes_the_type_of_the_first_array_wherever_it_stands() -> No
 
 @pytest.mark.parametrize("inputs", [(1,), (1, 2.0), (True, False), (float("nan"),)], ids=str)
 def test_only_python_scalars_have_no_type(inputs: tuple[float, ...]) -> None:
-    with pytest.raises(DTypeError, match=r"Max-13 got only Python scalars.*\[ONNX.Max-13.T\]"):
+    with pytest.raises(DTypeError, match=r"maximum got only Python scalars.*\[maxops.maximum.scalars\]"):
         mo.maximum(*inputs)
 
 

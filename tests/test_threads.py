@@ -266,6 +266,48 @@ print("done")
     assert printed[1:] == ["interrupted", "done", ""]
 
 
+@pytest.mark.parametrize("forked_by", ["the_main_thread", "another_thread", "a_child_of_another_thread"])
+def test_ctrl_c_ends_a_long_call_in_a_child_forked_by(forked_by: str) -> None:
+    """Python's main thread in a child is the one that forked."""
+    code = f"""
+warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
+from maxops import _native
+right()
+def child():
+    signal.alarm(60)
+    before = _native.progress()[1]
+    def press():
+        while _native.progress()[1] == before or _native.progress()[0] == 0:
+            threading.Event().wait(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=press, daemon=True).start()
+    try:
+        {LONG_CALLS["reduce_max"]}
+    except KeyboardInterrupt:
+        right()
+        return 7
+    return 1
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(work())
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def in_thread(work):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(in_child(work)))
+    thread.start()
+    thread.join()
+    return codes[0]
+ways = {{
+    "the_main_thread": lambda: in_child(child),
+    "another_thread": lambda: in_thread(child),
+    "a_child_of_another_thread": lambda: in_thread(lambda: in_thread(child)),
+}}
+print(ways[{forked_by!r}]())
+"""
+    assert run(code) == "7\n"
+
+
 def test_ctrl_c_that_the_program_handles_lets_the_call_finish() -> None:
     code = """
 seen = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,64 @@ def test_layouts(layout: str) -> None:
     values = take(tensor.detach().resolve_neg().contiguous().clone())  # torch keeps no NaN's sign
     assert_same_bits(take(mo.maximum(tensor, give(other))), reference.maximum(values, other))
     assert_same_bits(take(mo.reduce_max(tensor, 0)), reference.reduce_max(values, (0,)))
+
+
+# Layouts of four axes, which an element-wise result has from its arguments; and what may stand beside such a tensor.
+DENSE: dict[str, Callable[[Any], Any]] = {
+    "contiguous": lambda t: t,
+    "channels_last": lambda t: t.contiguous(memory_format=torch.channels_last),
+    "transposed": lambda t: t.transpose(0, 3).contiguous().transpose(0, 3),
+    "permuted": lambda t: t.permute(1, 3, 0, 2).contiguous().permute(2, 0, 3, 1),
+    "strided": lambda t: torch.stack([t, t], -1)[..., 0],
+    "every-second-channel": lambda t: torch.cat([t, t], 1).contiguous(memory_format=torch.channels_last)[:, ::2],
+    "expanded": lambda t: t[:1].expand(t.shape),
+}
+BESIDE: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda t: t,
+    "contiguous": lambda t: t.contiguous(),
+    "scalar": lambda t: torch.tensor(0.5),
+    "row": lambda t: t[0, 0, 0].clone(),
+    "member": lambda t: t[:1],
+}
+
+
+def _elsewhere(tensor: Any) -> Any:
+    return torch.empty_strided(tensor.shape, tensor.stride(), device="meta")
+
+
+WAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "eager": mo.maximum,
+    "gradients": lambda a, b: mo.maximum(a.detach().requires_grad_(), b).detach(),
+    "operator": lambda a, b: torch.ops.maxops.maximum([a, b], "even"),
+    "meta": lambda a, b: mo.maximum(_elsewhere(a), _elsewhere(b)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("layout", DENSE)
+def test_an_element_wise_result_has_the_layout_that_torch_gives_it(layout: str, beside: str, way: str) -> None:
+    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
+
+    x = DENSE[layout](torch.randn(2, 3, 4, 5))
+    other = BESIDE[beside](x)
+    for pair in ((x, other), (other, x)):
+        want, got = torch.maximum(*pair), WAYS[way](*pair)
+        assert got.stride() == want.stride()
+        assert got.is_meta or torch.equal(got, want)
+
+
+def test_layouts_of_what_is_reduced() -> None:
+    """Contiguous, as torch.amax has them; but the data itself keeps its own."""
+    x = DENSE["channels_last"](torch.randn(2, 3, 4, 5))
+    for axes in ((0,), (1,), (2, 3), None):
+        reduced: Any = mo.reduce_max(x, axes)
+        assert reduced.is_contiguous()
+    assert mo.segment_max(x, torch.tensor([0, 0]), fill_mode="ZERO").is_contiguous()
+    for tensor in (x, x.clone(memory_format=torch.preserve_format).requires_grad_(), _elsewhere(x)):
+        for indices in (False, True):
+            same: Any = mo.reduce_max(tensor, noop_with_empty_axes=True, return_indices=indices)
+            assert (same[0] if indices else same).stride() == x.stride()
 
 
 def test_expanded_tensors_and_those_without_elements() -> None:
@@ -159,12 +218,35 @@ def test_out_that_cannot_be_written() -> None:
         (torch.zeros(2, 3, requires_grad=True), "requires a gradient"),
         (torch.zeros(2, 3, device="meta"), "out lies on meta, but the inputs on cpu"),
         (torch.zeros(2, 3).to_sparse(), "out is of another kind than strided"),
-        (torch.zeros(2, 3, dtype=torch.complex64).conj().imag, "out is a negated view"),
     ):
         with pytest.raises(errors.OutputError, match=words):
             mo.maximum(x, x, out=out)
     with pytest.raises(errors.OutputError, match="requires a gradient"):
         mo.reduce_max(torch.ones(2, requires_grad=True), out=torch.zeros(1))
+
+
+def test_out_that_is_negated_when_it_is_read() -> None:
+    conjugate = torch.zeros(2, 3, dtype=torch.complex64).conj()
+    assert mo.maximum(torch.ones(2, 3), torch.tensor(2.0), out=conjugate.imag).tolist() == [[2.0] * 3] * 2
+    assert (conjugate == torch.tensor(2j)).all()
+
+
+def test_out_of_inference_mode_is_written_there_alone() -> None:
+    """As torch has it."""
+    x = torch.ones(2)
+    with torch.inference_mode():
+        out = torch.zeros(2)
+        assert mo.maximum(x, x, out=out) is out
+    with pytest.raises(errors.OutputError, match=r"out was made in torch\.inference_mode"):
+        mo.maximum(x, x, out=out)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        torch.maximum(x, x, out=out)
+    assert mo.maximum(out, x).tolist() == [1, 1]
+
+
+def test_tensors_of_zeros_without_memory() -> None:
+    assert mo.maximum(torch._efficientzerotensor((2,)), torch.tensor([-1.0, 1.0])).tolist() == [0, 1]
+    assert mo.reduce_max(torch._efficientzerotensor((2,))).tolist() == [0]
 
 
 def test_a_gradient_notices_that_what_it_kept_was_overwritten() -> None:

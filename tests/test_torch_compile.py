@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import maxops as mo
+from engine_adapters import ADAPTERS
+from engine_cases import CASES as TABLE
 from maxops import errors
 
 torch = pytest.importorskip("torch")
@@ -21,8 +24,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"),
 ]
 
+TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 X, Y = torch.randn(3, 4), torch.randn(3, 4)
+CHANNELS_LAST = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
 IDS, OFFSETS = torch.tensor([0, 0, 2]), torch.tensor([0, 2, 2, 3])
+NO: Any = "no"  # which mypy refuses too
 ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
@@ -53,6 +59,8 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "maximum-numpy": (lambda a: mo.maximum(a, np.ones(4, np.float32)), (X,)),
     "maximum-out": (_out, (X, Y)),
     "maximum-transposed": (lambda a: mo.maximum(a.T, a[0, 0]), (X,)),
+    "maximum-channels-last": (lambda a: mo.maximum(a, a[:1] * 2), (CHANNELS_LAST,)),
+    "reduce-noop-channels-last": (lambda a: mo.reduce_max(a, noop_with_empty_axes=True), (CHANNELS_LAST,)),
     "reduce": (mo.reduce_max, (X,)),
     "reduce-all-options": (
         lambda a: mo.reduce_max(a, (-1,), keepdims=False, initial=0.5, return_indices=True),
@@ -68,7 +76,14 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-DYNAMIC = ("maximum-scalars", "maximum-bfloat16", "reduce-all-options", "segments-of-a-shape", "segments-offsets")
+DYNAMIC = (
+    "maximum-scalars",
+    "maximum-channels-last",
+    "maximum-bfloat16",
+    "reduce-all-options",
+    "segments-of-a-shape",
+    "segments-offsets",
+)
 
 
 @pytest.mark.parametrize(
@@ -138,15 +153,113 @@ def test_a_call_that_is_compiled_first_of_all() -> None:
     assert done.stdout.split("\n")[0] == "[2, 5] Entry"
 
 
-def test_errors_of_shapes_come_when_the_graph_is_made() -> None:
-    for function, words in (
-        (lambda a: mo.maximum(a, torch.ones(3)), "input 1 has shape"),
-        (lambda a: mo.maximum(a, 0.1), "input 1 is the Python float 0.1, which float32"),
-        (lambda a: mo.maximum(a, a, ties="last"), "ties is 'last'"),
-        (lambda a: mo.reduce_max(a, 2), "axes holds 2, but data has rank 2"),
-    ):
-        with pytest.raises(RuntimeError, match=words):
-            _compiled(function)(X)
+# --------------------------------------------------------------------------------------------- errors
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, the errors' own text unquoted: torch's compiler quotes what a call raised."""
+    return str(error).replace("\\'", "'")
+
+
+TABLE_REFUSES = {case.name: case for case in TABLE if case.is_error}
+# Where sizes are symbols, the texts that tell of sizes are those to look at, and an option of each type.
+OF_SIZES = ("types", "shapes", "axes-range", "axes-type", "keepdims", "initial", "initial-shape", "length", "rank")
+
+
+@pytest.mark.parametrize(
+    ("name", "dynamic"),
+    [(name, dynamic) for name in TABLE_REFUSES for dynamic in (None, True) if not dynamic or name.endswith(OF_SIZES)],
+)
+def test_what_the_table_refuses_is_refused_when_compiled(name: str, dynamic: bool | None) -> None:
+    case = TABLE_REFUSES[name]
+    arrays = TENSORS.given(case.arrays)
+    by_name = dict(enumerate(arrays)) if isinstance(arrays, tuple) else arrays
+
+    def call(*values: Any, **options: Any) -> Any:
+        named = dict(zip(by_name, values, strict=True))
+        function = getattr(mo, case.function)
+        return function(*values, **options) if isinstance(arrays, tuple) else function(**named, **options)
+
+    with pytest.raises(Exception) as error:  # noqa: PT011 - torch's own class, around the text
+        _compiled(call, "eager", dynamic=dynamic)(*by_name.values(), **case.options)
+    assert str(case.want[1]) in _said(error.value)
+
+
+def _calls_with(name: str, values: list[Any]) -> Iterator[tuple[str, Callable[[Any, Any], Any]]]:
+    """Calls on X and IDS with each value for an option."""
+    function = "segment_max" if name in SEGMENTS_ONLY else "reduce_max"
+    for value in values:
+
+        def call(x: Any, ids: Any, value: Any = value) -> Any:
+            options = {name: value}
+            if function == "reduce_max":
+                return mo.reduce_max(x, **options)
+            return mo.segment_max(x, ids, **({"fill_mode": "ZERO"} | options))
+
+        yield f"{function}-{name}-{value!r}", call
+
+
+THIRD = Fraction(1, 3)
+SEGMENTS_ONLY = ("check_ids", "sorted", "return_empty", "num_segments", "fill_mode", "out_of_range")
+FLAGS = ("keepdims", "noop_with_empty_axes", "return_indices", "check_ids", "sorted", "return_empty")
+REFUSED = dict(
+    pair
+    for name, values in [
+        *((flag, ["no"]) for flag in FLAGS),
+        ("num_segments", [True, 2.5, "3", torch.tensor(3.0), torch.tensor([3])]),
+        ("fill_mode", [3]),
+        ("out_of_range", [3]),
+        ("ties", [3]),
+        ("axes", [True, (0, "a"), torch.tensor([0])]),
+        ("initial", [THIRD, [1.0], torch.ones(2)]),
+    ]
+    for pair in _calls_with(name, values)
+) | {
+    "maximum-none": lambda x, ids: mo.maximum(x, None),
+    "maximum-fraction": lambda x, ids: mo.maximum(x, THIRD),
+    "maximum-list": lambda x, ids: mo.maximum(x, [1.0]),
+    "maximum-complex": lambda x, ids: mo.maximum(x.to(torch.complex64), x),
+    "maximum-another-device": lambda x, ids: mo.maximum(x, torch.ones(4, device="meta")),
+    "maximum-nothing": lambda x, ids: mo.maximum(),
+    "segment_max-ids-list": lambda x, ids: mo.segment_max(x, [0, 0, 2], fill_mode="ZERO"),
+    "segment_max-ids-complex": lambda x, ids: mo.segment_max(x, ids.to(torch.complex64), fill_mode="ZERO"),
+    "out-of-another-shape": lambda x, ids: mo.maximum(x, x, out=torch.empty(3)),
+    "out-of-another-type": lambda x, ids: mo.maximum(x, x, out=torch.empty(3, 4).double()),
+    "out-expanded": lambda x, ids: mo.maximum(x, x, out=torch.empty(4).expand(3, 4)),
+    "out-on-another-device": lambda x, ids: mo.maximum(x, x, out=torch.empty(3, 4, device="meta")),
+    "out-of-numpy": lambda x, ids: mo.maximum(x, x, out=np.zeros((3, 4), np.float32)),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_whatever_a_call_refuses_it_refuses_when_compiled(call: str) -> None:
+    with pytest.raises(errors.MaxopsError) as plain:
+        REFUSED[call](X, IDS)
+    with pytest.raises(Exception) as compiled:  # noqa: PT011 - torch's own class, around the text
+        _compiled(REFUSED[call], "eager")(X, IDS)
+    assert str(plain.value).split(" [")[0] in _said(compiled.value)
+
+
+def test_an_option_that_is_refused_is_our_error_where_the_graph_may_break() -> None:
+    function = torch.compile(lambda x: mo.reduce_max(x, keepdims=NO), backend="eager")
+    with pytest.raises(errors.AttributeValueError, match="keepdims is 'no'; it is 0 or 1") as error:
+        function(X)
+    assert error.value.clause == "maxops.reduce_max.keepdims"
+
+
+def test_a_compiled_function_may_catch_our_errors() -> None:
+    def function(x: Any) -> Any:
+        try:
+            return mo.reduce_max(x, keepdims=NO)
+        except errors.AttributeValueError:
+            return x + 1
+
+    assert torch.equal(_compiled(function)(X), X + 1)
+
+
+def test_an_array_of_axes_is_an_error_in_a_graph() -> None:
+    with pytest.raises(RuntimeError, match=r"reduce_max axes is an array; torch\.compile takes integers"):
+        _compiled(lambda x: mo.reduce_max(x, np.array([1])), "eager")(X)
 
 
 def test_errors_of_values_come_when_the_graph_is_run() -> None:
@@ -155,13 +268,39 @@ def test_errors_of_values_come_when_the_graph_is_run() -> None:
         function(X, IDS.flip(0))
 
 
-def test_export() -> None:
-    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
-        def forward(self, a: Any, b: Any) -> Any:
-            return mo.maximum(a, b)
+def _everything(a: Any, b: Any, ids: Any) -> Any:
+    return (
+        mo.maximum(a, b, 0.5),
+        *mo.reduce_max(a, (0,), initial=0.5, return_indices=True),
+        mo.segment_max(a, ids, fill_mode="ZERO"),
+        mo.segment_max(a, ids, a.shape[0] + 1, fill_mode="LOWEST"),
+    )
 
-    program = torch.export.export(Model(), (X, Y))
-    assert torch.equal(program.module()(X, Y), torch.maximum(X, Y))
+
+EXAMPLE = (X, Y, IDS)
+OTHERS = (torch.randn(5, 4), torch.randn(5, 4), torch.tensor([0, 1, 1, 3, 3]))
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["as-python-runs", "as-dynamo-reads"])
+def test_export_for_any_number_of_rows(strict: bool) -> None:
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *arguments: Any) -> Any:
+            return _everything(*arguments)
+
+    sizes = ({0: torch.export.Dim("rows")},) * len(EXAMPLE)
+    program = torch.export.export(Model(), EXAMPLE, dynamic_shapes=(sizes,), strict=strict)
+    for got, want in zip(program.module()(*OTHERS), _everything(*OTHERS), strict=True):
+        assert torch.equal(got, want)
+
+
+def test_make_fx_for_any_number_of_rows() -> None:
+    def function(a: Any, b: Any, ids: Any) -> Any:
+        gradient = torch.func.grad(lambda a: (mo.maximum(a, b) ** 2).sum())(a)
+        return (*_everything(a, b, ids), gradient, torch.vmap(mo.reduce_max)(a))
+
+    graph = torch.fx.experimental.proxy_tensor.make_fx(function, tracing_mode="symbolic")(*EXAMPLE)
+    for got, want in zip(graph(*OTHERS), function(*OTHERS), strict=True):
+        assert torch.equal(got, want)
 
 
 # ---------------------------------------------------------------------------------------------- opcheck
@@ -174,6 +313,7 @@ def _operators() -> dict[str, tuple[str, tuple[Any, ...]]]:
     return {
         "maximum": ("maximum", ([x, Y[:1], x], "even")),
         "maximum-bfloat16": ("maximum", ([b, b[0]], "first")),
+        "maximum-channels-last": ("maximum", ([CHANNELS_LAST.clone(memory_format=torch.preserve_format)], "first")),
         "reduce": ("reduce_max", (x, [1], True, False, None, False, "first")),
         "reduce-initial": ("reduce_max", (x, None, False, False, initial, True, "even")),
         "reduce-noop": ("reduce_max", (x, None, False, True, None, True, "first")),
@@ -194,4 +334,4 @@ def test_opcheck(call: str) -> None:
 def test_opcheck_of_scalars() -> None:
     import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
 
-    torch.library.opcheck(torch.ops.maxops.scalar.default, (X, 0.5, "Max-13", "input 1", "input 0"))
+    torch.library.opcheck(torch.ops.maxops.scalar.default, (X, 0.5, "maximum", "input 1", "input 0"))

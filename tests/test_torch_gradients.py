@@ -123,6 +123,20 @@ def test_ties(row: str, dtype: str, ties: str) -> None:
         assert torch.equal(grad, want)
 
 
+def test_ties_are_even_unless_told_otherwise() -> None:
+    """As those of torch.amax and torch.maximum."""
+    x = torch.zeros(2, requires_grad=True)
+    ids = torch.zeros(2, dtype=torch.int64)
+    for result in (
+        mo.reduce_max(x),
+        mo.segment_max(x, ids, fill_mode="ZERO"),
+        mo.maximum(x, torch.zeros(2)),
+        torch.amax(x, 0, keepdim=True),
+        torch.maximum(x, torch.zeros(2)),
+    ):
+        assert torch.autograd.grad(result.sum(), x)[0].tolist() == [0.5, 0.5]
+
+
 def test_even_is_what_amax_does() -> None:
     x = torch.randint(0, 3, (5, 6, 7)).double().requires_grad_()
     for axes in ((0,), (1, 2), (0, 1, 2)):
@@ -175,6 +189,79 @@ def test_no_gradient_is_kept_without_need() -> None:
         assert not mo.maximum(x, x).requires_grad
     with torch.inference_mode():
         assert mo.maximum(x, x).tolist() == [1, 1, 1]
+
+
+# ------------------------------------------------------------------------------- what is kept and computed
+
+
+def _by_operator(*tensors: Any, ties: str) -> Any:
+    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
+
+    return torch.ops.maxops.maximum(list(tensors), ties)
+
+
+@TIES
+@pytest.mark.parametrize("maximum", [mo.maximum, _by_operator], ids=["function", "operator"])
+@pytest.mark.parametrize("needed", [(True, False, False), (False, True, False), (True, False, True)], ids=str)
+def test_gradients_are_computed_for_those_who_need_them(
+    maximum: Callable[..., Any], needed: tuple[bool, ...], ties: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from maxops.engines.torch import gradients  # noqa: PLC0415 - after the skip
+
+    shapes, computed = [], gradients._sum_to
+
+    def sum_to(grad: Any, tensor: Any) -> Any:
+        shapes.append(tuple(tensor.shape))
+        return computed(grad, tensor)
+
+    monkeypatch.setattr(gradients, "_sum_to", sum_to)
+    inputs = [torch.zeros(shape, requires_grad=need) for shape, need in zip([(2, 1), (3,), ()], needed, strict=True)]
+    maximum(*inputs, ties=ties).sum().backward()
+    assert shapes == [tuple(tensor.shape) for tensor in inputs if tensor.requires_grad]
+    everybody = [torch.zeros_like(tensor, requires_grad=True) for tensor in inputs]
+    maximum(*everybody, ties=ties).sum().backward()
+    for tensor, other in zip(inputs, everybody, strict=True):
+        assert tensor.grad is None if not tensor.requires_grad else torch.equal(tensor.grad, other.grad)
+
+
+@TIES
+@pytest.mark.parametrize("call", CALLS)
+def test_a_result_may_be_changed_in_place_before_backward(call: str, ties: str) -> None:
+    grads = []
+    for in_place in (False, True):
+        x = _distinct().requires_grad_()
+        result = CALLS[call](x, ties=ties)
+        if in_place:
+            result.mul_(2).add_(1)
+        else:
+            result = result * 2 + 1
+        grads.append(torch.autograd.grad((result**2).sum(), x)[0])
+    assert torch.equal(*grads)
+
+
+@TIES
+def test_indices_may_be_changed_in_place_before_backward(ties: str) -> None:
+    x = _distinct().requires_grad_()
+    reduced, places = mo.reduce_max(x, 0, return_indices=True, ties=ties)
+    segments, rows, _ = _of_ids(x, return_indices=True, return_empty=True, ties=ties)
+    places += 1
+    rows += 1
+    want = mo.reduce_max(x, 0, ties=ties).sum() + _of_ids(x, ties=ties).sum()
+    got = reduced.sum() + segments.sum()
+    assert torch.equal(torch.autograd.grad(got, x)[0], torch.autograd.grad(want, x)[0])
+
+
+@TIES
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_kept_is_read_once(call: str, ties: str) -> None:
+    """`torch.utils.checkpoint` computes it anew, for one reading."""
+    grads = []
+    for checkpoint in (False, True):
+        x = _distinct().requires_grad_()
+        run = torch.utils.checkpoint.checkpoint if checkpoint else lambda function, x, **_: function(x)
+        result = run(lambda x: CALLS[call](x, ties=ties), x, use_reentrant=False)
+        grads.append(torch.autograd.grad((result**2).sum(), x)[0])
+    assert torch.equal(*grads)
 
 
 # ----------------------------------------------------------------------------------------------- calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from bits import (
     mixed,
     of_words,
 )
+from instruction_sets import by_itself, on_each_isa
 from maxops import _native, dtypes
 from maxops.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT64, UINT8, DType
 from maxops.errors import AttributeValueError, SegmentIdsError
@@ -41,15 +43,31 @@ def _all(data: Array, ids: Array, count: int, mode: str = "ZERO") -> tuple[Array
     return values, rows, empty
 
 
-def _assert_right(data: Array, ids: Array, count: int, given: Array | None = None, named: Array | None = None) -> None:
+Expected = tuple[dict[str, Array], Array, Array]
+
+
+def _expected(data: Array, ids: Array, count: int) -> Expected:
+    """The values by fill mode, their first rows and the empty segments."""
+    values = {mode: fast_unsorted_max(data, ids, count, mode) for mode in ("ZERO", "LOWEST")}
+    return values, fast_first_in_segments(data, ids, values["ZERO"]), ~np.isin(np.arange(count), ids)
+
+
+def _assert_right(
+    data: Array,
+    ids: Array,
+    count: int,
+    given: Array | None = None,
+    named: Array | None = None,
+    expected: Expected | None = None,
+) -> None:
     """The values, their first rows and the empty segments; `given` and `named` are data and ids in other layouts."""
     given_data, given_ids = data if given is None else given, ids if named is None else named
+    want, indices, without = _expected(data, ids, count) if expected is None else expected
     for mode in ("ZERO", "LOWEST"):
-        want = fast_unsorted_max(data, ids, count, mode)
         values, rows, empty = _all(given_data, given_ids, count, mode)
-        assert_same_bits(values, want)
-        assert_same_bits(rows, fast_first_in_segments(data, ids, want))
-        assert_same_bits(empty, ~np.isin(np.arange(count), ids))
+        assert_same_bits(values, want[mode])
+        assert_same_bits(rows, indices)
+        assert_same_bits(empty, without)
 
 
 def _ids(rows: int, count: int, seed: int = 0) -> Array:
@@ -88,16 +106,23 @@ def test_layouts(dtype: DType, layout: Any) -> None:
         _assert_right(data, ids, 50, given=layout(data), named=layout(ids))
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32], ids=str)
-def test_every_way_to_share_out(dtype: DType, threads: int) -> None:
+@cache
+def _large() -> list[tuple[Array, Array, int, Expected]]:
+    """(data, ids, num_segments, what is expected)."""
+    cases = []
+    for rows, width, count in ((150_000, 1, 100), (150_000, 1, 140_000), (32_000, 9, 24_000), (32, 16_000, 20)):
+        data, ids = mixed(FLOAT32, (rows, width), rows, nans=0.01), _ids(rows, count, rows)
+        cases.append((data, ids, count, _expected(data, ids, count)))
+    return cases
+
+
+def test_every_way_to_share_out(threads: int) -> None:
     """Copies of a small output, segments of a large one, columns of wide rows; and rows that have to be packed."""
-    for rows, width, count in ((150_000, 1, 100), (150_000, 1, 140_000), (40_000, 9, 30_000), (60, 40_000, 20)):
-        data = mixed(dtype, (rows, width), threads, nans=0.01)
-        ids = _ids(rows, count, threads)
-        _assert_right(data, ids, count)
-        if width <= 9:
-            _assert_right(data, ids.astype(np.int32), count, given=LAYOUTS["swapped"](data))
-    data = mixed(dtype, (8, 20, 2000), 1)
+    for data, ids, count, expected in _large():
+        _assert_right(data, ids, count, expected=expected)
+        if data.shape[1] <= 9:
+            _assert_right(data, ids.astype(np.int32), count, given=LAYOUTS["swapped"](data), expected=expected)
+    data = mixed(FLOAT32, (8, 20, 2000), 1)
     _assert_right(data, _ids(8, 3), 3, given=LAYOUTS["transposed"](data))
 
 
@@ -203,6 +228,7 @@ def test_the_core_alone_is_asked_for_plain_calls() -> None:
     assert _native.segment_max(data, ids, offsets=np.array([0, 2, 3]), fill_mode="ZERO") is None
 
 
+@by_itself
 @given(st.data())
 def test_any_call(draw: st.DataObject) -> None:
     dtype = draw.draw(st.sampled_from([d for d in STORED if d is not dtypes.BOOL]))
@@ -210,7 +236,7 @@ def test_any_call(draw: st.DataObject) -> None:
     count = draw.draw(st.integers(0, 12))
     data = draw.draw(arrays(dtype, (rows, *row)))
     ids = np.array(draw.draw(st.lists(st.integers(-2, 13), min_size=rows, max_size=rows)), np.int64)
-    _assert_right(np.array(data), ids, count, given=data)
+    on_each_isa(lambda: _assert_right(np.array(data), ids, count, given=data))
 
 
 def test_large_keys_are_called_for_ahead() -> None:
@@ -236,5 +262,5 @@ def test_sorted_as_any_flag(kind: type) -> None:
 
 @pytest.mark.parametrize("options", [{"sorted": np.array([1, 0])}, {"out_of_range": np.array(["drop", "error"])}])
 def test_options_that_are_arrays(options: dict[str, Any]) -> None:
-    with pytest.raises(AttributeValueError, match=f"SegmentMax-16 {next(iter(options))} is array"):
+    with pytest.raises(AttributeValueError, match=f"segment_max {next(iter(options))} is array"):
         mo.segment_max(np.ones(2), np.array([1, 0]), 2, fill_mode="ZERO", **options)

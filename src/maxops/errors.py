@@ -9,11 +9,12 @@ from __future__ import annotations
 class MaxopsError(Exception):
     """Base of all errors that maxops raises on purpose.
 
-    ``clause`` is the id of the broken clause, as `maxops.operators` lists them, or "" where no standard speaks.
+    ``clause`` is the id of the broken clause, as `maxops.operators` lists them: a standard's for its named versions,
+    ``maxops.maximum.types`` and the like for the plain functions; or "" where neither speaks.
     """
 
     def __init__(self, message: str, clause: str = "") -> None:
-        super().__init__(f"{message} [{clause}]" if clause else message)
+        self.args = (f"{message} [{clause}]" if clause else message,)  # PyTorch's compiler follows no super().__init__
         self.clause = clause
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 
@@ -116,12 +116,53 @@ class Model:
         """The inputs without a default."""
         return tuple(value for value in self.inputs if value.name not in self.constants)
 
-    def run(self, inputs: Mapping[str, Array], progress: Progress | None = None) -> dict[str, Array]:
-        """Run the model on one array per input, and return one per output.
+    @overload
+    def run(self, inputs: Mapping[str, Array], *, progress: Progress | None = None) -> dict[str, Array]: ...
+    @overload
+    def run(
+        self, output_names: Sequence[str] | None, inputs: Mapping[str, Array], /, *, progress: Progress | None = None
+    ) -> list[Array]: ...
+    def run(self, *args: Any, inputs: Any = None, progress: Progress | None = None) -> dict[str, Array] | list[Array]:
+        """Run the model on one array per input, and return one per output, by its name.
+
+        With two arguments it is as in ONNX Runtime and onnx's reference evaluator: ``run(output_names, inputs)``
+        returns a list of those outputs, in that order, and of all in the model's order if ``output_names`` is None.
 
         An input with a default may be left out; `maxops.onnx.load` has an example. Raises ModelInputError for inputs
-        that do not fit, and what the planner raises, with the node before it.
+        that do not fit and for outputs that the model does not have, and what the planner raises, with the node
+        before it.
         """
+        if inputs is not None:
+            args = (*args, inputs)
+        if not 1 <= len(args) <= 2:
+            raise TypeError(f"run() takes inputs, or output_names and inputs; it was given {len(args)} arguments")
+        names = self._asked(args[0]) if len(args) == 2 else None
+        results = self._run(args[-1], progress)
+        return results if names is None else [results[name] for name in names]
+
+    def _asked(self, output_names: Sequence[str] | None) -> Sequence[str]:
+        """The outputs that are asked for by name, each of which there is."""
+        there = [value.name for value in self.outputs]
+        if output_names is None:
+            return there
+        listed = ", ".join(map(str, self.outputs)) or "none"
+        if isinstance(output_names, str) or not isinstance(output_names, Sequence):
+            raise ModelInputError(
+                f"{self.source}: output_names is of type {type(output_names).__name__}; it is None or a list of names, "
+                f"and the inputs are a mapping after it. The model's outputs are {listed}"
+            )
+        for name in output_names:
+            if name not in there:
+                raise ModelInputError(f"{self.source}: output {name!r} is unknown; the model's outputs are {listed}")
+        if len({*output_names}) < len(output_names):
+            raise ModelInputError(f"{self.source}: output_names names an output twice, {list(output_names)!r}")
+        return output_names
+
+    def _run(self, inputs: Mapping[str, Array], progress: Progress | None) -> dict[str, Array]:
+        if not isinstance(inputs, Mapping):
+            raise ModelInputError(
+                f"{self.source}: the inputs are of type {type(inputs).__name__}; they are a mapping of names to arrays"
+            )
         given = self._checked(inputs)
         if self.evaluator is not None:
             if progress is not None:

@@ -6,7 +6,7 @@ Results are always arrays, of rank 0 too: an operator's result is a tensor, what
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, overload
@@ -18,7 +18,7 @@ from maxops.dtypes import DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
 from maxops.engines.table import Engine
-from maxops.errors import AttributeValueError, InputCountError
+from maxops.errors import AttributeValueError, AxesError, InputCountError
 from maxops.plan import MaxPlan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Clause, Spec
 
@@ -49,13 +49,13 @@ _native.set_readable_call(_readable_call)
 
 
 @overload
-def maximum(*arrays: Array | Scalar, out: Array | None = None, ties: str = "first") -> Array: ...
+def maximum(*arrays: Array | Scalar, out: Array | None = None, ties: str = "even") -> Array: ...
 @overload
-def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any: ...
+def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any: ...
 
 
 @_native.entry
-def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
+def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any:
     """Return the element-wise maximum of one or more arrays.
 
     >>> import numpy as np
@@ -72,8 +72,8 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
             CPU or ``__array__``). A Python scalar beside an array takes the array's type if that type holds its
             value exactly.
         out: an array for the result, of its shape and type. It may overlap the inputs.
-        ties: where a framework takes gradients and several inputs hold the maximum: "first" gives the first of them
-            the whole gradient, "even" gives each an equal part. No result depends on it.
+        ties: where a framework takes gradients and several inputs hold the maximum: "even" gives each an equal part,
+            as the frameworks' own maxima do; "first" gives it all to the first of them. No result depends on it.
 
     Returns:
         ``out``, or a new array of the broadcast shape, of the arguments' kind; an array for rank 0 too.
@@ -99,10 +99,11 @@ def reduce_max(
     noop_with_empty_axes: bool = False,
     out: Array | None = None,
     *,
+    axis: Any = None,
     dim: None = None,
     initial: Any = None,
     return_indices: Literal[False] = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> Array: ...
 @overload
 def reduce_max(
@@ -112,10 +113,11 @@ def reduce_max(
     noop_with_empty_axes: bool = False,
     out: Any = None,
     *,
+    axis: Any = None,
     dim: Any = None,
     initial: Any = None,
     return_indices: bool = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> Any: ...
 
 
@@ -127,12 +129,16 @@ def reduce_max(
     noop_with_empty_axes: bool = False,
     out: Any = None,
     *,
+    axis: Any = None,
     dim: Any = None,
     initial: Any = None,
     return_indices: bool = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> Any:
     """Return the maximum along axes, which are kept with size 1 unless told otherwise.
+
+    No axes, ``axes=()`` as well as None, are all axes, as ONNX says, where NumPy reduces none for ``axis=()``;
+    with ``noop_with_empty_axes=True`` they are none, and the data comes back.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -154,6 +160,7 @@ def reduce_max(
         keepdims: keep reduced axes, with size 1.
         noop_with_empty_axes: with no axes, return the data's own elements, bit for bit.
         out: an array for the result, of its shape and type. It may overlap the data.
+        axis: NumPy's name for axes, with the meaning of axes; beside axes an error.
         dim: for xarray's arrays, the name of an axis, or several, in place of axes; without keepdims.
         initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
             maximum, and what the maximum of an empty set is.
@@ -172,6 +179,13 @@ def reduce_max(
 
     Source: ONNX ReduceMax-20, on more types.
     """
+    if axis is not None:
+        if axes is not None:
+            raise AxesError(
+                f"{spec.REDUCE_MAX.name} got axes {axes!r} and axis {axis!r}; one of them names the axes",
+                spec.REDUCE_MAX.clause("axes"),
+            )
+        axes = axis
     return table.find(spec.REDUCE_MAX, [("data", data)]).reduce_max(
         data,
         axes,
@@ -201,7 +215,7 @@ def segment_max(
     initial: Any = None,
     return_indices: Literal[False] = False,
     return_empty: Literal[False] = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> Array: ...
 @overload
 def segment_max(
@@ -219,7 +233,7 @@ def segment_max(
     initial: Any = None,
     return_indices: bool = False,
     return_empty: bool = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> Any: ...
 
 
@@ -239,7 +253,7 @@ def segment_max(
     initial: Any = None,
     return_indices: bool = False,
     return_empty: bool = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> Any:
     """Return the maximum of each segment of rows, the segments being named by ids, or bounded by offsets.
 
@@ -259,15 +273,16 @@ def segment_max(
 
     Args:
         data: an array of shape ``(n, *row)``: NumPy's, or of any kind that an engine takes, as in `maximum`.
-        segment_ids: int32 or int64, of shape ``(n,)``, non-negative and, if ``sorted``, never decreasing.
-        num_segments: how many segments the result has. Segments without ids are empty. None: the highest id + 1, or
-            0 without ids; with offsets, one less than they are.
+        segment_ids: of any integer type and shape ``(n,)``, non-negative and, if ``sorted``, never decreasing. Those of
+            uint64 past 2^63 - 1 are past every number of segments.
+        num_segments: how many segments the result has, an integer of Python's or NumPy's. Segments without ids are
+            empty. None: the highest id + 1, or 0 without ids; with offsets, one less than they are.
         fill_mode: "ZERO" or "LOWEST", the lowest finite value: what empty segments hold. Required, but for initial.
         out: an array for the result, of its shape and type. It may overlap the inputs.
         check_ids: False if the ids or offsets are known to be valid. If they are not, the result is wrong and
             nothing worse.
-        offsets: in place of segment_ids: int32 or int64, of shape ``(segments + 1,)``, from 0 to n without a step
-            down (CSR's row pointer). Segment i has the rows ``offsets[i]`` to ``offsets[i + 1]``, the last excluded.
+        offsets: in place of segment_ids: of any integer type and shape ``(segments + 1,)``, from 0 to n, non-decreasing
+            (CSR's row pointer). Segment i has the rows ``offsets[i]`` to ``offsets[i + 1]``, the last excluded.
         sorted: False for ids in any order.
         out_of_range: what an id below 0, or of num_segments and more, is: "error", or "drop" to leave its row out.
             None: as OpenVINO has it for sorted ids, the former an error and the latter dropped; "error" for others.
@@ -321,7 +336,7 @@ def register_engine(
     ...     def __init__(self, values):
     ...         self.values = values
     >>> class MetersEngine:
-    ...     def maximum(self, *arrays, out=None, ties="first"):
+    ...     def maximum(self, *arrays, out=None, ties="even"):
     ...         return Meters(mo.maximum(*(array.values for array in arrays)))
     ...     def reduce_max(self, data, *args, **options):
     ...         return Meters(mo.reduce_max(data.values, *args, **options))
@@ -350,7 +365,7 @@ def register_engine(
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator at one version of one standard: called, it takes what that version takes and no more.
+    """One operator at one version of one standard, or a plain function: called, it takes what that takes and no more.
 
     >>> import numpy as np
     >>> operator("ONNX", "Max", 8)(np.float32([1, 2]), np.float32([2, 1]))
@@ -361,7 +376,7 @@ class Operator:
 
     @property
     def standard(self) -> str:
-        """The standard: "ONNX", "SONNX", "SONNX draft" or "OpenVINO"."""
+        """The standard: "ONNX", "SONNX", "SONNX draft" or "OpenVINO"; "maxops" for the plain functions."""
         return self.spec.standard
 
     @property
@@ -410,6 +425,13 @@ def _call_reduce_max(row: Spec, inputs: tuple[Any, ...], out: Array | None, attr
     return run(plan_reduce_max(row, inputs[0], axes, out=out, **attributes))
 
 
+def _call_plain(row: Spec, inputs: tuple[Any, ...], out: Array | None, attributes: dict[str, Any]) -> Array:
+    functions: dict[str, Any] = {"maximum": maximum, "reduce_max": reduce_max, "segment_max": segment_max}
+    given = attributes if out is None else attributes | {"out": out}
+    result: Array = functions[row.operator](*inputs, **given)
+    return result
+
+
 def _call_segment_max(row: Spec, inputs: tuple[Any, ...], out: Array | None, attributes: dict[str, Any]) -> Array:
     if not 2 <= len(inputs) <= 3:
         raise InputCountError(
@@ -420,13 +442,19 @@ def _call_segment_max(row: Spec, inputs: tuple[Any, ...], out: Array | None, att
     return run(plan_segment_max(row, data, ids, num_segments, attributes.get("fill_mode"), out))
 
 
-_CALLS = {"Max": _call_max, "ReduceMax": _call_reduce_max, "SegmentMax": _call_segment_max}
+_CALLS: dict[str, Callable[[Spec, tuple[Any, ...], Array | None, dict[str, Any]], Array]] = {
+    "Max": _call_max,
+    "ReduceMax": _call_reduce_max,
+    "SegmentMax": _call_segment_max,
+} | dict.fromkeys((row.operator for row in spec.PLAIN), _call_plain)
 
 
 def operator(standard: str, name: str, version: int | None = None) -> Operator:
     """Return the operator of a standard at a version, as a callable that takes only what that version takes.
 
-    >>> operator("ONNX", "ReduceMax", version=13)
+    Case does not matter. The plain functions are those of the standard "maxops".
+
+    >>> operator("onnx", "reducemax", version=13)
     <ONNX ReduceMax-13>
     >>> operator("SONNX", "Max").clauses[0].id
     'SONNX.Max.L'
@@ -437,9 +465,11 @@ def operator(standard: str, name: str, version: int | None = None) -> Operator:
 
 
 def operators() -> tuple[Operator, ...]:
-    """Return every operator of every standard and version, with its types and clauses.
+    """Return every operator of every standard and version, and the plain functions, with their types and clauses.
 
     >>> len(operators())
-    14
+    17
+    >>> operators()[-1].clauses[1].id
+    'maxops.segment_max.types'
     """
-    return tuple(map(Operator, spec.ALL))
+    return tuple(map(Operator, (*spec.ALL, *spec.PLAIN)))

@@ -1,4 +1,4 @@
-"""What each standard says of each operator and version: the one table that everything else derives from.
+"""What each standard says of each operator and version, and maxops of its functions: the table that all derives from.
 
 A row names its types, attributes and clauses. A clause is one sentence of a source document, in few words, with
 the place where it stands; "undecided" marks those where the document leaves something open and maxops decided.
@@ -17,7 +17,24 @@ from maxops.errors import UnknownOperatorError
 Level = Literal["must", "undecided"]
 # What a source may leave open of values: whether a NaN absorbs, which bits a NaN has, and how zeros are ordered.
 Open = Literal["NaN", "NaN's bits", "sign of zero"]
-Attribute = Literal["consumed_inputs", "axes", "keepdims", "noop_with_empty_axes", "fill_mode"]
+Attribute = Literal[
+    "consumed_inputs",
+    "axes",
+    "keepdims",
+    "noop_with_empty_axes",
+    "fill_mode",
+    # and the options of the plain functions
+    "axis",
+    "check_ids",
+    "dim",
+    "initial",
+    "offsets",
+    "out_of_range",
+    "return_empty",
+    "return_indices",
+    "sorted",
+    "ties",
+]
 
 
 @dataclass(frozen=True)
@@ -35,8 +52,8 @@ class Spec:
     """One operator of one standard at one version.
 
     ``rules`` maps each clause's short name to (statement, source, level); ``broadcast`` is "none" (one shape),
-    "numpy", or "strict" (as numpy, but a zero-size axis against one of size 1 is refused). ``leaves_open`` is what the
-    clause `nan` decides because the source does not.
+    "numpy", or "strict" (as numpy, but a zero-size axis against one of size 1 is refused). ``index_dtypes`` are the
+    types of ids and of their number. ``leaves_open`` is what the clause `nan` decides because the source does not.
     """
 
     standard: str
@@ -44,6 +61,7 @@ class Spec:
     version: int | None
     dtypes: tuple[DType, ...]
     rules: tuple[tuple[str, tuple[str, str, Level]], ...]
+    index_dtypes: tuple[DType, ...] = ()
     attributes: tuple[Attribute, ...] = ()
     axes_input: bool = False
     negative_axes: bool = True
@@ -65,11 +83,16 @@ class Spec:
         """The clause of this row with a short name."""
         return Clause(self.clause(short), *dict(self.rules)[short])
 
-    def clause(self, short: str) -> str:
-        """The id of a clause of this row: "ONNX.Max-13.T"."""
-        if short not in dict(self.rules):
-            raise KeyError(f"{self.standard} {self.name} has no clause {short!r}")
-        return f"{self.standard.replace(' ', '-')}.{self.name}.{short}"
+    def clause(self, *shorts: str) -> str:
+        """The id of a clause of this row, the first of these that it has: "ONNX.Max-13.T"."""
+        for short in shorts:
+            if self.has(short):
+                return f"{self.standard.replace(' ', '-')}.{self.name}.{short}"
+        raise KeyError(f"{self.standard} {self.name} has no clause {' or '.join(map(repr, shorts))}")
+
+    def has(self, short: str) -> bool:
+        """Whether this row has a clause of a short name."""
+        return any(name == short for name, _ in self.rules)
 
 
 def _evolve(row: Spec, rules: dict[str, tuple[str, str, Level]] | None = None, **changes: object) -> Spec:
@@ -263,6 +286,7 @@ SEGMENT_MAX_16 = Spec(
         ("value", ("the maximum of each segment", f"{_SEGMENT}, Detailed description", "must")),
         ("nan", _NAN),
     ),
+    index_dtypes=(dtypes.INT32, dtypes.INT64),
     attributes=("fill_mode",),
 )
 
@@ -283,26 +307,159 @@ ALL = (
     SEGMENT_MAX_16,
 )
 
-# The plain functions follow the newest version of each operator, and take every type.
-MAXIMUM = replace(MAX_13, dtypes=dtypes.ALL)
-REDUCE_MAX = replace(REDUCE_MAX_20, dtypes=dtypes.ALL)
-SEGMENT_MAX = replace(SEGMENT_MAX_16, dtypes=dtypes.ALL)
+# ------------------------------------------------------------------------------------- the plain functions
+
+# They follow the newest version of each operator. What they take beyond it are rules of maxops's own, and a rule that
+# is the standard's has a clause here too, so that no error of theirs speaks for a standard.
+
+
+def _as(row: Spec, short: str) -> tuple[str, tuple[str, str, Level]]:
+    """A rule of a standard that a plain function has as it is."""
+    statement, _, _ = dict(row.rules)[short]
+    return short, (statement, f"as {row.clause(short)}", "must")
+
+
+def _own(short: str, statement: str) -> tuple[str, tuple[str, str, Level]]:
+    """A rule of maxops's own."""
+    return short, (statement, "maxops", "must")
+
+
+_PLAIN_NAN: tuple[str, tuple[str, str, Level]] = (
+    "nan",
+    ("NaN propagates, as the quiet NaN with sign 0 and payload 0; -0 < +0", "as SONNX.Max.NaN", "must"),
+)
+_TYPES = (
+    "one type for all inputs and out: the floats, integers and bool listed, or exact rationals; nothing is converted"
+)
+_SCALARS = _own("scalars", "a Python scalar takes the type of the arrays beside it, if that holds its value exactly")
+_ARRAYS = _own("arrays", "arrays that one engine takes together, where they lie, with all that they mean")
+_LABELS = _own("labels", "labels, names of columns and names of dimensions do not differ, and none is dropped")
+_OUT = _own("out", "of the result's type, shape and device, writeable; none where results are always new")
+_TIES = _own("ties", "'first' or 'even': who gets the gradient of a maximum that several elements hold")
+_DIM = _own("dim", "the names of dimensions of xarray's arrays, in place of numbers")
+_INITIAL = _own("initial", "a scalar of the data's type, or a Python scalar that this holds exactly; not beside a fill")
+_INDICES = _own("return_indices", "0 or 1: also the index of the first element that holds each maximum, or -1")
+
+MAXIMUM = Spec(
+    "maxops",
+    "maximum",
+    None,
+    dtypes.ALL,
+    (
+        _as(MAX_13, "inputs"),
+        _own("types", _TYPES),
+        _SCALARS,
+        _ARRAYS,
+        _LABELS,
+        _as(MAX_13, "shape"),
+        _as(MAX_13, "value"),
+        _PLAIN_NAN,
+        _OUT,
+        _TIES,
+    ),
+    attributes=("ties",),
+    leaves_open=frozenset(),
+)
+REDUCE_MAX = Spec(
+    "maxops",
+    "reduce_max",
+    None,
+    dtypes.ALL,
+    (
+        _own("types", _TYPES),
+        _SCALARS,
+        _ARRAYS,
+        _own("axes", "integers, or a 1-D int64 array: the axes to reduce, each once; also called axis"),
+        _as(REDUCE_MAX_20, "axes.range"),
+        _own("axes.default", "None and no axes: all are reduced"),
+        _DIM,
+        _as(REDUCE_MAX_20, "keepdims"),
+        _as(REDUCE_MAX_20, "noop_with_empty_axes"),
+        _as(REDUCE_MAX_20, "value"),
+        _PLAIN_NAN,
+        _own("empty", "the maximum of an empty set is -Inf, the lowest value, or False; of rationals there is none"),
+        _INITIAL,
+        _INDICES,
+        _OUT,
+        _TIES,
+    ),
+    attributes=("axes", "keepdims", "noop_with_empty_axes", "axis", "dim", "initial", "return_indices", "ties"),
+    leaves_open=frozenset(),
+)
+SEGMENT_MAX = Spec(
+    "maxops",
+    "segment_max",
+    None,
+    dtypes.ALL,
+    (
+        _own("inputs", "data, and either segment_ids or offsets"),
+        _own("types", _TYPES),
+        _SCALARS,
+        _ARRAYS,
+        _LABELS,
+        _as(SEGMENT_MAX_16, "data"),
+        _own("index_types", "segment_ids, offsets and num_segments are of any integer type"),
+        _as(SEGMENT_MAX_16, "ids.shape"),
+        _own("ids", "segment_ids are non-negative and, if sorted, never decrease"),
+        _own("sorted", "0 or 1; 0: ids in any order"),
+        _own(
+            "out_of_range", "'error' or 'drop': what an id outside 0..num_segments-1 is; None: see ids and num_segments"
+        ),
+        _own("check_ids", "0 or 1; 0: what ids and offsets hold is not looked at"),
+        _own("offsets", "in place of segment_ids: 1-D, from 0 to the number of rows, non-decreasing"),
+        _DIM,
+        _as(SEGMENT_MAX_16, "num_segments"),
+        _own("num_segments.default", "max(segment_ids) + 1, and 0 without ids; with offsets, one less than they are"),
+        _own("num_segments.smaller", "segments past num_segments are not in the output; of ids in any order an error"),
+        _as(SEGMENT_MAX_16, "num_segments.larger"),
+        _own("fill_mode", "ZERO or LOWEST, the lowest finite value, for empty segments; required without initial"),
+        _as(SEGMENT_MAX_16, "shape"),
+        _as(SEGMENT_MAX_16, "value"),
+        _PLAIN_NAN,
+        _INITIAL,
+        _INDICES,
+        _own("return_empty", "0 or 1: also whether each segment has no rows"),
+        _OUT,
+        _TIES,
+    ),
+    index_dtypes=_INTEGERS,
+    attributes=(
+        "fill_mode",
+        "check_ids",
+        "offsets",
+        "sorted",
+        "out_of_range",
+        "dim",
+        "initial",
+        "return_indices",
+        "return_empty",
+        "ties",
+    ),
+    leaves_open=frozenset(),
+)
+PLAIN = (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)
 
 
 def find(standard: str, operator: str, version: int | None = None) -> Spec:
-    """The row of exactly this version; SONNX has none.
+    """The row of exactly this version; SONNX and the plain functions have none. Case does not matter.
 
     >>> find("ONNX", "Max", 8).name
     'Max-8'
+    >>> find("onnx", "reducemax", 13).name
+    'ReduceMax-13'
     """
-    for row in ALL:
-        if (row.standard, row.operator, row.version) == (standard, operator, version):
+    every = (*ALL, *PLAIN)
+    asked = (str(standard).casefold(), str(operator).casefold())
+    known = [row for row in every if (row.standard.casefold(), row.operator.casefold()) == asked]
+    for row in known:
+        if row.version == version:
             return row
-    known = [row for row in ALL if (row.standard, row.operator) == (standard, operator)]
     if known:
         versions = ", ".join(str(row.version) for row in known)
-        raise UnknownOperatorError(f"{standard} {operator} has no version {version}; it has {versions}")
-    operators = ", ".join(dict.fromkeys(f"{row.standard} {row.operator}" for row in ALL))
+        raise UnknownOperatorError(
+            f"{known[0].standard} {known[0].operator} has no version {version}; it has {versions}"
+        )
+    operators = ", ".join(dict.fromkeys(f"{row.standard} {row.operator}" for row in every))
     raise UnknownOperatorError(f"no operator {operator!r} of standard {standard!r}; there are {operators}")
 
 

@@ -1,6 +1,9 @@
 """Models against the clauses of a standard, before anything runs: `check` gives every max node its verdicts."""
 
-from maxops.checker.check import check
-from maxops.checker.report import Finding, JudgedNode, Report
+from maxops.extras import needed
+
+with needed("maxops.checker", "cli"):
+    from maxops.checker.check import check
+    from maxops.checker.report import Finding, JudgedNode, Report
 
 __all__ = ["Finding", "JudgedNode", "Report", "check"]

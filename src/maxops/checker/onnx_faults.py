@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Container, Iterable, Iterator
 from math import prod
 from pathlib import Path
@@ -11,6 +12,7 @@ from onnx import GraphProto, TensorProto, TypeProto
 
 from maxops.errors import ModelError
 from maxops.onnx import structure
+from maxops.onnx.external import leaves_folder
 from maxops.onnx.tensors import DTYPES, check_keys, check_size
 
 MOST_ELEMENTS = 2**62
@@ -87,8 +89,7 @@ def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
     location = told.get("location", "")
     if not location:
         return ["its external data has no location"]
-    normal = os.path.normpath(location)
-    if os.path.isabs(location) or normal.split(os.sep)[0] == os.pardir:
+    if leaves_folder(location):
         return [f"its external data, {location!r}, lies outside the model's folder"]
     numbers: dict[str, int] = {}
     for key in ("offset", "length"):
@@ -96,13 +97,20 @@ def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
             return [f"the {key} of its external data is {text!r}; it is a number of bytes"]
         numbers[key] = int(text)
-    path = None if folder is None else folder / normal
-    # a model may be checked without its weights beside it
-    if folder is None or path is None or not path.exists():
+    if folder is None:
         return []
+    path = folder / os.path.normpath(location)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return []  # a model may be checked without its weights beside it
+    except PermissionError as error:  # which says nothing about the model
+        raise ModelError(f"{path}: cannot be looked at: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # no file can have that name
+        return [f"its external data, {location!r}, cannot be read: {getattr(error, 'strerror', None) or error}"]
     if not path.resolve().is_relative_to(folder.resolve()):
         return [f"its external data, {location!r}, leads outside the model's folder"]
-    if not path.is_file():
+    if not stat.S_ISREG(status.st_mode):
         return [f"its external data, {location!r}, is no file"]
-    end, size = sum(numbers.values()), path.stat().st_size
+    end, size = sum(numbers.values()), status.st_size
     return [f"its external data ends at byte {end} of {location!r}, which has {size}"] if end > size else []

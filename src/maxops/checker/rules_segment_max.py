@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from maxops import dtypes
 from maxops.checker import sizes
 from maxops.checker.facts import OPEN, Known, Node, Wrong
 from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
@@ -15,7 +14,6 @@ from maxops.plan import Array
 from maxops.spec import Spec
 
 FILL_MODES = ("ZERO", "LOWEST")
-_INDEX_TYPES = (dtypes.INT32, dtypes.INT64)
 
 
 def _inputs(node: Node, row: Spec) -> Ruling:
@@ -36,8 +34,7 @@ def _data(node: Node, row: Spec) -> Ruling:
 
 
 def _index_type(node: Node, row: Spec) -> Ruling:
-    del row
-    rulings = [listed_type(known, _INDEX_TYPES) for known in node.inputs[1:3] if known is not None]
+    rulings = [listed_type(known, row.index_dtypes) for known in node.inputs[1:3] if known is not None]
     for verdict in ("broken", "unknown", "holds"):
         for ruling in rulings:
             if ruling.verdict == verdict:

@@ -2,21 +2,65 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 EXTRA = ("typer", "rich", "onnx", "google", "defusedxml")
+OUR_FAULT = 70  # sysexits.h: an internal error; Python's own 1 would say that outputs differ
 
 
 def main() -> None:
     """Run the command line, or say what to install for it."""
+    _open_closed_streams()
+    _name_stdout()
     try:
         # here, so that a missing package becomes a line and not a traceback
         from maxops.cli.app import app  # noqa: PLC0415
 
         app()
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in EXTRA:
+    except Exception as error:
+        package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        if package in EXTRA:
+            told, code = f'the command needs the package {package!r}: pip install "maxops[cli]"', 2
+        else:
+            traceback.print_exc()
+            told, code = "this is a fault of maxops itself; please report it with the lines above", OUR_FAULT
+        print(f"maxops: error: {told}", file=sys.stderr)
+        raise SystemExit(code) from error
+
+
+def _open_closed_streams() -> None:
+    """Put something in the place of standard streams that are closed, where Python has None.
+
+    A file that is opened later would get their number. Writing to stdout fails as it does for any program; what goes to
+    stderr has nowhere to go.
+    """
+    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, flags), "r" if name == "stdin" else "w"))  # noqa: SIM115
+
+
+class _Stdout(FileIO):
+    """Standard output, which is named in the system's errors as any file is."""
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write as much as the system takes at once."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = "stdout"
             raise
-        print(f'maxops: error: the command needs the package {package!r}: pip install "maxops[cli]"', file=sys.stderr)
-        sys.exit(2)
+
+
+def _name_stdout() -> None:
+    was = sys.stdout
+    raw = _Stdout(was.fileno(), "w", closefd=False)
+    # a name or a path that the terminal's encoding lacks must not end the command
+    sys.stdout = TextIOWrapper(BufferedWriter(raw), was.encoding, "backslashreplace", line_buffering=raw.isatty())
+    sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

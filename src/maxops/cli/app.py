@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -27,7 +27,7 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class Group(TyperGroup):
-    """Commands whose errors are one line on stderr."""
+    """Commands with one boundary: whatever the system, a file or its user has against one is a line on stderr."""
 
     def main(
         self,
@@ -39,39 +39,68 @@ class Group(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run the command line and exit."""
-        try:
-            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
-        except UsageError as error:
-            # format_message: what click and typer call the text without the usage lines
-            _complain(f"{error.format_message().rstrip('.')}; see {_help_of(error)}")  # type: ignore[attr-defined]
-            code = BAD_USE
+        del complete_var, windows_expand_args  # there is no completion, and no Windows
+        words = list(sys.argv[1:] if args is None else args)
+        code = _code_of(lambda: self._run(prog_name or "maxops", words, extra))
         if not standalone_mode:
             return code
-        sys.exit(code or 0)
+        sys.exit(code)
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command, and turn what may go wrong in any of them into a line and an exit code."""
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-        except MaxopsError as error:
-            _complain(str(error))
-            raise typer.Exit(BAD_USE) from error
-        except MemoryError as error:
-            _complain(f"memory does not suffice: {error}")
-            raise typer.Exit(BAD_USE) from error
-        except KeyboardInterrupt as error:
-            print("maxops: interrupted", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from error
-        except BrokenPipeError as error:
-            # Python flushes stdout once more at exit, and would complain
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(CLOSED_PIPE) from error
-        return result
+    def _run(self, name: str, words: list[str], extra: dict[str, Any]) -> None:
+        with self.make_context(name, words, **extra) as context:
+            self.invoke(context)
 
 
-def _complain(message: str) -> None:
-    print(f"maxops: error: {' '.join(line.strip() for line in message.splitlines())}", file=sys.stderr)
+def _code_of(command: Callable[[], None]) -> int:
+    """Run a command to the last letter of its output; the exit code, and a line if something was wrong."""
+    code, message = 0, ""
+    try:
+        command()
+    except typer.Exit as end:
+        code = end.exit_code
+    except UsageError as error:
+        # format_message: what click and typer call the text without the usage lines
+        message = f"{error.format_message().rstrip('.')}; see {_help_of(error)}"  # type: ignore[attr-defined]
+    except MaxopsError as error:
+        message = str(error)
+    except MemoryError as error:
+        message = f"out of memory: {error}"
+    except BrokenPipeError:
+        code = CLOSED_PIPE
+    except OSError as error:
+        message = _said(error)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = CLOSED_PIPE
+        _discard(sys.stdout)
+    except OSError as error:
+        message = _said(error)
+        _discard(sys.stdout)
+    if message:
+        _print(f"maxops: error: {' '.join(line.strip() for line in message.splitlines())}")
+        code = BAD_USE
+    elif code == INTERRUPTED:
+        _print("maxops: interrupted")
+    return code
+
+
+def _said(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+def _print(line: str) -> None:
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:  # nobody can be told; the exit code says it
+        _discard(sys.stderr)
+
+
+def _discard(stream: TextIO) -> None:
+    """Give up what a stream holds: Python would write it once more at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _help_of(error: Exception) -> str:
@@ -112,9 +141,6 @@ def _options(
 ) -> None:
     del show_version
     warnings.formatwarning = _warn_in_one_line  # type: ignore[assignment]
-    for stream in (sys.stdout, sys.stderr):
-        # a name or a path that the terminal's encoding lacks must not end the command
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if ctx.invoked_subcommand is None:
         with redirect_stdout(sys.stderr):  # with rich, typer prints the help itself
             print(ctx.get_help())

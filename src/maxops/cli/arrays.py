@@ -52,7 +52,9 @@ def reduce_max(
 
 def segment_max(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A .npy file of shape (n, ...).")],
-    ids: Annotated[Path, typer.Argument(metavar="IDS", help="A .npy file of n segment ids, sorted, int32 or int64.")],
+    ids: Annotated[
+        Path, typer.Argument(metavar="IDS", help="A .npy file of n segment ids, sorted, of any integer type.")
+    ],
     fill_mode: Annotated[str, typer.Option(help="ZERO or LOWEST (finite): what empty segments hold.")],
     num_segments: Annotated[int | None, typer.Option(help="Segments in the result. Default: the last id + 1.")] = None,
     output: Output = None,

@@ -19,14 +19,23 @@ from maxops.bench.case import OPERATORS, Case, OperatorName, label
 from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.table import show
 from maxops.dtypes import DType
+from maxops.engines.native import MOST_THREADS
 from maxops.errors import MaxopsError
+from maxops.whole_files import check_place, write_text
 
 WRONG = 1
+MOST_SECONDS = 1e6
 _EVERY = "all"
 
 
 class BenchFileError(MaxopsError, ValueError):
     """A file of an earlier run that cannot be read, or that is none."""
+
+
+def _check_seconds(seconds: float | None) -> float | None:
+    if seconds is not None and not 0 < seconds <= MOST_SECONDS:  # NaN is neither
+        raise typer.BadParameter(f"{seconds} is not a number of seconds above 0, up to {MOST_SECONDS:g}")
+    return seconds
 
 
 def bench(
@@ -46,8 +55,12 @@ def bench(
         typer.Option(metavar="N,...", help="Numbers of elements, as in the cells' ids: 1,1e3,1e5. Default: all."),
     ] = None,
     only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Cells whose id contains this text.")] = "",
-    seconds: Annotated[float | None, typer.Option(help="Budget for each pair. Default: 0.3; 0.02 if quick.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads for everybody. Default: as maxops has.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(callback=_check_seconds, help="Budget for each pair. Default: 0.3; 0.02 if quick.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads for everybody. Default: as maxops has.")
+    ] = None,
     cells_only: Annotated[
         bool, typer.Option("--cells-only", help="No limits table, memory, scaling or meaning.")
     ] = False,
@@ -68,6 +81,8 @@ def bench(
     if earlier is not None:
         _write(_read(earlier), None, html_file, markdown_file, details=False)
         return
+    if json_file is not None:
+        check_place(json_file)
     if on_gpu:
         wanted = _names(types or list(gpu.USUAL), [str(dtype) for dtype in grid.TYPES], "--types", "type")
         if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in wanted], only, json_file):
@@ -87,7 +102,7 @@ def bench(
             [(case.id, report.size(case.bytes_touched)) for case in cases],
         )
         return
-    count = threads or maxops.get_num_threads()
+    count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.start_again(count)
     run = _measure(cases, names, count, seconds, quick=quick, whole=not cells_only, keep=_keeper(json_file))
@@ -107,7 +122,7 @@ def _measure(
     whole: bool,
     keep: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    budget = seconds or (session.QUICK_SECONDS if quick else session.SECONDS)
+    budget = (session.QUICK_SECONDS if quick else session.SECONDS) if seconds is None else seconds
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     hidden = not sys.stderr.isatty()
     console = Console(stderr=True)
@@ -135,20 +150,13 @@ def _keeper(json_file: Path | None) -> Callable[[dict[str, Any]], None]:
 
     def keep(run: dict[str, Any]) -> None:
         if json_file is not None:
-            _write_text(json_file, _as_text(run))
+            write_text(json_file, _as_text(run))
 
     return keep
 
 
 def _as_text(run: dict[str, Any]) -> str:
     return json.dumps(run, indent=1) + "\n"
-
-
-def _write_text(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BenchFileError(f"{file}: {error.strerror}") from error
 
 
 def _write(
@@ -166,7 +174,7 @@ def _write(
     for file, text in texts.items():
         if file is None:
             continue
-        _write_text(file, text())
+        write_text(file, text())
         print(f"wrote {file}")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from maxops.bench import gpu, gpu_measure
 from maxops.cli.table import show
 from maxops.dtypes import DType
+from maxops.whole_files import write_text
 
 
 def bench_gpu(rows: list[DType], only: str, json_file: Path | None) -> bool:
@@ -29,6 +30,6 @@ def bench_gpu(rows: list[DType], only: str, json_file: Path | None) -> bool:
     show(gpu_measure.columns(), [gpu_measure.row(one) for one in found])
     if json_file is not None:
         run = {"device": device, "torch": torch.__version__, "cells": [one.as_json() for one in found]}
-        json_file.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+        write_text(json_file, json.dumps(run, indent=1) + "\n")
         print(f"wrote {json_file}")
     return all(one.same_bits for one in found)

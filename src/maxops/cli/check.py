@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from maxops.cli.table import printable, show
-from maxops.errors import OutputError
+from maxops.whole_files import write_text
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.checker import Finding, JudgedNode, Report
@@ -54,10 +54,7 @@ def check(
     if output is not None:
         with redirect_stdout(StringIO()) as written:
             _print(report, form, everything=everything)
-        try:
-            output.write_text(written.getvalue(), encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"{output}: cannot be written: {error.strerror}") from error
+        write_text(output, written.getvalue())
     else:
         _print(report, form, everything=everything)
     if not report.passed:

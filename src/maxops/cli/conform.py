@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maxops.cli.table import printable, show
-from maxops.errors import MaxopsError, OutputError
+from maxops.errors import MaxopsError
+from maxops.whole_files import check_place, written_whole
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
@@ -25,8 +25,15 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 NOT_CONFORMING = 1
 UNUSABLE = 2
 SECONDS = 20.0
+LEAST_SECONDS, MOST_SECONDS = 0.1, 1e6  # the system counts milliseconds in 32 bits
 LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # in a line of the matrix, so that words stay whole
 LONGEST = 60  # letters of a case's name beside the bar
+
+
+def _check_seconds(seconds: float) -> float:
+    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:  # NaN is neither
+        raise typer.BadParameter(f"{seconds} is not a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:g}")
+    return seconds
 
 
 def conform(
@@ -70,7 +77,8 @@ def conform(
         typer.Option("--from", metavar="FILE", help="Report runs that were saved with --json; nothing is run."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="The most that a case may take.")
+        float,
+        typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The most that a case may take."),
     ] = SECONDS,
 ) -> None:
     """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
@@ -87,8 +95,8 @@ def conform(
         return
     known = saved.read(baseline) if baseline else []
     before = saved.read(old) if old else []
-    for file in reports.values():
-        _check_place(file)
+    for file in filter(None, reports.values()):
+        check_place(file)
     failed: list[MaxopsError] = []
     if earlier:
         _refuse_unused("--from", {"RUNTIME": names, "--only": only, "--quick": quick})
@@ -174,24 +182,20 @@ def _list(chosen: Sequence[Case]) -> None:
 
 def _save(chosen: Sequence[Case], folder: Path) -> None:
     """Write folders; of a case of thousands of feeds, a few of them."""
-    from maxops.conformance.folder import FEW, save, spread  # noqa: PLC0415  (see above)
+    from maxops.conformance.folder import FEW, spread, write  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
 
     left_out: Counter[str] = Counter()
     shortened = 0
-    with _bar("saving") as progress:
+    with _bar("saving") as progress, written_whole(make_folders=True) as beside:
         for done, case in enumerate(chosen):
             progress(done, len(chosen), case.id)
             try:
                 count = len(case.make().feeds)
-                save(case, folder, spread(count))
+                write(case, folder, beside, spread(count))
                 shortened += count > FEW
             except NotApplicableError as error:
                 left_out[str(error)] += 1
-            except FileExistsError as error:
-                raise OutputError(f"{error.filename}: is there already; give an empty folder") from error
-            except OSError as error:
-                raise OutputError(f"{error.filename}: cannot be written: {error.strerror}") from error
     print(f"{folder}: {len(chosen) - left_out.total()} cases")
     if shortened:
         print(f"{shortened} of them with {FEW} data sets of more, at even distances")
@@ -245,18 +249,6 @@ def _write(runs: Sequence[Run], json_file: Path | None, junit_file: Path | None,
     for file, write in ((json_file, saved.write), (junit_file, junit.write), (html_file, page.write)):
         if file is not None:
             write(file, runs)
-
-
-def _check_place(file: Path | None) -> None:
-    """Before minutes of work: whether a report can be written where it is wanted."""
-    if file is None:
-        return
-    if not file.parent.is_dir():
-        raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
-    if file.is_dir():
-        raise typer.BadParameter(f"{file}: is a folder; a file is wanted")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise typer.BadParameter(f"{file}: cannot be written: permission denied")
 
 
 def _refuse_unused(option: str, others: dict[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""NumPy's files: read without trust and without copies, and written whole or not at all."""
+"""NumPy's files: read without trust and without copies, and written."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -19,8 +18,9 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from maxops import dtypes
-from maxops.errors import ModelInputError, OutputError, OutputTooLargeError
+from maxops.errors import ModelInputError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, Array
+from maxops.whole_files import errors_of, save_npy, written_whole
 
 # What NumPy's header parser, which evaluates the header as Python, lets out on hostile text.
 _HEADER_ERRORS = (
@@ -56,6 +56,8 @@ def read_npy(path: Path) -> Array:
             return np.asarray(np.memmap(path, header.dtype, "r", header.offset, header.shape, order))
     except OSError as error:
         raise ModelInputError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:  # more axes, or a larger size, than NumPy takes
+        raise ModelInputError(f"{path}: has a shape that NumPy does not take: {error}") from error
 
 
 def read_npz(path: Path) -> dict[str, Array]:
@@ -75,6 +77,8 @@ def read_npz(path: Path) -> dict[str, Array]:
                 with archive.open(member) as file:
                     array = npy_format.read_array(file, allow_pickle=False)
                 arrays[member.filename.removesuffix(".npy")] = array
+    except ModelInputError:  # it says which member, and what is wrong with it
+        raise
     except OSError as error:
         raise ModelInputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
@@ -138,36 +142,8 @@ def file_name(name: str) -> str:
 
 def write_npy(arrays: Mapping[Path, Array]) -> None:
     """Write .npy files under their names only when all of them are complete on the disk."""
-    with written_whole(list(arrays)) as partial:
+    with written_whole(make_folders=True) as beside:
         for path, array in arrays.items():
-            with errors_of(path), partial[path].open("xb") as file:
-                # strings, which are objects to onnx, as NumPy's own
-                np.save(file, array.astype(str) if array.dtype.kind == "O" else array, allow_pickle=False)
-
-
-@contextmanager
-def written_whole(paths: list[Path]) -> Iterator[dict[Path, Path]]:
-    """Names beside the final ones to write under: at the end all get their own, or none is left."""
-    for path in paths:
-        if path.is_dir():
-            raise OutputError(f"{path}: cannot be written: it is a folder")
-        with errors_of(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-    partial = {path: path.with_name(f".maxops-{os.getpid()}-{number}.partial") for number, path in enumerate(paths)}
-    try:
-        yield partial
-        for path in paths:
             with errors_of(path):
-                partial[path].replace(path)
-    finally:
-        for path in partial.values():
-            path.unlink(missing_ok=True)
-
-
-@contextmanager
-def errors_of(path: Path) -> Iterator[None]:
-    """What the system says of a file that is written, as ours."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+                # strings, which are objects to onnx, as NumPy's own
+                save_npy(beside(path), array.astype(str) if array.dtype.kind == "O" else array)

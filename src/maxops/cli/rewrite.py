@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from maxops.cli.files import errors_of, written_whole
 from maxops.errors import OutputError
+from maxops.whole_files import errors_of, written_whole
 
 
 def rewrite(
@@ -28,15 +29,15 @@ def rewrite(
     for path, what in ((model, "the model itself"), *((path, "the model's data") for path in data.values())):
         if output.exists() and output.samefile(path):
             raise OutputError(f"{output}: is {what}; give another file")
-    if output.resolve() in ((output.parent / location).resolve() for location in data):
+    if os.path.realpath(output) in (os.path.realpath(output.parent / location) for location in data):
         raise OutputError(f"{output}: is where the model's data goes; give another file")
     copied = external.copies(data, output.parent)
-    with written_whole([*copied, output]) as partial:
+    with written_whole(make_folders=True) as beside:
         for target, path in copied.items():
             with errors_of(target):
-                shutil.copyfile(path, partial[target])
+                shutil.copyfile(path, beside(target))
         with errors_of(output):
-            partial[output].write_bytes(result.SerializeToString())
+            beside(output).write_bytes(result.SerializeToString())
     listed = ", ".join(f"{count} {operator}" for operator, count in counts(result).items()) or "no max operators"
     print(f"{output}: {listed} in the domain maxops")
     if counts(result):

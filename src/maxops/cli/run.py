@@ -93,7 +93,9 @@ def _load_ir(path: Path) -> Model:
 
 def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
     with progress(model.source) as stage:
-        return model.run(inputs, lambda number, count, label: stage(f"{number + 1} of {count}: {printable(label)}"))
+        return model.run(
+            inputs, progress=lambda number, count, label: stage(f"{number + 1} of {count}: {printable(label)}")
+        )
 
 
 def _show_places(model: Model) -> None:

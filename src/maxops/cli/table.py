@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -52,5 +53,6 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
 
 def first_values(array: Array) -> str:
     """The first values in row-major order, and three dots if there are more."""
-    values = [str(value) for value in islice(array.flat, FIRST)]
+    # array.flat takes 32 axes at most
+    values = [str(array[place]) for place in islice(np.ndindex(array.shape), FIRST)]
     return ", ".join([*values, "..."] if array.size > FIRST else values)

@@ -153,7 +153,9 @@ def _array(came: object) -> Array:
     if not isinstance(came, np.ndarray):
         raise _EndedError("garbage", f"gave {_described(came)} for 1 output")
     dtype = dtypes.of(came.dtype)
-    if dtype is None or (dtype is dtypes.REAL and not all(isinstance(each, int | Fraction) for each in came.flat)):
+    if dtype is None or (
+        dtype is dtypes.REAL and not all(isinstance(each, int | Fraction) for each in came.reshape(-1))
+    ):
         raise _EndedError("garbage", f"gave an array of {came.dtype}")
     return np.array(came, order="C", copy=True)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from onnx import numpy_helper
 
 from maxops.conformance import onnx_model
 from maxops.conformance.case import Case, Feed, Trial
 from maxops.conformance.ir_model import ir
+from maxops.errors import OutputError
 from maxops.plan import Array
+from maxops.whole_files import Beside, errors_of, save_npy, written_whole
 
 REFUSAL = "refusal.txt"
 FEW = 50  # data sets in a folder that is to be looked at, or run by tools that take each from a file
@@ -45,23 +46,33 @@ def save(case: Case, directory: Path, numbers: Sequence[int] | None = None) -> P
     """Write a case to a folder of its name in a directory, and return the folder.
 
     A feed is a data set; of many, `numbers` chooses some, which keep their order and are numbered anew. Raises
-    NotApplicableError for a call that no model holds, before anything is written, and FileExistsError if the folder is
-    there.
+    NotApplicableError for a call that no model holds, before anything is written, and OutputError if the folder is
+    there or cannot be written; then nothing of it is left.
     """
+    with written_whole(make_folders=True) as beside:
+        return write(case, directory, beside, numbers)
+
+
+def write(case: Case, directory: Path, beside: Beside, numbers: Sequence[int] | None = None) -> Path:
+    """The same as one of several, which are written all or not at all."""
     trial = case.make()
     files = _model_files(trial)
-    folder = directory / folder_name(case)
-    folder.mkdir(parents=True)
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
-    for place, number in enumerate(range(len(trial.feeds)) if numbers is None else sorted(numbers)):
-        wanted = None if trial.wanted is None else trial.wanted[number]
-        _write_data_set(folder / f"test_data_set_{place}", trial, trial.feeds[number], wanted)
-    if case.refusal:
-        clause = case.clause
-        text = f"{case.id}\n\nThis is to be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"
-        (folder / REFUSAL).write_text(text, encoding="utf-8")
-    return folder
+    final = directory / folder_name(case)
+    with errors_of(final):
+        if final.exists():
+            raise OutputError(f"{final}: is there already; give an empty folder")
+        folder = beside(final)
+        folder.mkdir()
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+        for place, number in enumerate(range(len(trial.feeds)) if numbers is None else sorted(numbers)):
+            wanted = None if trial.wanted is None else trial.wanted[number]
+            _write_data_set(folder / f"test_data_set_{place}", trial, trial.feeds[number], wanted)
+        if case.refusal:
+            clause = case.clause
+            text = f"{case.id}\n\nThis is to be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"
+            (folder / REFUSAL).write_text(text, encoding="utf-8")
+    return final
 
 
 def _is_ir(trial: Trial) -> bool:
@@ -86,7 +97,7 @@ def _write_data_set(folder: Path, trial: Trial, feed: Feed, wanted: Array | None
 
 def _write(path: Path, name: str, array: Array, *, is_ir: bool) -> None:
     if is_ir:
-        np.save(path.with_suffix(".npy"), array)
+        save_npy(path.with_suffix(".npy"), array)
     else:
         data = numpy_helper.from_array(array, name).SerializeToString(deterministic=True)
         path.with_suffix(".pb").write_bytes(data)

@@ -11,7 +11,7 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from maxops.conformance.named import case_name, clause_name
 from maxops.conformance.result import FAULTS, Finding, Run
 from maxops.conformance.wording import of_whom, told
-from maxops.errors import OutputError
+from maxops.whole_files import errors_of, written_whole
 
 # What XML 1.0 cannot hold, and a runtime's words may
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -33,10 +33,8 @@ def junit(runs: Sequence[Run]) -> JUnitXml:
 def write(path: Path, runs: Sequence[Run]) -> None:
     """Write the XML."""
     document = junit(runs)
-    try:
-        document.write(str(path), pretty=True)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    with written_whole() as beside, errors_of(path):
+        document.write(str(beside(path)), pretty=True)
 
 
 def _suite(run: Run) -> TestSuite:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import types
 from collections.abc import Iterator, Sequence
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from maxops import dtypes
 from maxops.conformance.named import case_name, clause_name
 from maxops.conformance.result import SCHEMA, Run
-from maxops.errors import OutputError, RunFileError
+from maxops.errors import RunFileError
+from maxops.whole_files import write_text
 
 _JSON_NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
 
@@ -25,7 +28,7 @@ def read(path: Path) -> list[Run]:
     except UnicodeDecodeError as error:
         raise RunFileError(f"{path}: is no JSON: byte {error.start} is no UTF-8") from error
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise RunFileError(f"{path}: is no JSON: {error}") from error
     if not isinstance(found, list):
@@ -43,10 +46,7 @@ def write(path: Path, runs: Sequence[Run]) -> None:
     """
     texts = [_lines(run) for run in runs]
     text = texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]"
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    write_text(path, text + "\n")
 
 
 def _lines(run: Run) -> str:
@@ -69,6 +69,13 @@ def _dense(value: object) -> str:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is too large")
+    return number
 
 
 def _run(found: Any, where: str) -> Run:
@@ -107,11 +114,28 @@ def _mismatch(run: dict[str, Any]) -> str:
         if finding["reproducer"] is not None and not 0 <= finding["reproducer"] < len(run["reproducers"]):
             return f"{where}.reproducer is {finding['reproducer']}, there are {len(run['reproducers'])}"
     for where, array in _arrays(run):
-        size = prod(array["shape"])
-        if len(array["values"]) != size or len(array["bits"]) not in (0, size):
-            counts = f"{len(array['values'])} values and {len(array['bits'])} bits"
-            return f"{where} has shape {array['shape']} with {counts}; wanted {size} of each, or no bits"
+        if fault := _fault_of_array(array):
+            return f"{where} {fault}"
     return ""
+
+
+def _fault_of_array(array: dict[str, Any]) -> str:
+    """What is wrong with an array: its elements counted, and their bits of its type."""
+    shape, bits = array["shape"], array["bits"]
+    size = prod(shape)
+    if min(shape, default=0) < 0:
+        return f"has shape {shape}; wanted sizes of 0 and more"
+    if len(array["values"]) != size or len(bits) not in (0, size):
+        counts = f"{len(array['values'])} values and {len(bits)} bits"
+        return f"has shape {shape} with {counts}; wanted {size} of each, or no bits"
+    if not bits:
+        return ""
+    dtype = next((each for each in dtypes.ALL if each.name == array["type"] and each is not dtypes.REAL), None)
+    if dtype is None:
+        return f"has bits of type {array['type']!r}, which maxops does not know"
+    wanted = re.compile(f"[0-9A-F]{{{dtype.bits // 4}}}")
+    odd = next((each for each in bits if not wanted.fullmatch(each)), None)
+    return "" if odd is None else f"has the bits {odd!r}; wanted {dtype.bits // 4} digits of 0-9 and A-F for {dtype}"
 
 
 def _arrays(run: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -57,7 +57,9 @@ def _call(row: Spec, function: Callable[..., Any], args: list[Any], out: Any, op
     """The results as CuPy's arrays, or `out` itself."""
     cupy = import_module("cupy")
     if out is not None and isinstance(out, cupy.ndarray) and any(step < 0 for step in out.strides):
-        raise OutputError(f"{row.name} out has the strides {out.strides}; PyTorch takes none below 0")
+        raise OutputError(
+            f"{row.name} out has the strides {out.strides}; PyTorch takes none below 0", row.clause("out")
+        )
     lent = {name: _lend(row, name, value) for name, value in options.items()}
     result = function(*args, out=None if out is None else _lend(row, "out", out), **lent)
     if not isinstance(result, tuple):
@@ -79,5 +81,5 @@ def _lend(row: Spec, name: str, value: Any) -> Any:
     except (BufferError, TypeError, ValueError, RuntimeError) as error:
         raise DTypeError(
             f"{row.name} {name} of type cupy.ndarray and {value.dtype} is not given out by DLPack: {error}",
-            row.clause("T"),
+            row.clause("types"),
         ) from error

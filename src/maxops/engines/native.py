@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from maxops import _native
 from maxops.errors import ConfigurationError, MaxopsError, OutputTooLargeError
-from maxops.plan import LARGEST_OUTPUT, MaxPlan, ReducePlan, SegmentPlan
-from maxops.shapes import Shape
+from maxops.plan import LARGEST_OUTPUT, MaxPlan, ReducePlan, SegmentPlan, widened_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -19,30 +20,40 @@ MOST_THREADS = 1024
 
 def maximum(plan: MaxPlan) -> Array:
     """Run a plan of Max."""
-    return _done(plan, _native.maximum(*plan.inputs, out=_plain(plan.out)))
+    return _in_out(plan, _run(plan, "output", _native.planned_maximum, *plan.inputs, out=_plain(plan.out)))
 
 
 def reduce_max(plan: ReducePlan) -> Array:
     """Run a plan of ReduceMax, for its values."""
     if plan.identity:
-        out = np.empty(plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
+        out = _run(plan, "output", np.empty, plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
         np.copyto(out, plan.data, casting="equiv")
         return out
-    initial = None if plan.initial is None else plan.initial.copy()  # it may lie in the output
-    values = _done(plan, _native.reduce_max(plan.data, plan.axes, plan.keepdims, out=_plain(plan.out)))
-    return values if initial is None else maximum(MaxPlan(plan.spec, plan.dtype, plan.shape, (values, initial), values))
+    options = {"out": _plain(plan.out), "initial": plan.initial}
+    return _in_out(
+        plan, _run(plan, "output", _native.planned_reduce_max, plan.data, plan.axes, plan.keepdims, **options)
+    )
 
 
-def places_in_axes(plan: ReducePlan, values: Array) -> Array:
+def new_indices(plan: ReducePlan | SegmentPlan) -> Array:
+    """An array for where a plan's values stand, to be had before any work."""
+    return _run(plan, "indices", _native.new_indices, plan.shape)
+
+
+def indices_in_axes(plan: ReducePlan, values: Array, indices: Array) -> Array:
     """The place among the reduced axes, in C order, of the first element that holds each of a plan's values."""
     if plan.identity:
-        return np.zeros(plan.shape, np.int64)
-    return _there(plan, np.int64, plan.shape, _native.locate(plan.data, plan.axes, _plain(values)))
+        indices.fill(0)
+        return indices
+    return _run(plan, "indices", _native.locate, plan.data, plan.axes, _plain(values), indices)
 
 
 def segment_max(plan: SegmentPlan) -> Array:
     """Run a plan of SegmentMax, for its values."""
-    result = _native.segment_max(
+    result = _run(
+        plan,
+        "output",
+        _native.planned_segment_max,
         plan.data,
         plan.segment_ids,
         plan.num_segments,
@@ -53,21 +64,28 @@ def segment_max(plan: SegmentPlan) -> Array:
         sorted=plan.sorted,
         initial=plan.initial,
     )
-    return _done(plan, result)
+    return _in_out(plan, result)
 
 
-def places_in_segments(plan: SegmentPlan, values: Array) -> Array:
+def indices_in_segments(plan: SegmentPlan, values: Array, indices: Array) -> Array:
     """The first row that holds each of a plan's values, or -1."""
     names, by_offsets = _names(plan)
-    flat = np.ascontiguousarray(values, plan.dtype.numpy).reshape(plan.shape)
-    result = _native.locate_segments(plan.data, names, by_offsets, plan.sorted, flat)
-    return _there(plan, np.int64, plan.shape, result)
+    return _run(plan, "indices", _native.locate_segments, plan.data, names, by_offsets, plan.sorted, values, indices)
 
 
 def empty_segments(plan: SegmentPlan) -> Array:
     """Whether each segment has no rows."""
-    shape = (plan.num_segments,)
-    return _there(plan, np.bool, shape, _native.empty_segments(*_names(plan), plan.num_segments))
+    return _run(plan, "mask of empty segments for a result", _native.empty_segments, *_names(plan), plan.num_segments)
+
+
+def as_signed(names: object) -> Any:
+    """Ids or offsets of any integer type as the core takes them; those of uint64 past 2^63 - 1 come out negative."""
+    if type(names) is not np.ndarray or names.dtype.kind not in "iu":
+        return names
+    if names.dtype == np.uint64:
+        return names.view(np.int64)
+    wide = widened_dtype(names.dtype)
+    return names if wide == names.dtype else names.astype(wide)
 
 
 def are_valid_ids(ids: object, *, sorted: object, out_of_range: object, num_segments: object) -> bool:
@@ -105,26 +123,26 @@ def _plain(out: Array | None) -> Array | None:
     return None if out is None else out.view(np.ndarray)
 
 
-def _done(plan: MaxPlan | ReducePlan | SegmentPlan, result: Array | None) -> Array:
-    """The result. The core gives None for what it will not do; a plan leaves it few such reasons."""
-    if result is not None:
-        return result if plan.out is None else plan.out
+def _run(
+    plan: MaxPlan | ReducePlan | SegmentPlan,
+    what: str,
+    function: Callable[..., Array | None],
+    *args: Any,
+    **options: Any,
+) -> Array:
+    """The result of a function of the core, or of one that allocates. Nothing is written before all memory is there."""
     try:
-        np.empty(plan.shape, plan.dtype.numpy)
-    except (MemoryError, ValueError) as error:
-        raise OutputTooLargeError(f"{plan.spec.name} output of shape {plan.shape}: {error}") from error
-    raise MaxopsError(
-        f"{plan.spec.name} did not run: the arguments were changed by another thread, or memory ran out meanwhile"
-    )
+        result = function(*args, **options)
+    except MemoryError as error:
+        raise OutputTooLargeError(f"{plan.spec.name} {what} of shape {plan.shape}: {error}") from error
+    if result is None:
+        raise MaxopsError(f"{plan.spec.name} did not run: the arguments were changed by another thread")
+    return result
 
 
-def _there(plan: ReducePlan | SegmentPlan, dtype: type[np.generic], shape: Shape, result: Array | None) -> Array:
-    """A result beside the maxima. The core gives None where memory is too small for it."""
-    if result is not None:
-        return result
-    raise OutputTooLargeError(
-        f"{plan.spec.name} result of {np.dtype(dtype)} and shape {shape} cannot be allocated beside the maxima"
-    )
+def _in_out(plan: MaxPlan | ReducePlan | SegmentPlan, result: Array) -> Array:
+    """The result, as the caller's own output if there is one."""
+    return result if plan.out is None else plan.out
 
 
 def set_num_threads(count: int) -> None:
@@ -182,17 +200,30 @@ def usable_cpus() -> int:
     return cpus if quota == "max" else max(1, min(cpus, round(int(quota) / int(period))))
 
 
+def _number(text: str) -> int | None:
+    """A number in decimal digits, no more of them than a size has; None for anything else, also what `int` takes."""
+    return int(text) if re.fullmatch(r"[0-9]{1,20}", text) else None
+
+
 def _cache_limit(wanted: str) -> int:
     if not wanted:
         return min(LARGEST_OUTPUT // 16, 1 << 30)
-    units = {"": 0, "K": 10, "M": 20, "G": 30}
-    number, unit = (wanted[:-1], wanted[-1].upper()) if wanted[-1].isalpha() else (wanted, "")
-    if not (number.isascii() and number.isdecimal() and unit in units) or int(number) << units[unit] > LARGEST_OUTPUT:
+    units = {"K": 10, "M": 20, "G": 30}
+    unit = units.get(wanted[-1].upper())
+    number = _number(wanted if unit is None else wanted[:-1])
+    if number is None or (limit := number << (unit or 0)) > LARGEST_OUTPUT:
         raise ConfigurationError(
             f"MAXOPS_OUTPUT_CACHE is {wanted!r}; it is a number of bytes, such as 268435456, 256M or 2G, up to the "
             "machine's memory, or 0 for no cache"
         )
-    return int(number) << units[unit]
+    return limit
+
+
+def _thread_count(wanted: str) -> int:
+    count = _number(wanted) if wanted else min(usable_cpus(), MOST_THREADS)
+    if count is None or not 1 <= count <= MOST_THREADS:
+        raise ConfigurationError(f"MAXOPS_NUM_THREADS is {wanted!r}; it is an integer from 1 to {MOST_THREADS}")
+    return count
 
 
 def _configure(environment: dict[str, str]) -> None:
@@ -200,13 +231,7 @@ def _configure(environment: dict[str, str]) -> None:
     if (name := environment.get("MAXOPS_ISA", "")) and not (name in _native.isas() and _native.use_isa(name)):
         raise ConfigurationError(f"MAXOPS_ISA is {name!r}; this machine has {', '.join(_native.isas())}")
     _native.set_cache_limit(_cache_limit(environment.get("MAXOPS_OUTPUT_CACHE", "")))
-    wanted = environment.get("MAXOPS_NUM_THREADS", "")
-    try:
-        set_num_threads(int(wanted) if wanted else min(usable_cpus(), MOST_THREADS))
-    except ValueError:
-        raise ConfigurationError(
-            f"MAXOPS_NUM_THREADS is {wanted!r}; it is an integer from 1 to {MOST_THREADS}"
-        ) from None
+    set_num_threads(_thread_count(environment.get("MAXOPS_NUM_THREADS", "")))
 
 
 _configure(dict(os.environ))

@@ -72,6 +72,11 @@ _rows = [
     Row("jax", ("jax:Array", "jax.core:Tracer"), "maxops.engines.jax", frozenset({"numpy"})),
     Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy"),
 ]
+# What holds no values in memory, though `__array__` would give them: it reads the whole file. By class, and what to do.
+_READ_WHOLE = (
+    ("zarr:Array", "dask.array.from_zarr(...) reads it chunk by chunk, and [...] the whole of it into memory"),
+    ("h5py:Dataset", "dask.array.from_array(...) reads it chunk by chunk, and [...] the whole of it into memory"),
+)
 _known: dict[type, Row] = {}  # classes that were looked up already
 _found: dict[tuple[type, ...], Row] = {}  # and the rows for a few together
 _NO_ARRAYS = frozenset({type(None), bool, int, float, Fraction})
@@ -112,6 +117,13 @@ def row_of(kind: type) -> Row | None:
     return row
 
 
+def _how_to_read(kind: type) -> str | None:
+    """What to do with arrays of a class that `__array__` would read or compute as a whole."""
+    if hasattr(kind, "__dask_graph__"):  # every collection of Dask's that has not become a dask.array.Array
+        return ".values gives a dask.array.Array of it, and .compute() the whole of it in memory"
+    return next((advice for name, advice in _READ_WHOLE if (c := _resolved(name)) and issubclass(kind, c)), None)
+
+
 def find(spec: Spec, values: Iterable[tuple[str, object]]) -> Engine:
     """The engine for a call with these arguments by name; None and Python scalars go with every engine."""
     values = tuple(values)
@@ -128,7 +140,12 @@ def find(spec: Spec, values: Iterable[tuple[str, object]]) -> Engine:
             raise DTypeError(
                 f"{spec.name} {name} is of type {kind.__name__}, not a NumPy array or one of another known kind; "
                 f"maxops guesses no type. Known are {listed}, and anything with __dlpack__ on the CPU or __array__",
-                spec.clause("T"),
+                spec.clause("arrays"),
+            )
+        if row is INTERCHANGE and (advice := _how_to_read(kind)):
+            raise EngineError(
+                f"{spec.name} {name} is of type {kind.__module__.partition('.')[0]} {kind.__qualname__}, whose values "
+                f"are not in memory, and maxops reads none without being told: {advice}"
             )
         rows.setdefault(row.name, (row, name, kind.__name__))
     if not rows:
@@ -140,5 +157,5 @@ def find(spec: Spec, values: Iterable[tuple[str, object]]) -> Engine:
             return row.load()
     listed = ", ".join(f"{name} is of type {kind} ({row.name})" for row, name, kind in rows.values())
     raise EngineError(
-        f"{spec.name} {listed}: no engine takes these together, and none is converted in silence", spec.clause("T")
+        f"{spec.name} {listed}: no engine takes these together, and none is converted in silence", spec.clause("arrays")
     )

@@ -73,7 +73,9 @@ def reduce_max(
     _check(row, out, [("data", data)])
     if dim is not None:
         if axes is not None:
-            raise AttributeValueError(f"{row.name} got dim and axes; one of them names the dimensions")
+            raise AttributeValueError(
+                f"{row.name} got dim and axes; one of them names the dimensions", row.clause("dim")
+            )
         flag(row, "keepdims", keepdims)
         axes, keepdims = _axes_of(row, data, dim, noop_with_empty_axes), False
     options = {"initial": initial, "return_indices": return_indices}
@@ -105,7 +107,8 @@ def segment_max(
     if not isinstance(data, Named):
         raise EngineError(
             f"{row.name} data is of type {type(data).__name__}, without the names that segment_ids or offsets have; "
-            "give it names, as xarray.DataArray(data, dims=...), or give their .data"
+            "give it names, as xarray.DataArray(data, dims=...), or give their .data",
+            row.clause("arrays"),
         )
     along = _rows_of(row, data, segment_ids, dim)
     ids, bounds = _within(segment_ids), _within(offsets)
@@ -143,18 +146,18 @@ def segment_max(
 def _check(row: Spec, out: object, named: Iterable[tuple[str, object]]) -> None:
     """Raise for an output, for Datasets, and for what pandas' own types hold."""
     if out is not None:
-        raise OutputError(f"{row.name} out is given, but results in xarray's arrays are new")
+        raise OutputError(f"{row.name} out is given, but results in xarray's arrays are new", row.clause("out"))
     for name, value in named:
         if isinstance(value, (xr.Dataset, xr.DataTree)):
             raise DTypeError(
                 f"{row.name} {name} is a {type(value).__name__}, which is many arrays; take one, as data['name'], or "
                 "each: dataset.map(maxops.reduce_max, dim=...), or xarray.apply_ufunc(maxops.maximum, ..., "
                 "dask='allowed') for several Datasets",
-                row.clause("T"),
+                row.clause("arrays"),
             )
         if isinstance(value, Named) and not isinstance(value.dtype, np.dtype):
             raise DTypeError(
-                f"{row.name} {name} holds pandas' {value.dtype}, not elements of a NumPy type", row.clause("T")
+                f"{row.name} {name} holds pandas' {value.dtype}, not elements of a NumPy type", row.clause("arrays")
             )
 
 
@@ -200,7 +203,8 @@ def _check_labels(row: Spec, data: Named, ids: object) -> None:
 def _labels_differ(row: Spec, what: str, error: Exception) -> ShapeError:
     return ShapeError(
         f"{row.name} {what} have labels that differ, and no element is dropped or made up in silence: "
-        f"xarray.align(..., join=...) says which are meant ({error})"
+        f"xarray.align(..., join=...) says which are meant ({error})",
+        row.clause("labels"),
     )
 
 
@@ -211,17 +215,21 @@ def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> 
     listed = [dim] if isinstance(dim, str) or not isinstance(dim, Iterable) else list(dim)
     # xarray reduces nothing over no names, and ONNX everything over no axes
     if not listed and not noop_with_empty_axes:
-        raise AttributeValueError(f"{row.name} dim names no dimension; give at least one, or None or ... for all")
+        raise AttributeValueError(
+            f"{row.name} dim names no dimension; give at least one, or None or ... for all", row.clause("dim")
+        )
     axes = tuple(_axis_of(row, data, name) for name in listed)
     if len(set(axes)) < len(axes):
-        raise AxesError(f"{row.name} dim is {dim!r}, which names a dimension twice", row.clause("axes"))
+        raise AxesError(f"{row.name} dim is {dim!r}, which names a dimension twice", row.clause("dim"))
     return axes
 
 
 def _axis_of(row: Spec, data: Named, name: Hashable) -> int:
     if name not in data.dims:
         there = ", ".join(map(repr, data.dims)) or "none"
-        raise AttributeValueError(f"{row.name} dim is {name!r}, but the dimensions of data are: {there}")
+        raise AttributeValueError(
+            f"{row.name} dim is {name!r}, but the dimensions of data are: {there}", row.clause("dim")
+        )
     return data.dims.index(name)
 
 
@@ -235,7 +243,9 @@ def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hasha
     else:
         along = dim
         if own is not None and own != dim:
-            raise AttributeValueError(f"{row.name} dim is {dim!r}, but segment_ids has the dimension {own!r}")
+            raise AttributeValueError(
+                f"{row.name} dim is {dim!r}, but segment_ids has the dimension {own!r}", row.clause("dim")
+            )
     if along not in data.dims and dim is None:
         raise ShapeError(
             f"{row.name} segment_ids has the dimension {along!r}, but data has {', '.join(map(repr, data.dims))}",
@@ -256,7 +266,8 @@ def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> H
     if ids.name in stays:
         raise AttributeValueError(
             f"{row.name} segment_ids is named {ids.name!r}, as the segments' dimension would be, but data has a "
-            f"dimension or coordinate {ids.name!r} that stays; rename one of them"
+            f"dimension or coordinate {ids.name!r} that stays; rename one of them",
+            row.clause("labels"),
         )
     return ids.name
 

@@ -1,12 +1,16 @@
 """ONNX models: their max operators run as the standard says, on our kernels; all else on onnx's reference evaluator."""
 
-from maxops.model import Model, Value
-from maxops.onnx.backend import Backend
-from maxops.onnx.load import from_proto, load
-from maxops.onnx.reference import ReferenceEvaluator, reference_ops
-from maxops.onnx.rewrite import rewrite
-from maxops.onnx.schemas import register
-from maxops.onnx.segment_max import portable, segment_max_function, segment_max_node
+from maxops.extras import needed
+
+with needed("maxops.onnx", "cli"):
+    from maxops.model import Model, Value
+    from maxops.onnx.backend import Backend
+    from maxops.onnx.from_torch import torch_translations
+    from maxops.onnx.load import from_proto, load
+    from maxops.onnx.reference import ReferenceEvaluator, reference_ops
+    from maxops.onnx.rewrite import rewrite
+    from maxops.onnx.schemas import register
+    from maxops.onnx.segment_max import portable, segment_max_function, segment_max_node
 
 __all__ = [
     "Backend",
@@ -21,4 +25,5 @@ __all__ = [
     "rewrite",
     "segment_max_function",
     "segment_max_node",
+    "torch_translations",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,29 +35,60 @@ def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
     inside = path.parent.resolve()
     for tensor in external_tensors(model):
         location = _location(tensor)
-        data = (inside / location).resolve()
-        is_inside = data.is_relative_to(inside) or data.is_relative_to(path.resolve().parent)
-        if not location or Path(location).is_absolute() or not is_inside:
-            raise ModelError(
-                f"{source}: tensor {tensor.name!r} has its data in {location!r}; it is a file inside the model's folder"
-            )
+        where = f"{source}: tensor {tensor.name!r} has its data in {location!r}"
+        if not location or leaves_folder(location):
+            raise ModelError(f"{where}; it is a file inside the model's folder")
+        data = _led_to(inside / location, where)
+        if not (data.is_relative_to(inside) or data.is_relative_to(path.resolve().parent)):
+            raise ModelError(f"{where}; it is a file inside the model's folder")
         if not data.is_file():
-            raise ModelError(f"{source}: tensor {tensor.name!r} has its data in {location!r}, which is no file there")
+            raise ModelError(f"{where}, which is no file there")
         found[location] = data
     return found
 
 
+def leaves_folder(location: str) -> bool:
+    """Whether a location names, by its letters alone, something outside the folder that it is meant in.
+
+    >>> leaves_folder("../model/weights.bin"), leaves_folder("parts/../weights.bin")
+    (True, False)
+    """
+    return os.path.isabs(location) or os.path.normpath(location).split(os.sep)[0] == os.pardir
+
+
+def _led_to(path: Path, where: str) -> Path:
+    """What a path leads to, all links followed; `where` opens the text of the error."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ModelError(f"{where}, which cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a NUL
+        raise ModelError(f"{where}, which cannot be read: {error}") from error
+    return Path(os.path.realpath(path))
+
+
 def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
-    """What to copy, by its target, to bring the data to a folder; what lies there already must be the same."""
+    """What to copy, by its target, to bring the data to a folder; what lies there already must be the same.
+
+    A target stays inside the folder: links in it that lead out are refused.
+    """
     wanted: dict[Path, Path] = {}
     for location, path in found.items():
-        target = folder / location
+        target = folder / os.path.normpath(location)
+        if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
+            raise OutputError(f"{target}: leads outside {folder}, where the model's data goes")
         try:
             if target.exists() and not target.samefile(path) and not filecmp.cmp(path, target, shallow=False):
                 raise OutputError(f"{target}: is there already and differs from {path}, the data of the model")
         except OSError as error:
             raise OutputError(f"{target}: cannot be compared with {path}: {error.strerror}") from error
         if not target.exists():
+            try:
+                path.open("rb").close()  # an error of the copy would be the target's
+            except OSError as error:
+                raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
             wanted[target] = path
     return wanted
 
@@ -67,7 +99,15 @@ def follow_links(model: ModelProto, path: Path) -> Path:
     There the files may have other names, which the model's tensors get.
     """
     beside, real = path.parent.resolve(), path.resolve().parent
-    found = [(tensor, (beside / _location(tensor)).resolve()) for tensor in external_tensors(model)]
+    found = [
+        (
+            tensor,
+            _led_to(
+                beside / _location(tensor), f"{path}: tensor {tensor.name!r} has its data in {_location(tensor)!r}"
+            ),
+        )
+        for tensor in external_tensors(model)
+    ]
     if real == beside or not all(data.is_relative_to(real) for _, data in found):
         return beside
     for tensor, data in found:
@@ -78,4 +118,5 @@ def follow_links(model: ModelProto, path: Path) -> Path:
 
 
 def _location(tensor: TensorProto) -> str:
-    return next((str(entry.value) for entry in tensor.external_data if entry.key == "location"), "")
+    """Where the data lies; protobuf hands on as bytes what is no text."""
+    return next((os.fsdecode(entry.value) for entry in tensor.external_data if entry.key == "location"), "")

@@ -155,7 +155,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     if folder is not None:
         try:
             load_external_data_for_model(proto, str(folder))
-        except (ValidationError, ValueError, OSError) as error:
+        except (ValidationError, ValueError, OSError, RuntimeError) as error:
             raise ModelError(f"{source}: {error}") from error
     inputs = _values(proto.graph.input, source, "input", any_type=True)
     outputs = _values(proto.graph.output, source, "output", any_type=True)
@@ -175,7 +175,7 @@ def _check_model(proto: ModelProto, source: str, path: Path | None) -> None:
     try:
         # by path, since the checker looks for external data beside the file; what came here in memory has none
         onnx.checker.check_model(proto if path is None else path)
-    except (ValidationError, ValueError) as error:
+    except (ValidationError, ValueError, RuntimeError) as error:  # the last is what C++ says of a file
         raise ModelError(f"{source}: {error}") from error
 
 

@@ -13,16 +13,16 @@ from onnx.checker import ValidationError
 from onnx.defs import OpSchema
 from onnx.shape_inference import InferenceError
 
-from maxops import dtypes, spec
+from maxops import spec
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Spec
 
 DOMAIN = "maxops"
 VERSION = 1
-INDEX_TYPES = (dtypes.INT32, dtypes.INT64)
 FILL_MODES = ("ZERO", "LOWEST")
 SEGMENT_MAX = spec.SEGMENT_MAX_16
+INDEX_TYPES = SEGMENT_MAX.index_dtypes
 NEWEST = {"Max": spec.MAX_13, "ReduceMax": spec.REDUCE_MAX_20}
 # Which version of ONNX's operator a node of ours follows; without it, the newest.
 SINCE_VERSION = "since_version"

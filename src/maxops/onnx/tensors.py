@@ -58,7 +58,7 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Arr
     check_size(tensor, dtype, where, external=external)
     try:
         array = numpy_helper.to_array(tensor, "" if folder is None else str(folder))
-    except (ValidationError, ValueError, OSError) as error:
+    except (ValidationError, ValueError, OSError, RuntimeError) as error:  # the last is what C++ says of a file
         raise ModelError(f"{where}: {error}") from error
     if dtype is dtypes.BOOL and array.size and array.view(np.uint8).max() > 1:
         raise ModelError(f"{where} is bool, but holds a byte other than 0 and 1")

@@ -1,6 +1,9 @@
 """ONNX Runtime with our operators: a session whose Max, ReduceMax and SegmentMax run on our kernels."""
 
-from maxops.onnx.rewrite import rewrite
-from maxops.onnxruntime.session import register, session
+from maxops.extras import needed
+
+with needed("maxops.onnxruntime", "onnxruntime"):
+    from maxops.onnx.rewrite import rewrite
+    from maxops.onnxruntime.session import register, session
 
 __all__ = ["register", "rewrite", "session"]

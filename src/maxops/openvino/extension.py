@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxops import ops
-from maxops.errors import DTypeError
+from maxops.errors import DTypeError, MaxopsError
 from maxops.openvino import plans
 from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan
 from maxops.shapes import reduced
@@ -203,7 +203,12 @@ class SegmentMax(_MaxOperator):
         data, ids, *count = arrays
         # the core wants a Python integer; the array's type was looked at when the operator was made
         number = [array.item() if array.ndim == 0 else array for array in count]
-        ops.segment_max(data, ids, *number, fill_mode=self.attributes["fill_mode"], out=out)
+        fill_mode = self.attributes["fill_mode"]
+        try:
+            ops.segment_max(data, ids, *number, fill_mode=fill_mode, out=out)
+        except MaxopsError:
+            plans.segment_max(arrays, fill_mode)  # the error in the words of the operator's own clause
+            raise
 
 
 def register(core: Any) -> None:

@@ -24,7 +24,7 @@ from maxops.openvino.layers import Layer, Port
 from maxops.openvino.weights import Weights
 from maxops.plan import Array
 
-VERSIONS = (10, 11)
+VERSIONS = ("10", "11")
 
 
 class IRWarning(UserWarning):
@@ -116,9 +116,9 @@ def parse_net(path: Path, source: str) -> Element:
     if root is None or root.tag != "net":
         raise ModelError(f"{source}: is no IR: its root is not <net>")
     version = root.get("version", "")
-    if not version.isdecimal() or int(version) not in VERSIONS:
-        listed = " and ".join(map(str, VERSIONS))
-        raise ModelError(f"{source}: is an IR of version {version or 'none'}; maxops reads {listed}")
+    if version not in VERSIONS:
+        told = version if version.isascii() and version.isdecimal() else repr(version) if version else "none"
+        raise ModelError(f"{source}: is an IR of version {told:.20}; maxops reads {' and '.join(VERSIONS)}")
     return root
 
 

@@ -1,8 +1,8 @@
 """The way of our operators into a model.
 
-OpenVINO's CPU plugin converts most types. `rewrite` keeps our operators out of that: constants and inputs of the model
-that they read are marked for the plugin to leave alone, and where other operators give or take such a tensor, a Convert
-stands between.
+OpenVINO's CPU plugin converts most types. `rewrite` keeps our operators out of that: they, the constants and inputs of
+the model that they read, and the outputs that they give are marked for the plugin to leave alone, and where other
+operators give or take such a tensor, a Convert stands between.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from maxops.openvino.extension import VERSION, Convert, Maximum, ReduceMax, Segm
 replace_node: Any = import_module("openvino.utils").replace_node
 passes: Any = import_module("openvino.passes")
 
-# What the plugin computes in, and thus leaves alone.
+# What the plugin computes in, and thus leaves alone. Where INFERENCE_PRECISION_HINT is f16, and the processor has that,
+# it computes in f16 instead of f32, and puts a Convert of its own between what is marked and what is not.
 UNCONVERTED = frozenset({"f32", "i32", "i8", "u8"})
 MARKED = """<net name="marked" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="" element_type="i64"/><rt_info>
@@ -43,6 +44,7 @@ def rewrite(model: Any) -> Any:
     inputs = model.get_parameters()
     for node in model.get_ordered_ops():
         if _is_one_of_three(node):
+            _mark(node)
             for port in node.inputs():
                 _guard_input(port, inputs)
     for node in inputs:
@@ -52,6 +54,9 @@ def rewrite(model: Any) -> Any:
     for node in model.get_ordered_ops():
         if _is_one_of_three(node) or (node.get_type_name() == "Parameter" and _is_marked(node)):
             _guard_output(node.output(0))
+    for result in model.get_results():
+        if _is_marked(result.input(0).get_source_output().get_node()):  # f16 would come between them
+            _mark(result)
     model.validate_nodes_and_infer_types()
     return model
 
@@ -96,9 +101,9 @@ def _with_known_inputs(model: Any) -> list[Any]:
 
 
 def _is_computed(port: Any) -> bool:
-    """Whether OpenVINO's operators make what ours reads; not f32, which is never axes or ids, and never converted."""
-    node, kind = port.get_source_output().get_node(), port.get_element_type().get_type_name()
-    return not _is_ours(node) and node.get_type_name() not in ("Parameter", "Constant") and kind != "f32"
+    """Whether OpenVINO's operators make what ours reads."""
+    node = port.get_source_output().get_node()
+    return not _is_ours(node) and node.get_type_name() not in ("Parameter", "Constant")
 
 
 def _refuse_bodies(node: Any) -> None:
@@ -125,16 +130,16 @@ def _guard_input(port: Any, inputs: list[Any]) -> None:
             port.replace_source_output(own.output(0))
             node = own
         _mark(node)
-    elif _is_ours(node) or kind.get_type_name() in UNCONVERTED:
+    elif _is_ours(node):
         return
-    elif node.get_type_name() == "Parameter":
+    elif node.get_type_name() == "Parameter":  # f32 too: it becomes f16 where INFERENCE_PRECISION_HINT is f16
         _mark(node)
-    else:
+    elif kind.get_type_name() not in UNCONVERTED:
         like = ov.op.Constant(kind, ov.Shape([]), [0])
+        convert = Convert([source, like.output(0), *(each.output(0) for each in inputs[:1])])
         _mark(like)
-        port.replace_source_output(
-            Convert([source, like.output(0), *(each.output(0) for each in inputs[:1])]).output(0)
-        )
+        _mark(convert)
+        port.replace_source_output(convert.output(0))
 
 
 def _only_to_outputs(node: Any) -> list[Any] | None:

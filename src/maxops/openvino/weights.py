@@ -43,6 +43,9 @@ class Weights:
             raise ModelError(f"{where}: its weights, {self._path}, cannot be read: {error.strerror}") from error
         if dtype is dtypes.BOOL and data.size and data.view(np.uint8).max() > 1:
             raise ModelError(f"{where}: is boolean, but holds a byte other than 0 and 1")
-        array = data.reshape(shape)
+        try:
+            array = data.reshape(shape)
+        except ValueError as error:
+            raise ModelError(f"{where}: has a shape that NumPy does not take: {error}") from error
         array.flags.writeable = False
         return array

@@ -8,11 +8,12 @@ from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, plan_reduce_max
 from maxops.plan.segment import SegmentPlan, check_offsets, check_segment_ids, plan_segment_max
-from maxops.plan.values import Array, array_of, choice, flag, stand_in
+from maxops.plan.values import AbstractArray, Array, array_of, choice, flag, stand_in, widened, widened_dtype
 
 __all__ = [
     "LARGEST_OUTPUT",
     "MOST_INPUTS",
+    "AbstractArray",
     "Array",
     "MaxPlan",
     "ReducePlan",
@@ -26,4 +27,6 @@ __all__ = [
     "plan_reduce_max",
     "plan_segment_max",
     "stand_in",
+    "widened",
+    "widened_dtype",
 ]

@@ -29,11 +29,10 @@ class MaxPlan:
 
 def plan_max(spec: Spec, inputs: Sequence[object], out: object = None, *, in_memory: bool = True) -> MaxPlan:
     """Plan a call of Max; a result that is not `in_memory` may have any size."""
-    count_clause = "L" if spec.explicit_types else "inputs"
     shape_clause = "C1" if spec.explicit_types else "shape"
     if not 1 <= len(inputs) <= MOST_INPUTS:
         raise InputCountError(
-            f"{spec.name} got {len(inputs)} inputs; it takes 1 to {MOST_INPUTS}", spec.clause(count_clause)
+            f"{spec.name} got {len(inputs)} inputs; it takes 1 to {MOST_INPUTS}", spec.clause("inputs", "L")
         )
     names = [f"input {number}" for number in range(len(inputs))]
     arrays = [None if is_python_scalar(value) else array_of(spec, names[i], value) for i, value in enumerate(inputs)]
@@ -42,7 +41,7 @@ def plan_max(spec: Spec, inputs: Sequence[object], out: object = None, *, in_mem
         raise DTypeError(
             f"{spec.name} got only Python scalars, which have no type of their own; give one input as a NumPy array "
             f"or scalar, such as numpy.float32(...)",
-            spec.clause("T"),
+            spec.clause("scalars", "T"),
         )
     first_array = arrays[first]
     assert first_array is not None
@@ -55,7 +54,7 @@ def plan_max(spec: Spec, inputs: Sequence[object], out: object = None, *, in_mem
         if (found := dtype_of(spec, name, array)) is not dtype:
             raise DTypeError(
                 f"{spec.name} {name} is {found}, but {names[first]} is {dtype}; all inputs share one type",
-                spec.clause("T"),
+                spec.clause("T", "types"),
             )
         whole.append(array)
 

@@ -24,30 +24,33 @@ def output_of(
 ) -> Array | None:
     """The caller's output as a plain array, or None after a look at whether a new one fits into memory."""
     if out is None:
-        if not in_memory:
-            return None
         size = prod(shape) * (dtype.bits // 8 or np.dtype(object).itemsize)
-        if size > LARGEST_OUTPUT:
+        if in_memory and size > LARGEST_OUTPUT:
             raise OutputTooLargeError(
                 f"{spec.name} output would have shape {shape} of {dtype}: {size / 2**30:.4g} GiB, but this machine "
                 f"has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
                 spec.clause(clause),
             )
-        if max(shape, default=0) > np.iinfo(np.intp).max:
+        if any(isinstance(size, int) and size > np.iinfo(np.intp).max for size in shape):  # others are symbols
             raise OutputTooLargeError(
                 f"{spec.name} output would have shape {shape}; an axis has at most {np.iinfo(np.intp).max} elements",
                 spec.clause(clause),
             )
         return None
     if not isinstance(out, np.ndarray) or type(out) not in (np.ndarray, np.memmap):
-        raise OutputError(f"{spec.name} out is of type {type(out).__name__}; it is a NumPy array", spec.clause("T"))
+        raise OutputError(
+            f"{spec.name} out is of type {type(out).__name__}; it is a NumPy array", spec.clause("out", "T")
+        )
     found = dtypes.of(out.dtype)
     if found is not dtype:
-        raise OutputError(f"{spec.name} out is {found or out.dtype}, but the inputs are {dtype}", spec.clause("T"))
+        raise OutputError(
+            f"{spec.name} out is {found or out.dtype}, but the inputs are {dtype}", spec.clause("out", "T")
+        )
     if out.shape != shape:
         raise OutputError(
-            f"{spec.name} out has shape {out.shape}, but the result has shape {shape}", spec.clause(clause)
+            f"{spec.name} out has shape {out.shape}, but the result has shape {shape}", spec.clause("out", clause)
         )
     if not out.flags.writeable:
-        raise OutputError(f"{spec.name} out is read-only; it needs to be writeable")
+        clause = spec.clause("out") if spec.has("out") else ""  # of which no standard speaks
+        raise OutputError(f"{spec.name} out is read-only; it needs to be writeable", clause)
     return out

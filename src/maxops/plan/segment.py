@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -19,7 +19,19 @@ from maxops.errors import (
     ShapeError,
 )
 from maxops.plan.output import output_of
-from maxops.plan.values import Array, array_of, choice, dtype_of, flag, index_dtype, initial_of
+from maxops.plan.values import (
+    AbstractArray,
+    Array,
+    array_of,
+    choice,
+    dtype_of,
+    flag,
+    index_dtype,
+    initial_of,
+    stand_in,
+    widened,
+    widened_dtype,
+)
 from maxops.shapes import Shape
 from maxops.spec import Spec
 
@@ -32,10 +44,11 @@ OutOfRange = Literal["error", "drop"]
 class SegmentPlan:
     """SegmentMax of the rows of `data`, by the ids of the rows or by where each segment's rows begin and end.
 
-    Either `segment_ids` or `offsets` is there. All have been checked if `check_ids`; an id that is outside
-    0..num_segments-1 after that is one to be dropped. `initial`, of rank 0, is one more element of every segment,
-    and what empty ones hold; without it they hold what `fill_mode` says. `return_indices`: also the row of each
-    result's first winner, or -1. `return_empty`: also whether each segment is empty.
+    Either `segment_ids` or `offsets` is there, of int32 or int64 whatever type was given. All have been checked if
+    `check_ids`; an id that is outside 0..num_segments-1 after that is one to be dropped. `initial`, of rank 0, is one
+    more element of every segment, and what empty ones hold; without it they hold what `fill_mode` says.
+    `return_indices`: also the row of each result's first winner, or -1. `return_empty`: also whether each segment is
+    empty.
     """
 
     spec: Spec
@@ -93,18 +106,23 @@ def plan_segment_max(
         ids = _ids(spec, segment_ids, array)
         if values_known and check:
             check_segment_ids(spec, ids, sorted=is_sorted, out_of_range=outside, num_segments=wanted)
+        ids = _index(ids, values_known)
         count = wanted if wanted is not None else _highest_id(ids, is_sorted) + 1 if values_known else 0
     else:
         if segment_ids is not None:
-            raise InputCountError(f"{spec.name} got segment_ids and offsets; one of them names the segments")
+            raise InputCountError(
+                f"{spec.name} got segment_ids and offsets; one of them names the segments", spec.clause("inputs")
+            )
         if not is_sorted or out_of_range is not None:
             raise AttributeValueError(
-                f"{spec.name} sorted=False and out_of_range are about segment_ids; offsets have neither"
+                f"{spec.name} sorted=False and out_of_range are about segment_ids; offsets have neither",
+                spec.clause("offsets"),
             )
         bounds = _offsets(spec, offsets)
         if values_known and check:
             check_offsets(spec, bounds, len(array))
-        count = len(bounds) - 1 if wanted is None else wanted
+        bounds = _index(bounds, values_known)
+        count = bounds.shape[0] - 1 if wanted is None else wanted
     if dtype is dtypes.REAL and mode == "LOWEST" and values_known and _has_empty(ids, bounds, count):
         raise EmptyReductionError(
             f"{spec.name} fill_mode is LOWEST and a segment is empty, but rationals have no lowest value; use ZERO",
@@ -146,13 +164,21 @@ def _ids(spec: Spec, value: object, data: Array) -> Array:
         raise InputCountError(f"{spec.name} got neither segment_ids nor offsets", spec.clause("inputs"))
     ids = array_of(spec, "segment_ids", value)
     index_dtype(spec, "segment_ids", ids)
-    if ids.ndim != 1 or len(ids) != len(data):
+    if ids.ndim != 1 or ids.shape[0] != data.shape[0]:
         raise SegmentIdsError(
             f"{spec.name} segment_ids has shape {ids.shape}; it is 1-D, and as long as the first axis of data, "
-            f"which has shape {data.shape}: ({len(data)},)",
+            f"which has shape {data.shape}: ({data.shape[0]},)",
             spec.clause("ids.shape"),
         )
     return ids
+
+
+def _index(array: Array, values_known: bool) -> Array:
+    """Ids or offsets in a type that engines have."""
+    if values_known:
+        return widened(array)
+    wide = widened_dtype(array.dtype)
+    return cast(Array, replace(array, dtype=wide)) if isinstance(array, AbstractArray) else stand_in(array.shape, wide)
 
 
 def check_segment_ids(
@@ -178,7 +204,8 @@ def check_segment_ids(
             place = begin + int(past[0])
             raise SegmentIdsError(
                 f"{spec.name} segment_ids must lie below num_segments, which is {num_segments}: position "
-                f"{start + place} holds {ids[place]}; out_of_range='drop' leaves such rows out"
+                f"{start + place} holds {ids[place]}; out_of_range='drop' leaves such rows out",
+                spec.clause("out_of_range"),
             )
         part = ids[begin : begin + block + 1]
         if sorted and (down := np.flatnonzero(part[1:] < part[:-1])).size:
@@ -200,9 +227,10 @@ def _highest_id(ids: Array, is_sorted: bool) -> int:
 def _offsets(spec: Spec, value: object) -> Array:
     offsets = array_of(spec, "offsets", value)
     index_dtype(spec, "offsets", offsets)
-    if offsets.ndim != 1 or len(offsets) == 0:
+    if offsets.ndim != 1 or offsets.shape[0] == 0:
         raise OffsetsError(
-            f"{spec.name} offsets has shape {offsets.shape}; it is 1-D, with one more element than there are segments"
+            f"{spec.name} offsets has shape {offsets.shape}; it is 1-D, with one more element than there are segments",
+            spec.clause("offsets"),
         )
     return offsets
 
@@ -210,16 +238,19 @@ def _offsets(spec: Spec, value: object) -> Array:
 def check_offsets(spec: Spec, offsets: Array, rows: int) -> None:
     """Raise unless offsets run from 0 to the number of rows without a step down."""
     if (first := int(offsets[0])) != 0:
-        raise OffsetsError(f"{spec.name} offsets must begin with 0: position 0 holds {first}")
+        raise OffsetsError(f"{spec.name} offsets must begin with 0: position 0 holds {first}", spec.clause("offsets"))
     if (down := np.flatnonzero(offsets[1:] < offsets[:-1])).size:
         place = int(down[0]) + 1
         raise OffsetsError(
-            f"{spec.name} offsets must not decrease: position {place} holds {offsets[place]} after {offsets[place - 1]}"
+            f"{spec.name} offsets must not decrease: position {place} holds {offsets[place]} after "
+            f"{offsets[place - 1]}",
+            spec.clause("offsets"),
         )
     if (last := int(offsets[-1])) != rows:
         raise OffsetsError(
             f"{spec.name} offsets must end with the number of rows, which is {rows}: position {len(offsets) - 1} "
-            f"holds {last}"
+            f"holds {last}",
+            spec.clause("offsets"),
         )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isnan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from maxops.spec import Spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_LAST = np.uint64(np.iinfo(np.int64).max)
+
 
 def stand_in(shape: Shape, dtype: np.dtype[Any]) -> Array:
     """An array of this shape and type that takes no memory: what plans a call whose data lies elsewhere.
@@ -24,6 +27,19 @@ def stand_in(shape: Shape, dtype: np.dtype[Any]) -> Array:
     (1048576, 1048576)
     """
     return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+@dataclass(frozen=True)
+class AbstractArray:
+    """The shape and type of an array some of whose sizes are symbols; those are equal, or not, as integers are."""
+
+    shape: tuple[Any, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        """The rank, which is known."""
+        return len(self.shape)
 
 
 def is_python_scalar(value: object) -> bool:
@@ -35,18 +51,22 @@ def array_of(spec: Spec, name: str, value: object) -> Array:
     """The value as a plain array, without conversion: an ndarray, a memory map or a NumPy scalar."""
     if type(value) is np.ndarray:
         return value
+    if isinstance(value, AbstractArray):
+        return cast(Array, value)
     if isinstance(value, np.memmap):
         return value.view(np.ndarray)
     if isinstance(value, np.generic):
         return np.asarray(value)
     what = type(value).__name__
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ma.MaskedArray):
+        hint = "fill what is masked (.filled(...), or dask.array.ma.filled) or leave it out (.compressed())"
+    elif isinstance(value, np.ndarray):
         hint = f"maxops does not know what {what} adds to an array; numpy.asarray(...) takes the plain array out of it"
     elif is_python_scalar(value):
         hint = "give a NumPy array or scalar, such as numpy.float32(...)"
     else:
         hint = "give a NumPy array; maxops converts nothing, so that no type is guessed"
-    raise DTypeError(f"{spec.name} {name} is of type {what}, not a NumPy array; {hint}", spec.clause("T"))
+    raise DTypeError(f"{spec.name} {name} is of type {what}, not a NumPy array; {hint}", spec.clause("arrays", "T"))
 
 
 def dtype_of(spec: Spec, name: str, array: Array) -> DType:
@@ -57,7 +77,7 @@ def dtype_of(spec: Spec, name: str, array: Array) -> DType:
         raise DTypeError(
             f"{spec.name} {name} is {dtype or array.dtype}; the types are {listed}"
             + (" (object arrays of Fraction and int)" if dtypes.REAL in spec.dtypes else ""),
-            spec.clause("T"),
+            spec.clause("T", "types"),
         )
     assert dtype is not None
     if dtype is dtypes.REAL:
@@ -75,7 +95,7 @@ def _check_rationals(spec: Spec, name: str, array: Array) -> None:
             raise DTypeError(
                 f"{spec.name} {name} holds {value!r} of type {type(value).__name__}{where}; an object array holds "
                 "exact rationals only: fractions.Fraction and int",
-                spec.clause("T"),
+                spec.clause("T", "types"),
             )
 
 
@@ -94,7 +114,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
     raise DTypeError(
         f"{spec.name} {name} is the Python {type(value).__name__} {value!r}, which {dtype}, the type of {beside}, "
         "does not hold exactly; no input is converted",
-        spec.clause("T"),
+        spec.clause("scalars", "T"),
     )
 
 
@@ -119,23 +139,47 @@ def _holds(dtype: DType, value: Any) -> bool:
 
 def index_dtype(spec: Spec, name: str, array: Array) -> None:
     """Raise unless an array is of a type for ids."""
-    if dtypes.of(array.dtype) not in (dtypes.INT32, dtypes.INT64):
-        raise DTypeError(f"{spec.name} {name} is {array.dtype}; it is int32 or int64", spec.clause("T_IDX"))
+    if dtypes.of(array.dtype) not in spec.index_dtypes:
+        *first, last = map(str, spec.index_dtypes)
+        listed = f"{', '.join(first)} or {last}"
+        raise DTypeError(f"{spec.name} {name} is {array.dtype}; it is {listed}", spec.clause("T_IDX", "index_types"))
+
+
+def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that engines have for ids of a type: int32 or int64."""
+    if dtypes.of(dtype) in (dtypes.INT32, dtypes.INT64):
+        return dtype
+    return np.dtype(np.int32 if dtype.itemsize < 4 else np.int64)
+
+
+def widened(ids: Array) -> Array:
+    """Ids or offsets of any integer type in one that engines have, by one pass at most.
+
+    All values stay but those of uint64 past 2^63 - 1, which become that: it too is past every number of segments.
+
+    >>> widened(np.array([1, 2**64 - 1], np.uint64)).tolist()
+    [1, 9223372036854775807]
+    """
+    if dtypes.of(ids.dtype) is dtypes.UINT64:
+        return np.minimum(ids, _LAST).view(np.int64)
+    wide = widened_dtype(ids.dtype)
+    return ids if wide == ids.dtype else ids.astype(wide)
 
 
 def flag(spec: Spec, name: str, value: object) -> bool:
     """The value of an attribute that is 0 or 1."""
     if isinstance(value, (bool, np.bool)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
         return bool(value)
-    clause = spec.clause(name) if name in dict(spec.rules) else ""
-    raise AttributeValueError(f"{spec.name} {name} is {value!r}; it is 0 or 1 (False or True)", clause)
+    raise AttributeValueError(f"{spec.name} {name} is {value!r}; it is 0 or 1 (False or True)", spec.clause(name))
 
 
 def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> str:
     """The value of an option that is one of a few words."""
     if isinstance(value, str) and value in choices:
         return value
-    raise AttributeValueError(f"{spec.name} {name} is {value!r}; it is {' or '.join(map(repr, choices))}")
+    raise AttributeValueError(
+        f"{spec.name} {name} is {value!r}; it is {' or '.join(map(repr, choices))}", spec.clause(name)
+    )
 
 
 def initial_of(spec: Spec, value: object, dtype: DType) -> Array | None:
@@ -146,7 +190,9 @@ def initial_of(spec: Spec, value: object, dtype: DType) -> Array | None:
         return scalar_as(spec, "initial", value, dtype, beside="data")
     array = array_of(spec, "initial", value)
     if array.ndim != 0:
-        raise ShapeError(f"{spec.name} initial has shape {array.shape}; it is a scalar")
+        raise ShapeError(f"{spec.name} initial has shape {array.shape}; it is a scalar", spec.clause("initial"))
     if (found := dtype_of(spec, "initial", array)) is not dtype:
-        raise DTypeError(f"{spec.name} initial is {found}, but data is {dtype}; both have one type", spec.clause("T"))
+        raise DTypeError(
+            f"{spec.name} initial is {found}, but data is {dtype}; both have one type", spec.clause("initial")
+        )
     return array

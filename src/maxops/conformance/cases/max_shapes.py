@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from maxops import dtypes, shapes
-from maxops.conformance import pool
+from maxops.conformance import pool, runs
 from maxops.conformance.case import Call, Case, Input
 from maxops.conformance.cases.family import Refused, ask, computed, in_turn, judges, refuse, rows, stored
 from maxops.conformance.cases.max import name
@@ -35,6 +35,8 @@ GROUPS: dict[str, list[tuple[Shape, ...]]] = {
     ],
     "a long inner axis": [((2, 1500), (1, 1500)), ((2, 1), (1, 1500)), ((1, 1500), (2, 1500))],
     "a long outer axis": [((1500, 2), (1500, 1)), ((1, 2), (1500, 1)), ((1500, 2), (1, 2))],
+    "rows as long as blocks are": [pair for n in runs.lengths(260) for pair in (((3, n), (1, n)), ((3, n), (3, 1)))],
+    "columns as long as blocks are": [pair for n in runs.lengths(260) for pair in (((n, 3), (n, 1)), ((n, 3), (1, 3)))],
     "a scalar and a vector": [((), (5,)), ((), (1,)), ((), (130,))],
     "a vector and a scalar": [((5,), ()), ((1,), ()), ((130,), ())],
     "a scalar and rank 3": [((), (2, 3, 4))],

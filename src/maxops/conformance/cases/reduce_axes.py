@@ -13,6 +13,7 @@ from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input
 from maxops.conformance.cases.family import CLOSER, Quick, ask, computed, in_turn, rows, stored
 from maxops.conformance.cases.reduce_max import reducing
+from maxops.conformance.runs import lengths
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.shapes import Shape
@@ -35,7 +36,7 @@ def cases() -> Iterator[Case]:
 
 
 def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
-    for family in (_lists, _none, _keepdims, _nothing):
+    for family in (_lists, _lengths, _none, _keepdims, _nothing):
         yield from family(row, dtype)
     if row.axes_input:
         yield from _dynamic(row, dtype)
@@ -87,6 +88,19 @@ def _lists(row: Spec, dtype: DType) -> Iterator[Case]:
         make = partial(computed, row, reducing(row, dtype, (None,) * 3, None), [(data,)])
     sentence = "data and axes" if row.axes_input else "data alone"
     yield from ask(row, "inputs", dtype, sentence, make, quick="once")
+
+
+def _lengths(row: Spec, dtype: DType) -> Iterator[Case]:
+    """Sizes around blocks and vectors, of the axis that is reduced and of the other."""
+    for axis in (0, 1):
+        for words, shapes in (
+            ("rows", [(3, size) for size in lengths(260)]),
+            ("columns", [(size, 3) for size in lengths(260)]),
+        ):
+            feeds: list[Feed] = [(pool.distinct(dtype, shape),) for shape in shapes]
+            make = partial(computed, row, reducing(row, dtype, (None, None), [axis], 0), feeds)
+            sentence = f"{form(row)} [{axis}] of {words} of lengths around 4 to 256"
+            yield from ask(row, "axes", dtype, sentence, make)
 
 
 def _none(row: Spec, dtype: DType) -> Iterator[Case]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from maxops import dtypes
 from maxops.conformance import pool
-from maxops.conformance.case import Call, Case, Feed, Input
+from maxops.conformance.case import Call, Case, Feed, Input, Trial
 from maxops.conformance.cases.family import Quick, ask, computed, in_turn, rows, stored
 from maxops.conformance.cases.segment_max import segments
+from maxops.conformance.runs import KINDS, Kind, Run, ids_of, lengths
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.shapes import Shape
@@ -44,7 +45,7 @@ def cases() -> Iterator[Case]:
 
 
 def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
-    for family in (_kinds, _types, _numbers, _no_ids, _shapes, _constants):
+    for family in (_kinds, _runs, _types, _numbers, _no_ids, _shapes, _constants):
         yield from family(row, dtype)
 
 
@@ -77,6 +78,25 @@ def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
         computed, row, segments(row, dtype), [_feed(dtype, ids) for ids in (*WHOLE.values(), *GAPS.values())]
     )
     yield from ask(row, "num_segments.default", dtype, "as many as the ids say", make, quick="once")
+
+
+def _runs(row: Spec, dtype: DType) -> Iterator[Case]:
+    """Runs of one kind, of lengths around blocks and vectors, and a run that resumes the last segment or not."""
+    for kind in KINDS:
+        for layout, inner in (("vectors", ()), ("rows of two", (2,))):
+            make = partial(_of_runs, row, dtype, kind, inner)
+            sentence = f"{layout}, runs of {kind} of lengths around 4 to 128, resumed or not"
+            yield from ask(row, "ids", dtype, sentence, make, quick="once" if kind == "singles" else None)
+
+
+def _of_runs(row: Spec, dtype: DType, kind: Kind, inner: Shape) -> Trial:
+    ids = [
+        ids_of((Run(kind, rows), Run(after, 3, resumes))).tolist()
+        for number, rows in enumerate(lengths(130))
+        for resumes in (False, True)
+        for after in (KINDS[number % len(KINDS)],)
+    ]
+    return computed(row, segments(row, dtype, rank=1 + len(inner)), [_feed(dtype, each, row=inner) for each in ids])
 
 
 def _types(row: Spec, dtype: DType) -> Iterator[Case]:

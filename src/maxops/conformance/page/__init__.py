@@ -15,7 +15,7 @@ from maxops.conformance.matrix import by_standard, spoken
 from maxops.conformance.page.data import data
 from maxops.conformance.result import Run
 from maxops.conformance.wording import of_whom
-from maxops.errors import OutputError
+from maxops.whole_files import write_text
 
 # In the order in which they are run: each may use what stands before it.
 SCRIPTS = ("dom", "state", "summary", "matrix", "filters", "bits", "results", "detail", "findings", "keys", "main")
@@ -39,12 +39,8 @@ def html(runs: Sequence[Run]) -> str:
 
 def write(path: Path, runs: Sequence[Run]) -> None:
     """Write the page."""
-    text = html(runs)
-    try:
-        # what is no text in UTF-8 may stand in a runtime's name
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    # what is no text in UTF-8 may stand in a runtime's name
+    write_text(path, html(runs), errors="backslashreplace")
 
 
 def _asset(name: str) -> str:

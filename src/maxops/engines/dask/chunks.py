@@ -9,17 +9,25 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from maxops.engines import table
 from maxops.errors import OutputError, ShapeError
-from maxops.plan import Array, stand_in
+from maxops.plan import Array, array_of, stand_in
 from maxops.spec import Spec
 
 Chunks = tuple[float, ...]  # the sizes along one axis: integers, or all of them NaN
 
 
+# Dask's new arrays, under `array.query-planning`, do not let anyone choose blocks yet, and those of more than rank 1
+# cannot be computed if a size is unknown.
+BLOCKS_CAN_BE_CHOSEN = hasattr(da.Array, "blocks")
+
+
 def no_out(row: Spec, out: object) -> None:
     """Raise for an output of the caller's: there is nothing to write yet."""
     if out is not None:
-        raise OutputError(f"{row.name} out is given, but results in Dask arrays are lazy: they are new arrays")
+        raise OutputError(
+            f"{row.name} out is given, but results in Dask arrays are lazy: they are new arrays", row.clause("out")
+        )
 
 
 def unknown(chunks: Chunks) -> bool:
@@ -27,12 +35,18 @@ def unknown(chunks: Chunks) -> bool:
     return any(isnan(size) for size in chunks)
 
 
-def planned(value: Any, *, rows: int | None = None) -> Any:
+def planned(row: Spec, name: str, value: Any, *, rows: int | None = None) -> Any:
     """What stands for a value in a plan: a Dask array's shape and type. An axis of unknown size has size 1, which
     goes with every other, or `rows` if it is the first.
+
+    Raises for blocks of a kind that no engine takes, masked arrays for one, as far as Dask knows their kind.
     """
     if not isinstance(value, da.Array):
         return value
+    if isinstance(kind := value._meta, np.ndarray):
+        array_of(row, name, kind)
+    else:
+        table.find(row, [(name, kind)])
     shape = [1 if isnan(size) else int(size) for size in value.shape]
     if rows is not None and value.ndim and isnan(value.shape[0]):
         shape[0] = rows
@@ -47,6 +61,18 @@ def in_chunks(array: Array, others: Sequence[Any]) -> Any:
             if other.shape[-axis] == array.shape[-axis] and not unknown(other.chunks[-axis]):
                 chunks[-axis] = other.chunks[-axis]
     return da.from_array(np.asarray(array), chunks=tuple(chunks))
+
+
+def first_of_other_axes(array: Any) -> Any:
+    """The first blocks along all axes but the first, or all of them where none can be chosen."""
+    return array.blocks[(slice(None), *[0] * (array.ndim - 1))] if BLOCKS_CAN_BE_CHOSEN else array
+
+
+def first_block(nested: Any) -> Any:
+    """The first of the blocks that Dask puts in lists for the axes that `first_of_other_axes` is about."""
+    while isinstance(nested, list):
+        nested = nested[0]
+    return nested
 
 
 def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[list[Chunks], Chunks, bool]:

@@ -21,7 +21,8 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
     row = spec.MAXIMUM
     check_ties(row, ties)
     no_out(row, out)
-    plan = plan_max(row, [planned(array) for array in arrays], in_memory=False)
+    inputs = [planned(row, f"input {number}", array) for number, array in enumerate(arrays)]
+    plan = plan_max(row, inputs, in_memory=False)
     lazy = [array for array in arrays if isinstance(array, da.Array)]
     given = [
         array if isinstance(array, da.Array) or is_python_scalar(array) or np.ndim(array) == 0

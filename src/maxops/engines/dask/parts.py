@@ -11,12 +11,17 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from maxops import spec
-from maxops.engines import table
+from maxops.engines import native, table
 from maxops.engines.dask.blocks import engine_of_blocks
+from maxops.engines.dask.chunks import first_block
 from maxops.errors import SegmentIdsError, ShapeError
-from maxops.plan import Array, array_of, check_offsets, check_segment_ids, plan_segment_max, stand_in
+from maxops.plan import Array, array_of, check_offsets, check_segment_ids, plan_segment_max, stand_in, widened
 
 ROW = spec.SEGMENT_MAX
+
+# Ids in any order are looked up in a table of the segments between them if it has at most this many for each row: past
+# that, sorting the ids takes less time. The table's nine bytes for each are then about what sorting takes too.
+MOST_SEGMENTS_PER_ROW = 8
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,8 @@ def _engine(values: Any, ids: Any) -> table.Engine:
 
 
 def rows_of_block(block: Any) -> Array:
-    """How many rows a block has, within the lists of one element that Dask puts around it."""
-    while isinstance(block, list):
-        (block,) = block
-    return np.array([block.shape[0]], np.int64)
+    """How many rows a block has."""
+    return np.array([first_block(block).shape[0]], np.int64)
 
 
 def of_ids(block: Any, ids: Any, *, call: Call, computing_meta: bool = False) -> Any:
@@ -107,6 +110,7 @@ def of_offsets(
         )
     if call.check:
         check_offsets(ROW, offsets, int(total[0]))
+    offsets = widened(offsets)
     begin, count = int(start[0]), len(offsets) - 1
     (offsets,), (low,) = cut_offsets(offsets, [begin], [begin + len(block)])  # if all of them are here
     lengths = np.maximum(np.diff(np.clip(offsets, begin, begin + len(block))), 0)  # unchecked, they may decrease
@@ -130,13 +134,15 @@ def _part(block: Any, ids: Any, call: Call) -> Part:
             _check(call, ids, 0)
         except SegmentIdsError:
             return replace(nothing, fault=(0, ids))
+    ids = widened(ids)
     if call.sorted:
         low = int(np.searchsorted(ids, 0))
         high = rows if call.count is None else int(np.searchsorted(ids, call.count))
         taken: Any = slice(low, max(low, high))
+    elif rows and int(ids.min()) >= 0 and (call.count is None or int(ids.max()) < call.count):
+        taken = slice(0, rows)
     else:
-        inside = ids >= 0 if call.count is None else (ids >= 0) & (ids < call.count)
-        taken = slice(0, rows) if inside.all() else np.flatnonzero(inside)
+        taken = np.flatnonzero(ids >= 0 if call.count is None else (ids >= 0) & (ids < call.count))
     kept = ids[taken]
     if len(kept) == 0:
         return nothing
@@ -154,16 +160,15 @@ def _check_kind(name: str, names: Any) -> None:
 
 
 def _check(call: Call, ids: Any, start: int) -> None:
-    check_segment_ids(
-        ROW, ids, sorted=call.sorted, out_of_range=call.out_of_range, num_segments=call.count, start=start
-    )
+    rules: dict[str, Any] = {"sorted": call.sorted, "out_of_range": call.out_of_range, "num_segments": call.count}
+    if not native.are_valid_ids(ids, **rules):  # the planner's look takes longer, and finds what is wrong
+        check_segment_ids(ROW, ids, start=start, **rules)
 
 
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
     """The ids without repetition, and each row's place among them."""
     if not is_sorted:
-        found, places = np.unique(ids, return_inverse=True)
-        return _as_range(found), places
+        return _touched_in_any_order(ids)
     change = np.flatnonzero(ids[1:] != ids[:-1]) + 1
     found = _as_range(np.concatenate([ids[:1], ids[change]]))
     if isinstance(found, range):
@@ -171,6 +176,28 @@ def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
     step = np.zeros_like(ids, dtype=np.int64)
     step[change] = 1
     return found, np.cumsum(step)
+
+
+def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
+    """The same of ids that are not sorted: by a table of all segments between the lowest and the highest id, unless
+    that is much larger than the ids themselves.
+    """
+    low = int(ids.min())
+    span = int(ids.max()) - low + 1
+    if span > MOST_SEGMENTS_PER_ROW * len(ids):
+        found, places = np.unique(ids, return_inverse=True)
+        return _as_range(found), places
+    places = ids - low
+    no_columns = np.empty_like(ids, shape=(len(ids), 0))  # only which segments are empty is asked
+    _, empty = _engine(no_columns, places).segment_max(
+        no_columns, places, span, fill_mode="ZERO", check_ids=False, sorted=False, return_empty=True
+    )
+    found = np.flatnonzero(~empty)
+    if len(found) == span:
+        return range(low, low + span), places
+    place_of = np.empty_like(places, shape=(span,))
+    place_of[found] = np.arange(len(found), dtype=place_of.dtype)
+    return found.astype(np.int64) + low, place_of[places]
 
 
 def _as_range(ids: Any) -> Any:
@@ -252,7 +279,7 @@ def finished(
     before: int,
     computing_meta: bool = False,
 ) -> Any:
-    """The results for a range of segments, from the parts of all rows."""
+    """The results for a range of segments, a tuple, from the parts of all rows."""
     del axis, keepdims
     if computing_meta:
         return nested
@@ -275,6 +302,8 @@ def finished(
         return_indices=call.indices,
         return_empty=call.empty,
     )
+    if not isinstance(result, tuple):
+        return (result,)
     if not call.indices or not full:
         return result
     own = result[1]

@@ -20,6 +20,7 @@ from maxops.engines.numpy import check_no_dim, check_ties
 from maxops.plan import Array, plan_reduce_max
 
 ROW = spec.REDUCE_MAX
+TOKEN = "maxops-reduce-max"
 
 
 def reduce_max(
@@ -40,7 +41,7 @@ def reduce_max(
     no_out(ROW, out)
     plan = plan_reduce_max(
         ROW,
-        planned(data),
+        planned(ROW, "data", data),
         axes,
         keepdims,
         noop_with_empty_axes,
@@ -50,7 +51,10 @@ def reduce_max(
     )
     dtype = plan.dtype.numpy
     if plan.identity:
-        pairs = da.map_blocks(same, data, indices=plan.return_indices, dtype=dtype, token="maxops-reduce-max")
+        axes_of_data = tuple(range(data.ndim))
+        pairs = da.blockwise(
+            same, axes_of_data, data, axes_of_data, indices=plan.return_indices, dtype=dtype, token=TOKEN
+        )
     else:
         pairs = da.reduction(
             data,
@@ -61,9 +65,11 @@ def reduce_max(
             keepdims=plan.keepdims,
             dtype=dtype,
             concatenate=False,
-            name="maxops-reduce-max",
+            name=TOKEN,
         )
-    return (pick(pairs, 0, dtype), pick(pairs, 1, np.dtype(np.int64))) if plan.return_indices else pairs
+    if not plan.return_indices:
+        return pairs
+    return pick(pairs, 0, dtype, token=TOKEN), pick(pairs, 1, np.dtype(np.int64), token=TOKEN)
 
 
 @dataclass(frozen=True)

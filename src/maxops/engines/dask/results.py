@@ -10,10 +10,39 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from maxops.engines.dask.chunks import Chunks, first_block, first_of_other_axes
 
-def pick(tuples: Any, number: int, dtype: np.dtype[Any]) -> Any:
-    """The array of each block's result of this number."""
-    return da.map_blocks(picked, tuples, number=number, dtype=dtype, token="maxops-result")
+
+def pick(tuples: Any, number: int, dtype: np.dtype[Any], sizes: Chunks | None = None, *, token: str) -> Any:
+    """The array of each block's result of this number, in blocks of these sizes along the first axis."""
+    axes = tuple(range(tuples.ndim))
+    return _picked(picked, axes, tuples, number, dtype, sizes, token)
+
+
+def pick_first_axis(tuples: Any, number: int, dtype: np.dtype[Any], sizes: Chunks, *, token: str) -> Any:
+    """The array of each block's result of this number, where that has the first axis alone: once for all columns."""
+    return _picked(picked_inside, (0,), first_of_other_axes(tuples), number, dtype, sizes, token)
+
+
+def _picked(
+    function: Any,
+    axes: tuple[int, ...],
+    tuples: Any,
+    number: int,
+    dtype: np.dtype[Any],
+    sizes: Chunks | None,
+    token: str,
+) -> Any:
+    return da.blockwise(
+        function,
+        axes,
+        tuples,
+        tuple(range(tuples.ndim)),
+        number=number,
+        dtype=dtype,
+        adjust_chunks=None if sizes is None else {0: sizes},
+        token=token,
+    )
 
 
 def picked(block: Any, *, number: int) -> Any:
@@ -21,16 +50,7 @@ def picked(block: Any, *, number: int) -> Any:
     return block[number] if isinstance(block, tuple) else block
 
 
-def pick_first_axis(tuples: Any, number: int, dtype: np.dtype[Any]) -> Any:
-    """The array of each block's result of this number, where that has the first axis alone: once for all columns."""
-    first = tuples.blocks[(slice(None), *[0] * (tuples.ndim - 1))]
-    return da.blockwise(
-        picked_inside, (0,), first, tuple(range(first.ndim)), number=number, dtype=dtype, token="maxops-result"
-    )
-
-
 def picked_inside(block: Any, *, number: int) -> Any:
-    """The result of this number of the tuple that lists of one element are around."""
-    while isinstance(block, list):
-        (block,) = block
+    """The result of this number of the first tuple in the lists."""
+    block = first_block(block)
     return block[number] if isinstance(block, tuple) else np.empty_like(block, shape=(0,))

@@ -18,14 +18,23 @@ from dask.utils import parse_bytes
 
 from maxops import spec
 from maxops.engines.dask import parts
-from maxops.engines.dask.chunks import Chunks, no_out, planned, rechunked, unknown
+from maxops.engines.dask.chunks import (
+    BLOCKS_CAN_BE_CHOSEN,
+    Chunks,
+    first_of_other_axes,
+    no_out,
+    planned,
+    rechunked,
+    unknown,
+)
 from maxops.engines.dask.parts import Call
 from maxops.engines.dask.results import pick, pick_first_axis
 from maxops.engines.numpy import check_no_dim, check_ties
-from maxops.errors import ShapeError
+from maxops.errors import EngineError, ShapeError
 from maxops.plan import Array, plan_segment_max
 
 ROW = spec.SEGMENT_MAX
+TOKEN = "maxops-segment-max"
 
 # A block of the result is about as large as the largest of the data, which is what the workers were given to hold;
 # but below this a task costs more than what it holds.
@@ -62,13 +71,13 @@ def segment_max(
     values_known = named is not None and not lazy_ids and (offsets is None or rows_known)
     plan = plan_segment_max(
         ROW,
-        planned(data, rows=_length(segment_ids)),
-        planned(segment_ids, rows=_length(data)),
+        planned(ROW, "data", data, rows=_length(segment_ids)),
+        planned(ROW, "segment_ids", segment_ids, rows=_length(data)),
         num_segments,
         fill_mode,
         None,
         check_ids,
-        offsets=planned(offsets),
+        offsets=planned(ROW, "offsets", offsets),
         sorted=sorted,
         out_of_range=out_of_range,
         initial=initial,
@@ -80,6 +89,9 @@ def segment_max(
     count: int | None = plan.num_segments
     if num_segments is None and not values_known and (offsets is None or _length(offsets) is None):
         count = None
+    if values_known:  # the plan has them
+        segment_ids, offsets = plan.segment_ids, plan.offsets
+        named = segment_ids if offsets is None else offsets
     call = Call(
         count,
         plan.fill_mode,
@@ -160,7 +172,7 @@ def _of_ids(data: Any, ids: Any, call: Call) -> Any:
         call=call,
         dtype=data.dtype,
         align_arrays=False,
-        token="maxops-segment-max-part",
+        token=f"{TOKEN}-part",
     )
 
 
@@ -172,7 +184,7 @@ def _of_offsets(data: Any, offsets: Any, call: Call) -> Any:
         sizes = da.blockwise(
             parts.rows_of_block,
             (0,),
-            data.blocks[(slice(None), *[0] * (data.ndim - 1))],
+            first_of_other_axes(data),
             tuple(range(data.ndim)),
             dtype=np.int64,
             adjust_chunks={0: 1},
@@ -215,7 +227,7 @@ def _of_offsets(data: Any, offsets: Any, call: Call) -> Any:
         dtype=data.dtype,
         align_arrays=False,
         concatenate=True,
-        token="maxops-segment-max-part",
+        token=f"{TOKEN}-part",
     )
 
 
@@ -230,15 +242,22 @@ def _one_each(numbers: Any) -> Any:
 
 def _results(found: Any, call: Call, dtype: np.dtype[Any], span: Any) -> Any:
     """The results in their chunks, from the parts of all blocks; `span` tells those of a segment's, if it is known."""
+    sizes: Chunks
     if call.count is None:
-        whole = _put_together(found, call, 0, None)
+        if not BLOCKS_CAN_BE_CHOSEN and found.ndim > 1:
+            raise EngineError(
+                f"{ROW.name} num_segments is missing, and data has rank {found.ndim}; of more than rank 1, Dask "
+                "computes no array of unknown size under its setting array.query-planning: give num_segments"
+            )
+        each, sizes = [_put_together(found, call, 0, None)], (nan,)
     else:
         rows = _rows_at_once(found, call.count)
         bounds = [*range(0, call.count, rows), call.count] if call.count else [0, 0]
         ranges = list(pairwise(bounds))
+        sizes = tuple(high - low for low, high in ranges)
         if len(ranges) == 1:
             each = [_put_together(found, call, 0, call.count)]
-        elif span is not None:
+        elif span is not None and BLOCKS_CAN_BE_CHOSEN:
             each = []
             for low, high in ranges:
                 begin, end, before = span(low, high)
@@ -246,15 +265,13 @@ def _results(found: Any, call: Call, dtype: np.dtype[Any], span: Any) -> Any:
         else:
             found = _in_groups(found, call, len(ranges))
             each = [_put_together(found, call, low, high) for low, high in ranges]
-        whole = each[0] if len(each) == 1 else da.concatenate(each)
-    if not (call.indices or call.empty):
-        return whole
-    results = [pick(whole, 0, dtype)]
+    whole = each[0] if len(each) == 1 else da.concatenate(each)
+    results = [pick(whole, 0, dtype, sizes, token=TOKEN)]
     if call.indices:
-        results.append(pick(whole, 1, np.dtype(np.int64)))
+        results.append(pick(whole, 1, np.dtype(np.int64), sizes, token=TOKEN))
     if call.empty:
-        results.append(pick_first_axis(whole, len(results), np.dtype(np.bool)))
-    return tuple(results)
+        results.append(pick_first_axis(whole, len(results), np.dtype(np.bool), sizes, token=TOKEN))
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def _rows_at_once(found: Any, count: int) -> int:
@@ -271,26 +288,26 @@ def _rows_at_once(found: Any, count: int) -> int:
 def _in_groups(found: Any, call: Call, groups: int) -> Any:
     """As many parts as the result has blocks, so that not every block of data is asked for each of them."""
     size = ceil(found.numblocks[0] / groups)
-    if size < 2:
+    if size < 2 or not BLOCKS_CAN_BE_CHOSEN:
         return found
     each = [
-        _tree(found.blocks[begin : begin + size], call, parts.whole, parts.merged, 1)
+        _tree(found.blocks[begin : begin + size], call, parts.whole, parts.merged)
         for begin in range(0, found.numblocks[0], size)
     ]
     return each[0] if len(each) == 1 else da.concatenate(each)
 
 
 def _put_together(found: Any, call: Call, low: int, high: int | None, before: int = 0) -> Any:
-    """The results for a range of segments, in one block of rows, from parts that have `before` rows before them."""
+    """The results for a range of segments, in one block, from parts that have `before` rows before them."""
     if high is None or high - low == call.count:
         cut: Any = parts.whole
     else:
         cut = partial(parts.cut, low=low, high=high)
-    finish = partial(parts.finished, low=low, high=high, before=before)
-    return _tree(found, call, cut, finish, nan if high is None else high - low)
+    return _tree(found, call, cut, partial(parts.finished, low=low, high=high, before=before))
 
 
-def _tree(found: Any, call: Call, chunk: Any, aggregate: Any, size: float) -> Any:
+def _tree(found: Any, call: Call, chunk: Any, aggregate: Any) -> Any:
+    """One block of all, which Dask takes for one row: `array.query-planning` knows no other size of a reduction."""
     return da.reduction(
         found,
         chunk=chunk,
@@ -301,6 +318,5 @@ def _tree(found: Any, call: Call, chunk: Any, aggregate: Any, size: float) -> An
         dtype=found.dtype,
         split_every={0: AT_ONCE},
         concatenate=False,
-        output_size=size,
-        name="maxops-segment-max",
+        name=TOKEN,
     )

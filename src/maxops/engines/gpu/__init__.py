@@ -22,6 +22,7 @@ from maxops import spec
 from maxops.engines.gpu import fold, reduce, segment, tensors
 from maxops.engines.gpu.order import Order
 from maxops.engines.numpy import check_no_dim, check_ties
+from maxops.engines.torch.memory import widened
 from maxops.plan import plan_max, plan_reduce_max, plan_segment_max
 
 
@@ -80,8 +81,9 @@ def reduce_max(
     order = Order(plan.dtype)
     tensors.check_out(row, out, data.dtype, plan.shape, where)
     if plan.identity:
+        zeros = tensors.new(row, plan.shape, torch.int64, where).zero_() if plan.return_indices else None
         result = tensors.give(data.detach().clone(), out)
-        return (result, torch.zeros(plan.shape, dtype=torch.int64, device=where)) if plan.return_indices else result
+        return result if zeros is None else (result, zeros)
     result = tensors.new(row, plan.shape, data.dtype, where)
     places = tensors.new(row, plan.shape, torch.int64, where) if plan.return_indices else None
     first = None if plan.initial is None else order.constant_of(plan.initial)
@@ -136,6 +138,7 @@ def segment_max(
         in_memory=False,
         values_known=False,
     )
+    segment_ids, offsets = (None if names is None else widened(names) for names in (segment_ids, offsets))
     order = Order(plan.dtype)
     count = None if num_segments is None and offsets is None else plan.num_segments
     bounds = segment.named(plan, segment_ids, offsets, count, out_of_range)

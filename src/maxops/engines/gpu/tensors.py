@@ -18,6 +18,8 @@ from maxops.spec import Spec
 
 _TYPES = {getattr(torch, str(dtype)): dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL}
 
+_LONGEST = np.iinfo(np.int64).max
+
 
 def check(row: Spec, named: Iterable[tuple[str, object]]) -> torch.device:
     """The device that all tensors of a call lie on; raise if one lies elsewhere."""
@@ -26,19 +28,27 @@ def check(row: Spec, named: Iterable[tuple[str, object]]) -> torch.device:
         if not isinstance(value, torch.Tensor):
             continue
         if value.layout is not torch.strided:
-            raise EngineError(f"{row.name} {name} is a tensor of layout {value.layout}; the kernels take strided ones")
+            raise EngineError(
+                f"{row.name} {name} is a tensor of layout {value.layout}; the kernels take strided ones",
+                row.clause("arrays"),
+            )
         if value.device.type != ("cpu" if device.INTERPRETED else "cuda"):
             reach = "in Triton's interpreter, as here, on the CPU" if device.INTERPRETED else "on a CUDA device"
-            raise EngineError(f"{row.name} {name} lies on {value.device}; the kernels take tensors {reach}")
+            raise EngineError(
+                f"{row.name} {name} lies on {value.device}; the kernels take tensors {reach}", row.clause("arrays")
+            )
         if found is None:
             found = name, value.device
         elif value.device != found[1]:
             raise EngineError(
                 f"{row.name} {name} lies on {value.device}, but {found[0]} on {found[1]}; all lie on one device, and "
-                "nothing is moved in silence"
+                "nothing is moved in silence",
+                row.clause("arrays"),
             )
     if found is None:
-        raise EngineError(f"{row.name} got no tensor; this engine takes PyTorch's on a CUDA device")
+        raise EngineError(
+            f"{row.name} got no tensor; this engine takes PyTorch's on a CUDA device", row.clause("arrays")
+        )
     return found[1]
 
 
@@ -48,7 +58,8 @@ def planned(row: Spec, name: str, value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.ndim:
             raise EngineError(
                 f"{row.name} {name} is a NumPy array of shape {value.shape} beside tensors on a device; nothing is "
-                "moved there in silence"
+                "moved there in silence",
+                row.clause("arrays"),
             )
         return value
     return stand_in(tuple(value.shape), type_of(row, name, value).numpy)
@@ -59,7 +70,7 @@ def type_of(row: Spec, name: str, value: torch.Tensor) -> DType:
     dtype = _TYPES.get(value.dtype)
     if dtype is None:
         raise DTypeError(
-            f"{row.name} {name} is {value.dtype}; the types are {', '.join(map(str, row.dtypes))}", row.clause("T")
+            f"{row.name} {name} is {value.dtype}; the types are {', '.join(map(str, row.dtypes))}", row.clause("types")
         )
     return dtype
 
@@ -87,13 +98,15 @@ def check_out(row: Spec, out: object, like: torch.dtype, shape: tuple[int, ...],
     if out is None:
         return
     if not isinstance(out, torch.Tensor):
-        raise OutputError(f"{row.name} out is of type {type(out).__name__}; it is a tensor", row.clause("T"))
+        raise OutputError(f"{row.name} out is of type {type(out).__name__}; it is a tensor", row.clause("out"))
     if out.dtype is not like:
-        raise OutputError(f"{row.name} out is {out.dtype}, but the inputs are {like}", row.clause("T"))
+        raise OutputError(f"{row.name} out is {out.dtype}, but the inputs are {like}", row.clause("out"))
     if tuple(out.shape) != shape:
-        raise OutputError(f"{row.name} out has shape {tuple(out.shape)}, but the result has shape {shape}")
+        raise OutputError(
+            f"{row.name} out has shape {tuple(out.shape)}, but the result has shape {shape}", row.clause("out")
+        )
     if out.device != where:
-        raise OutputError(f"{row.name} out lies on {out.device}, but the inputs on {where}")
+        raise OutputError(f"{row.name} out lies on {out.device}, but the inputs on {where}", row.clause("out"))
 
 
 def give(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
@@ -103,9 +116,14 @@ def give(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
 
 def new(row: Spec, shape: tuple[int, ...], dtype: torch.dtype, where: torch.device) -> torch.Tensor:
     """An empty tensor for a result, or for the work on one."""
+    if max(shape, default=0) > _LONGEST:
+        raise OutputTooLargeError(
+            f"{row.name} output needs a tensor of shape {shape}; an axis has at most {_LONGEST}", row.clause("value")
+        )
     try:
         return torch.empty(shape, dtype=dtype, device=where)
     except (torch.OutOfMemoryError, RuntimeError) as error:
         raise OutputTooLargeError(
-            f"{row.name} output needs a tensor of shape {shape} of {dtype} on {where}: {error}"
+            f"{row.name} output needs a tensor of shape {shape} of {dtype} on {where}: {error}",
+            row.clause("value"),
         ) from error

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+from jax.export import is_symbolic_dim
 
 from maxops import spec
 from maxops.engines.jax import calls, given
-from maxops.engines.jax.formulations import are_native, only_integer_keys
+from maxops.engines.jax.lowering import are_native, only_integer_keys
 from maxops.engines.jax.segments import Segments
 from maxops.engines.numpy import check_no_dim, check_ties
 from maxops.errors import OutputError
@@ -25,7 +26,7 @@ from maxops.spec import Spec
 __all__ = ["maximum", "only_integer_keys", "reduce_max", "segment_max"]
 
 
-def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> jax.Array:
+def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> jax.Array:
     """See `maxops.maximum`."""
     row = spec.MAXIMUM
     check_ties(row, ties)
@@ -51,7 +52,7 @@ def reduce_max(
     dim: Any = None,
     initial: Any = None,
     return_indices: bool = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> jax.Array | tuple[jax.Array, ...]:
     """See `maxops.reduce_max`."""
     row = spec.REDUCE_MAX
@@ -96,7 +97,7 @@ def segment_max(
     initial: Any = None,
     return_indices: bool = False,
     return_empty: bool = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> jax.Array | tuple[jax.Array, ...]:
     """See `maxops.segment_max`."""
     row = spec.SEGMENT_MAX
@@ -105,11 +106,13 @@ def segment_max(
     _check_no_out(row, out)
     by_offsets = offsets is not None
     count = given.number_of_segments(row, num_segments)
+    count_is_symbolic = is_symbolic_dim(count)
+    in_memory = given.are_on_cpu(data, segment_ids, offsets) and not count_is_symbolic
     plan = plan_segment_max(
         row,
         given.stand_in_of(row, "data", data),
         given.stand_in_of(row, "segment_ids", segment_ids),
-        count,
+        None if count_is_symbolic else count,
         fill_mode,
         None,
         check_ids,
@@ -119,7 +122,7 @@ def segment_max(
         initial=given.stand_in_of(row, "initial", initial),
         return_indices=return_indices,
         return_empty=return_empty,
-        in_memory=given.are_on_cpu(data) and (by_offsets or num_segments is not None),
+        in_memory=in_memory and (by_offsets or num_segments is not None),
         values_known=False,
     )
     name = "offsets" if by_offsets else "segment_ids"
@@ -127,15 +130,15 @@ def segment_max(
         row,
         name,
         offsets if by_offsets else segment_ids,
-        len(plan.data),
+        plan.data.shape[0],
         sorted=plan.sorted,
         out_of_range=None if out_of_range is None and plan.sorted else out_of_range or "error",
-        count=plan.num_segments if by_offsets or num_segments is not None else None,
+        count=count if count_is_symbolic else plan.num_segments if by_offsets or count is not None else None,
     )
     if plan.check_ids and bounds.are_known:
         bounds.check()
     count = bounds.count_of_segments()
-    if num_segments is None and given.are_on_cpu(data):
+    if num_segments is None and in_memory:
         output_of(row, None, plan.dtype, (count, *plan.data.shape[1:]), "shape")  # does it fit? The ids have told
     fill = 0 if plan.fill_mode == "ZERO" else plan.dtype.lowest_finite_bits
     how = Segments(
@@ -165,4 +168,4 @@ def segment_max(
 
 def _check_no_out(row: Spec, out: object) -> None:
     if out is not None:
-        raise OutputError(f"{row.name} out is given, but JAX's arrays never change: results are new")
+        raise OutputError(f"{row.name} out is given, but JAX's arrays never change: results are new", row.clause("out"))

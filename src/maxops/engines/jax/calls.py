@@ -1,4 +1,7 @@
-"""The three operators with all their options on arrays that fit, each compiled once for its shapes and options."""
+"""The three operators with all their options on arrays that fit, each compiled once for its shapes and options.
+
+Within another function that JAX traces they are part of it (`inline`): what is around a call matters to its lowering.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,19 @@ import jax
 import jax.numpy as jnp
 from jax.lax import stop_gradient
 
-from maxops.engines.jax import formulations, gradients, winners
+from maxops.engines.jax import maxima, winners
 from maxops.engines.jax.segments import Segments, empty_segments
 
 Results = tuple[jax.Array, ...]
 
 
-@partial(jax.jit, static_argnames=("ties", "native"))
+@partial(jax.jit, inline=True, static_argnames=("ties", "native"))
 def maximum(*arrays: jax.Array, ties: str, native: bool) -> jax.Array:
     """Max of arrays of one type that broadcast."""
-    return gradients.maximum(native, ties, *arrays)
+    return maxima.maximum(*arrays, ties=ties, native=native)
 
 
-@partial(jax.jit, static_argnames=("axes", "keepdims", "return_indices", "ties", "native"))
+@partial(jax.jit, inline=True, static_argnames=("axes", "keepdims", "return_indices", "ties", "native"))
 def reduce_max(
     data: jax.Array,
     initial: jax.Array | None,
@@ -34,14 +37,14 @@ def reduce_max(
     """ReduceMax along sorted axes, or the data itself without any (None)."""
     if axes is None:
         return (data, jnp.zeros(data.shape, winners.index_dtype())) if return_indices else (data,)
-    values = _with_initial(native, gradients.reduce_max(native, ties, data, axes), initial)
+    values = _with_initial(maxima.reduce_max(data, axes=axes, ties=ties, native=native), initial, native)
     results = [values]
     if return_indices:
-        results.append(formulations.first_in_axes(native, stop_gradient(data), stop_gradient(values), axes))
+        results.append(maxima.first_in_axes(stop_gradient(data), stop_gradient(values), axes=axes, native=native))
     return tuple(jnp.expand_dims(part, axes) for part in results) if keepdims else tuple(results)
 
 
-@partial(jax.jit, static_argnames=("how", "return_indices", "return_empty", "ties", "native"))
+@partial(jax.jit, inline=True, static_argnames=("how", "return_indices", "return_empty", "ties", "native"))
 def segment_max(
     data: jax.Array,
     ids: jax.Array,
@@ -54,17 +57,18 @@ def segment_max(
     native: bool,
 ) -> Results:
     """SegmentMax by ids or offsets."""
-    values = _with_initial(native, gradients.segment_max(native, ties, data, ids, how), initial)
+    values = _with_initial(maxima.segment_max(data, ids, how=how, ties=ties, native=native), initial, native)
     results = [values]
     if return_indices:
-        results.append(formulations.first_in_segments(native, stop_gradient(data), stop_gradient(values), ids, how))
+        first = maxima.first_in_segments(stop_gradient(data), stop_gradient(values), ids, how=how, native=native)
+        results.append(first)
     if return_empty:
-        results.append(empty_segments(ids, len(data), how))
+        results.append(empty_segments(ids, data.shape[0], how))
     return tuple(results)
 
 
-def _with_initial(native: bool, values: jax.Array, initial: jax.Array | None) -> jax.Array:
+def _with_initial(values: jax.Array, initial: jax.Array | None, native: bool) -> jax.Array:
     """The higher of the two; the gradient is that of the elements, also where both are as high."""
     if initial is None:
         return values
-    return gradients.maximum(native, "first", values, stop_gradient(initial))
+    return maxima.maximum(values, stop_gradient(initial), ties="first", native=native)

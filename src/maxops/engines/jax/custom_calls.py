@@ -7,6 +7,7 @@ elements. It is in `maxops._xla`, which is built on request (MAXOPS_JAX=1).
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
 from math import prod
 
 import jax
@@ -18,11 +19,14 @@ from maxops.engines.jax.winners import index_dtype
 
 @cache
 def are_built() -> bool:
-    """Whether this build has the custom calls; XLA knows them from then on."""
-    try:
-        from maxops import _xla  # noqa: PLC0415 - it may not be there
-    except ModuleNotFoundError:
+    """Whether this build has the custom calls; XLA knows them from then on.
+
+    A module that is there and cannot be imported is a broken build, and its ImportError is the caller's to see.
+    """
+    if find_spec("maxops._xla") is None:
         return False
+    from maxops import _xla  # noqa: PLC0415 - it may not be there
+
     for name, handler in _xla.handlers().items():
         jax.ffi.register_ffi_target(name, handler, platform="cpu")
     return True

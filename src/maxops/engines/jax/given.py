@@ -9,11 +9,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.export import is_symbolic_dim
 
 from maxops import dtypes, plan
 from maxops.errors import DTypeError, NumSegmentsError
 from maxops.plan import Array
 from maxops.spec import Spec
+
+_INT32_MAX = int(np.iinfo(np.int32).max)
 
 
 def is_tracer(value: object) -> bool:
@@ -26,19 +29,26 @@ def stand_in_of(row: Spec, name: str, value: Any) -> Any:
     if not isinstance(value, jax.Array):
         return value
     if not isinstance(value.dtype, np.dtype):
-        raise DTypeError(f"{row.name} {name} is {value.dtype}, a type of JAX's own", row.clause("T"))
+        raise DTypeError(f"{row.name} {name} is {value.dtype}, a type of JAX's own", row.clause("types"))
+    if has_symbolic_shape(value):
+        return plan.AbstractArray(value.shape, value.dtype)
     return plan.stand_in(value.shape, value.dtype)
+
+
+def has_symbolic_shape(value: Any) -> bool:
+    """Whether an array has sizes that are not known before what is exported runs."""
+    return isinstance(value, jax.Array) and any(map(is_symbolic_dim, value.shape))
 
 
 def as_jax(row: Spec, name: str, value: Any) -> Any:
     """An array that JAX takes without converting an element; the planner has looked at it."""
     if dtypes.of(np.dtype(value.dtype)) is dtypes.REAL:
-        raise DTypeError(f"{row.name} {name} is real; JAX has no exact rationals", row.clause("T"))
+        raise DTypeError(f"{row.name} {name} is real; JAX has no exact rationals", row.clause("types"))
     native = value.dtype.newbyteorder("=")
     if jax.dtypes.canonicalize_dtype(native) != native:
         raise DTypeError(
             f"{row.name} {name} is {native}, which JAX has only where jax_enable_x64 is on; no input is converted",
-            row.clause("T"),
+            row.clause("types"),
         )
     return value if isinstance(value, jax.Array) else _native(value)
 
@@ -51,7 +61,9 @@ def initial_as_jax(row: Spec, value: Any, planned: Array | None) -> Any:
 
 
 def are_on_cpu(*arrays: Any) -> bool:
-    """Whether results of these arrays take this machine's memory."""
+    """Whether results of these arrays take this machine's memory, of a size that is known."""
+    if any(map(has_symbolic_shape, arrays)):
+        return False
     placed = [array.sharding for array in arrays if isinstance(array, jax.Array) and not is_tracer(array)]
     return all(map(_is_cpu, placed)) if placed else jax.default_backend() == "cpu"
 
@@ -68,7 +80,7 @@ def alone_if_one(results: tuple[jax.Array, ...]) -> jax.Array | tuple[jax.Array,
 
 
 def number_of_segments(row: Spec, value: Any) -> Any:
-    """num_segments for the planner: a scalar whose value is known, since a shape depends on it."""
+    """num_segments, which is known, or the symbol of a size, since a shape depends on it."""
     if is_tracer(value):
         raise NumSegmentsError(
             f"{row.name} num_segments is traced, but the result's shape depends on it: under jax.jit and the like it "
@@ -146,12 +158,26 @@ class Bounds:
             return max(int(highest), -1) + 1
 
     def as_jax(self, count: int) -> Any:
-        """The values as JAX takes them. NumPy's int64 become int32 where JAX has no other, after a look at them."""
-        wide = not isinstance(self.values, jax.Array) and dtypes.of(self.values.dtype) is dtypes.INT64
-        if wide and jax.dtypes.canonicalize_dtype(np.int64) != np.int64:
+        """The values as JAX takes them: int64 become int32 where JAX has no other, ids past the last being dropped."""
+        has_wide = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
+        if isinstance(self.values, jax.Array):
+            return _widened(self.values, np.dtype(np.int64 if has_wide else np.int32))
+        values = plan.widened(np.asarray(self.values))
+        if dtypes.of(values.dtype) is dtypes.INT64 and not has_wide:
             # ids are names: all below 0, and all past the last, are left out alike
-            return np.clip(self.values, -1, self.rows if self.name == "offsets" else count).astype(np.int32)
-        return as_jax(self.row, self.name, self.values)
+            most = self.rows if self.name == "offsets" else count
+            return np.clip(values, -1, _INT32_MAX if is_symbolic_dim(most) else most).astype(np.int32)
+        return as_jax(self.row, self.name, values)
+
+
+def _widened(ids: jax.Array, widest: np.dtype[Any]) -> jax.Array:
+    """As `plan.widened`; what the widest signed type of JAX does not hold becomes its highest, past every segment."""
+    wide = min(plan.widened_dtype(ids.dtype), widest, key=lambda dtype: dtype.itemsize)
+    if wide == ids.dtype:
+        return ids
+    if ids.dtype.itemsize == wide.itemsize:  # unsigned
+        ids = jnp.minimum(ids, np.iinfo(wide).max)
+    return ids.astype(wide)
 
 
 @partial(jax.jit, static_argnames=("is_sorted", "takes_negative"))

@@ -58,12 +58,16 @@ def filled(shape: tuple[int, ...], bits: int, dtype: DType) -> jax.Array:
 
 def maximum(*arrays: jax.Array) -> jax.Array:
     """Max of arrays that broadcast."""
-    return values_of(reduce(jnp.maximum, map(keys_of, arrays)), dtype_of(arrays[0]))
+    shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
+    keys = (jnp.broadcast_to(keys_of(array), shape) for array in arrays)
+    return values_of(reduce(jnp.maximum, keys), dtype_of(arrays[0]))
 
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     """ReduceMax along axes in 0..r-1, which the result is without."""
-    return values_of(jnp.max(keys_of(data), axis=axes), dtype_of(data))
+    dtype = dtype_of(data)
+    lowest = keys_of(filled((), dtype.lowest_bits, dtype))  # a size that is a symbol may turn out to be 0
+    return values_of(jnp.max(keys_of(data), axis=axes, initial=lowest), dtype)
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
@@ -71,7 +75,7 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
     if ids.ndim > 1:
         return jax.vmap(lambda data, ids: segment_max(data, ids, how))(data, ids)
     dtype, keys = dtype_of(data), keys_of(data)
-    segments, inside = ids_of_rows(ids, len(data), how)
+    segments, inside = ids_of_rows(ids, data.shape[0], how)
     across = (slice(None), *[np.newaxis] * (data.ndim - 1))
     lowest = keys.dtype.type(np.iinfo(keys.dtype).min)
     highest = jnp.full((how.count, *data.shape[1:]), lowest).at[segments].max(jnp.where(inside[across], keys, lowest))

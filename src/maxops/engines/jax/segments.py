@@ -8,6 +8,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.export import is_symbolic_dim
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,10 @@ class Segments:
 def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, jax.Array]:
     """Each row's segment, with 0 for those outside 0..count-1; and whether it lies inside."""
     if how.order == "offsets":
-        places = jnp.arange(rows, dtype=ids.dtype)
-        ids = jnp.searchsorted(ids, places, side="right").astype(ids.dtype) - 1
+        # how many segments have ended by each row; not searchsorted, which takes no symbolic sizes
+        ids = jnp.cumsum(jnp.zeros(rows, ids.dtype).at[ids[1:]].add(1, mode="drop"), dtype=ids.dtype)
     inside = ids >= 0
-    if how.count <= np.iinfo(ids.dtype).max:
+    if is_symbolic_dim(how.count) or how.count <= np.iinfo(ids.dtype).max:
         inside &= ids < how.count
     return jnp.where(inside, ids, 0), inside
 
@@ -50,7 +51,7 @@ def empty_segments(ids: jax.Array, rows: int, how: Segments) -> jax.Array:
     if how.count == 0:
         return jnp.zeros(0, jnp.bool)
     if how.order == "offsets":
-        empty = (ids[1:] <= ids[:-1])[: how.count]
-        return jnp.pad(empty, (0, how.count - len(empty)), constant_values=True)
+        starts, last = jnp.arange(how.count), ids.shape[0] - 1
+        return ids[jnp.minimum(starts + 1, last)] <= ids[jnp.minimum(starts, last)]
     segments, inside = ids_of_rows(ids, rows, how)
     return jnp.zeros(how.count, jnp.int8).at[segments].max(inside.astype(jnp.int8)) == 0

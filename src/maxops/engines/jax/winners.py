@@ -50,7 +50,7 @@ def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: S
         return jax.vmap(lambda data, values, ids: first_in_segments(data, values, ids, how))(data, values, ids)
     if values.size == 0:
         return jnp.zeros(values.shape, index_dtype())
-    count = len(data)
+    count = data.shape[0]
     segments, inside = ids_of_rows(ids, count, how)
     rows = lax.broadcasted_iota(index_dtype(), data.shape, 0)
     places = jnp.where(holders_in_segments(data, values, segments, inside), rows, count)

@@ -15,13 +15,14 @@ from typing import Any
 import torch
 
 from maxops.engines.torch import eager, operators
+from maxops.engines.torch.watching import is_tracing
 
 __all__ = ["maximum", "operators", "reduce_max", "segment_max"]
 
 
-def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
+def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any:
     """See `maxops.maximum`."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or is_tracing():
         from maxops.engines.torch import traced  # noqa: PLC0415 - see there
 
         return traced.maximum(arrays, out, ties)
@@ -38,11 +39,11 @@ def reduce_max(
     dim: Any = None,
     initial: Any = None,
     return_indices: bool = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> Any:
     """See `maxops.reduce_max`."""
     run = eager.reduce_max
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or is_tracing():
         from maxops.engines.torch import traced  # noqa: PLC0415 - see there
 
         run = traced.reduce_max
@@ -64,11 +65,11 @@ def segment_max(
     initial: Any = None,
     return_indices: bool = False,
     return_empty: bool = False,
-    ties: str = "first",
+    ties: str = "even",
 ) -> Any:
     """See `maxops.segment_max`."""
     run = eager.segment_max
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or is_tracing():
         from maxops.engines.torch import traced  # noqa: PLC0415 - see there
 
         run = traced.segment_max

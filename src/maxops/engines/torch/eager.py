@@ -21,24 +21,27 @@ from maxops.errors import EngineError, NumSegmentsError
 from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Spec
 
+TIES = ("even", "first")  # which no values depend on
+
 
 def maximum(arrays: tuple[Any, ...], out: Any, ties: str) -> Any:
     """Max."""
-    if out is None and ties == "first" and (views := _at_once(arrays)) is not None:
+    if out is None and ties in TIES and (views := _at_once(arrays)) is not None:
         done = _native.maximum(*views)
         if done is not None:
-            return memory.result(done)
+            return memory.elementwise(done, *arrays)
     row = spec.MAXIMUM
     engine.check_ties(row, ties)
-    device = _device(row, ((f"input {number}", array) for number, array in enumerate(arrays)))
+    device = memory.device_of(row, ((f"input {number}", array) for number, array in enumerate(arrays)))
     outputs.check(row, out, device, *arrays)
     if not watched(*arrays, out):
-        return _tensors(out, engine.maximum(*map(_look, arrays), out=outputs.memory(out)))
+        written = engine.maximum(*map(_look, arrays), out=outputs.memory(out))
+        return memory.elementwise(written, *arrays) if out is None else out
     if out is None and device.type == "cpu" and not at_work() and all(isinstance(array, Tensor) for array in arrays):
         return functions.maximum(ties, *arrays)  # which plans, if need be
     plan = plan_max(row, list(map(_planned, arrays)), in_memory=False)
     tensors = [
-        array if isinstance(array, Tensor) else _beside(row, f"input {number}", known, device)
+        array if isinstance(array, Tensor) else memory.beside(row, f"input {number}", known, device)
         for number, (array, known) in enumerate(zip(arrays, plan.inputs, strict=True))
     ]
     return outputs.copy(row, out, functions.maximum(ties, *tensors))
@@ -56,7 +59,7 @@ def reduce_max(
     ties: str,
 ) -> Any:
     """ReduceMax."""
-    plain = out is dim is initial is None and return_indices is False and ties == "first"
+    plain = out is dim is initial is None and noop_with_empty_axes is return_indices is False and ties in TIES
     if plain and (views := _at_once((data,))) is not None:
         done = _native.reduce_max(views[0], axes, keepdims, noop_with_empty_axes)
         if done is not None:
@@ -64,13 +67,17 @@ def reduce_max(
     row = spec.REDUCE_MAX
     engine.check_ties(row, ties)
     engine.check_no_dim(row, dim)
-    device = _device(row, [("data", data), ("initial", initial)])
+    device = memory.device_of(row, [("data", data), ("initial", initial)])
     outputs.check(row, out, device, data)
     options = {"initial": _known_scalar(initial), "return_indices": return_indices}
     if not watched(data, initial, out):
         result = engine.reduce_max(
             _look(data), axes, keepdims, noop_with_empty_axes, outputs.memory(out), **options, ties=ties
         )
+        if out is None and noop_with_empty_axes and (axes is None or np.size(axes) == 0):  # the data itself
+            same, *indices = result if isinstance(result, tuple) else (result,)
+            kept = memory.elementwise(same, data)
+            return (kept, *map(memory.result, indices)) if indices else kept
         return _tensors(out, result)
     plan = plan_reduce_max(row, _planned(data), axes, keepdims, noop_with_empty_axes, in_memory=False, **options)
     values, indices = functions.reduce_max(
@@ -103,7 +110,7 @@ def segment_max(
     ties: str,
 ) -> Any:
     """SegmentMax."""
-    plain = out is offsets is out_of_range is dim is initial is None and sorted is True and ties == "first"
+    plain = out is offsets is out_of_range is dim is initial is None and sorted is True and ties in TIES
     if plain and return_indices is return_empty is False and (views := _at_once((data, segment_ids))) is not None:
         rows, ids = views
         done = _native.segment_max(rows, ids, num_segments, fill_mode=fill_mode or "", check_ids=check_ids)
@@ -113,9 +120,12 @@ def segment_max(
     engine.check_ties(row, ties)
     engine.check_no_dim(row, dim)
     arrays = {"data": data, "segment_ids": segment_ids, "offsets": offsets}
-    device = _device(row, [*arrays.items(), ("initial", initial)])
+    device = memory.device_of(row, [*arrays.items(), ("initial", initial)])
     outputs.check(row, out, device, data)
-    if isinstance(num_segments, Tensor):
+    symbol = num_segments if isinstance(num_segments, torch.SymInt) else None
+    if symbol is not None:
+        num_segments = memory.example(symbol)
+    elif isinstance(num_segments, Tensor):
         num_segments = _number(row, num_segments)
     options: dict[str, Any] = {
         "sorted": sorted,
@@ -153,14 +163,14 @@ def segment_max(
     if device.type == "meta" and num_segments is None and offsets is None:
         raise EngineError(f"{row.name} got no num_segments, and tensors on meta have no ids that would tell it")
     rows, ids, bounds = (
-        array if array is None or isinstance(array, Tensor) else _beside(row, name, array, device)
+        array if array is None or isinstance(array, Tensor) else memory.beside(row, name, array, device)
         for name, array in arrays.items()
     )
     values, indices, empty = functions.segment_max(
         rows,
         ids,
         bounds,
-        None if num_segments is None else plan.num_segments,
+        symbol if symbol is not None else None if num_segments is None else plan.num_segments,
         plan.fill_mode,
         plan.check_ids,
         plan.sorted,
@@ -198,24 +208,6 @@ def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
     return views
 
 
-def _device(row: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
-    """The one device of all tensors, each of which has been checked."""
-    first, found = "", None
-    for name, value in named:
-        if not isinstance(value, Tensor):
-            continue
-        memory.check(row, name, value)
-        if found is None:
-            first, found = name, value.device
-        elif value.device != found:
-            raise EngineError(
-                f"{row.name} {name} lies on {value.device}, but {first} on {found}; maxops copies nothing from device "
-                "to device in silence"
-            )
-    assert found is not None, "the table gave this engine a call without tensors"
-    return found
-
-
 def _number(row: Spec, num_segments: Tensor) -> Any:
     """The value of num_segments, on which the result's shape depends."""
     try:
@@ -247,20 +239,7 @@ def _initial(row: Spec, given: Any, planned: Array | None, device: torch.device)
     """`initial` as a tensor; no gradient goes to it."""
     if isinstance(given, Tensor):
         return given.detach()
-    return None if planned is None else _beside(row, "initial", planned, device)
-
-
-def _beside(row: Spec, name: str, array: Array, device: torch.device) -> Tensor:
-    """A NumPy array beside tensors. Scalars go to any device; larger ones lie where they lie."""
-    tensor = memory.beside(row, name, array)
-    if np.ndim(array) == 0:
-        return tensor.to(device)
-    if tensor.device != device:
-        raise EngineError(
-            f"{row.name} {name} is a NumPy array, but the tensors lie on {device}; maxops copies nothing "
-            "from device to device in silence"
-        )
-    return tensor
+    return None if planned is None else memory.beside(row, "initial", planned, device)
 
 
 def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:

@@ -37,8 +37,7 @@ class Maximum(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         """See `gradients`."""
-        parts, _ = gradients.maximum(ctx, grad)
-        return None, *parts
+        return None, *gradients.for_inputs(ctx, grad, ctx.needs_input_grad[1:])
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor) -> Tensor:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -14,12 +15,20 @@ from torch import Tensor
 from maxops.engines.torch import winners
 
 
-def maximum(ctx: Any, grad: Tensor) -> tuple[list[Tensor], None]:
-    """The gradient of Max, for each input in its own shape."""
-    held, count = winners.in_inputs(ctx)
+def maximum(ctx: Any, grad: Tensor) -> tuple[list[Tensor | None], None]:
+    """The gradient of Max, for each input that needs it in its own shape."""
+    return for_inputs(ctx, grad, ctx.needs_input_grad[0]), None
+
+
+def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | None]:
+    """The gradient of Max, for the inputs that need it."""
+    tensors = ctx.saved_tensors
+    held, count = winners.in_inputs(tensors, ctx.ties, needed)
     whole = grad if count is None else winners.share(grad, count)
-    *tensors, _ = ctx.saved_tensors
-    return [_sum_to(torch.where(mask, whole, 0), tensor) for mask, tensor in zip(held, tensors, strict=True)], None
+    return [
+        None if mask is None else _sum_to(torch.where(mask, whole, 0), tensor)
+        for mask, tensor in zip(held, tensors, strict=True)
+    ]
 
 
 def _sum_to(grad: Tensor, tensor: Tensor) -> Tensor:
@@ -31,7 +40,7 @@ def _sum_to(grad: Tensor, tensor: Tensor) -> Tensor:
 
 def reduce_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     """The gradient of ReduceMax."""
-    return (_reduce_max(ctx, grad), *(None,) * (ctx.arguments - 1))
+    return (_reduce_max(ctx, grad) if ctx.needs_input_grad[0] else None, *(None,) * (ctx.arguments - 1))
 
 
 def _reduce_max(ctx: Any, grad: Tensor) -> Tensor:
@@ -51,7 +60,7 @@ def _reduce_max(ctx: Any, grad: Tensor) -> Tensor:
 
 def segment_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     """The gradient of SegmentMax."""
-    return (_segment_max(ctx, grad), *(None,) * (ctx.arguments - 1))
+    return (_segment_max(ctx, grad) if ctx.needs_input_grad[0] else None, *(None,) * (ctx.arguments - 1))
 
 
 def _segment_max(ctx: Any, grad: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from maxops import _native, spec
 from maxops.engines import numpy as engine
+from maxops.engines.torch.memory import elementwise, laid_out, view
 from maxops.engines.torch.memory import result as contiguous
-from maxops.engines.torch.memory import view
 from maxops.plan import plan_max
 
 
@@ -29,7 +29,7 @@ def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
     engine.check_ties(spec.MAXIMUM, ties)
     views = [view(tensor) for tensor in tensors]
     done = _native.maximum(*views)
-    return contiguous(engine.run_max(plan_max(spec.MAXIMUM, views)) if done is None else done)
+    return elementwise(engine.run_max(plan_max(spec.MAXIMUM, views)) if done is None else done, *tensors)
 
 
 def reduce_max(
@@ -51,9 +51,12 @@ def reduce_max(
         return_indices=return_indices,
         ties=ties,
     )
-    if isinstance(result, tuple):
-        return contiguous(result[0]), contiguous(result[1])
-    return contiguous(result), nothing(data)
+    values, indices = result if isinstance(result, tuple) else (result, None)
+    is_identity = noop_with_empty_axes and not axes
+    return (
+        elementwise(values, data) if is_identity else contiguous(values),
+        nothing(data) if indices is None else contiguous(indices),
+    )
 
 
 def segment_max(
@@ -101,7 +104,7 @@ def maximum_on_gpu(tensors: Sequence[Tensor], ties: str) -> Tensor:
     """Max on a GPU."""
     del ties
     result: Tensor = _gpu().maximum(*tensors)
-    return result.contiguous()
+    return laid_out(result, tensors)
 
 
 def reduce_max_on_gpu(
@@ -124,7 +127,7 @@ def reduce_max_on_gpu(
         return_indices=return_indices,
     )
     values, indices = result if return_indices else (result, nothing(data))
-    return values.contiguous(), indices
+    return laid_out(values, [data]) if noop_with_empty_axes and not axes else values.contiguous(), indices
 
 
 def segment_max_on_gpu(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -11,12 +12,18 @@ import torch
 from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import DTypeError, EngineError
-from maxops.plan import Array, stand_in
+from maxops.plan import Array, stand_in, widened_dtype
 from maxops.spec import Spec
 
 DTYPES: dict[torch.dtype, DType] = {getattr(torch, row.name): row for row in dtypes.ALL if row is not dtypes.REAL}
 NATIVE = frozenset(DTYPES) - {torch.bfloat16}  # the types that NumPy itself has
+_INTEGERS = frozenset(torch_dtype for torch_dtype, row in DTYPES.items() if row.kind in ("int", "uint"))
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """A type's name in messages: ours, or torch's for one that is not ours."""
+    return DTYPES[dtype].name if dtype in DTYPES else str(dtype)
 
 
 def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
@@ -28,7 +35,25 @@ def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
         )
     if tensor.dtype not in DTYPES:
         listed = ", ".join(map(str, spec.dtypes))
-        raise DTypeError(f"{spec.name} {name} is {tensor.dtype}; the types are {listed}", spec.clause("T"))
+        raise DTypeError(f"{spec.name} {name} is {tensor.dtype}; the types are {listed}", spec.clause("types"))
+
+
+def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
+    """The one device of all tensors, each of which has been checked."""
+    first, found = "", None
+    for name, value in named:
+        if not isinstance(value, torch.Tensor):
+            continue
+        check(spec, name, value)
+        if found is None:
+            first, found = name, value.device
+        elif value.device != found:
+            raise EngineError(
+                f"{spec.name} {name} lies on {value.device}, but {first} on {found}; maxops copies nothing from device "
+                "to device in silence"
+            )
+    assert found is not None, "the table gave this engine a call without tensors"
+    return found
 
 
 def view(tensor: torch.Tensor) -> Array:
@@ -50,17 +75,46 @@ def tensor_of(array: Array) -> torch.Tensor:
 
 
 def result(array: Array) -> torch.Tensor:
-    """A result of the NumPy engine, contiguous as torch's compilers expect it; NumPy's follow the inputs' order."""
+    """A result of the NumPy engine, contiguous as torch's reductions are; NumPy's follow the inputs' order."""
     return tensor_of(array if array.flags.c_contiguous else array.copy(order="C"))
 
 
-def beside(spec: Spec, name: str, array: Array) -> torch.Tensor:
-    """The memory of a NumPy array that was given beside tensors."""
+def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
+    """A result of the NumPy engine that has an element for each of its inputs', laid out as `like` has it."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    if array.flags.c_contiguous and all(tensor.is_contiguous() for tensor in tensors):
+        return tensor_of(array)
+    return laid_out(tensor_of(array), tensors)
+
+
+def laid_out(result: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """A result, in the layout that `like` gives it."""
+    new = like(inputs, result.shape)
+    return result if new.stride() == result.stride() else new.copy_(result)
+
+
+def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
+    """A new tensor for an element-wise result: in the dense layout of the first input of its shape, as torch's are."""
+    for tensor in inputs:
+        if tensor.shape == shape and not tensor.is_contiguous():
+            return torch.empty_like(tensor)
+        if tensor.shape == shape:
+            break
+    return inputs[0].new_empty(shape)
+
+
+def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:
+    """The memory of a NumPy array that was given beside tensors; scalars go to any device."""
     array = np.asarray(array)
+    if array.ndim and device.type != "cpu":
+        raise EngineError(
+            f"{spec.name} {name} is a NumPy array, but the tensors lie on {device}; maxops copies nothing from device "
+            "to device in silence"
+        )
     if not array.flags.writeable:
         array = np.asarray(_Unlocked(array)).view(array.dtype)  # inputs are only read, so torch need not warn
     try:
-        return tensor_of(array)
+        return tensor_of(array).to(device)
     except (TypeError, ValueError) as error:
         raise EngineError(
             f"{spec.name} {name} is a NumPy array that torch cannot look at without a copy: {error}"
@@ -79,8 +133,26 @@ class _Unlocked:
 
 
 def planned(tensor: torch.Tensor) -> Array:
-    """What stands in for a tensor in a plan: its shape and type."""
-    return stand_in(tuple(tensor.shape), DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object))
+    """What stands in for a tensor in a plan: its shape and type, by the example where sizes are symbols."""
+    dtype = DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object)
+    return stand_in(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
+
+
+def example(size: Any) -> int | None:
+    """A size of the tensors that a graph is traced with, which leaves the graph open for others; None for data's."""
+    if type(size) is int:
+        return size
+    return int(size.node.hint) if size.node.has_hint() else None
+
+
+def widened(ids: torch.Tensor) -> torch.Tensor:
+    """Ids or offsets in a type that torch's own operators index with, as `maxops.plan.widened`."""
+    if ids.dtype in (torch.int32, torch.int64) or ids.dtype not in _INTEGERS:
+        return ids
+    if ids.dtype is torch.uint64:  # of which torch compares nothing
+        signed = ids.view(torch.int64)
+        return torch.where(signed < 0, torch.iinfo(torch.int64).max, signed)
+    return ids.to(getattr(torch, str(widened_dtype(DTYPES[ids.dtype].numpy))))
 
 
 def symbolic(*tensors: Any) -> bool:

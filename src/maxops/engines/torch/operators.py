@@ -74,10 +74,12 @@ for op, on_gpu, fake, save, backward, batch in (
     op.register_vmap(batch)
 
 
+ROWS = {row.name: row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MAX)}
+
+
 def _scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> Tensor:
     """A Python scalar in the type and on the device of a tensor, if that type holds it exactly."""
-    row = next(row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MAX) if row.name == operator)
-    return tensor_of(scalar_as(row, name, value, DTYPES[like.dtype], beside)).to(like.device)
+    return tensor_of(scalar_as(ROWS[operator], name, value, DTYPES[like.dtype], beside)).to(like.device)
 
 
 # In graphs only: elsewhere the planner makes arrays of scalars.

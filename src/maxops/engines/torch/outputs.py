@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from maxops.engines.torch.memory import view
+from maxops.engines.torch.memory import name_of, view
 from maxops.errors import OutputError
 from maxops.plan import Array
 from maxops.spec import Spec
@@ -20,15 +20,16 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
         return
     if not isinstance(out, Tensor):
         raise OutputError(
-            f"{spec.name} out is of type {type(out).__name__}; beside tensors it is a tensor", spec.clause("T")
+            f"{spec.name} out is of type {type(out).__name__}; beside tensors it is a tensor", spec.clause("out")
         )
     if torch.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in (out, *inputs)):
         raise OutputError(
             f"{spec.name} out is given and an argument requires a gradient; gradients flow into new results only"
         )
-    if out.layout is not torch.strided or out.is_nested or out.is_quantized or out.is_neg():
-        kind = "a negated view" if out.is_neg() else "of another kind than strided"
-        raise OutputError(f"{spec.name} out is {kind}, which has no memory of the result's own elements")
+    if out.layout is not torch.strided or out.is_nested or out.is_quantized:
+        raise OutputError(f"{spec.name} out is of another kind than strided, which has no memory of its elements")
+    if not torch.compiler.is_compiling() and out.is_inference() and not torch.is_inference_mode_enabled():
+        raise OutputError(f"{spec.name} out was made in torch.inference_mode, and is written to there alone")
     if out.device != device:
         raise OutputError(
             f"{spec.name} out lies on {out.device}, but the inputs on {device}; maxops copies nothing from device to "
@@ -51,10 +52,11 @@ def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:
     if out is None:
         return result
     if out.dtype != result.dtype:
-        raise OutputError(f"{spec.name} out is {out.dtype}, but the inputs are {result.dtype}", spec.clause("T"))
-    if out.shape != result.shape:
         raise OutputError(
-            f"{spec.name} out has shape {tuple(out.shape)}, but the result has shape {tuple(result.shape)}"
+            f"{spec.name} out is {name_of(out.dtype)}, but the inputs are {name_of(result.dtype)}", spec.clause("out")
         )
+    if out.shape != result.shape:
+        expected, actual = (tuple(map(int, tensor.shape)) for tensor in (result, out))  # sizes in a trace are tensors
+        raise OutputError(f"{spec.name} out has shape {actual}, but the result has shape {expected}")
     out.copy_(result)
     return out

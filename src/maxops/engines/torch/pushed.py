@@ -17,10 +17,10 @@ from maxops.engines.torch import winners
 
 def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
     """Max."""
-    held, count = winners.in_inputs(ctx)
-    moved = torch.where(held[0], tangents[0], 0)
-    for mask, tangent in zip(held[1:], tangents[1:], strict=True):
-        moved = moved + torch.where(mask, tangent, 0)
+    held, count = winners.in_inputs(ctx.saved_tensors, ctx.ties, [True] * len(tangents))
+    moved: Any = 0
+    for mask, tangent in zip(held, tangents, strict=True):
+        moved = moved + torch.where(mask, tangent, 0)  # type: ignore[arg-type]
     return moved if count is None else winners.share(moved, count)
 
 

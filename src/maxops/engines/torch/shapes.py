@@ -1,7 +1,7 @@
 """What the operators give without data: new tensors of the right shape, for torch's compilers and `meta` tensors.
 
-Where all sizes are plain integers, a plan makes every check that they allow. Sizes that are symbols go by arithmetic
-alone; the same checks are made when data comes.
+A plan makes every check that shapes and types allow; where sizes are symbols, with those of the example that is traced.
+The same checks are made when data comes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from torch import Tensor
 from maxops import spec
 from maxops.engines.numpy import check_ties
 from maxops.engines.torch.kernels import nothing
-from maxops.engines.torch.memory import DTYPES, check, planned, symbolic
-from maxops.errors import DTypeError
+from maxops.engines.torch.memory import check, example, like, planned, symbolic
 from maxops.plan import plan_max, plan_reduce_max, plan_segment_max, stand_in
 
 
@@ -26,16 +25,10 @@ def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
     check_ties(row, ties)
     for number, tensor in enumerate(tensors):
         check(row, f"input {number}", tensor)
-        if tensor.dtype is not tensors[0].dtype:
-            raise DTypeError(
-                f"{row.name} input {number} is {tensor.dtype}, but input 0 is {tensors[0].dtype}; all inputs share one "
-                "type",
-                row.clause("T"),
-            )
-    if symbolic(*tensors):
-        broadcast: Any = torch.broadcast_shapes
-        return tensors[0].new_empty(broadcast(*(tensor.shape for tensor in tensors)))
-    return tensors[0].new_empty(plan_max(row, list(map(planned, tensors)), in_memory=False).shape)
+    plan = plan_max(row, list(map(planned, tensors)), in_memory=False)
+    broadcast: Any = torch.broadcast_shapes
+    shape = broadcast(*(tensor.shape for tensor in tensors)) if symbolic(*tensors) else plan.shape
+    return like(tensors, shape)
 
 
 def reduce_max(
@@ -51,11 +44,9 @@ def reduce_max(
     row = spec.REDUCE_MAX
     check_ties(row, ties)
     check(row, "data", data)
-    # A size stands for itself, or for any if it is a symbol: which axes are taken depends on the rank alone.
-    known = stand_in((1,) * data.ndim, DTYPES[data.dtype].numpy) if symbolic(data) else planned(data)
     plan = plan_reduce_max(
         row,
-        known,
+        planned(data),
         None if axes is None else list(axes),
         keepdims,
         noop_with_empty_axes,
@@ -69,7 +60,7 @@ def reduce_max(
         sizes = [(1 if axis in plan.axes else size, axis) for axis, size in enumerate(data.shape)]
         shape = [size for size, axis in sizes if keepdims or axis not in plan.axes]
     indices = data.new_empty(shape, dtype=torch.int64) if return_indices else nothing(data)
-    return data.new_empty(shape), indices
+    return like([data], data.shape) if plan.identity else data.new_empty(shape), indices
 
 
 def segment_max(
@@ -89,23 +80,36 @@ def segment_max(
     """SegmentMax. Without num_segments and offsets the number of rows is a new symbol, which data will settle."""
     row = spec.SEGMENT_MAX
     check_ties(row, ties)
-    check(row, "data", data)
-    if not symbolic(data, segment_ids, offsets) and (num_segments is None or type(num_segments) is int):
-        plan_segment_max(
-            row,
-            planned(data),
-            None if segment_ids is None else planned(segment_ids),
-            num_segments,
-            fill_mode,
-            None,
-            check_ids,
-            offsets=None if offsets is None else planned(offsets),
-            sorted=sorted,
-            out_of_range=out_of_range,
-            initial=None if initial is None else planned(initial),
-            in_memory=False,
-            values_known=False,
-        )
+    arrays: dict[str, Any] = {"data": data, "segment_ids": segment_ids, "offsets": offsets}
+    for name, tensor in arrays.items():
+        if tensor is not None:
+            check(row, name, tensor)
+            arrays[name] = planned(tensor)
+    if (
+        segment_ids is not None
+        and data.ndim
+        and segment_ids.ndim
+        and example(data.shape[0] - segment_ids.shape[0]) is None
+    ):
+        # Whether they are of one length, data will tell.
+        arrays["segment_ids"] = stand_in((arrays["data"].shape[0], *segment_ids.shape[1:]), arrays["segment_ids"].dtype)
+    plan_segment_max(
+        row,
+        arrays["data"],
+        arrays["segment_ids"],
+        None if num_segments is None else example(num_segments),
+        fill_mode,
+        None,
+        check_ids,
+        offsets=arrays["offsets"],
+        sorted=sorted,
+        out_of_range=out_of_range,
+        initial=None if initial is None else planned(initial),
+        return_indices=return_indices,
+        return_empty=return_empty,
+        in_memory=False,
+        values_known=False,
+    )
     count: Any
     if num_segments is not None:
         count = num_segments

@@ -17,6 +17,16 @@ _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
+_jit: Any = torch.jit
+# Whether `torch.jit.trace` is at work.
+is_tracing = _jit.is_tracing
+
+
+def _is_lazy(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's memory is not what it holds, which torch's dispatcher knows."""
+    return tensor.is_neg() or tensor._is_zerotensor()
+
+
 def at_work() -> bool:
     """Whether a mode, a transform or forward gradients are at work, whatever the arguments."""
     return bool(_modes()) or transforming() or getattr(forward_ad, "_current_level", 0) >= 0
@@ -28,7 +38,7 @@ def watched(*values: Any) -> bool:
         return True
     gradients = torch.is_grad_enabled()
     return any(
-        type(value) not in _PLAIN or not value.is_cpu or (gradients and value.requires_grad)
+        type(value) not in _PLAIN or not value.is_cpu or _is_lazy(value) or (gradients and value.requires_grad)
         for value in values
         if isinstance(value, torch.Tensor)
     )

@@ -1,17 +1,22 @@
-"""Where maxima stand, as gradients need it: masks of the elements that hold them, or the places of the first ones.
+"""Which elements hold the maxima, as gradients need it: masks of all of them, or the indices of the first ones.
 
 An element holds a maximum if the order has both equal: bits alike, or both NaN. All is made of torch's own operators,
-so that what is computed from it has gradients, batches and graphs in its turn. What `keep` keeps, the others use.
+so that what is computed from it has gradients, batches and graphs in its turn.
+
+Inputs alone are kept, and the maxima are computed again: so results may be changed in place before backward.
+What is kept is read once in each call, since `torch.utils.checkpoint` computes it for one reading.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from maxops.engines.torch.memory import DTYPES
+from maxops.engines.torch.memory import DTYPES, widened
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -53,59 +58,59 @@ def take(values: Tensor, places: Tensor, axis: int) -> Tensor:
 
 
 def keep_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    """For Max: the inputs and the output."""
+    """For Max."""
     tensors, ctx.ties = inputs
-    keep(ctx, *tensors, output)
+    keep(ctx, *tensors)
 
 
-def in_inputs(ctx: Any) -> tuple[list[Tensor], Tensor | None]:
-    """Which input gets how much: a mask for each, and how many share, or None if one has all."""
-    *tensors, output = ctx.saved_tensors
-    held = [holds(tensor.expand(output.shape), output) for tensor in tensors]
-    if ctx.ties == "even":
-        count = held[0].to(torch.int64)
-        for mask in held[1:]:
-            count = count + mask
-        return held, count
-    first, before = [held[0]], held[0]
-    for mask in held[1:]:
-        first.append(mask & ~before)
-        before = before | mask
-    return first, None
+def in_inputs(
+    tensors: Sequence[Tensor], ties: str, needed: Sequence[bool]
+) -> tuple[list[Tensor | None], Tensor | None]:
+    """For each input that is needed, a mask of where it gets the gradient; and how many share it, if several may."""
+    tensors = [tensor.detach() for tensor in tensors]
+    maxima = torch.ops.maxops.maximum(tensors, ties)
+    held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)
+    masks: list[Tensor | None] = []
+    if ties == "even":
+        count: Any = 0
+        for mask, need in zip(held, needed, strict=True):
+            count = count + mask.to(torch.int64)
+            masks.append(mask if need else None)
+        return masks, count
+    before = None
+    last = max(at for at, need in enumerate(needed) if need)
+    for mask, need in zip(itertools.islice(held, last + 1), needed, strict=False):
+        masks.append((mask if before is None else mask & ~before) if need else None)
+        before = mask if before is None else before | mask
+    return masks + [None] * (len(tensors) - len(masks)), None
 
 
 # ------------------------------------------------------------------------------------------------ ReduceMax
 
 
 def keep_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """For ReduceMax: the places of the maxima if they are there, or the data to look for them."""
-    data, axes, ctx.keepdims, noop, initial, return_indices, ctx.ties = inputs
+    """For ReduceMax."""
+    data, axes, ctx.keepdims, noop, initial, _, ctx.ties = inputs
     ctx.axes = tuple(axis % data.ndim for axis in axes) if axes else () if noop else tuple(range(data.ndim))
-    ctx.identity, ctx.placed = bool(noop and not axes), bool(return_indices and ctx.ties == "first")
-    ctx.shape, ctx.arguments = data.shape, len(inputs)
+    ctx.identity, ctx.shape, ctx.arguments = bool(noop and not axes), data.shape, len(inputs)
     ctx.mark_non_differentiable(output[1])
     if ctx.identity:
         keep(ctx)
-    elif ctx.placed:
-        keep(ctx, output[1])
     else:
-        keep(ctx, data, output[0], initial)
+        keep(ctx, data, initial)
 
 
 def in_axes(ctx: Any) -> Any:
-    """The places of the first winners along the reduced axes, counted as one axis."""
-    if ctx.placed:
-        return ctx.saved_tensors[0]
-    data, _, initial = ctx.saved_tensors
-    found = torch.ops.maxops.reduce_max(data.detach(), ctx.axes, ctx.keepdims, False, initial, True, ctx.ties)
-    return found[1]
+    """The indices of the first elements that hold the maxima along the reduced axes, counted as one axis."""
+    data, initial = ctx.saved_tensors
+    return torch.ops.maxops.reduce_max(data.detach(), ctx.axes, ctx.keepdims, False, initial, True, ctx.ties)[1]
 
 
 def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
     """Which elements hold the maximum, and how many, with the reduced axes kept."""
-    data, maxima, _ = ctx.saved_tensors
-    shape = [1 if axis in ctx.axes else size for axis, size in enumerate(ctx.shape)]
-    held = holds(data, maxima.reshape(shape).expand(ctx.shape))
+    data, initial = ctx.saved_tensors
+    maxima, _ = torch.ops.maxops.reduce_max(data.detach(), ctx.axes, True, False, initial, False, ctx.ties)
+    held = holds(data, maxima.expand(ctx.shape))
     return held, held.sum(ctx.axes, keepdim=True) if ctx.axes else held.to(torch.int64)
 
 
@@ -113,38 +118,35 @@ def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
 
 
 def keep_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    """For SegmentMax: the places of the maxima if they are there, or the data to look for them."""
-    data, ids, offsets, _, ctx.fill_mode, _, ctx.sorted, ctx.out_of_range, initial, return_indices, _, ctx.ties = inputs
+    """For SegmentMax."""
+    data, ids, offsets, _, ctx.fill_mode, _, ctx.sorted, ctx.out_of_range, initial, _, _, ctx.ties = inputs
     values, indices, empty = output
-    ctx.placed = bool(return_indices and ctx.ties == "first")
-    ctx.rows, ctx.arguments = data.shape[0], len(inputs)
+    ctx.rows, ctx.segments, ctx.arguments = data.shape[0], values.shape[0], len(inputs)
     ctx.mark_non_differentiable(indices, empty)
-    if ctx.placed:
-        keep(ctx, indices)
-    else:
-        keep(ctx, data, ids, offsets, values, initial)
+    keep(ctx, data, ids, offsets, initial)
 
 
-def in_segments(ctx: Any) -> Any:
-    """The first row that holds each maximum."""
-    if ctx.placed:
-        return ctx.saved_tensors[0]
-    data, ids, offsets, values, initial = ctx.saved_tensors
-    _, indices, _ = torch.ops.maxops.segment_max(
+def _again_in_segments(ctx: Any, inputs: Sequence[Any], *, return_indices: bool) -> Any:
+    data, ids, offsets, initial = inputs
+    return torch.ops.maxops.segment_max(
         data.detach(),
         ids,
         offsets,
-        values.shape[0],
+        ctx.segments,
         ctx.fill_mode,
         False,  # the ids were checked if they were to be
         ctx.sorted,
         ctx.out_of_range,
         initial,
-        True,
+        return_indices,
         False,
         ctx.ties,
     )
-    return indices
+
+
+def in_segments(ctx: Any) -> Any:
+    """The first row that holds each maximum."""
+    return _again_in_segments(ctx, ctx.saved_tensors, return_indices=True)[1]
 
 
 def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -152,15 +154,18 @@ def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
 
     One segment past the others has the rows that are left out.
     """
-    data, ids, offsets, values, _ = ctx.saved_tensors
-    segments, row = values.shape[0], list(data.shape[1:])
+    data, ids, offsets, _ = inputs = ctx.saved_tensors
+    segments, row = ctx.segments, list(data.shape[1:])
+    values = _again_in_segments(ctx, inputs, return_indices=False)[0]
     if ids is None:
         # A row's segment is the last that begins at it or before it.
+        offsets = widened(offsets)
         places = torch.arange(ctx.rows, device=offsets.device, dtype=offsets.dtype)
         ids = torch.searchsorted(offsets, places, right=True) - 1
+    ids = widened(ids)
     inside = (ids >= 0) & (ids < segments)
     ids = torch.where(inside, ids, segments).to(torch.int64)
-    maxima = torch.cat([values.detach(), values.new_zeros([1, *row])]).index_select(0, ids)
+    maxima = torch.cat([values, values.new_zeros([1, *row])]).index_select(0, ids)
     held = holds(data, maxima) & inside.reshape([-1, *(1 for _ in row)])
     count = torch.zeros([segments + 1, *row], dtype=torch.int64, device=data.device)
     return held, ids, count.index_add(0, ids, held.to(torch.int64))

@@ -1,0 +1,61 @@
+// Each thread's working memory, off its stack: that may be small (128 KiB by default with musl). It is had
+// before a call writes anything, since memory may end.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels.h"
+#include "parameters.h"
+
+namespace maxops {
+
+// What each kind of task works on.
+struct FoldBuffers {
+    alignas(64) char inputs[Kernels::kMostInputs][kBlockBytes];
+    alignas(64) char maxima[2][kBlockBytes];
+};
+struct TileBuffers {
+    alignas(64) char tiles[kTileInputs][kTileColumns * kTileRunBytes];
+};
+struct SmallReduceBuffers {
+    alignas(64) char keys[kKeepsGilBytes];  // as much as the data is at most
+};
+struct ReduceBuffers {
+    alignas(64) char keys[kKeyBytes];
+    alignas(64) char values[kKeyBytes];
+    alignas(64) char gathered[kBlockBytes];
+};
+struct IndexBuffers {
+    alignas(64) char results[kIndexStrip * 8];
+    alignas(64) std::int64_t indices[kIndexStrip];
+    alignas(64) char run[kBlockBytes];
+    alignas(64) char rows[kIndexGatheredRows * kIndexStrip * 8];
+};
+
+struct SegmentBuffers {
+    alignas(64) char rows[kGatheredRowsBytes];
+    alignas(64) char ids[kBlockBytes + kOffsetsStore * 8];  // with what may be touched beyond a block's ids
+    alignas(64) char kernel[kSegmentScratchBytes];
+};
+
+constexpr std::size_t kScratchAlignment = 64;
+constexpr std::size_t kScratchBytes =
+    std::max({sizeof(FoldBuffers), sizeof(TileBuffers), sizeof(SmallReduceBuffers), sizeof(ReduceBuffers),
+              sizeof(IndexBuffers), sizeof(SegmentBuffers)});
+
+// Allocates the calling thread's, unless it has it; false if it cannot be had. A call begins with this, and a
+// worker's life.
+bool reserve_scratch();
+
+// The calling thread's.
+char* scratch_bytes();
+
+// The same as what one task works on, uninitialized. No task runs within another, so it has all of it.
+template <class Buffers>
+Buffers& scratch() {
+    static_assert(sizeof(Buffers) <= kScratchBytes && alignof(Buffers) <= kScratchAlignment);
+    return *reinterpret_cast<Buffers*>(scratch_bytes());
+}
+
+}  // namespace maxops

@@ -1,0 +1,215 @@
+"""Columns and tables of pandas, Polars and Arrow as NumPy arrays of the same elements, or an error.
+
+These libraries make floats of integers beside a null, and of columns of several types, where NumPy asks them for an
+array. Here each says its element type first, and an array of another type is never asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.errors import DTypeError, ShapeError
+from maxops.plan import Array
+from maxops.spec import Spec
+
+
+def array_of(row: Spec, name: str, value: Any) -> Array | None:
+    """The elements of a column, or of a table whose columns have one type; None for what is neither."""
+    where = f"{row.name} {name} of type {type(value).__name__}"
+    for library, look in (("pandas", _of_pandas), ("polars", _of_polars), ("pyarrow", _of_arrow)):
+        module = sys.modules.get(library)  # what nobody has imported, nobody has given
+        if module is not None and (array := look(row, where, module, value)) is not None:
+            return array
+    return None
+
+
+def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
+    """Raise where two values have labels that differ along one axis, counted from the last."""
+    seen: dict[int, tuple[str, Any]] = {}
+    for name, value in named:
+        for axis, labels in _labels(value).items():
+            before, other = seen.setdefault(axis, (name, labels))
+            _check_equal(row, name, labels, before, other)
+
+
+def check_rows(row: Spec, data: Any, segment_ids: Any) -> None:
+    """Raise where ids have other labels than the rows of the data."""
+    rows, ids = _row_labels(data), _row_labels(segment_ids)
+    if rows is not None and ids is not None:
+        _check_equal(row, "segment_ids", ids, "data", rows)
+
+
+def _check_equal(row: Spec, name: str, labels: Any, before: str, other: Any) -> None:
+    if not _are_equal(labels, other):
+        raise ShapeError(
+            f"{row.name} {name} has labels that differ from those of {before}: {_first_difference(labels, other)}; "
+            "maxops goes by position and aligns nothing: give both in one order (left.align(right), "
+            "right.reindex(left.index), table.select(names)), or without labels (.to_numpy())",
+            row.clause("labels"),
+        )
+
+
+# ------------------------------------------------------------------------------------------------ the types
+
+
+def _one_type(row: Spec, where: str, columns: Sequence[tuple[Any, Any]], element: Any) -> np.dtype[Any]:
+    """The NumPy type of all columns, given as names and types of the library's own."""
+    if not columns:
+        raise DTypeError(f"{where} has no columns, and so no element type", row.clause("types"))
+    found: dict[Any, Any] = {}
+    for label, own in columns:
+        dtype = element(own)
+        if dtype is None or dtypes.of(dtype) is None:
+            column = "" if label is None else f" in column {label!r}"
+            raise DTypeError(f"{where} holds {own}{column}, not elements of a NumPy type; {_HINT}", row.clause("types"))
+        found.setdefault(dtype, label)
+    if len(found) > 1:
+        listed = ", ".join(f"{dtype} in column {label!r}" for dtype, label in found.items())
+        raise DTypeError(
+            f"{where} holds several types, {listed}; nothing is converted: take the columns of one type, or convert "
+            "them by .astype(...) or .cast(...), where you see which values that keeps",
+            row.clause("types"),
+        )
+    one: np.dtype[Any] = next(iter(found))
+    return one
+
+
+_HINT = (
+    "give the numbers that are meant: of categories their codes (.cat.codes, .to_physical()) or their values, of times "
+    "an integer of a unit of your own"
+)
+
+
+def _refuse_nulls(row: Spec, where: str, count: int) -> None:
+    if count:
+        raise DTypeError(
+            f"{where} holds {count} null{'s' * (count > 1)}, which NumPy's arrays do not have; fill them "
+            "(.fillna(...), .fill_null(...)) or leave them out (.dropna(), .drop_nulls()), as they are meant",
+            row.clause("types"),
+        )
+
+
+# -------------------------------------------------------------------------------------------- the libraries
+
+
+def _of_pandas(row: Spec, where: str, pandas: Any, value: Any) -> Array | None:
+    if isinstance(value, pandas.DataFrame):
+        columns = list(value.dtypes.items())
+        parts = [value.iloc[:, i] for i in range(len(columns))]
+    elif isinstance(value, (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)):
+        columns, parts = [(None, value.dtype)], [value]
+    else:
+        return None
+    sparse = pandas.SparseDtype
+    dtype = _one_type(row, where, columns, lambda own: own.subtype if isinstance(own, sparse) else _pandas_element(own))
+    # A NaN among NumPy's own floats is a value.
+    may_hold_nulls = [part for part in parts if not isinstance(part.dtype, (np.dtype, sparse))]
+    _refuse_nulls(row, where, sum(int(part.isna().sum()) for part in may_hold_nulls))
+    array: Array = value.to_numpy(dtype=dtype)
+    return array
+
+
+def _pandas_element(dtype: Any) -> Any:
+    """The NumPy type of what a pandas type stores, or None."""
+    if isinstance(dtype, np.dtype):
+        return dtype
+    own = getattr(dtype, "numpy_dtype", None)
+    return own if isinstance(own, np.dtype) and own != np.dtype(object) else None
+
+
+def _of_polars(row: Spec, where: str, polars: Any, value: Any) -> Array | None:
+    if isinstance(value, polars.DataFrame):
+        columns, parts = list(value.schema.items()), value.get_columns()
+    elif isinstance(value, polars.Series):
+        columns, parts = [(None, value.dtype)], [value]
+    else:
+        return None
+    _one_type(row, where, columns, _polars_element)
+    _refuse_nulls(row, where, sum(map(_polars_nulls, parts)))
+    array: Array = value.to_numpy()
+    return array
+
+
+def _polars_element(dtype: Any) -> Any:
+    """The NumPy type of Polars' numbers and bools, within arrays of a fixed size too."""
+    while hasattr(dtype, "inner") and hasattr(dtype, "shape"):
+        dtype = dtype.inner
+    name = "bool" if str(dtype) == "Boolean" else str(dtype).lower()
+    return next((row.numpy for row in dtypes.ALL if row.name == name), None)
+
+
+def _polars_nulls(series: Any) -> int:
+    count = int(series.null_count())
+    while count == 0 and hasattr(series.dtype, "inner"):
+        series = series.explode()
+        count = int(series.null_count())
+    return count
+
+
+def _of_arrow(row: Spec, where: str, arrow: Any, value: Any) -> Array | None:
+    if isinstance(value, (arrow.Table, arrow.RecordBatch)):
+        columns = [(field.name, field.type) for field in value.schema]
+        parts = value.columns
+    elif isinstance(value, (arrow.Array, arrow.ChunkedArray)):
+        columns, parts = [(None, value.type)], [value]
+    else:
+        return None
+    _one_type(row, where, columns, _arrow_element)
+    _refuse_nulls(row, where, sum(part.null_count for part in parts))
+    arrays = [
+        part.to_numpy(zero_copy_only=False) if isinstance(part, arrow.Array) else part.to_numpy() for part in parts
+    ]
+    return arrays[0] if columns[0][0] is None else np.column_stack(arrays)
+
+
+def _arrow_element(kind: Any) -> Any:
+    """The NumPy type of Arrow's numbers and bools."""
+    try:
+        dtype = np.dtype(kind.to_pandas_dtype())
+    except NotImplementedError:
+        return None
+    return None if dtype == np.dtype(object) else dtype
+
+
+# ----------------------------------------------------------------------------------------------- the labels
+
+
+def _labels(value: Any) -> dict[int, Any]:
+    """What names the rows and columns of a value, by axes counted from the last."""
+    pandas, polars, arrow = (sys.modules.get(library) for library in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        return {-2: value.index, -1: value.columns}
+    if pandas is not None and isinstance(value, pandas.Series):
+        return {-1: value.index}
+    if polars is not None and isinstance(value, polars.DataFrame):
+        return {-1: value.columns}
+    if arrow is not None and isinstance(value, (arrow.Table, arrow.RecordBatch)):
+        return {-1: value.schema.names}
+    return {}
+
+
+def _row_labels(value: Any) -> Any:
+    """What names the rows of a value; None where nothing does: a table of Polars or Arrow names its columns alone."""
+    return _labels(value).get(-len(getattr(value, "shape", ())))
+
+
+def _are_equal(labels: Any, other: Any) -> bool:
+    if labels is other:
+        return True
+    if hasattr(labels, "equals") and hasattr(other, "equals"):
+        return bool(labels.equals(other))
+    return list(labels) == list(other)
+
+
+def _first_difference(labels: Any, other: Any) -> str:
+    if len(labels) != len(other):
+        return f"there are {len(labels)} against {len(other)}"
+    # By whole beginnings: single labels may be nulls, which equal nothing.
+    place = bisect_left(range(1, len(labels)), True, key=lambda n: not _are_equal(labels[:n], other[:n]))
+    return f"position {place} is {labels[place]!r} against {other[place]!r}"

@@ -1,0 +1,124 @@
+"""What a call becomes where it is compiled: custom calls, or integer keys.
+
+On the CPU that is the custom calls, if they were built; anywhere else, and without them, integer keys. Both give the
+same bits.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from maxops.engines.jax import custom_calls
+from maxops.errors import NotBuiltWarning
+
+_Function = Callable[..., jax.Array]
+# What in a module's text a custom call may stand in: functions and control flow. In the functions of a reduction, of a
+# scatter and the like XLA has none.
+_REGIONS_OF_CUSTOM_CALLS = ("func.func", "stablehlo.case", "stablehlo.if", "stablehlo.while", "sdy.manual_computation")
+
+_only_keys = False
+
+
+@contextmanager
+def only_integer_keys() -> Iterator[None]:
+    """Integer keys on the CPU too, for what is traced within."""
+    global _only_keys  # noqa: PLW0603 - a setting of the process, as JAX's are
+    before, _only_keys = _only_keys, True
+    try:
+        yield
+    finally:
+        _only_keys = before
+
+
+def are_native() -> bool:
+    """Whether a call on the CPU goes to the native core. If it does not because that was not built, a warning."""
+    if _only_keys:
+        return False
+    if not custom_calls.are_built() and jax.default_backend() == "cpu":
+        _warn_once()
+    return custom_calls.are_built()
+
+
+@cache
+def _warn_once() -> None:
+    warnings.warn(
+        "maxops was built without its custom calls for JAX: on the CPU its operators run as XLA's own integer "
+        "operations, with the same bits but slower. MAXOPS_JAX=1 python -m pip install --no-binary maxops "
+        "'maxops[jax]' builds them",
+        NotBuiltWarning,
+        stacklevel=5,  # past the engine and the public function, to who called it
+    )
+
+
+def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
+    """Whether a call may be a custom call where it is lowered to: on the CPU alone.
+
+    What is exported has to run where nobody has those. And XLA ends the process if one is in a function that
+    `jax.lax.reduce`, `reduce_window`, `scatter_apply` and the like were given. Those work on scalars, which gain
+    nothing by a custom call, wherever they are; arrays that are made there show where they are by what is around.
+    """
+    module = context.module_context
+    if tuple(context.platforms or module.platforms) != ("cpu",) or module.lowering_parameters.for_export:
+        return False
+    avals: Any = context.avals_in  # of arrays, all of them
+    if all(aval.ndim == 0 for aval in avals):
+        return False
+    around = mlir.ir.InsertionPoint.current.block.owner.operation
+    while around.name in _REGIONS_OF_CUSTOM_CALLS:
+        if around.name == "func.func":
+            return True
+        around = around.parent.operation
+    return False
+
+
+def primitive(
+    name: str, *, ours: _Function, keys: _Function, vmap: _Function, jvp: Callable[..., Any] | None = None
+) -> _Function:
+    """A function that JAX compiles for where it runs, maps and differentiates, of arrays and hashable parameters.
+
+    `ours` and `keys` are what it is as custom calls and anywhere else, and take what parameters they have by name;
+    `native` says that `ours` may run, and `ties` is for `jvp` alone, which is as JAX has it for its primitives. `vmap`
+    is given the size of the mapped axis, which arrays have it in front, the arrays and the parameters, and gives a
+    result that has it in front.
+    """
+    made = Primitive(f"maxops_{name}")
+
+    def call(*arrays: jax.Array, **parameters: Any) -> jax.Array:
+        result: jax.Array = made.bind(*arrays, **parameters)
+        return result
+
+    def run_alone(*arrays: jax.Array, **parameters: Any) -> jax.Array:
+        with jax.disable_jit(False):  # it may be on, and is what brought the call here
+            result: jax.Array = jax.jit(partial(call, **parameters))(*arrays)
+        return result
+
+    def abstract_eval(*arrays: Any, native: bool, ties: str = "", **parameters: Any) -> Any:
+        (result,) = jax.make_jaxpr(partial(keys, **parameters))(*arrays).out_avals
+        return result
+
+    def lower(context: Any, *operands: Any, native: bool, ties: str = "", **parameters: Any) -> Any:
+        function = ours if native and _takes_custom_calls(context) else keys
+        return mlir.lower_fun(partial(function, **parameters), multiple_results=False)(context, *operands)
+
+    def batch(arrays: Any, axes: Any, /, **parameters: Any) -> tuple[jax.Array, int]:
+        pairs = list(zip(arrays, axes, strict=True))
+        size = next(array.shape[axis] for array, axis in pairs if axis is not None)
+        in_front = [array if axis is None else jnp.moveaxis(array, axis, 0) for array, axis in pairs]
+        return vmap(size, [axis is not None for axis in axes], *in_front, **parameters), 0
+
+    made.def_impl(run_alone)
+    made.def_abstract_eval(abstract_eval)
+    mlir.register_lowering(made, lower, cacheable=False)  # a cached one forgets what was around it
+    batching.primitive_batchers[made] = batch
+    if jvp is not None:
+        ad.primitive_jvps[made] = jvp
+    return call

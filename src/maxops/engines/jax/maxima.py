@@ -1,0 +1,205 @@
+"""The operators as primitives of JAX: how they are mapped, and how they are differentiated.
+
+Under vmap each stays one call: the mapped axis becomes one more axis of the operator's own. Gradients are those of the
+elements that hold the maxima. Their rule is a forward one, linear in the tangents and made of JAX's own operations:
+JAX transposes it for `grad`, and differentiates it again for higher orders. It masks rather than gathers, so that its
+transpose scatters nothing.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import ad
+from jax.lax import stop_gradient
+
+from maxops.engines.jax import custom_calls, integer_keys, winners
+from maxops.engines.jax.integer_keys import keys_of
+from maxops.engines.jax.lowering import primitive
+from maxops.engines.jax.segments import Segments, ids_of_rows
+
+_Pair = tuple[jax.Array, Any]
+
+
+def maximum(*arrays: jax.Array, ties: str, native: bool) -> jax.Array:
+    """Max of arrays that broadcast."""
+    shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
+    if prod(shape) == 0:
+        return jnp.zeros(shape, arrays[0].dtype)
+    return _maximum(*arrays, ties=ties, native=native)
+
+
+def _maximum_vmap(_: int, are_mapped: list[bool], *arrays: jax.Array, **how: Any) -> jax.Array:
+    rank = max(array.ndim - is_mapped for array, is_mapped in zip(arrays, are_mapped, strict=True))
+    aligned = [
+        array.reshape(array.shape[0], *[1] * (rank + 1 - array.ndim), *array.shape[1:]) if is_mapped else array
+        for array, is_mapped in zip(arrays, are_mapped, strict=True)
+    ]
+    return maximum(*aligned, **how)
+
+
+def _maximum_jvp(primals: tuple[jax.Array, ...], tangents: tuple[Any, ...], *, ties: str, native: bool) -> _Pair:
+    values = maximum(*primals, ties=ties, native=native)
+    key = keys_of(values)
+    held = [jnp.broadcast_to(keys_of(array), key.shape) == key for array in primals]
+    tangent = jnp.zeros_like(values)
+    if ties == "first":
+        for holds, part in zip(reversed(held), reversed(tangents), strict=True):
+            tangent = jnp.where(holds, _whole(part, key.shape), tangent)
+        return values, tangent
+    for holds, part in zip(held, tangents, strict=True):
+        tangent += jnp.where(holds, _whole(part, key.shape), 0)
+    return values, _share(tangent, jnp.sum(jnp.stack(held), 0))
+
+
+def _whole(tangent: Any, shape: tuple[int, ...]) -> Any:
+    """The tangent of an input in the result's shape; 0 for an input that nobody differentiates by."""
+    return 0 if type(tangent) is ad.Zero else jnp.broadcast_to(tangent, shape)
+
+
+def _share(total: jax.Array, count: jax.Array) -> jax.Array:
+    """An even part. Counted in float32 at least: float16 and bfloat16 do not hold large counts."""
+    wide = np.float64 if total.dtype == np.float64 else np.float32
+    parts = total.astype(wide) / jnp.maximum(count, 1).astype(wide)
+    return parts.astype(total.dtype)
+
+
+def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, native: bool) -> jax.Array:
+    """ReduceMax along axes in 0..r-1, which the result is without."""
+    if data.size == 0:
+        shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
+        dtype = integer_keys.dtype_of(data)
+        return integer_keys.filled(shape, dtype.lowest_bits, dtype)
+    return _reduce_max(data, axes=axes, ties=ties, native=native)
+
+
+def _reduce_max_vmap(
+    _: int, are_mapped: list[bool], data: jax.Array, *, axes: tuple[int, ...], **how: Any
+) -> jax.Array:
+    return reduce_max(data, axes=tuple(axis + 1 for axis in axes), **how)
+
+
+def _reduce_max_jvp(
+    primals: tuple[jax.Array], tangents: tuple[jax.Array], *, axes: tuple[int, ...], ties: str, native: bool
+) -> _Pair:
+    (data,), (part,) = primals, tangents
+    values = reduce_max(data, axes=axes, ties=ties, native=native)
+    if ties == "first":
+        first = first_in_axes(stop_gradient(data), stop_gradient(values), axes=axes, native=native)
+        holds = winners.places_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
+        return values, jnp.where(holds, part, 0).sum(axes)
+    holds = winners.holders_in_axes(data, values, axes)
+    return values, _share(jnp.where(holds, part, 0).sum(axes), holds.sum(axes))
+
+
+def segment_max(data: jax.Array, ids: jax.Array, *, how: Segments, ties: str, native: bool) -> jax.Array:
+    """SegmentMax of data (*batch, rows, *row) by ids (*batch, rows), or by offsets."""
+    batch = ids.shape[:-1]
+    shape = (*batch, how.count, *data.shape[len(batch) + 1 :])
+    if prod(shape) == 0:
+        return jnp.zeros(shape, data.dtype)
+    if data.size == 0:
+        data = stop_gradient(data)  # no element to give a gradient to
+    return _segment_max(data, ids, how=how, ties=ties, native=native)
+
+
+def _segment_max_vmap(size: int, are_mapped: list[bool], data: jax.Array, ids: jax.Array, **how: Any) -> jax.Array:
+    data_is_mapped, ids_are_mapped = are_mapped
+    if ids_are_mapped:
+        whole = data if data_is_mapped else jnp.broadcast_to(data, (size, *data.shape))
+        return segment_max(whole, ids, **how)
+    after_rows = ids.ndim  # one set of ids: the mapped axis is one of the rows' own
+    return jnp.moveaxis(segment_max(jnp.moveaxis(data, 0, after_rows), ids, **how), after_rows, 0)
+
+
+def _segment_max_jvp(
+    primals: tuple[jax.Array, jax.Array], tangents: tuple[jax.Array, Any], *, how: Segments, ties: str, native: bool
+) -> _Pair:
+    data, ids = primals
+    values = segment_max(data, ids, how=how, ties=ties, native=native)
+
+    def tangent_of(data: jax.Array, ids: jax.Array, values: jax.Array, part: jax.Array) -> jax.Array:
+        segments, inside = ids_of_rows(ids, data.shape[0], how)
+        if ties == "first":
+            rows = jax.lax.broadcasted_iota(winners.index_dtype(), data.shape, 0)
+            across = (slice(None), *[np.newaxis] * (data.ndim - 1))
+            first = first_in_segments(stop_gradient(data), stop_gradient(values), ids, how=how, native=native)
+            holds = (first[segments] == rows) & inside[across]
+        else:
+            holds = winners.holders_in_segments(data, values, segments, inside)
+        tangent = jnp.zeros_like(values).at[segments].add(jnp.where(holds, part, 0))
+        if ties == "first":
+            return tangent
+        return _share(tangent, jnp.zeros(values.shape, jnp.int32).at[segments].add(holds.astype(jnp.int32)))
+
+    for _ in ids.shape[:-1]:
+        tangent_of = jax.vmap(tangent_of)
+    return values, tangent_of(data, ids, values, tangents[0])
+
+
+def first_in_axes(data: jax.Array, values: jax.Array, *, axes: tuple[int, ...], native: bool) -> jax.Array:
+    """The place of the first element that holds each maximum, or -1; without the axes."""
+    if data.size == 0:
+        return winners.first_in_axes(data, values, axes)
+    return _first_in_axes(data, values, axes=axes, native=native)
+
+
+def _first_in_axes_vmap(
+    size: int, are_mapped: list[bool], *arrays: jax.Array, axes: tuple[int, ...], native: bool
+) -> jax.Array:
+    data, values = _all_mapped(size, are_mapped, arrays)
+    return first_in_axes(data, values, axes=tuple(axis + 1 for axis in axes), native=native)
+
+
+def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how: Segments, native: bool) -> jax.Array:
+    """The first row of each segment that holds its maximum, or -1; batches as in `segment_max`."""
+    if data.size == 0 or values.size == 0:
+        return winners.first_in_segments(data, values, ids, how)
+    return _first_in_segments(data, values, ids, how=how, native=native)
+
+
+def _first_in_segments_vmap(
+    size: int, are_mapped: list[bool], *arrays: jax.Array, how: Segments, native: bool
+) -> jax.Array:
+    data, values, ids = _all_mapped(size, are_mapped, arrays)
+    return first_in_segments(data, values, ids, how=how, native=native)
+
+
+def _all_mapped(size: int, are_mapped: list[bool], arrays: tuple[jax.Array, ...]) -> list[jax.Array]:
+    """Arrays that all have the mapped axis in front."""
+    return [
+        array if is_mapped else jnp.broadcast_to(array, (size, *array.shape))
+        for array, is_mapped in zip(arrays, are_mapped, strict=True)
+    ]
+
+
+_maximum = primitive(
+    "maximum", ours=custom_calls.maximum, keys=integer_keys.maximum, vmap=_maximum_vmap, jvp=_maximum_jvp
+)
+_reduce_max = primitive(
+    "reduce_max",
+    ours=custom_calls.reduce_max,
+    keys=integer_keys.reduce_max,
+    vmap=_reduce_max_vmap,
+    jvp=_reduce_max_jvp,
+)
+_segment_max = primitive(
+    "segment_max",
+    ours=custom_calls.segment_max,
+    keys=integer_keys.segment_max,
+    vmap=_segment_max_vmap,
+    jvp=_segment_max_jvp,
+)
+_first_in_axes = primitive(
+    "first_in_axes", ours=custom_calls.first_in_axes, keys=winners.first_in_axes, vmap=_first_in_axes_vmap
+)
+_first_in_segments = primitive(
+    "first_in_segments",
+    ours=custom_calls.first_in_segments,
+    keys=winners.first_in_segments,
+    vmap=_first_in_segments_vmap,
+)

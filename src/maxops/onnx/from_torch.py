@@ -1,0 +1,144 @@
+"""What `torch.onnx.export` makes of our operators in a PyTorch program: ONNX's nodes, and ours for SegmentMax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from maxops import spec
+from maxops.errors import DTypeError, ModelError
+from maxops.onnx.schemas import DOMAIN, register
+from maxops.onnx.schemas import SEGMENT_MAX as SEGMENT_MAX_NODE
+from maxops.onnx.tensors import DTYPES
+from maxops.plan.values import scalar_as
+from maxops.spec import Spec
+
+
+def torch_translations() -> dict[Any, Callable[..., Any]]:
+    """Return the table with which `torch.onnx.export(..., dynamo=True)` takes our calls into an ONNX model.
+
+    >>> import torch
+    >>> import maxops as mo
+    >>> class Model(torch.nn.Module):
+    ...     def forward(self, x, y):
+    ...         return mo.maximum(x, y)
+    >>> table = torch_translations()
+    >>> sorted(op.name() for op in table)
+    ['maxops::maximum', 'maxops::reduce_max', 'maxops::scalar', 'maxops::segment_max']
+
+    It goes into ``custom_translation_table``. `maximum` becomes Max and `reduce_max` ReduceMax, which any runtime has;
+    `segment_max` becomes maxops.SegmentMax, which maxops runs, and `portable` replaces by standard operators.
+
+    Raises ModuleNotFoundError without PyTorch and onnxscript. The export raises ModelError for options that ONNX's
+    operators do not have (``return_indices`` and ``return_empty``, and for segments ``offsets``, ``sorted=False``,
+    ``out_of_range`` and ``initial``), and DTypeError for types that they do not take.
+    """
+    import torch  # noqa: PLC0415 - slow to import, and nothing else here needs it
+
+    import maxops.engines.torch  # noqa: F401, PLC0415 - the operators' names
+
+    register()  # onnxscript takes no operator without a schema
+    ops = torch.ops.maxops
+    return {
+        ops.maximum.default: _maximum,
+        ops.reduce_max.default: _reduce_max,
+        ops.segment_max.default: _segment_max,
+        ops.scalar.default: _scalar,
+    }
+
+
+def _op(version: int = 18) -> Any:
+    import onnxscript  # noqa: PLC0415 - slow to import
+
+    return getattr(onnxscript, f"opset{version}")
+
+
+def _maximum(tensors: Any, ties: str) -> Any:
+    row = spec.find("ONNX", "Max", 13)
+    for number, tensor in enumerate(tensors):
+        _check_type(row, f"input {number}", tensor)
+    return _op().Max(*tensors)
+
+
+def _reduce_max(
+    data: Any, axes: Any, keepdims: bool, noop_with_empty_axes: bool, initial: Any, return_indices: bool, ties: str
+) -> Any:
+    is_bool = DTYPES[data.dtype].kind == "bool"
+    row = spec.find("ONNX", "ReduceMax", 20 if is_bool else 18)
+    _check_type(row, "data", data)
+    if initial is not None:
+        _check_type(spec.find("ONNX", "Max", 13), "data", data)
+    _refuse(row, return_indices=return_indices)
+    op = _op(20 if is_bool else 18)
+    taken = op.Constant(value_ints=list(axes)) if axes else None
+    values = op.ReduceMax(data, taken, keepdims=int(keepdims), noop_with_empty_axes=int(noop_with_empty_axes))
+    if initial is not None:
+        values = op.Max(values, initial)
+    return values, _nothing(np.int64)
+
+
+def _segment_max(
+    data: Any,
+    segment_ids: Any,
+    offsets: Any,
+    num_segments: Any,
+    fill_mode: str | None,
+    check_ids: bool,
+    sorted: bool,
+    out_of_range: str | None,
+    initial: Any,
+    return_indices: bool,
+    return_empty: bool,
+    ties: str,
+) -> Any:
+    row = spec.SEGMENT_MAX_16
+    _refuse(
+        row,
+        offsets=offsets is not None,
+        sorted=not sorted,
+        out_of_range=out_of_range is not None,
+        initial=initial is not None,
+        return_indices=return_indices,
+        return_empty=return_empty,
+    )
+    _check_type(row, "data", data)
+    if (ids := DTYPES[segment_ids.dtype]) not in row.index_dtypes:
+        listed = ", ".join(map(str, row.index_dtypes))
+        raise DTypeError(f"{row.name} segment_ids is {ids}; the types are {listed}", row.clause("T_IDX"))
+    import onnxscript  # noqa: PLC0415 - slow to import
+
+    count = _op().Constant(value_int=num_segments) if isinstance(num_segments, int) else num_segments
+    node = getattr(onnxscript.values.Opset(DOMAIN, 1), SEGMENT_MAX_NODE.operator)
+    return node(data, segment_ids, count, fill_mode=fill_mode), _nothing(np.int64), _nothing(np.bool)
+
+
+def _scalar(like: Any, value: Any, operator: str, name: str, beside: str) -> Any:
+    row = next(row for row in spec.PLAIN if row.name == operator)
+    if not isinstance(value, (bool, int, float)):
+        raise ModelError(f"{row.name} {name} is a number that only the graph's data tells; give a tensor for it")
+    return _constant(scalar_as(row, name, value, DTYPES[like.dtype], beside))
+
+
+def _nothing(dtype: Any) -> Any:
+    """In place of a result that was not asked for."""
+    return _constant(np.empty(0, dtype))
+
+
+def _constant(array: Any) -> Any:
+    import onnx_ir  # noqa: PLC0415 - slow to import
+
+    return _op().Constant(value=onnx_ir.tensor(array))
+
+
+def _check_type(row: Spec, name: str, value: Any) -> None:
+    if (dtype := DTYPES[value.dtype]) not in row.dtypes:
+        listed = ", ".join(map(str, row.dtypes))
+        raise DTypeError(f"{row.name} {name} is {dtype}; the types are {listed}", row.clause("T"))
+
+
+def _refuse(row: Spec, **options: bool) -> None:
+    """Raise for an option that was given and that the operator in ONNX does not have."""
+    if given := [name for name, is_given in options.items() if is_given]:
+        raise ModelError(f"{row.name} with {', '.join(given)} has no operator in ONNX; export without")

@@ -1,0 +1,50 @@
+"""Run the enumerations, one process a core, and print how many calls each made; exit 1 at the first wrong one."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+from instruction_sets import OWN_SOURCE
+from maxops import _native
+
+from .sections import SECTIONS, run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="exhaustive", description=__doc__)
+    parser.add_argument("--isa", action="append", choices=_native.isas(), help="default: each with source of its own")
+    parser.add_argument("--only", action="append", choices=SECTIONS, help="default: every section")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    if not _native.is_miniature:
+        parser.error("this is the ordinary build, whose boundaries these inputs do not reach: `make miniature`")
+    tasks = [(isa, name) for name in options.only or SECTIONS for isa in options.isa or OWN_SOURCE]
+    total: Counter[str] = Counter()
+    start = time.perf_counter()
+    # A process for each section: one that crashes ends with a BrokenProcessPool here, which is no success.
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.processes, mp_context=spawn, max_tasks_per_child=1) as pool:
+        for done in as_completed([pool.submit(run, task) for task in tasks]):
+            isa, name, calls, seconds, error = done.result()
+            print(f"{isa:<10} {name:<28} {sum(calls.values()):>10,} calls {seconds:7.1f} s of CPU", flush=True)
+            total += calls
+            if error:
+                print(f"\nWRONG in {name} on {isa}: {error}", flush=True)
+                for process in multiprocessing.active_children():
+                    process.terminate()
+                os._exit(1)  # the other sections' calls are of no interest now
+    print()
+    for what, count in sorted(total.items()):
+        print(f"{count:>12,} {what}")
+    print(f"{sum(total.values()):>12,} calls in {time.perf_counter() - start:.0f} s, and not a bit wrong")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""SegmentMax over all ids of up to six rows from -1 to 4: in any order, and wrong ones where order is asked for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import maxops as mo
+from maxops.errors import SegmentIdsError
+
+from . import recipes
+from .states import counted, fail, threads
+
+MOST_ROWS, VALUES, WIDTHS = 6, range(-1, 5), (1, 2, 3, 4)
+COUNTS = (None, 0, 2, 3, 6)
+GUARD = 64
+
+
+def all_ids() -> Iterator[tuple[int, ...]]:
+    """Every sequence."""
+    for rows in range(MOST_ROWS + 1):
+        yield from itertools.product(VALUES, repeat=rows)
+
+
+def first_wrong(ids: tuple[int, ...]) -> int | None:
+    """The position that an error of ids in order names: of the first negative one, else of the first step down."""
+    if -1 in ids:
+        return ids.index(-1)
+    before = 0
+    for place, segment in enumerate(ids):
+        if segment < before:
+            return place
+        before = segment
+    return None
+
+
+def unsorted(dtype: Any = np.float32, counts: tuple[int, ...] = (1,), widths: tuple[int, ...] = WIDTHS) -> None:
+    """`sorted=False`, ids out of range dropped: every number of segments and of threads."""
+    for count in counts:
+        with threads(count):
+            for ids in all_ids():
+                _unsorted(ids, dtype, COUNTS if count == 1 else (None, 5), widths)
+
+
+def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], widths: tuple[int, ...]) -> None:
+    wide = np.array(ids, np.int64)
+    last = max(ids, default=-1) + 1
+    every = recipes.matrix(ids, dtype)
+    all_best = np.zeros((6, every.shape[1]), dtype)
+    all_index = np.full(all_best.shape, -1, np.int64)
+    for segment in set(ids):
+        if segment >= 0:
+            rows = np.flatnonzero(wide == segment)
+            all_best[segment] = every[rows].max(0)
+            all_index[segment] = rows[every[rows].argmax(0)]
+    for width in widths:
+        made = list(recipes.pieces(width, every, all_best, all_index))
+        for number, (data, best, _) in enumerate(made):
+            for segments in counts:
+                size = last if segments is None else segments
+                if min(ids, default=0) >= 0 and last <= size:
+                    got = mo.segment_max(data, wide, segments, fill_mode="ZERO", sorted=False)
+                elif number == 0 or len(ids) < 5:  # dropping is the planner's to allow, which takes its time
+                    got = mo.segment_max(data, wide, segments, fill_mode="ZERO", sorted=False, out_of_range="drop")
+                else:
+                    continue
+                if got.tobytes() != best[:size].tobytes():
+                    fail("sorted=False", best[:size], got, data=data, ids=ids, count=segments)
+                counted["ids in any order"] += 1
+        if width > 2 and len(ids) > 5:
+            continue
+        data, best, index = made[-1]
+        got, rows = mo.segment_max(
+            data, wide, None, fill_mode="ZERO", sorted=False, out_of_range="drop", return_indices=True
+        )
+        if got.tobytes() != best[:last].tobytes() or rows.tobytes() != index[:last].tobytes():
+            fail("sorted=False, indices", (best[:last], index[:last]), (got, rows), data=data, ids=ids)
+        counted["ids in any order, indices"] += 1
+
+
+def wrong() -> None:
+    """Ids that are not in order: the error's position, an output that stays, and, unchecked, no other memory."""
+    for ids in all_ids():
+        place = first_wrong(ids)
+        if place is None:
+            continue
+        wide = np.array(ids, np.int64)
+        every = recipes.matrix(ids, np.float32)
+        for width in WIDTHS:
+            (data,) = next(recipes.pieces(width, every))
+            shape = (5, *data.shape[1:])
+            buffer = np.full(int(np.prod(shape)) + 2 * GUARD, 7, np.float32)
+            out = buffer[GUARD:-GUARD].reshape(shape)
+            for given in {1: (None, out), 2: (None,)}.get(width, (out,)):
+                try:
+                    mo.segment_max(data, wide, 5, fill_mode="ZERO", out=given)
+                except SegmentIdsError as error:
+                    if f"position {place} holds {ids[place]}" not in str(error):
+                        fail("the error of wrong ids", f"position {place}", str(error), ids=ids)
+                else:
+                    fail("segment_max of wrong ids", "an error", "none", ids=ids, width=width)
+                counted["wrong ids, checked"] += 1
+            if (buffer != 7).any():
+                fail("wrong ids with out=", "an output as it was", out, ids=ids, width=width)
+            for segments in (1, 3, 5):
+                mo.segment_max(data, wide, segments, fill_mode="ZERO", check_ids=False, out=out[:segments])
+                if (buffer[:GUARD] != 7).any() or (buffer[GUARD + out[:segments].size :] != 7).any():
+                    fail("unchecked wrong ids", "nothing written beside the output", buffer, ids=ids, count=segments)
+                buffer[:] = 7
+                counted["wrong ids, unchecked"] += 1
+
+
+def refused() -> None:
+    """`sorted=False` without a word on ids out of range: an error that names one."""
+    data = np.zeros(MOST_ROWS, np.float32)
+    for ids in all_ids():
+        for segments in (None, 3):
+            bad = [segment for segment in ids if segment < 0 or (segments is not None and segment >= segments)]
+            try:
+                mo.segment_max(data[: len(ids)], np.array(ids, np.int64), segments, fill_mode="ZERO", sorted=False)
+            except SegmentIdsError:
+                if not bad:
+                    fail("ids in range", "a result", "an error", ids=ids, count=segments)
+            else:
+                if bad:
+                    fail("ids out of range", "an error", "a result", ids=ids, count=segments)
+            counted["ids out of range"] += 1

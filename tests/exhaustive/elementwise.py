@@ -1,0 +1,108 @@
+"""Max of one to four inputs over all ways to broadcast them, and all overlaps with the output."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+import maxops as mo
+
+from .reduce import LAYOUTS
+from .states import Array, counted, fail, threads
+
+FULL = (
+    (),
+    (1,),
+    (2,),
+    (3,),
+    (9,),
+    (2, 2),
+    (3, 2),
+    (2, 5),
+    (4, 4),
+    (2, 1, 3),
+    (2, 2, 2),
+    (3, 2, 4),
+    (0,),
+    (2, 0),
+    (2, 2, 1, 3),
+)
+
+
+def _inputs(full: tuple[int, ...], masks: tuple[tuple[bool, ...], ...], winner: int, dtype: Any) -> list[Array]:
+    """Inputs of distinct values, repeated along axes that their mask lacks; those of `winner` above all others."""
+    made = []
+    for k, mask in enumerate(masks):
+        own = tuple(size if kept or size == 0 else 1 for size, kept in zip(full, mask, strict=True))
+        values = np.arange(int(np.prod(own))).reshape(own) * len(masks) + k + (1000 if k == winner else -1500)
+        made.append(values.astype(dtype))
+    return made
+
+
+def broadcasts(dtype: Any = np.float32, layouts: tuple[str, ...] = ("contiguous",), most: int = 4) -> None:
+    """Every set of repeated axes for every input; each input the highest in turn."""
+    for full in FULL:
+        all_masks = list(itertools.product((True, False), repeat=len(full)))
+        for count in range(1, most + 1):
+            for masks in itertools.combinations_with_replacement(all_masks, count):
+                for winner in range(count):
+                    _one(full, masks, winner, dtype, layouts)
+
+
+def _one(full: tuple[int, ...], masks: Any, winner: int, dtype: Any, layouts: tuple[str, ...]) -> None:
+    inputs = _inputs(full, masks, winner, dtype)
+    expected = inputs[0]
+    for other in inputs[1:]:
+        expected = np.maximum(expected, other)
+    for layout in layouts:
+        given = [LAYOUTS[layout](x) for x in inputs]
+        got = mo.maximum(*given)
+        if got.shape != expected.shape or (got != expected).any():
+            fail(f"maximum, {layout}", expected, got, inputs=given)
+        out = np.full(expected.shape, 5, dtype)
+        mo.maximum(*given[::-1], out=out)
+        if (out != expected).any():
+            fail(f"maximum, out=, {layout}", expected, out, inputs=given)
+        counted[f"maximum: {layout}"] += 2
+
+
+def more_inputs(dtype: Any = np.float32) -> None:
+    """Five to nineteen inputs, of which eight, four or fewer are folded at once; each the highest in turn."""
+    for full in ((3,), (9,), (2, 3)):
+        for count in range(5, 20):
+            for winner in range(count):
+                for masks in ([(True,) * len(full)] * count, [(bool(k % 2),) * len(full) for k in range(count)]):
+                    _one(full, tuple(masks), winner, dtype, ("contiguous", "strided", "swapped"))
+
+
+def threaded(dtype: Any = np.float32) -> None:
+    """Shares of the output."""
+    for count in (2, 3):
+        with threads(count):
+            broadcasts(dtype, ("contiguous", "fortran"), 2)
+
+
+def overlaps(dtype: Any = np.float32) -> None:
+    """An output that is an input, or lies a few elements before or after one, forwards, backwards or in steps."""
+    for n in range(1, 24):
+        for shift in range(-4, 5):
+            for step, out_step in itertools.product((1, 2, -1), repeat=2):
+                for place in (0, 1):
+                    for fill in (np.arange(120.0), -np.arange(120.0)):
+                        buffer = fill.astype(dtype)
+                        own = buffer[60 : 60 + n * step : step] if step > 0 else buffer[60 : 60 - n : -1]
+                        start = 60 + shift
+                        out = (
+                            buffer[start : start + n * out_step : out_step]
+                            if out_step > 0
+                            else buffer[start : start - n : -1]
+                        )
+                        other = np.full(n, fill[60], dtype)
+                        expected = np.maximum(own, other)
+                        inputs = [own, other] if place == 0 else [other, own]
+                        mo.maximum(*inputs, out=out)
+                        if out.tobytes() != expected.tobytes():
+                            fail("maximum, overlapping", expected, out, n=n, shift=shift, step=step, out_step=out_step)
+                        counted["maximum: overlaps"] += 1

@@ -1,0 +1,97 @@
+"""ReduceMax over all axes of all shapes up to rank four with sizes up to four, each element the highest once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import maxops as mo
+
+from .states import Array, counted, fail, threads
+
+SIZES = range(5)
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "contiguous": lambda x: x,
+    "fortran": lambda x: x.copy(order="F"),
+    "transposed": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0) if x.ndim else x,
+    "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
+    "pitched": lambda x: np.repeat(x, 2, axis=0)[::2] if x.ndim else x,
+    "backwards": lambda x: x[(slice(None, None, -1),) * x.ndim].copy()[(slice(None, None, -1),) * x.ndim],
+    "swapped": lambda x: x.astype(x.dtype.newbyteorder("S")),
+}
+
+
+def shapes(most_rank: int) -> Iterator[tuple[int, ...]]:
+    """Every shape."""
+    for rank in range(most_rank + 1):
+        yield from itertools.product(SIZES, repeat=rank)
+
+
+def every(dtype: Any = np.float32, layouts: tuple[str, ...] = ("contiguous",), most_rank: int = 4) -> None:
+    """Values and indices; the highest of each maximum at every place in turn, the others distinct and negative."""
+    for shape in shapes(most_rank):
+        for count in range(len(shape) + 1):
+            for axes in itertools.combinations(range(len(shape)), count):
+                _one(shape, axes or tuple(range(len(shape))), dtype, layouts, axes == ())
+
+
+def _one(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, layouts: tuple[str, ...], absent: bool) -> None:
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    kept_shape = [shape[axis] for axis in kept]
+    outputs, each = int(np.prod(kept_shape)), int(np.prod([shape[axis] for axis in axes]))
+    lowest = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
+    back = np.argsort([*kept, *axes]) if shape else ()
+    ranks = np.arange(outputs * each).reshape(outputs, each) - 2000
+    for winner in range(max(each, 1)):
+        groups = ranks.astype(dtype)
+        expected = np.full(outputs, lowest, dtype)
+        index = np.full(outputs, -1 if each == 0 else winner, np.int64)
+        if each:
+            groups[:, winner] = expected[:] = np.arange(outputs) - 1000
+        data = groups.reshape([*kept_shape, *(shape[axis] for axis in axes)]).transpose(*back)
+        for layout in layouts:
+            given = LAYOUTS[layout](np.ascontiguousarray(data).reshape(shape))
+            got = mo.reduce_max(given, None if absent else axes, keepdims=False)
+            if got.tobytes() != expected.tobytes():
+                fail(f"reduce_max, {layout}", expected, got, data=given, axes=axes)
+            best, places = mo.reduce_max(given, None if absent else axes, return_indices=True)
+            if best.tobytes() != expected.tobytes() or places.tobytes() != index.tobytes():
+                fail(f"reduce_max, indices, {layout}", (expected, index), (best, places), data=given, axes=axes)
+            got = mo.reduce_max(given, axes, keepdims=False, initial=dtype(-1001 + outputs // 2))
+            if got.tobytes() != np.maximum(expected, dtype(-1001 + outputs // 2)).tobytes():
+                fail(f"reduce_max, initial, {layout}", expected, got, data=given, axes=axes)
+            counted[f"reduce_max: {layout}"] += 3
+
+
+def threaded(dtype: Any = np.float32) -> None:
+    """Parts of outputs and of reduced axes, and their merges."""
+    for count in (2, 3):
+        with threads(count):
+            every(dtype, ("contiguous", "fortran"), 3)
+
+
+def outputs() -> None:
+    """The caller's output: of any layout, and overlapping the data."""
+    for shape in shapes(3):
+        for axis in range(len(shape)):
+            data = -np.arange(1, 1 + int(np.prod(shape)), dtype=np.float32).reshape(shape)
+            expected = data.max(axis, keepdims=True, initial=-np.inf)
+            for layout in ("fortran", "strided", "backwards", "swapped"):
+                out = LAYOUTS[layout](np.ones_like(expected))
+                mo.reduce_max(data, axis, out=out)
+                if (out != expected).any():
+                    fail(f"reduce_max, out {layout}", expected, out, data=data, axes=axis)
+                counted["reduce_max: out="] += 1
+            if shape[axis] > 0:
+                for place in range(shape[axis]):
+                    own = data.copy()
+                    out = own.take([0], axis)[:0] if own.size == 0 else np.moveaxis(own, axis, 0)[place : place + 1]
+                    if own.size == 0:
+                        continue
+                    mo.reduce_max(own, axis, out=np.moveaxis(out, 0, axis))
+                    if (np.moveaxis(out, 0, axis) != expected).any():
+                        fail("reduce_max, out within the data", expected, out, data=data, axes=axis, place=place)
+                    counted["reduce_max: out within the data"] += 1

@@ -1,0 +1,55 @@
+"""The enumerations by name, as processes of their own run them."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from maxops import _native
+
+from . import any_order, elementwise, reduce, segments
+from .states import counted
+
+LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "backwards", "swapped")
+# The quick ones first: a fault is most often seen by several.
+SECTIONS: dict[str, Callable[[], None]] = {
+    "maximum": elementwise.broadcasts,
+    "maximum, overlaps": elementwise.overlaps,
+    "maximum, layouts": functools.partial(elementwise.broadcasts, layouts=LAYOUTS[1:], most=3),
+    "maximum, many inputs": elementwise.more_inputs,
+    "maximum, threads": elementwise.threaded,
+    "reduce_max, out": reduce.outputs,
+    "reduce_max": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=3),
+    "reduce_max, threads": reduce.threaded,
+    "segments": segments.plain,
+    "segments, threads": segments.threaded,
+    "segments, options": segments.options,
+    "ids in any order": any_order.unsorted,
+    "ids in any order, threads": functools.partial(any_order.unsorted, counts=(2, 3), widths=(1, 2, 4)),
+    "ids out of range": any_order.refused,
+    "wrong ids": any_order.wrong,
+    "reduce_max, rank 4": reduce.every,
+    **{f"segments, {name}": functools.partial(segments.plain, np.dtype(name).type) for name in ("int64", "int16")},
+    **{
+        f"{name}, {of}": functools.partial(call, np.dtype(of).type)
+        for name, call in (("reduce_max", reduce.every), ("maximum", elementwise.broadcasts))
+        for of in ("int64", "int16", "float16")
+    },
+}
+
+
+def run(task: tuple[str, str]) -> tuple[str, str, Counter[str], float, str]:
+    isa, name = task
+    assert _native.use_isa(isa)
+    counted.clear()
+    start = time.process_time()
+    error = ""
+    try:
+        SECTIONS[name]()
+    except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError, MemoryError) as caught:
+        error = f"{type(caught).__name__}: {caught}"  # told by the process that started this one
+    return isa, name, counted.copy(), time.process_time() - start, error

@@ -1,0 +1,150 @@
+"""SegmentMax over all sorted ids: of up to eight rows, ids below six, widths one to four, every num_segments."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import maxops as mo
+
+from . import recipes
+from .states import Array, counted, fail, threads
+
+MOST_ROWS, MOST_IDS, WIDTHS = 8, 6, (1, 2, 3, 4)
+MOST_COUNT = MOST_IDS + 1
+COUNTS = (None, *range(MOST_COUNT + 1))
+MODES = {"ZERO": 0.0, "LOWEST": float(np.finfo(np.float32).min)}
+
+
+def sorted_ids(most_rows: int = MOST_ROWS, most_ids: int = MOST_IDS) -> Iterator[tuple[int, ...]]:
+    """Every sequence that does not decrease."""
+    for rows in range(most_rows + 1):
+        yield from itertools.combinations_with_replacement(range(most_ids), rows)
+
+
+def by_definition(every: Array, ids: tuple[int, ...], fill: Any) -> tuple[Array, Array]:
+    """The maxima of the highest number of segments, and the first rows that hold them."""
+    best = np.full((MOST_COUNT, every.shape[1]), fill, every.dtype)
+    index = np.full(best.shape, -1, np.int64)
+    for segment in set(ids):
+        first, count = ids.index(segment), ids.count(segment)
+        rows = every[first : first + count]
+        best[segment] = rows.max(0)
+        index[segment] = first + rows.argmax(0)
+    return best, index
+
+
+def plain(dtype: Any = np.float32) -> None:
+    """New outputs and the caller's, checked and not, both id types, both fill modes, one thread and more."""
+    fills = {"ZERO": 0, "LOWEST": np.finfo(dtype).min if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min}
+    for ids in sorted_ids():
+        narrow, wide = np.array(ids, np.int32), np.array(ids, np.int64)
+        last = ids[-1] + 1 if ids else 0
+        every = recipes.matrix(ids, dtype)
+        best = {mode: by_definition(every, ids, fill)[0] for mode, fill in fills.items()}
+        for width in WIDTHS:
+            for data, zeros, lows in recipes.pieces(width, every, best["ZERO"], best["LOWEST"]):
+                all_zero, all_lowest, row = zeros.tobytes(), lows.tobytes(), zeros[:1].nbytes
+                for count in COUNTS:
+                    size = (last if count is None else count) * row
+                    zero, lowest = all_zero[:size], all_lowest[:size]
+                    got = mo.segment_max(data, narrow, count, fill_mode="ZERO")
+                    if got.tobytes() != zero:
+                        fail(
+                            "segment_max(data, ids, count, fill_mode='ZERO')",
+                            zero,
+                            got,
+                            data=data,
+                            ids=ids,
+                            count=count,
+                        )
+                    got = mo.segment_max(data, wide, count, fill_mode="LOWEST", check_ids=False)
+                    if got.tobytes() != lowest:
+                        fail("... check_ids=False)", lowest, got, data=data, ids=ids, count=count)
+                    out = np.full((last if count is None else count, *data.shape[1:]), 99, dtype)
+                    mo.segment_max(data, wide, count, fill_mode="LOWEST", out=out)
+                    if out.tobytes() != lowest:
+                        fail("... out=out)", lowest, out, data=data, ids=ids, count=count)
+                    counted["sorted ids: new output, unchecked, out="] += 3
+
+
+def threaded(dtype: Any = np.float32) -> None:
+    """Shares of rows and of columns, and their merges."""
+    for count in (2, 3):
+        with threads(count):
+            for ids in sorted_ids():
+                wide = np.array(ids, np.int64)
+                last = ids[-1] + 1 if ids else 0
+                every = recipes.matrix(ids, dtype)
+                all_best = by_definition(every, ids, 0)[0]
+                for width in WIDTHS:
+                    for data, best in recipes.pieces(width, every, all_best):
+                        for segments in (None, 0, 1, 3, MOST_COUNT):
+                            expected = best[: last if segments is None else segments]
+                            got = mo.segment_max(data, wide, segments, fill_mode="ZERO")
+                            if got.tobytes() != expected.tobytes():
+                                fail(f"segment_max, {count} threads", expected, got, data=data, ids=ids, count=segments)
+                            counted["sorted ids: 2 and 3 threads"] += 1
+
+
+def options(dtype: Any = np.float32) -> None:
+    """Offsets, indices, initial, the mask of empty segments, and data and ids that are not contiguous or native."""
+    for count, widths in ((1, WIDTHS), (3, (1, 3))):
+        with threads(count):
+            for ids in sorted_ids(MOST_ROWS if count == 1 else 6):
+                _options(ids, dtype, widths)
+
+
+def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
+    wide = np.array(ids, np.int64)
+    last = ids[-1] + 1 if ids else 0
+    apart = np.repeat(wide, 2)[::2]
+    offsets = np.searchsorted(wide, np.arange(MOST_COUNT + 1)).astype(np.int64)
+    every = recipes.matrix(ids, dtype)
+    all_best, all_index = by_definition(every, ids, 0)
+    for width in widths:
+        for data, best, index in recipes.pieces(width, every, all_best, all_index):
+            middle = data.dtype.type(np.sort(data, axis=None)[data.size // 2]) if data.size else data.dtype.type(-5)
+            least = np.where(index < 0, middle, best.clip(middle))
+            told = np.where(best < middle, -1, index)
+            strided = np.repeat(data, 2, axis=0)[::2] if width == 1 else np.repeat(data, 2, axis=1)[:, ::2]
+            swapped = data.astype(data.dtype.newbyteorder("S"))
+            for segments in (None, 2) if width != 2 else (None, MOST_COUNT):
+                size = last if segments is None else segments
+                expected = best[:size]
+                for call, got in (
+                    ("strided data", mo.segment_max(strided, wide, segments, fill_mode="ZERO")),
+                    ("strided ids", mo.segment_max(data, apart, segments, fill_mode="ZERO")),
+                    ("swapped data, strided ids", mo.segment_max(swapped, apart, segments, fill_mode="ZERO")),
+                ):
+                    if got.tobytes() != expected.tobytes():
+                        fail(call, expected, got, data=data, ids=ids, count=segments)
+                values, rows, empty = mo.segment_max(
+                    data, wide, segments, fill_mode="ZERO", return_indices=True, return_empty=True
+                )
+                if values.tobytes() != expected.tobytes() or rows.tobytes() != index[:size].tobytes():
+                    fail("return_indices", (expected, index[:size]), (values, rows), data=data, ids=ids, count=segments)
+                if empty.tolist() != [segment not in ids for segment in range(size)]:
+                    fail("return_empty", "the segments that ids lack", empty, data=data, ids=ids, count=segments)
+                values, rows = mo.segment_max(data, wide, segments, initial=middle, return_indices=True)
+                if values.tobytes() != least[:size].tobytes() or rows.tobytes() != told[:size].tobytes():
+                    fail(
+                        "initial, indices",
+                        (least[:size], told[:size]),
+                        (values, rows),
+                        data=data,
+                        ids=ids,
+                        initial=middle,
+                    )
+                counted["sorted ids: layouts, indices, initial, empty"] += 5
+            for end in {last, MOST_COUNT}:
+                values, rows = mo.segment_max(data, offsets=offsets[: end + 1], fill_mode="ZERO", return_indices=True)
+                if values.tobytes() != best[:end].tobytes() or rows.tobytes() != index[:end].tobytes():
+                    fail("offsets", (best[:end], index[:end]), (values, rows), data=data, offsets=offsets[: end + 1])
+                got = mo.segment_max(strided, offsets=offsets[: end + 1], num_segments=2, fill_mode="ZERO")
+                if got.tobytes() != best[:2].tobytes():
+                    fail("offsets, two segments", best[:2], got, data=data, offsets=offsets[: end + 1])
+                counted["offsets"] += 2

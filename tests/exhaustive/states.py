@@ -1,0 +1,38 @@
+"""What the enumerations count and how they fail: with the call that shows it, as a script."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+import maxops as mo
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+counted: Counter[str] = Counter()  # calls by what they vary
+
+
+class WrongBitsError(AssertionError):
+    """A call of the enumeration gave other bits than the definition's."""
+
+
+def fail(call: str, expected: object, actual: object, **inputs: object) -> NoReturn:
+    """Raise with all that is needed to make the call again."""
+    with np.printoptions(threshold=10_000):
+        given = "\n".join(f"  {name} = {value!r}" for name, value in inputs.items())
+    raise WrongBitsError(f"{call}\n{given}\n  expected {expected!r}\n  actual   {actual!r}")
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """So many threads for the calls within."""
+    before = mo.get_num_threads()
+    mo.set_num_threads(count)
+    try:
+        yield
+    finally:
+        mo.set_num_threads(before)

@@ -1,0 +1,24 @@
+"""The table of breaks stays true to the code that it breaks; `make breaks` runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from breaks import BREAKS, ROOT, Break
+
+
+@pytest.mark.skipif(not (ROOT / "native").is_dir(), reason="needs the native sources beside the tests")
+def test_every_break_has_its_place() -> None:
+    """An edit that is not there, or twice, would break nothing or too much."""
+    places = {each.name: len(each.pattern().findall((ROOT / "native" / each.file).read_text())) for each in BREAKS}
+    assert {name: count for name, count in places.items() if count != 1} == {}
+    assert len(places) == len(BREAKS) >= 30
+
+
+def test_a_break_without_its_place_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "native").mkdir()
+    (tmp_path / "native" / "loops.h").write_text("int a;\n")
+    with pytest.raises(ValueError, match="has its text 0 times"):
+        Break("no such text", "loops.h", "int b;", "").apply(tmp_path)

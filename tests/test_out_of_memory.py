@@ -1,0 +1,183 @@
+"""Memory that ends during a call: an error that says so, a MemoryError, and nothing has been written to `out`.
+
+Once for real, under a limit of the process that grows until the call is done; and with each allocation of a call
+failing in turn, since those that are small find room under any limit.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HANGS_AFTER = 120.0  # seconds
+
+# Calls that write into `out`, with its shape and type: of all ways that ask for memory.
+CALLS = """
+import numpy as np
+import maxops as mo
+mo.set_num_threads(4)
+random = np.random.default_rng(0)
+table = random.integers(-99, 99, (400, 700)).astype(np.int32)
+n = 60_000
+column = random.integers(-99, 99, n)
+rows = random.integers(-99, 99, (n, 4)).astype(np.float64)
+ids = np.sort(random.integers(0, 500, n))
+mixed = random.permutation(ids)
+with_lowest = np.where(np.arange(n) % 50, column, np.iinfo(np.int64).min)
+offsets = np.arange(0, n + 1, 100)
+def reduce(data, axes, **more):
+    return lambda out: mo.reduce_max(data, axes, False, out=out, **more)
+def segment(data, **more):
+    return lambda out: mo.segment_max(data, **{"num_segments": len(out), **more}, out=out)
+zero, anyhow = {"fill_mode": "ZERO"}, {"fill_mode": "ZERO", "sorted": False}
+both = {"return_indices": True, "return_empty": True}
+CALLS = {
+    "maximum": (lambda out: mo.maximum(table, table[::-1], out=out), table.shape, np.int32),
+    "maximum_of_many": (lambda out: mo.maximum(*[table, table[::-1]] * 5, out=out), table.shape, np.int32),
+    "maximum_over_an_input": (lambda out: mo.maximum(out[::-1], table, out=out), table.shape, np.int32),
+    "reduce_max": (reduce(table, 0), (700,), np.int32),
+    "reduce_max_to_one": (reduce(table, None), (), np.int32),
+    "reduce_max_initial": (reduce(table, 0, initial=5), (700,), np.int32),
+    "reduce_max_of_nothing_initial": (reduce(table[:0], 0, initial=5), (700,), np.int32),
+    "reduce_max_indices": (reduce(table, 0, return_indices=True), (700,), np.int32),
+    "reduce_max_of_no_axes_indices": (
+        lambda out: mo.reduce_max(table, noop_with_empty_axes=True, out=out, return_indices=True),
+        table.shape,
+        np.int32,
+    ),
+    "segment_max": (segment(rows, segment_ids=ids, **zero), (500, 4), np.float64),
+    "segment_max_of_a_column": (segment(column, segment_ids=ids, **zero), (500,), np.int64),
+    "segment_max_mostly_empty": (segment(rows, segment_ids=ids * 2000, **zero), (1_000_000, 4), np.float64),
+    "segment_max_initial": (segment(rows, segment_ids=ids, initial=7.0), (500, 4), np.float64),
+    "segment_max_by_offsets": (segment(rows, offsets=offsets, **zero), (600, 4), np.float64),
+    "segment_max_by_strided_offsets": (segment(rows, offsets=np.repeat(offsets, 2)[::2], **zero), (600, 4), np.float64),
+    "segment_max_unsorted": (segment(rows, segment_ids=mixed, **anyhow), (500, 4), np.float64),
+    "segment_max_unsorted_with_lowest": (segment(with_lowest, segment_ids=mixed, **anyhow), (500,), np.int64),
+    "segment_max_unsorted_into_many": (segment(column, segment_ids=mixed * 100, **anyhow), (50_000,), np.int64),
+    "segment_max_unsorted_initial": (segment(column, segment_ids=mixed, sorted=False, initial=7), (500,), np.int64),
+    "segment_max_indices": (segment(rows, segment_ids=ids, **zero, **both), (500, 4), np.float64),
+    "segment_max_unsorted_indices": (segment(column, segment_ids=mixed, **anyhow, **both), (500,), np.int64),
+    "segment_max_empty": (segment(column, segment_ids=ids, **zero, return_empty=True), (500,), np.int64),
+}
+"""
+
+FAILING = """
+import ctypes, sys
+library = ctypes.CDLL(None)
+fail, failed = library.fail_allocations, library.failed_allocations
+fail.argtypes, failed.restype = [ctypes.c_long] * 2, ctypes.c_long
+# NumPy's own functions that return no result and no error where memory ends; the planner uses them.
+NUMPYS = ("numpy.ufunc", "error return without exception set")
+FAILS, ERRORS = 0, (MemoryError, SystemError)  # a tuple asks for memory, too
+for name, (call, shape, dtype) in CALLS.items():
+    before = np.full(shape, 77, dtype)
+    right = before.copy()
+    call(right)
+    for count in (1, 3):
+        first = 0
+        while True:
+            out, error = before.copy(), None
+            fail(first, count)
+            try:
+                call(out)
+            except ERRORS as caught:
+                error = caught
+            while True:
+                try:
+                    fail(0, 0)
+                    break
+                except MemoryError:  # what was left to fail was this
+                    pass
+            where = (name, first, count)
+            if error is None:
+                assert out.tobytes() == right.tobytes(), where
+                if failed() == 0:
+                    break
+            else:
+                assert out.tobytes() == before.tobytes(), (*where, "written")
+                assert "thread" not in str(error), (*where, error)
+                assert isinstance(error, MemoryError) or any(text in str(error) for text in NUMPYS), (*where, error)
+            FAILS += 1
+            first += 1
+print(FAILS)
+"""
+
+LIMITED = """
+import resource
+import numpy as np
+import maxops as mo
+from maxops.errors import OutputTooLargeError
+mo.set_num_threads(4)
+n = 1 << 20
+wide = np.broadcast_to(np.float32(1), (3, n))  # without memory of its own
+tall = np.broadcast_to(np.int64(1), 2 * n)
+shuffled = np.random.default_rng(0).integers(0, n // 32, 2 * n).astype(np.int32)
+three = np.array([0, 0, 1])
+CALLS = {
+    "reduce_max": (lambda out: mo.reduce_max(wide, 0, False, out=out, return_indices=True), n, np.float32),
+    "segment_max": (
+        lambda out: mo.segment_max(wide, three, fill_mode="ZERO", out=out, return_indices=True), (2, n), np.float32
+    ),
+    "return_empty": (
+        lambda out: mo.segment_max(
+            np.ones(3, np.int8), three, 8 * n, fill_mode="ZERO", out=out, return_empty=True), 8 * n, np.int8
+    ),
+    "unsorted": (
+        lambda out: mo.segment_max(tall, shuffled, n // 32, fill_mode="ZERO", sorted=False, out=out), n // 32, np.int64
+    ),
+}
+def mapped():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+for name, (call, shape, dtype) in CALLS.items():
+    out, kept = np.full(shape, 77, dtype), np.full(shape, 77, dtype)
+    call(np.empty(shape, dtype))  # workers and libraries have what they need
+    errors = 0
+    for spare in range(0, 256 << 20, 1 << 20 if name == "unsorted" else 4 << 20):
+        resource.setrlimit(resource.RLIMIT_AS, (mapped() + spare, resource.RLIM_INFINITY))
+        try:
+            call(out)
+        except OutputTooLargeError as error:
+            assert "thread" not in str(error), error
+            errors += 1
+        else:
+            break
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert out.tobytes() == kept.tobytes(), (name, spare)
+    assert errors > 0 and out.tobytes() != kept.tobytes(), name
+print("right")
+"""
+
+
+def run(code: str, **variables: str) -> str:
+    """What a fresh process prints, which must end well."""
+    command = [sys.executable, "-X", "faulthandler", "-c", code]
+    environment = os.environ | variables
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")
+def test_nothing_is_written_under_any_limit_of_memory() -> None:
+    no_kept_blocks = {"MAXOPS_OUTPUT_CACHE": "0", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    assert run(LIMITED, **no_kept_blocks) == "right\n"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="stands before glibc's own malloc")
+def test_nothing_is_written_whichever_allocation_fails(tmp_path: Path) -> None:
+    """Alone, or with two that follow it, which come when Python says what went wrong."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        pytest.skip("not installed: a C compiler")
+    library = tmp_path / "failing_malloc.so"
+    source = Path(__file__).with_name("failing_malloc.c")
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    assert int(run(CALLS + FAILING, LD_PRELOAD=str(library))) > 50
