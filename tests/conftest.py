@@ -62,6 +62,19 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     mo.set_num_threads(before)
 
 
+@pytest.fixture(params=["custom-calls", "integer-keys"])
+def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each of the two ways in which JAX computes, in use."""
+    engine = pytest.importorskip("maxops.engines.jax")
+
+    if request.param == "integer-keys":
+        with engine.only_integer_keys():
+            yield request.param
+    else:
+        pytest.importorskip("maxops._xla")
+        yield request.param
+
+
 # How a skip says that something is missing: pytest's own words for Python's packages, and ours for programs.
 MISSING = ("could not import", "not installed:")
 

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -807,9 +806,7 @@ def test_progress_only_for_long_work_on_a_terminal(seconds: float, bar: bool, pl
 
 def test_no_progress_elsewhere(place: Path) -> None:
     command = [sys.executable, "-c", SLOW.format(seconds=2), "maximum", str(place / "x.npy")]
-    start = time.monotonic()
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    assert time.monotonic() - start > 2
     assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -35,6 +35,7 @@ class _Finder(doctest.DocTestFinder):
 NEEDED = {
     "maxops.engines.gpu": "triton",
     "maxops.onnxruntime": "onnxruntime",
+    "maxops.onnx.from_torch": "torch",
     "maxops.openvino.extension": "openvino",
     "maxops.engines.dask": "dask.array",
     "maxops.engines.jax": "jax",

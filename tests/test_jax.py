@@ -21,16 +21,13 @@ jnp, lax = jax.numpy, jax.lax
 IDS = np.array([0, 0, 2, 2, 2, 5], np.int64)
 
 
-@pytest.fixture(params=["custom-calls", "integer-keys"], autouse=True)
-def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each of the two, with JAX's 64-bit types."""
+pytestmark = pytest.mark.usefixtures("formulation")
+
+
+@pytest.fixture(autouse=True)
+def _64_bits() -> Iterator[None]:
     with jax.enable_x64(True):
-        if request.param == "integer-keys":
-            with engine.only_integer_keys():
-                yield request.param
-        else:
-            pytest.importorskip("maxops._xla")
-            yield request.param
+        yield
 
 
 def fresh(function: Callable[..., Any]) -> Callable[..., Any]:

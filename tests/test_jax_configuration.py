@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,7 @@ jax = pytest.importorskip("jax")
 engine = pytest.importorskip("maxops.engines.jax")
 
 
-@pytest.fixture(params=["custom-calls", "integer-keys"], autouse=True)
-def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each of the two."""
-    if request.param == "integer-keys":
-        with engine.only_integer_keys():
-            yield request.param
-    else:
-        pytest.importorskip("maxops._xla")
-        yield request.param
+pytestmark = pytest.mark.usefixtures("formulation")
 
 
 def test_indices_are_int32_without_64_bits() -> None:

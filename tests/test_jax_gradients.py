@@ -18,15 +18,13 @@ check_grads = pytest.importorskip("jax.test_util").check_grads
 NAN = np.nan
 
 
-@pytest.fixture(params=["custom-calls", "integer-keys"], autouse=True)
-def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
+pytestmark = pytest.mark.usefixtures("formulation")
+
+
+@pytest.fixture(autouse=True)
+def _64_bits() -> Iterator[None]:
     with jax.enable_x64(True):
-        if request.param == "integer-keys":
-            with engine.only_integer_keys():
-                yield request.param
-        else:
-            pytest.importorskip("maxops._xla")
-            yield request.param
+        yield
 
 
 def gradients(function: Callable[..., Any], *args: Any) -> tuple[Array, ...]:
