@@ -37,17 +37,28 @@ def sample(run: Run) -> list[str]:
     chosen: list[str] = []
     for verdict, count in SAMPLE.items():
         if verdict == "conforms":
-            found = [case for case, given in run["cases"].items() if given == verdict]
+            found = [
+                case for case, given in run["cases"].items() if given == verdict and not goes_by_the_processor(case)
+            ]
             chosen += found[:: max(1, len(found) // count)][:count]
             continue
         columns = [
-            [finding["case"] for finding in kind.findings if is_certain(run, finding)]
+            [
+                finding["case"]
+                for finding in kind.findings
+                if is_certain(run, finding) and not goes_by_the_processor(finding["case"])
+            ]
             for kind in kinds(run)
             if kind.verdict == verdict
         ]
         in_turn = [case for case in chain.from_iterable(zip_longest(*columns)) if case]
         chosen += in_turn[:count]
     return chosen
+
+
+def goes_by_the_processor(case: str) -> bool:
+    """Whether a runtime computes a case in 16-bit floats: by instructions of theirs where the processor has them."""
+    return case.split("/")[1] in ("float16", "bfloat16")
 
 
 def is_certain(run: Run, finding: Finding) -> bool:
