@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+
+# NumPy's BLAS starts a thread for each core when it is imported, which costs the hundreds of processes that tests start
+# as much as all the rest of NumPy; nothing here multiplies matrices.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import re
 import signal
 from collections.abc import Generator, Iterator

@@ -6,9 +6,10 @@ its words; each slot is filled in turn with what goes wrong.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -159,26 +160,41 @@ def _wrong_places(side: str, places: Places) -> dict[str, tuple[Path, tuple[str,
     return told
 
 
-def _of_places(places: Places) -> Iterator[tuple[str, Case]]:
-    """Every slot of every command in every wrong place."""
+Which = Callable[[int, Sequence[Any]], Sequence[Any]]  # of a turn's possibilities, those that are walked
+
+
+def _every(_turn: int, possible: Sequence[Any]) -> Sequence[Any]:
+    return possible
+
+
+def _one(turn: int, possible: Sequence[Any]) -> Sequence[Any]:
+    return [possible[turn % len(possible)]]
+
+
+def _of_places(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
+    """Every slot of every command in every wrong place, or in one each."""
+    turns = {"in": itertools.count(), "out": itertools.count()}
     for name, command in COMMANDS.items():
         yield name, Case(Job(_filled(command, places), str(places.out)), (), USUAL)
         for number, (side, file) in enumerate(_slots(command)):
-            for how, (place, words) in _wrong_places(side, places).items():
-                which = f"{'reads' if side == 'in' else 'writes'} {file or 'its folder'} (slot {number})"
+            for how, (place, words) in which(next(turns[side]), list(_wrong_places(side, places).items())):
+                slot = f"{'reads' if side == 'in' else 'writes'} {file or 'its folder'} (slot {number})"
                 watched = place if place == places.full else places.out
                 job = Job(_filled(command, places, number, place), str(watched), full=place == places.full)
-                yield f"{name}, which {which} {how}", Case(job, words)
+                yield f"{name}, which {slot} {how}", Case(job, words)
 
 
-def _of_streams(places: Places) -> Iterator[tuple[str, Case]]:
-    """Every command with each way in which a standard stream takes nothing."""
+def _of_streams(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
+    """Every command with each way in which a standard stream takes nothing, or with one each."""
     streams: tuple[tuple[Stream, str], ...] = (("full", "No space left on device"), ("closed", "Bad file descriptor"))
-    for name in STREAMED:
+    for turn, name in enumerate(STREAMED):
         words = _filled(COMMANDS[name], places)
-        for stream, told in streams:
-            yield f"{name}, stdout {stream}", Case(Job(words, str(places.out), stdout=stream), ("stdout", told), LOST)
-        yield f"{name}, stderr full", Case(Job(words, str(places.out), stderr="full"), (), USUAL)
+        every = {
+            f"{name}, stdout {stream}": Case(Job(words, str(places.out), stdout=stream), ("stdout", told), LOST)
+            for stream, told in streams
+        }
+        every[f"{name}, stderr full"] = Case(Job(words, str(places.out), stderr="full"), (), USUAL)
+        yield from which(turn, list(every.items()))
     for stream, _ in streams:
         job = Job(["operators", "--nonsense"], str(places.out), stderr=stream)
         yield f"operators, with a wrong option and stderr {stream}", Case(job, (), UNTOLD)
@@ -269,42 +285,42 @@ BAD_OPTIONS = {
 }
 
 
-def _of_contents(places: Places) -> Iterator[tuple[str, Case]]:
-    """Every command that reads a kind of file, on every such file that is wrong."""
+def _of_contents(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
+    """Every command that reads a kind of file, or one of them, on every such file that is wrong."""
     folder = places.right
 
     def case(command: str, path: Path, word: str, end: str = REFUSED) -> Case:
         split = [each.format(path, folder, places.out) if "{" in each else each for each in command.split(" ")]
         return Case(Job(split, str(places.out)), (word,), end)
 
-    for told, data in BAD_NPY.items():
+    for turn, (told, data) in enumerate(BAD_NPY.items()):
         (path := folder / f"{told}.npy").write_bytes(data)
-        for name, command in READERS_OF_NPY.items():
+        for name, command in which(turn, list(READERS_OF_NPY.items())):
             yield f"{name}, of an array with {told}", case(command, path, str(path))
-    for told, (location, verdict) in LOCATIONS.items():
+    for turn, (told, (location, verdict)) in enumerate(LOCATIONS.items()):
         (path := folder / f"location {told}.onnx").write_bytes(models.external(location=location).SerializeToString())
-        for name, command in READERS_OF_ONNX.items():
+        for name, command in which(turn, list(READERS_OF_ONNX.items())):
             end = verdict if name == "check" else REFUSED
             yield f"{name}, with data in a location {told}", case(command, path, str(folder), end)
-    for told, (text, words) in BAD_IR.items():
+    for turn, (told, (text, words)) in enumerate(BAD_IR.items()):
         (path := folder / f"{told}.xml").write_text(text, encoding="utf-8")
         path.with_suffix(".bin").write_bytes(bytes(8))
-        for name, command in READERS_OF_IR.items():
+        for name, command in which(turn, list(READERS_OF_IR.items())):
             # axes that nobody can read are unknown to the checker, and not wrong
             end = WELL if name == "check" and "Const" in told else REFUSED
             yield f"{name}, of an IR with {told}", case(command, path, words, end)
-    for told, text in BAD_RUNS.items():
+    for turn, (told, text) in enumerate(BAD_RUNS.items()):
         (path := folder / f"{told}.json").write_text(text)
-        for name, command in READERS_OF_RUNS.items():
+        for name, command in which(turn, list(READERS_OF_RUNS.items())):
             yield f"conform {name}, of a run with {told}", case(command, path, str(path))
     for command, words in BAD_OPTIONS.items():
         split = [str(folder / word) if word.endswith(".npy") else word for word in command.split(" ")]
         yield command[:80], Case(Job(split, str(places.out)), (words,))
 
 
-def _of_ranks(places: Places) -> Iterator[tuple[str, Case]]:
+def _of_ranks(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
     """What is unusual, and right: arrays of more axes than NumPy's iterators had."""
-    for rank in (33, 64):
+    for turn, rank in enumerate((33, 64)):
         (folder := places.right / f"rank {rank}").mkdir()
         _npy(folder / "x.npy", np.ones((1,) * rank, np.float32))
         _npy(folder / "ids.npy", np.zeros(1, np.int64))
@@ -315,13 +331,14 @@ def _of_ranks(places: Places) -> Iterator[tuple[str, Case]]:
         for name in ("input_0", "output_0"):
             array = np.ones((1,) * rank, np.float32) * (2 if name == "output_0" else 1)
             (folder / f"test_data_set_0/{name}.pb").write_bytes(models.tensor("", array).SerializeToString())
-        for command, end in {
+        every = {
             "maximum {}/x.npy": WELL,
             "reduce-max {}/x.npy": WELL,
             "segment-max {}/x.npy {}/ids.npy --fill-mode ZERO": WELL,
             "run {}/model.onnx --input x={}/x.npy": WELL,
             "run {}": DIFFERS,
-        }.items():
+        }
+        for command, end in which(turn, list(every.items())):
             words = [word.replace("{}", str(folder)) for word in command.split(" ")]
             yield f"{words[0]}, {end}, of rank {rank}", Case(Job(words, str(places.out)), (), end)
 
@@ -329,11 +346,18 @@ def _of_ranks(places: Places) -> Iterator[tuple[str, Case]]:
 # --------------------------------------------------------------------------------------------------------- the walk
 
 
-Walk = tuple[dict[str, Case], dict[str, Outcome]]
+class Walk(NamedTuple):
+    """The cases and how each ended; whether they are all that there are."""
+
+    cases: dict[str, Case]
+    found: dict[str, Outcome]
+    is_whole: bool
 
 
-@pytest.fixture(scope="module")
-def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.exhaustive)], ids=["part", "whole"])
+def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walk:
+    """All of it, or of each what one slot, stream or file has in turn."""
+    is_whole = bool(request.param)
     base = tmp_path_factory.mktemp("walk")
     places = Places(*(base / name for name in Places._fields))
     for folder in (places.right, places.forbidden, places.read_only):
@@ -345,19 +369,15 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     (places.right / "unread.bin").touch(mode=0)
     places.forbidden.chmod(0)
     try:
-        cases = dict(each for make in GROUPS.values() for each in make(places))
-        return cases, outcomes((places.full, places.read_only), {name: case.job for name, case in cases.items()})
+        cases = dict(each for make in GROUPS for each in make(places, _every if is_whole else _one))
+        jobs = {name: case.job for name, case in cases.items()}
+        return Walk(cases, outcomes((places.full, places.read_only), jobs), is_whole)
     finally:
         places.forbidden.chmod(0o700)
         (places.right / "closed").chmod(0o700)
 
 
-GROUPS: dict[str, Callable[[Places], Iterator[tuple[str, Case]]]] = {
-    "places": _of_places,
-    "streams": _of_streams,
-    "contents": _of_contents,
-    "ranks": _of_ranks,
-}
+GROUPS = (_of_places, _of_streams, _of_contents, _of_ranks)
 
 
 def _fault(name: str, case: Case, found: Outcome, *, prints: bool) -> str:
@@ -382,7 +402,7 @@ def _fault(name: str, case: Case, found: Outcome, *, prints: bool) -> str:
 
 
 def faults(walk: Walk) -> list[str]:
-    cases, found = walk
+    cases, found, _ = walk
     return [
         f"{name}: {fault}"
         for name, case in cases.items()
@@ -398,9 +418,18 @@ def test_the_walk_has_every_command_and_every_situation(walk: Walk) -> None:
     words = {command.split(" ")[0] for command in COMMANDS.values()}
     assert words == {each.name for each in app.registered_commands} | {"--help", "--version"}
     slots = [side for command in COMMANDS.values() for side, _ in _slots(command)]
-    of_places = len(COMMANDS) + 3 * slots.count("in") + 6 * slots.count("out")
-    of_contents = 5 * len(BAD_NPY) + 3 * len(LOCATIONS) + 2 * len(BAD_IR) + 2 * len(BAD_RUNS) + len(BAD_OPTIONS)
-    assert len(walk[0]) == of_places + 3 * len(STREAMED) + 2 + of_contents + 2 * 5
+    possible = [(3, slots.count("in")), (6, slots.count("out")), (3, len(STREAMED)), (5, 2)]
+    possible += [(5, len(BAD_NPY)), (3, len(LOCATIONS)), (2, len(BAD_IR)), (2, len(BAD_RUNS))]
+    ways = sum(count * (each if walk.is_whole else 1) for each, count in possible)
+    assert len(walk.cases) == len(COMMANDS) + ways + 2 + len(BAD_OPTIONS)
+    told = "\n".join(walk.cases)
+    readers = (READERS_OF_NPY, READERS_OF_ONNX, READERS_OF_IR)
+    for name in (
+        *COMMANDS,
+        *(name for each in readers for name in each),
+        *_wrong_places("out", Places(*map(Path, Places._fields))),
+    ):
+        assert name in told
 
 
 @pytest.mark.parametrize(

@@ -154,17 +154,21 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), is_right)
 def test_memory_that_ends_among_many_inputs_is_an_error() -> None:
     """No exception of C++ leaves the core."""
     code = """
-import resource
+import re, resource
 import numpy as np, maxops as mo
 one = np.ones((2, 2), np.float32)
-inputs = [one, one.T] * 600_000
-resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
-try:
-    print(mo.maximum(*inputs).tolist())
-except MemoryError:
-    print("MemoryError")
+inputs = [one, one.T] * 60_000
+here = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
+for more in (1, 10, 40, 100):
+    resource.setrlimit(resource.RLIMIT_AS, (here + (more << 20), resource.RLIM_INFINITY))
+    try:
+        mo.maximum(*inputs)
+    except MemoryError:
+        print("MemoryError", end=" ")
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(mo.maximum(*inputs).tolist())
 """
-    assert run(code) in ("MemoryError\n", "[[1.0, 1.0], [1.0, 1.0]]\n")
+    assert run(code) == "MemoryError " * 4 + "[[1.0, 1.0], [1.0, 1.0]]\n"
 
 
 def test_empty_results_of_wide_shapes() -> None:

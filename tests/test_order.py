@@ -12,6 +12,7 @@ import pytest
 
 import maxops as mo
 from bits import FLOATS, STORED, Array, assert_same_bits, fast_maximum, mixed, of_words, pool, words
+from instruction_sets import on_each_source
 from maxops import _native, dtypes, plan, reference, spec
 from maxops.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, UINT8, UINT16, DType
 
@@ -28,7 +29,7 @@ def _sorted_values(dtype: DType) -> tuple[Array, Array]:
     return of_words(dtype, order), of_words(dtype, results)
 
 
-@pytest.mark.usefixtures("isa")
+@on_each_source
 @pytest.mark.parametrize("dtype", [INT8, UINT8, BOOL], ids=str)
 def test_every_pair_of_one_byte(dtype: DType) -> None:
     values, results = _sorted_values(dtype)
@@ -38,7 +39,7 @@ def test_every_pair_of_one_byte(dtype: DType) -> None:
     assert_same_bits(mo.maximum(np.repeat(values, n), np.tile(values, n)), results[places.reshape(-1)])
 
 
-@pytest.mark.usefixtures("isa")
+@on_each_source
 @pytest.mark.parametrize("dtype", [INT16, UINT16, FLOAT16, BFLOAT16], ids=str)
 def test_every_value_of_two_bytes_with_each_of_the_pool(dtype: DType) -> None:
     values, results = _sorted_values(dtype)
@@ -52,7 +53,7 @@ def test_every_value_of_two_bytes_with_each_of_the_pool(dtype: DType) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("isa")
+@on_each_source
 @pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16], ids=str)
 def test_every_pair_of_two_bytes(dtype: DType) -> None:
     """All 2^32 pairs in both argument orders: row i of the table holds value i up to its diagonal."""
@@ -71,7 +72,7 @@ def test_every_pair_of_two_bytes(dtype: DType) -> None:
                 assert_same_bits(got, want)  # says where
 
 
-@pytest.mark.usefixtures("isa")
+@on_each_source
 @pytest.mark.parametrize("dtype", [INT8, UINT8, BOOL, INT16, UINT16, FLOAT16, BFLOAT16], ids=str)
 def test_every_neighbour_in_every_kernel(dtype: DType) -> None:
     """The kernels on keys order every value above the one before: since keys are integers, that is the whole order."""
@@ -89,7 +90,7 @@ def test_every_neighbour_in_every_kernel(dtype: DType) -> None:
         assert_same_bits(mo.segment_max(pairs, np.array([0, 0]), fill_mode="ZERO"), want[np.newaxis])
 
 
-@pytest.mark.usefixtures("isa")
+@on_each_source
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_every_prefix_of_the_sorted_values(dtype: DType) -> None:
     """Long rows take other steps than short ones: a row's maximum is its last value, wherever that stands."""
@@ -102,7 +103,7 @@ def test_every_prefix_of_the_sorted_values(dtype: DType) -> None:
             assert_same_bits(mo.reduce_max(turned), want)
 
 
-@pytest.mark.usefixtures("isa")
+@on_each_source
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_every_pair_of_the_pool(dtype: DType) -> None:
     values = pool(dtype)
@@ -119,7 +120,7 @@ def _pairs_by_reference(dtype: DType) -> Array:
     return alone[[[i if keys[i] >= keys[j] else j for j in range(len(keys))] for i in range(len(keys))]]
 
 
-@pytest.mark.usefixtures("isa")
+@on_each_source
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, dtypes.INT64, dtypes.UINT64], ids=str)
 def test_random_pairs(dtype: DType) -> None:
     a, b = mixed(dtype, 100_000, 1), mixed(dtype, 100_000, 2)

@@ -9,6 +9,7 @@ import pytest
 
 import maxops as mo
 from bits import Array
+from instruction_sets import on_each_source
 from maxops import _native
 from maxops.conformance import runs
 
@@ -35,6 +36,7 @@ def _lengths(kind: type, most: int) -> list[int]:
     return sorted(sizes)
 
 
+@on_each_source
 @each_type
 def test_reduce_rows_and_columns(kind: type, isa: str) -> None:
     """(few, long), (long, few) and both with more axes, along each: the winner at each place that may be a boundary."""
@@ -70,6 +72,7 @@ def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str)
         assert (index == winner).all(), f"{shape} along {axes}, {winner} wins, on {isa}: {index}"
 
 
+@on_each_source
 @each_type
 def test_maximum_of_rows(kind: type, isa: str) -> None:
     """Rows of every length with a pitch, and one repeated; each input wins in turn."""
