@@ -23,7 +23,13 @@ def _besides(ordinary: Sequence[str]) -> list[ParameterSet]:
 EACH = _besides(_native.isas()[:1])
 # For what the kernels' source alone decides, and cheap: the order, the bounds of memory, the processor's modes.
 EACH_SOURCE = _besides(OWN_SOURCE)
-on_each_source = pytest.mark.parametrize("isa", EACH_SOURCE, indirect=True)
+
+
+def on_each_source(test: Callable[..., None]) -> Callable[..., None]:
+    """Call a test once on each of them."""
+    test = pytest.mark.parametrize("isa", EACH_SOURCE, indirect=True)(test)
+    return pytest.mark.usefixtures("isa")(test)
+
 
 # For tests of modules that use the fixture `isa`, which then is the one in use and no parameter.
 by_itself = pytest.mark.parametrize("isa", [_native.isa()], indirect=True)
