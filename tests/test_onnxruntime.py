@@ -443,6 +443,7 @@ def test_a_moved_model_runs_elsewhere(dtype: DType) -> None:
     assert_same_bits(mx.from_proto(model).run(arrays)["y"], fast_maximum(*arrays.values()))
 
 
+@pytest.mark.exhaustive  # takes seconds, mostly the system's
 def test_more_than_two_gigabytes(tmp_path: Path) -> None:
     """Weights past what one protobuf message holds, in a file beside the model."""
     size = 2**31 + 64
