@@ -45,7 +45,7 @@ breaks:  ## break the native code on purpose, and see that `miniature` would not
 # not built so, and is told to load the runtime first; it keeps memory until it exits, which is no leak of ours.
 sanitize:  ## the native tests under AddressSanitizer and UBSan
 	$(PYTHON) -m venv $(SANITIZED)
-	$(SANITIZED)/bin/python -m pip install -q . pytest hypothesis rich -C cmake.define.MAXOPS_SANITIZE=ON
+	$(SANITIZED)/bin/python -m pip install -q . pytest pytest-xdist hypothesis rich -C cmake.define.MAXOPS_SANITIZE=ON
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -k "not x86-64-v2" \
@@ -61,7 +61,7 @@ emulated:  ## the AVX-512 kernels, on a processor that need not have it
 	g++ -std=c++17 -O1 -mavx2 -Wno-psabi -include native/testing/avx512_emulated.h \
 	  native/testing/avx512_emulated_test.cpp -o $(EMULATED)/avx512_emulated_test
 	$(EMULATED)/avx512_emulated_test
-	$(EMULATED)/bin/python -m pip install -q . pytest hypothesis rich $(EMULATE)
+	$(EMULATED)/bin/python -m pip install -q . pytest pytest-xdist hypothesis rich $(EMULATE)
 	$(EMULATED)/bin/python -m pytest -p no:cacheprovider -k "x86-64-v4" \
 	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_runs.py tests/test_sizes.py \
 	  tests/test_paths.py tests/test_segment_paths.py tests/test_indices.py tests/test_offsets.py \
