@@ -25,6 +25,8 @@ if not os.path.exists("/dev/nvidiactl"):
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
+# CI looks at what a user has, too: only the packages that the README's command installs.
+MAY_MISS = not IN_CI or "MAXOPS_TESTS_MAY_MISS" in os.environ
 
 # The time that an example takes says nothing here; in CI the same examples run each time.
 settings.register_profile("here", deadline=None, max_examples=150)
@@ -90,7 +92,7 @@ def _look_for_a_missing_package(report: pytest.TestReport | pytest.CollectReport
     """
     if not (report.skipped and any(words in str(report.longrepr) for words in MISSING)):
         return
-    if IN_CI:
+    if not MAY_MISS:
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
     elif isinstance(report.longrepr, tuple):
