@@ -66,6 +66,63 @@ def test_every_pair_of_runs(kind: str, isas: list[str]) -> None:
     assert count >= len(runs.lengths(MOST)) * len(runs.KINDS) * 6
 
 
+def _every_word(symbols: int, length: int) -> Array:
+    """A sequence in which each word of so many of the symbols 0, 1, ... stands once (de Bruijn's)."""
+    found: list[int] = []
+    word = [0] * symbols * length
+
+    def extend(at: int, period: int) -> None:
+        if at > length:
+            found.extend(word[1 : period + 1] if length % period == 0 else ())
+            return
+        for symbol in range(word[at - period], symbols):
+            word[at] = symbol
+            extend(at + 1, period if symbol == word[at - period] else at)
+
+    extend(1, 1)
+    return np.array(found + found[: length - 1])
+
+
+def test_every_word_is_there() -> None:
+    for symbols, length in ((2, 1), (2, 5), (3, 4)):
+        sequence = _every_word(symbols, length).tolist()
+        words = {tuple(sequence[k : k + length]) for k in range(symbols**length)}
+        assert len(words) == symbols**length == len(sequence) - length + 1
+
+
+# A vector of eight rows and one on either side; of sixteen; with gaps, and gaps of which a block has but a few.
+PATTERNS = [
+    ((0, 1), 10),
+    pytest.param((0, 1), 18, marks=pytest.mark.exhaustive),
+    ((0, 2), 10),
+    ((0, 1, 3), 7),
+    pytest.param((0, 1, 3), 10, marks=pytest.mark.exhaustive),
+]
+
+
+@pytest.mark.parametrize(("steps", "length"), PATTERNS)
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.float16, np.int16, np.uint8])
+def test_every_pattern_of_steps_at_every_lane(kind: type, steps: tuple[int, ...], length: int, isas: list[str]) -> None:
+    """From row to row of a vector: what the miniature has no room for, whose blocks are shorter than a vector.
+
+    Each row of a segment has the highest value in some turn, above or below those of the segments beside it.
+    """
+    word = (Run("singles", 1),)
+    pattern = np.take(steps, _every_word(len(steps), length))
+    for shift in range(8 if length <= 10 else 16):
+        ids = np.cumsum(np.concatenate([np.ones(shift, np.int64), pattern]))
+        ids -= ids[0]
+        starts = np.flatnonzero(np.diff(ids, prepend=-1))
+        lengths = np.diff(starts, append=len(ids))
+        place = np.arange(len(ids)) - np.repeat(starts, lengths)
+        longest = int(lengths.max())
+        for turn in range(longest) if longest < 12 else (0, 3, 7, longest - 1):
+            for up in (1, -1):
+                rank = (place + turn) % np.repeat(lengths, lengths) + ids * 5 * up % 11 * longest
+                data = (rank + 1 if kind is np.uint8 else rank - 1000).astype(kind)
+                _check(word, ids, data, isas, _definition(data, ids), check_ids=up > 0)
+
+
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_every_type(dtype: DType, isas: list[str]) -> None:
     """Ranks as the type has them; for those of few values, wrapped, which hides some rows and not all."""
