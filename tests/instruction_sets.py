@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -25,10 +26,13 @@ EACH = _besides(_native.isas()[:1])
 EACH_SOURCE = _besides(OWN_SOURCE)
 
 
-def on_each_source(test: Callable[..., None]) -> Callable[..., None]:
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def on_each_source(test: Test) -> Test:
     """Call a test once on each of them."""
-    test = pytest.mark.parametrize("isa", EACH_SOURCE, indirect=True)(test)
-    return pytest.mark.usefixtures("isa")(test)
+    marked: Test = pytest.mark.parametrize("isa", EACH_SOURCE, indirect=True)(pytest.mark.usefixtures("isa")(test))
+    return marked
 
 
 # For tests of modules that use the fixture `isa`, which then is the one in use and no parameter.

@@ -12,7 +12,7 @@ import fuzz
 from maxops import errors, openvino
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(20_000, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [500, pytest.param(5_000, marks=pytest.mark.exhaustive)])
 def test_mutants_are_read_or_refused(count: int) -> None:
     seen = fuzz.fuzz(count=count, seconds=float("inf"), seed=random.SystemRandom().randrange(2**32), workers=2)
     assert seen["mutants"] == count
