@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 
 from all_cases import ALL
+from maxops import conformance
 from maxops.conformance import saved, session
 from maxops.conformance.cases import select
 from maxops.conformance.result import Finding, Reproducer, Run
+from maxops.errors import ConfigurationError
 
 HERE = Path(__file__).parent
 
@@ -204,3 +207,9 @@ def test_a_library_is_asked_the_newest_versions_and_refuses_nothing_it_does_not_
     refusals = {case: verdict for case, verdict in run["cases"].items() if "/shapes-2-and-3" in case}
     assert set(refusals.values()) == {"not applicable"}
     assert run["version"] == np.__version__
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("inf"), float("nan"), 1e300])
+def test_a_time_that_is_none(seconds: float) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(f"{seconds} is not a number of seconds from 0.1 to 1e+06")):
+        conformance.conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"], seconds=seconds)

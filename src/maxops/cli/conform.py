@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maxops.cli.table import printable, show
-from maxops.errors import MaxopsError
+from maxops.conformance import seconds as of_trials
+from maxops.errors import ConfigurationError, MaxopsError
 from maxops.whole_files import check_place, written_whole
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
@@ -24,16 +25,15 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 
 NOT_CONFORMING = 1
 UNUSABLE = 2
-SECONDS = 20.0
-LEAST_SECONDS, MOST_SECONDS = 0.1, 1e6  # the system counts milliseconds in 32 bits
 LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # in a line of the matrix, so that words stay whole
 LONGEST = 60  # letters of a case's name beside the bar
 
 
 def _check_seconds(seconds: float) -> float:
-    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:  # NaN is neither
-        raise typer.BadParameter(f"{seconds} is not a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:g}")
-    return seconds
+    try:
+        return of_trials.check(seconds)
+    except ConfigurationError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def conform(
@@ -79,7 +79,7 @@ def conform(
     seconds: Annotated[
         float,
         typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The most that a case may take."),
-    ] = SECONDS,
+    ] = of_trials.USUAL,
 ) -> None:
     """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from maxops.conformance import seconds as of_trials
 from maxops.conformance.case import Case
 from maxops.conformance.result import Run
 
@@ -39,14 +40,14 @@ def conform(
     only: Sequence[str] = (),
     *,
     quick: bool = False,
-    seconds: float = 20.0,
+    seconds: float = of_trials.USUAL,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Run:
     """Ask a runtime cases, each in its own process, and judge what comes.
 
     `runtime` is a name as the command line takes it; `only` and `quick` are those of `select`. A case may take so many
     `seconds`. `progress` is called with how much is done, of how much, and what is at hand. Raises a MaxopsError where
-    the runtime cannot be started.
+    the runtime cannot be started, or the time is none.
 
     >>> run = conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"])
     >>> run["cases"]

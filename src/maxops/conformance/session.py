@@ -15,6 +15,7 @@ import numpy as np
 import maxops
 from maxops.bench import environment
 from maxops.conformance import runtimes, transport
+from maxops.conformance import seconds as of_trials
 from maxops.conformance.case import Case, Trial
 from maxops.conformance.checking import Checked, checked
 from maxops.conformance.child import RuntimeUnusableError
@@ -41,7 +42,6 @@ from maxops.errors import MaxopsError
 from maxops.plan import Array
 from maxops.spec import ALL, Spec
 
-SECONDS = 20.0  # for one trial, before it counts as hung
 FEW = 16  # elements of a result that a finding shows whole
 
 MOST_HANGS = 3  # of an operator and a type, each of which takes twice the time that a trial has
@@ -78,7 +78,7 @@ def conform(
     cases: Sequence[Case],
     *,
     kit: dict[str, Any] | None = None,
-    seconds: float = SECONDS,
+    seconds: float = of_trials.USUAL,
     progress: Progress | None = None,
 ) -> Run:
     """Ask a runtime every case, and return what the JSON holds.
@@ -87,6 +87,7 @@ def conform(
     MaxopsError where the runtime cannot be started, or gives something that is no answer at all.
     """
     started = time.monotonic()
+    of_trials.check(seconds)
     runtime = runtimes.resolve(name)
     asked = [case for case in cases if _is_asked(runtime, case)]
     with Crew(name, controls(), max(1, min(usable_cpus(), len(asked) // FEW_CASES))) as crew:
