@@ -61,9 +61,10 @@ struct Run {
 };
 
 // How many of `count` items of `item_bytes` a task takes: enough to pay, and some tasks for each thread.
-inline std::size_t task_items(std::size_t count, std::size_t item_bytes) {
+// Those of Max take no fewer than `least`, so that vectors are whole.
+inline std::size_t task_items(std::size_t count, std::size_t item_bytes, std::size_t least = 1) {
     const std::size_t fair = count / (static_cast<std::size_t>(num_threads()) * kTasksPerThread) + 1;
-    const std::size_t items = std::max<std::size_t>(std::min(fair, kTaskBytes / item_bytes), 1);
+    const std::size_t items = std::max(std::min(fair, kTaskBytes / item_bytes), least);
     return items < kTaskAlignment
                ? items
                : items / kTaskAlignment * kTaskAlignment;  // shares begin where whole vectors do

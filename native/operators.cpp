@@ -25,12 +25,14 @@ bool fold_flat(const Run& run, PyArrayObject* const* arrays, std::size_t count, 
         std::copy(PyArray_DIMS(out), PyArray_DIMS(out) + shape.rank, shape.size);
         return fold(run, shape, operands);
     }
-    return in_shares(
-        run, n, task_items(n, itemsize * (count + 1)), bytes, [&](std::size_t begin, std::size_t end) {
-            const void* in[Kernels::kMostInputs];
-            for (std::size_t k = 0; k < count; ++k) in[k] = PyArray_BYTES(arrays[k]) + begin * itemsize;
-            run.kernels.fold[count](PyArray_BYTES(out) + begin * itemsize, 0, in, kNoStrides, 1, end - begin);
-        });
+    return in_shares(run, n, task_items(n, itemsize * (count + 1), kTaskAlignment), bytes,
+                     [&](std::size_t begin, std::size_t end) {
+                         const void* in[Kernels::kMostInputs];
+                         for (std::size_t k = 0; k < count; ++k)
+                             in[k] = PyArray_BYTES(arrays[k]) + begin * itemsize;
+                         run.kernels.fold[count](PyArray_BYTES(out) + begin * itemsize, 0, in, kNoStrides, 1,
+                                                 end - begin);
+                     });
 }
 
 PyObject* maximum(PyObject* const* inputs, Py_ssize_t count, PyObject* out_object) {

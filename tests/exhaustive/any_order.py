@@ -12,7 +12,7 @@ import maxops as mo
 from maxops.errors import SegmentIdsError
 
 from . import recipes
-from .states import counted, fail, threads
+from .states import Array, counted, fail, threads
 
 MOST_ROWS, VALUES, WIDTHS = 6, range(-1, 5), (1, 2, 3, 4)
 COUNTS = (None, 0, 2, 3, 6)
@@ -37,6 +37,17 @@ def first_wrong(ids: tuple[int, ...]) -> int | None:
     return None
 
 
+def by_definition(every: Array, ids: tuple[int, ...]) -> tuple[Array, Array]:
+    """The maxima of six segments, zeros where there are none, and the first rows that hold them."""
+    best = np.zeros((6, every.shape[1]), every.dtype)
+    index = np.full(best.shape, -1, np.int64)
+    for segment in {*ids} - {-1}:
+        rows = np.flatnonzero(np.equal(ids, segment))
+        best[segment] = every[rows].max(0)
+        index[segment] = rows[every[rows].argmax(0)]
+    return best, index
+
+
 def unsorted(dtype: Any = np.float32, counts: tuple[int, ...] = (1,), widths: tuple[int, ...] = WIDTHS) -> None:
     """`sorted=False`, ids out of range dropped: every number of segments and of threads."""
     for count in counts:
@@ -49,16 +60,10 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
     wide = np.array(ids, np.int64)
     last = max(ids, default=-1) + 1
     every = recipes.matrix(ids, dtype)
-    all_best = np.zeros((6, every.shape[1]), dtype)
-    all_index = np.full(all_best.shape, -1, np.int64)
-    for segment in set(ids):
-        if segment >= 0:
-            rows = np.flatnonzero(wide == segment)
-            all_best[segment] = every[rows].max(0)
-            all_index[segment] = rows[every[rows].argmax(0)]
+    alike = recipes.tied(every)
     for width in widths:
-        made = list(recipes.pieces(width, every, all_best, all_index))
-        for number, (data, best, _) in enumerate(made):
+        made = list(recipes.pieces(width, every, by_definition(every, ids)[0], alike, *by_definition(alike, ids)))
+        for number, (data, best, *_) in enumerate(made):
             for segments in counts:
                 size = last if segments is None else segments
                 if min(ids, default=0) >= 0 and last <= size:
@@ -72,7 +77,7 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
                 counted["ids in any order"] += 1
         if width > 2 and len(ids) > 5:
             continue
-        data, best, index = made[-1]
+        _, _, data, best, index = made[-1]
         got, rows = mo.segment_max(
             data, wide, None, fill_mode="ZERO", sorted=False, out_of_range="drop", return_indices=True
         )

@@ -41,9 +41,17 @@ def _inputs(full: tuple[int, ...], masks: tuple[tuple[bool, ...], ...], winner: 
     return made
 
 
-def broadcasts(dtype: Any = np.float32, layouts: tuple[str, ...] = ("contiguous",), most: int = 4) -> None:
+LONGER = (*((size,) for size in range(10, 71)), *((2, size) for size in range(9, 41)))
+
+
+def broadcasts(
+    dtype: Any = np.float32,
+    layouts: tuple[str, ...] = ("contiguous",),
+    most: int = 4,
+    of: tuple[tuple[int, ...], ...] = FULL,
+) -> None:
     """Every set of repeated axes for every input; each input the highest in turn."""
-    for full in FULL:
+    for full in of:
         all_masks = list(itertools.product((True, False), repeat=len(full)))
         for count in range(1, most + 1):
             for masks in itertools.combinations_with_replacement(all_masks, count):
@@ -82,6 +90,7 @@ def threaded(dtype: Any = np.float32) -> None:
     for count in (2, 3):
         with threads(count):
             broadcasts(dtype, ("contiguous", "fortran"), 2)
+            broadcasts(dtype, ("contiguous",), 2, LONGER)
 
 
 def overlaps(dtype: Any = np.float32) -> None:

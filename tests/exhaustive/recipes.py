@@ -46,6 +46,11 @@ def matrix(ids: Sequence[int], dtype: Any) -> Array:
     return np.ascontiguousarray((ranks.T + lowest).astype(dtype))
 
 
+def tied(every: Array) -> Array:
+    """The same with two or three rows of a segment alike: its index is the first of the highest."""
+    return np.floor_divide(every, 3, dtype=every.dtype)
+
+
 @cache
 def groups(count: int, width: int) -> tuple[Any, ...]:
     """The columns, `width` at a time, as indices of the last axis; the last ones with some of the first."""

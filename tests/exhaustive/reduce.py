@@ -1,4 +1,7 @@
-"""ReduceMax over all axes of all shapes up to rank four with sizes up to four, each element the highest once."""
+"""ReduceMax over all axes of all shapes up to rank four with sizes up to four, each element the highest once.
+
+Also of longer ones up to rank two: what a row of many is left to has sizes past four.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,24 @@ def shapes(most_rank: int) -> Iterator[tuple[int, ...]]:
         yield from itertools.product(SIZES, repeat=rank)
 
 
-def every(dtype: Any = np.float32, layouts: tuple[str, ...] = ("contiguous",), most_rank: int = 4) -> None:
-    """Values and indices; the highest of each maximum at every place in turn, the others distinct and negative."""
-    for shape in shapes(most_rank):
+def longer() -> Iterator[tuple[int, ...]]:
+    """Vectors of up to 70 elements, and matrices of up to nine rows and columns or a few of up to 40."""
+    yield from ((size,) for size in range(5, 71))
+    yield from itertools.product(range(1, 10), repeat=2)
+    yield from ((few, many)[::turn] for few in (1, 2, 3) for many in range(10, 41) for turn in (1, -1))
+
+
+def every(
+    dtype: Any = np.float32,
+    layouts: tuple[str, ...] = ("contiguous",),
+    most_rank: int = 4,
+    of: Callable[[], Iterator[tuple[int, ...]]] | None = None,
+) -> None:
+    """Values and indices; the highest of each maximum at every place in turn, the others distinct and negative.
+
+    For the indices the highest are at another place in each output, and some of the later ones are as high.
+    """
+    for shape in shapes(most_rank) if of is None else of():
         for count in range(len(shape) + 1):
             for axes in itertools.combinations(range(len(shape)), count):
                 _one(shape, axes or tuple(range(len(shape))), dtype, layouts, axes == ())
@@ -48,18 +66,26 @@ def _one(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, layouts: tup
     for winner in range(max(each, 1)):
         groups = ranks.astype(dtype)
         expected = np.full(outputs, lowest, dtype)
-        index = np.full(outputs, -1 if each == 0 else winner, np.int64)
+        index = np.full(outputs, -1, np.int64)
         if each:
             groups[:, winner] = expected[:] = np.arange(outputs) - 1000
-        data = groups.reshape([*kept_shape, *(shape[axis] for axis in axes)]).transpose(*back)
+        ties = ranks.astype(dtype)
+        for output in range(outputs if each else 0):
+            index[output] = (winner + output) % each
+            ties[output, index[output] :: 3] = expected[output]
+        data, twice = (
+            x.reshape([*kept_shape, *(shape[axis] for axis in axes)]).transpose(*back).reshape(shape)
+            for x in (groups, ties)
+        )
         for layout in layouts:
-            given = LAYOUTS[layout](np.ascontiguousarray(data).reshape(shape))
+            given = LAYOUTS[layout](np.ascontiguousarray(data))
             got = mo.reduce_max(given, None if absent else axes, keepdims=False)
             if got.tobytes() != expected.tobytes():
                 fail(f"reduce_max, {layout}", expected, got, data=given, axes=axes)
-            best, places = mo.reduce_max(given, None if absent else axes, return_indices=True)
+            tied = LAYOUTS[layout](np.ascontiguousarray(twice))
+            best, places = mo.reduce_max(tied, None if absent else axes, return_indices=True)
             if best.tobytes() != expected.tobytes() or places.tobytes() != index.tobytes():
-                fail(f"reduce_max, indices, {layout}", (expected, index), (best, places), data=given, axes=axes)
+                fail(f"reduce_max, indices, {layout}", (expected, index), (best, places), data=tied, axes=axes)
             got = mo.reduce_max(given, axes, keepdims=False, initial=dtype(-1001 + outputs // 2))
             if got.tobytes() != np.maximum(expected, dtype(-1001 + outputs // 2)).tobytes():
                 fail(f"reduce_max, initial, {layout}", expected, got, data=given, axes=axes)

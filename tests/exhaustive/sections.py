@@ -18,11 +18,16 @@ LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "backwar
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
     "maximum": elementwise.broadcasts,
+    "maximum, longer": functools.partial(
+        elementwise.broadcasts, layouts=("contiguous", "pitched"), most=3, of=elementwise.LONGER
+    ),
     "maximum, overlaps": elementwise.overlaps,
     "maximum, layouts": functools.partial(elementwise.broadcasts, layouts=LAYOUTS[1:], most=3),
     "maximum, many inputs": elementwise.more_inputs,
     "maximum, threads": elementwise.threaded,
     "reduce_max, out": reduce.outputs,
+    "reduce_max, longer": functools.partial(reduce.every, layouts=("contiguous", "fortran"), of=reduce.longer),
+    "reduce_max, longer, int16": functools.partial(reduce.every, np.int16, ("contiguous",), of=reduce.longer),
     "reduce_max": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=3),
     "reduce_max, threads": reduce.threaded,
     "segments": segments.plain,

@@ -104,9 +104,10 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
     apart = np.repeat(wide, 2)[::2]
     offsets = np.searchsorted(wide, np.arange(MOST_COUNT + 1)).astype(np.int64)
     every = recipes.matrix(ids, dtype)
-    all_best, all_index = by_definition(every, ids, 0)
+    alike = recipes.tied(every)
+    of_every, of_alike = by_definition(every, ids, 0), by_definition(alike, ids, 0)
     for width in widths:
-        for data, best, index in recipes.pieces(width, every, all_best, all_index):
+        for data, best, index, tied, tied_best, first in recipes.pieces(width, every, *of_every, alike, *of_alike):
             middle = data.dtype.type(np.sort(data, axis=None)[data.size // 2]) if data.size else data.dtype.type(-5)
             least = np.where(index < 0, middle, best.clip(middle))
             told = np.where(best < middle, -1, index)
@@ -123,10 +124,11 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                     if got.tobytes() != expected.tobytes():
                         fail(call, expected, got, data=data, ids=ids, count=segments)
                 values, rows, empty = mo.segment_max(
-                    data, wide, segments, fill_mode="ZERO", return_indices=True, return_empty=True
+                    tied, wide, segments, fill_mode="ZERO", return_indices=True, return_empty=True
                 )
-                if values.tobytes() != expected.tobytes() or rows.tobytes() != index[:size].tobytes():
-                    fail("return_indices", (expected, index[:size]), (values, rows), data=data, ids=ids, count=segments)
+                expected, places = tied_best[:size], first[:size]
+                if values.tobytes() != expected.tobytes() or rows.tobytes() != places.tobytes():
+                    fail("return_indices", (expected, places), (values, rows), data=tied, ids=ids, count=segments)
                 if empty.tolist() != [segment not in ids for segment in range(size)]:
                     fail("return_empty", "the segments that ids lack", empty, data=data, ids=ids, count=segments)
                 values, rows = mo.segment_max(data, wide, segments, initial=middle, return_indices=True)
@@ -141,9 +143,11 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                     )
                 counted["sorted ids: layouts, indices, initial, empty"] += 5
             for end in {last, MOST_COUNT}:
-                values, rows = mo.segment_max(data, offsets=offsets[: end + 1], fill_mode="ZERO", return_indices=True)
-                if values.tobytes() != best[:end].tobytes() or rows.tobytes() != index[:end].tobytes():
-                    fail("offsets", (best[:end], index[:end]), (values, rows), data=data, offsets=offsets[: end + 1])
+                values, rows = mo.segment_max(tied, offsets=offsets[: end + 1], fill_mode="ZERO", return_indices=True)
+                if values.tobytes() != tied_best[:end].tobytes() or rows.tobytes() != first[:end].tobytes():
+                    fail(
+                        "offsets", (tied_best[:end], first[:end]), (values, rows), data=tied, offsets=offsets[: end + 1]
+                    )
                 got = mo.segment_max(strided, offsets=offsets[: end + 1], num_segments=2, fill_mode="ZERO")
                 if got.tobytes() != best[:2].tobytes():
                     fail("offsets, two segments", best[:2], got, data=data, offsets=offsets[: end + 1])
