@@ -26,7 +26,9 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "maximum, many inputs": elementwise.more_inputs,
     "maximum, threads": elementwise.threaded,
     "reduce_max, out": reduce.outputs,
-    "reduce_max, longer": functools.partial(reduce.every, layouts=("contiguous", "fortran"), of=reduce.longer),
+    "reduce_max, longer": functools.partial(
+        reduce.every, layouts=("contiguous", "fortran", "pitched"), of=reduce.longer
+    ),
     "reduce_max, longer, int16": functools.partial(reduce.every, np.int16, ("contiguous",), of=reduce.longer),
     "reduce_max": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=3),
     "reduce_max, threads": reduce.threaded,
