@@ -1,4 +1,4 @@
-"""One check on every instruction set of this machine, where what is expected is worth working out once for all."""
+"""On which instruction sets a test of kernels runs, and one check on each where its expectation is dear."""
 
 from __future__ import annotations
 
