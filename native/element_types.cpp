@@ -61,9 +61,13 @@ bool find_types() {
     return true;
 }
 
+int type_of_number(int number) {
+    const auto place = static_cast<std::size_t>(number);
+    return place < std::size(types_by_number) ? types_by_number[place] : -1;
+}
+
 int type_of(PyArrayObject* array) {
-    auto number = static_cast<std::size_t>(PyArray_TYPE(array));
-    return number < std::size(types_by_number) ? types_by_number[number] : -1;
+    return type_of_number(PyArray_TYPE(array));
 }
 
 int number_of(int type) {

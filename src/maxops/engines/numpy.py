@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxops import _native, dtypes, spec
+from maxops import dtypes, spec
 from maxops.engines import native, rational, winners
 from maxops.errors import AttributeValueError
 from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan, choice, plan_max, plan_reduce_max, plan_segment_max
@@ -63,21 +63,6 @@ def segment_max(
     row = spec.SEGMENT_MAX
     check_ties(row, ties)
     check_no_dim(row, dim)
-    known = False
-    if check_ids is True and offsets is not None:
-        if known := native.are_valid_offsets(bounds := native.as_signed(offsets), data):
-            offsets = bounds
-    elif check_ids is True:
-        ids = native.as_signed(segment_ids)
-        if ids is not segment_ids and out_of_range is dim is None and return_indices is return_empty is False:
-            # The way in of int32 and int64, which takes a tenth of the planner's time for a small call.
-            given = {"fill_mode": fill_mode, "out": out, "sorted": sorted, "initial": initial}
-            done = _native.segment_max(data, ids, num_segments, **given)
-            if done is not None:
-                return done
-        known = native.are_valid_ids(ids, sorted=sorted, out_of_range=out_of_range, num_segments=num_segments)
-        if known and out_of_range != "drop":  # under which nothing was looked at
-            segment_ids = ids
     plan = plan_segment_max(
         row,
         data,
@@ -85,7 +70,7 @@ def segment_max(
         num_segments,
         fill_mode,
         out,
-        False if known else check_ids,  # the planner's look takes longer, and finds what is wrong
+        check_ids,
         offsets=offsets,
         sorted=sorted,
         out_of_range=out_of_range,
@@ -116,34 +101,19 @@ def run_max(plan: MaxPlan) -> Array:
 
 def run_reduce_max(plan: ReducePlan) -> Array | tuple[Array, ...]:
     """Run a plan of ReduceMax: the maxima, and with return_indices where they stand."""
-    is_real = plan.dtype is dtypes.REAL
-    run = rational.reduce_max if is_real else native.reduce_max
+    if plan.dtype is not dtypes.REAL:
+        return native.reduce_max(plan)
     if not plan.return_indices:
-        return run(plan)
+        return rational.reduce_max(plan)
     # Nothing is written to the caller's output before the indices are there.
-    if is_real:
-        values = run(replace(plan, out=None))
-        indices = winners.in_axes(plan, values)
-        return _into(plan, values), indices
-    indices = native.new_indices(plan)
-    values = run(replace(plan, out=None))
-    native.indices_in_axes(plan, values, indices)
+    values = rational.reduce_max(replace(plan, out=None))
+    indices = winners.in_axes(plan, values)
     return _into(plan, values), indices
 
 
 def run_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
     """Run a plan of SegmentMax: the maxima, and what else is asked for."""
-    if plan.dtype is dtypes.REAL:
-        return _run_rational_segment_max(plan)
-    if not plan.return_indices and not plan.return_empty:
-        return native.segment_max(plan)
-    empty = [native.empty_segments(plan)] if plan.return_empty else []
-    if not plan.return_indices:
-        return (native.segment_max(plan), *empty)
-    indices = native.new_indices(plan)
-    values = native.segment_max(replace(plan, out=None))
-    native.indices_in_segments(plan, values, indices)
-    return (_into(plan, values), indices, *empty)
+    return _run_rational_segment_max(plan) if plan.dtype is dtypes.REAL else native.segment_max(plan)
 
 
 def _run_rational_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from maxops import spec
-from maxops.engines import native, table
+from maxops.engines import table
 from maxops.engines.dask.blocks import engine_of_blocks
 from maxops.engines.dask.chunks import first_block
 from maxops.errors import SegmentIdsError, ShapeError
@@ -160,9 +160,9 @@ def _check_kind(name: str, names: Any) -> None:
 
 
 def _check(call: Call, ids: Any, start: int) -> None:
-    rules: dict[str, Any] = {"sorted": call.sorted, "out_of_range": call.out_of_range, "num_segments": call.count}
-    if not native.are_valid_ids(ids, **rules):  # the planner's look takes longer, and finds what is wrong
-        check_segment_ids(ROW, ids, start=start, **rules)
+    check_segment_ids(
+        ROW, ids, sorted=call.sorted, out_of_range=call.out_of_range, num_segments=call.count, start=start
+    )
 
 
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:

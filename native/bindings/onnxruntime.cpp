@@ -1,6 +1,6 @@
-// Max, ReduceMax and SegmentMax as operators of ONNX Runtime, in the domain "maxops". The runtime's tensors
-// become NumPy arrays on the same memory and go the way that a Python call goes; what is not clearly valid,
-// as there, goes to Python (maxops.onnxruntime.node), which runs it or says what is wrong.
+// Max, ReduceMax and SegmentMax as operators of ONNX Runtime, in the domain "maxops". The runtime's tensors are
+// views to the native API, without the GIL; what is not clearly valid goes to Python
+// (maxops.onnxruntime.node), which runs it or says what is wrong.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -11,14 +11,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
-#include "element_types.h"
-#include "memory.h"
-#include "operators.h"
-#include "scratch.h"
+#include "../element_types.h"
+#include "../memory.h"
+#include "arguments.h"
+#include "released.h"
 
 namespace maxops::onnxruntime {
 namespace {
@@ -71,24 +72,32 @@ Failed python_error(const Api& api) {
     return Failed{status};
 }
 
-// act() with the GIL; its failure as a status.
+// act(); its failure as a status.
 template <class Act>
-Status* with_python(const Api& api, const Act& act) {
-    Status* status = nullptr;
-    PyGILState_STATE state = PyGILState_UNLOCKED;
+Status* guarded(const Api& api, const Act& act) {
     try {
-        state = PyGILState_Ensure();
         act();
+        return nullptr;
     } catch (const Failed& failed) {
-        status = failed.status;
+        return failed.status;
     } catch (const std::bad_alloc&) {
-        status = api.create_status(kFail, "maxops: out of memory");
+        return api.create_status(kFail, "maxops: out of memory");
     } catch (const abi::__forced_unwind&) {
         // The interpreter ends, and this thread with it; but the runtime's frames let no such exception
         // through, and the process would abort. So the thread waits for the end, as Python itself has it
         // from 3.14 on.
         for (;;) pause();
     }
+}
+
+// The same with the GIL.
+template <class Act>
+Status* with_python(const Api& api, const Act& act) {
+    PyGILState_STATE state = PyGILState_UNLOCKED;
+    Status* status = guarded(api, [&] {
+        state = PyGILState_Ensure();
+        act();
+    });
     PyGILState_Release(state);
     return status;
 }
@@ -99,234 +108,226 @@ struct Kernel {
     const Api& api;
     Kind kind;
     PyObject* node;  // maxops.onnxruntime.node.Node
-    PyObject* keepdims;
-    PyObject* fill_mode;
-    bool broadcasts, negative_axes, noop;
+    bool keepdims, broadcasts, negative_axes, noop;
+    bool has_fill;  // of SegmentMax: a fill_mode that there is
+    std::uint64_t fill;
 };
 
-// What one run of a node owns until it is over. (No destructor: see Output in operators.cpp.)
+// A tensor of the runtime's: contiguous, in this machine's byte order.
+struct Tensor {
+    std::int64_t dimensions[kMaxRank];
+    std::ptrdiff_t sizes[kMaxRank], strides[kMaxRank];
+    View view;
+
+    Tensor(const Api& api, Value* value) {
+        TensorInfo* info = nullptr;
+        check(api.tensor_info(value, &info));
+        int element = 0;
+        std::size_t rank = 0;
+        Status* status = api.element_type(info, &element);
+        if (status == nullptr) status = api.rank(info, &rank);
+        if (status == nullptr && rank <= kMaxRank) status = api.dimensions(info, dimensions, rank);
+        api.release_tensor_info(info);
+        check(status);
+        if (rank > kMaxRank)
+            throw Failed{api.create_status(kInvalidArgument, "a tensor of a rank above NumPy's limit, 64")};
+        void* data = nullptr;
+        check(api.tensor_data(value, &data));
+        std::copy(dimensions, dimensions + rank, sizes);
+        const int type = type_of_element(element);
+        auto step = static_cast<std::ptrdiff_t>(kernels_of(type).itemsize);
+        for (int axis = static_cast<int>(rank) - 1; axis >= 0; --axis) {
+            strides[axis] = step;
+            step *= sizes[axis];
+        }
+        view = {static_cast<char*>(data), sizes, strides, static_cast<int>(rank), type, false, true};
+    }
+    // The view points into it.
+    Tensor(const Tensor&) = delete;
+    Tensor& operator=(const Tensor&) = delete;
+
+    // A new reference.
+    PyObject* as_array() const {
+        npy_intp dims[kMaxRank];
+        std::copy(sizes, sizes + view.rank, dims);
+        return PyArray_New(&PyArray_Type, view.rank, dims, number_of(view.type), nullptr, view.data, 0,
+                           NPY_ARRAY_CARRAY_RO, nullptr);
+    }
+};
+
+// One run of a node.
 class Call {
 public:
     Call(const Kernel& kernel, KernelContext* context)
-        : kernel_(kernel), api_(kernel.api), context_(context) {}
-
-    void run() {
+        : kernel_(kernel), api_(kernel.api), context_(context) {
         std::size_t count = 0;
         check(api_.input_count(context_, &count));
         for (std::size_t i = 0; i < count; ++i) {
             const Value* value = nullptr;
             check(api_.input(context_, i, &value));
             // the interface has one function for tensors that are read and that are written
-            inputs_.push_back(value == nullptr ? Py_None : array_on(const_cast<Value*>(value), false));
+            inputs_.push_back(value == nullptr ? nullptr
+                                               : std::make_unique<Tensor>(api_, const_cast<Value*>(value)));
         }
-        const bool is_done = kernel_.kind == kMax         ? maximum()
-                             : kernel_.kind == kReduceMax ? reduce_max()
-                                                          : segment_max();
-        if (!is_done) slowly();
     }
-    void release() {
-        for (PyObject* object : owned_) Py_DECREF(object);
+
+    Fault run() {
+        return kernel_.kind == kMax ? maximum() : kernel_.kind == kReduceMax ? reduce_max() : segment_max();
+    }
+
+    // By the planner: it raises what is wrong, or gives the result. With the GIL.
+    void run_by_planner() {
+        std::vector<PyObject*> arrays;
+        for (const auto& input : inputs_) {
+            PyObject* array = input == nullptr ? Py_NewRef(Py_None) : input->as_array();
+            if (array == nullptr) break;
+            arrays.push_back(array);
+        }
+        PyObject* object = arrays.size() < inputs_.size()
+                               ? nullptr
+                               : PyObject_Vectorcall(kernel_.node, arrays.data(), arrays.size(), nullptr);
+        for (PyObject* array : arrays) Py_DECREF(array);
+        if (object == nullptr) throw python_error(api_);
+        const Status* status = nullptr;
+        try {
+            write(object);
+        } catch (const Failed& failed) {
+            status = failed.status;
+        }
+        Py_DECREF(object);
+        if (status != nullptr) throw Failed{const_cast<Status*>(status)};
     }
 
 private:
-    PyObject* own(PyObject* object) {
-        if (object == nullptr) throw python_error(api_);
-        owned_.push_back(object);
-        return object;
+    const View* input(std::size_t i) const {
+        return i < inputs_.size() && inputs_[i] != nullptr ? &inputs_[i]->view : nullptr;
     }
 
-    PyObject* array_on(Value* value, bool is_output) {
-        TensorInfo* info = nullptr;
-        check(api_.tensor_info(value, &info));
-        int element = 0;
-        std::size_t rank = 0;
-        std::int64_t sizes[kMaxRank];
-        Status* status = api_.element_type(info, &element);
-        if (status == nullptr) status = api_.rank(info, &rank);
-        if (status == nullptr && rank <= kMaxRank) status = api_.dimensions(info, sizes, rank);
-        api_.release_tensor_info(info);
-        check(status);
-        if (rank > kMaxRank)
-            throw Failed{api_.create_status(kInvalidArgument, "a tensor of a rank above NumPy's limit, 64")};
-        void* data = nullptr;
-        check(api_.tensor_data(value, &data));
+    // The node's output, of this shape; null if memory cannot hold it.
+    std::unique_ptr<Tensor> output(int rank, const std::size_t* sizes) {
         npy_intp dims[kMaxRank];
+        std::int64_t dimensions[kMaxRank];
         std::copy(sizes, sizes + rank, dims);
-        const int flags = is_output ? NPY_ARRAY_CARRAY : NPY_ARRAY_CARRAY_RO;
-        return own(PyArray_New(&PyArray_Type, static_cast<int>(rank), dims,
-                               number_of(type_of_element(element)), nullptr, data, 0, flags, nullptr));
-    }
-
-    PyArrayObject* input(std::size_t i) const {
-        return i < inputs_.size() && inputs_[i] != Py_None ? reinterpret_cast<PyArrayObject*>(inputs_[i])
-                                                           : nullptr;
-    }
-
-    // The node's output, of these sizes; null if memory cannot hold it.
-    PyObject* output(int rank, const npy_intp* dims) {
-        if (!fits_memory(static_cast<std::size_t>(PyArray_ITEMSIZE(input(0))), rank, dims)) return nullptr;
-        std::int64_t sizes[kMaxRank];
-        std::copy(dims, dims + rank, sizes);
+        std::copy(sizes, sizes + rank, dimensions);
+        if (!fits_memory(kernels_of(input(0)->type).itemsize, rank, dims)) return nullptr;
         Value* value = nullptr;
-        check(api_.output(context_, 0, sizes, static_cast<std::size_t>(rank), &value));
-        return array_on(value, true);
+        check(api_.output(context_, 0, dimensions, static_cast<std::size_t>(rank), &value));
+        return std::make_unique<Tensor>(api_, value);
     }
 
-    // Whether a call was clearly valid.
-    bool is_done(PyObject* result) {
-        if (result == nullptr && !goes_to_python()) throw python_error(api_);
-        Py_XDECREF(result);
-        return result != nullptr;
-    }
-
-    bool maximum() {
-        int rank = 0;
-        for (PyObject* object : inputs_) {
-            if (object == Py_None) return false;
-            rank = std::max(rank, PyArray_NDIM(reinterpret_cast<PyArrayObject*>(object)));
-        }
-        npy_intp dims[kMaxRank];
-        std::fill(dims, dims + rank, 1);
+    Fault maximum() {
+        std::vector<View> views;
         for (std::size_t i = 0; i < inputs_.size(); ++i) {
-            const int lead = rank - PyArray_NDIM(input(i));
-            if (!kernel_.broadcasts && !PyArray_SAMESHAPE(input(i), input(0))) return false;
-            for (int axis = lead; axis < rank; ++axis) {
-                const npy_intp size = PyArray_DIM(input(i), axis - lead);
-                if (size == 1 || size == dims[axis]) continue;
-                if (dims[axis] != 1) return false;
-                dims[axis] = size;
+            if (input(i) == nullptr) return {Fault::kNotHandled};
+            views.push_back(*input(i));
+        }
+        Shape shape;
+        const Broadcasting how = kernel_.broadcasts ? Broadcasting::kNumpy : Broadcasting::kNone;
+        if (const Fault fault = broadcast(views.data(), views.size(), how, &shape)) return fault;
+        const auto out = output(shape.rank, shape.size);
+        // A caller's own output may overlap the inputs.
+        if (out == nullptr || !can_write_through(out->view, views.data(), views.size(), true))
+            return {Fault::kNotHandled};
+        return maxops::maximum(poll_signals, views.data(), views.size(), out->view, false);
+    }
+
+    Fault reduce_max() {
+        if (input(0) == nullptr) return {Fault::kNotHandled};
+        Reduction call;
+        call.data = *input(0);
+        call.keepdims = kernel_.keepdims;
+        std::vector<std::int64_t> axes;
+        if (const View* given = input(1)) {
+            if (given->rank != 1) return {Fault::kNotHandled};
+            axes.resize(given->elements());
+            if (!axes.empty()) std::memcpy(axes.data(), given->data, axes.size() * sizeof axes[0]);
+        }
+        if (axes.empty() && kernel_.noop) {
+            const Shape shape = call.data.shape();
+            const auto out = output(shape.rank, shape.size);
+            if (out == nullptr) return {Fault::kNotHandled};
+            if (call.data.bytes() > 0) std::memmove(out->view.data, call.data.data, call.data.bytes());
+            return {};
+        }
+        if (const Fault fault = mark_axes(axes.data(), axes.size(), kernel_.negative_axes, &call)) return fault;
+        const Shape shape = output_shape(call);
+        const auto out = output(shape.rank, shape.size);
+        if (out == nullptr || !can_write_through(out->view, &call.data, 1, false)) return {Fault::kNotHandled};
+        return maxops::reduce_max(poll_signals, call, out->view);
+    }
+
+    Fault segment_max() {
+        const View *data = input(0), *ids = input(1), *count = input(2);
+        if (data == nullptr || ids == nullptr || !kernel_.has_fill || data->rank == 0 || ids->rank != 1 ||
+            ids->sizes[0] != data->sizes[0] || (count != nullptr && count->rank != 0))
+            return {Fault::kNotHandled};
+        Segmentation call;
+        call.data = *data;
+        call.indices = *ids;
+        call.fill = kernel_.fill;
+        if (count != nullptr) {
+            if (count->type == static_cast<int>(Type::int32_)) {
+                std::int32_t narrow;
+                std::memcpy(&narrow, count->data, sizeof narrow);
+                call.num_segments = narrow;
+            } else {
+                std::memcpy(&call.num_segments, count->data, sizeof call.num_segments);
             }
+            if (call.num_segments < 0) return {Fault::kNotHandled};
         }
-        PyObject* out = output(rank, dims);
-        if (out == nullptr) return false;
-        PyObject* keywords = own(Py_BuildValue("(s)", "out"));
-        inputs_.push_back(out);
-        PyObject* result =
-            call_maximum(inputs_.data(), static_cast<Py_ssize_t>(inputs_.size()) - 1, keywords);
-        inputs_.pop_back();
-        return is_done(result);
+        if (const Fault fault = plan_segments(poll_signals, &call, true)) return fault;
+        Shape shape = data->shape();
+        shape.size[0] = static_cast<std::size_t>(call.num_segments);
+        const auto out = output(shape.rank, shape.size);
+        const View inputs[] = {call.data, call.indices};
+        if (out == nullptr || !can_write_through(out->view, inputs, 2, false)) return {Fault::kNotHandled};
+        return maxops::segment_max(poll_signals, call, out->view);
     }
 
-    // The axes that are named, as a tuple that call_reduce_max takes; null if they are not clearly valid.
-    PyObject* named_axes(PyArrayObject* array, int rank, bool* reduced) {
-        std::fill(reduced, reduced + rank, false);
-        if (PyArray_NDIM(array) != 1) return nullptr;
-        const npy_intp count = PyArray_SIZE(array);
-        PyObject* tuple = own(PyTuple_New(count));
-        for (npy_intp i = 0; i < count; ++i) {
-            std::int64_t axis;
-            std::memcpy(&axis, PyArray_BYTES(array) + i * 8, sizeof axis);
-            if (axis < (kernel_.negative_axes ? -rank : 0) || axis >= rank) return nullptr;
-            bool& taken = reduced[axis < 0 ? axis + rank : axis];
-            if (taken) return nullptr;
-            taken = true;
-            PyObject* number = PyLong_FromLongLong(axis);
-            if (number == nullptr) throw python_error(api_);
-            PyTuple_SET_ITEM(tuple, i, number);
-        }
-        return tuple;
-    }
-
-    bool reduce_max() {
-        PyArrayObject *data = input(0), *given = input(1);
-        if (data == nullptr) return false;
-        const int rank = PyArray_NDIM(data);
-        const bool are_named = given != nullptr && PyArray_SIZE(given) > 0;
-        if (!are_named && kernel_.noop) {
-            PyObject* out = output(rank, PyArray_DIMS(data));
-            if (out == nullptr) return false;
-            if (PyArray_NBYTES(data) > 0)  // a caller's own output may overlap the input
-                std::memmove(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)), PyArray_DATA(data),
-                             static_cast<std::size_t>(PyArray_NBYTES(data)));
-            return true;
-        }
-        bool reduced[kMaxRank];
-        std::fill(reduced, reduced + rank, true);
-        PyObject* axes = are_named ? named_axes(given, rank, reduced) : Py_None;
-        if (axes == nullptr) return false;
-        npy_intp dims[kMaxRank];
-        int out_rank = 0;
-        for (int axis = 0; axis < rank; ++axis)
-            if (!reduced[axis])
-                dims[out_rank++] = PyArray_DIM(data, axis);
-            else if (kernel_.keepdims == Py_True)
-                dims[out_rank++] = 1;
-        PyObject* out = output(out_rank, dims);
-        if (out == nullptr) return false;
-        PyObject* args[] = {inputs_[0], axes, kernel_.keepdims, Py_False, out};
-        return is_done(call_reduce_max(args, 5, nullptr));
-    }
-
-    // An id, or a number of segments, by its place.
-    static std::int64_t integer(PyArrayObject* array, npy_intp place) {
-        const char* from = PyArray_BYTES(array) + place * PyArray_ITEMSIZE(array);
-        if (type_of(array) == static_cast<int>(Type::int32_)) {
-            std::int32_t narrow;
-            std::memcpy(&narrow, from, sizeof narrow);
-            return narrow;
-        }
-        std::int64_t wide;
-        std::memcpy(&wide, from, sizeof wide);
-        return wide;
-    }
-
-    bool segment_max() {
-        PyArrayObject *data = input(0), *ids = input(1), *count = input(2);
-        if (data == nullptr || ids == nullptr || PyArray_NDIM(data) == 0 || PyArray_NDIM(ids) != 1)
-            return false;
-        if (count != nullptr && PyArray_NDIM(count) != 0) return false;
-        std::int64_t segments = 0;
-        if (count != nullptr)
-            segments = integer(count, 0);
-        else if (PyArray_SIZE(ids) > 0 && (segments = integer(ids, PyArray_SIZE(ids) - 1)) != INT64_MAX)
-            ++segments;
-        if (segments < 0) return false;
-        npy_intp dims[kMaxRank];
-        std::copy(PyArray_DIMS(data), PyArray_DIMS(data) + PyArray_NDIM(data), dims);
-        dims[0] = segments;
-        PyObject* out = output(PyArray_NDIM(data), dims);
-        if (out == nullptr) return false;
-        PyObject* number = own(PyLong_FromLongLong(segments));
-        return is_done(segment_max_into_new(inputs_[0], inputs_[1], number, kernel_.fill_mode, out));
-    }
-
-    // By the planner: it raises what is wrong, or gives the result.
-    void slowly() {
-        PyObject* object = own(PyObject_Vectorcall(kernel_.node, inputs_.data(), inputs_.size(), nullptr));
+    // What the planner made, as the node's output.
+    void write(PyObject* object) {
         auto* result = reinterpret_cast<PyArrayObject*>(object);
         if (!PyArray_CheckExact(object) || !PyArray_IS_C_CONTIGUOUS(result) || input(0) == nullptr ||
-            type_of(result) != type_of(input(0)))
+            type_of(result) != input(0)->type)
             throw Failed{api_.create_status(kFail, "maxops: the planner gave no array of the data's type")};
-        PyObject* out = output(PyArray_NDIM(result), PyArray_DIMS(result));
+        std::size_t sizes[kMaxRank];
+        std::copy(PyArray_DIMS(result), PyArray_DIMS(result) + PyArray_NDIM(result), sizes);
+        const auto out = output(PyArray_NDIM(result), sizes);
         if (out == nullptr) throw Failed{api_.create_status(kFail, "maxops: out of memory")};
         if (PyArray_NBYTES(result) > 0)  // the result may be the input itself
-            std::memmove(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)), PyArray_DATA(result),
-                         static_cast<std::size_t>(PyArray_NBYTES(result)));
+            std::memmove(out->view.data, PyArray_DATA(result), static_cast<std::size_t>(PyArray_NBYTES(result)));
     }
 
     const Kernel& kernel_;
     const Api& api_;
     KernelContext* const context_;
-    std::vector<PyObject*> inputs_;  // borrowed
-    std::vector<PyObject*> owned_;
+    std::vector<std::unique_ptr<Tensor>> inputs_;
 };
+
+// Whether the interpreter ends, or has.
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing() != 0 || Py_IsInitialized() == 0;
+#else
+    return _Py_IsFinalizing() != 0 || Py_IsInitialized() == 0;
+#endif
+}
 
 Status* compute(void* kernel, KernelContext* context) {
     const auto& known = *static_cast<const Kernel*>(kernel);
-    if (!reserve_scratch()) return known.api.create_status(kFail, "maxops: out of memory");
-    return with_python(known.api, [&] {
+    Status* status = guarded(known.api, [&] {
         Call call(known, context);
-        try {
-            call.run();
-        } catch (const Failed&) {
-            call.release();
-            throw;
-        } catch (const std::bad_alloc&) {
-            call.release();
-            throw;
-        }
-        call.release();
+        const Fault fault = call.run();
+        if (!fault) return;
+        check(with_python(known.api, [&] {
+            if (fault.kind == Fault::kStopped) throw python_error(known.api);
+            call.run_by_planner();
+        }));
     });
+    // The runtime's binding asks for the GIL next, and what Python then does to its frames aborts the process.
+    if (is_finalizing() && !is_main_thread())
+        for (;;) pause();
+    return status;
 }
 
 void destroy(void* kernel) {
@@ -334,8 +335,6 @@ void destroy(void* kernel) {
     if (Py_IsInitialized()) {  // a session may outlive the interpreter; its objects then went with it
         PyGILState_STATE state = PyGILState_Ensure();
         Py_DECREF(known->node);
-        Py_DECREF(known->keepdims);
-        Py_DECREF(known->fill_mode);
         PyGILState_Release(state);
     }
     delete known;
@@ -401,14 +400,17 @@ Status* create(const CustomOperator* op, const Api* api, const KernelInfo* info,
         if (node == nullptr) throw python_error(*api);
         PyObject* fill_mode = PyObject_GetAttrString(node, "fill_mode");
         if (fill_mode == nullptr) throw python_error(*api);
+        const bool is_lowest = is_word(fill_mode, "lowest"), has_fill = is_lowest || is_word(fill_mode, "zero");
+        Py_DECREF(fill_mode);
         *kernel = new Kernel{*api,
                              own(op).kind,
                              node,
-                             Py_NewRef(flag(*api, node, "keepdims") ? Py_True : Py_False),
-                             fill_mode,
+                             flag(*api, node, "keepdims"),
                              flag(*api, node, "broadcasts"),
                              flag(*api, node, "negative_axes"),
-                             flag(*api, node, "noop_with_empty_axes")};
+                             flag(*api, node, "noop_with_empty_axes"),
+                             has_fill,
+                             is_lowest ? kernels_of(own(op).type).lowest_finite : 0};
     });
 }
 

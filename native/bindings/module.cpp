@@ -4,29 +4,33 @@
 #include <Python.h>
 
 #define MAXOPS_IMPORTS_NUMPY
-#include "cache.h"
-#include "core_table.h"
-#include "element_types.h"
-#include "memory.h"
+#include "../cache.h"
+#include "../core_table.h"
+#include "../element_types.h"
+#include "../memory.h"
+#include "../scratch.h"
+#include "arguments.h"
 #include "operators.h"
-#include "scratch.h"
+#include "released.h"
 
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <string_view>
 
 namespace maxops {
 namespace {
 
 // A call from C, which knows no exceptions. (Not `catch (...)`: that would stop an ending thread's
 // unwinding.)
-PyObject* guarded(Call call, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+PyObject* guarded(Call call, const Rules& rules, PyObject* const* args, Py_ssize_t positional,
+                  PyObject* keywords) {
     if (!reserve_scratch()) {
         set_out_of_memory();
         return nullptr;
     }
     try {
-        return call(args, positional, keywords);
+        return call(rules, args, positional, keywords);
     } catch (const std::bad_alloc&) {
         set_out_of_memory();
         return nullptr;
@@ -35,13 +39,6 @@ PyObject* guarded(Call call, PyObject* const* args, Py_ssize_t positional, PyObj
         return nullptr;
     }
 }
-
-struct Operator {
-    const char* name;
-    Call call;
-};
-constexpr Operator kOperators[] = {
-    {"maximum", call_maximum}, {"reduce_max", call_reduce_max}, {"segment_max", call_segment_max}};
 
 // ---------------------------------------------------------------------------- entry points
 
@@ -52,11 +49,12 @@ struct Entry {
     PyObject* dict;
     PyObject* weakrefs;
     Call call;
+    Rules rules;
 };
 
 PyObject* entry_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* keywords) {
     auto* entry = reinterpret_cast<Entry*>(self);
-    PyObject* result = guarded(entry->call, args, PyVectorcall_NARGS(nargsf), keywords);
+    PyObject* result = guarded(entry->call, entry->rules, args, PyVectorcall_NARGS(nargsf), keywords);
     if (result != nullptr || !goes_to_python()) return result;
     return PyObject_Vectorcall(entry->function, args, nargsf, keywords);
 }
@@ -101,16 +99,102 @@ PyGetSetDef entry_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
+// ---- their rules
+
+// The bits of a sequence's names, by their places; none is null for all. -1 with an error set.
+template <class PlaceOf>
+std::int64_t bits_of_names(PyObject* names, const char* what, const PlaceOf& place_of) {
+    PyObject* listed = PySequence_Fast(names, "names come in a sequence");
+    if (listed == nullptr) return -1;
+    std::int64_t bits = 0;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(listed); ++i) {
+        PyObject* name = PySequence_Fast_GET_ITEM(listed, i);
+        const int place = place_of(name);
+        if (place < 0) {
+            PyErr_Format(PyExc_ValueError, "%s %R is not known", what, name);
+            Py_DECREF(listed);
+            return -1;
+        }
+        bits |= std::int64_t{1} << place;
+    }
+    Py_DECREF(listed);
+    return bits;
+}
+
+int type_by_name(PyObject* name) {
+    for (int type = 0; type < kTypes; ++type)
+        if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, kTypeNames[type]) == 0) return type;
+    return -1;
+}
+
+// False with an error set.
+bool read_rules(const OperatorEntry& entry, PyObject* types, PyObject* index_types, PyObject* keywords,
+                const char* broadcasting, Rules* rules) {
+    const auto place_of = [&](PyObject* name) { return place_of_parameter(entry, name); };
+    std::int64_t bits = 0;
+    if (types != nullptr) {
+        if ((bits = bits_of_names(types, "type", type_by_name)) < 0) return false;
+        rules->types = static_cast<std::uint32_t>(bits);
+    }
+    if (index_types != nullptr) {
+        if ((bits = bits_of_names(index_types, "type", type_by_name)) < 0) return false;
+        rules->index_types = static_cast<std::uint32_t>(bits);
+    }
+    if (keywords != nullptr) {
+        if ((bits = bits_of_names(keywords, "parameter", place_of)) < 0) return false;
+        rules->keywords = static_cast<std::uint32_t>(bits);
+    }
+    const std::string_view name = broadcasting;
+    rules->broadcasting = name == "none"     ? Broadcasting::kNone
+                          : name == "strict" ? Broadcasting::kStrict
+                                             : Broadcasting::kNumpy;
+    return true;
+}
+
+// Entry(function, operator, ...): the function, with the native way in of an operator under these rules; those
+// of the plain function, where none are given.
+PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+    static const char* const kNames[] = {"function",      "operator",       "types",      "index_types", "broadcast",
+                                         "negative_axes", "explicit_types", "positional", "keywords",    nullptr};
+    PyObject *function, *name, *types = nullptr, *index_types = nullptr, *parameters = nullptr;
+    const char* broadcasting = "numpy";
+    int negative_axes = 1, explicit_types = 0;
+    Py_ssize_t positional = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOsppnO", const_cast<char**>(kNames), &function, &name,
+                                     &types, &index_types, &broadcasting, &negative_axes, &explicit_types,
+                                     &positional, &parameters))
+        return nullptr;
+    const OperatorEntry* found = find_operator(name);
+    if (found == nullptr) return PyErr_Format(PyExc_ValueError, "no native operator is called %R", name);
+    Rules rules = plain_rules(*found);
+    if (!read_rules(*found, types, index_types, parameters, broadcasting, &rules)) return nullptr;
+    rules.negative_axes = negative_axes != 0;
+    rules.explicit_types = explicit_types != 0;
+    if (positional > found->count || (positional > 0 && found->positional == 0))
+        return PyErr_Format(PyExc_ValueError, "%R has no %zd parameters", name, positional);
+    if (positional >= 0) rules.positional = positional;
+    auto* entry = reinterpret_cast<Entry*>(type->tp_alloc(type, 0));
+    if (entry == nullptr) return nullptr;
+    entry->vectorcall = entry_vectorcall;
+    entry->function = Py_NewRef(function);
+    entry->dict = nullptr;
+    entry->weakrefs = nullptr;
+    entry->call = found->call;
+    new (&entry->rules) Rules(rules);
+    return reinterpret_cast<PyObject*>(entry);
+}
+
 PyTypeObject entry_type = [] {
     PyTypeObject type{};
     Py_SET_REFCNT(reinterpret_cast<PyObject*>(&type), 1);
     type.tp_name = "maxops._native.Entry";
     type.tp_basicsize = sizeof(Entry);
-    type.tp_flags =
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+    type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                    Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_BASETYPE;
     type.tp_vectorcall_offset = offsetof(Entry, vectorcall);
     type.tp_dictoffset = offsetof(Entry, dict);
     type.tp_weaklistoffset = offsetof(Entry, weakrefs);
+    type.tp_new = entry_new;
     type.tp_call = PyVectorcall_Call;
     type.tp_descr_get = entry_get;
     type.tp_dealloc = entry_dealloc;
@@ -126,23 +210,10 @@ PyTypeObject entry_type = [] {
 PyObject* make_entry(PyObject*, PyObject* function) {
     PyObject* name = PyObject_GetAttrString(function, "__name__");
     if (name == nullptr) return nullptr;
-    const Operator* found = nullptr;
-    for (const Operator& candidate : kOperators)
-        if (PyUnicode_CompareWithASCIIString(name, candidate.name) == 0) found = &candidate;
-    if (found == nullptr) {
-        PyErr_Format(PyExc_ValueError, "no native operator is called %R", name);
-        Py_DECREF(name);
-        return nullptr;
-    }
+    PyObject* both[] = {function, name};
+    PyObject* entry = PyObject_Vectorcall(reinterpret_cast<PyObject*>(&entry_type), both, 2, nullptr);
     Py_DECREF(name);
-    Entry* entry = PyObject_GC_New(Entry, &entry_type);
     if (entry == nullptr) return nullptr;
-    entry->vectorcall = entry_vectorcall;
-    entry->function = Py_NewRef(function);
-    entry->dict = nullptr;
-    entry->weakrefs = nullptr;
-    entry->call = found->call;
-    PyObject_GC_Track(entry);
     // Name, docstring, signature and the rest, as every well-behaved wrapper has them.
     PyObject* functools = PyImport_ImportModule("functools");
     PyObject* updated = functools == nullptr
@@ -156,17 +227,19 @@ PyObject* make_entry(PyObject*, PyObject* function) {
 // ---------------------------------------------------------------------------- the module's functions
 
 // The operators without their Python functions: None where those would be asked.
-template <Call call>
+template <int which>
 PyObject* call_directly(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    PyObject* result = guarded(call, args, positional, keywords);
+    static const Rules rules = plain_rules(kOperatorEntries[which]);
+    PyObject* result = guarded(kOperatorEntries[which].call, rules, args, positional, keywords);
     if (result != nullptr || !goes_to_python()) return result;
     Py_RETURN_NONE;
 }
 
 // The same for calls that have been planned: None if an argument is no longer what it was.
-template <Call call>
+template <int which>
 PyObject* call_planned(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    PyObject* result = guarded(call, args, positional, keywords);
+    static const Rules rules = plain_rules(kOperatorEntries[which]);
+    PyObject* result = guarded(kOperatorEntries[which].call, rules, args, positional, keywords);
     if (result != nullptr || PyErr_Occurred()) return result;
     Py_RETURN_NONE;
 }
@@ -266,7 +339,7 @@ PyObject* parameters(PyObject*, PyObject*) {
         Py_XDECREF(row);
     };
 #define MAXOPS_PARAMETER(name, ordinary, miniature, least, most, unit) add(#name, name, #unit);
-#include "parameters.def"
+#include "../parameters.def"
 #undef MAXOPS_PARAMETER
     return rows;
 }
@@ -279,22 +352,13 @@ PyCFunction as_c_function(Function* function) {
 PyMethodDef methods[] = {
     {"entry", make_entry, METH_O, nullptr},
     {"set_readable_call", set_readable_call, METH_O, nullptr},
-    {"maximum", as_c_function(call_directly<call_maximum>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"reduce_max", as_c_function(call_directly<call_reduce_max>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"segment_max", as_c_function(call_directly<call_segment_max>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"planned_maximum", as_c_function(call_planned<call_maximum>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"planned_reduce_max", as_c_function(call_planned<call_reduce_max>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
-    {"planned_segment_max", as_c_function(call_planned<call_segment_max>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
-    {"new_indices", as_c_function(call_planned<call_new_indices>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"locate", as_c_function(call_planned<call_locate>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"locate_segments", as_c_function(call_planned<call_locate_segments>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
-    {"empty_segments", as_c_function(call_planned<call_empty_segments>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
-    {"names_are_right", as_c_function(call_planned<call_names_are_right>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
+    {"maximum", as_c_function(call_directly<0>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"reduce_max", as_c_function(call_directly<1>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"segment_max", as_c_function(call_directly<2>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"planned_maximum", as_c_function(call_planned<0>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"planned_reduce_max", as_c_function(call_planned<1>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"planned_segment_max", as_c_function(call_planned<2>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},
     {"isa", isa, METH_NOARGS, nullptr},
     {"use_isa", use_isa, METH_O, nullptr},
@@ -325,6 +389,7 @@ PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
 PyMODINIT_FUNC PyInit__native() {
     import_array();
     if (!maxops::find_types()) return nullptr;
+    if (!maxops::find_argument_types() || !maxops::intern_parameters()) return nullptr;
     if (!maxops::find_main_thread() || PyType_Ready(&maxops::entry_type) < 0) return nullptr;
     PyObject* module = PyModule_Create(&maxops::module_definition);
     // What the table points to is the module's own memory, which nothing unloads and nobody writes.
@@ -337,6 +402,7 @@ PyMODINIT_FUNC PyInit__native() {
 #endif
     const bool is_added =
         capsule != nullptr && PyModule_AddObjectRef(module, "core", capsule) == 0 &&
+        PyModule_AddObjectRef(module, "Entry", reinterpret_cast<PyObject*>(&maxops::entry_type)) == 0 &&
         PyModule_AddObjectRef(module, "OutOfMemoryError", maxops::out_of_memory_error()) == 0 &&
         PyModule_AddIntConstant(module, "is_miniature", kIsMiniature) == 0;
     Py_XDECREF(capsule);
