@@ -70,8 +70,15 @@ Fault broadcast(const View* inputs, std::size_t count, Broadcasting how, Shape* 
 }
 
 bool are_alike(const View* inputs, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k)
-        if (!inputs[k].contiguous || !inputs[k].has_shape_of(inputs[0])) return false;
+    const View* first = nullptr;
+    for (std::size_t k = 0; k < count; ++k) {
+        if (inputs[k].rank == 0) {
+            if (inputs[k].swapped) return false;
+            continue;
+        }
+        if (first == nullptr) first = inputs + k;
+        if (!inputs[k].contiguous || !inputs[k].has_shape_of(*first)) return false;
+    }
     return true;
 }
 
@@ -85,22 +92,48 @@ std::vector<Operand> operands_of(const View* inputs, std::size_t count, int rank
     return operands;
 }
 
-Fault finished(bool is_done) {
-    return {is_done ? Fault::kNone : Fault::kStopped};
-}
+// Inputs that are alike, to an output like them: nothing to align, order or merge. Two of them may be an array
+// and a scalar; beside more, scalars have rank 0 as all else.
+class FlatMax {
+public:
+    FlatMax(const Kernels& kernels, const View* inputs, std::size_t count, const View& out)
+        : kernels_(kernels), inputs_(inputs), count_(count), out_(out) {
+        if (count > Kernels::kMostInputs || kernels.fold[count] == nullptr || !out.contiguous ||
+            !are_alike(inputs, count))
+            return;
+        std::size_t scalars = 0;
+        for (std::size_t k = 0; k < count; ++k)
+            if (inputs[k].rank < out.rank) {
+                scalars += 1;
+                scalar_ = k;
+            }
+        is_beside_scalar_ = scalars == 1 && count == 2;
+        serves_ = scalars == 0 || is_beside_scalar_;
+    }
+    bool serves() const { return serves_; }
 
-// Contiguous arrays of one shape, of as many inputs as a kernel takes: nothing to align, order or merge.
-bool fold_flat(const Run& run, const View* inputs, std::size_t count, const View& out, std::size_t n,
-               std::size_t bytes) {
-    const std::size_t itemsize = run.kernels.itemsize;
-    return in_shares(run, n, task_items(n, itemsize * (count + 1), kTaskAlignment), bytes,
-                     [&](std::size_t begin, std::size_t end) {
-                         const void* in[Kernels::kMostInputs];
-                         for (std::size_t k = 0; k < count; ++k) in[k] = inputs[k].data + begin * itemsize;
-                         run.kernels.fold[count](out.data + begin * itemsize, 0, in, kNoStrides, 1,
-                                                 end - begin);
-                     });
-}
+    bool operator()(const Run& run, std::size_t n, std::size_t bytes) const {
+        const std::size_t itemsize = kernels_.itemsize;
+        const std::size_t grain = task_items(n, itemsize * (count_ + 1), kTaskAlignment);
+        return in_shares(run, n, grain, bytes, [&](std::size_t begin, std::size_t end) {
+            char* to = out_.data + begin * itemsize;
+            if (is_beside_scalar_)
+                return kernels_.fold_rows_with(to, 0, inputs_[1 - scalar_].data + begin * itemsize, 0,
+                                               inputs_[scalar_].data, 0, 1, end - begin);
+            const void* in[Kernels::kMostInputs];
+            for (std::size_t k = 0; k < count_; ++k) in[k] = inputs_[k].data + begin * itemsize;
+            kernels_.fold[count_](to, 0, in, kNoStrides, 1, end - begin);
+        });
+    }
+
+private:
+    const Kernels& kernels_;
+    const View* const inputs_;
+    const std::size_t count_;
+    const View& out_;
+    std::size_t scalar_ = 0;
+    bool is_beside_scalar_ = false, serves_ = false;
+};
 
 }  // namespace
 
@@ -119,10 +152,8 @@ Fault maximum(Poll poll, const View* inputs, std::size_t count, const View& out,
     const Kernels& kernels = kernels_of(out.type);
     const Run run{kernels, poll, streams};
     const std::size_t n = out.elements(), bytes = n * kernels.itemsize * (count + 1);
-    const bool is_flat = count <= Kernels::kMostInputs && kernels.fold[count] != nullptr && out.contiguous &&
-                         inputs[0].has_shape_of(out) && are_alike(inputs, count);
-    if (is_flat && !(streams && bytes >= kStreamedBytes))
-        return finished(fold_flat(run, inputs, count, out, n, bytes));
+    const FlatMax flat(kernels, inputs, count, out);
+    if (flat.serves() && !(streams && bytes >= kStreamedBytes)) return finished(flat(run, n, bytes));
     try {
         Shape shape = out.shape();
         auto operands = operands_of(inputs, count, out.rank, &out);
@@ -235,15 +266,14 @@ Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
     const View& data = call.data;
     const std::size_t bytes = data.bytes();
     Rows rows;
-    if (bytes > 0 && bytes < kKeepsGilBytes && out.contiguous && data.contiguous && call.initial == nullptr &&
-        are_rows(call, &rows)) {
-        reduce_rows(kernels, data.data, rows, out.data);
-        return {};
-    }
     if (out.elements() == 0) return {};
     try {
         const Run run{kernels, poll};
         Initial initial(call.initial, out);
+        if (bytes > 0 && bytes < kKeepsGilBytes && out.contiguous && data.contiguous && are_rows(call, &rows)) {
+            reduce_rows(kernels, data.data, rows, out.data);
+            return finished(initial.fold(run));
+        }
         if (bytes == 0) return finished(fill_with_lowest(run, out) && initial.fold(run));
         Shape shape = data.shape();
         Operand operands[2] = {data.operand(data.rank), along_data(call, out)};

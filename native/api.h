@@ -69,6 +69,11 @@ struct Fault {
     }
 };
 
+// Of a call that was stopped unless it is done.
+inline Fault finished(bool is_done) {
+    return {is_done ? Fault::kNone : Fault::kStopped};
+}
+
 // False to stop a call: asked now and then by the thread that made it, and only where waiting makes sense.
 using Poll = bool (*)();
 
@@ -78,7 +83,8 @@ enum class Broadcasting { kNone, kNumpy, kStrict };  // kStrict: no axis of size
 
 Fault broadcast(const View* inputs, std::size_t count, Broadcasting how, Shape* shape);
 
-// Whether the inputs are of one shape, contiguous and native: their elements meet in memory order.
+// Whether the inputs are of one shape, contiguous and native, but for scalars: their elements meet in memory
+// order.
 bool are_alike(const View* inputs, std::size_t count);
 
 // The axes of a new output from outermost to innermost, as the inputs have them.

@@ -265,20 +265,20 @@ Fault segment_max(Poll poll, const Segmentation& call, const View& out) {
     return guarded([&]() -> Fault {
         if (out.elements() == 0) return {};
         const Kernels& kernels = kernels_of(call.data.type);
+        const Run run{kernels, poll};
+        Initial initial(call.initial, out);
         if (call.data.bytes() + out.bytes() < kKeepsGilBytes && call.data.contiguous &&
-            call.indices.contiguous && call.is_sorted && !call.by_offsets && call.initial == nullptr)
-            return segment_small(kernels, call, out) ? Fault{} : report(call);
+            call.indices.contiguous && call.is_sorted && !call.by_offsets)
+            return segment_small(kernels, call, out) ? finished(initial.fold(run)) : report(call);
         Segments segments = segments_of(call);
         segments.out = out.data;
         if (call.initial != nullptr) segments.first = segments.fill;
-        const Run run{kernels, poll};
-        Initial initial(call.initial, out);
         bool sorted = true;
         const bool is_done = call.is_sorted || call.by_offsets
                                  ? segment(run, id_kernels_of(call), segments, &sorted)
                                  : scatter(run, id_kernels_of(call), segments);
         if (is_done && !sorted) return report(call);
-        return {is_done && initial.fold(run) ? Fault::kNone : Fault::kStopped};
+        return finished(is_done && initial.fold(run));
     });
 }
 
@@ -290,7 +290,7 @@ Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64
         segments.checks = segments.trusts = false;
         const bool is_done = locate_segments({kernels_of(call.data.type), poll}, id_kernels_of(call), segments,
                                              call.is_sorted || call.by_offsets, indices);
-        return {is_done ? Fault::kNone : Fault::kStopped};
+        return finished(is_done);
     });
 }
 
@@ -304,7 +304,7 @@ Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty
         segments.bounds = call.by_offsets ? static_cast<std::size_t>(call.indices.sizes[0]) : 0;
         segments.shape = {1, {call.by_offsets ? SIZE_MAX : static_cast<std::size_t>(call.indices.sizes[0])}};
         const Kernels& kernels = id_kernels_of(call);
-        return {find_empty({kernels, poll}, kernels, segments, is_empty) ? Fault::kNone : Fault::kStopped};
+        return finished(find_empty({kernels, poll}, kernels, segments, is_empty));
     });
 }
 

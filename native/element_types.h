@@ -15,5 +15,7 @@ bool find_types();
 int number_of(int type);
 int type_of(PyArrayObject* array);
 int type_of_number(int number);
+// Of a NumPy scalar; -1 for any other object too.
+int type_of_scalar(PyObject* object);
 
 }  // namespace maxops

@@ -12,9 +12,10 @@ namespace maxops {
 class Initial {
 public:
     // `item`: canonical and native; null for none.
-    Initial(const char* item, const View& out) : is_given_(item != nullptr) {
+    Initial(const char* item, const View& out) : is_given_(item != nullptr), out_(out) {
         if (!is_given_) return;
         std::memcpy(item_, item, kernels_of(out.type).itemsize);
+        if (out.contiguous) return;
         shape_ = out.shape();
         const Operand output = out.operand(out.rank), one{item_, {}, false};
         operands_ = {output, one, output};
@@ -23,10 +24,20 @@ public:
     Initial& operator=(const Initial&) = delete;
 
     // False if the poll stopped it.
-    bool fold(const Run& run) { return !is_given_ || maxops::fold(run, shape_, operands_); }
+    bool fold(const Run& run) {
+        if (!is_given_) return true;
+        if (!out_.contiguous) return maxops::fold(run, shape_, operands_);
+        const std::size_t n = out_.elements(), itemsize = run.kernels.itemsize;
+        return in_shares(run, n, task_items(n, 2 * itemsize, kTaskAlignment), 2 * n * itemsize,
+                         [&](std::size_t begin, std::size_t end) {
+                             char* at = out_.data + begin * itemsize;
+                             run.kernels.fold_rows_with(at, 0, at, 0, item_, 0, 1, end - begin);
+                         });
+    }
 
 private:
     const bool is_given_;
+    const View& out_;
     alignas(8) char item_[8] = {};
     Shape shape_;
     std::vector<Operand> operands_;

@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 
 #include "../element_types.h"
@@ -13,6 +14,15 @@ namespace {
 PyTypeObject* memory_map;  // numpy.memmap
 
 constexpr std::ptrdiff_t kNoSizes[1] = {};
+
+// Where NumPy's own scalars have their element.
+constexpr std::size_t kScalarOffset = offsetof(PyDoubleScalarObject, obval);
+static_assert(offsetof(PyBoolScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyByteScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyHalfScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyFloatScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyLongScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyLongLongScalarObject, obval) == kScalarOffset);
 
 View scalar_view(int type, Item* item) {
     return {item->bytes, kNoSizes, kNoSizes, 0, type, false, true};
@@ -129,27 +139,20 @@ bool read_typed(PyObject* object, View* view, Item* item) {
         *view = view_of(array, type);
         return true;
     }
-    if (object == nullptr || !PyArray_IsScalar(object, Generic)) return false;
-    PyArray_Descr* descr = PyArray_DescrFromScalar(object);
-    if (descr == nullptr) {
-        PyErr_Clear();  // a scalar of no type that arrays have
-        return false;
-    }
-    const int type = type_of_number(descr->type_num);
-    Py_DECREF(descr);
+    const int type = object == nullptr ? -1 : type_of_scalar(object);
     if (type < 0) return false;
     *view = scalar_view(type, item);
+    const std::size_t itemsize = kernels_of(type).itemsize;
     if (type != static_cast<int>(Type::bfloat16_)) {
-        PyArray_ScalarAsCtype(object, item->bytes);
+        std::memcpy(item->bytes, reinterpret_cast<const char*>(object) + kScalarOffset, itemsize);
         return true;
     }
-    // NumPy finds the element in scalars of its own types alone.
-    PyObject* array = PyArray_FromScalar(object, nullptr);
+    PyObject* array = PyArray_FromScalar(object, nullptr);  // of a type that is not NumPy's own
     if (array == nullptr) {
         PyErr_Clear();
         return false;
     }
-    std::memcpy(item->bytes, PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), kernels_of(type).itemsize);
+    std::memcpy(item->bytes, PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), itemsize);
     Py_DECREF(array);
     return true;
 }
