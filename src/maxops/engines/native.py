@@ -175,6 +175,8 @@ def _thread_count(wanted: str) -> int:
 
 
 def _configure(environment: dict[str, str]) -> None:
+    if not _native.isas():  # a developer's build of some instruction sets alone
+        raise ImportError("maxops was built for none of the instruction sets that this machine has")
     _native.set_largest_output(LARGEST_OUTPUT)
     if (name := environment.get("MAXOPS_ISA", "")) and not (name in _native.isas() and _native.use_isa(name)):
         raise ConfigurationError(f"MAXOPS_ISA is {name!r}; this machine has {', '.join(_native.isas())}")

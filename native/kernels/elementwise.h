@@ -1,4 +1,13 @@
-// The maximum of inputs of one shape, and of an input and a single element. Included by loops.h.
+// The maximum of inputs of one shape, and of an input and a single element.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "items.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
 
 template <class T>
 static inline Item<T>* to_row(void* out, std::ptrdiff_t bytes) {
@@ -49,7 +58,7 @@ static void fold(void* out, std::ptrdiff_t out_stride, const void* const* in, co
                  std::size_t rows, std::size_t n) {
     for (std::ptrdiff_t r = 0; r < static_cast<std::ptrdiff_t>(rows); ++r) {
         auto* to = to_row<T>(out, r * out_stride);
-        const std::size_t head = items_before_line<T>(to, n);
+        const std::size_t head = alignment_peel<T>(to, n);
         if (head > 0) fold_row<T>(to, head, at<Item<T>>(in[I], r * strides[I])...);
         fold_row<T>(to + head, n - head, (at<Item<T>>(in[I], r * strides[I]) + head)...);
     }
@@ -95,7 +104,7 @@ static void fold_rows_with(void* out, std::ptrdiff_t out_stride, const void* in,
         auto* to = to_row<T>(out, r * out_stride);
         auto* from = at<Item<T>>(in, r * in_stride);
         const auto item = at<Item<T>>(items, r * item_stride)->value;
-        const std::size_t head = items_before_line<T>(to, n);
+        const std::size_t head = alignment_peel<T>(to, n);
         if (head > 0) fold_row_with<T>(to, from, item, head);
         fold_row_with<T>(to + head, from + head, item, n - head);
     }
@@ -109,3 +118,13 @@ struct Folds {
     static constexpr auto rows_with = fold_rows_with<T>;
 };
 #endif
+
+#if MAXOPS_SIMD == 4
+#include "simd_v4_fold.h"
+#elif MAXOPS_SIMD == 3
+#include "simd_v3_fold.h"
+#endif
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

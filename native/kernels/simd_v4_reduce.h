@@ -1,3 +1,5 @@
+#include "simd_float_modes.h"
+#include "simd_v4_maxima.h"
 // What AVX-512 does better than the loops: reductions with masked tails.
 //
 // Included by simd_v4.h. Every item is loaded and compared as it is; keys are made of the few maxima that are
@@ -39,7 +41,7 @@ static inline Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     constexpr std::size_t kCount = 64 / sizeof(Item<T>), kStep = 4 * kCount, kBlock = kStepsPerLook * kStep;
     if (n < kCount) return Maxima<T>(load_items<T>(items, n));
     Maxima<T> a(load_items<T>(items));
-    const std::size_t before_line = items_before_line<T>(items, n);
+    const std::size_t before_line = alignment_peel<T>(items, n);
     std::size_t i = before_line > 0 ? before_line : kCount;
     if (n - i >= kStep) {
         Maxima<T> b = a;
@@ -49,7 +51,7 @@ static inline Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
                 a.take(load_items<T>(items + i), load_items<T>(items + i + kCount));
                 b.take(load_items<T>(items + i + 2 * kCount), load_items<T>(items + i + 3 * kCount));
             }
-            if (settles && (a.is_settled() || b.is_settled())) break;
+            if (settles && (a.is_saturated() || b.is_saturated())) break;
         } while (n - i >= kStep);
         a.take(b);
         if (settles && n - i >= kStep) return a;
@@ -123,7 +125,7 @@ static void many_rows(typename T::Key* acc, const void* data, std::ptrdiff_t str
             const std::size_t row = r + (k < m ? k : m - 1);
             auto* items = at<Item<T>>(data, static_cast<std::ptrdiff_t>(row) * stride);
             if (n * sizeof(Item<T>) <= kShortRowBytes)
-                call_for(at<char>(items, static_cast<std::ptrdiff_t>(kRows) * stride), n * sizeof(Item<T>));
+                prefetch(at<char>(items, static_cast<std::ptrdiff_t>(kRows) * stride), n * sizeof(Item<T>));
             keys[k] = in_wide_lanes<Key>(keys_of<T>(items, n));
         }
         alignas(64) Wide found[kRows];
@@ -180,8 +182,8 @@ struct Reduction : PlainReduction<T> {
     static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
         constexpr std::size_t kLongRow = kLongVectorRowBytes / sizeof(Item<T>);
         const bool follow = stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>));
-        const bool is_turned = sizeof(Item<T>) == 1 && n == Turn<Word<T>>::kWidth;
-        const bool is_short = is_turned || (follow && (n == 1 || n == 2 || n == 3 || n == 4 || n == 8));
+        const bool is_transposed = sizeof(Item<T>) == 1 && n == Transpose<Word<T>>::kWidth;
+        const bool is_short = is_transposed || (follow && (n == 1 || n == 2 || n == 3 || n == 4 || n == 8));
         if (rows < 4 || n == 0 || is_short || n >= kLongRow || needs_plain_loops<T>())
             return PlainReduction<T>::rows(keys, data, stride, rows, n);
         many_rows<T>(static_cast<Key*>(keys), data, stride, rows, n);

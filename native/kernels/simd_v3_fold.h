@@ -1,3 +1,5 @@
+#include "simd_float_modes.h"
+#include "simd_v3_maxima.h"
 // What AVX2 does better than the loops: Max, without keys and with tails that overlap.
 //
 // Included by simd_v3.h.
@@ -16,7 +18,7 @@ static inline void in_vectors(Item<T>* out, std::size_t n, const Found& found) {
     auto whole = [&](std::size_t at) {
         return found([&](const Item<T>* from) { return load_vector(from + at); });
     };
-    std::size_t i = items_before_line<T>(out, n) % kCount;
+    std::size_t i = alignment_peel<T>(out, n) % kCount;
     if (i > 0) store_vector(out, whole(0));
     for (; n - i >= 2 * kCount; i += 2 * kCount) {
         const __m256i first = whole(i), second = whole(i + kCount);

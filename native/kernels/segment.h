@@ -1,30 +1,15 @@
-// SegmentMax's loops. Included by kernels.cpp, like loops.h and after it.
+// SegmentMax of ids in order.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
-template <class T>
-static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
-    if (from < walk->written) from = walk->written;
-    if (from >= to || walk->is_filled) return;
-    char* row = walk->out + from * walk->out_stride;
-    auto value = static_cast<typename T::Bits>(walk->fill);
-    std::size_t rows = static_cast<std::size_t>(to - from), n = walk->width;
-    if (walk->out_stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>))) {
-        n *= rows;
-        rows = 1;
-    }
-    for (; rows > 0; --rows, row += walk->out_stride)
-        for (std::size_t j = 0; j < n; ++j) reinterpret_cast<Item<T>*>(row)[j].value = value;
-}
+#include "reduce.h"
+#include "segment_blocks.h"
 
-template <class T>
-static inline typename T::Bits canonical(typename T::Bits bits) {
-    if constexpr (T::is_float) {
-        using U = typename T::U;
-        constexpr U kMagnitude = static_cast<U>(T::kSign - 1);
-        return (static_cast<U>(bits) & kMagnitude) > T::kInfinity ? T::kNaN : bits;
-    } else {
-        return T::bits(T::key(bits));
-    }
-}
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
 
 // Few rows of a line's columns, whose keys stay in registers. (Unrolled, the loops would not become vectors.)
 template <class T, std::size_t n>
@@ -44,8 +29,8 @@ static void few_rows(Item<T>* target, bool merge, const char* data, std::ptrdiff
 
 // A segment's rows, maximised column by column into `target`, over what is there if `merge`.
 template <class T>
-static void segment_rows(char* target, bool merge, const char* data, std::ptrdiff_t stride, std::size_t rows,
-                         std::size_t width) {
+static void segment_columns(char* target, bool merge, const char* data, std::ptrdiff_t stride,
+                            std::size_t rows, std::size_t width) {
     constexpr std::size_t kBlock = kSegmentBlockBytes / sizeof(Item<T>);
     constexpr std::size_t kLine = kRegisterBytes / sizeof(Item<T>);
     std::size_t j = 0;
@@ -86,79 +71,10 @@ static void one_segment(SegmentWalk* walk, std::int64_t id, const char* data, st
         walk->target = walk->out + id * walk->out_stride;
     }
     if (walk->width != 1 || stride != static_cast<std::ptrdiff_t>(sizeof(Item<T>)))
-        return segment_rows<T>(walk->target, resumes, data, stride, rows, walk->width);
+        return segment_columns<T>(walk->target, resumes, data, stride, rows, walk->width);
     auto* out = reinterpret_cast<Item<T>*>(walk->target);
     const auto best = highest_of<T>(at<Item<T>>(data, 0), rows);
     out->value = T::bits(resumes ? highest(T::key(out->value), best) : best);
-}
-
-// A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) has
-// no row. Whatever the ids, every row of the output up to the last id is written, since a step upwards fills
-// what it skips.
-template <class Id>
-struct Ids {
-    const Loose<Id>* ids;
-    std::size_t n;
-    std::int64_t num_segments;
-    bool gallops;
-
-    // Read once, by a volatile access: another thread may change the ids meanwhile, and what was checked must
-    // be what is used.
-    std::int64_t operator[](std::size_t i) const {
-        return static_cast<const volatile Loose<Id>*>(ids + i)->value;
-    }
-    bool has_row(std::int64_t id) const {
-        return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(num_segments);
-    }
-    // Where the run of ids equal to ids[i] ends.
-    std::size_t run_end(std::size_t i) const {
-        const Id id = ids[i].value;
-        const std::size_t scanned = gallops && n - i > kGallopRows ? i + kGallopRows : n;
-        for (++i; scanned - i >= kRunScan; i += kRunScan) {
-            Id differ = 0;  // in the ids' own width, which compilers turn into vectors
-            for (std::size_t k = 0; k < kRunScan; ++k) differ |= ids[i + k].value ^ id;
-            if (differ != 0) break;
-        }
-        if (scanned < n && scanned - i < kRunScan) {
-            // In sorted ids, where the last of a stretch is equal all of it is: double the stretch while
-            // that holds, then halve it.
-            std::size_t stretch = kRunScan;
-            for (; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
-            for (; stretch >= kRunScan; stretch /= 2)
-                if (n - i >= stretch && ids[i + stretch - 1].value == id) i += stretch;
-        }
-        while (i < n && ids[i].value == id) ++i;
-        return i;
-    }
-};
-
-template <class Id>
-static bool sorted(const void* ids_, std::size_t n) {
-    auto* __restrict ids = static_cast<const Loose<Id>*>(ids_);
-    if (n == 0) return true;
-    if (ids[0].value < 0) return false;
-    for (std::size_t b = 1; b < n; b += kOrderBlock) {
-        std::size_t e = n - b < kOrderBlock ? n : b + kOrderBlock;
-        Id down = 0;  // in the ids' own width, which compilers turn into vectors
-        for (std::size_t i = b; i < e; ++i) down |= static_cast<Id>(ids[i].value < ids[i - 1].value ? 1 : 0);
-        if (down != 0) return false;
-    }
-    return true;
-}
-
-// Where a walk down one column stands: the last row's segment, and its highest key so far.
-template <class T>
-struct ColumnWalk {
-    std::int64_t previous;
-    typename T::Key best;
-};
-
-// Before a row of segment `id` is taken. False if the walk ends here, with ids that are not sorted.
-static inline bool steps_to(SegmentWalk* walk, std::int64_t previous, std::int64_t id) {
-    if (id >= previous) return true;
-    if (walk->written <= previous) walk->written = previous + 1;
-    walk->is_unsorted = walk->checks;
-    return !walk->checks;
 }
 
 // Rows of short segments, up to `stop`, or to the first that lies outside the output or ends the walk. The
@@ -215,8 +131,6 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, co
     if (rows > 0) *at = {first + static_cast<std::int64_t>(rows) - 1, T::key(items[i + rows - 1].value)};
     return i + rows;
 }
-
-#include "loops_segment_blocks.h"
 
 // As short_segments, for as many rows from i on as it can and cares to take; an instruction set's own header
 // may have a better one.
@@ -275,11 +189,11 @@ static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id
 }
 
 template <class T, class Id>
-static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride, const void* ids_,
-                    std::size_t n) {
+static void segment_rows(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride, const void* ids_,
+                         std::size_t n) {
     if (n == 0) return;
     const char* data = static_cast<const char*>(data_);
-    const Ids<Id> ids{static_cast<const Loose<Id>*>(ids_), n, walk->num_segments, walk->gallops};
+    const Ids<Id> ids{static_cast<const Unaligned<Id>*>(ids_), n, walk->num_segments, walk->gallops};
     const std::size_t width = walk->width;
     constexpr std::ptrdiff_t kItem = sizeof(Item<T>);
     const auto flat = static_cast<std::ptrdiff_t>(width) * kItem;
@@ -321,3 +235,13 @@ static void segment(SegmentWalk* walk, const void* data_, std::ptrdiff_t stride,
         i = end;
     }
 }
+
+#if MAXOPS_SIMD == 4
+#include "simd_v4_segments.h"
+#elif MAXOPS_SIMD == 3
+#include "simd_v3_segments.h"
+#endif
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

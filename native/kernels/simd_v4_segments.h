@@ -18,10 +18,10 @@ struct Lanes32i {
     static Mask differ(__m512i a, __m512i b) { return _mm512_cmpneq_epi32_mask(a, b); }
     static __m512i sign(__m512i v) { return _mm512_srai_epi32(v, 31); }
     // Ids, of which the lower half does for those less than half its range apart.
-    static __m512i ids(unsigned lanes, const Loose<std::int32_t>* from) {
+    static __m512i ids(unsigned lanes, const Unaligned<std::int32_t>* from) {
         return _mm512_maskz_loadu_epi32(static_cast<__mmask16>(lanes), from);
     }
-    static __m512i ids(unsigned lanes, const Loose<std::int64_t>* from) {
+    static __m512i ids(unsigned lanes, const Unaligned<std::int64_t>* from) {
         const __m512i low = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(lanes), from),
                       high = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(lanes >> 8), from + 8);
         const __m512i halves = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -66,10 +66,10 @@ struct Lanes64i {
     static Mask equal(__m512i a, __m512i b) { return _mm512_cmpeq_epi64_mask(a, b); }
     static Mask differ(__m512i a, __m512i b) { return _mm512_cmpneq_epi64_mask(a, b); }
     static __m512i sign(__m512i v) { return _mm512_srai_epi64(v, 63); }
-    static __m512i ids(unsigned lanes, const Loose<std::int32_t>* from) {
+    static __m512i ids(unsigned lanes, const Unaligned<std::int32_t>* from) {
         return _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(static_cast<__mmask8>(lanes), from));
     }
-    static __m512i ids(unsigned lanes, const Loose<std::int64_t>* from) {
+    static __m512i ids(unsigned lanes, const Unaligned<std::int64_t>* from) {
         return _mm512_maskz_loadu_epi64(static_cast<__mmask8>(lanes), from);
     }
     static __m512i highest(Mask where, __m512i a, __m512i b) { return _mm512_mask_max_epi64(a, where, a, b); }
@@ -89,7 +89,7 @@ struct Lanes64i {
     }
     static __m512i moved_down_one(__m512i v, __m512i others) { return _mm512_alignr_epi64(others, v, 1); }
     template <class Id>
-    static __m512i splat_from(const Loose<Id>* from) {
+    static __m512i splat_from(const Unaligned<Id>* from) {
         return splat(from->value);
     }
     static __m512i splat_last(__m512i v) { return _mm512_permutexvar_epi64(_mm512_set1_epi64(7), v); }
@@ -180,7 +180,7 @@ private:
 
 // Whether one of the ids is higher than the one after it.
 template <unsigned count>
-static inline bool goes_down(const Loose<std::int64_t>* ids, unsigned lanes) {
+static inline bool goes_down(const Unaligned<std::int64_t>* ids, unsigned lanes) {
     unsigned down = 0;
     for (unsigned k = 0; k < count; k += 8) {
         const auto some = static_cast<__mmask8>(lanes >> k);
@@ -191,7 +191,7 @@ static inline bool goes_down(const Loose<std::int64_t>* ids, unsigned lanes) {
     return down != 0;
 }
 template <unsigned count>
-static inline bool goes_down(const Loose<std::int32_t>* ids, unsigned lanes) {
+static inline bool goes_down(const Unaligned<std::int32_t>* ids, unsigned lanes) {
     const auto some = static_cast<__mmask16>(lanes);
     const __m512i here = _mm512_maskz_loadu_epi32(some, ids), next = _mm512_maskz_loadu_epi32(some, ids + 1);
     return _mm512_mask_cmpgt_epi32_mask(some, here, next) != 0;

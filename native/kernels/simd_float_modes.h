@@ -1,3 +1,4 @@
+#pragma once
 // Whether this thread's processor modes leave floats as they are. Included by the simd_*.h that compute with
 // the processor's own floats.
 

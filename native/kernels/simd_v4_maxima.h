@@ -1,3 +1,4 @@
+#pragma once
 // Maxima in the type's own instructions: lanes by width and sign, and what is kept of the vectors that were
 // seen.
 //
@@ -84,7 +85,7 @@ struct Maxima {
     void take(__m512i x) { high = Lanes::max(high, seen(x)); }
     void take(__m512i x, __m512i y) { high = Lanes::max(high, seen(Lanes::max(x, y))); }
     void take(const Maxima& other) { high = Lanes::max(high, other.high); }
-    bool is_settled() const { return Lanes::equal(high, Lanes::splat(T::bits(T::kHighestKey))) != 0; }
+    bool is_saturated() const { return Lanes::equal(high, Lanes::splat(T::bits(T::kHighestKey))) != 0; }
     __m512i bits() const { return high; }
 
 private:
@@ -116,7 +117,7 @@ struct HalfMaxima {
         low = Lanes::min(low, other.low);
         top = Unsigned::max(top, other.top);
     }
-    bool is_settled() const { return nan() != 0; }
+    bool is_saturated() const { return nan() != 0; }
     __m512i bits() const {
         const auto all_negative = Lanes::less(high, _mm512_setzero_si512());
         return Lanes::select(nan(), Lanes::splat(T::kNaN), Lanes::select(all_negative, low, high));
@@ -157,7 +158,7 @@ struct Maxima<Float32> {
         high = _mm512_range_ps(high, other.high, 5);
         nan |= other.nan;
     }
-    bool is_settled() const { return nan != 0; }
+    bool is_saturated() const { return nan != 0; }
     __m512i bits() const {
         return Lanes::select(nan, Lanes::splat(Float32::kNaN), _mm512_castps_si512(high));
     }
@@ -180,7 +181,7 @@ struct Maxima<Float64> {
         high = _mm512_range_pd(high, other.high, 5);
         nan |= other.nan;
     }
-    bool is_settled() const { return nan != 0; }
+    bool is_saturated() const { return nan != 0; }
     __m512i bits() const {
         return Lanes::select(nan, Lanes::splat(Float64::kNaN), _mm512_castpd_si512(high));
     }

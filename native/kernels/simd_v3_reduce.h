@@ -1,3 +1,5 @@
+#include "simd_float_modes.h"
+#include "simd_v3_maxima.h"
 // What AVX2 does better than the loops: reductions.
 //
 // Included by simd_v3.h. Every item is loaded and compared as it is; keys are made of the few maxima that are
@@ -29,7 +31,7 @@ static inline Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
     constexpr std::size_t kLongest = kStreamMostBytes / sizeof(Item<T>);
     static_assert(kStreamed >= kStep && kLongest >= kPair, "a stream has a step");
     Maxima<T> a(load_vector(items));
-    const std::size_t before_line = items_before_line<T>(items, n) % kCount;
+    const std::size_t before_line = alignment_peel<T>(items, n) % kCount;
     std::size_t i = before_line > 0 ? before_line : kCount;
     if (n - i >= kStep) {
         Maxima<T> b = a;
@@ -52,7 +54,7 @@ static inline Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
                 steps -= turn;
                 Maxima<T> both = a;
                 both.take(b);
-                if (both.is_settled()) return both;
+                if (both.is_saturated()) return both;
             }
         } while (n - i >= kStep);
         a.take(b);
@@ -124,7 +126,7 @@ static inline void many_rows(typename T::Key* acc, const void* data, std::ptrdif
     for (std::size_t r = 0; r < rows; r += kRows) {
         const std::size_t m = rows - r < kRows ? rows - r : kRows;
         __m256i keys[kRows];
-        if (bytes <= kShortRowBytes) call_for(at<char>(row_at(r), ahead), kRows * bytes);
+        if (bytes <= kShortRowBytes) prefetch(at<char>(row_at(r), ahead), kRows * bytes);
         if (m == kRows) {
 #pragma GCC unroll 8
             for (std::size_t k = 0; k < kRows; ++k) keys[k] = in_wide_lanes<Key>(keys_of_row(row_at(r + k)));
@@ -195,9 +197,9 @@ struct Reduction : PlainReduction<T> {
     static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
         constexpr std::size_t kLongRow = kLongVectorRowBytes / sizeof(Item<T>), kCount = 32 / sizeof(Item<T>);
         const bool follow = stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>));
-        const bool is_turned = sizeof(Item<T>) == 1 && n == Turn<Word<T>>::kWidth;
+        const bool is_transposed = sizeof(Item<T>) == 1 && n == Transpose<Word<T>>::kWidth;
         const bool is_short = follow && (n <= 3 || (sizeof(Item<T>) <= 2 && (n == 4 || n == 8)));
-        if (rows < 4 || n == 0 || is_turned || is_short || n >= kLongRow || needs_plain_loops<T>())
+        if (rows < 4 || n == 0 || is_transposed || is_short || n >= kLongRow || needs_plain_loops<T>())
             return PlainReduction<T>::rows(keys, data, stride, rows, n);
         auto* acc = static_cast<Key*>(keys);
         if (n == kCount)

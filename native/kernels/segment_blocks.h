@@ -1,4 +1,15 @@
-// SegmentMax of one column: short segments, a block of rows at a time. Included by loops_segment.h.
+// SegmentMax of one column: short segments, a block of rows at a time.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "segment_walk.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
 
 constexpr std::size_t kMargin = 8;  // lanes that may be touched beyond a block
 
@@ -52,7 +63,7 @@ struct IdBlock {
     const Place* begin() const { return places + kMargin; }
 
 private:
-    __attribute__((always_inline)) bool copy_rows(const Loose<Id>* __restrict from, std::size_t n) {
+    __attribute__((always_inline)) bool copy_rows(const Unaligned<Id>* __restrict from, std::size_t n) {
         auto* __restrict place = begin();
         Unsigned all = 0;
         for (std::size_t k = 0; k < n; ++k) {
@@ -178,3 +189,7 @@ private:
         for (std::size_t k = 0; k < count; ++k) out[segments.place[k]] = rows[k];
     }
 };
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

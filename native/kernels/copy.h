@@ -1,87 +1,13 @@
-// Between any layout and contiguous native blocks. Included by loops.h, where it may be read what that means.
+// Between any layout and contiguous native blocks.
+#pragma once
+#include <cstddef>
+#include <cstdint>
 
-static inline std::uint8_t swapped_bytes(std::uint8_t x) {
-    return x;
-}
-static inline std::uint16_t swapped_bytes(std::uint16_t x) {
-    return __builtin_bswap16(x);
-}
-static inline std::uint32_t swapped_bytes(std::uint32_t x) {
-    return __builtin_bswap32(x);
-}
-static inline std::uint64_t swapped_bytes(std::uint64_t x) {
-    return __builtin_bswap64(x);
-}
+#include "transpose.h"
 
-// Processors fetch ahead by themselves where loads follow one another closely. Where much is done with each
-// line, they had better be told.
-static inline void call_for(const void* data, std::size_t bytes) {
-    constexpr std::size_t kLine = 64;
-    for (std::size_t line = 0; line < bytes; line += kLine)
-        __builtin_prefetch(static_cast<const char*>(data) + line);
-}
-
-// A constant stride of one item lets the compiler copy vectors, a stride of none hoists the load.
-template <class W, bool swap>
-static inline void copy_items(char* to, std::ptrdiff_t to_stride, const char* from,
-                              std::ptrdiff_t from_stride, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i, to += to_stride, from += from_stride) {
-        W word = reinterpret_cast<const Loose<W>*>(from)->value;
-        reinterpret_cast<Loose<W>*>(to)->value = swap ? swapped_bytes(word) : word;
-    }
-}
-
-// Square blocks of as many words as 16 bytes hold are turned by zipping rows: after as many rounds as the
-// width has bits, row and column have changed places.
-template <class W>
-struct Turn {
-    typedef W Row __attribute__((vector_size(16)));
-    static constexpr int kWidth = 16 / sizeof(W);
-
-    template <int first, int... lane>
-    static Row zip(Row a, Row b, std::integer_sequence<int, lane...>) {
-        return __builtin_shufflevector(a, b, (lane % 2 * kWidth + first + lane / 2)...);
-    }
-    static void block(char* to, std::ptrdiff_t to_stride, const char* from, std::ptrdiff_t from_stride) {
-        constexpr auto kLanes = std::make_integer_sequence<int, kWidth>{};
-        Row rows[kWidth], zipped[kWidth];
-        for (int r = 0; r < kWidth; ++r) __builtin_memcpy(&rows[r], from + r * from_stride, sizeof(Row));
-        for (int round = 1; round < kWidth; round *= 2) {
-            for (int r = 0; r < kWidth / 2; ++r) {
-                zipped[2 * r] = zip<0>(rows[r], rows[r + kWidth / 2], kLanes);
-                zipped[2 * r + 1] = zip<kWidth / 2>(rows[r], rows[r + kWidth / 2], kLanes);
-            }
-            for (int r = 0; r < kWidth; ++r) rows[r] = zipped[r];
-        }
-        for (int r = 0; r < kWidth; ++r) __builtin_memcpy(to + r * to_stride, &rows[r], sizeof(Row));
-    }
-};
-
-template <class W>
-static void turn(void* block, const void* data, std::ptrdiff_t stride, std::size_t rows,
-                 std::size_t columns) {
-    constexpr std::size_t kWidth = Turn<W>::kWidth;
-    constexpr std::ptrdiff_t kItem = sizeof(W);
-    const auto line = static_cast<std::ptrdiff_t>(columns) * kItem;
-    auto* to = static_cast<char*>(block);
-    auto* from = static_cast<const char*>(data);
-    for (std::size_t c = 0; c < columns;) {
-        const std::size_t across = columns - c < kWidth ? 1 : kWidth;
-        std::size_t r = 0;
-        if (across == kWidth)
-            for (; rows - r >= kWidth; r += kWidth)
-                Turn<W>::block(to + static_cast<std::ptrdiff_t>(r) * line, line,
-                               from + static_cast<std::ptrdiff_t>(r) * kItem, stride);
-        for (std::size_t k = 0; k < across; ++k)
-            copy_items<W, false>(
-                to + static_cast<std::ptrdiff_t>(r) * line + static_cast<std::ptrdiff_t>(k) * kItem, line,
-                from + static_cast<std::ptrdiff_t>(k) * stride + static_cast<std::ptrdiff_t>(r) * kItem,
-                kItem, rows - r);
-        c += across;
-        to += static_cast<std::ptrdiff_t>(across) * kItem;
-        from += static_cast<std::ptrdiff_t>(across) * stride;
-    }
-}
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
 
 // The first of each pair of words, for almost n of them: beyond the last there may be nothing to read. (Other
 // widths are done well by the compiler; and all of them with AVX-512, which picks words from two vectors.)
@@ -113,8 +39,8 @@ static void gather_items(void* block, const void* data, std::ptrdiff_t stride, s
     if (stride == 0) return copy_items<W, swap>(to, kItem, from, 0, n);
     if (stride == -kItem) return copy_items<W, swap>(to, kItem, from, -kItem, n);
     if (stride == 2 * kItem) {
-        auto* __restrict items = reinterpret_cast<Loose<W>*>(to);
-        auto* __restrict pairs = reinterpret_cast<const Loose<W>*>(from);
+        auto* __restrict items = reinterpret_cast<Unaligned<W>*>(to);
+        auto* __restrict pairs = reinterpret_cast<const Unaligned<W>*>(from);
         std::size_t i = 0;
         if constexpr (!swap && sizeof(W) == 4 && !kPicksWords) i = every_second(to, from, n);
         for (; i < n; ++i) items[i].value = swap ? swapped_bytes(pairs[2 * i].value) : pairs[2 * i].value;
@@ -125,15 +51,15 @@ static void gather_items(void* block, const void* data, std::ptrdiff_t stride, s
 
 template <class W>
 static void gather(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped) {
-    // Items that share lines, but are not side by side: called for a turn ahead.
+    // Items that share lines, but are not side by side: called for a chunk ahead.
     const bool calls = stride > static_cast<std::ptrdiff_t>(sizeof(W)) && stride <= 64 && n > kGatherChunk;
-    const std::size_t turn = calls ? kGatherChunk : n;
+    const std::size_t chunk = calls ? kGatherChunk : n;
     auto* to = static_cast<char*>(block);
     auto* from = static_cast<const char*>(data);
-    for (std::size_t i = 0; i < n; i += turn) {
-        const std::size_t m = n - i < turn ? n - i : turn;
-        const auto span = static_cast<std::ptrdiff_t>(turn) * stride;
-        if (calls) call_for(from + span, static_cast<std::size_t>(span));
+    for (std::size_t i = 0; i < n; i += chunk) {
+        const std::size_t m = n - i < chunk ? n - i : chunk;
+        const auto span = static_cast<std::ptrdiff_t>(chunk) * stride;
+        if (calls) prefetch(from + span, static_cast<std::size_t>(span));
         if (swapped)
             gather_items<W, true>(to, from, stride, m);
         else
@@ -210,3 +136,7 @@ static void stream(void* to_, const void* block, std::size_t bytes) {
 #endif
     __builtin_memcpy(to, from, bytes);
 }
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

@@ -1,3 +1,4 @@
+#pragma once
 // Maxima in AVX2: lanes by width and sign, pieces shorter than a vector, and what is kept of the vectors that
 // were seen.
 //
@@ -83,11 +84,11 @@ static inline void store_vector(void* to, __m256i v) {
 
 template <class Word>
 static inline Word load_word(const void* from) {
-    return static_cast<const Loose<Word>*>(from)->value;
+    return static_cast<const Unaligned<Word>*>(from)->value;
 }
 template <class Word>
 static inline void store_word(void* to, long long word) {
-    static_cast<Loose<Word>*>(to)->value = static_cast<Word>(word);
+    static_cast<Unaligned<Word>*>(to)->value = static_cast<Word>(word);
 }
 
 // 1 to 31 bytes as a vector of which every lane is one of the items: two pieces that overlap where they must,
@@ -173,7 +174,7 @@ struct Maxima {
     void take(__m256i x) { high = Lanes::max(high, x); }
     void take(__m256i x, __m256i y) { high = Lanes::max(high, Lanes::max(x, y)); }
     void take(const Maxima& other) { take(other.high); }
-    bool is_settled() const {
+    bool is_saturated() const {
         return _mm256_movemask_epi8(Lanes::equal(bits(), Lanes::splat(T::bits(T::kHighestKey)))) != 0;
     }
     __m256i bits() const { return keys_of_items<T>(high); }
@@ -203,7 +204,7 @@ struct HalfMaxima {
         low = Lanes::min(low, other.low);
         top = Unsigned::max(top, other.top);
     }
-    bool is_settled() const { return _mm256_movemask_epi8(nan()) != 0; }
+    bool is_saturated() const { return _mm256_movemask_epi8(nan()) != 0; }
     __m256i bits() const {
         const __m256i all_negative = _mm256_srai_epi16(high, 15);
         return select(nan(), Lanes::splat(T::kNaN), select(all_negative, low, high));
@@ -272,7 +273,7 @@ struct FloatMaxima {
         all = _mm256_and_si256(all, other.all);
         nan = _mm256_or_si256(nan, other.nan);
     }
-    bool is_settled() const { return F::movemask(nan) != 0; }
+    bool is_saturated() const { return F::movemask(nan) != 0; }
     __m256i bits() const {
         const __m256i magnitude = Lanes::splat(static_cast<typename T::Bits>(T::kSign - 1));
         const __m256i number = _mm256_and_si256(high, _mm256_or_si256(all, magnitude));

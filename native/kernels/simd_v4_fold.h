@@ -1,3 +1,5 @@
+#include "simd_float_modes.h"
+#include "simd_v4_maxima.h"
 // What AVX-512 does better than the loops: Max with masked heads and tails, and without keys.
 //
 // Included by simd_v4.h.
@@ -13,7 +15,7 @@ static inline void in_vectors(Item<T>* out, std::size_t n, const Found& found) {
         auto load = [&](const Item<T>* from) { return Lanes::load(_mm512_setzero_si512(), mask, from + i); };
         Lanes::store(out + i, mask, found(load));
     };
-    std::size_t i = items_before_line<T>(out, n);
+    std::size_t i = alignment_peel<T>(out, n);
     if (i > 0) masked(0, i);
     auto whole = [&](std::size_t at) {
         return found([&](const Item<T>* from) { return _mm512_loadu_si512(from + at); });

@@ -1,73 +1,15 @@
-// The loops, as templates over a type's order. Each does one thing to contiguous data.
-//
-// Included by kernels.cpp alone, inside a namespace of the instruction set that it is compiled
-// for, so that no two compilations of one template can be taken for each other by the linker.
-// For the same reason nothing here calls a function of the standard library.
+// Reductions, on keys of the type's own size.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
-// NumPy's data may lie at any address, and its types alias whatever the caller has there. (A struct,
-// because a typedef's attributes are lost when it becomes a template's argument.)
-template <class Int>
-struct __attribute__((packed, may_alias)) Loose {
-    Int value;
-};
+#include "transpose.h"
+#include "items.h"
 
-template <class T>
-using Item = Loose<typename T::Bits>;
-
-template <std::size_t itemsize>
-struct WordOf;
-template <>
-struct WordOf<1> {
-    using type = std::uint8_t;
-};
-template <>
-struct WordOf<2> {
-    using type = std::uint16_t;
-};
-template <>
-struct WordOf<4> {
-    using type = std::uint32_t;
-};
-template <>
-struct WordOf<8> {
-    using type = std::uint64_t;
-};
-template <class T>
-using Word = typename WordOf<sizeof(typename T::Bits)>::type;
-
-#include "loops_copy.h"
-
-template <class Key>
-static inline Key highest(Key a) {
-    return a;
-}
-template <class Key>
-static inline Key highest(Key a, Key b) {
-    return a < b ? b : a;
-}
-template <class Key, class... Keys>
-static inline Key highest(Key a, Key b, Keys... others) {
-    return highest(highest(a, b), others...);
-}
-
-// How many of the first items lie before the next cache line, where whole vectors had better begin; 0 if
-// there are too few items to gain anything, or if no item begins a line.
-template <class T>
-static inline std::size_t items_before_line(const void* data, std::size_t n) {
-    constexpr std::size_t kLine = 64;
-    std::size_t past = reinterpret_cast<std::uintptr_t>(data) % kLine;
-    if (past == 0 || past % sizeof(Item<T>) != 0 || n * sizeof(Item<T>) < kPeelBytes) return 0;
-    return (kLine - past) / sizeof(Item<T>);
-}
-
-template <class Target>
-static inline const Target* at(const void* data, std::ptrdiff_t bytes) {
-    return reinterpret_cast<const Target*>(static_cast<const char*>(data) + bytes);
-}
-
-#include "loops_fold.h"
-
-// ---------------------------------------------------------------------------- reduce
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
 
 template <class T>
 static inline typename T::Key highest_key(const Item<T>* __restrict data, std::size_t n) {
@@ -146,7 +88,7 @@ struct PlainReduction {
 
     static Key highest_of(const Item<T>* data, std::size_t n) {
         if (n < kScalarReduction) return highest_key<T>(data, n);
-        std::size_t head = items_before_line<T>(data, n);
+        std::size_t head = alignment_peel<T>(data, n);
         Key first = head > 0 ? highest_key<T>(data, head) : T::kLowestKey;
         return highest(first, highest_key_in_blocks<T>(data + head, n - head));
     }
@@ -182,7 +124,7 @@ struct PlainReduction {
             if (n == 8) return short_rows_in_turns<8>(acc, items, rows);
         }
         if (rows >= kTransposedRows && n > 1 && n <= kShortRow<T>)
-            return turned_rows(acc, data, stride, rows, n);
+            return transposed_rows(acc, data, stride, rows, n);
         for (std::size_t r = 0; r < rows; ++r) {
             const auto* row = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
             acc[r] = highest(acc[r], Reduction<T>::highest_of(row, n));
@@ -195,21 +137,21 @@ private:
         constexpr std::size_t kRowBytes = n * sizeof(Item<T>);
         constexpr std::size_t kTurn = kShortRowsBytes < kRowBytes ? 1 : kShortRowsBytes / kRowBytes;
         for (std::size_t r = 0; r < rows; r += kTurn) {
-            call_for(items + (r + kTurn) * n, kTurn * kRowBytes);
+            prefetch(items + (r + kTurn) * n, kTurn * kRowBytes);
             short_rows<T, n>(acc + r, items + r * n, rows - r < kTurn ? rows - r : kTurn);
         }
     }
 
     // Short rows of any length: as columns, once turned in cache.
-    static void turned_rows(Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
-                            std::size_t n) {
+    static void transposed_rows(Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                                std::size_t n) {
         constexpr std::size_t kTile = kTransposeTile;
         alignas(64) Word<T> turned[kShortRow<T> * kTile];
         for (std::size_t r = 0; r < rows; r += kTile) {
             const std::size_t m = rows - r < kTile ? rows - r : kTile;
-            call_for(at<char>(data, static_cast<std::ptrdiff_t>(r + kTile) * stride),
+            prefetch(at<char>(data, static_cast<std::ptrdiff_t>(r + kTile) * stride),
                      kTile * n * sizeof(Item<T>));
-            turn<Word<T>>(turned, at<char>(data, static_cast<std::ptrdiff_t>(r) * stride), stride, n, m);
+            transpose<Word<T>>(turned, at<char>(data, static_cast<std::ptrdiff_t>(r) * stride), stride, n, m);
             Reduction<T>::columns(acc + r, turned, static_cast<std::ptrdiff_t>(m * sizeof(Item<T>)), n, m);
         }
     }
@@ -233,3 +175,13 @@ static void finish(void* out, const void* keys, std::size_t n) {
     auto* __restrict acc = static_cast<const typename T::Key*>(keys);
     for (std::size_t j = 0; j < n; ++j) items[j].value = T::bits(acc[j]);
 }
+
+#if MAXOPS_SIMD == 4
+#include "simd_v4_reduce.h"
+#elif MAXOPS_SIMD == 3
+#include "simd_v3_reduce.h"
+#endif
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

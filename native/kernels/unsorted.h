@@ -1,46 +1,23 @@
-// SegmentMax of rows in any order: keys of the whole output, that each row is folded into. Included by
-// kernels.cpp, after loops_segment.h.
+// SegmentMax of rows in any order: keys of the whole output, that each row is folded into.
+#pragma once
+#include <cstddef>
+#include <cstdint>
 
-template <class T>
-using LooseKey = Loose<typename T::Key>;
+#include "../kernels.h"
+#include "segment_ids.h"
 
-// Ids as they come, each read once, by a volatile access: another thread may change them meanwhile, and what
-// was checked must be what is used. One that is not in [from, to) has a place that is not below `span`.
-template <class Id>
-struct Places {
-    const Loose<Id>* ids;
-    std::uint64_t from, span;
-
-    std::uint64_t operator[](std::size_t i) const {
-        const std::int64_t id = static_cast<const volatile Loose<Id>*>(ids + i)->value;
-        return static_cast<std::uint64_t>(id) - from;
-    }
-    bool has(std::uint64_t place) const { return place < span; }
-};
-
-// The key of one element by itself. Of T::key() compilers make a branch on the sign where they make no
-// vectors, and no processor foresees that.
-template <class T>
-static inline typename T::Key key_of(typename T::Bits bits) {
-    if constexpr (T::is_float) {
-        using U = typename T::U;
-        constexpr U kTurned = static_cast<U>(T::kNegativeBase + 1 - T::kPositiveStep);
-        const auto sign = static_cast<U>(bits >> (8 * sizeof bits - 1));  // all ones or none
-        const auto turned = static_cast<U>((static_cast<U>(bits) ^ sign) + (sign & kTurned));
-        return static_cast<typename T::Key>(static_cast<U>(turned + T::kPositiveStep));
-    } else {
-        return T::key(bits);
-    }
-}
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
 
 // A row's elements into the keys of its segment: few at a time, their number known to the compiler.
 template <class T, std::size_t n>
-static inline void fold_few(LooseKey<T>* __restrict keys, const Item<T>* __restrict items) {
+static inline void fold_few(UnalignedKey<T>* __restrict keys, const Item<T>* __restrict items) {
 #pragma GCC unroll 1
     for (std::size_t j = 0; j < n; ++j) keys[j].value = highest(keys[j].value, key_of<T>(items[j].value));
 }
 template <class T>
-static inline void fold_row(LooseKey<T>* keys, const Item<T>* items, std::size_t width) {
+static inline void fold_row(UnalignedKey<T>* keys, const Item<T>* items, std::size_t width) {
     constexpr std::size_t kLine = kScatterLineBytes / sizeof(Item<T>), kQuarter = quarter_of(kLine);
     std::size_t j = 0;
     for (; width - j >= kLine; j += kLine) fold_few<T, kLine>(keys + j, items + j);
@@ -51,17 +28,18 @@ static inline void fold_row(LooseKey<T>* keys, const Item<T>* items, std::size_t
 // The elements of the rows' first columns tell, by the keys that they leave, which segments have rows; but
 // for the lowest key, which is that of segments without rows too. The result is whether one of them has it.
 template <class T, class Id>
-struct Scattering {
+struct Unsorted {
     using Key = typename T::Key;
-    using Keys = LooseKey<T>;
+    using Keys = UnalignedKey<T>;
 
-    static bool take(const Scatter* to, const void* data, std::ptrdiff_t stride, const void* ids,
-                     std::size_t rows) {
-        const Places<Id> places{static_cast<const Loose<Id>*>(ids), static_cast<std::uint64_t>(to->from),
+    static bool accumulate(const UnsortedSegments* to, const void* data, std::ptrdiff_t stride,
+                           const void* ids, std::size_t rows) {
+        const Places<Id> places{static_cast<const Unaligned<Id>*>(ids), static_cast<std::uint64_t>(to->from),
                                 static_cast<std::uint64_t>(to->to - to->from)};
         const auto* from = static_cast<const char*>(data);
-        if (!to->takes_all) return take_some(*to, from, stride, places, rows);
-        if (to->width > 1 || to->stride != sizeof(Keys)) return take_rows(*to, from, stride, places, rows);
+        if (!to->takes_all) return accumulate_some(*to, from, stride, places, rows);
+        if (to->width > 1 || to->stride != sizeof(Keys))
+            return accumulate_rows(*to, from, stride, places, rows);
         auto* keys = reinterpret_cast<Keys*>(to->keys);
         if (places.span * sizeof(Keys) <= kScatterCachedBytes)
             return column<false>(keys, from, stride, places, rows);
@@ -87,8 +65,8 @@ private:
         return has_lowest;
     }
 
-    static bool take_rows(const Scatter to, const char* from, std::ptrdiff_t stride, const Places<Id> places,
-                          std::size_t rows) {
+    static bool accumulate_rows(const UnsortedSegments to, const char* from, std::ptrdiff_t stride,
+                                const Places<Id> places, std::size_t rows) {
         const std::size_t called = rows > kScatterRowsAhead ? rows - kScatterRowsAhead : 0;
         bool has_lowest = false;
         for (std::size_t i = 0; i < rows; ++i, from += stride) {
@@ -102,8 +80,8 @@ private:
     }
 
     // Of the rows, those that are this walk's, found without a branch that no processor could foresee.
-    static bool take_some(const Scatter to, const char* from, std::ptrdiff_t stride, const Places<Id> places,
-                          std::size_t rows) {
+    static bool accumulate_some(const UnsortedSegments to, const char* from, std::ptrdiff_t stride,
+                                const Places<Id> places, std::size_t rows) {
         std::uint64_t taken_places[kScatterBlock];
         std::uint16_t taken[kScatterBlock];
         bool has_lowest = false;
@@ -123,7 +101,7 @@ private:
         return has_lowest;
     }
 
-    static inline bool row(const Scatter& to, std::uint64_t place, const Item<T>* items) {
+    static inline bool row(const UnsortedSegments& to, std::uint64_t place, const Item<T>* items) {
         auto* keys = reinterpret_cast<Keys*>(to.keys + static_cast<std::ptrdiff_t>(place) * to.stride);
         const bool has_lowest = key_of<T>(items[0].value) == T::kLowestKey;
         fold_row<T>(keys, items, to.width);
@@ -132,29 +110,29 @@ private:
 };
 
 template <class T>
-static void lay_keys(void* keys, std::uint64_t bits, std::size_t n) {
-    auto* to = static_cast<LooseKey<T>*>(keys);
+static void init_segments(void* keys, std::uint64_t bits, std::size_t n) {
+    auto* to = static_cast<UnalignedKey<T>*>(keys);
     const auto key = T::key(static_cast<typename T::Bits>(bits));
     for (std::size_t j = 0; j < n; ++j) to[j].value = key;
 }
 
 template <class T>
-static void join_keys(void* keys, const void* others, std::size_t n) {
-    auto* __restrict to = static_cast<LooseKey<T>*>(keys);
-    auto* __restrict from = static_cast<const LooseKey<T>*>(others);
+static void merge_segments(void* keys, const void* others, std::size_t n) {
+    auto* __restrict to = static_cast<UnalignedKey<T>*>(keys);
+    auto* __restrict from = static_cast<const UnalignedKey<T>*>(others);
     for (std::size_t j = 0; j < n; ++j) to[j].value = highest(to[j].value, from[j].value);
 }
 
 // Keys become values where they lie, and rows without any the fill value: those that `is_empty` marks or, if
 // it is null, those whose first key is the lowest.
 template <class T>
-static void settle(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_empty, std::uint64_t fill_,
-                   std::size_t rows, std::size_t n) {
+static void finalize_segments(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_empty,
+                              std::uint64_t fill_, std::size_t rows, std::size_t n) {
     using Bits = typename T::Bits;
     const auto fill = static_cast<Bits>(fill_);
     const bool marked = is_empty != nullptr;
     if (n == 1 && !marked && stride == static_cast<std::ptrdiff_t>(sizeof(Item<T>))) {
-        auto* here = static_cast<LooseKey<T>*>(keys);
+        auto* here = static_cast<UnalignedKey<T>*>(keys);
         for (std::size_t r = 0; r < rows; ++r) {
             const auto key = here[r].value;
             const Bits value = T::bits(key);
@@ -163,8 +141,8 @@ static void settle(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_emp
         return;
     }
     for (std::size_t r = 0; r < rows; ++r) {
-        auto* row = reinterpret_cast<LooseKey<T>*>(static_cast<char*>(keys) +
-                                                   static_cast<std::ptrdiff_t>(r) * stride);
+        auto* row = reinterpret_cast<UnalignedKey<T>*>(static_cast<char*>(keys) +
+                                                       static_cast<std::ptrdiff_t>(r) * stride);
         if (marked ? is_empty[r] != 0 : row[0].value == T::kLowestKey)
             for (std::size_t j = 0; j < n; ++j) row[j].value = static_cast<typename T::Key>(fill);
         else
@@ -172,3 +150,7 @@ static void settle(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_emp
                 row[j].value = static_cast<typename T::Key>(T::bits(row[j].value));
     }
 }
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops
