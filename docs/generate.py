@@ -85,7 +85,7 @@ def main() -> int:
         ROOT / "docs" / "findings.md": ledger.page(runs),
     }
     for run in runs:
-        pages[known / ledger.file_name(run)] = saved_runs.as_text([run])
+        pages[known / ledger.file_name(run)] = saved_runs.as_text([ledger.abridged(run)])
     for file in sorted((ROOT / "docs").glob("speed*.json")):
         benchmark = saved_benchmarks.read(file)
         pages[file] = saved_benchmarks.as_text(benchmark)
