@@ -22,7 +22,8 @@ Operand View::operand(int shape_rank) const {
     operand.swapped = swapped;
     const int lead = shape_rank - rank;
     for (int axis = 0; axis < lead; ++axis) operand.strides[axis] = 0;
-    for (int axis = 0; axis < rank; ++axis) operand.strides[lead + axis] = sizes[axis] == 1 ? 0 : strides[axis];
+    for (int axis = 0; axis < rank; ++axis)
+        operand.strides[lead + axis] = sizes[axis] == 1 ? 0 : strides[axis];
     return operand;
 }
 
@@ -92,8 +93,8 @@ std::vector<Operand> operands_of(const View* inputs, std::size_t count, int rank
     return operands;
 }
 
-// Inputs that are alike, to an output like them: nothing to align, order or merge. Two of them may be an array
-// and a scalar; beside more, scalars have rank 0 as all else.
+// Inputs that are alike, to an output like them: nothing to align, order or merge. Two of them may be an
+// array and a scalar; beside more, scalars have rank 0 as all else.
 class FlatMax {
 public:
     FlatMax(const Kernels& kernels, const View* inputs, std::size_t count, const View& out)
@@ -270,7 +271,8 @@ Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
     try {
         const Run run{kernels, poll};
         Initial initial(call.initial, out);
-        if (bytes > 0 && bytes < kKeepsGilBytes && out.contiguous && data.contiguous && are_rows(call, &rows)) {
+        if (bytes > 0 && bytes < kKeepsGilBytes && out.contiguous && data.contiguous &&
+            are_rows(call, &rows)) {
             reduce_rows(kernels, data.data, rows, out.data);
             return finished(initial.fold(run));
         }

@@ -1,6 +1,6 @@
-// Max, ReduceMax and SegmentMax on arrays in memory: views in, a result or a Fault out. Every binding (Python,
-// ONNX Runtime, XLA) comes through here, and this alone checks shapes, axes, ids and offsets. No Python, no
-// exceptions but those of the caller's own poll.
+// Max, ReduceMax and SegmentMax on arrays in memory: views in, a result or a Fault out. Every binding
+// (Python, ONNX Runtime, XLA) comes through here, and this alone checks shapes, axes, ids and offsets. No
+// Python, no exceptions but those of the caller's own poll.
 //
 // A call has two steps, since the caller allocates its output: the first works out the output's shape, the
 // second writes it.
@@ -122,15 +122,15 @@ struct Segmentation {
     View data;     // (rows, ...)
     View indices;  // ids of (rows,), or offsets of (segments + 1,): int32 or int64
     bool by_offsets = false;
-    bool is_sorted = true;                  // ids that never decrease; offsets always are
-    bool checks = true;                     // the ids or offsets
-    bool negative_is_bad = true;            // if not, such rows are left out
-    bool past_is_bad = false;               // num_segments and more; likewise
-    std::int64_t num_segments = -1;         // below 0: as the ids or offsets have it
-    std::uint64_t fill = 0;                 // bits, of empty segments
-    const char* initial = nullptr;          // as above
-    bool checks_with_maxima = false;        // set by plan_segments: in the pass that takes the maxima
-    bool has_rows = true;                   // set by plan_segments: false for bad offsets that nobody checks
+    bool is_sorted = true;            // ids that never decrease; offsets always are
+    bool checks = true;               // the ids or offsets
+    bool negative_is_bad = true;      // if not, such rows are left out
+    bool past_is_bad = false;         // num_segments and more; likewise
+    std::int64_t num_segments = -1;   // below 0: as the ids or offsets have it
+    std::uint64_t fill = 0;           // bits, of empty segments
+    const char* initial = nullptr;    // as above
+    bool checks_with_maxima = false;  // set by plan_segments: in the pass that takes the maxima
+    bool has_rows = true;             // set by plan_segments: false for bad offsets that nobody checks
 };
 
 // Finds num_segments, and checks what is to be checked: all of it before anything is written, unless nobody

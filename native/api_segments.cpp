@@ -71,9 +71,8 @@ Fault find_id_fault(const Segmentation& call) {
             if (i < end) return {Fault::kIdTooLarge, i, signed_of(id_at<Id>(ids, i)), call.num_segments};
         }
         if (call.is_sorted) {
-            const std::int64_t i = first([&](std::int64_t at) {
-                return at + 1 < n && id_at<Id>(ids, at + 1) < id_at<Id>(ids, at);
-            });
+            const std::int64_t i = first(
+                [&](std::int64_t at) { return at + 1 < n && id_at<Id>(ids, at + 1) < id_at<Id>(ids, at); });
             if (i < end)
                 return {Fault::kIdsDecrease, i + 1, signed_of(id_at<Id>(ids, i + 1)),
                         signed_of(id_at<Id>(ids, i))};
@@ -114,8 +113,7 @@ bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::in
     if (rows == 0) return true;
     // As unsigned numbers, negative ids are the highest.
     const Type as_unsigned = is_wide(call) ? Type::uint64_ : Type::uint32_;
-    const Kernels& kernels =
-        no_negative ? kernels_of(static_cast<int>(as_unsigned)) : id_kernels_of(call);
+    const Kernels& kernels = no_negative ? kernels_of(static_cast<int>(as_unsigned)) : id_kernels_of(call);
     alignas(8) char native[8];
     Shape shape{1, {static_cast<std::size_t>(rows)}};
     Operand operands[2] = {call.indices.operand(1), {native, {0}, false}};
@@ -288,8 +286,8 @@ Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64
         Segments segments = segments_of(call);
         segments.out = values.data;
         segments.checks = segments.trusts = false;
-        const bool is_done = locate_segments({kernels_of(call.data.type), poll}, id_kernels_of(call), segments,
-                                             call.is_sorted || call.by_offsets, indices);
+        const bool is_done = locate_segments({kernels_of(call.data.type), poll}, id_kernels_of(call),
+                                             segments, call.is_sorted || call.by_offsets, indices);
         return finished(is_done);
     });
 }

@@ -10,8 +10,7 @@
 namespace maxops {
 
 struct CoreTable {
-    std::size_t size;               // of this table, for the reader to compare with its own
-    const char* const* type_names;  // View::type is a place in it; a null name ends it
+    std::size_t size;  // of this table, for the reader to compare with its own
 
     Fault (*maximum)(Poll, const View* inputs, std::size_t count, const View& out, bool streams);
     Fault (*mark_axes)(const std::int64_t* axes, std::size_t count, bool negative_allowed, Reduction*);

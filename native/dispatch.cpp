@@ -54,7 +54,7 @@ constexpr TypeFacts facts() {
     return facts;
 }
 constexpr TypeFacts kFacts[kTypes] = {
-#define MAXOPS_TYPE(name, order) facts<MAXOPS_ISA::order>(),
+#define MAXOPS_TYPE(name, order, ...) facts<MAXOPS_ISA::order>(),
 #include "types.def"
 #undef MAXOPS_TYPE
 };

@@ -10,7 +10,7 @@
 namespace maxops {
 
 extern const char* const kTypeNames[kTypes] = {
-#define MAXOPS_TYPE(name, order) #name,
+#define MAXOPS_TYPE(name, order, ...) #name,
 #include "types.def"
 #undef MAXOPS_TYPE
 };
@@ -20,7 +20,7 @@ namespace {
 int type_numbers[kTypes];              // NumPy's, of new arrays
 signed char types_by_number[1 << 10];  // the other way round, -1 for types that are not ours
 
-PyTypeObject* scalar_types[kTypes];    // NumPy's, for good
+PyTypeObject* scalar_types[kTypes];  // NumPy's, for good
 
 int find_number(const char* name, PyTypeObject** scalar_type) {
     PyObject* type = nullptr;
@@ -74,7 +74,8 @@ int type_of_scalar(PyObject* object) {
     for (int type = 0; type < kTypes; ++type)
         if (Py_TYPE(object) == scalar_types[type]) return type;
     if (!PyArray_IsScalar(object, Generic)) return -1;
-    PyArray_Descr* descr = PyArray_DescrFromScalar(object);  // C's other names of int64 and uint64, or none of ours
+    PyArray_Descr* descr =
+        PyArray_DescrFromScalar(object);  // C's other names of int64 and uint64, or none of ours
     if (descr == nullptr) {
         PyErr_Clear();
         return -1;

@@ -8,7 +8,7 @@
 namespace maxops {
 
 enum class Type {
-#define MAXOPS_TYPE(name, order) name##_,
+#define MAXOPS_TYPE(name, order, ...) name##_,
 #include "types.def"
 #undef MAXOPS_TYPE
     count

@@ -22,7 +22,7 @@ constexpr ArgmaxKernels kernels_for() {
 }  // namespace
 
 const ArgmaxKernels argmax[kTypes] = {
-#define MAXOPS_TYPE(name, order) kernels_for<order>(),
+#define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
 #include "types.def"
 #undef MAXOPS_TYPE
 };

@@ -23,7 +23,7 @@ constexpr CopyKernels kernels_for() {
 }  // namespace
 
 const CopyKernels copy[kTypes] = {
-#define MAXOPS_TYPE(name, order) kernels_for<order>(),
+#define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
 #include "types.def"
 #undef MAXOPS_TYPE
 };

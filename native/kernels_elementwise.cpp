@@ -24,7 +24,7 @@ constexpr ElementwiseKernels kernels_for() {
 }  // namespace
 
 const ElementwiseKernels elementwise[kTypes] = {
-#define MAXOPS_TYPE(name, order) kernels_for<order>(),
+#define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
 #include "types.def"
 #undef MAXOPS_TYPE
 };

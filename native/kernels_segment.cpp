@@ -23,7 +23,7 @@ constexpr SegmentKernels kernels_for() {
 }  // namespace
 
 const SegmentKernels segment[kTypes] = {
-#define MAXOPS_TYPE(name, order) kernels_for<order>(),
+#define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
 #include "types.def"
 #undef MAXOPS_TYPE
 };

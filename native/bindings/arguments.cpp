@@ -68,7 +68,8 @@ bool encode(double number, const Kernels& kernels, std::uint64_t* bits) {
         return false;
     } else if (exponent >= 1 - bias) {
         if (!is_exact(fraction, dropped)) return false;
-        *bits = sign | static_cast<std::uint64_t>(exponent + bias) << format.mantissa_bits | fraction >> dropped;
+        *bits =
+            sign | static_cast<std::uint64_t>(exponent + bias) << format.mantissa_bits | fraction >> dropped;
     } else {  // a subnormal there
         const std::uint64_t significand = fraction | std::uint64_t{1} << kMantissa;
         const int shift = dropped + (1 - bias - exponent);
@@ -115,8 +116,7 @@ bool find_argument_types() {
 }
 
 PyArrayObject* plain_array(PyObject* object) {
-    const bool is_plain =
-        object != nullptr && (PyArray_CheckExact(object) || Py_TYPE(object) == memory_map);
+    const bool is_plain = object != nullptr && (PyArray_CheckExact(object) || Py_TYPE(object) == memory_map);
     return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
 }
 
@@ -229,7 +229,8 @@ bool read_axes(PyObject* object, std::int64_t* axes, std::size_t* count) {
         if (size > kMaxRank) return false;
         *count = static_cast<std::size_t>(size);
         kernels_of(static_cast<int>(Type::int64_))
-            .gather(axes, PyArray_BYTES(array), PyArray_STRIDE(array, 0), *count, !PyArray_ISNOTSWAPPED(array));
+            .gather(axes, PyArray_BYTES(array), PyArray_STRIDE(array, 0), *count,
+                    !PyArray_ISNOTSWAPPED(array));
         return true;
     }
     if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) {

@@ -42,8 +42,8 @@ bool read_flag(PyObject* object, bool* value);
 // An integer of Python's or NumPy's.
 bool read_integer(PyObject* object, std::int64_t* value);
 
-// An integer, or several in a list, a tuple or a 1-D array of int64: at most kMaxRank. None, and none of them,
-// are 0.
+// An integer, or several in a list, a tuple or a 1-D array of int64: at most kMaxRank. None, and none of
+// them, are 0.
 bool read_axes(PyObject* object, std::int64_t* axes, std::size_t* count);
 
 // Whether an object is a str that reads so, in any case.

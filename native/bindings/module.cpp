@@ -123,7 +123,8 @@ std::int64_t bits_of_names(PyObject* names, const char* what, const PlaceOf& pla
 
 int type_by_name(PyObject* name) {
     for (int type = 0; type < kTypes; ++type)
-        if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, kTypeNames[type]) == 0) return type;
+        if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, kTypeNames[type]) == 0)
+            return type;
     return -1;
 }
 
@@ -151,18 +152,19 @@ bool read_rules(const OperatorEntry& entry, PyObject* types, PyObject* index_typ
     return true;
 }
 
-// Entry(function, operator, ...): the function, with the native way in of an operator under these rules; those
-// of the plain function, where none are given.
+// Entry(function, operator, ...): the function, with the native way in of an operator under these rules;
+// those of the plain function, where none are given.
 PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-    static const char* const kNames[] = {"function",      "operator",       "types",      "index_types", "broadcast",
-                                         "negative_axes", "explicit_types", "positional", "keywords",    nullptr};
+    static const char* const kNames[] = {"function",  "operator",      "types",          "index_types",
+                                         "broadcast", "negative_axes", "explicit_types", "positional",
+                                         "keywords",  nullptr};
     PyObject *function, *name, *types = nullptr, *index_types = nullptr, *parameters = nullptr;
     const char* broadcasting = "numpy";
     int negative_axes = 1, explicit_types = 0;
     Py_ssize_t positional = -1;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOsppnO", const_cast<char**>(kNames), &function, &name,
-                                     &types, &index_types, &broadcasting, &negative_axes, &explicit_types,
-                                     &positional, &parameters))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOsppnO", const_cast<char**>(kNames), &function,
+                                     &name, &types, &index_types, &broadcasting, &negative_axes,
+                                     &explicit_types, &positional, &parameters))
         return nullptr;
     const OperatorEntry* found = find_operator(name);
     if (found == nullptr) return PyErr_Format(PyExc_ValueError, "no native operator is called %R", name);

@@ -1,5 +1,5 @@
-// Max, ReduceMax and SegmentMax as operators of ONNX Runtime, in the domain "maxops". The runtime's tensors are
-// views to the native API, without the GIL; what is not clearly valid goes to Python
+// Max, ReduceMax and SegmentMax as operators of ONNX Runtime, in the domain "maxops". The runtime's tensors
+// are views to the native API, without the GIL; what is not clearly valid goes to Python
 // (maxops.onnxruntime.node), which runs it or says what is wrong.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -28,7 +28,11 @@ enum Kind { kMax, kReduceMax, kSegmentMax };
 const char* const kNames[] = {"Max", "ReduceMax", "SegmentMax"};
 
 // ONNX's numbers of our types, in their order.
-constexpr int kElementTypes[kTypes] = {10, 16, 1, 11, 3, 5, 6, 7, 2, 4, 12, 13, 9};
+constexpr int kElementTypes[kTypes] = {
+#define MAXOPS_TYPE(name, order, onnx, xla) onnx,
+#include "../types.def"
+#undef MAXOPS_TYPE
+};
 constexpr int kIndexTypes[] = {static_cast<int>(Type::int32_), static_cast<int>(Type::int64_)};
 
 int type_of_element(int element) {
@@ -249,10 +253,12 @@ private:
             if (call.data.bytes() > 0) std::memmove(out->view.data, call.data.data, call.data.bytes());
             return {};
         }
-        if (const Fault fault = mark_axes(axes.data(), axes.size(), kernel_.negative_axes, &call)) return fault;
+        if (const Fault fault = mark_axes(axes.data(), axes.size(), kernel_.negative_axes, &call))
+            return fault;
         const Shape shape = output_shape(call);
         const auto out = output(shape.rank, shape.size);
-        if (out == nullptr || !can_write_through(out->view, &call.data, 1, false)) return {Fault::kNotHandled};
+        if (out == nullptr || !can_write_through(out->view, &call.data, 1, false))
+            return {Fault::kNotHandled};
         return maxops::reduce_max(poll_signals, call, out->view);
     }
 
@@ -295,7 +301,8 @@ private:
         const auto out = output(PyArray_NDIM(result), sizes);
         if (out == nullptr) throw Failed{api_.create_status(kFail, "maxops: out of memory")};
         if (PyArray_NBYTES(result) > 0)  // the result may be the input itself
-            std::memmove(out->view.data, PyArray_DATA(result), static_cast<std::size_t>(PyArray_NBYTES(result)));
+            std::memmove(out->view.data, PyArray_DATA(result),
+                         static_cast<std::size_t>(PyArray_NBYTES(result)));
     }
 
     const Kernel& kernel_;
@@ -324,7 +331,8 @@ Status* compute(void* kernel, KernelContext* context) {
             call.run_by_planner();
         }));
     });
-    // The runtime's binding asks for the GIL next, and what Python then does to its frames aborts the process.
+    // The runtime's binding asks for the GIL next, and what Python then does to its frames aborts the
+    // process.
     if (is_finalizing() && !is_main_thread())
         for (;;) pause();
     return status;
@@ -400,7 +408,8 @@ Status* create(const CustomOperator* op, const Api* api, const KernelInfo* info,
         if (node == nullptr) throw python_error(*api);
         PyObject* fill_mode = PyObject_GetAttrString(node, "fill_mode");
         if (fill_mode == nullptr) throw python_error(*api);
-        const bool is_lowest = is_word(fill_mode, "lowest"), has_fill = is_lowest || is_word(fill_mode, "zero");
+        const bool is_lowest = is_word(fill_mode, "lowest"),
+                   has_fill = is_lowest || is_word(fill_mode, "zero");
         Py_DECREF(fill_mode);
         *kernel = new Kernel{*api,
                              own(op).kind,

@@ -19,11 +19,11 @@ inline PyObject* const kNotHandled = nullptr;
 
 constexpr int kMostParameters = 16;
 const char* const kMaximumNames[] = {"out", "ties"};
-const char* const kReduceMaxNames[] = {"data", "axes",    "keepdims",       "noop_with_empty_axes", "out", "axis",
-                                       "dim",  "initial", "return_indices", "ties"};
-const char* const kSegmentMaxNames[] = {
-    "data",   "segment_ids",  "num_segments", "fill_mode", "out",            "check_ids",    "offsets",
-    "sorted", "out_of_range", "dim",          "initial",   "return_indices", "return_empty", "ties"};
+const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out",
+                                       "axis", "dim",  "initial",  "return_indices",       "ties"};
+const char* const kSegmentMaxNames[] = {"data",      "segment_ids",    "num_segments", "fill_mode",    "out",
+                                        "check_ids", "offsets",        "sorted",       "out_of_range", "dim",
+                                        "initial",   "return_indices", "return_empty", "ties"};
 
 PyObject* interned[kOperators][kMostParameters];
 
@@ -67,9 +67,9 @@ private:
 
 // Gradients at ties: no result depends on it.
 bool is_ties(PyObject* object) {
-    return object == nullptr || (PyUnicode_CheckExact(object) &&
-                                 (PyUnicode_CompareWithASCIIString(object, "even") == 0 ||
-                                  PyUnicode_CompareWithASCIIString(object, "first") == 0));
+    return object == nullptr ||
+           (PyUnicode_CheckExact(object) && (PyUnicode_CompareWithASCIIString(object, "even") == 0 ||
+                                             PyUnicode_CompareWithASCIIString(object, "first") == 0));
 }
 
 bool read_initial(PyObject* object, int type, Item* item, const char** initial) {
@@ -243,8 +243,7 @@ bool read_indices(PyObject* object, const Rules& rules, View* view, PyArrayObjec
         return true;
     }
     const bool is_narrow = kernels_of(type).itemsize < 4;
-    PyObject* made =
-        PyArray_CastToType(array, PyArray_DescrFromType(is_narrow ? NPY_INT32 : NPY_INT64), 0);
+    PyObject* made = PyArray_CastToType(array, PyArray_DescrFromType(is_narrow ? NPY_INT32 : NPY_INT64), 0);
     if (made == nullptr) {
         if (PyErr_ExceptionMatches(PyExc_MemoryError)) set_out_of_memory();
         return false;
@@ -290,8 +289,9 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &call.indices, widened)) return kNotHandled;
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[0])
         return kNotHandled;
-    if (call.indices.type == static_cast<int>(Type::int64_) && type_of(reinterpret_cast<PyArrayObject*>(
-            given[call.by_offsets ? 6 : 1])) == static_cast<int>(Type::uint64_) &&
+    if (call.indices.type == static_cast<int>(Type::int64_) &&
+        type_of(reinterpret_cast<PyArrayObject*>(given[call.by_offsets ? 6 : 1])) ==
+            static_cast<int>(Type::uint64_) &&
         !(call.checks && call.negative_is_bad))
         return kNotHandled;  // such an id past 2^63 - 1 is not negative, but of no segment
 
@@ -311,7 +311,8 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     };
     const auto count = static_cast<npy_intp>(call.num_segments);
     bool is_mapped = false;
-    if (with_empty && (empty = new_output(NPY_BOOL, 1, &count, nullptr, &is_mapped)) == nullptr) return fail();
+    if (with_empty && (empty = new_output(NPY_BOOL, 1, &count, nullptr, &is_mapped)) == nullptr)
+        return fail();
     if (with_indices && (indices = new_indices(shape)) == nullptr) return fail();
     const View inputs[] = {call.data, call.indices};
     const bool is_direct = !with_indices && output.is_contiguous();
@@ -415,8 +416,7 @@ PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
     call.past_is_bad = is_given(args[4]);
     const std::ptrdiff_t size = rows;
     call.data = {nullptr, &size, &size, 1, type, false, false};
-    const Fault fault =
-        run_released(call.indices.bytes(), [&] { return check_indices(poll_signals, call); });
+    const Fault fault = run_released(call.indices.bytes(), [&] { return check_indices(poll_signals, call); });
     if (!fault) Py_RETURN_NONE;
     if (!fault.is_of_indices()) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the ids were changed by another thread");

@@ -12,15 +12,15 @@ Output::Output(PyObject* wanted, int type, const Shape& shape) : type_(type), ra
     fits_ = wanted == nullptr || wanted == Py_None;
     if (fits_) return;
     out_ = plain_array(wanted);
-    fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) && PyArray_NDIM(out_) == rank_ &&
-            std::equal(dims_, dims_ + rank_, PyArray_DIMS(out_));
+    fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
+            PyArray_NDIM(out_) == rank_ && std::equal(dims_, dims_ + rank_, PyArray_DIMS(out_));
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
-    if (out_ == nullptr || !can_write_through(view_of(out_, type_), inputs, count, in_place)) return make(axes);
+    if (out_ == nullptr || !can_write_through(view_of(out_, type_), inputs, count, in_place))
+        return make(axes);
     is_mapped_ = true;  // or the first to be touched here: it cannot be known
-    for (std::size_t k = 0; k < count; ++k)
-        is_mapped_ = is_mapped_ && inputs[k].data != PyArray_BYTES(out_);
+    for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != PyArray_BYTES(out_);
     return true;
 }
 

@@ -46,49 +46,20 @@ private:
 #endif
 };
 
-const char* name_of(ffi::DataType type) {
-    switch (type) {
-        case ffi::DataType::F16:
-            return "float16";
-        case ffi::DataType::BF16:
-            return "bfloat16";
-        case ffi::DataType::F32:
-            return "float32";
-        case ffi::DataType::F64:
-            return "float64";
-        case ffi::DataType::S8:
-            return "int8";
-        case ffi::DataType::S16:
-            return "int16";
-        case ffi::DataType::S32:
-            return "int32";
-        case ffi::DataType::S64:
-            return "int64";
-        case ffi::DataType::U8:
-            return "uint8";
-        case ffi::DataType::U16:
-            return "uint16";
-        case ffi::DataType::U32:
-            return "uint32";
-        case ffi::DataType::U64:
-            return "uint64";
-        case ffi::DataType::PRED:
-            return "bool";
+// The core's number of a type, or -1.
+int type_of(const ffi::AnyBuffer& buffer) {
+    switch (buffer.element_type()) {
+#define MAXOPS_TYPE(name, order, onnx, xla) \
+    case ffi::DataType::xla:                \
+        return static_cast<int>(Type::name##_);
+#include "../types.def"
+#undef MAXOPS_TYPE
         default:
-            return "";
+            return -1;
     }
 }
 
-// The core's number of a type, or -1.
-int type_by_name(std::string_view name) {
-    for (int type = 0; core->type_names[type] != nullptr; ++type)
-        if (name == core->type_names[type]) return type;
-    return -1;
-}
-
-int type_of(const ffi::AnyBuffer& buffer) {
-    return type_by_name(name_of(buffer.element_type()));
-}
+constexpr int kInt32 = static_cast<int>(Type::int32_), kInt64 = static_cast<int>(Type::int64_);
 
 // A view of a contiguous array in memory, with its own sizes and strides.
 struct Buffer {
@@ -124,12 +95,12 @@ private:
 ffi::Error index_error(const Fault& fault, std::int64_t num_segments) {
     const PyGILState_STATE state = PyGILState_Ensure();
     PyObject* module = PyImport_ImportModule("maxops.plan.faults");
-    PyObject* text = module == nullptr ? nullptr
-                                       : PyObject_CallMethod(module, "message", "sLLLL", fault.name(),
-                                                             static_cast<long long>(fault.position),
-                                                             static_cast<long long>(fault.value),
-                                                             static_cast<long long>(fault.previous),
-                                                             static_cast<long long>(num_segments));
+    PyObject* text = module == nullptr
+                         ? nullptr
+                         : PyObject_CallMethod(
+                               module, "message", "sLLLL", fault.name(),
+                               static_cast<long long>(fault.position), static_cast<long long>(fault.value),
+                               static_cast<long long>(fault.previous), static_cast<long long>(num_segments));
     const char* words = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
     ffi::Error error = words == nullptr ? ffi::Error::Internal("maxops: a fault without a text")
                                         : ffi::Error::InvalidArgument(words);
@@ -143,7 +114,8 @@ ffi::Error index_error(const Fault& fault, std::int64_t num_segments) {
 ffi::Error error_of(const Fault& fault, std::int64_t num_segments = 0) {
     if (!fault) return ffi::Error::Success();
     if (fault.is_of_indices()) return index_error(fault, num_segments);
-    if (fault.kind == Fault::kOutOfMemory) return {ffi::ErrorCode::kResourceExhausted, "maxops: out of memory"};
+    if (fault.kind == Fault::kOutOfMemory)
+        return {ffi::ErrorCode::kResourceExhausted, "maxops: out of memory"};
     return ffi::Error::Internal("maxops: a fault without a text");
 }
 
@@ -167,8 +139,8 @@ ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out) {
     return error_of(core->maximum(nullptr, views.data(), views.size(), result.view, false));
 }
 
-// Data to be reduced along axes of 0 to rank - 1 that are there and not empty; and arrays of the shape without
-// them.
+// Data to be reduced along axes of 0 to rank - 1 that are there and not empty; and arrays of the shape
+// without them.
 struct ReduceArguments {
     Buffer data;
     Reduction call;
@@ -234,7 +206,7 @@ ffi::Error argmax(ffi::AnyBuffer data, ffi::AnyBuffer values, ffi::Result<ffi::A
     const PlainFloats plain;
     return write_indices(indices, [&](std::int64_t* to) {
         Buffer places;
-        arguments.set_output(&places, type_by_name("int64"), to, sizeof *to, indices->element_count());
+        arguments.set_output(&places, kInt64, to, sizeof *to, indices->element_count());
         return core->argmax_in_axes(nullptr, arguments.call, maxima.view, places.view);
     });
 }
@@ -247,17 +219,17 @@ struct Batches {
 
     ffi::Error read(const ffi::AnyBuffer& data_buffer, const ffi::AnyBuffer& id_buffer,
                     const ffi::AnyBuffer& value_buffer, std::string_view order) {
-        if (!data.set(data_buffer) || !ids.set(id_buffer) || !values.set(value_buffer) || data.view.rank != 3 ||
-            ids.view.rank != 2 || values.view.rank != 3)
+        if (!data.set(data_buffer) || !ids.set(id_buffer) || !values.set(value_buffer) ||
+            data.view.rank != 3 || ids.view.rank != 2 || values.view.rank != 3)
             return wrong_call("ranks that it does not take");
-        if (ids.view.type != type_by_name("int32") && ids.view.type != type_by_name("int64"))
-            return wrong_call("ids of another type");
+        if (ids.view.type != kInt32 && ids.view.type != kInt64) return wrong_call("ids of another type");
         call.by_offsets = order == "offsets";
         call.is_sorted = order != "any";
         call.num_segments = values.sizes[1];
         batches = data.sizes[0];
         const bool fits = call.by_offsets ? ids.sizes[1] > 0 : ids.sizes[1] == data.sizes[1];
-        if (!fits || ids.sizes[0] != batches || values.sizes[0] != batches || values.sizes[2] != data.sizes[2])
+        if (!fits || ids.sizes[0] != batches || values.sizes[0] != batches ||
+            values.sizes[2] != data.sizes[2])
             return wrong_call("shapes that do not go together");
         return ffi::Error::Success();
     }

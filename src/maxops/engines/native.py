@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,31 +15,31 @@ from maxops.plan import LARGEST_OUTPUT, MaxPlan, ReducePlan, SegmentPlan
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Plan = MaxPlan | ReducePlan | SegmentPlan
-Result = TypeVar("Result", Array, tuple[Array, ...], Array | tuple[Array, ...])
 
 MOST_THREADS = 1024
 
 
 def maximum(plan: MaxPlan) -> Array:
     """Run a plan of Max."""
-    return _in_out(plan, _run(plan, _native.planned_maximum, *plan.inputs, out=_plain(plan.out)))
+    result: Array = _run(plan, _native.planned_maximum, *plan.inputs, out=plan.out)
+    return result
 
 
 def reduce_max(plan: ReducePlan) -> Array | tuple[Array, ...]:
     """Run a plan of ReduceMax: its values, and with return_indices where they stand."""
     if plan.identity:
         return _identity(plan)
-    result = _run(
+    result: Array | tuple[Array, ...] = _run(
         plan,
         _native.planned_reduce_max,
         plan.data,
         plan.axes,
         plan.keepdims,
-        out=_plain(plan.out),
+        out=plan.out,
         initial=plan.initial,
         return_indices=plan.return_indices,
     )
-    return _in_out(plan, result)
+    return result
 
 
 def _identity(plan: ReducePlan) -> Array | tuple[Array, ...]:
@@ -52,14 +52,14 @@ def _identity(plan: ReducePlan) -> Array | tuple[Array, ...]:
 
 def segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
     """Run a plan of SegmentMax: its values, and what else it asks for."""
-    result = _run(
+    result: Array | tuple[Array, ...] = _run(
         plan,
         _native.planned_segment_max,
         plan.data,
         plan.segment_ids,
         plan.num_segments,
         fill_mode=plan.fill_mode,
-        out=_plain(plan.out),
+        out=plan.out,
         check_ids=False,  # the planner has looked
         offsets=plan.offsets,
         sorted=plan.sorted,
@@ -67,15 +67,10 @@ def segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
         return_indices=plan.return_indices,
         return_empty=plan.return_empty,
     )
-    return _in_out(plan, result)
+    return result
 
 
-def _plain(out: Array | None) -> Array | None:
-    """A memory map as the array that the core takes."""
-    return None if out is None else out.view(np.ndarray)
-
-
-def _run(plan: Plan, function: Callable[..., Result | None], *args: Any, **options: Any) -> Result:
+def _run(plan: Plan, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """The result of a function of the core, or of one that allocates. Nothing is written before all memory is there."""
     try:
         result = function(*args, **options)
@@ -84,13 +79,6 @@ def _run(plan: Plan, function: Callable[..., Result | None], *args: Any, **optio
     if result is None:
         raise MaxopsError(f"{plan.spec.name} did not run: the arguments were changed by another thread")
     return result
-
-
-def _in_out(plan: Plan, result: Result) -> Result:
-    """The result, its values in the caller's own output if there is one."""
-    if plan.out is None:
-        return result
-    return (plan.out, *result[1:]) if isinstance(result, tuple) else plan.out  # type: ignore[return-value]
 
 
 def set_num_threads(count: int) -> None:

@@ -52,9 +52,7 @@ def _raise_first(spec: Spec, indices: Array, rules: tuple[Any, ...], start: int)
     raise error_of(spec, kind, start + position, int(indices[position]), previous, rules[3])
 
 
-def error_of(
-    spec: Spec, kind: str, position: int, value: int, previous: int, num_segments: int | None
-) -> MaxopsError:
+def error_of(spec: Spec, kind: str, position: int, value: int, previous: int, num_segments: int | None) -> MaxopsError:
     """The error of a fault as the native core reports it (`Fault` in native/api.h)."""
     holds = f"position {position} holds {value}"
     ids, offsets = f"{spec.name} segment_ids must", f"{spec.name} offsets must"
