@@ -12,7 +12,7 @@ except errors.ConfigurationError as _error:
         raise
     print(f"maxops: error: {_error}", file=_sys.stderr)
     _sys.exit(2)
-from maxops.ops import Operator, maximum, operator, operators, reduce_max, register_engine, segment_max
+from maxops.ops import Operator, maximum, operator, operators, reduce_max, register_engine, run, segment_max
 
 __all__ = [
     "Operator",
@@ -24,6 +24,7 @@ __all__ = [
     "operators",
     "reduce_max",
     "register_engine",
+    "run",
     "segment_max",
     "set_num_threads",
 ]

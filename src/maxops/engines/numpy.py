@@ -2,137 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 
 from maxops import _native, dtypes, spec
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import native, rational, winners
-from maxops.errors import AttributeValueError
-from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan, choice, plan_max, plan_reduce_max, plan_segment_max
-from maxops.spec import Spec
+from maxops.engines.base import by_operator
+from maxops.plan import Array, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
 
 
-def maximum(*arrays: Any, out: Array | None = None, ties: str = "first") -> Array:
-    """See `maxops.maximum`."""
-    check_ties(spec.MAXIMUM, ties)
-    return run_max(plan_max(spec.MAXIMUM, arrays, out))
-
-
-def reduce_max(
-    data: Any,
-    axes: Any = None,
-    keepdims: bool = True,
-    noop_with_empty_axes: bool = False,
-    out: Array | None = None,
-    *,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    ties: str = "first",
-) -> Array | tuple[Array, ...]:
-    """See `maxops.reduce_max`."""
-    row = spec.REDUCE_MAX
-    check_ties(row, ties)
-    check_no_dim(row, dim)
-    plan = plan_reduce_max(
-        row, data, axes, keepdims, noop_with_empty_axes, out, initial=initial, return_indices=return_indices
-    )
-    return run_reduce_max(plan)
-
-
-def segment_max(
-    data: Any,
-    segment_ids: Any = None,
-    num_segments: Any = None,
-    *,
-    fill_mode: str | None = None,
-    out: Array | None = None,
-    check_ids: bool = True,
-    offsets: Any = None,
-    sorted: bool = True,
-    out_of_range: str | None = None,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    return_empty: bool = False,
-    ties: str = "first",
-) -> Array | tuple[Array, ...]:
-    """See `maxops.segment_max`."""
-    row = spec.SEGMENT_MAX
-    check_ties(row, ties)
-    check_no_dim(row, dim)
-    known = False
-    if check_ids is True and offsets is not None:
-        if known := native.are_valid_offsets(bounds := native.as_signed(offsets), data):
-            offsets = bounds
-    elif check_ids is True:
-        ids = native.as_signed(segment_ids)
-        if ids is not segment_ids and out_of_range is dim is None and return_indices is return_empty is False:
-            # The way in of int32 and int64, which takes a tenth of the planner's time for a small call.
-            given = {"fill_mode": fill_mode, "out": out, "sorted": sorted, "initial": initial}
-            done = _native.segment_max(data, ids, num_segments, **given)
-            if done is not None:
-                return done
-        known = native.are_valid_ids(ids, sorted=sorted, out_of_range=out_of_range, num_segments=num_segments)
-        if known and out_of_range != "drop":  # under which nothing was looked at
-            segment_ids = ids
-    plan = plan_segment_max(
-        row,
-        data,
-        segment_ids,
-        num_segments,
-        fill_mode,
-        out,
-        False if known else check_ids,  # the planner's look takes longer, and finds what is wrong
-        offsets=offsets,
-        sorted=sorted,
-        out_of_range=out_of_range,
-        initial=initial,
-        return_indices=return_indices,
-        return_empty=return_empty,
-    )
-    return run_segment_max(plan)
-
-
-def check_ties(row: Spec, ties: object) -> str:
-    """Who gets the gradient where several elements hold the maximum; nobody on engines without gradients."""
-    return choice(row, "ties", ties, ("first", "even"))
-
-
-def check_no_dim(row: Spec, dim: object) -> None:
-    """Raise if an axis is named: only xarray's have names."""
-    if dim is not None:
-        raise AttributeValueError(
-            f"{row.name} dim is {dim!r}; only the axes of xarray's arrays have names", row.clause("dim")
-        )
-
-
-def run_max(plan: MaxPlan) -> Array:
-    """Run a plan of Max."""
+def _maximum(call: MaxCall) -> Array:
+    plan = plan_max(call)
     return rational.maximum(plan) if plan.dtype is dtypes.REAL else native.maximum(plan)
 
 
-def run_reduce_max(plan: ReducePlan) -> Array | tuple[Array, ...]:
-    """Run a plan of ReduceMax: the maxima, and with return_indices where they stand."""
+def _reduce_max(call: ReduceCall) -> Array | tuple[Array, ...]:
+    plan = plan_reduce_max(call)
     is_real = plan.dtype is dtypes.REAL
     run = rational.reduce_max if is_real else native.reduce_max
     if not plan.return_indices:
         return run(plan)
     # Nothing is written to the caller's output before the indices are there.
     if is_real:
-        values = run(replace(plan, out=None))
+        values = run(plan._replace(out=None))
         indices = winners.in_axes(plan, values)
         return _into(plan, values), indices
     indices = native.new_indices(plan)
-    values = run(replace(plan, out=None))
+    values = run(plan._replace(out=None))
     native.indices_in_axes(plan, values, indices)
     return _into(plan, values), indices
 
 
-def run_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
-    """Run a plan of SegmentMax: the maxima, and what else is asked for."""
+def _segment_max(call: SegmentCall) -> Array | tuple[Array, ...]:
+    if call.check_ids is True and call.row is spec.SEGMENT_MAX:  # a standard's row takes fewer types of ids
+        if call.offsets is not None:
+            bounds = native.as_signed(call.offsets)
+            if native.are_valid_offsets(bounds, call.data):
+                call = call._replace(offsets=bounds, check_ids=False)
+        else:
+            ids = native.as_signed(call.segment_ids)
+            plain = call.out_of_range is None and call.return_indices is call.return_empty is False
+            if plain and ids is not call.segment_ids:
+                # The way in of int32 and int64, which takes a tenth of the planner's time for a small call.
+                given = {"fill_mode": call.fill_mode, "out": call.out, "sorted": call.sorted, "initial": call.initial}
+                done = _native.segment_max(call.data, ids, call.num_segments, **given)
+                if done is not None:
+                    return done
+            # The planner's look takes longer, and finds what is wrong.
+            rules = {"sorted": call.sorted, "out_of_range": call.out_of_range, "num_segments": call.num_segments}
+            if native.are_valid_ids(ids, **rules):
+                looked_at = call.out_of_range != "drop"
+                call = call._replace(segment_ids=ids if looked_at else call.segment_ids, check_ids=False)
+    plan = plan_segment_max(call)
     if plan.dtype is dtypes.REAL:
         return _run_rational_segment_max(plan)
     if not plan.return_indices and not plan.return_empty:
@@ -141,17 +62,20 @@ def run_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
     if not plan.return_indices:
         return (native.segment_max(plan), *empty)
     indices = native.new_indices(plan)
-    values = native.segment_max(replace(plan, out=None))
+    values = native.segment_max(plan._replace(out=None))
     native.indices_in_segments(plan, values, indices)
     return (_into(plan, values), indices, *empty)
 
 
+run = by_operator(_maximum, _reduce_max, _segment_max)
+
+
 def _run_rational_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
     if plan.segment_ids is None:
-        plan = replace(plan, segment_ids=_ids_of_offsets(plan))
+        plan = plan._replace(segment_ids=_ids_of_offsets(plan))
     if not plan.return_indices and not plan.return_empty:
         return rational.segment_max(plan)
-    values = rational.segment_max(replace(plan, out=None))
+    values = rational.segment_max(plan._replace(out=None))
     places = [winners.in_segments(plan, values)] if plan.return_indices else []
     empty = [winners.empty_segments(plan)] if plan.return_empty else []
     return (_into(plan, values), *places, *empty)
