@@ -55,16 +55,15 @@ Fault broadcast(const View* inputs, std::size_t count, Broadcasting how, Shape* 
         const Fault fault{Fault::kShapes, static_cast<std::int64_t>(k)};
         if (how == Broadcasting::kNone && !input.has_shape_of(inputs[0])) return fault;
         const int lead = shape->rank - input.rank;
-        for (int axis = 0; axis < input.rank; ++axis) {
-            const auto size = static_cast<std::size_t>(input.sizes[axis]);
-            std::size_t& whole = shape->size[lead + axis];
-            bool& one = has_one[lead + axis];
-            one = one || size == 1;
+        for (int axis = 0; axis < shape->rank; ++axis) {
+            const auto size = axis < lead ? 1 : static_cast<std::size_t>(input.sizes[axis - lead]);
+            std::size_t& whole = shape->size[axis];
+            has_one[axis] = has_one[axis] || size == 1;
             if (size != whole && size != 1) {
                 if (whole != 1) return fault;
                 whole = size;
             }
-            if (how == Broadcasting::kStrict && whole == 0 && one) return fault;
+            if (how == Broadcasting::kStrict && whole == 0 && has_one[axis]) return fault;
         }
     }
     return {};

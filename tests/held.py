@@ -6,13 +6,13 @@ interpreter (conftest.py asks for it): every line of them, but neither the compi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from maxops import dtypes
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines import gpu
 from maxops.plan import Array
 
@@ -53,17 +53,27 @@ def take(held: Any) -> Array:
     return array_of(held.tensor)
 
 
-def _through(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, **options: Any) -> Any:
-        plain = [_tensor(value) for value in args]
-        result = function(*plain, **{name: _tensor(value) for name, value in options.items()})
-        return tuple(map(Held, result)) if isinstance(result, tuple) else Held(result)
-
-    return call
+def run(call: Call) -> Any:
+    """The engine for held tensors."""
+    out = None if call.out is None else call.out.tensor
+    result = gpu.run(call.map(_tensor, _tensor, out=out))
+    return tuple(map(Held, result)) if isinstance(result, tuple) else Held(result)
 
 
-def _tensor(value: Any) -> Any:
+def _tensor(_: str, value: Any) -> Any:
     return value.tensor if isinstance(value, Held) else value
 
 
-maximum, reduce_max, segment_max = (_through(function) for function in (gpu.maximum, gpu.reduce_max, gpu.segment_max))
+def maximum(*arrays: Any, **options: Any) -> Any:
+    """The kernels on tensors of their own."""
+    return gpu.run(MaxCall(arrays, **options))
+
+
+def reduce_max(*args: Any, **options: Any) -> Any:
+    """The kernels on tensors of their own."""
+    return gpu.run(ReduceCall(*args, **options))
+
+
+def segment_max(*args: Any, **options: Any) -> Any:
+    """The kernels on tensors of their own."""
+    return gpu.run(SegmentCall(*args, **options))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +11,10 @@ pytest.importorskip("dask.array")
 
 from dask.sizeof import sizeof
 
+from maxops.calls import SegmentCall
 from maxops.engines.dask import parts, reduction
-from maxops.engines.dask.parts import Call
 
-CALL = Call(
-    count=9, fill_mode="ZERO", initial=None, sorted=True, out_of_range=None, check=True, indices=True, empty=False
-)
+CALL = SegmentCall(None, num_segments=9, fill_mode="ZERO", return_indices=True)
 
 
 def test_parts_of_segments_weigh_their_arrays() -> None:
@@ -43,7 +40,12 @@ def test_a_block_makes_nothing_of_offsets_that_are_not_its_own() -> None:
     one = np.array([0])
     tracemalloc.start()
     part = parts.of_offsets(
-        block, offsets, one, np.array([500]), np.array([1_000_000]), call=replace(CALL, count=1_000_000, check=False)
+        block,
+        offsets,
+        one,
+        np.array([500]),
+        np.array([1_000_000]),
+        call=CALL._replace(num_segments=1_000_000, check_ids=False),
     )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

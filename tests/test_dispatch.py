@@ -13,6 +13,7 @@ import pytest
 import maxops as mo
 from bits import assert_same_bits
 from maxops import errors
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as numpy_engine
 from maxops.plan import Array
 
@@ -32,19 +33,15 @@ class WrappedEngine:
     """Runs calls on the wrapped arrays, and remembers how they came."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.calls: list[Any] = []
 
-    def maximum(self, *arrays: Any, **options: Any) -> Wrapped:
-        self.calls.append(("maximum", options))
-        return Wrapped(mo.maximum(*(array.values if isinstance(array, Wrapped) else array for array in arrays)))
-
-    def reduce_max(self, data: Any, *args: Any, **options: Any) -> Wrapped:
-        self.calls.append(("reduce_max", options))
-        return Wrapped(mo.reduce_max(data.values, *args, **options))
-
-    def segment_max(self, data: Any, *args: Any, **options: Any) -> Any:
-        self.calls.append(("segment_max", options))
-        return data
+    def run(self, call: Any) -> Any:
+        self.calls.append(call)
+        if isinstance(call, SegmentCall):
+            return call.data
+        return Wrapped(
+            mo.run(call.map(lambda _, array: array if isinstance(array, (np.ndarray, int)) else array.values))
+        )
 
 
 class Other:
@@ -88,20 +85,26 @@ IDS = np.array([0, 0, 1])
 
 
 def test_a_registered_engine_gets_the_calls_of_its_types(engine: WrappedEngine) -> None:
-    assert_same_bits(mo.maximum(Wrapped(A), Narrower(B), ties="even").values, np.maximum(A, B))
+    assert_same_bits(mo.maximum(Wrapped(A), Narrower(B), ties="first").values, np.maximum(A, B))
     assert_same_bits(mo.maximum(A, 3, Wrapped(B)).values, np.array([4, 5, 3], np.float32))
     assert_same_bits(mo.reduce_max(Wrapped(A), 0, keepdims=False).values, np.array(5, np.float32))
     mo.segment_max(Wrapped(A), IDS, 4, fill_mode="ZERO", sorted=False, return_empty=True)
-    assert [name for name, _ in engine.calls] == ["maximum", "maximum", "reduce_max", "segment_max"]
-    assert engine.calls[0][1] == {"out": None, "ties": "even"}
-    assert engine.calls[3][1]["sorted"] is False
-    assert engine.calls[3][1]["return_empty"] is True
+    assert [type(call) for call in engine.calls] == [MaxCall, MaxCall, ReduceCall, SegmentCall]
+    assert engine.calls[0] == MaxCall(engine.calls[0].inputs, ties="first")
+    assert engine.calls[3] == SegmentCall(engine.calls[3].data, IDS, 4, "ZERO", sorted=False, return_empty=True)
+
+
+def test_a_registered_engine_gets_every_option(engine: WrappedEngine) -> None:
+    out = np.zeros((), np.float32)
+    assert mo.reduce_max(Wrapped(A), keepdims=False, out=out).values is out
+    mo.segment_max(Wrapped(A), IDS, fill_mode="ZERO", dim="x")
+    assert engine.calls[1].dim == "x"
 
 
 def test_any_array_argument_decides(engine: WrappedEngine) -> None:
     mo.segment_max(A, offsets=Wrapped(np.array([0, 3])), fill_mode="ZERO")
     mo.segment_max(A, Wrapped(IDS), fill_mode="ZERO")
-    assert [name for name, _ in engine.calls] == ["segment_max", "segment_max"]
+    assert [type(call) for call in engine.calls] == [SegmentCall, SegmentCall]
 
 
 def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedEngine) -> None:
@@ -146,9 +149,9 @@ def test_an_unknown_kind_is_told_what_is_known(unknown: object) -> None:
         ((), WrappedEngine(), "the types of engine 'bad' are"),
         ("numpy.ndarray", WrappedEngine(), "each is a class or 'module:class'"),
         ((3,), WrappedEngine(), "each is a class or 'module:class'"),
-        (Wrapped, object(), "engine 'bad' has no function maximum; it needs all three"),
+        (Wrapped, object(), "engine 'bad' has no function run; it runs a call by run(call)"),
     ],
-    ids=["none", "dotted", "number", "no-functions"],
+    ids=["none", "dotted", "number", "no-run"],
 )
 def test_a_bad_engine_is_refused(types: Any, broken: Any, says: str) -> None:
     with pytest.raises(errors.ConfigurationError, match=re.escape(says)):
@@ -189,7 +192,7 @@ def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monk
     monkeypatch.setattr(sys.modules["no_such_module"], "Late", late, raising=False)
     with pytest.raises(AttributeError):
         mo.reduce_max(late())  # reaches the engine, which looks for .values
-    assert engine.calls[-1][0] == "reduce_max"
+    assert type(engine.calls[-1]) is ReduceCall
 
 
 # ------------------------------------------------------------------------------------------------ interchange
@@ -209,11 +212,11 @@ def test_arrays_that_lend_their_memory(kind: Any) -> None:
 def test_nothing_is_copied_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Array] = []
 
-    def noted(*arrays: Array, **options: Any) -> Array:
-        seen.extend(arrays)
-        return arrays[0]
+    def noted(call: MaxCall) -> Array:
+        seen.extend(call.inputs)
+        return seen[0]
 
-    monkeypatch.setattr(numpy_engine, "maximum", noted)
+    monkeypatch.setattr(numpy_engine, "run", noted)
     mo.maximum(Lent(A), Described(B))
     assert [np.shares_memory(one, other) for one, other in zip(seen, (A, B), strict=True)] == [True, True]
 

@@ -11,10 +11,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+import held
 from bits import assert_same_bits, fast_maximum, fast_reduce_max, fast_segment_max, mixed, words
 from held import DEVICE, array_of, tensor_of
 from maxops import dtypes, errors, reference
-from maxops.engines import gpu
 from maxops.engines.gpu import device, ids, segment
 from maxops.engines.gpu.axes import collapse
 from maxops.plan import Array
@@ -27,13 +27,13 @@ ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 def test_maximum_of_lines(size: int) -> None:
     for dtype in (F32, dtypes.FLOAT16, dtypes.INT8):
         a, b = mixed(dtype, (size,), 1), mixed(dtype, (size,), 2)
-        assert_same_bits(array_of(gpu.maximum(tensor_of(a), tensor_of(b))), fast_maximum(a, b))
+        assert_same_bits(array_of(held.maximum(tensor_of(a), tensor_of(b))), fast_maximum(a, b))
 
 
 @pytest.mark.parametrize("shape", [(70, 50), (3, 1000), (1000, 3)])
 def test_maximum_of_tiles(shape: tuple[int, int]) -> None:
     a, b, row = mixed(F32, shape, 1), mixed(F32, shape[::-1], 2), mixed(F32, shape[1:], 3)
-    got = gpu.maximum(tensor_of(a), tensor_of(b).t(), tensor_of(row))
+    got = held.maximum(tensor_of(a), tensor_of(b).t(), tensor_of(row))
     assert_same_bits(array_of(got), fast_maximum(a, np.ascontiguousarray(b.T), np.broadcast_to(row, shape).copy()))
 
 
@@ -42,11 +42,11 @@ def test_reductions_in_shares(shape: tuple[int, ...]) -> None:
     data = mixed(dtypes.INT16, shape, 1)  # few values: many ties between shares
     x = tensor_of(data)
     for axes in {tuple(range(len(shape))), (0,), (len(shape) - 1,)}:
-        values, places = gpu.reduce_max(x, axes, return_indices=True)
+        values, places = held.reduce_max(x, axes, return_indices=True)
         assert_same_bits(array_of(values), fast_reduce_max(data, axes))
         assert_same_bits(array_of(places), first(data, axes))
-        assert_same_bits(array_of(gpu.reduce_max(x, axes)), fast_reduce_max(data, axes))
-    values, places = gpu.reduce_max(x, initial=32767, keepdims=False, return_indices=True)
+        assert_same_bits(array_of(held.reduce_max(x, axes)), fast_reduce_max(data, axes))
+    values, places = held.reduce_max(x, initial=32767, keepdims=False, return_indices=True)
     assert values.item() == 32767
     assert places.item() == (-1 if data.max() < 32767 else int(data.argmax()))
 
@@ -68,18 +68,18 @@ def test_long_segments_are_cut(width: int | None, monkeypatch: pytest.MonkeyPatc
     shape = (len(by),) if width is None else (len(by), width)
     data = mixed(F32, shape, 4, nans=0.0)
     x, count = tensor_of(data), len(lengths)
-    values, places, empty = gpu.segment_max(x, tensor_of(by), count, fill_mode="LOWEST", **ALL)
+    values, places, empty = held.segment_max(x, tensor_of(by), count, fill_mode="LOWEST", **ALL)
     want = fast_segment_max(data, by, count, "LOWEST")
     assert_same_bits(array_of(values), want)
     assert_same_bits(array_of(empty), np.array(lengths) == 0)
     assert_same_bits(array_of(places), first_rows(data, by, want))
     offsets = tensor_of(np.cumsum([0, *lengths]))
-    again = gpu.segment_max(x, offsets=offsets, fill_mode="LOWEST", **ALL)
+    again = held.segment_max(x, offsets=offsets, fill_mode="LOWEST", **ALL)
     for one, other in zip(again, (values, places, empty), strict=True):
         assert_same_bits(array_of(one), array_of(other))
     mixed_up = np.random.default_rng(1).permutation(len(by))
     y = tensor_of(data[mixed_up])
-    got = gpu.segment_max(y, tensor_of(by[mixed_up]), count, fill_mode="LOWEST", sorted=False)
+    got = held.segment_max(y, tensor_of(by[mixed_up]), count, fill_mode="LOWEST", sorted=False)
     assert_same_bits(array_of(got), want)
 
 
@@ -97,7 +97,7 @@ def test_gaps_between_ids(gaps: tuple[int, ...]) -> None:
     by = np.cumsum(gaps)
     data = mixed(F32, (len(by),), 5)
     count = int(by[-1]) + 2500
-    got = gpu.segment_max(tensor_of(data), tensor_of(by), count, fill_mode="ZERO")
+    got = held.segment_max(tensor_of(data), tensor_of(by), count, fill_mode="ZERO")
     assert_same_bits(array_of(got), fast_segment_max(data, by, count, "ZERO"))
 
 
@@ -110,17 +110,17 @@ def test_the_first_wrong_id_is_told(place: int) -> None:
     fall[place + 50] = 0
     words = "must not decrease: position" if fall[place] == 0 else "must not be negative: position"
     with pytest.raises(errors.SegmentIdsError, match=f"{words} {place} holds"):
-        gpu.segment_max(x, tensor_of(fall), fill_mode="ZERO")
+        held.segment_max(x, tensor_of(fall), fill_mode="ZERO")
     past = by.copy()
     past[place], past[place + 9] = 5000, 6000
     with pytest.raises(errors.SegmentIdsError, match=f"position {place} holds 5000"):
-        gpu.segment_max(x, tensor_of(past), 1300, fill_mode="ZERO", sorted=False)
+        held.segment_max(x, tensor_of(past), 1300, fill_mode="ZERO", sorted=False)
 
 
 def test_a_wrong_last_id_takes_no_memory() -> None:
     by = tensor_of(np.array([3, 2, 2**62]))
     with pytest.raises(errors.SegmentIdsError, match="position 1 holds 2 after 3"):
-        gpu.segment_max(torch.zeros(3, device=DEVICE), by, fill_mode="ZERO")
+        held.segment_max(torch.zeros(3, device=DEVICE), by, fill_mode="ZERO")
 
 
 def test_the_second_look_at_the_ids_sees_what_the_first_saw(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_the_second_look_at_the_ids_sees_what_the_first_saw(monkeypatch: pytest.
         wrong = by.copy()
         wrong[place] = 0
         with pytest.raises(errors.SegmentIdsError, match=f"position {place} holds 0 after"):
-            gpu.segment_max(torch.zeros(300, device=DEVICE), tensor_of(wrong), fill_mode="ZERO")
+            held.segment_max(torch.zeros(300, device=DEVICE), tensor_of(wrong), fill_mode="ZERO")
 
 
 @pytest.mark.parametrize("wrong", [[9, -5, 3, 2**40, 0], [0, 0, 4, 1, 1], [-1, -1, -1, -1, -1]])
@@ -139,11 +139,11 @@ def test_unchecked_wrong_ids_stay_within_bounds(wrong: list[int]) -> None:
     x = torch.zeros(5, device=DEVICE)
     for sorted_ in (True, False):
         by = torch.tensor(wrong, device=DEVICE)
-        got = gpu.segment_max(x, by, 4, fill_mode="ZERO", check_ids=False, sorted=sorted_)
+        got = held.segment_max(x, by, 4, fill_mode="ZERO", check_ids=False, sorted=sorted_)
         assert got.shape == (4,)
         assert not got.any()
     offsets = torch.tensor(wrong, device=DEVICE)
-    got = gpu.segment_max(x, offsets=offsets, fill_mode="ZERO", check_ids=False)
+    got = held.segment_max(x, offsets=offsets, fill_mode="ZERO", check_ids=False)
     assert got.tolist() == [0] * 4
 
 
@@ -152,11 +152,11 @@ def test_wide_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "NARROW", 0)
     data, by = mixed(dtypes.FLOAT16, (200, 3), 3), np.repeat(np.arange(20), 10)
     x = tensor_of(data)
-    assert_same_bits(array_of(gpu.maximum(x, x[0])), fast_maximum(data, np.broadcast_to(data[0], data.shape).copy()))
-    assert_same_bits(array_of(gpu.reduce_max(x, 0)), fast_reduce_max(data, (0,)))
+    assert_same_bits(array_of(held.maximum(x, x[0])), fast_maximum(data, np.broadcast_to(data[0], data.shape).copy()))
+    assert_same_bits(array_of(held.reduce_max(x, 0)), fast_reduce_max(data, (0,)))
     want = fast_segment_max(data, by, 20, "ZERO")
     for is_sorted in (True, False):
-        values, places = gpu.segment_max(x, tensor_of(by), fill_mode="ZERO", sorted=is_sorted, return_indices=True)
+        values, places = held.segment_max(x, tensor_of(by), fill_mode="ZERO", sorted=is_sorted, return_indices=True)
         assert_same_bits(array_of(values), want)
         assert_same_bits(array_of(places), reference.first_in_segments(data, by, want))
 

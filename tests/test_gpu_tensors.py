@@ -11,10 +11,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+import held
 from bits import assert_same_bits, mixed
 from held import DEVICE, array_of, tensor_of
 from maxops import dtypes, errors, reference
-from maxops.engines import gpu
 
 F32 = dtypes.FLOAT32
 
@@ -35,70 +35,70 @@ def layouts(tensor: Any) -> dict[str, Any]:
 def test_strides(dtype: dtypes.DType, layout: str) -> None:
     a, b = mixed(dtype, (5, 6, 7), 1), mixed(dtype, (5, 6, 7), 2)
     x, y = layouts(tensor_of(a))[layout], tensor_of(b)
-    assert_same_bits(array_of(gpu.maximum(x, y)), reference.maximum(a, b))
-    assert_same_bits(array_of(gpu.maximum(x, x)), reference.maximum(a, a))
+    assert_same_bits(array_of(held.maximum(x, y)), reference.maximum(a, b))
+    assert_same_bits(array_of(held.maximum(x, x)), reference.maximum(a, a))
     for axes in ((0,), (1,), (2,), (0, 2), (1, 2)):
-        values, places = gpu.reduce_max(x, axes, keepdims=False, return_indices=True)
+        values, places = held.reduce_max(x, axes, keepdims=False, return_indices=True)
         want = reference.reduce_max(a, axes, keepdims=False)
         assert_same_bits(array_of(values), want)
         assert_same_bits(array_of(places), reference.first_in_axes(a, axes, want))
     ids = np.array([0, 0, 1, 1, 1])
     want = reference.segment_max(a, ids, 2, "ZERO")
-    assert_same_bits(array_of(gpu.segment_max(x, tensor_of(ids), fill_mode="ZERO")), want)
+    assert_same_bits(array_of(held.segment_max(x, tensor_of(ids), fill_mode="ZERO")), want)
     unsorted = tensor_of(ids[::-1].copy())
     want = reference.segment_max(a, ids[::-1], 2, "ZERO")
-    assert_same_bits(array_of(gpu.segment_max(x, unsorted, fill_mode="ZERO", sorted=False)), want)
+    assert_same_bits(array_of(held.segment_max(x, unsorted, fill_mode="ZERO", sorted=False)), want)
 
 
 def test_results_keep_the_layout_that_all_tensors_have() -> None:
     x = torch.zeros(3, 4, 5, device=DEVICE).permute(2, 0, 1)
-    assert gpu.maximum(x, x).stride() == x.stride()
+    assert held.maximum(x, x).stride() == x.stride()
 
 
 def test_ids_and_offsets_may_have_steps() -> None:
     data, ids, offsets = mixed(F32, (6,)), np.array([0, 0, 1, 1, 3, 3]), np.array([0, 2, 4, 4, 6])
     want = reference.segment_max(data, ids, 4, "ZERO")
     apart = tensor_of(np.repeat(ids, 2))[::2]
-    assert_same_bits(array_of(gpu.segment_max(tensor_of(data), apart, fill_mode="ZERO")), want)
+    assert_same_bits(array_of(held.segment_max(tensor_of(data), apart, fill_mode="ZERO")), want)
     apart = tensor_of(np.repeat(offsets, 3))[::3]
-    assert_same_bits(array_of(gpu.segment_max(tensor_of(data), offsets=apart, fill_mode="ZERO")), want)
+    assert_same_bits(array_of(held.segment_max(tensor_of(data), offsets=apart, fill_mode="ZERO")), want)
     unsorted = tensor_of(np.repeat(ids, 2))[::2]
-    assert_same_bits(array_of(gpu.segment_max(tensor_of(data), unsorted, fill_mode="ZERO", sorted=False)), want)
+    assert_same_bits(array_of(held.segment_max(tensor_of(data), unsorted, fill_mode="ZERO", sorted=False)), want)
 
 
 def test_more_inputs_than_one_pass_takes() -> None:
     arrays = [mixed(F32, (2, 9), seed) for seed in range(19)]
     want = reference.maximum(*arrays)
-    assert_same_bits(array_of(gpu.maximum(*map(tensor_of, arrays))), want)
+    assert_same_bits(array_of(held.maximum(*map(tensor_of, arrays))), want)
 
 
 @pytest.mark.parametrize("scalar", [2.5, -0.0, np.nan, np.float32(np.inf)])
 def test_scalars_go_into_the_kernel(scalar: Any) -> None:
     a, b = mixed(F32, (40,), 1), mixed(F32, (40,), 2)
     want = reference.maximum(a, np.array(scalar, np.float32), b)
-    assert_same_bits(array_of(gpu.maximum(tensor_of(a), scalar, tensor_of(b))), want)
+    assert_same_bits(array_of(held.maximum(tensor_of(a), scalar, tensor_of(b))), want)
 
 
 def test_initial_and_num_segments_may_lie_on_the_device() -> None:
     data = mixed(F32, (4, 3))
     first = tensor_of(np.array(1.5, np.float32))
     want = reference.reduce_max(data, (0,), initial=np.array(1.5, np.float32))
-    assert_same_bits(array_of(gpu.reduce_max(tensor_of(data), 0, initial=first)), want)
+    assert_same_bits(array_of(held.reduce_max(tensor_of(data), 0, initial=first)), want)
     ids, count = np.array([0, 0, 1, 1]), tensor_of(np.array(3))
     want = reference.segment_max(data, ids, 3, "ZERO")
-    assert_same_bits(array_of(gpu.segment_max(tensor_of(data), tensor_of(ids), count, fill_mode="ZERO")), want)
+    assert_same_bits(array_of(held.segment_max(tensor_of(data), tensor_of(ids), count, fill_mode="ZERO")), want)
 
 
 def test_out_may_overlap_the_inputs() -> None:
     a = mixed(F32, (6, 6), 1)
     x = tensor_of(a)
-    assert gpu.maximum(x, x.t(), out=x) is x
+    assert held.maximum(x, x.t(), out=x) is x
     assert_same_bits(array_of(x), reference.maximum(a, a.T))
     x = tensor_of(a)
-    assert gpu.reduce_max(x, 0, keepdims=False, out=x[2]).data_ptr() == x[2].data_ptr()
+    assert held.reduce_max(x, 0, keepdims=False, out=x[2]).data_ptr() == x[2].data_ptr()
     assert_same_bits(array_of(x[2]), reference.reduce_max(a, (0,), keepdims=False))
     x = tensor_of(a)
-    gpu.segment_max(x, tensor_of(np.array([0, 0, 0, 1, 1, 1])), out=x[::3], fill_mode="ZERO")
+    held.segment_max(x, tensor_of(np.array([0, 0, 0, 1, 1, 1])), out=x[::3], fill_mode="ZERO")
     want = reference.segment_max(a, np.array([0, 0, 0, 1, 1, 1]), 2, "ZERO")
     assert_same_bits(array_of(x[::3].contiguous()), want)
 
@@ -113,30 +113,30 @@ def test_out_may_overlap_the_inputs() -> None:
 )
 def test_wrong_out(out: Any, words: str) -> None:
     with pytest.raises(errors.OutputError, match=words):
-        gpu.maximum(torch.zeros(3, device=DEVICE), out=out)
+        held.maximum(torch.zeros(3, device=DEVICE), out=out)
 
 
 def test_no_gradient_is_taken_through_it() -> None:
     x = torch.zeros(3, device=DEVICE, requires_grad=True)
-    for result in (gpu.maximum(x, x), gpu.maximum(x, 1), gpu.reduce_max(x)):
+    for result in (held.maximum(x, x), held.maximum(x, 1), held.reduce_max(x)):
         assert not result.requires_grad
 
 
 def test_what_does_not_go_together() -> None:
     x = torch.zeros(3, device=DEVICE)
-    with pytest.raises(errors.EngineError, match="nothing is moved there in silence"):
-        gpu.maximum(x, np.zeros(3, np.float32))
+    with pytest.raises(errors.EngineError, match="nothing is moved there silently"):
+        held.maximum(x, np.zeros(3, np.float32))
     with pytest.raises(errors.EngineError, match=r"input 1 lies on meta; the kernels take tensors"):
-        gpu.maximum(x, torch.zeros(3, device="meta"))
+        held.maximum(x, torch.zeros(3, device="meta"))
     with pytest.raises(errors.EngineError, match=r"layout torch\.sparse_coo"):
-        gpu.reduce_max(torch.zeros(3, 3, device=DEVICE).to_sparse())
+        held.reduce_max(torch.zeros(3, 3, device=DEVICE).to_sparse())
     with pytest.raises(errors.DTypeError, match=r"data is torch\.complex64; the types are"):
-        gpu.reduce_max(torch.zeros(3, dtype=torch.complex64, device=DEVICE))
+        held.reduce_max(torch.zeros(3, dtype=torch.complex64, device=DEVICE))
     with pytest.raises(errors.EngineError, match="got no tensor"):
-        gpu.maximum(np.float32(1))
+        held.maximum(np.float32(1))
 
 
 def test_results_that_no_memory_holds() -> None:
     data, ids = torch.zeros(2, 3, device=DEVICE), torch.tensor([0, 1], device=DEVICE)
     with pytest.raises(errors.OutputTooLargeError, match="output needs a tensor of shape"):
-        gpu.segment_max(data, ids, 2**60, fill_mode="ZERO")
+        held.segment_max(data, ids, 2**60, fill_mode="ZERO")

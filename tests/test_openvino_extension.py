@@ -17,7 +17,7 @@ import maxops.openvino
 from bits import FLOATS, INTEGERS, Array, assert_same_bits, mixed
 from maxops import dtypes, errors, reference
 from maxops.dtypes import DType
-from maxops.openvino.plans import DTYPES
+from maxops.openvino.calls import DTYPES
 
 ov: Any = pytest.importorskip("openvino")
 opset: Any = ov.opset16

@@ -16,7 +16,7 @@ from maxops import errors
 from maxops.cli.app import app
 from maxops.dtypes import FLOAT32, INT32
 from maxops.openvino import IRWarning, load
-from maxops.openvino.plans import DTYPES
+from maxops.openvino.calls import DTYPES
 
 IDS = np.array([0, 0, 2, 3, 3])
 

@@ -36,17 +36,17 @@ def test_the_table_through_the_dispatcher(case: Case, monkeypatch: pytest.Monkey
 
 def test_torch_still_says_whether_it_watches() -> None:
     """Without these functions of torch's every call would take the long way."""
-    from maxops.engines.torch import watching  # noqa: PLC0415 - after the skip
+    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
 
     x = torch.ones(2)
-    assert not watching.watched(x)
-    assert torch.vmap(lambda row: torch.tensor(watching.at_work()).expand(row.shape))(torch.ones(1, 2)).all()
+    assert not dispatch.watched(x)
+    assert torch.vmap(lambda row: torch.tensor(dispatch.at_work()).expand(row.shape))(torch.ones(1, 2)).all()
     with torch.autograd.forward_ad.dual_level():
-        assert watching.watched(x)
-    assert watching.watched(x.clone().requires_grad_())
+        assert dispatch.watched(x)
+    assert dispatch.watched(x.clone().requires_grad_())
     with torch.no_grad():
-        assert not watching.watched(x.clone().requires_grad_())
-    assert not watching.at_work()
+        assert not dispatch.watched(x.clone().requires_grad_())
+    assert not dispatch.at_work()
 
 
 # ---------------------------------------------------------------------------------------------- memory

@@ -93,7 +93,15 @@ PyObject* entry_repr(PyObject* self) {
     return PyUnicode_FromFormat("<maxops function %R>", reinterpret_cast<Entry*>(self)->function);
 }
 
+// A class of entries is called as they are, whatever code there is for its readers (set_readable_call).
+PyObject* entry_init_subclass(PyObject* type, PyObject*) {
+    reinterpret_cast<PyTypeObject*>(type)->tp_call = PyVectorcall_Call;
+    reinterpret_cast<PyTypeObject*>(type)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    Py_RETURN_NONE;
+}
+
 PyMethodDef entry_methods[] = {{"__reduce__", entry_reduce, METH_NOARGS, nullptr},
+                               {"__init_subclass__", entry_init_subclass, METH_NOARGS | METH_CLASS, nullptr},
                                {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef entry_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},

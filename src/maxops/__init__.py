@@ -7,7 +7,7 @@ try:
 except errors.ConfigurationError as _error:  # the environment says what maxops does not understand
     program.end_command(_error)
     raise
-from maxops.ops import Operator, maximum, operator, operators, reduce_max, register_engine, segment_max
+from maxops.ops import Operator, maximum, operator, operators, reduce_max, register_engine, run, segment_max
 
 __all__ = [
     "Operator",
@@ -19,6 +19,7 @@ __all__ = [
     "operators",
     "reduce_max",
     "register_engine",
+    "run",
     "segment_max",
     "set_num_threads",
 ]

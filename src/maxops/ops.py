@@ -7,32 +7,33 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, overload
+from functools import partial
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
 from maxops import _native, spec
-from maxops.dtypes import DType
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall, check_attributes, of_node
+from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
-from maxops.engines.table import Engine
-from maxops.errors import AttributeValueError, AxesError, InputCountError
-from maxops.plan import MaxPlan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
+from maxops.engines.base import Engine
+from maxops.errors import AxesError
 from maxops.spec import Clause, Spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Scalar = bool | int | float | Fraction | np.generic
 
 
-def run(plan: MaxPlan | ReducePlan | SegmentPlan) -> Array:
-    """Run a plan on the engine for NumPy's arrays; the values alone are asked for."""
-    if isinstance(plan, MaxPlan):
-        return engine.run_max(plan)
-    values = engine.run_reduce_max(plan) if isinstance(plan, ReducePlan) else engine.run_segment_max(plan)
-    assert not isinstance(values, tuple)
-    return values
+def run(call: Call) -> Any:
+    """Run a request of `maxops.calls`: a plain function's on the engine of its arrays, a standard's on NumPy's alone.
+
+    >>> from maxops.calls import MaxCall
+    >>> run(MaxCall([np.array([1, 5]), np.array([4, 2])]))
+    array([4, 5])
+    """
+    return table.run(call) if call.row.standard == "maxops" else engine.run(call)
 
 
 def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
@@ -87,8 +88,7 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any:
 
     Source: ONNX Max-13, on more types.
     """
-    named = ((f"input {number}", array) for number, array in enumerate(arrays))
-    return table.find(spec.MAXIMUM, named).maximum(*arrays, out=out, ties=ties)
+    return table.run(MaxCall(arrays, out, ties))
 
 
 @overload
@@ -186,17 +186,7 @@ def reduce_max(
                 spec.REDUCE_MAX.clause("axes"),
             )
         axes = axis
-    return table.find(spec.REDUCE_MAX, [("data", data)]).reduce_max(
-        data,
-        axes,
-        keepdims,
-        noop_with_empty_axes,
-        out,
-        dim=dim,
-        initial=initial,
-        return_indices=return_indices,
-        ties=ties,
-    )
+    return table.run(ReduceCall(data, axes, keepdims, noop_with_empty_axes, out, dim, initial, return_indices, ties))
 
 
 @overload
@@ -306,22 +296,23 @@ def segment_max(
     Source: OpenVINO SegmentMax-16, on more types; offsets, sorted, out_of_range, initial, return_indices,
     return_empty and ties are maxops's own.
     """
-    named = [("data", data), ("segment_ids", segment_ids), ("offsets", offsets)]
-    return table.find(spec.SEGMENT_MAX, named).segment_max(
-        data,
-        segment_ids,
-        num_segments,
-        fill_mode=fill_mode,
-        out=out,
-        check_ids=check_ids,
-        offsets=offsets,
-        sorted=sorted,
-        out_of_range=out_of_range,
-        dim=dim,
-        initial=initial,
-        return_indices=return_indices,
-        return_empty=return_empty,
-        ties=ties,
+    return table.run(
+        SegmentCall(
+            data,
+            segment_ids,
+            num_segments,
+            fill_mode,
+            out,
+            check_ids,
+            offsets,
+            sorted,
+            out_of_range,
+            dim,
+            initial,
+            return_indices,
+            return_empty,
+            ties,
+        )
     )
 
 
@@ -336,12 +327,8 @@ def register_engine(
     ...     def __init__(self, values):
     ...         self.values = values
     >>> class MetersEngine:
-    ...     def maximum(self, *arrays, out=None, ties="even"):
-    ...         return Meters(mo.maximum(*(array.values for array in arrays)))
-    ...     def reduce_max(self, data, *args, **options):
-    ...         return Meters(mo.reduce_max(data.values, *args, **options))
-    ...     def segment_max(self, data, segment_ids=None, *args, **options):
-    ...         return Meters(mo.segment_max(data.values, segment_ids, *args, **options))
+    ...     def run(self, call):
+    ...         return Meters(mo.run(call.map(lambda name, value: getattr(value, "values", value))))
     >>> mo.register_engine("meters", Meters, MetersEngine())
     >>> mo.maximum(Meters(np.array([1, 5])), Meters(np.array([4, 2]))).values
     array([4, 5])
@@ -350,22 +337,25 @@ def register_engine(
         name: a name for messages, and for other engines' ``beside``. An engine of that name is replaced.
         types: the arrays' class or classes. A string "module:class" is looked up only once somebody has imported the
             module.
-        engine: an object with the functions ``maximum``, ``reduce_max`` and ``segment_max``, which get the arguments
-            of those here; or the name of such a module, to be imported at the first call.
+        engine: an object with a function ``run``, which gets each call as one request, a `maxops.calls.MaxCall`,
+            `ReduceCall` or `SegmentCall` with the arguments as they were spelled, and returns what the call does; or
+            the name of such a module, to be imported at the first call. `maxops.run` runs a request, such as one of
+            other arrays that ``call.map`` puts in the place of its own.
         beside: the names of the engines whose arrays this one takes beside its own: "numpy", "dask", "xarray",
             "torch", "jax", "cupy", or another that was registered.
 
     An engine that is registered later is asked before those that are there. A call goes to the engine that takes
     the types of all its arrays.
 
-    Raises ConfigurationError for types that are none, and for an engine that lacks a function.
+    Raises ConfigurationError for types that are none, and for an engine without ``run``.
     """
     table.register(name, types, engine, beside=beside)
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(_native.Entry):
     """One operator at one version of one standard, or a plain function: called, it takes what that takes and no more.
+
+    Inputs come by position and attributes by name, both as the document has them, and ``out`` beside them.
 
     >>> import numpy as np
     >>> operator("ONNX", "Max", 8)(np.float32([1, 2]), np.float32([2, 1]))
@@ -373,6 +363,24 @@ class Operator:
     """
 
     spec: Spec
+    __wrapped__: Callable[..., Any]
+
+    def __new__(cls, spec: Spec) -> Self:
+        """The operator of a row of the spec table."""
+        function = partial(_run_plain if spec.operator in _PLAIN else _run_operator, spec)
+        self = super().__new__(cls, function, **_native_rules(spec))
+        self.spec = spec
+        self.__wrapped__ = function
+        return self
+
+    def __reduce__(self) -> tuple[type[Operator], tuple[Spec]]:
+        return Operator, (self.spec,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operator) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
 
     @property
     def standard(self) -> str:
@@ -402,51 +410,38 @@ class Operator:
     def __repr__(self) -> str:
         return f"<{self.standard} {self.spec.name}>"
 
-    def __call__(self, *inputs: Any, out: Array | None = None, **attributes: Any) -> Array:
-        """Run the operator: inputs by position, attributes by name, both as the document has them."""
-        for name in attributes:
-            if name not in self.spec.attributes:
-                listed = ", ".join(self.spec.attributes) or "none"
-                raise AttributeValueError(f"{self.spec.name} has no attribute {name!r}; its attributes are: {listed}")
-        return _CALLS[self.spec.operator](self.spec, inputs, out, attributes)
+
+_PLAIN: dict[str, Callable[..., Any]] = {"maximum": maximum, "reduce_max": reduce_max, "segment_max": segment_max}
 
 
-def _call_max(row: Spec, inputs: tuple[Any, ...], out: Array | None, attributes: dict[str, Any]) -> Array:
-    del attributes  # consumed_inputs of version 1: accepted, ignored
-    return run(plan_max(row, inputs, out))
+def _run_plain(row: Spec, /, *inputs: Any, out: Any = None, **attributes: Any) -> Any:
+    check_attributes(row, attributes)
+    return _PLAIN[row.operator](*inputs, **attributes, **({} if out is None else {"out": out}))
 
 
-def _call_reduce_max(row: Spec, inputs: tuple[Any, ...], out: Array | None, attributes: dict[str, Any]) -> Array:
-    most = 2 if row.axes_input else 1
-    if not 1 <= len(inputs) <= most:
-        takes = "1 or 2: data and axes" if row.axes_input else "1: data; axes is an attribute"
-        raise InputCountError(f"{row.name} got {len(inputs)} inputs; it takes {takes}", row.clause("inputs"))
-    axes = inputs[1] if len(inputs) == most == 2 else attributes.pop("axes", None)
-    return run(plan_reduce_max(row, inputs[0], axes, out=out, **attributes))
+def _run_operator(row: Spec, /, *inputs: Any, out: Array | None = None, **attributes: Any) -> Any:
+    return engine.run(of_node(row, inputs, attributes, out))
 
 
-def _call_plain(row: Spec, inputs: tuple[Any, ...], out: Array | None, attributes: dict[str, Any]) -> Array:
-    functions: dict[str, Any] = {"maximum": maximum, "reduce_max": reduce_max, "segment_max": segment_max}
-    given = attributes if out is None else attributes | {"out": out}
-    result: Array = functions[row.operator](*inputs, **given)
-    return result
-
-
-def _call_segment_max(row: Spec, inputs: tuple[Any, ...], out: Array | None, attributes: dict[str, Any]) -> Array:
-    if not 2 <= len(inputs) <= 3:
-        raise InputCountError(
-            f"{row.name} got {len(inputs)} inputs; it takes 2 or 3: data, segment_ids and num_segments",
-            row.clause("inputs"),
-        )
-    data, ids, num_segments = (*inputs, None)[:3]
-    return run(plan_segment_max(row, data, ids, num_segments, attributes.get("fill_mode"), out))
-
-
-_CALLS: dict[str, Callable[[Spec, tuple[Any, ...], Array | None, dict[str, Any]], Array]] = {
-    "Max": _call_max,
-    "ReduceMax": _call_reduce_max,
-    "SegmentMax": _call_segment_max,
-} | dict.fromkeys((row.operator for row in spec.PLAIN), _call_plain)
+def _native_rules(row: Spec) -> dict[str, Any]:
+    """What a row lets a call have, for the native way in; the planner judges all else."""
+    if row.operator in _PLAIN:
+        return {"operator": row.operator}
+    name, positional = {
+        "Max": ("maximum", 0),
+        "ReduceMax": ("reduce_max", 1 + row.axes_input),
+        "SegmentMax": ("segment_max", 3),
+    }[row.operator]
+    return {
+        "operator": name,
+        "types": [dtype.name for dtype in row.dtypes if dtype is not REAL],
+        "index_types": [dtype.name for dtype in row.index_dtypes],
+        "broadcast": row.broadcast,
+        "negative_axes": row.negative_axes,
+        "explicit_types": row.explicit_types,
+        "positional": positional,
+        "keywords": ["out", *(name for name in row.attributes if name != "consumed_inputs")],  # which Max ignores
+    }
 
 
 def operator(standard: str, name: str, version: int | None = None) -> Operator:

@@ -6,9 +6,9 @@ the place where it stands; "undecided" marks those where the document leaves som
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from maxops import dtypes
 from maxops.dtypes import DType
@@ -68,6 +68,10 @@ class Spec:
     broadcast: Literal["none", "numpy", "strict"] = "numpy"
     explicit_types: bool = False
     leaves_open: frozenset[Open] = frozenset({"NaN", "NaN's bits", "sign of zero"})
+
+    def __reduce__(self) -> tuple[Callable[..., Spec], tuple[Any, ...]]:
+        """Pickled by name, since a request carries its row and there is one of each."""
+        return find, (self.standard, self.operator, self.version)
 
     @property
     def name(self) -> str:

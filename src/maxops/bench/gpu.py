@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError
 from maxops.plan import Array
@@ -93,7 +94,7 @@ class _Maker:
         return Cell(
             f"Max,2-inputs,{self.dtype}",
             3 * self.count * self.item,
-            lambda: self.gpu.maximum(a, b),
+            lambda: self.gpu.run(MaxCall((a, b))),
             lambda: _public().maximum(as_array(a), as_array(b)),
             peers,
         )
@@ -117,7 +118,7 @@ class _Maker:
         return Cell(
             f"ReduceMax,{name},{self.dtype}",
             (x.numel() + out) * self.item,
-            lambda: self.gpu.reduce_max(x, axes, False),
+            lambda: self.gpu.run(ReduceCall(x, axes, False)),
             lambda: _public().reduce_max(as_array(x), axes, False),
             peers,
         )
@@ -140,7 +141,7 @@ class _Maker:
         return Cell(
             f"SegmentMax,{name},{self.dtype}",
             moved,
-            lambda: gpu.segment_max(x, **named, **options),
+            lambda: gpu.run(SegmentCall(x, **named, **options)),
             lambda: _public().segment_max(
                 as_array(x), **{key: as_array(value) for key, value in named.items()}, **options
             ),

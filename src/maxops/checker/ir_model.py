@@ -17,17 +17,17 @@ from maxops.checker.facts import Known, Node, Wrong
 from maxops.checker.report import MODEL, Finding
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, MaxopsError, ModelError
-from maxops.openvino import ir, layers, plans
+from maxops.openvino import calls, ir, layers
 from maxops.openvino.layers import Layer, Port
 from maxops.openvino.weights import Weights
 from maxops.plan import Array
 
 OPERATORS = {"Maximum": "Max", "ReduceMax": "ReduceMax", "SegmentMax": "SegmentMax"}
-# As ports name the types; <data> has the names of `plans.DTYPES`.
+# As ports name the types; <data> has the names of `calls.DTYPES`.
 PRECISIONS: dict[str, DType] = {
     {"float": "FP", "int": "I", "uint": "U", "bool": "BOOL"}[dtype.kind]
     + ("" if dtype is dtypes.BOOL else str(dtype.bits)): dtype
-    for dtype in plans.DTYPES.values()
+    for dtype in calls.DTYPES.values()
     if dtype is not dtypes.BFLOAT16
 } | {"BF16": dtypes.BFLOAT16}
 OPEN_TYPES = ("", "UNSPECIFIED", "undefined", "dynamic")
@@ -139,7 +139,7 @@ class _Reader:
             return PRECISIONS.get(name, name), True
         name = layer.data.get("element_type", "") if layer.type in ("Parameter", "Const") else ""
         if name not in OPEN_TYPES:
-            return plans.DTYPES.get(name, name), True
+            return calls.DTYPES.get(name, name), True
         first = next(iter(layer.inputs), None)
         fed = self._fed(net, layer, first) if layer.type in OPERATORS and first is not None else None
         return (None if fed is None else fed.dtype), False

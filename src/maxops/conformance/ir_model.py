@@ -10,7 +10,7 @@ from maxops import dtypes
 from maxops.conformance.case import Call, Input
 from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.dtypes import DType
-from maxops.openvino.plans import DTYPES
+from maxops.openvino.calls import DTYPES
 
 VERSION = "11"
 _ELEMENT_TYPES = {dtype: name for name, dtype in DTYPES.items()}

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from maxops import dtypes, reference
+from maxops.calls import of_node
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.pool import is_nan, of_words
-from maxops.errors import InputCountError
-from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
+from maxops.plan import Array, MaxPlan, Plan, ReducePlan, plan
 from maxops.spec import Spec
-
-Plan = MaxPlan | ReducePlan | SegmentPlan
 
 
 def wanted(row: Spec, call: Call, feed: Feed) -> Array:
@@ -29,8 +27,8 @@ def wanted(row: Spec, call: Call, feed: Feed) -> Array:
     >>> wanted(spec.MAX_13, call, (np.int8([1, 2]), np.int8([2, 1])))
     array([2, 2], dtype=int8)
     """
-    plan = _plan(row, call, feed)
-    return _compute(plan, _arrays(plan))
+    planned = _plan(row, call, feed)
+    return _compute(planned, _arrays(planned))
 
 
 def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
@@ -38,41 +36,23 @@ def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
 
     NaN where there are only such. The maximum of no elements at all is what it was.
     """
-    plan = _plan(row, call, feed)
-    if isinstance(plan, ReducePlan) and plan.identity:
-        return _compute(plan, _arrays(plan))
-    arrays = _arrays(plan)
+    planned = _plan(row, call, feed)
+    if isinstance(planned, ReducePlan) and planned.identity:
+        return _compute(planned, _arrays(planned))
+    arrays = _arrays(planned)
     present = [~is_nan(array) for array in arrays]
     passed_over = [_with_lowest(array, ~there) for array, there in zip(arrays, present, strict=True)]
-    highest = _compute(plan, passed_over)
-    some = _compute(plan, [there.astype(np.int8) for there in present])
-    of_nothing = _compute(plan, [np.ones(array.shape, np.int8) for array in arrays]) != 1
+    highest = _compute(planned, passed_over)
+    some = _compute(planned, [there.astype(np.int8) for there in present])
+    of_nothing = _compute(planned, [np.ones(array.shape, np.int8) for array in arrays]) != 1
     none = (some == 0) & ~of_nothing
     result = np.array(highest, copy=True)
-    result[none] = of_words(plan.dtype, [plan.dtype.nan_bits])[0]
+    result[none] = of_words(planned.dtype, [planned.dtype.nan_bits])[0]
     return result
 
 
 def _plan(row: Spec, call: Call, feed: Feed) -> Plan:
-    whole = call.whole(feed)
-    attributes = dict(call.attributes)
-    if row.operator == "Max":
-        return plan_max(row, whole)
-    fewest, most = {"ReduceMax": (1, 1 + row.axes_input), "SegmentMax": (2, 3)}[row.operator]
-    if not fewest <= len(whole) <= most:
-        number = str(most) if fewest == most else f"{fewest} to {most}"
-        raise InputCountError(f"{row.name} got {len(whole)} inputs; it takes {number}", row.clause("inputs"))
-    if row.operator == "ReduceMax":
-        data, axes = (*whole, None)[:2]
-        return plan_reduce_max(
-            row,
-            data,
-            axes if row.axes_input else attributes.get("axes"),
-            attributes.get("keepdims", 1),
-            attributes.get("noop_with_empty_axes", 0),
-        )
-    data, segment_ids, num_segments = (*whole, None)[:3]
-    return plan_segment_max(row, data, segment_ids, num_segments, attributes.get("fill_mode"))
+    return plan(of_node(row, call.whole(feed), dict(call.attributes)))
 
 
 def _arrays(plan: Plan) -> list[Array]:

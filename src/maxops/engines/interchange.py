@@ -5,46 +5,28 @@ A result goes back to the arrays' own kind if they name an array API namespace, 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from maxops import spec
+from maxops.calls import Call, MaxCall, SegmentCall
 from maxops.engines import columns
 from maxops.engines import numpy as engine
-from maxops.errors import DTypeError, EngineError, OutputError
+from maxops.errors import DTypeError, EngineError
 from maxops.plan.values import Array, is_python_scalar
 from maxops.spec import Spec
 
 _CPU = 1  # DLPack's number for it
 
 
-def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
-    """See `maxops.maximum`."""
-    _no_out(spec.MAXIMUM, out)
-    named = [(f"input {number}", array) for number, array in enumerate(arrays)]
-    columns.check_labels(spec.MAXIMUM, named)
-    looked_at = [_look(spec.MAXIMUM, name, array) for name, array in named]
-    return _give_back(spec.MAXIMUM, arrays, engine.maximum(*looked_at, ties=ties))
-
-
-def reduce_max(data: Any, axes: Any = None, *args: Any, out: Any = None, **options: Any) -> Any:
-    """See `maxops.reduce_max`."""
-    _no_out(spec.REDUCE_MAX, out)
-    looked_at = _look(spec.REDUCE_MAX, "data", data)
-    return _give_back(spec.REDUCE_MAX, [data], engine.reduce_max(looked_at, axes, *args, **options))
-
-
-def segment_max(data: Any, segment_ids: Any = None, *args: Any, out: Any = None, **options: Any) -> Any:
-    """See `maxops.segment_max`."""
-    row = spec.SEGMENT_MAX
-    _no_out(row, out)
-    offsets = options.pop("offsets", None)
-    columns.check_rows(row, data, segment_ids)
-    ids = None if segment_ids is None else _look(row, "segment_ids", segment_ids)
-    bounds = None if offsets is None else _look(row, "offsets", offsets)
-    result = engine.segment_max(_look(row, "data", data), ids, *args, offsets=bounds, **options)
-    return _give_back(row, [data, segment_ids, offsets], result)
+def run(call: Call) -> Any:
+    """Run a call on the arrays' own memory."""
+    if isinstance(call, MaxCall):
+        columns.check_labels(call.row, call.arrays)
+    elif isinstance(call, SegmentCall):
+        columns.check_rows(call.row, call.data, call.segment_ids)
+    return _give_back(call, engine.run(call.map(partial(_look, call.row))))
 
 
 def _look(row: Spec, name: str, value: Any) -> Any:
@@ -66,7 +48,7 @@ def _look(row: Spec, name: str, value: Any) -> Any:
         if device != _CPU:
             raise EngineError(
                 f"{row.name} {name} of type {kind} lies on a device (DLPack's number {int(device)}), and no engine "
-                "takes its kind; maxops copies nothing from a device in silence",
+                "takes its kind; maxops copies nothing from a device silently",
                 row.clause("arrays"),
             )
         try:
@@ -84,18 +66,11 @@ def _look(row: Spec, name: str, value: Any) -> Any:
     return array
 
 
-def _no_out(row: Spec, out: object) -> None:
-    if out is not None:
-        raise OutputError(
-            f"{row.name} out is given, but results in arrays of other kinds than NumPy's are new", row.clause("out")
-        )
-
-
-def _give_back(row: Spec, given: Any, result: Array | tuple[Array, ...]) -> Any:
+def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
     """The results as arrays of the arguments' own kind, where that has a namespace to make them in."""
     spaces = {
         id(space): space
-        for value in given
+        for _, value in call.arrays
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array_namespace__")
         for space in [value.__array_namespace__()]
     }
@@ -103,8 +78,8 @@ def _give_back(row: Spec, given: Any, result: Array | tuple[Array, ...]) -> Any:
         return result
     if len(spaces) > 1:
         raise EngineError(
-            f"{row.name} got arrays of several kinds, {', '.join(s.__name__ for s in spaces.values())}",
-            row.clause("arrays"),
+            f"{call.row.name} got arrays of several kinds, {', '.join(s.__name__ for s in spaces.values())}",
+            call.row.clause("arrays"),
         )
     (space,) = spaces.values()
     if isinstance(result, tuple):

@@ -5,57 +5,18 @@ Nothing is imported to look a type up: an array of a library that nobody has imp
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, cast
+from typing import Any
 
+from maxops.calls import Call
+from maxops.engines.base import Engine, Row, check_options, class_of
 from maxops.errors import ConfigurationError, DTypeError, EngineError
 from maxops.plan.values import is_python_scalar
 from maxops.spec import Spec
 
-
-class Engine(Protocol):
-    """What an engine offers: the three functions, with the arguments of `maxops`'s own."""
-
-    def maximum(self, *arrays: Any, out: Any = None, ties: str = "first") -> Any: ...  # noqa: D102
-    def reduce_max(self, data: Any, axes: Any = None, *args: Any, **options: Any) -> Any: ...  # noqa: D102
-    def segment_max(self, data: Any, segment_ids: Any = None, *args: Any, **options: Any) -> Any: ...  # noqa: D102
-
-
-@dataclass(frozen=True)
-class Row:
-    """An engine: its name, its array types, where it is, and the names of those whose arrays it takes beside its own.
-
-    A type is a class, or "module:class" to be looked up once somebody has imported the module.
-    """
-
-    name: str
-    types: tuple[str | type, ...]
-    engine: str | Engine
-    beside: frozenset[str] = frozenset()
-
-    def takes(self, kind: type) -> bool:
-        """Whether arrays of this class are this engine's own."""
-        return any(issubclass(kind, found) for wanted in self.types if (found := _resolved(wanted)) is not None)
-
-    def load(self) -> Engine:
-        """The engine, imported now if it was not."""
-        if isinstance(self.engine, str):
-            # Looked up in its package first: PyTorch's compiler follows that, and no import by name.
-            package, _, name = self.engine.rpartition(".")
-            module = getattr(sys.modules.get(package), name, None)
-            return cast(Engine, importlib.import_module(self.engine) if module is None else module)
-        return self.engine
-
-    def __str__(self) -> str:
-        first = self.types[0]
-        return f"{self.name} ({first.replace(':', '.') if isinstance(first, str) else first.__qualname__})"
-
-
-NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy")
+_OUT, _DIM = frozenset({"out"}), frozenset({"dim"})
+NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy", options=_OUT)
 # Any other array that NumPy can look at by a protocol.
 INTERCHANGE = Row("interchange", (), "maxops.engines.interchange", frozenset({"numpy"}))
 # Asked in this order; `register` puts new rows first.
@@ -67,10 +28,11 @@ _rows = [
         ("xarray:DataArray", "xarray:Variable", "xarray:Dataset", "xarray:DataTree"),
         "maxops.engines.xarray",
         frozenset({"numpy", "dask"}),
+        _DIM,
     ),
-    Row("torch", ("torch:Tensor",), "maxops.engines.torch", frozenset({"numpy"})),
+    Row("torch", ("torch:Tensor",), "maxops.engines.torch", frozenset({"numpy"}), _OUT),
     Row("jax", ("jax:Array", "jax.core:Tracer"), "maxops.engines.jax", frozenset({"numpy"})),
-    Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy"),
+    Row("cupy", ("cupy:ndarray",), "maxops.engines.cupy", options=_OUT),
 ]
 # What holds no values in memory, though `__array__` would give them: it reads the whole file. By class, and what to do.
 _READ_WHOLE = (
@@ -82,14 +44,6 @@ _found: dict[tuple[type, ...], Row] = {}  # and the rows for a few together
 _NO_ARRAYS = frozenset({type(None), bool, int, float, Fraction})
 
 
-def _resolved(wanted: str | type) -> type | None:
-    if isinstance(wanted, type):
-        return wanted
-    module, _, name = wanted.partition(":")
-    found = getattr(sys.modules.get(module), name, None)
-    return found if isinstance(found, type) else None
-
-
 def register(
     name: str, types: str | type | Iterable[str | type], engine: str | Engine, *, beside: Iterable[str] = ("numpy",)
 ) -> None:
@@ -97,11 +51,10 @@ def register(
     listed = (types,) if isinstance(types, (str, type)) else tuple(types)
     if not listed or not all(isinstance(kind, type) or (isinstance(kind, str) and ":" in kind) for kind in listed):
         raise ConfigurationError(f"the types of engine {name!r} are {types!r}; each is a class or 'module:class'")
-    if not isinstance(engine, str):
-        for function in ("maximum", "reduce_max", "segment_max"):
-            if not callable(getattr(engine, function, None)):
-                raise ConfigurationError(f"engine {name!r} has no function {function}; it needs all three")
-    _rows[:] = [Row(name, listed, engine, frozenset(beside)), *(row for row in _rows if row.name != name)]
+    if not isinstance(engine, str) and not callable(getattr(engine, "run", None)):
+        raise ConfigurationError(f"engine {name!r} has no function run; it runs a call by run(call)")
+    row = Row(name, listed, engine, frozenset(beside), _OUT | _DIM)
+    _rows[:] = [row, *(row for row in _rows if row.name != name)]
     _known.clear()
     _found.clear()
 
@@ -121,17 +74,22 @@ def _how_to_read(kind: type) -> str | None:
     """What to do with arrays of a class that `__array__` would read or compute as a whole."""
     if hasattr(kind, "__dask_graph__"):  # every collection of Dask's that has not become a dask.array.Array
         return ".values gives a dask.array.Array of it, and .compute() the whole of it in memory"
-    return next((advice for name, advice in _READ_WHOLE if (c := _resolved(name)) and issubclass(kind, c)), None)
+    return next((advice for name, advice in _READ_WHOLE if (c := class_of(name)) and issubclass(kind, c)), None)
 
 
-def find(spec: Spec, values: Iterable[tuple[str, object]]) -> Engine:
-    """The engine for a call with these arguments by name; None and Python scalars go with every engine."""
-    values = tuple(values)
-    kinds = tuple([type(value) for _, value in values])
-    if (row := _found.get(kinds)) is not None:
-        return row.load()
+def run(call: Call) -> Any:
+    """Run a call on the engine that takes the types of all its arrays; None and Python scalars go with every engine."""
+    kinds = call.kinds
+    row = _found.get(kinds) or find(call.row, kinds, call.arrays)
+    if call.ties != "even" or call.out is not None or call.dim is not None:
+        check_options(row, call)
+    return row.load().run(call)
+
+
+def find(spec: Spec, kinds: tuple[type, ...], arrays: Iterable[tuple[str, object]]) -> Row:
+    """The row for arrays by name, kept with their types."""
     rows: dict[str, tuple[Row, str, str]] = {}
-    for name, value in values:
+    for name, value in arrays:
         if value is None or is_python_scalar(value):
             continue
         kind = type(value)
@@ -149,13 +107,13 @@ def find(spec: Spec, values: Iterable[tuple[str, object]]) -> Engine:
             )
         rows.setdefault(row.name, (row, name, kind.__name__))
     if not rows:
-        return NUMPY.load()
+        return NUMPY
     for row, _, _ in rows.values():
         if all(other == row.name or other in row.beside for other in rows):
             if len(kinds) <= 8 and all(kind in _known or kind in _NO_ARRAYS for kind in kinds):
                 _found[kinds] = row
-            return row.load()
+            return row
     listed = ", ".join(f"{name} is of type {kind} ({row.name})" for row, name, kind in rows.values())
     raise EngineError(
-        f"{spec.name} {listed}: no engine takes these together, and none is converted in silence", spec.clause("arrays")
+        f"{spec.name} {listed}: no engine takes these together, and none is converted silently", spec.clause("arrays")
     )

@@ -12,19 +12,18 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import xarray as xr
 
-from maxops import spec
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines import table
-from maxops.engines.numpy import check_ties
+from maxops.engines.base import by_operator
 from maxops.errors import (
     AttributeValueError,
     AxesError,
     DTypeError,
     EngineError,
     NumSegmentsError,
-    OutputError,
     ShapeError,
 )
-from maxops.plan import flag, plan_reduce_max, stand_in
+from maxops.plan import abstract, flag, plan_reduce_max
 from maxops.plan.values import is_python_scalar
 from maxops.spec import Spec
 
@@ -33,16 +32,13 @@ KeepAttrs = Literal["drop_conflicts", "drop"]
 T = TypeVar("T")
 
 
-def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
-    """See `maxops.maximum`."""
-    row = spec.MAXIMUM
-    names = [f"input {number}" for number in range(len(arrays))]
-    check_ties(row, ties)
-    _check(row, out, zip(names, arrays, strict=True))
+def _maximum(call: MaxCall) -> Any:
+    row, arrays = call.row, call.inputs
+    _check(call)
     _check_sizes(row, arrays)
 
     def run(*within: Any) -> Any:
-        return table.find(row, zip(names, within, strict=True)).maximum(*within, ties=ties)
+        return table.run(call._replace(inputs=within))
 
     try:
         # Labels that differ would drop elements, or add NaNs of another type, under every other join.
@@ -55,71 +51,42 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
     return result
 
 
-def reduce_max(
-    data: Any,
-    axes: Any = None,
-    keepdims: Any = True,
-    noop_with_empty_axes: Any = False,
-    out: Any = None,
-    *,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    ties: str = "first",
-) -> Any:
-    """See `maxops.reduce_max`. Named dimensions go, as in xarray's own reductions; axes are kept as elsewhere."""
-    row = spec.REDUCE_MAX
-    check_ties(row, ties)
-    _check(row, out, [("data", data)])
-    if dim is not None:
-        if axes is not None:
+def _reduce_max(call: ReduceCall) -> Any:
+    """Named dimensions go, as in xarray's own reductions; axes are kept as elsewhere."""
+    row, data = call.row, call.data
+    _check(call)
+    if call.dim is not None:
+        if call.axes is not None:
             raise AttributeValueError(
                 f"{row.name} got dim and axes; one of them names the dimensions", row.clause("dim")
             )
-        flag(row, "keepdims", keepdims)
-        axes, keepdims = _axes_of(row, data, dim, noop_with_empty_axes), False
-    options = {"initial": initial, "return_indices": return_indices}
-    shape = stand_in(data.shape, data.dtype)
-    plan = plan_reduce_max(row, shape, axes, keepdims, noop_with_empty_axes, in_memory=False, **options)
-    within = data.data
-    result = table.find(row, [("data", within)]).reduce_max(
-        within, axes, keepdims, noop_with_empty_axes, ties=ties, **options
-    )
+        flag(row, "keepdims", call.keepdims)
+        axes = _axes_of(row, data, call.dim, call.noop_with_empty_axes)
+        call = call._replace(axes=axes, keepdims=False, dim=None)
+    plan = plan_reduce_max(call._replace(data=abstract(data.shape, data.dtype)), in_memory=False)
+    result = table.run(call._replace(data=data.data))
     gone = [data.dims[axis] for axis in sorted(plan.axes)]
     left = [name for name in data.dims if plan.keepdims or name not in gone]
     return _together([_dress(data, part, gone, left, values=i == 0) for i, part in enumerate(_parts(result))])
 
 
-def segment_max(
-    data: Any,
-    segment_ids: Any = None,
-    num_segments: Any = None,
-    *,
-    out: Any = None,
-    offsets: Any = None,
-    dim: Any = None,
-    return_empty: bool = False,
-    **options: Any,
-) -> Any:
-    """See `maxops.segment_max`. The segments' dimension stands where that of the rows did, and has the ids' name."""
-    row = spec.SEGMENT_MAX
-    _check(row, out, [("data", data), ("segment_ids", segment_ids), ("offsets", offsets)])
+def _segment_max(call: SegmentCall) -> Any:
+    """The segments' dimension stands where that of the rows did, and has the ids' name."""
+    row, data, segment_ids = call.row, call.data, call.segment_ids
+    _check(call)
     if not isinstance(data, Named):
         raise EngineError(
             f"{row.name} data is of type {type(data).__name__}, without the names that segment_ids or offsets have; "
             "give it names, as xarray.DataArray(data, dims=...), or give their .data",
             row.clause("arrays"),
         )
-    along = _rows_of(row, data, segment_ids, dim)
-    ids, bounds = _within(segment_ids), _within(offsets)
+    along = _rows_of(row, data, segment_ids, call.dim)
     rows = data.variable if isinstance(data, xr.DataArray) else data
     if along is not None:
         rows = rows.transpose(along, ...)
         _check_labels(row, data, segment_ids)
-    named = [("data", rows.data), ("segment_ids", ids), ("offsets", bounds)]
-    result = table.find(row, named).segment_max(
-        rows.data, ids, num_segments, offsets=bounds, return_empty=return_empty, **options
-    )
+    within = call._replace(data=rows, dim=None)
+    result = table.run(within.map(lambda _, value: value.data if isinstance(value, Named) else value))
     assert along is not None  # without an axis there are no rows, and the plan has refused
     parts = _parts(result)
     if parts[0].shape[0] != parts[0].shape[0]:  # Dask's NaN
@@ -129,7 +96,7 @@ def segment_max(
             row.clause("num_segments"),
         )
     segments = _name_of_segments(row, data, segment_ids, along)
-    empty = [parts.pop()] if return_empty else []
+    empty = [parts.pop()] if call.return_empty else []
     dressed = []
     for i, part in enumerate(parts):
         first = xr.Variable([segments, *rows.dims[1:]], part)
@@ -140,14 +107,16 @@ def segment_max(
     return _together([*dressed, *(map(xr.DataArray, plain) if isinstance(data, xr.DataArray) else plain)])
 
 
+run = by_operator(_maximum, _reduce_max, _segment_max)
+
+
 # -------------------------------------------------------------------------------------------------- the call
 
 
-def _check(row: Spec, out: object, named: Iterable[tuple[str, object]]) -> None:
-    """Raise for an output, for Datasets, and for what pandas' own types hold."""
-    if out is not None:
-        raise OutputError(f"{row.name} out is given, but results in xarray's arrays are new", row.clause("out"))
-    for name, value in named:
+def _check(call: Call) -> None:
+    """Raise for Datasets, and for what pandas' own types hold."""
+    row = call.row
+    for name, value in call.arrays:
         if isinstance(value, (xr.Dataset, xr.DataTree)):
             raise DTypeError(
                 f"{row.name} {name} is a {type(value).__name__}, which is many arrays; take one, as data['name'], or "
@@ -202,7 +171,7 @@ def _check_labels(row: Spec, data: Named, ids: object) -> None:
 
 def _labels_differ(row: Spec, what: str, error: Exception) -> ShapeError:
     return ShapeError(
-        f"{row.name} {what} have labels that differ, and no element is dropped or made up in silence: "
+        f"{row.name} {what} have labels that differ, and no element is dropped or made up silently: "
         f"xarray.align(..., join=...) says which are meant ({error})",
         row.clause("labels"),
     )
@@ -272,11 +241,6 @@ def _name_of_segments(row: Spec, data: Named, ids: object, along: Hashable) -> H
     return ids.name
 
 
-def _within(value: Any) -> Any:
-    """The array that a named one holds; any other as it is."""
-    return value.data if isinstance(value, Named) else value
-
-
 # ----------------------------------------------------------------------------------------------- the results
 
 
@@ -288,7 +252,7 @@ def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hash
     others = [name for name in data.dims if name not in gone]
     new = [name for name in dims if name not in others]
     last = xr.Variable(dims, part).transpose(*others, *new).data  # where apply_ufunc has what is new
-    nothing = stand_in(data.shape, np.dtype(np.uint8))  # not the data, which would be read or put into a graph again
+    nothing = np.broadcast_to(np.uint8(0), data.shape)  # not the data, which would be read or put into a graph again
     template = (
         data.copy(data=nothing) if isinstance(data, xr.DataArray) else xr.Variable(data.dims, nothing, data.attrs)
     )

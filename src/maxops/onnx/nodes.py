@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -16,13 +15,11 @@ from maxops import ops, spec
 from maxops.errors import InputCountError, ModelError
 from maxops.model import Step
 from maxops.onnx.tensors import to_array
-from maxops.plan import Array, plan_max, plan_reduce_max
+from maxops.plan import Array
 from maxops.spec import Spec
 
 DOMAINS = ("", "ai.onnx")  # two names of one domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
-
-Compute = Callable[[Sequence[Array | None]], Array]
 
 
 def label(node: NodeProto) -> str:
@@ -80,8 +77,8 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
                 row.clause("inputs"),
             )
     attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-    make = _max if node.op_type == "Max" else _reduce_max
-    return Step(label(node), tuple(node.input), node.output[0], make(row, attributes))
+    operator = ops.Operator(row)
+    return Step(label(node), tuple(node.input), node.output[0], lambda inputs: operator(*inputs, **attributes))
 
 
 def row_of(operator: str, opset: int, where: str) -> Spec:
@@ -97,22 +94,6 @@ def _identity(inputs: Sequence[Array | None]) -> Array:
     (data,) = inputs
     assert data is not None
     return data
-
-
-def _max(row: Spec, attributes: Mapping[str, Any]) -> Compute:
-    del attributes  # consumed_inputs of version 1: accepted, ignored
-    return lambda inputs: ops.run(plan_max(row, inputs))
-
-
-def _reduce_max(row: Spec, attributes: Mapping[str, Any]) -> Compute:
-    keepdims = attributes.get("keepdims", 1)
-    noop = attributes.get("noop_with_empty_axes", 0)
-
-    def compute(inputs: Sequence[Array | None]) -> Array:
-        data, axes = (*inputs, None)[:2]
-        return ops.run(plan_reduce_max(row, data, attributes.get("axes", axes), keepdims, noop))
-
-    return compute
 
 
 def constant(node: NodeProto, where: str, folder: Path | None) -> Array:

@@ -8,9 +8,10 @@ from onnx import reference
 from onnx.reference.op_run import OpRun
 
 from maxops import ops, spec
+from maxops.calls import MaxCall, ReduceCall
 from maxops.errors import ModelError
 from maxops.onnx import reference_domain, schemas
-from maxops.plan import Array, plan_max, plan_reduce_max
+from maxops.plan import Array
 from maxops.spec import Spec
 
 
@@ -20,7 +21,7 @@ class Max(OpRun):
     op_domain = ""
 
     def _run(self, *inputs: Array) -> tuple[Array]:
-        return (ops.run(plan_max(_row(self), inputs)),)
+        return (ops.run(MaxCall(inputs, row=_row(self))),)
 
 
 class ReduceMax(OpRun):
@@ -32,7 +33,7 @@ class ReduceMax(OpRun):
         self, data: Array, axes: Any = None, keepdims: int | None = 1, noop_with_empty_axes: int | None = 0
     ) -> tuple[Array]:
         keeps = 1 if keepdims is None else keepdims
-        return (ops.run(plan_reduce_max(_row(self), data, axes, keeps, noop_with_empty_axes or 0)),)
+        return (ops.run(ReduceCall(data, axes, keeps, noop_with_empty_axes or 0, row=_row(self))),)
 
 
 def reference_ops() -> list[type[OpRun]]:

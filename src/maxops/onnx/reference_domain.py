@@ -5,8 +5,9 @@ from __future__ import annotations
 from onnx.reference.op_run import OpRun
 
 from maxops import ops
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.onnx import schemas
-from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
+from maxops.plan import Array
 
 
 class Max(OpRun):
@@ -15,7 +16,7 @@ class Max(OpRun):
     op_domain = schemas.DOMAIN
 
     def _run(self, *inputs: Array, since_version: int | None = None) -> tuple[Array]:
-        return (ops.run(plan_max(schemas.row("Max", since_version), inputs)),)
+        return (ops.run(MaxCall(inputs, row=schemas.row("Max", since_version))),)
 
 
 class ReduceMax(OpRun):
@@ -33,7 +34,7 @@ class ReduceMax(OpRun):
     ) -> tuple[Array]:
         keeps = 1 if keepdims is None else keepdims
         row = schemas.row("ReduceMax", since_version)
-        return (ops.run(plan_reduce_max(row, data, axes, keeps, noop_with_empty_axes or 0)),)
+        return (ops.run(ReduceCall(data, axes, keeps, noop_with_empty_axes or 0, row=row)),)
 
 
 class SegmentMax(OpRun):
@@ -44,4 +45,5 @@ class SegmentMax(OpRun):
     def _run(
         self, data: Array, segment_ids: Array, num_segments: Array | None = None, fill_mode: str | None = None
     ) -> tuple[Array]:
-        return (ops.run(plan_segment_max(schemas.SEGMENT_MAX, data, segment_ids, num_segments, fill_mode)),)
+        call = SegmentCall(data, segment_ids, num_segments, fill_mode, row=schemas.SEGMENT_MAX)
+        return (ops.run(call),)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from maxops import ops
+from maxops.calls import Call, ReduceCall, of_node
 from maxops.errors import AttributeValueError, DTypeError
 from maxops.onnx import schemas
-from maxops.plan import Array, flag, plan_max, plan_reduce_max, plan_segment_max
+from maxops.plan import Array, flag
 from maxops.spec import Spec
 
 
@@ -47,8 +48,9 @@ def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Nod
     keepdims = flag(row, "keepdims", attributes.get("keepdims", 1))
     noop = flag(row, "noop_with_empty_axes", attributes.get("noop_with_empty_axes", 0))
     fill_mode = attributes.get("fill_mode")
+    own = {name: value for name, value in attributes.items() if name != schemas.SINCE_VERSION}
     return Node(
-        _runner(row, keepdims, noop, fill_mode),
+        lambda *inputs: ops.run(_request(row, inputs, own)),
         row.broadcast == "numpy",
         row.negative_axes,
         keepdims,
@@ -57,9 +59,7 @@ def prepare(operator: str, type_name: str, attributes: Mapping[str, Any]) -> Nod
     )
 
 
-def _runner(row: Spec, keepdims: bool, noop: bool, fill_mode: str | None) -> Callable[..., Array]:
-    if row.operator == "Max":
-        return lambda *inputs: ops.run(plan_max(row, inputs))
-    if row.operator == "ReduceMax":
-        return lambda data, axes=None: ops.run(plan_reduce_max(row, data, axes, keepdims, noop))
-    return lambda data, ids, count=None: ops.run(plan_segment_max(row, data, ids, count, fill_mode))
+def _request(row: Spec, inputs: tuple[Any, ...], attributes: dict[str, Any]) -> Call:
+    if row.operator == "ReduceMax":  # in our domain the axes are an input at every version
+        return ReduceCall(*inputs, **attributes)._replace(row=row)
+    return of_node(row, inputs, attributes)

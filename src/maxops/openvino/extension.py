@@ -13,8 +13,8 @@ import numpy as np
 
 from maxops import ops
 from maxops.errors import DTypeError, MaxopsError
-from maxops.openvino import plans
-from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan
+from maxops.openvino import calls
+from maxops.plan import Array, MaxPlan, Plan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
 from maxops.shapes import reduced
 
 ov: Any = import_module("openvino")
@@ -95,9 +95,9 @@ class _MaxOperator(_Operator):
                 f"{self.get_friendly_name()} was made for {', '.join(self.types)}, but is given {', '.join(types)}: "
                 "OpenVINO has converted them; maxops.openvino.rewrite keeps it from that, on the CPU"
             )
-        if any(kind not in plans.DTYPES for kind in types):
+        if any(kind not in calls.DTYPES for kind in types):
             raise DTypeError(
-                f"{type(self).__name__} has inputs of {', '.join(types)}; the types are {', '.join(plans.DTYPES)}"
+                f"{type(self).__name__} has inputs of {', '.join(types)}; the types are {', '.join(calls.DTYPES)}"
             )
         dims = None if any(port.get_partial_shape().rank.is_dynamic for port in ports) else self.dims(ports)
         return ports[0].get_element_type(), ov.PartialShape.dynamic() if dims is None else ov.PartialShape(dims)
@@ -116,7 +116,7 @@ class _MaxOperator(_Operator):
         """The output's sizes, as far as they are known; None if not even their number is."""
         raise NotImplementedError
 
-    def plan(self, arrays: list[Array]) -> MaxPlan | ReducePlan | SegmentPlan:
+    def plan(self, arrays: list[Array]) -> Plan:
         """The plan, for its shape."""
         raise NotImplementedError
 
@@ -132,11 +132,11 @@ class Maximum(_MaxOperator):
 
     def dims(self, ports: list[Any]) -> list[Any]:
         """A size that is open gives way to one that is known and not 1."""
-        plans.check_auto_broadcast(self.attributes["auto_broadcast"])
+        calls.check_auto_broadcast(self.attributes["auto_broadcast"])
         shapes = list(map(_sizes, ports))
         if all(size.is_static for shape in shapes for size in shape):
             return list(self.plan([_stand_in(port) for port in ports]).shape)
-        sizes = plans.maximum([_stand_in(port) for port in ports], "numpy").shape
+        sizes = plan_max(calls.maximum([_stand_in(port) for port in ports], "numpy")).shape
         result: list[Any] = []
         for axis, size in enumerate(sizes, -len(sizes)):
             beside = [shape[axis] for shape in shapes if len(shape) >= -axis and shape[axis].is_dynamic]
@@ -145,7 +145,7 @@ class Maximum(_MaxOperator):
 
     def plan(self, arrays: list[Array]) -> MaxPlan:
         """Plan it."""
-        return plans.maximum(arrays, self.attributes["auto_broadcast"])
+        return plan_max(calls.maximum(arrays, self.attributes["auto_broadcast"]))
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
@@ -172,12 +172,12 @@ class ReduceMax(_MaxOperator):
     def plan(self, arrays: list[Array]) -> ReducePlan:
         """Plan it."""
         data, axes = arrays
-        return plans.reduce_max(data, axes, self.attributes["keep_dims"])
+        return plan_reduce_max(calls.reduce_max(data, axes, self.attributes["keep_dims"]))
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
         data, axes = arrays
-        ops.run(plans.reduce_max(data, axes, self.attributes["keep_dims"], out))
+        ops.run(calls.reduce_max(data, axes, self.attributes["keep_dims"], out))
 
 
 class SegmentMax(_MaxOperator):
@@ -196,7 +196,7 @@ class SegmentMax(_MaxOperator):
 
     def plan(self, arrays: list[Array]) -> SegmentPlan:
         """Plan it; the ids are checked when it runs."""
-        return plans.segment_max(arrays, self.attributes["fill_mode"], check_ids=False)
+        return plan_segment_max(calls.segment_max(arrays, self.attributes["fill_mode"], check_ids=False))
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
@@ -207,7 +207,7 @@ class SegmentMax(_MaxOperator):
         try:
             ops.segment_max(data, ids, *number, fill_mode=fill_mode, out=out)
         except MaxopsError:
-            plans.segment_max(arrays, fill_mode)  # the error in the words of the operator's own clause
+            plan_segment_max(calls.segment_max(arrays, fill_mode))  # its error is of the operator's own clause
             raise
 
 
@@ -230,7 +230,7 @@ def _is_made_for_a_shape(port: Any) -> bool:
 def _array(holder: Any) -> Array:
     """The memory of a tensor or a constant."""
     array: Array = holder.data
-    return array.view(plans.DTYPES[holder.get_element_type().get_type_name()].numpy)  # bfloat16 comes as float16
+    return array.view(calls.DTYPES[holder.get_element_type().get_type_name()].numpy)  # bfloat16 comes as float16
 
 
 def _constant(port: Any) -> Array | None:
@@ -248,7 +248,7 @@ def _stand_in(port: Any, length: int = 1) -> Array:
     sizes = [
         size.get_length() if size.is_static else length if axis == 0 else 1 for axis, size in enumerate(_sizes(port))
     ]
-    return np.broadcast_to(np.zeros((), plans.DTYPES[port.get_element_type().get_type_name()].numpy), sizes)
+    return np.broadcast_to(np.zeros((), calls.DTYPES[port.get_element_type().get_type_name()].numpy), sizes)
 
 
 def _sizes(port: Any) -> list[Any]:

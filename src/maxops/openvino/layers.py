@@ -12,8 +12,8 @@ from maxops import dtypes, ops, spec
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, ModelError
 from maxops.model import Dims, OtherType, Value
-from maxops.openvino import plans
-from maxops.openvino.plans import DTYPES
+from maxops.openvino import calls
+from maxops.openvino.calls import DTYPES
 from maxops.openvino.weights import Weights
 from maxops.plan import Array
 
@@ -159,7 +159,7 @@ def auto_broadcast(layer: Layer, where: str) -> str:
     """How Maximum broadcasts."""
     kind = layer.data.get("auto_broadcast", "numpy")
     try:
-        plans.check_auto_broadcast(kind)
+        calls.check_auto_broadcast(kind)
     except AttributeValueError as error:
         raise ModelError(f"{where}: {error}") from error
     return kind
@@ -168,7 +168,7 @@ def auto_broadcast(layer: Layer, where: str) -> str:
 def _maximum(layer: Layer, where: str, warn: Warn) -> Compute:
     del warn
     kind = auto_broadcast(layer, where)
-    return lambda inputs: ops.run(plans.maximum(_given(inputs), kind))
+    return lambda inputs: ops.run(calls.maximum(_given(inputs), kind))
 
 
 def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
@@ -177,7 +177,8 @@ def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
 
     def run(inputs: Sequence[Array | None]) -> Array:
         data, axes = _given(inputs)
-        return ops.run(plans.reduce_max(data, axes, keeps))
+        result: Array = ops.run(calls.reduce_max(data, axes, keeps))
+        return result
 
     return run
 
@@ -207,7 +208,7 @@ def _segment_max(layer: Layer, where: str, warn: Warn) -> Compute:
             f"{where}: gives the scalar num_segments <dim>0</dim>, as the document's examples do; a scalar has no dims"
         )
 
-    return lambda inputs: ops.run(plans.segment_max(_given(inputs), mode))
+    return lambda inputs: ops.run(calls.segment_max(_given(inputs), mode))
 
 
 def _given(inputs: Sequence[Array | None]) -> list[Array]:

@@ -1,33 +1,44 @@
 """A call against a row of the spec table: a plan that engines run without looking back, or a clause error.
 
 Every check of every call is here. A plan holds plain NumPy arrays of one type whose shapes go together; an engine
-for other arrays plans with `stand_in`s, which have their shapes and types and hold nothing.
+for other arrays plans with `abstract` ones, which have their shapes and types and hold nothing.
 """
 
+from maxops.calls import Call, MaxCall, ReduceCall
 from maxops.plan.faults import check_offsets, check_segment_ids
 from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, plan_reduce_max
 from maxops.plan.segment import SegmentPlan, plan_segment_max
-from maxops.plan.values import AbstractArray, Array, array_of, choice, flag, stand_in, widened, widened_dtype
+from maxops.plan.values import Array, abstract, array_of, choice, flag, widened, widened_dtype
+
+Plan = MaxPlan | ReducePlan | SegmentPlan
 
 __all__ = [
     "LARGEST_OUTPUT",
     "MOST_INPUTS",
-    "AbstractArray",
     "Array",
     "MaxPlan",
+    "Plan",
     "ReducePlan",
     "SegmentPlan",
+    "abstract",
     "array_of",
     "check_offsets",
     "check_segment_ids",
     "choice",
     "flag",
+    "plan",
     "plan_max",
     "plan_reduce_max",
     "plan_segment_max",
-    "stand_in",
     "widened",
     "widened_dtype",
 ]
+
+
+def plan(call: Call) -> Plan:
+    """Plan a call on arrays in memory."""
+    if isinstance(call, MaxCall):
+        return plan_max(call)
+    return plan_reduce_max(call) if isinstance(call, ReduceCall) else plan_segment_max(call)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from maxops import shapes
+from maxops.calls import MaxCall
 from maxops.dtypes import DType
 from maxops.errors import DTypeError, InputCountError, ShapeError
 from maxops.plan.output import output_of
@@ -16,8 +16,7 @@ from maxops.spec import Spec
 MOST_INPUTS = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class MaxPlan:
+class MaxPlan(NamedTuple):
     """Max of inputs of one type that broadcast to `shape`; `out` is None for a new output."""
 
     spec: Spec
@@ -27,8 +26,9 @@ class MaxPlan:
     out: Array | None
 
 
-def plan_max(spec: Spec, inputs: Sequence[object], out: object = None, *, in_memory: bool = True) -> MaxPlan:
+def plan_max(call: MaxCall, *, in_memory: bool = True) -> MaxPlan:
     """Plan a call of Max; a result that is not `in_memory` may have any size."""
+    spec, inputs = call.row, call.inputs
     shape_clause = "C1" if spec.explicit_types else "shape"
     if not 1 <= len(inputs) <= MOST_INPUTS:
         raise InputCountError(
@@ -75,5 +75,5 @@ def plan_max(spec: Spec, inputs: Sequence[object], out: object = None, *, in_mem
             spec.clause("zero-size" if zero_with_one else shape_clause),
         ) from None
     return MaxPlan(
-        spec, dtype, shape, tuple(whole), output_of(spec, out, dtype, shape, shape_clause, in_memory=in_memory)
+        spec, dtype, shape, tuple(whole), output_of(spec, call.out, dtype, shape, shape_clause, in_memory=in_memory)
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 from operator import index
+from typing import NamedTuple
 
 import numpy as np
 
 from maxops import dtypes, shapes
+from maxops.calls import ReduceCall
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
@@ -18,12 +19,11 @@ from maxops.shapes import Shape
 from maxops.spec import Spec
 
 
-@dataclass(frozen=True)
-class ReducePlan:
+class ReducePlan(NamedTuple):
     """ReduceMax over `axes`, each in 0..r-1; or, if `identity`, the input itself.
 
     `initial`, of rank 0, is one more element of every maximum. With `return_indices` the engine also gives the
-    place of each result's first winner among the reduced axes, counted in C order, and -1 where none is.
+    index of each result's first maximum among the reduced axes, counted in C order, and -1 where none is.
     """
 
     spec: Spec
@@ -38,26 +38,16 @@ class ReducePlan:
     return_indices: bool = False
 
 
-def plan_reduce_max(
-    spec: Spec,
-    data: object,
-    axes: object = None,
-    keepdims: object = True,
-    noop_with_empty_axes: object = False,
-    out: object = None,
-    *,
-    initial: object = None,
-    return_indices: object = False,
-    in_memory: bool = True,
-) -> ReducePlan:
+def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> ReducePlan:
     """Plan a call of ReduceMax; a result that is not `in_memory` may have any size."""
-    array = array_of(spec, "data", data)
+    spec = call.row
+    array = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", array)
-    keeps = flag(spec, "keepdims", keepdims)
-    noop = flag(spec, "noop_with_empty_axes", noop_with_empty_axes)
-    indices = flag(spec, "return_indices", return_indices)
-    first = initial_of(spec, initial, dtype)
-    listed = _axes(spec, axes, array.ndim)
+    keeps = flag(spec, "keepdims", call.keepdims)
+    noop = flag(spec, "noop_with_empty_axes", call.noop_with_empty_axes)
+    indices = flag(spec, "return_indices", call.return_indices)
+    first = initial_of(spec, call.initial, dtype)
+    listed = _axes(spec, call.axes, array.ndim)
     identity = noop and not listed
     if identity and first is not None:
         raise AttributeValueError(
@@ -66,13 +56,13 @@ def plan_reduce_max(
         )
     taken = () if identity else listed or tuple(range(array.ndim))
     shape = array.shape if identity else shapes.reduced(array.shape, taken, keepdims=keeps)
-    if dtype is dtypes.REAL and not identity and first is None and array.size == 0 and prod(shape) > 0:
+    if dtype is dtypes.REAL and not identity and first is None and 0 in array.shape and prod(shape) > 0:
         raise EmptyReductionError(
             f"{spec.name} data has shape {array.shape}: the maximum of no rationals does not exist, since they have "
             "no lowest value; give initial",
             spec.clause("empty"),
         )
-    whole_out = output_of(spec, out, dtype, shape, "value", in_memory=in_memory)
+    whole_out = output_of(spec, call.out, dtype, shape, "value", in_memory=in_memory)
     return ReducePlan(spec, dtype, shape, array, taken, keeps, identity, whole_out, first, indices)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from maxops import dtypes
+from maxops.calls import SegmentCall
 from maxops.dtypes import DType
 from maxops.errors import (
     AttributeValueError,
@@ -21,15 +21,14 @@ from maxops.errors import (
 from maxops.plan.faults import OutOfRange, check_offsets, check_segment_ids
 from maxops.plan.output import output_of
 from maxops.plan.values import (
-    AbstractArray,
     Array,
+    abstract,
     array_of,
     choice,
     dtype_of,
     flag,
     index_dtype,
     initial_of,
-    stand_in,
     widened,
     widened_dtype,
 )
@@ -39,14 +38,13 @@ from maxops.spec import Spec
 FillMode = Literal["ZERO", "LOWEST"]
 
 
-@dataclass(frozen=True)
-class SegmentPlan:
+class SegmentPlan(NamedTuple):
     """SegmentMax of the rows of `data`, by the ids of the rows or by where each segment's rows begin and end.
 
     Either `segment_ids` or `offsets` is there, of int32 or int64 whatever type was given. All have been checked if
     `check_ids`; an id that is outside 0..num_segments-1 after that is one to be dropped. `initial`, of rank 0, is one
     more element of every segment, and what empty ones hold; without it they hold what `fill_mode` says.
-    `return_indices`: also the row of each result's first winner, or -1. `return_empty`: also whether each segment is
+    `return_indices`: also the row of each result's first maximum, or -1. `return_empty`: also whether each segment is
     empty.
     """
 
@@ -65,61 +63,51 @@ class SegmentPlan:
     return_indices: bool = False
     return_empty: bool = False
 
+    @property
+    def fill_bits(self) -> int:
+        """The bits of what an empty segment holds without `initial`."""
+        return self.dtype.lowest_finite_bits if self.fill_mode == "LOWEST" else 0
 
-def plan_segment_max(
-    spec: Spec,
-    data: object,
-    segment_ids: object = None,
-    num_segments: object = None,
-    fill_mode: object = None,
-    out: object = None,
-    check_ids: object = True,
-    *,
-    offsets: object = None,
-    sorted: object = True,
-    out_of_range: object = None,
-    initial: object = None,
-    return_indices: object = False,
-    return_empty: object = False,
-    in_memory: bool = True,
-    values_known: bool = True,
-) -> SegmentPlan:
+
+def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known: bool = True) -> SegmentPlan:
     """Plan a call of SegmentMax; a result that is not `in_memory` may have any size.
 
-    Without `values_known` the ids or offsets are stand-ins: what they hold is not looked at, and num_segments is 0
-    if only their values would tell.
+    Without `values_known` what the ids or offsets hold is not looked at, and num_segments is 0 if only their values
+    would tell.
     """
-    array = array_of(spec, "data", data)
+    spec = call.row
+    array = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", array)
-    first = initial_of(spec, initial, dtype)
-    mode = _fill_mode(spec, fill_mode, first)
-    check = flag(spec, "check_ids", check_ids)
-    is_sorted = flag(spec, "sorted", sorted)
-    outside = _out_of_range(spec, out_of_range, is_sorted)
-    indices, empty = flag(spec, "return_indices", return_indices), flag(spec, "return_empty", return_empty)
+    first = initial_of(spec, call.initial, dtype)
+    mode = _fill_mode(spec, call.fill_mode, first)
+    check = flag(spec, "check_ids", call.check_ids)
+    is_sorted = flag(spec, "sorted", call.sorted)
+    outside = _out_of_range(spec, call.out_of_range, is_sorted)
+    indices = flag(spec, "return_indices", call.return_indices)
+    empty = flag(spec, "return_empty", call.return_empty)
     if array.ndim == 0:
         raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
-    wanted = _num_segments(spec, num_segments)
+    wanted = _num_segments(spec, call.num_segments)
     ids, bounds = None, None
-    if offsets is None:
-        ids = _ids(spec, segment_ids, array)
+    if call.offsets is None:
+        ids = _ids(spec, call.segment_ids, array)
         if values_known and check:
             check_segment_ids(spec, ids, sorted=is_sorted, out_of_range=outside, num_segments=wanted)
         ids = _index(ids, values_known)
         count = wanted if wanted is not None else _highest_id(ids, is_sorted) + 1 if values_known else 0
     else:
-        if segment_ids is not None:
+        if call.segment_ids is not None:
             raise InputCountError(
                 f"{spec.name} got segment_ids and offsets; one of them names the segments", spec.clause("inputs")
             )
-        if not is_sorted or out_of_range is not None:
+        if not is_sorted or call.out_of_range is not None:
             raise AttributeValueError(
                 f"{spec.name} sorted=False and out_of_range are about segment_ids; offsets have neither",
                 spec.clause("offsets"),
             )
-        bounds = _offsets(spec, offsets)
+        bounds = _offsets(spec, call.offsets)
         if values_known and check:
-            check_offsets(spec, bounds, len(array))
+            check_offsets(spec, bounds, array.shape[0])
         bounds = _index(bounds, values_known)
         count = bounds.shape[0] - 1 if wanted is None else wanted
     if dtype is dtypes.REAL and mode == "LOWEST" and values_known and _has_empty(ids, bounds, count):
@@ -128,7 +116,7 @@ def plan_segment_max(
             spec.clause("fill_mode"),
         )
     shape = (count, *array.shape[1:])
-    whole_out = output_of(spec, out, dtype, shape, "shape", in_memory=in_memory)
+    whole_out = output_of(spec, call.out, dtype, shape, "shape", in_memory=in_memory)
     return SegmentPlan(
         spec, dtype, shape, array, ids, count, mode, check, whole_out, bounds, is_sorted, first, indices, empty
     )
@@ -174,10 +162,7 @@ def _ids(spec: Spec, value: object, data: Array) -> Array:
 
 def _index(array: Array, values_known: bool) -> Array:
     """Ids or offsets in a type that engines have."""
-    if values_known:
-        return widened(array)
-    wide = widened_dtype(array.dtype)
-    return cast(Array, replace(array, dtype=wide)) if isinstance(array, AbstractArray) else stand_in(array.shape, wide)
+    return widened(array) if values_known else abstract(array.shape, widened_dtype(array.dtype))
 
 
 def _highest_id(ids: Array, is_sorted: bool) -> int:

@@ -12,7 +12,6 @@ import numpy as np
 from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, DTypeError, ShapeError
-from maxops.shapes import Shape
 from maxops.spec import Spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -20,18 +19,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _LAST = np.uint64(np.iinfo(np.int64).max)
 
 
-def stand_in(shape: Shape, dtype: np.dtype[Any]) -> Array:
-    """An array of this shape and type that takes no memory: what plans a call whose data lies elsewhere.
-
-    >>> stand_in((1 << 20, 1 << 20), np.dtype("f4")).shape
-    (1048576, 1048576)
-    """
-    return np.broadcast_to(np.zeros((), dtype), shape)
-
-
 @dataclass(frozen=True)
 class AbstractArray:
-    """The shape and type of an array some of whose sizes are symbols; those are equal, or not, as integers are."""
+    """The shape and type of an array elsewhere; sizes may be symbols, which are equal, or not, as integers are."""
 
     shape: tuple[Any, ...]
     dtype: np.dtype[Any]
@@ -40,6 +30,15 @@ class AbstractArray:
     def ndim(self) -> int:
         """The rank, which is known."""
         return len(self.shape)
+
+
+def abstract(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
+    """An array that the planner knows by its shape and type alone.
+
+    >>> abstract((1 << 20, 1 << 20), np.dtype("f4")).shape
+    (1048576, 1048576)
+    """
+    return cast(Array, AbstractArray(shape, dtype))
 
 
 def is_python_scalar(value: object) -> bool:
@@ -80,13 +79,13 @@ def dtype_of(spec: Spec, name: str, array: Array) -> DType:
             spec.clause("T", "types"),
         )
     assert dtype is not None
-    if dtype is dtypes.REAL:
+    if dtype is dtypes.REAL and not isinstance(array, AbstractArray):
         _check_rationals(spec, name, array)
     return dtype
 
 
 def _check_rationals(spec: Spec, name: str, array: Array) -> None:
-    # of an array that repeats one element, as a stand-in does, that one
+    # of an array that repeats one element, as numpy.broadcast_to makes them, that one
     distinct = array[(*(slice(None if step else 1) for step in array.strides), ...)]
     for flat, value in enumerate(distinct.reshape(-1)):  # not numpy.ndenumerate, which ends at rank 32
         if type(value) not in (Fraction, int):

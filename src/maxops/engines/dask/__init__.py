@@ -4,8 +4,17 @@ Each chunk's work is a call to the engine that takes the chunk, so what the chun
 Nothing is computed before the user does: what only values can tell, the ids' order above all, is an error then.
 """
 
+from dask.base import normalize_token
+
+from maxops.engines.base import by_operator
 from maxops.engines.dask.elementwise import maximum
 from maxops.engines.dask.reduction import reduce_max
 from maxops.engines.dask.segments import segment_max
+from maxops.spec import Spec
 
-__all__ = ["maximum", "reduce_max", "segment_max"]
+__all__ = ["run"]
+
+run = by_operator(maximum, reduce_max, segment_max)
+
+# A row is its name, in the keys of a graph as where it is pickled.
+normalize_token.register(Spec, lambda row: (row.standard, row.name))

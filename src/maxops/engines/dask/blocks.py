@@ -1,20 +1,20 @@
-"""The engine for what a task holds, and what it may keep of the memory."""
+"""Calls on blocks, in tasks, and what those may keep of the memory."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from typing import Any
 
 from maxops import _native
+from maxops.calls import Call
 from maxops.engines import table
-from maxops.spec import Spec
 
 
-def engine_of_blocks(row: Spec, named: Iterable[tuple[str, object]]) -> table.Engine:
-    """The engine for a call on blocks, in a task."""
+def run(call: Call) -> Any:
+    """Run a call on blocks, in a task."""
     _keep_nothing_on_workers()
-    return table.find(row, named)
+    return table.run(call)
 
 
 def _keep_nothing_on_workers() -> None:

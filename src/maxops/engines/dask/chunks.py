@@ -1,4 +1,4 @@
-"""What the functions share: stand-ins for Dask's arrays, NumPy's arrays in chunks, and chunks that fit together."""
+"""What the functions share: abstract arrays for Dask's, NumPy's arrays in chunks, and chunks that fit together."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import dask.array as da
 import numpy as np
 
 from maxops.engines import table
-from maxops.errors import OutputError, ShapeError
-from maxops.plan import Array, array_of, stand_in
+from maxops.errors import ShapeError
+from maxops.plan import Array, abstract, array_of
 from maxops.spec import Spec
 
 Chunks = tuple[float, ...]  # the sizes along one axis: integers, or all of them NaN
@@ -22,22 +22,14 @@ Chunks = tuple[float, ...]  # the sizes along one axis: integers, or all of them
 BLOCKS_CAN_BE_CHOSEN = hasattr(da.Array, "blocks")
 
 
-def no_out(row: Spec, out: object) -> None:
-    """Raise for an output of the caller's: there is nothing to write yet."""
-    if out is not None:
-        raise OutputError(
-            f"{row.name} out is given, but results in Dask arrays are lazy: they are new arrays", row.clause("out")
-        )
-
-
 def unknown(chunks: Chunks) -> bool:
     """Whether the sizes along an axis are known only once the data is."""
     return any(isnan(size) for size in chunks)
 
 
 def planned(row: Spec, name: str, value: Any, *, rows: int | None = None) -> Any:
-    """What stands for a value in a plan: a Dask array's shape and type. An axis of unknown size has size 1, which
-    goes with every other, or `rows` if it is the first.
+    """What a plan has for a value: a Dask array's shape and type. An axis of unknown size has size 1, which goes with
+    every other, or `rows` if it is the first.
 
     Raises for blocks of a kind that no engine takes, masked arrays for one, as far as Dask knows their kind.
     """
@@ -46,11 +38,11 @@ def planned(row: Spec, name: str, value: Any, *, rows: int | None = None) -> Any
     if isinstance(kind := value._meta, np.ndarray):
         array_of(row, name, kind)
     else:
-        table.find(row, [(name, kind)])
+        table.find(row, (type(kind),), [(name, kind)])
     shape = [1 if isnan(size) else int(size) for size in value.shape]
     if rows is not None and value.ndim and isnan(value.shape[0]):
         shape[0] = rows
-    return stand_in(tuple(shape), value.dtype)
+    return abstract(tuple(shape), value.dtype)
 
 
 def in_chunks(array: Array, others: Sequence[Any]) -> Any:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import dask.array as da
 import numpy as np
 
-from maxops import spec
-from maxops.engines.dask.blocks import engine_of_blocks
-from maxops.engines.dask.chunks import Chunks, common, in_chunks, no_out, planned, rechunked
-from maxops.engines.numpy import check_ties
+from maxops.calls import MaxCall
+from maxops.engines.dask.blocks import run
+from maxops.engines.dask.chunks import Chunks, common, in_chunks, planned, rechunked
 from maxops.errors import ShapeError
 from maxops.plan import plan_max
 from maxops.plan.values import is_python_scalar
 
 
-def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
-    """See `maxops.maximum`."""
-    row = spec.MAXIMUM
-    check_ties(row, ties)
-    no_out(row, out)
-    inputs = [planned(row, f"input {number}", array) for number, array in enumerate(arrays)]
-    plan = plan_max(row, inputs, in_memory=False)
+def maximum(call: MaxCall) -> Any:
+    """Run a call of Max."""
+    row, arrays = call.row, call.inputs
+    plan = plan_max(call.map(partial(planned, row)), in_memory=False)
     lazy = [array for array in arrays if isinstance(array, da.Array)]
     given = [
         array if isinstance(array, da.Array) or is_python_scalar(array) or np.ndim(array) == 0
@@ -58,7 +55,7 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
         maximum_of_blocks,
         tuple(range(len(plan.shape))),
         *arguments,
-        ties=ties,
+        call=call._replace(inputs=()),
         equal=tuple(equal),
         dtype=plan.dtype.numpy,
         token="maxops-maximum",
@@ -67,9 +64,9 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
     )
 
 
-def maximum_of_blocks(*blocks: Any, ties: str, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
+def maximum_of_blocks(*blocks: Any, call: MaxCall, equal: tuple[tuple[int, tuple[int, ...]], ...]) -> Any:
     """The maximum of one block of each array; `equal` has axes and the inputs whose blocks have one size there."""
-    row = spec.MAXIMUM
+    row = call.row
     for axis, numbers in equal:
         first = numbers[0]
         for number in numbers[1:]:
@@ -80,5 +77,4 @@ def maximum_of_blocks(*blocks: Any, ties: str, equal: tuple[tuple[int, tuple[int
                     "together one by one",
                     row.clause("shape"),
                 )
-    named = ((f"input {number}", block) for number, block in enumerate(blocks))
-    return engine_of_blocks(row, named).maximum(*blocks, ties=ties)
+    return run(call._replace(inputs=blocks))

@@ -11,31 +11,17 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from maxops import spec
-from maxops.engines import table
-from maxops.engines.dask.blocks import engine_of_blocks
+from maxops.calls import SegmentCall
+from maxops.engines.dask.blocks import run
 from maxops.engines.dask.chunks import first_block
 from maxops.errors import SegmentIdsError, ShapeError
-from maxops.plan import Array, array_of, check_offsets, check_segment_ids, plan_segment_max, stand_in, widened
+from maxops.plan import Array, abstract, array_of, check_offsets, check_segment_ids, plan_segment_max, widened
 
 ROW = spec.SEGMENT_MAX
 
 # Ids in any order are looked up in a table of the segments between them if it has at most this many for each row: past
 # that, sorting the ids takes less time. The table's nine bytes for each are then about what sorting takes too.
 MOST_SEGMENTS_PER_ROW = 8
-
-
-@dataclass(frozen=True)
-class Call:
-    """What was asked for. `count` is the number of segments, if it is known; `check`: ids are to be looked at."""
-
-    count: int | None
-    fill_mode: str | None
-    initial: Array | None
-    sorted: bool
-    out_of_range: Any
-    check: bool
-    indices: bool
-    empty: bool
 
 
 @dataclass(frozen=True)
@@ -66,10 +52,6 @@ class Part:
         return sum(map(sizeof, (self.ids, self.values, self.indices, self.fault)))
 
 
-def _engine(values: Any, ids: Any) -> table.Engine:
-    return engine_of_blocks(ROW, [("data", values), ("segment_ids", ids)])
-
-
 # ------------------------------------------------------------------------------------------ of blocks of data
 
 
@@ -78,7 +60,7 @@ def rows_of_block(block: Any) -> Array:
     return np.array([first_block(block).shape[0]], np.int64)
 
 
-def of_ids(block: Any, ids: Any, *, call: Call, computing_meta: bool = False) -> Any:
+def of_ids(block: Any, ids: Any, *, call: SegmentCall, computing_meta: bool = False) -> Any:
     """The part of a block of rows and their ids."""
     if computing_meta:
         return block
@@ -94,21 +76,17 @@ def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> 
 
 
 def of_offsets(
-    block: Any, offsets: Any, first: Any, start: Any, total: Any, *, call: Call, computing_meta: bool = False
+    block: Any, offsets: Any, first: Any, start: Any, total: Any, *, call: SegmentCall, computing_meta: bool = False
 ) -> Any:
     """The part of a block of rows, from offsets of which the first begins the segment `first`."""
     if computing_meta:
         return block
     _check_kind("offsets", offsets)
-    if call.count is None:  # their length was not known either
-        plan_segment_max(
-            ROW,
-            stand_in((int(total[0]), *block.shape[1:]), np.dtype("f4")),
-            fill_mode="ZERO",
-            offsets=stand_in(offsets.shape, offsets.dtype),
-            values_known=False,
-        )
-    if call.check:
+    if call.num_segments is None:  # their length was not known either
+        rows = abstract((int(total[0]), *block.shape[1:]), np.dtype("f4"))
+        bounds = abstract(offsets.shape, offsets.dtype)
+        plan_segment_max(SegmentCall(rows, offsets=bounds, fill_mode="ZERO"), values_known=False)
+    if call.check_ids:
         check_offsets(ROW, offsets, int(total[0]))
     offsets = widened(offsets)
     begin, count = int(start[0]), len(offsets) - 1
@@ -117,19 +95,19 @@ def of_offsets(
     named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (int(first[0]) + low), lengths)[: len(block)]
     ids = np.full(len(block), -1, np.int64)  # rows of no segment, unchecked
     ids[: len(named)] = named
-    part = _part(block, ids, replace(call, check=False))
-    return part if call.count is not None else replace(part, count=count)
+    part = _part(block, ids, call._replace(check_ids=False))
+    return part if call.num_segments is not None else replace(part, count=count)
 
 
-def _part(block: Any, ids: Any, call: Call) -> Part:
+def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
     rows = len(block)
     edges = (int(ids[0]), int(ids[-1])) if len(ids) else None
-    no_indices = np.empty_like(block[:0], dtype=np.int64) if call.indices else None
+    no_indices = np.empty_like(block[:0], dtype=np.int64) if call.return_indices else None
     # a copy of nothing: a view of it would keep the whole block in memory
     nothing = Part(range(0), block[:0].copy(), no_indices, rows, len(ids), edges)
     if len(ids) != rows:  # both of unknown size: an error at the end, where their sums are known
         return replace(nothing, mismatch=True)
-    if call.check:
+    if call.check_ids:
         try:
             _check(call, ids, 0)
         except SegmentIdsError:
@@ -137,12 +115,12 @@ def _part(block: Any, ids: Any, call: Call) -> Part:
     ids = widened(ids)
     if call.sorted:
         low = int(np.searchsorted(ids, 0))
-        high = rows if call.count is None else int(np.searchsorted(ids, call.count))
+        high = rows if call.num_segments is None else int(np.searchsorted(ids, call.num_segments))
         taken: Any = slice(low, max(low, high))
-    elif rows and int(ids.min()) >= 0 and (call.count is None or int(ids.max()) < call.count):
+    elif rows and int(ids.min()) >= 0 and (call.num_segments is None or int(ids.max()) < call.num_segments):
         taken = slice(0, rows)
     else:
-        taken = np.flatnonzero(ids >= 0 if call.count is None else (ids >= 0) & (ids < call.count))
+        taken = np.flatnonzero(ids >= 0 if call.num_segments is None else (ids >= 0) & (ids < call.num_segments))
     kept = ids[taken]
     if len(kept) == 0:
         return nothing
@@ -159,10 +137,9 @@ def _check_kind(name: str, names: Any) -> None:
         array_of(ROW, name, names)
 
 
-def _check(call: Call, ids: Any, start: int) -> None:
-    check_segment_ids(
-        ROW, ids, sorted=call.sorted, out_of_range=call.out_of_range, num_segments=call.count, start=start
-    )
+def _check(call: SegmentCall, ids: Any, start: int) -> None:
+    rules = {"sorted": call.sorted, "out_of_range": call.out_of_range, "num_segments": call.num_segments}
+    check_segment_ids(ROW, ids, start=start, **rules)
 
 
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
@@ -189,9 +166,8 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
         return _as_range(found), places
     places = ids - low
     no_columns = np.empty_like(ids, shape=(len(ids), 0))  # only which segments are empty is asked
-    _, empty = _engine(no_columns, places).segment_max(
-        no_columns, places, span, fill_mode="ZERO", check_ids=False, sorted=False, return_empty=True
-    )
+    asked = SegmentCall(no_columns, places, span, "ZERO", check_ids=False, sorted=False, return_empty=True)
+    _, empty = run(asked)
     found = np.flatnonzero(~empty)
     if len(found) == span:
         return range(low, low + span), places
@@ -206,18 +182,11 @@ def _as_range(ids: Any) -> Any:
     return range(first, last + 1) if last - first + 1 == len(ids) else ids.astype(np.int64)
 
 
-def _maxima(rows: Any, places: Any, count: int, call: Call) -> tuple[Any, Any]:
+def _maxima(rows: Any, places: Any, count: int, call: SegmentCall) -> tuple[Any, Any]:
     """The maxima of segments that all have rows, and where they stand, if asked for."""
-    result = _engine(rows, places).segment_max(
-        rows,
-        places,
-        count,
-        fill_mode="ZERO",  # nothing is empty
-        check_ids=False,
-        sorted=call.sorted,
-        return_indices=call.indices,
-    )
-    return result if call.indices else (result, None)
+    asked = SegmentCall(rows, places, count, "ZERO", check_ids=False, sorted=call.sorted)  # nothing is empty
+    result = run(asked._replace(return_indices=call.return_indices))
+    return result if call.return_indices else (result, None)
 
 
 # ---------------------------------------------------------------------------------------------- in the tree
@@ -247,7 +216,7 @@ def cut(part: Any, *, axis: Any, keepdims: bool, low: int, high: int, computing_
     )
 
 
-def merged(nested: Any, *, axis: Any, keepdims: bool, call: Call, computing_meta: bool = False) -> Any:
+def merged(nested: Any, *, axis: Any, keepdims: bool, call: SegmentCall, computing_meta: bool = False) -> Any:
     """One part of several that follow each other."""
     del axis, keepdims
     if computing_meta:
@@ -273,7 +242,7 @@ def finished(
     *,
     axis: Any,
     keepdims: bool,
-    call: Call,
+    call: SegmentCall,
     low: int,
     high: int | None,
     before: int,
@@ -291,20 +260,11 @@ def finished(
         _check(call, wrong, place)
     ids, values, indices = _rows(full or [part])
     count = max(part.count, int(ids.max(initial=-1)) + 1) if high is None else high - low
-    result = _engine(values, ids).segment_max(
-        values,
-        ids - low,
-        count,
-        fill_mode=call.fill_mode,
-        check_ids=False,
-        sorted=call.sorted,
-        initial=call.initial,
-        return_indices=call.indices,
-        return_empty=call.empty,
-    )
+    asked = call._replace(data=values, segment_ids=ids - low, num_segments=count, check_ids=False, out_of_range=None)
+    result = run(asked)
     if not isinstance(result, tuple):
         return (result,)
-    if not call.indices or not full:
+    if not call.return_indices or not full:
         return result
     own = result[1]
     winners = np.where(own < 0, own, np.take_along_axis(indices, np.maximum(own, 0), 0) + before)
@@ -332,13 +292,13 @@ def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
     return np.concatenate(ids), values, indices
 
 
-def _joint(parts: list[Part], call: Call) -> tuple[Part, list[Part]]:
+def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
     """All of a joint part but its segments, and the parts that have some, with indices that count from its start."""
     rows, edges, fault = 0, None, None
     full = []
     for part in parts:
         if part.edges is not None:
-            if call.check and edges is not None:
+            if call.check_ids and edges is not None:
                 pair = np.array([edges[1], part.edges[0]])
                 if call.sorted and pair[1] < pair[0]:
                     fault = fault or (rows - 1, pair)
@@ -368,8 +328,9 @@ def _joint(parts: list[Part], call: Call) -> tuple[Part, list[Part]]:
 
 def _refuse_lengths(part: Part) -> None:
     """Raise for ids that are not as many as the rows, as a call in memory would, or not so in each block."""
-    data = stand_in((part.rows, *part.values.shape[1:]), np.dtype("f4"))
-    plan_segment_max(ROW, data, stand_in((part.named,), np.dtype("i8")), 0, "ZERO", values_known=False)
+    data = abstract((part.rows, *part.values.shape[1:]), np.dtype("f4"))
+    ids = abstract((part.named,), np.dtype("i8"))
+    plan_segment_max(SegmentCall(data, ids, 0, "ZERO"), values_known=False)
     raise ShapeError(
         f"{ROW.name} data and segment_ids have blocks of unknown size, which go together one by one; some differ in "
         "length",

@@ -11,44 +11,19 @@ import dask.array as da
 import numpy as np
 from dask.sizeof import sizeof
 
-from maxops import spec
-from maxops.engines import table
-from maxops.engines.dask.blocks import engine_of_blocks
-from maxops.engines.dask.chunks import no_out, planned
+from maxops.calls import MaxCall, ReduceCall
+from maxops.engines.dask.blocks import run
+from maxops.engines.dask.chunks import planned
 from maxops.engines.dask.results import pick
-from maxops.engines.numpy import check_no_dim, check_ties
 from maxops.plan import Array, plan_reduce_max
 
-ROW = spec.REDUCE_MAX
 TOKEN = "maxops-reduce-max"
 
 
-def reduce_max(
-    data: Any,
-    axes: Any = None,
-    keepdims: bool = True,
-    noop_with_empty_axes: bool = False,
-    out: Any = None,
-    *,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    ties: str = "first",
-) -> Any:
-    """See `maxops.reduce_max`."""
-    check_ties(ROW, ties)
-    check_no_dim(ROW, dim)
-    no_out(ROW, out)
-    plan = plan_reduce_max(
-        ROW,
-        planned(ROW, "data", data),
-        axes,
-        keepdims,
-        noop_with_empty_axes,
-        initial=initial,
-        return_indices=return_indices,
-        in_memory=False,
-    )
+def reduce_max(call: ReduceCall) -> Any:
+    """Run a call of ReduceMax."""
+    data = call.data
+    plan = plan_reduce_max(call.map(partial(planned, call.row)), in_memory=False)
     dtype = plan.dtype.numpy
     if plan.identity:
         axes_of_data = tuple(range(data.ndim))
@@ -77,7 +52,7 @@ class Part:
     """What one block, or several that lie side by side, hand on.
 
     `values` are their maxima, with size 1 along the reduced axes; or data without elements, if they have none.
-    `indices` are the places of the first winners, counted through the reduced axes of these blocks alone, whose
+    `indices` are those of the first maxima, counted through the reduced axes of these blocks alone, whose
     sizes together are `extent`. So no block needs to know where it lies, and sizes need not be known beforehand.
     """
 
@@ -95,14 +70,9 @@ class Part:
         return int(sizeof(self.values) + sizeof(self.indices))
 
 
-def _engine(*arrays: Any) -> table.Engine:
-    return engine_of_blocks(ROW, (("data", array) for array in arrays))
-
-
 def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
     """The block itself, in a plain array."""
-    options = {"return_indices": indices and not computing_meta}
-    return _engine(block).reduce_max(block, noop_with_empty_axes=True, **options)
+    return run(ReduceCall(block, noop_with_empty_axes=True, return_indices=indices and not computing_meta))
 
 
 def part_of_block(block: Any, *, axis: Any, keepdims: bool, indices: bool, computing_meta: bool = False) -> Any:
@@ -113,9 +83,9 @@ def part_of_block(block: Any, *, axis: Any, keepdims: bool, indices: bool, compu
     extent = tuple(block.shape[number] for number in axis)
     if 0 in extent:  # not the lowest value, since rationals have none
         return Part(block, None, extent)
-    result = _engine(block).reduce_max(block, axis, return_indices=indices)
-    values, places = result if indices else (result, None)
-    return Part(values, places, extent)
+    result = run(ReduceCall(block, axis, return_indices=indices))
+    values, own = result if indices else (result, None)
+    return Part(values, own, extent)
 
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False) -> Any:
@@ -139,7 +109,7 @@ def _side_by_side(parts: list[Part], number: int) -> Part:
         return parts[0]
     if not full:
         return Part(parts[0].values, None, extent)
-    values = _engine(*(part.values for part in full)).maximum(*(part.values for part in full))
+    values = run(MaxCall([part.values for part in full]))
     if full[0].indices is None:
         return Part(values, None, extent)
     inner = prod(extent[number + 1 :])
@@ -160,7 +130,8 @@ def _side_by_side(parts: list[Part], number: int) -> Part:
 def _holds(values: Any, highest: Any) -> Any:
     """Where values are the highest: there they win though they stand first and ties go to the first."""
     both = np.stack([values, highest])
-    return _engine(both).reduce_max(both, 0, False, return_indices=True)[1] == 0
+    indices = run(ReduceCall(both, 0, False, return_indices=True))[1]
+    return indices == 0
 
 
 def finished(
@@ -170,7 +141,7 @@ def finished(
     if computing_meta:
         return nested if keepdims else np.empty_like(nested, shape=(0,) * (nested.ndim - len(axis)))
     part = _merged(nested, 0)
-    result = _engine(part.values).reduce_max(part.values, axis, keepdims, initial=initial, return_indices=indices)
+    result = run(ReduceCall(part.values, axis, keepdims, initial=initial, return_indices=indices))
     if not indices or part.empty:
         return result
     values, own = result  # 0 where the part's maximum is the result, -1 where only the initial value is

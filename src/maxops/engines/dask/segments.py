@@ -17,19 +17,17 @@ import numpy as np
 from dask.utils import parse_bytes
 
 from maxops import spec
+from maxops.calls import SegmentCall
 from maxops.engines.dask import parts
 from maxops.engines.dask.chunks import (
     BLOCKS_CAN_BE_CHOSEN,
     Chunks,
     first_of_other_axes,
-    no_out,
     planned,
     rechunked,
     unknown,
 )
-from maxops.engines.dask.parts import Call
 from maxops.engines.dask.results import pick, pick_first_axis
-from maxops.engines.numpy import check_no_dim, check_ties
 from maxops.errors import EngineError, ShapeError
 from maxops.plan import Array, plan_segment_max
 
@@ -43,68 +41,42 @@ LEAST_BYTES = 1 << 20
 AT_ONCE = 16
 
 
-def segment_max(
-    data: Any,
-    segment_ids: Any = None,
-    num_segments: Any = None,
-    *,
-    fill_mode: str | None = None,
-    out: Any = None,
-    check_ids: bool = True,
-    offsets: Any = None,
-    sorted: bool = True,
-    out_of_range: Any = None,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    return_empty: bool = False,
-    ties: str = "first",
-) -> Any:
-    """See `maxops.segment_max`."""
-    check_ties(ROW, ties)
-    check_no_dim(ROW, dim)
-    no_out(ROW, out)
-    named = segment_ids if offsets is None else offsets
-    lazy_ids = isinstance(named, da.Array)
+def segment_max(call: SegmentCall) -> Any:
+    """Run a call of SegmentMax."""
+    data, ids, offsets = call.data, call.segment_ids, call.offsets
+    named = ids if offsets is None else offsets
     rows_known = not isinstance(data, da.Array) or data.ndim == 0 or not isnan(data.shape[0])
     # What is in memory is looked at now; offsets only against a known number of rows.
-    values_known = named is not None and not lazy_ids and (offsets is None or rows_known)
+    values_known = named is not None and not isinstance(named, da.Array) and (offsets is None or rows_known)
+    rows = {"data": _length(ids), "segment_ids": _length(data)}
     plan = plan_segment_max(
-        ROW,
-        planned(ROW, "data", data, rows=_length(segment_ids)),
-        planned(ROW, "segment_ids", segment_ids, rows=_length(data)),
-        num_segments,
-        fill_mode,
-        None,
-        check_ids,
-        offsets=planned(ROW, "offsets", offsets),
-        sorted=sorted,
-        out_of_range=out_of_range,
-        initial=initial,
-        return_indices=return_indices,
-        return_empty=return_empty,
+        call.map(lambda name, value: planned(ROW, name, value, rows=rows.get(name))),
         in_memory=False,
         values_known=values_known,
     )
     count: int | None = plan.num_segments
-    if num_segments is None and not values_known and (offsets is None or _length(offsets) is None):
+    if call.num_segments is None and not values_known and (offsets is None or _length(offsets) is None):
         count = None
     if values_known:  # the plan has them
-        segment_ids, offsets = plan.segment_ids, plan.offsets
-        named = segment_ids if offsets is None else offsets
-    call = Call(
-        count,
-        plan.fill_mode,
-        plan.initial,
-        plan.sorted,
-        out_of_range if out_of_range is not None or plan.sorted else "error",
-        plan.check_ids and not values_known,
-        plan.return_indices,
-        plan.return_empty,
+        ids, offsets = plan.segment_ids, plan.offsets
+        named = ids if offsets is None else offsets
+    # What the tasks are given: the call without its arrays, planned.
+    call = call._replace(
+        data=None,
+        segment_ids=None,
+        offsets=None,
+        num_segments=count,
+        fill_mode=plan.fill_mode,
+        check_ids=plan.check_ids and not values_known,
+        sorted=plan.sorted,
+        out_of_range=call.out_of_range if call.out_of_range is not None or plan.sorted else "error",
+        initial=plan.initial,
+        return_indices=plan.return_indices,
+        return_empty=plan.return_empty,
     )
     if not isinstance(data, da.Array):
         data = _in_blocks_of(named if offsets is None else None, data)
-    found = _of_ids(data, segment_ids, call) if offsets is None else _of_offsets(data, offsets, call)
+    found = _of_ids(data, ids, call) if offsets is None else _of_offsets(data, offsets, call)
     span = None
     if plan.sorted and values_known and rows_known:
         span = partial(_blocks_of, named, offsets is not None, found.chunks[0])
@@ -137,7 +109,7 @@ def _in_blocks_of(other: Any, array: Array) -> Any:
     return da.from_array(np.asarray(array), chunks=(rows, *[-1] * (array.ndim - 1)))
 
 
-def _of_ids(data: Any, ids: Any, call: Call) -> Any:
+def _of_ids(data: Any, ids: Any, call: SegmentCall) -> Any:
     """The parts of all blocks, by the ids of their rows."""
     if not isinstance(ids, da.Array):
         if unknown(data.chunks[0]) and data.numblocks[0] > 1:
@@ -176,7 +148,7 @@ def _of_ids(data: Any, ids: Any, call: Call) -> Any:
     )
 
 
-def _of_offsets(data: Any, offsets: Any, call: Call) -> Any:
+def _of_offsets(data: Any, offsets: Any, call: SegmentCall) -> Any:
     """The parts of all blocks, by the bounds of the segments."""
     rows = data.chunks[0]
     if unknown(rows):
@@ -240,10 +212,10 @@ def _one_each(numbers: Any) -> Any:
     return da.from_array(np.array(numbers, np.int64), chunks=1)
 
 
-def _results(found: Any, call: Call, dtype: np.dtype[Any], span: Any) -> Any:
+def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Any) -> Any:
     """The results in their chunks, from the parts of all blocks; `span` tells those of a segment's, if it is known."""
     sizes: Chunks
-    if call.count is None:
+    if call.num_segments is None:
         if not BLOCKS_CAN_BE_CHOSEN and found.ndim > 1:
             raise EngineError(
                 f"{ROW.name} num_segments is missing, and data has rank {found.ndim}; of more than rank 1, Dask "
@@ -251,12 +223,12 @@ def _results(found: Any, call: Call, dtype: np.dtype[Any], span: Any) -> Any:
             )
         each, sizes = [_put_together(found, call, 0, None)], (nan,)
     else:
-        rows = _rows_at_once(found, call.count)
-        bounds = [*range(0, call.count, rows), call.count] if call.count else [0, 0]
+        rows = _rows_at_once(found, call.num_segments)
+        bounds = [*range(0, call.num_segments, rows), call.num_segments] if call.num_segments else [0, 0]
         ranges = list(pairwise(bounds))
         sizes = tuple(high - low for low, high in ranges)
         if len(ranges) == 1:
-            each = [_put_together(found, call, 0, call.count)]
+            each = [_put_together(found, call, 0, call.num_segments)]
         elif span is not None and BLOCKS_CAN_BE_CHOSEN:
             each = []
             for low, high in ranges:
@@ -267,9 +239,9 @@ def _results(found: Any, call: Call, dtype: np.dtype[Any], span: Any) -> Any:
             each = [_put_together(found, call, low, high) for low, high in ranges]
     whole = each[0] if len(each) == 1 else da.concatenate(each)
     results = [pick(whole, 0, dtype, sizes, token=TOKEN)]
-    if call.indices:
+    if call.return_indices:
         results.append(pick(whole, 1, np.dtype(np.int64), sizes, token=TOKEN))
-    if call.empty:
+    if call.return_empty:
         results.append(pick_first_axis(whole, len(results), np.dtype(np.bool), sizes, token=TOKEN))
     return tuple(results) if len(results) > 1 else results[0]
 
@@ -285,7 +257,7 @@ def _rows_at_once(found: Any, count: int) -> int:
     return int(max(1, ceil(count / max(blocks, 1))))
 
 
-def _in_groups(found: Any, call: Call, groups: int) -> Any:
+def _in_groups(found: Any, call: SegmentCall, groups: int) -> Any:
     """As many parts as the result has blocks, so that not every block of data is asked for each of them."""
     size = ceil(found.numblocks[0] / groups)
     if size < 2 or not BLOCKS_CAN_BE_CHOSEN:
@@ -297,16 +269,16 @@ def _in_groups(found: Any, call: Call, groups: int) -> Any:
     return each[0] if len(each) == 1 else da.concatenate(each)
 
 
-def _put_together(found: Any, call: Call, low: int, high: int | None, before: int = 0) -> Any:
+def _put_together(found: Any, call: SegmentCall, low: int, high: int | None, before: int = 0) -> Any:
     """The results for a range of segments, in one block, from parts that have `before` rows before them."""
-    if high is None or high - low == call.count:
+    if high is None or high - low == call.num_segments:
         cut: Any = parts.whole
     else:
         cut = partial(parts.cut, low=low, high=high)
     return _tree(found, call, cut, partial(parts.finished, low=low, high=high, before=before))
 
 
-def _tree(found: Any, call: Call, chunk: Any, aggregate: Any) -> Any:
+def _tree(found: Any, call: SegmentCall, chunk: Any, aggregate: Any) -> Any:
     """One block of all, which Dask takes for one row: `array.query-planning` knows no other size of a reduction."""
     return da.reduction(
         found,

@@ -14,25 +14,24 @@ CPU's memory: that is for tests.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from maxops import spec
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.engines.base import by_operator
 from maxops.engines.gpu import fold, reduce, segment, tensors
 from maxops.engines.gpu.order import Order
-from maxops.engines.numpy import check_no_dim, check_ties
 from maxops.engines.torch.memory import widened
 from maxops.plan import plan_max, plan_reduce_max, plan_segment_max
 
 
-def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
-    """See `maxops.maximum`. Python and NumPy scalars beside the tensors go into the kernel; nothing is waited for."""
-    row = spec.MAXIMUM
-    check_ties(row, ties)
-    named = [(f"input {number}", value) for number, value in enumerate(arrays)]
-    where = tensors.check(row, [*named, ("out", out)])
-    plan = plan_max(row, [tensors.planned(row, name, value) for name, value in named], in_memory=False)
+def _maximum(call: MaxCall) -> Any:
+    """Python and NumPy scalars beside the tensors go into the kernel; nothing is waited for."""
+    row, arrays, out = call.row, call.inputs, call.out
+    where = tensors.check(row, [*call.arrays, ("out", out)])
+    plan = plan_max(call.map(partial(tensors.planned, row), out=None), in_memory=False)
     order = Order(plan.dtype)
     given = [value for value in arrays if isinstance(value, torch.Tensor)]
     constants = [
@@ -51,33 +50,12 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "first") -> Any:
     return tensors.give(result, out)
 
 
-def reduce_max(
-    data: Any,
-    axes: Any = None,
-    keepdims: bool = True,
-    noop_with_empty_axes: bool = False,
-    out: Any = None,
-    *,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    ties: str = "first",
-) -> Any:
-    """See `maxops.reduce_max`. Nothing is waited for, but for an `initial` on the device, which comes to the host."""
-    row = spec.REDUCE_MAX
-    check_ties(row, ties)
-    check_no_dim(row, dim)
+def _reduce_max(call: ReduceCall) -> Any:
+    """Nothing is waited for, but for an `initial` on the device, which comes to the host."""
+    row, data, out = call.row, call.data, call.out
     where = tensors.check(row, [("data", data), ("out", out)])
-    plan = plan_reduce_max(
-        row,
-        tensors.planned(row, "data", data),
-        axes,
-        keepdims,
-        noop_with_empty_axes,
-        initial=tensors.scalar(initial),
-        return_indices=return_indices,
-        in_memory=False,
-    )
+    abstract = call.map(partial(tensors.planned, row), tensors.scalar, out=None)
+    plan = plan_reduce_max(abstract, in_memory=False)
     order = Order(plan.dtype)
     tensors.check_out(row, out, data.dtype, plan.shape, where)
     if plan.identity:
@@ -93,55 +71,22 @@ def reduce_max(
     return result if places is None else (result, places)
 
 
-def segment_max(
-    data: Any,
-    segment_ids: Any = None,
-    num_segments: Any = None,
-    *,
-    fill_mode: str | None = None,
-    out: Any = None,
-    check_ids: bool = True,
-    offsets: Any = None,
-    sorted: bool = True,
-    out_of_range: str | None = None,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    return_empty: bool = False,
-    ties: str = "first",
-) -> Any:
-    """See `maxops.segment_max`.
+def _segment_max(call: SegmentCall) -> Any:
+    """Run a call of SegmentMax.
 
     What comes to the host, and is waited for: of a check, the first position that is wrong, one number; without
     `num_segments`, the highest id, one number. With `check_ids=False` and `num_segments`, or offsets, nothing. The
-    ids of an error come too, to be told.
+    ids of an error come too, for its message.
     """
-    row = spec.SEGMENT_MAX
-    check_ties(row, ties)
-    check_no_dim(row, dim)
-    given = [("data", data), ("segment_ids", segment_ids), ("offsets", offsets), ("out", out)]
-    where = tensors.check(row, given)
-    plan = plan_segment_max(
-        row,
-        tensors.planned(row, "data", data),
-        tensors.planned(row, "segment_ids", segment_ids),
-        tensors.scalar(num_segments),
-        fill_mode,
-        None,
-        check_ids,
-        offsets=tensors.planned(row, "offsets", offsets),
-        sorted=sorted,
-        out_of_range=out_of_range,
-        initial=tensors.scalar(initial),
-        return_indices=return_indices,
-        return_empty=return_empty,
-        in_memory=False,
-        values_known=False,
-    )
-    segment_ids, offsets = (None if names is None else widened(names) for names in (segment_ids, offsets))
+    row, data, out = call.row, call.data, call.out
+    where = tensors.check(row, [*call.arrays, ("out", out)])
+    num_segments = tensors.scalar("num_segments", call.num_segments)
+    abstract = call.map(partial(tensors.planned, row), tensors.scalar, out=None, num_segments=num_segments)
+    plan = plan_segment_max(abstract, in_memory=False, values_known=False)
+    segment_ids, offsets = (None if names is None else widened(names) for names in (call.segment_ids, call.offsets))
     order = Order(plan.dtype)
     count = None if num_segments is None and offsets is None else plan.num_segments
-    bounds = segment.named(plan, segment_ids, offsets, count, out_of_range)
+    bounds = segment.named(plan, segment_ids, offsets, count, call.out_of_range)
     shape = (bounds.count, *plan.shape[1:])
     tensors.check_out(row, out, data.dtype, shape, where)
     result = tensors.new(row, shape, data.dtype, where)
@@ -156,3 +101,6 @@ def segment_max(
     if plan.return_empty:
         results.append(empty)
     return tuple(results) if len(results) > 1 else results[0]
+
+
+run = by_operator(_maximum, _reduce_max, _segment_max)

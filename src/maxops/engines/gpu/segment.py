@@ -47,7 +47,7 @@ def named(
     row = plan.spec
     if offsets is not None:
         if plan.check_ids:
-            ids.check_bounds(row, offsets, len(plan.data))
+            ids.check_bounds(row, offsets, plan.data.shape[0])
         known = len(offsets) - 1
         count = known if count is None else count
         return Segments(count, offsets.contiguous(), min(known, count))
@@ -74,7 +74,7 @@ def fill(plan: SegmentPlan, order: Order) -> Constant:
     """`initial`, or what an empty segment holds."""
     if plan.initial is not None:
         return order.constant_of(plan.initial)
-    return order.constant(plan.dtype.lowest_finite_bits if plan.fill_mode == "LOWEST" else 0)
+    return order.constant(plan.fill_bits)
 
 
 @dataclass(frozen=True)

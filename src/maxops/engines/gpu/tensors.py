@@ -1,4 +1,4 @@
-"""Tensors of a call: that they lie where kernels reach them, and stand-ins with which the call is planned."""
+"""Tensors of a call: that they lie where kernels reach them, and the abstract arrays with which the call is planned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maxops.dtypes import DType
 from maxops.engines.gpu import device
 from maxops.engines.gpu.order import Order
 from maxops.errors import DTypeError, EngineError, OutputError, OutputTooLargeError
-from maxops.plan import stand_in
+from maxops.plan import abstract
 from maxops.spec import Spec
 
 _TYPES = {getattr(torch, str(dtype)): dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL}
@@ -42,7 +42,7 @@ def check(row: Spec, named: Iterable[tuple[str, object]]) -> torch.device:
         elif value.device != found[1]:
             raise EngineError(
                 f"{row.name} {name} lies on {value.device}, but {found[0]} on {found[1]}; all lie on one device, and "
-                "nothing is moved in silence",
+                "nothing is moved silently",
                 row.clause("arrays"),
             )
     if found is None:
@@ -53,16 +53,16 @@ def check(row: Spec, named: Iterable[tuple[str, object]]) -> torch.device:
 
 
 def planned(row: Spec, name: str, value: Any) -> Any:
-    """What stands for a value in planning: a tensor's shape and type; other values as they are."""
+    """What a plan has for a value: a tensor's shape and type; other values as they are."""
     if not isinstance(value, torch.Tensor):
         if isinstance(value, np.ndarray) and value.ndim:
             raise EngineError(
                 f"{row.name} {name} is a NumPy array of shape {value.shape} beside tensors on a device; nothing is "
-                "moved there in silence",
+                "moved there silently",
                 row.clause("arrays"),
             )
         return value
-    return stand_in(tuple(value.shape), type_of(row, name, value).numpy)
+    return abstract(tuple(value.shape), type_of(row, name, value).numpy)
 
 
 def type_of(row: Spec, name: str, value: torch.Tensor) -> DType:
@@ -75,7 +75,7 @@ def type_of(row: Spec, name: str, value: torch.Tensor) -> DType:
     return dtype
 
 
-def scalar(value: Any) -> Any:
+def scalar(_: str, value: Any) -> Any:
     """A tensor of rank 0 as NumPy's, brought to the host; other values as they are.
 
     For `initial` and `num_segments`, which belong to the call and not to its data.

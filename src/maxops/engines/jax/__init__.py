@@ -7,129 +7,67 @@ the error is JAX's own with the same text, and not at all on other devices.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import jax
 from jax.export import is_symbolic_dim
 
-from maxops import spec
-from maxops.engines.jax import calls, given
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.engines.base import by_operator
+from maxops.engines.jax import compiled, inputs
 from maxops.engines.jax.lowering import are_native, only_integer_keys
 from maxops.engines.jax.segments import Segments
-from maxops.engines.numpy import check_no_dim, check_ties
-from maxops.errors import OutputError
 from maxops.plan import plan_max, plan_reduce_max, plan_segment_max
 from maxops.plan.output import output_of
 from maxops.plan.values import is_python_scalar
-from maxops.spec import Spec
 
-__all__ = ["maximum", "only_integer_keys", "reduce_max", "segment_max"]
+__all__ = ["only_integer_keys", "run"]
 
 
-def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> jax.Array:
-    """See `maxops.maximum`."""
-    row = spec.MAXIMUM
-    check_ties(row, ties)
-    _check_no_out(row, out)
-    names = [f"input {number}" for number in range(len(arrays))]
-    stand_ins = [given.stand_in_of(row, name, array) for name, array in zip(names, arrays, strict=True)]
-    plan = plan_max(row, stand_ins, in_memory=given.are_on_cpu(*arrays))
-    inputs = [
-        scalar if is_python_scalar(array) else given.as_jax(row, name, array)
-        for name, array, scalar in zip(names, arrays, plan.inputs, strict=True)
+def _maximum(call: MaxCall) -> jax.Array:
+    row = call.row
+    plan = plan_max(call.map(partial(inputs.abstract_of, row)), in_memory=inputs.are_on_cpu(*call.inputs))
+    arrays = [
+        known if is_python_scalar(array) else inputs.as_jax(row, name, array)
+        for (name, array), known in zip(call.arrays, plan.inputs, strict=True)
     ]
-    result: jax.Array = calls.maximum(*inputs, ties=ties, native=are_native())
+    result: jax.Array = compiled.maximum(*arrays, ties=call.ties, native=are_native())
     return result
 
 
-def reduce_max(
-    data: Any,
-    axes: Any = None,
-    keepdims: bool = True,
-    noop_with_empty_axes: bool = False,
-    out: Any = None,
-    *,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    ties: str = "even",
-) -> jax.Array | tuple[jax.Array, ...]:
-    """See `maxops.reduce_max`."""
-    row = spec.REDUCE_MAX
-    check_ties(row, ties)
-    check_no_dim(row, dim)
-    _check_no_out(row, out)
-    plan = plan_reduce_max(
-        row,
-        given.stand_in_of(row, "data", data),
-        axes,
-        keepdims,
-        noop_with_empty_axes,
-        initial=given.stand_in_of(row, "initial", initial),
-        return_indices=return_indices,
-        in_memory=given.are_on_cpu(data),
-    )
-    return given.alone_if_one(
-        calls.reduce_max(
-            given.as_jax(row, "data", data),
-            given.initial_as_jax(row, initial, plan.initial),
+def _reduce_max(call: ReduceCall) -> jax.Array | tuple[jax.Array, ...]:
+    row, data = call.row, call.data
+    abstract = partial(inputs.abstract_of, row)
+    plan = plan_reduce_max(call.map(abstract, abstract), in_memory=inputs.are_on_cpu(data))
+    return inputs.alone_if_one(
+        compiled.reduce_max(
+            inputs.as_jax(row, "data", data),
+            inputs.initial_as_jax(row, call.initial, plan.initial),
             axes=None if plan.identity else tuple(sorted(plan.axes)),
             keepdims=plan.keepdims,
             return_indices=plan.return_indices,
-            ties=ties,
+            ties=call.ties,
             native=are_native(),
         )
     )
 
 
-def segment_max(
-    data: Any,
-    segment_ids: Any = None,
-    num_segments: Any = None,
-    *,
-    fill_mode: str | None = None,
-    out: Any = None,
-    check_ids: bool = True,
-    offsets: Any = None,
-    sorted: bool = True,
-    out_of_range: str | None = None,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    return_empty: bool = False,
-    ties: str = "even",
-) -> jax.Array | tuple[jax.Array, ...]:
-    """See `maxops.segment_max`."""
-    row = spec.SEGMENT_MAX
-    check_ties(row, ties)
-    check_no_dim(row, dim)
-    _check_no_out(row, out)
-    by_offsets = offsets is not None
-    count = given.number_of_segments(row, num_segments)
+def _segment_max(call: SegmentCall) -> jax.Array | tuple[jax.Array, ...]:
+    row, data, out_of_range = call.row, call.data, call.out_of_range
+    by_offsets = call.offsets is not None
+    count = inputs.number_of_segments(row, call.num_segments)
     count_is_symbolic = is_symbolic_dim(count)
-    in_memory = given.are_on_cpu(data, segment_ids, offsets) and not count_is_symbolic
+    in_memory = inputs.are_on_cpu(*(array for _, array in call.arrays)) and not count_is_symbolic
+    abstract = partial(inputs.abstract_of, row)
     plan = plan_segment_max(
-        row,
-        given.stand_in_of(row, "data", data),
-        given.stand_in_of(row, "segment_ids", segment_ids),
-        None if count_is_symbolic else count,
-        fill_mode,
-        None,
-        check_ids,
-        offsets=given.stand_in_of(row, "offsets", offsets),
-        sorted=sorted,
-        out_of_range=out_of_range,
-        initial=given.stand_in_of(row, "initial", initial),
-        return_indices=return_indices,
-        return_empty=return_empty,
-        in_memory=in_memory and (by_offsets or num_segments is not None),
+        call.map(abstract, abstract, num_segments=None if count_is_symbolic else count),
+        in_memory=in_memory and (by_offsets or count is not None),
         values_known=False,
     )
-    name = "offsets" if by_offsets else "segment_ids"
-    bounds = given.Bounds(
+    bounds = inputs.Bounds(
         row,
-        name,
-        offsets if by_offsets else segment_ids,
+        "offsets" if by_offsets else "segment_ids",
+        call.offsets if by_offsets else call.segment_ids,
         plan.data.shape[0],
         sorted=plan.sorted,
         out_of_range=None if out_of_range is None and plan.sorted else out_of_range or "error",
@@ -137,35 +75,30 @@ def segment_max(
     )
     if plan.check_ids and bounds.are_known:
         bounds.check()
-    count = bounds.count_of_segments()
-    if num_segments is None and in_memory:
-        output_of(row, None, plan.dtype, (count, *plan.data.shape[1:]), "shape")  # does it fit? The ids have told
-    fill = 0 if plan.fill_mode == "ZERO" else plan.dtype.lowest_finite_bits
+    segments = bounds.count_of_segments()
+    if count is None and in_memory:
+        output_of(row, None, plan.dtype, (segments, *plan.data.shape[1:]), "shape")  # does it fit? The ids have told
     how = Segments(
-        count,
+        segments,
         "offsets" if by_offsets else "sorted" if plan.sorted else "any",
         checks=plan.check_ids and not bounds.are_known,
         negative_is_bad=bounds.out_of_range != "drop",
         past_is_bad=bounds.out_of_range == "error",
         # -Inf under an initial value, which is then never lower
-        fill=fill if plan.initial is None else plan.dtype.lowest_bits,
-        name=row.name,
-        clause=row.clause("ids"),
+        fill=plan.fill_bits if plan.initial is None else plan.dtype.lowest_bits,
     )
-    return given.alone_if_one(
-        calls.segment_max(
-            given.as_jax(row, "data", data),
-            bounds.as_jax(count),
-            given.initial_as_jax(row, initial, plan.initial),
+    return inputs.alone_if_one(
+        compiled.segment_max(
+            inputs.as_jax(row, "data", data),
+            bounds.as_jax(segments),
+            inputs.initial_as_jax(row, call.initial, plan.initial),
             how=how,
             return_indices=plan.return_indices,
             return_empty=plan.return_empty,
-            ties=ties,
+            ties=call.ties,
             native=are_native(),
         )
     )
 
 
-def _check_no_out(row: Spec, out: object) -> None:
-    if out is not None:
-        raise OutputError(f"{row.name} out is given, but JAX's arrays never change: results are new", row.clause("out"))
+run = by_operator(_maximum, _reduce_max, _segment_max)

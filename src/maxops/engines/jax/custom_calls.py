@@ -13,8 +13,8 @@ from math import prod
 import jax
 import numpy as np
 
+from maxops.engines.jax.argmax import index_dtype
 from maxops.engines.jax.segments import Segments
-from maxops.engines.jax.winners import index_dtype
 
 
 @cache

@@ -55,7 +55,7 @@ def _warn_once() -> None:
         "operations, with the same bits but slower. MAXOPS_JAX=1 python -m pip install --no-binary maxops "
         "'maxops[jax]' builds them",
         NotBuiltWarning,
-        stacklevel=5,  # past the engine and the public function, to who called it
+        stacklevel=7,  # past the engine, the table and the public function, to who called it
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from jax.interpreters import ad
 from jax.lax import stop_gradient
 
-from maxops.engines.jax import custom_calls, integer_keys, winners
+from maxops.engines.jax import argmax, custom_calls, integer_keys
 from maxops.engines.jax.integer_keys import keys_of
 from maxops.engines.jax.lowering import primitive
 from maxops.engines.jax.segments import Segments, ids_of_rows
@@ -90,9 +90,9 @@ def _reduce_max_jvp(
     values = reduce_max(data, axes=axes, ties=ties, native=native)
     if ties == "first":
         first = first_in_axes(stop_gradient(data), stop_gradient(values), axes=axes, native=native)
-        holds = winners.places_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
+        holds = argmax.places_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
         return values, jnp.where(holds, part, 0).sum(axes)
-    holds = winners.holders_in_axes(data, values, axes)
+    holds = argmax.holders_in_axes(data, values, axes)
     return values, _share(jnp.where(holds, part, 0).sum(axes), holds.sum(axes))
 
 
@@ -125,12 +125,12 @@ def _segment_max_jvp(
     def tangent_of(data: jax.Array, ids: jax.Array, values: jax.Array, part: jax.Array) -> jax.Array:
         segments, inside = ids_of_rows(ids, data.shape[0], how)
         if ties == "first":
-            rows = jax.lax.broadcasted_iota(winners.index_dtype(), data.shape, 0)
+            rows = jax.lax.broadcasted_iota(argmax.index_dtype(), data.shape, 0)
             across = (slice(None), *[np.newaxis] * (data.ndim - 1))
             first = first_in_segments(stop_gradient(data), stop_gradient(values), ids, how=how, native=native)
             holds = (first[segments] == rows) & inside[across]
         else:
-            holds = winners.holders_in_segments(data, values, segments, inside)
+            holds = argmax.holders_in_segments(data, values, segments, inside)
         tangent = jnp.zeros_like(values).at[segments].add(jnp.where(holds, part, 0))
         if ties == "first":
             return tangent
@@ -144,7 +144,7 @@ def _segment_max_jvp(
 def first_in_axes(data: jax.Array, values: jax.Array, *, axes: tuple[int, ...], native: bool) -> jax.Array:
     """The place of the first element that holds each maximum, or -1; without the axes."""
     if data.size == 0:
-        return winners.first_in_axes(data, values, axes)
+        return argmax.first_in_axes(data, values, axes)
     return _first_in_axes(data, values, axes=axes, native=native)
 
 
@@ -158,7 +158,7 @@ def _first_in_axes_vmap(
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, *, how: Segments, native: bool) -> jax.Array:
     """The first row of each segment that holds its maximum, or -1; batches as in `segment_max`."""
     if data.size == 0 or values.size == 0:
-        return winners.first_in_segments(data, values, ids, how)
+        return argmax.first_in_segments(data, values, ids, how)
     return _first_in_segments(data, values, ids, how=how, native=native)
 
 
@@ -195,11 +195,11 @@ _segment_max = primitive(
     jvp=_segment_max_jvp,
 )
 _first_in_axes = primitive(
-    "first_in_axes", ours=custom_calls.first_in_axes, keys=winners.first_in_axes, vmap=_first_in_axes_vmap
+    "first_in_axes", ours=custom_calls.first_in_axes, keys=argmax.first_in_axes, vmap=_first_in_axes_vmap
 )
 _first_in_segments = primitive(
     "first_in_segments",
     ours=custom_calls.first_in_segments,
-    keys=winners.first_in_segments,
+    keys=argmax.first_in_segments,
     vmap=_first_in_segments_vmap,
 )

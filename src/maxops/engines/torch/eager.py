@@ -12,177 +12,119 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maxops import _native, spec
+from maxops import _native
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as engine
+from maxops.engines.base import by_operator
 from maxops.engines.torch import functions, memory, outputs
+from maxops.engines.torch.dispatch import at_work, watched
 from maxops.engines.torch.memory import NATIVE
-from maxops.engines.torch.watching import at_work, watched
+from maxops.engines.torch.schemas import arguments
 from maxops.errors import EngineError, NumSegmentsError
 from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
 from maxops.spec import Spec
 
-TIES = ("even", "first")  # which no values depend on
 
-
-def maximum(arrays: tuple[Any, ...], out: Any, ties: str) -> Any:
+def maximum(call: MaxCall) -> Any:
     """Max."""
-    if out is None and ties in TIES and (views := _at_once(arrays)) is not None:
+    row, arrays, out = call.row, call.inputs, call.out
+    if out is None and (views := _at_once(arrays)) is not None:
         done = _native.maximum(*views)
         if done is not None:
             return memory.elementwise(done, *arrays)
-    row = spec.MAXIMUM
-    engine.check_ties(row, ties)
-    device = memory.device_of(row, ((f"input {number}", array) for number, array in enumerate(arrays)))
+    device = memory.device_of(row, call.arrays)
     outputs.check(row, out, device, *arrays)
     if not watched(*arrays, out):
-        written = engine.maximum(*map(_look, arrays), out=outputs.memory(out))
+        views = [_view("", array) for array in arrays]
+        written = engine.run(call._replace(inputs=views, out=outputs.memory(out)))
         return memory.elementwise(written, *arrays) if out is None else out
     if out is None and device.type == "cpu" and not at_work() and all(isinstance(array, Tensor) for array in arrays):
-        return functions.maximum(ties, *arrays)  # which plans, if need be
-    plan = plan_max(row, list(map(_planned, arrays)), in_memory=False)
+        return functions.maximum(call.ties, *arrays)  # which plans, if need be
+    plan = plan_max(call.map(_planned, out=None), in_memory=False)
     tensors = [
-        array if isinstance(array, Tensor) else memory.beside(row, f"input {number}", known, device)
-        for number, (array, known) in enumerate(zip(arrays, plan.inputs, strict=True))
+        array if isinstance(array, Tensor) else memory.beside(row, name, known, device)
+        for (name, array), known in zip(call.arrays, plan.inputs, strict=True)
     ]
-    return outputs.copy(row, out, functions.maximum(ties, *tensors))
+    return outputs.copy(row, out, functions.maximum(call.ties, *tensors))
 
 
-def reduce_max(
-    data: Tensor,
-    axes: Any,
-    keepdims: Any,
-    noop_with_empty_axes: Any,
-    out: Any,
-    dim: Any,
-    initial: Any,
-    return_indices: Any,
-    ties: str,
-) -> Any:
+def reduce_max(call: ReduceCall) -> Any:
     """ReduceMax."""
-    plain = out is dim is initial is None and noop_with_empty_axes is return_indices is False and ties in TIES
+    row, data, out = call.row, call.data, call.out
+    plain = out is call.initial is None and call.noop_with_empty_axes is call.return_indices is False
     if plain and (views := _at_once((data,))) is not None:
-        done = _native.reduce_max(views[0], axes, keepdims, noop_with_empty_axes)
+        done = _native.reduce_max(views[0], call.axes, call.keepdims)
         if done is not None:
             return memory.result(done)
-    row = spec.REDUCE_MAX
-    engine.check_ties(row, ties)
-    engine.check_no_dim(row, dim)
-    device = memory.device_of(row, [("data", data), ("initial", initial)])
+    device = memory.device_of(row, [("data", data), ("initial", call.initial)])
     outputs.check(row, out, device, data)
-    options = {"initial": _known_scalar(initial), "return_indices": return_indices}
-    if not watched(data, initial, out):
-        result = engine.reduce_max(
-            _look(data), axes, keepdims, noop_with_empty_axes, outputs.memory(out), **options, ties=ties
-        )
-        if out is None and noop_with_empty_axes and (axes is None or np.size(axes) == 0):  # the data itself
-            same, *indices = result if isinstance(result, tuple) else (result,)
+    if not watched(data, call.initial, out):
+        result = engine.run(call.map(_view, _scalar, out=outputs.memory(out)))
+        if out is None and call.noop_with_empty_axes and (call.axes is None or np.size(call.axes) == 0):
+            same, *indices = result if isinstance(result, tuple) else (result,)  # the data itself
             kept = memory.elementwise(same, data)
             return (kept, *map(memory.result, indices)) if indices else kept
         return _tensors(out, result)
-    plan = plan_reduce_max(row, _planned(data), axes, keepdims, noop_with_empty_axes, in_memory=False, **options)
-    values, indices = functions.reduce_max(
-        data,
-        plan.axes,
-        plan.keepdims,
-        plan.identity,
-        _initial(row, initial, plan.initial, device),
-        plan.return_indices,
-        ties,
+    plan = plan_reduce_max(call.map(_planned, _scalar, out=None), in_memory=False)
+    planned = call._replace(
+        axes=plan.axes,
+        keepdims=plan.keepdims,
+        noop_with_empty_axes=plan.identity,
+        initial=_initial(row, call.initial, plan.initial, device),
+        return_indices=plan.return_indices,
     )
+    values, indices = functions.reduce_max(*arguments(planned))
     values = outputs.copy(row, out, values)
     return (values, indices) if plan.return_indices else values
 
 
-def segment_max(
-    data: Any,
-    segment_ids: Any,
-    num_segments: Any,
-    fill_mode: str | None,
-    out: Any,
-    check_ids: Any,
-    offsets: Any,
-    sorted: Any,
-    out_of_range: str | None,
-    dim: Any,
-    initial: Any,
-    return_indices: Any,
-    return_empty: Any,
-    ties: str,
-) -> Any:
+def segment_max(call: SegmentCall) -> Any:
     """SegmentMax."""
-    plain = out is offsets is out_of_range is dim is initial is None and sorted is True and ties in TIES
-    if plain and return_indices is return_empty is False and (views := _at_once((data, segment_ids))) is not None:
-        rows, ids = views
-        done = _native.segment_max(rows, ids, num_segments, fill_mode=fill_mode or "", check_ids=check_ids)
-        if done is not None:
-            return memory.result(done)
-    row = spec.SEGMENT_MAX
-    engine.check_ties(row, ties)
-    engine.check_no_dim(row, dim)
-    arrays = {"data": data, "segment_ids": segment_ids, "offsets": offsets}
-    device = memory.device_of(row, [*arrays.items(), ("initial", initial)])
-    outputs.check(row, out, device, data)
-    symbol = num_segments if isinstance(num_segments, torch.SymInt) else None
+    row, out = call.row, call.out
+    plain = out is call.offsets is call.out_of_range is call.initial is None and call.sorted is True
+    if plain and call.return_indices is call.return_empty is False:
+        views = _at_once((call.data, call.segment_ids))
+        if views is not None:
+            rows, ids = views
+            done = _native.segment_max(
+                rows, ids, call.num_segments, fill_mode=call.fill_mode or "", check_ids=call.check_ids
+            )
+            if done is not None:
+                return memory.result(done)
+    device = memory.device_of(row, [*call.arrays, ("initial", call.initial)])
+    outputs.check(row, out, device, call.data)
+    symbol = call.num_segments if isinstance(call.num_segments, torch.SymInt) else None
     if symbol is not None:
-        num_segments = memory.example(symbol)
-    elif isinstance(num_segments, Tensor):
-        num_segments = _number(row, num_segments)
-    options: dict[str, Any] = {
-        "sorted": sorted,
-        "out_of_range": out_of_range,
-        "return_indices": return_indices,
-        "return_empty": return_empty,
-        "initial": _known_scalar(initial),
-    }
-    if not watched(*arrays.values(), initial, out):
-        result = engine.segment_max(
-            _look(data),
-            _look(segment_ids),
-            num_segments,
-            fill_mode=fill_mode,
-            out=outputs.memory(out),
-            check_ids=check_ids,
-            offsets=_look(offsets),
-            **options,
-            ties=ties,
-        )
-        return _tensors(out, result)
+        call = call._replace(num_segments=memory.example(symbol))
+    elif isinstance(call.num_segments, Tensor):
+        call = call._replace(num_segments=_number(row, call.num_segments))
+    if not watched(*(array for _, array in call.arrays), call.initial, out):
+        return _tensors(out, engine.run(call.map(_view, _scalar, out=outputs.memory(out))))
+    is_counted = call.num_segments is not None
     plan = plan_segment_max(
-        row,
-        _planned(data),
-        _planned(segment_ids),
-        num_segments,
-        fill_mode,
-        None,
-        check_ids,
-        offsets=_planned(offsets),
-        **options,
-        in_memory=device.type == "cpu" and num_segments is not None and not at_work(),
+        call.map(_planned, _scalar, out=None),
+        in_memory=device.type == "cpu" and is_counted and not at_work(),
         values_known=False,
     )
-    if device.type == "meta" and num_segments is None and offsets is None:
+    if device.type == "meta" and not is_counted and call.offsets is None:
         raise EngineError(f"{row.name} got no num_segments, and tensors on meta have no ids that would tell it")
-    rows, ids, bounds = (
-        array if array is None or isinstance(array, Tensor) else memory.beside(row, name, array, device)
-        for name, array in arrays.items()
+    planned = call.map(
+        lambda name, array: array if isinstance(array, Tensor) else memory.beside(row, name, array, device),
+        lambda _, initial: _initial(row, initial, plan.initial, device),
+        num_segments=symbol if symbol is not None else plan.num_segments if is_counted else None,
+        fill_mode=plan.fill_mode,
+        check_ids=plan.check_ids,
+        sorted=plan.sorted,
+        return_indices=plan.return_indices,
+        return_empty=plan.return_empty,
     )
-    values, indices, empty = functions.segment_max(
-        rows,
-        ids,
-        bounds,
-        symbol if symbol is not None else None if num_segments is None else plan.num_segments,
-        plan.fill_mode,
-        plan.check_ids,
-        plan.sorted,
-        out_of_range,
-        _initial(row, initial, plan.initial, device),
-        plan.return_indices,
-        plan.return_empty,
-        ties,
-    )
+    values, indices, empty = functions.segment_max(*arguments(planned))
     results = [outputs.copy(row, out, values)]
     results += [indices] * plan.return_indices + [empty] * plan.return_empty
     return tuple(results) if len(results) > 1 else results[0]
+
+
+run = by_operator(maximum, reduce_max, segment_max)
 
 
 def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
@@ -220,19 +162,19 @@ def _number(row: Spec, num_segments: Tensor) -> Any:
         ) from error
 
 
-def _look(value: Any) -> Any:
+def _view(_: str, value: Any) -> Any:
     return memory.view(value) if isinstance(value, Tensor) else value
 
 
-def _planned(value: Any) -> Any:
+def _planned(_: str, value: Any) -> Any:
     return memory.planned(value) if isinstance(value, Tensor) else value
 
 
-def _known_scalar(initial: Any) -> Any:
-    """What a plan makes of `initial`: its memory, or what stands in for it."""
-    if not isinstance(initial, Tensor):
-        return initial
-    return _planned(initial) if watched(initial.detach()) else _look(initial)
+def _scalar(name: str, value: Any) -> Any:
+    """What a plan has for `initial`: its memory, or its shape and type where it cannot be read."""
+    if not isinstance(value, Tensor):
+        return value
+    return _planned(name, value) if watched(value.detach()) else _view(name, value)
 
 
 def _initial(row: Spec, given: Any, planned: Array | None, device: torch.device) -> Tensor | None:

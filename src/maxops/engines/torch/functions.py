@@ -12,8 +12,8 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import Function
 
-from maxops.engines.torch import gradients, kernels, operators, pushed, winners
-from maxops.engines.torch.watching import watched
+from maxops.engines.torch import argmax, gradients, jvp, kernels, operators
+from maxops.engines.torch.dispatch import watched
 
 
 class Maximum(Function):
@@ -32,7 +32,7 @@ class Maximum(Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         """Keep what gradients need."""
         ties, *tensors = inputs
-        winners.keep_maximum(ctx, (tensors, ties), output)
+        argmax.save_maximum(ctx, (tensors, ties), output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
@@ -41,8 +41,8 @@ class Maximum(Function):
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor) -> Tensor:
-        """See `pushed`."""
-        return pushed.maximum(ctx, tangents)
+        """See `jvp`."""
+        return jvp.maximum(ctx, tangents)
 
 
 class ReduceMax(Function):
@@ -59,7 +59,7 @@ class ReduceMax(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
         """Keep what gradients need."""
-        winners.keep_reduce_max(ctx, inputs, output)
+        argmax.save_reduce_max(ctx, inputs, output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -68,8 +68,8 @@ class ReduceMax(Function):
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Any:
-        """See `pushed`."""
-        return pushed.reduce_max(ctx, tangent), None
+        """See `jvp`."""
+        return jvp.reduce_max(ctx, tangent), None
 
 
 class SegmentMax(Function):
@@ -86,7 +86,7 @@ class SegmentMax(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
         """Keep what gradients need."""
-        winners.keep_segment_max(ctx, inputs, output)
+        argmax.save_segment_max(ctx, inputs, output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -95,8 +95,8 @@ class SegmentMax(Function):
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Any:
-        """See `pushed`."""
-        return pushed.segment_max(ctx, tangent), None, None
+        """See `jvp`."""
+        return jvp.segment_max(ctx, tangent), None, None
 
 
 for function in (Maximum, ReduceMax, SegmentMax):

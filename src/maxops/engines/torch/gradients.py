@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maxops.engines.torch import winners
+from maxops.engines.torch import argmax
 
 
 def maximum(ctx: Any, grad: Tensor) -> tuple[list[Tensor | None], None]:
@@ -23,8 +23,8 @@ def maximum(ctx: Any, grad: Tensor) -> tuple[list[Tensor | None], None]:
 def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | None]:
     """The gradient of Max, for the inputs that need it."""
     tensors = ctx.saved_tensors
-    held, count = winners.in_inputs(tensors, ctx.ties, needed)
-    whole = grad if count is None else winners.share(grad, count)
+    held, count = argmax.in_inputs(tensors, ctx.ties, needed)
+    whole = grad if count is None else argmax.share(grad, count)
     return [
         None if mask is None else _sum_to(torch.where(mask, whole, 0), tensor)
         for mask, tensor in zip(held, tensors, strict=True)
@@ -46,14 +46,14 @@ def reduce_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
 def _reduce_max(ctx: Any, grad: Tensor) -> Tensor:
     if ctx.identity:
         return grad
-    if ctx.ties == "even":
-        held, count = winners.mask_in_axes(ctx)
-        return torch.where(held, winners.share(grad.reshape(count.shape), count), 0)
+    if ctx.call.ties == "even":
+        held, count = argmax.mask_in_axes(ctx)
+        return torch.where(held, argmax.share(grad.reshape(count.shape), count), 0)
     taken = sorted(ctx.axes)
     kept = [axis for axis in range(len(ctx.shape)) if axis not in taken]
     rows, length = [ctx.shape[axis] for axis in kept], prod(ctx.shape[axis] for axis in taken)
     # The reduced axes as one, which comes last.
-    spread = winners.put(grad.reshape([*rows, 1]), winners.in_axes(ctx).reshape([*rows, 1]), length, len(rows))
+    spread = argmax.put(grad.reshape([*rows, 1]), argmax.in_axes(ctx).reshape([*rows, 1]), length, len(rows))
     order = [*kept, *taken]
     return spread.reshape([ctx.shape[axis] for axis in order]).permute([order.index(at) for at in range(len(order))])
 
@@ -64,8 +64,8 @@ def segment_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
 
 
 def _segment_max(ctx: Any, grad: Tensor) -> Tensor:
-    if ctx.ties == "first":
-        return winners.put(grad, winners.in_segments(ctx), ctx.rows, 0)
-    held, ids, count = winners.mask_in_segments(ctx)
+    if ctx.call.ties == "first":
+        return argmax.put(grad, argmax.in_segments(ctx), ctx.rows, 0)
+    held, ids, count = argmax.mask_in_segments(ctx)
     whole = torch.cat([grad, grad.new_zeros([1, *grad.shape[1:]])])
-    return torch.where(held, winners.share(whole, count).index_select(0, ids), 0)
+    return torch.where(held, argmax.share(whole, count).index_select(0, ids), 0)

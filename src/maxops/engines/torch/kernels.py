@@ -12,11 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maxops import _native, spec
+from maxops import _native
+from maxops.calls import Call, MaxCall, SegmentCall
 from maxops.engines import numpy as engine
+from maxops.engines.base import check_ties
 from maxops.engines.torch.memory import elementwise, laid_out, view
 from maxops.engines.torch.memory import result as contiguous
-from maxops.plan import plan_max
+from maxops.engines.torch.schemas import is_identity, reduce_call, segment_call
+from maxops.plan import Array
 
 
 def nothing(like: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
@@ -24,144 +27,67 @@ def nothing(like: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
     return like.new_empty((0,), dtype=dtype)
 
 
+def _view(_: str, tensor: Tensor) -> Array:
+    return view(tensor)
+
+
 def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
     """Max on the CPU."""
-    engine.check_ties(spec.MAXIMUM, ties)
     views = [view(tensor) for tensor in tensors]
+    call = MaxCall(views, ties=ties)
+    check_ties(call)
     done = _native.maximum(*views)
-    return elementwise(engine.run_max(plan_max(spec.MAXIMUM, views)) if done is None else done, *tensors)
+    return elementwise(engine.run(call) if done is None else done, *tensors)
 
 
-def reduce_max(
-    data: Tensor,
-    axes: Sequence[int] | None,
-    keepdims: bool,
-    noop_with_empty_axes: bool,
-    initial: Tensor | None,
-    return_indices: bool,
-    ties: str,
-) -> tuple[Tensor, Tensor]:
+def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     """ReduceMax on the CPU."""
-    result = engine.reduce_max(
-        view(data),
-        None if axes is None else list(axes),
-        keepdims,
-        noop_with_empty_axes,
-        initial=None if initial is None else view(initial),
-        return_indices=return_indices,
-        ties=ties,
-    )
-    values, indices = result if isinstance(result, tuple) else (result, None)
-    is_identity = noop_with_empty_axes and not axes
+    call = reduce_call(*inputs)
+    check_ties(call)
+    result = engine.run(call.map(_view, _view))
+    values, indices = result if call.return_indices else (result, None)
     return (
-        elementwise(values, data) if is_identity else contiguous(values),
-        nothing(data) if indices is None else contiguous(indices),
+        elementwise(values, call.data) if is_identity(call) else contiguous(values),
+        nothing(call.data) if indices is None else contiguous(indices),
     )
 
 
-def segment_max(
-    data: Tensor,
-    segment_ids: Tensor | None,
-    offsets: Tensor | None,
-    num_segments: int | None,
-    fill_mode: str | None,
-    check_ids: bool,
-    sorted: bool,
-    out_of_range: str | None,
-    initial: Tensor | None,
-    return_indices: bool,
-    return_empty: bool,
-    ties: str,
-) -> tuple[Tensor, Tensor, Tensor]:
+def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax on the CPU."""
-    result = engine.segment_max(
-        view(data),
-        None if segment_ids is None else view(segment_ids),
-        num_segments,
-        fill_mode=fill_mode,
-        check_ids=check_ids,
-        offsets=None if offsets is None else view(offsets),
-        sorted=sorted,
-        out_of_range=out_of_range,
-        initial=None if initial is None else view(initial),
-        return_indices=return_indices,
-        return_empty=return_empty,
-        ties=ties,
-    )
-    parts = iter(map(contiguous, result if isinstance(result, tuple) else (result,)))
+    call = segment_call(*inputs)
+    check_ties(call)
+    result = engine.run(call.map(_view, _view))
+    return _three(call, list(map(contiguous, result if isinstance(result, tuple) else (result,))))
+
+
+def _three(call: SegmentCall, results: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    parts = iter(results)
     return (
         next(parts),
-        next(parts) if return_indices else nothing(data),
-        next(parts) if return_empty else nothing(data, torch.bool),
+        next(parts) if call.return_indices else nothing(call.data),
+        next(parts) if call.return_empty else nothing(call.data, torch.bool),
     )
 
 
-def _gpu() -> Any:
-    return importlib.import_module("maxops.engines.gpu")
+def _run_on_gpu(call: Call) -> Any:
+    return importlib.import_module("maxops.engines.gpu").run(call)
 
 
 def maximum_on_gpu(tensors: Sequence[Tensor], ties: str) -> Tensor:
     """Max on a GPU."""
-    del ties
-    result: Tensor = _gpu().maximum(*tensors)
-    return laid_out(result, tensors)
+    return laid_out(_run_on_gpu(MaxCall(tensors, ties=ties)), tensors)
 
 
-def reduce_max_on_gpu(
-    data: Tensor,
-    axes: Sequence[int] | None,
-    keepdims: bool,
-    noop_with_empty_axes: bool,
-    initial: Tensor | None,
-    return_indices: bool,
-    ties: str,
-) -> tuple[Tensor, Tensor]:
+def reduce_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor]:
     """ReduceMax on a GPU."""
-    del ties
-    result = _gpu().reduce_max(
-        data,
-        None if axes is None else list(axes),
-        keepdims,
-        noop_with_empty_axes,
-        initial=initial,
-        return_indices=return_indices,
-    )
-    values, indices = result if return_indices else (result, nothing(data))
-    return laid_out(values, [data]) if noop_with_empty_axes and not axes else values.contiguous(), indices
+    call = reduce_call(*inputs)
+    result = _run_on_gpu(call)
+    values, indices = result if call.return_indices else (result, nothing(call.data))
+    return laid_out(values, [call.data]) if is_identity(call) else values.contiguous(), indices
 
 
-def segment_max_on_gpu(
-    data: Tensor,
-    segment_ids: Tensor | None,
-    offsets: Tensor | None,
-    num_segments: int | None,
-    fill_mode: str | None,
-    check_ids: bool,
-    sorted: bool,
-    out_of_range: str | None,
-    initial: Tensor | None,
-    return_indices: bool,
-    return_empty: bool,
-    ties: str,
-) -> tuple[Tensor, Tensor, Tensor]:
+def segment_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax on a GPU."""
-    del ties
-    result = _gpu().segment_max(
-        data,
-        segment_ids,
-        num_segments,
-        fill_mode=fill_mode,
-        check_ids=check_ids,
-        offsets=offsets,
-        sorted=sorted,
-        out_of_range=out_of_range,
-        initial=initial,
-        return_indices=return_indices,
-        return_empty=return_empty,
-    )
-    parts = iter(result if isinstance(result, tuple) else (result,))
-    return (
-        next(parts),
-        next(parts) if return_indices else nothing(data),
-        next(parts) if return_empty else nothing(data, torch.bool),
-    )
+    call = segment_call(*inputs)
+    result = _run_on_gpu(call)
+    return _three(call, list(result) if isinstance(result, tuple) else [result])

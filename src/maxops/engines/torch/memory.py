@@ -12,7 +12,7 @@ import torch
 from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import DTypeError, EngineError
-from maxops.plan import Array, stand_in, widened_dtype
+from maxops.plan import Array, abstract, widened_dtype
 from maxops.spec import Spec
 
 DTYPES: dict[torch.dtype, DType] = {getattr(torch, row.name): row for row in dtypes.ALL if row is not dtypes.REAL}
@@ -50,7 +50,7 @@ def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
         elif value.device != found:
             raise EngineError(
                 f"{spec.name} {name} lies on {value.device}, but {first} on {found}; maxops copies nothing from device "
-                "to device in silence"
+                "to device silently"
             )
     assert found is not None, "the table gave this engine a call without tensors"
     return found
@@ -109,7 +109,7 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
     if array.ndim and device.type != "cpu":
         raise EngineError(
             f"{spec.name} {name} is a NumPy array, but the tensors lie on {device}; maxops copies nothing from device "
-            "to device in silence"
+            "to device silently"
         )
     if not array.flags.writeable:
         array = np.asarray(_Unlocked(array)).view(array.dtype)  # inputs are only read, so torch need not warn
@@ -133,9 +133,9 @@ class _Unlocked:
 
 
 def planned(tensor: torch.Tensor) -> Array:
-    """What stands in for a tensor in a plan: its shape and type, by the example where sizes are symbols."""
+    """What a plan has for a tensor: its shape and type, by the example where sizes are symbols."""
     dtype = DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object)
-    return stand_in(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
+    return abstract(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
 
 
 def example(size: Any) -> int | None:

@@ -1,7 +1,6 @@
 """The operators as torch knows them: `torch.ops.maxops.maximum`, `reduce_max`, `segment_max`, and `scalar`.
 
-Each is a schema, and what it does on a CPU, on a GPU, without data, backwards and over a batch. A schema's types are
-torch's: what may be a Python scalar or a NumPy array is a tensor here.
+Each is a schema, and what it does on a CPU, on a GPU, without data, backwards and over a batch.
 """
 
 from __future__ import annotations
@@ -13,63 +12,40 @@ from torch import Tensor
 from torch.library import custom_op
 
 from maxops import spec
-from maxops.engines.torch import batches, gradients, kernels, shapes, winners
+from maxops.engines.torch import argmax, fake, gradients, kernels, schemas, vmap
 from maxops.engines.torch.memory import DTYPES, tensor_of
 from maxops.plan.values import scalar_as
 
-maximum = custom_op(
-    "maxops::maximum",
-    kernels.maximum,
-    mutates_args=(),
-    device_types="cpu",
-    schema="(Tensor[] tensors, str ties) -> Tensor",
-)
-reduce_max = custom_op(
-    "maxops::reduce_max",
-    kernels.reduce_max,
-    mutates_args=(),
-    device_types="cpu",
-    schema="(Tensor data, int[]? axes, bool keepdims, bool noop_with_empty_axes, "
-    "Tensor? initial, bool return_indices, str ties) -> (Tensor, Tensor)",
-)
-segment_max = custom_op(
-    "maxops::segment_max",
-    kernels.segment_max,
-    mutates_args=(),
-    device_types="cpu",
-    schema="(Tensor data, Tensor? segment_ids, Tensor? offsets, SymInt? num_segments, "
-    "str? fill_mode, bool check_ids, bool sorted, str? out_of_range, Tensor? initial, "
-    "bool return_indices, bool return_empty, str ties) -> (Tensor, Tensor, Tensor)",
-)
 
-for op, on_gpu, fake, save, backward, batch in (
-    (
-        maximum,
-        kernels.maximum_on_gpu,
-        shapes.maximum,
-        winners.keep_maximum,
-        gradients.maximum,
-        batches.maximum,
-    ),
+def _operator(name: str, kernel: Any, schema: str) -> Any:
+    return custom_op(f"maxops::{name}", kernel, mutates_args=(), device_types="cpu", schema=schema)
+
+
+maximum = _operator("maximum", kernels.maximum, schemas.schema(schemas.MAXIMUM, 1))
+reduce_max = _operator("reduce_max", kernels.reduce_max, schemas.schema(schemas.REDUCE_MAX, 2))
+segment_max = _operator("segment_max", kernels.segment_max, schemas.schema(schemas.SEGMENT_MAX, 3))
+
+for op, on_gpu, abstract, save, backward, batch in (
+    (maximum, kernels.maximum_on_gpu, fake.maximum, argmax.save_maximum, gradients.maximum, vmap.maximum),
     (
         reduce_max,
         kernels.reduce_max_on_gpu,
-        shapes.reduce_max,
-        winners.keep_reduce_max,
+        fake.reduce_max,
+        argmax.save_reduce_max,
         gradients.reduce_max,
-        batches.reduce_max,
+        vmap.reduce_max,
     ),
     (
         segment_max,
         kernels.segment_max_on_gpu,
-        shapes.segment_max,
-        winners.keep_segment_max,
+        fake.segment_max,
+        argmax.save_segment_max,
         gradients.segment_max,
-        batches.segment_max,
+        vmap.segment_max,
     ),
 ):
     op.register_kernel("cuda")(on_gpu)
-    op.register_fake(fake)
+    op.register_fake(abstract)
     op.register_autograd(backward, setup_context=save)
     op.register_vmap(batch)
 

@@ -33,7 +33,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
     if out.device != device:
         raise OutputError(
             f"{spec.name} out lies on {out.device}, but the inputs on {device}; maxops copies nothing from device to "
-            "device in silence"
+            "device silently"
         )
     if any(step == 0 and size > 1 for step, size in zip(out.stride(), out.shape, strict=True)):
         raise OutputError(f"{spec.name} out has several elements at one place in memory; expand() made it so")

@@ -7,24 +7,27 @@ Imported by such calls alone, since what it needs is slow to import.
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, wraps
 from operator import index
-from typing import Any, Optional, Tuple  # noqa: UP035 - TorchScript reads these
+from typing import Any, Optional
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from maxops import errors, spec
-from maxops.engines.numpy import check_no_dim, check_ties
+from maxops import errors
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.engines.base import by_operator
 from maxops.engines.torch import eager, functions, memory, outputs
+from maxops.engines.torch.dispatch import is_tracing, transforming
 from maxops.engines.torch.memory import DTYPES
 from maxops.engines.torch.operators import ROWS
-from maxops.engines.torch.watching import is_tracing, transforming
+from maxops.engines.torch.schemas import REDUCE_MAX, SEGMENT_MAX, arguments, reduce_call, segment_call
 from maxops.errors import AxesError, MaxopsError
-from maxops.plan import array_of, plan_reduce_max, plan_segment_max, stand_in
+from maxops.plan import abstract, array_of, plan_reduce_max, plan_segment_max
 from maxops.plan.values import scalar_as
 from maxops.spec import Spec
 
@@ -54,37 +57,16 @@ for _function in (eager.maximum, eager.reduce_max, eager.segment_max):
 @cache
 def _scripted() -> Any:
     """SegmentMax of a tensor of num_segments, as `torch.jit.trace` has sizes: a trace keeps what a script computes."""
-
-    def segment_max(
-        data: torch.Tensor,
-        segment_ids: Optional[torch.Tensor],  # noqa: UP045 - TorchScript reads this
-        offsets: Optional[torch.Tensor],  # noqa: UP045
-        num_segments: torch.Tensor,
-        fill_mode: Optional[str],  # noqa: UP045
-        check_ids: bool,
-        sorted: bool,
-        out_of_range: Optional[str],  # noqa: UP045
-        initial: Optional[torch.Tensor],  # noqa: UP045
-        return_indices: bool,
-        return_empty: bool,
-        ties: str,
-    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # noqa: UP006
-        return torch.ops.maxops.segment_max(  # type: ignore[no-any-return]
-            data,
-            segment_ids,
-            offsets,
-            int(num_segments),
-            fill_mode,
-            check_ids,
-            sorted,
-            out_of_range,
-            initial,
-            return_indices,
-            return_empty,
-            ties,
-        )
-
-    return torch.jit.script(segment_max)
+    types = {"SymInt?": "Tensor", "Tensor?": "Optional[Tensor]", "str?": "Optional[str]"}
+    listed = ", ".join(f"{name}: {types.get(kind, kind)}" for name, kind in SEGMENT_MAX.items())
+    handed = ", ".join("int(num_segments)" if name == "num_segments" else name for name in SEGMENT_MAX)
+    source = f"def segment_max({listed}) -> Tuple[Tensor, Tensor, Tensor]:\n    return ops.segment_max({handed})\n"
+    # TorchScript reads a function's source, which Python finds here for what no file holds.
+    file = "<maxops.engines.torch.traced>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names = {"__name__": __name__, "ops": torch.ops.maxops, "Optional": Optional, "Tensor": Tensor, "Tuple": tuple}
+    exec(compile(source, file, "exec"), names)
+    return torch.jit.script(names["segment_max"])
 
 
 Refusal = tuple[str, str, str]
@@ -116,73 +98,37 @@ _FLOAT, _INT = np.dtype(np.float32), np.dtype(np.int64)
 
 
 @_refusal_of
-def _max_options(ties: Any) -> None:
-    check_ties(spec.MAXIMUM, ties)
-
-
-@_refusal_of
-def _reduce_options(
-    rank: int, axes: Any, keepdims: Any, noop: Any, return_indices: Any, dim: Any, has_initial: bool, ties: Any
-) -> None:
+def _check_reduce_options(rank: int, *options: Any) -> None:
     """ReduceMax's, with data that nothing is wrong with."""
-    row = spec.REDUCE_MAX
-    check_ties(row, ties)
-    check_no_dim(row, dim)
-    initial = np.float32(0) if has_initial else None
-    data = stand_in((1,) * rank, _FLOAT)
-    plan_reduce_max(row, data, axes, keepdims, noop, initial=initial, return_indices=return_indices)
+    call = reduce_call(rank, *options)
+    initial = np.float32(0) if call.initial else None
+    plan_reduce_max(call._replace(data=abstract((1,) * rank, _FLOAT), initial=initial))
 
 
 @_refusal_of
-def _are_axes(axes: Any) -> None:
+def _check_axes(axes: Any) -> None:
     """ReduceMax's, with data of more axes than are given."""
-    plan_reduce_max(spec.REDUCE_MAX, stand_in((1,) * 64, _FLOAT), axes)
+    plan_reduce_max(ReduceCall(abstract((1,) * 64, _FLOAT), axes))
 
 
 @_refusal_of
-def _segment_options(
-    has_data: bool,
-    by_ids: bool,
-    by_offsets: bool,
-    has_initial: bool,
-    num_segments: Any,
-    fill_mode: Any,
-    check_ids: Any,
-    sorted: Any,
-    return_indices: Any,
-    return_empty: Any,
-    out_of_range: Any,
-    dim: Any,
-    ties: Any,
-) -> None:
+def _check_segment_options(*options: Any) -> None:
     """SegmentMax's, with one row in one segment."""
-    row = spec.SEGMENT_MAX
-    check_ties(row, ties)
-    check_no_dim(row, dim)
-    plan_segment_max(
-        row,
-        stand_in((1,), _FLOAT) if has_data else None,
-        stand_in((1,), _INT) if by_ids else None,
-        num_segments,
-        fill_mode,
-        None,
-        check_ids,
-        offsets=stand_in((2,), _INT) if by_offsets else None,
-        sorted=sorted,
-        out_of_range=out_of_range,
-        initial=np.float32(0) if has_initial else None,
-        return_indices=return_indices,
-        return_empty=return_empty,
-        in_memory=False,
-        values_known=False,
+    given = segment_call(*options)
+    call = given._replace(
+        data=abstract((1,), _FLOAT) if given.data else None,
+        segment_ids=abstract((1,), _INT) if given.segment_ids else None,
+        offsets=abstract((2,), _INT) if given.offsets else None,
+        initial=np.float32(0) if given.initial else None,
     )
+    plan_segment_max(call, in_memory=False, values_known=False)
 
 
 @_refusal_of
-def _is_number_of_segments(shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    row = spec.SEGMENT_MAX
-    value = stand_in(shape, DTYPES[dtype].numpy) if dtype in DTYPES else dtype
-    plan_segment_max(row, stand_in((1,), _FLOAT), stand_in((1,), _INT), value, "ZERO", values_known=False)
+def _check_number_of_segments(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    value = np.zeros(shape, DTYPES[dtype].numpy) if dtype in DTYPES else dtype
+    call = SegmentCall(abstract((1,), _FLOAT), abstract((1,), _INT), value, "ZERO")
+    plan_segment_max(call, values_known=False)
 
 
 @_refusal_of
@@ -195,108 +141,88 @@ def _is_held(row: str, name: str, value: Any, dtype: torch.dtype, beside: str) -
     scalar_as(ROWS[row], name, value, DTYPES[dtype], beside)
 
 
-def maximum(arrays: tuple[Any, ...], out: Any, ties: Any) -> Any:
+def maximum(call: MaxCall) -> Any:
     """Max."""
-    row = spec.MAXIMUM
-    _raise(_max_options(ties))
-    named = [(f"input {number}", array) for number, array in enumerate(arrays)]
-    device = memory.device_of(row, named)
-    outputs.check(row, out, device, *arrays)
-    tensors = [(name, _beside(row, name, array, device)) for name, array in named]
+    row, out = call.row, call.out
+    device = memory.device_of(row, call.arrays)
+    outputs.check(row, out, device, *call.inputs)
+    tensors = [(name, _beside(row, name, array, device)) for name, array in call.arrays]
     like, beside = next((tensor, name) for name, tensor in tensors if isinstance(tensor, Tensor))
     run = _in_graph_maximum if transforming() else torch.ops.maxops.maximum
-    return outputs.copy(row, out, run([_scalar(row, name, tensor, like, beside) for name, tensor in tensors], ties))
+    inputs = [_scalar(row, name, tensor, like, beside) for name, tensor in tensors]
+    return outputs.copy(row, out, run(inputs, call.ties))
 
 
-def reduce_max(
-    data: Tensor,
-    axes: Any,
-    keepdims: Any,
-    noop_with_empty_axes: Any,
-    out: Any,
-    dim: Any,
-    initial: Any,
-    return_indices: Any,
-    ties: Any,
-) -> Any:
+def reduce_max(call: ReduceCall) -> Any:
     """ReduceMax."""
-    row = spec.REDUCE_MAX
+    row, data, axes, initial = call.row, call.data, call.axes, call.initial
     if isinstance(axes, np.ndarray):
         axes = _listed(row, axes)
     axes = [_constant(axis) for axis in axes] if isinstance(axes, (list, tuple)) else _constant(axes)
-    flags = [_constant(keepdims), _constant(noop_with_empty_axes), _constant(return_indices)]
-    _raise(_reduce_options(data.ndim, axes, *flags, dim, initial is not None, ties))
+    _raise(_check_reduce_options(data.ndim, *_options(call._replace(axes=axes), REDUCE_MAX)[1:]))
     device = memory.device_of(row, [("data", data), ("initial", initial)])
-    outputs.check(row, out, device, data)
-    run = _in_graph_reduce_max if transforming() else torch.ops.maxops.reduce_max
-    values, indices = run(
-        data,
-        axes if axes is None or isinstance(axes, list) else [axes],
-        bool(keepdims),
-        bool(noop_with_empty_axes),
-        _initial(row, initial, data, device),
-        bool(return_indices),
-        ties,
+    outputs.check(row, call.out, device, data)
+    call = call._replace(
+        axes=axes if axes is None or isinstance(axes, list) else [axes],
+        keepdims=bool(call.keepdims),
+        noop_with_empty_axes=bool(call.noop_with_empty_axes),
+        initial=_initial(row, initial, data, device),
+        return_indices=bool(call.return_indices),
     )
-    values = outputs.copy(row, out, values)
-    return (values, indices) if return_indices else values
+    run = _in_graph_reduce_max if transforming() else torch.ops.maxops.reduce_max
+    values, indices = run(*arguments(call))
+    values = outputs.copy(row, call.out, values)
+    return (values, indices) if call.return_indices else values
 
 
-def segment_max(
-    data: Any,
-    segment_ids: Any,
-    num_segments: Any,
-    fill_mode: Any,
-    out: Any,
-    check_ids: Any,
-    offsets: Any,
-    sorted: Any,
-    out_of_range: Any,
-    dim: Any,
-    initial: Any,
-    return_indices: Any,
-    return_empty: Any,
-    ties: Any,
-) -> Any:
+def segment_max(call: SegmentCall) -> Any:
     """SegmentMax."""
-    row = spec.SEGMENT_MAX
+    row, num_segments = call.row, call.num_segments
     counted = isinstance(num_segments, Tensor)
     if counted:
-        _raise(_is_number_of_segments(tuple(num_segments.shape), num_segments.dtype))
+        _raise(_check_number_of_segments(tuple(num_segments.shape), num_segments.dtype))
     # An integer may stay a symbol; it is planned by the operator.
     known = counted or (isinstance(num_segments, (int, torch.SymInt)) and not isinstance(num_segments, bool))
-    number = None if known else _constant(num_segments)
-    arrays = [data is not None, segment_ids is not None, offsets is not None, initial is not None]
-    flags = [_constant(check_ids), _constant(sorted), _constant(return_indices), _constant(return_empty)]
-    _raise(_segment_options(*arrays, number, _constant(fill_mode), *flags, _constant(out_of_range), dim, ties))
-    named = [("data", data), ("segment_ids", segment_ids), ("offsets", offsets)]
-    device = memory.device_of(row, [*named, ("initial", initial)])
-    outputs.check(row, out, device, data)
-    rows: Any
-    rows, ids, bounds = [None if array is None else _beside(row, name, array, device) for name, array in named]
+    _raise(_check_segment_options(*_options(call._replace(num_segments=None) if known else call, SEGMENT_MAX)))
+    device = memory.device_of(row, [*call.arrays, ("initial", call.initial)])
+    outputs.check(row, call.out, device, call.data)
     run: Any = _in_graph_segment_max if transforming() else torch.ops.maxops.segment_max
     if counted and is_tracing():
         run = _scripted()
     elif counted:
         num_segments = num_segments.item()
-    values, indices, empty = run(
-        rows,
-        ids,
-        bounds,
-        num_segments,
-        fill_mode,
-        bool(check_ids),
-        bool(sorted),
-        out_of_range,
-        _initial(row, initial, rows, device),
-        bool(return_indices),
-        bool(return_empty),
-        ties,
+    rows: Any
+    rows, ids, offsets = [
+        None if array is None else _beside(row, name, array, device)
+        for name, array in (("data", call.data), ("segment_ids", call.segment_ids), ("offsets", call.offsets))
+    ]
+    call = call._replace(
+        data=rows,
+        segment_ids=ids,
+        offsets=offsets,
+        num_segments=num_segments,
+        check_ids=bool(call.check_ids),
+        sorted=bool(call.sorted),
+        initial=_initial(row, call.initial, rows, device),
+        return_indices=bool(call.return_indices),
+        return_empty=bool(call.return_empty),
     )
-    values = outputs.copy(row, out, values)
-    if return_indices:
-        return (values, indices, empty) if return_empty else (values, indices)
-    return (values, empty) if return_empty else values
+    values, indices, empty = run(*arguments(call))
+    values = outputs.copy(row, call.out, values)
+    if call.return_indices:
+        return (values, indices, empty) if call.return_empty else (values, indices)
+    return (values, empty) if call.return_empty else values
+
+
+run = by_operator(maximum, reduce_max, segment_max)
+
+
+def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:
+    """A request's options as constants, and for each tensor whether it is given."""
+    return [
+        getattr(call, name) is not None if kind.startswith("Tensor") else _constant(getattr(call, name))
+        for name, kind in fields.items()
+    ]
 
 
 def _constant(value: Any) -> Any:
@@ -312,7 +238,7 @@ def _listed(row: Spec, axes: Any) -> Any:
     """An array of axes as the planner takes it; Dynamo has its values only when the graph runs."""
     if torch.compiler.is_dynamo_compiling():
         raise AxesError(f"{row.name} axes is an array; torch.compile takes integers there, which its graphs hold")
-    _raise(_are_axes(axes))
+    _raise(_check_axes(axes))
     return axes.tolist()
 
 

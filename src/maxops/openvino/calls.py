@@ -1,4 +1,4 @@
-"""What OpenVINO's Maximum, ReduceMax and SegmentMax ask of a call, on top of the operators' own rules."""
+"""The calls that OpenVINO's Maximum, ReduceMax and SegmentMax are, and its rules on top of the operators' own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from maxops import dtypes, spec
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, AxesError, ShapeError
-from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
+from maxops.plan import Array
 
 # By the names of OpenVINO's element types; `real` has none.
 DTYPES: dict[str, DType] = {
@@ -26,23 +27,23 @@ def check_auto_broadcast(kind: str) -> None:
         raise AttributeValueError(f"Maximum auto_broadcast is {kind!r}; maxops knows 'numpy' and 'none'")
 
 
-def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxPlan:
-    """Plan Maximum."""
+def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
+    """A call of Maximum."""
     check_auto_broadcast(auto_broadcast)
     shapes = [array.shape for array in inputs]
     if auto_broadcast == "none" and len(set(shapes)) > 1:
         raise ShapeError(f"Maximum has inputs of the shapes {shapes}; with auto_broadcast 'none' they are equal")
-    return plan_max(spec.MAXIMUM, inputs)
+    return MaxCall(inputs)
 
 
-def reduce_max(data: Array, axes: Array, keep_dims: bool, out: Array | None = None) -> ReducePlan:
-    """Plan ReduceMax; in OpenVINO no axes reduce nothing."""
+def reduce_max(data: Array, axes: Array, keep_dims: bool, out: Array | None = None) -> ReduceCall:
+    """A call of ReduceMax; in OpenVINO no axes reduce nothing."""
     if axes.ndim > 1 or dtypes.of(axes.dtype) not in (dtypes.INT32, dtypes.INT64):
         raise AxesError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of i32 or i64")
-    return plan_reduce_max(spec.REDUCE_MAX, data, axes.reshape(-1).astype(np.int64), keep_dims, True, out)
+    return ReduceCall(data, axes.reshape(-1).astype(np.int64), keep_dims, True, out)
 
 
-def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentPlan:
-    """Plan SegmentMax: data, segment_ids and, if there are three inputs, num_segments."""
+def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentCall:
+    """A call of SegmentMax: data, segment_ids and, if there are three inputs, num_segments."""
     data, ids, count = (*inputs, None)[:3]
-    return plan_segment_max(spec.SEGMENT_MAX_16, data, ids, count, fill_mode, None, check_ids)
+    return SegmentCall(data, ids, count, fill_mode, check_ids=check_ids, row=spec.SEGMENT_MAX_16)

@@ -12,16 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maxops.engines.torch import winners
+from maxops.engines.torch import argmax
 
 
 def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
     """Max."""
-    held, count = winners.in_inputs(ctx.saved_tensors, ctx.ties, [True] * len(tangents))
+    held, count = argmax.in_inputs(ctx.saved_tensors, ctx.ties, [True] * len(tangents))
     moved: Any = 0
     for mask, tangent in zip(held, tangents, strict=True):
         moved = moved + torch.where(mask, tangent, 0)  # type: ignore[arg-type]
-    return moved if count is None else winners.share(moved, count)
+    return moved if count is None else argmax.share(moved, count)
 
 
 def reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
@@ -29,23 +29,23 @@ def reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
     if ctx.identity:
         return tangent.clone()
     shape = [1 if axis in ctx.axes else size for axis, size in enumerate(ctx.shape)]
-    if not ctx.keepdims:
+    if not ctx.call.keepdims:
         shape = [size for axis, size in enumerate(ctx.shape) if axis not in ctx.axes]
-    if ctx.ties == "even":
-        held, count = winners.mask_in_axes(ctx)
+    if ctx.call.ties == "even":
+        held, count = argmax.mask_in_axes(ctx)
         moved = torch.where(held, tangent, 0)
-        return winners.share(moved.sum(ctx.axes, keepdim=True) if ctx.axes else moved, count).reshape(shape)
+        return argmax.share(moved.sum(ctx.axes, keepdim=True) if ctx.axes else moved, count).reshape(shape)
     taken = sorted(ctx.axes)
     kept = [axis for axis in range(len(ctx.shape)) if axis not in taken]
     rows, length = [ctx.shape[axis] for axis in kept], prod(ctx.shape[axis] for axis in taken)
     flat = tangent.permute([*kept, *taken]).reshape([*rows, length])
-    return winners.take(flat, winners.in_axes(ctx).reshape([*rows, 1]), len(rows)).reshape(shape)
+    return argmax.take(flat, argmax.in_axes(ctx).reshape([*rows, 1]), len(rows)).reshape(shape)
 
 
 def segment_max(ctx: Any, tangent: Tensor) -> Tensor:
     """SegmentMax."""
-    if ctx.ties == "first":
-        return winners.take(tangent, winners.in_segments(ctx), 0)
-    held, ids, count = winners.mask_in_segments(ctx)
+    if ctx.call.ties == "first":
+        return argmax.take(tangent, argmax.in_segments(ctx), 0)
+    held, ids, count = argmax.mask_in_segments(ctx)
     moved = torch.zeros(count.shape, dtype=tangent.dtype, device=tangent.device)
-    return winners.share(moved.index_add(0, ids, torch.where(held, tangent, 0)), count)[:-1]
+    return argmax.share(moved.index_add(0, ids, torch.where(held, tangent, 0)), count)[:-1]

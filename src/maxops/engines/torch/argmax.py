@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 
 from maxops.engines.torch.memory import DTYPES, widened
+from maxops.engines.torch.schemas import arguments, is_identity, reduce_call, segment_call
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def keep(ctx: Any, *tensors: Tensor | None) -> None:
+def save(ctx: Any, *tensors: Tensor | None) -> None:
     """Keep tensors for gradients of both directions."""
     ctx.save_for_backward(*tensors)
     ctx.save_for_forward(*tensors)
@@ -57,10 +58,10 @@ def take(values: Tensor, places: Tensor, axis: int) -> Tensor:
 # ------------------------------------------------------------------------------------------------------ Max
 
 
-def keep_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     """For Max."""
     tensors, ctx.ties = inputs
-    keep(ctx, *tensors)
+    save(ctx, *tensors)
 
 
 def in_inputs(
@@ -88,28 +89,34 @@ def in_inputs(
 # ------------------------------------------------------------------------------------------------ ReduceMax
 
 
-def keep_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """For ReduceMax."""
-    data, axes, ctx.keepdims, noop, initial, _, ctx.ties = inputs
-    ctx.axes = tuple(axis % data.ndim for axis in axes) if axes else () if noop else tuple(range(data.ndim))
-    ctx.identity, ctx.shape, ctx.arguments = bool(noop and not axes), data.shape, len(inputs)
+    call = reduce_call(*inputs)
+    data, axes = call.data, call.axes
+    ctx.axes = (
+        tuple(axis % data.ndim for axis in axes) if axes else () if is_identity(call) else tuple(range(data.ndim))
+    )
+    ctx.identity, ctx.shape, ctx.arguments = is_identity(call), data.shape, len(inputs)
+    ctx.call = call._replace(data=None, axes=ctx.axes, noop_with_empty_axes=False, initial=None)
     ctx.mark_non_differentiable(output[1])
     if ctx.identity:
-        keep(ctx)
+        save(ctx)
     else:
-        keep(ctx, data, initial)
+        save(ctx, data, call.initial)
 
 
 def in_axes(ctx: Any) -> Any:
-    """The indices of the first elements that hold the maxima along the reduced axes, counted as one axis."""
+    """The indices of the first maxima along the reduced axes, counted as one axis."""
     data, initial = ctx.saved_tensors
-    return torch.ops.maxops.reduce_max(data.detach(), ctx.axes, ctx.keepdims, False, initial, True, ctx.ties)[1]
+    again = ctx.call._replace(data=data.detach(), initial=initial, return_indices=True)
+    return torch.ops.maxops.reduce_max(*arguments(again))[1]
 
 
 def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
-    """Which elements hold the maximum, and how many, with the reduced axes kept."""
+    """Which elements are the maximum, and how many, with the reduced axes kept."""
     data, initial = ctx.saved_tensors
-    maxima, _ = torch.ops.maxops.reduce_max(data.detach(), ctx.axes, True, False, initial, False, ctx.ties)
+    again = ctx.call._replace(data=data.detach(), initial=initial, keepdims=True, return_indices=False)
+    maxima, _ = torch.ops.maxops.reduce_max(*arguments(again))
     held = holds(data, maxima.expand(ctx.shape))
     return held, held.sum(ctx.axes, keepdim=True) if ctx.axes else held.to(torch.int64)
 
@@ -117,31 +124,29 @@ def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
 # ----------------------------------------------------------------------------------------------- SegmentMax
 
 
-def keep_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+def save_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
     """For SegmentMax."""
-    data, ids, offsets, _, ctx.fill_mode, _, ctx.sorted, ctx.out_of_range, initial, _, _, ctx.ties = inputs
+    call = segment_call(*inputs)
     values, indices, empty = output
-    ctx.rows, ctx.segments, ctx.arguments = data.shape[0], values.shape[0], len(inputs)
+    ctx.rows, ctx.segments, ctx.arguments = call.data.shape[0], values.shape[0], len(inputs)
+    ctx.call = call._replace(
+        data=None, segment_ids=None, offsets=None, initial=None, num_segments=ctx.segments, check_ids=False
+    )  # the ids were checked if they were to be
     ctx.mark_non_differentiable(indices, empty)
-    keep(ctx, data, ids, offsets, initial)
+    save(ctx, call.data, call.segment_ids, call.offsets, call.initial)
 
 
 def _again_in_segments(ctx: Any, inputs: Sequence[Any], *, return_indices: bool) -> Any:
     data, ids, offsets, initial = inputs
-    return torch.ops.maxops.segment_max(
-        data.detach(),
-        ids,
-        offsets,
-        ctx.segments,
-        ctx.fill_mode,
-        False,  # the ids were checked if they were to be
-        ctx.sorted,
-        ctx.out_of_range,
-        initial,
-        return_indices,
-        False,
-        ctx.ties,
+    again = ctx.call._replace(
+        data=data.detach(),
+        segment_ids=ids,
+        offsets=offsets,
+        initial=initial,
+        return_indices=return_indices,
+        return_empty=False,
     )
+    return torch.ops.maxops.segment_max(*arguments(again))
 
 
 def in_segments(ctx: Any) -> Any:

@@ -24,15 +24,13 @@ def is_tracer(value: object) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
-def stand_in_of(row: Spec, name: str, value: Any) -> Any:
+def abstract_of(row: Spec, name: str, value: Any) -> Any:
     """What the planner looks at in place of an array: its shape and type. Anything else as it is."""
     if not isinstance(value, jax.Array):
         return value
     if not isinstance(value.dtype, np.dtype):
         raise DTypeError(f"{row.name} {name} is {value.dtype}, a type of JAX's own", row.clause("types"))
-    if has_symbolic_shape(value):
-        return plan.AbstractArray(value.shape, value.dtype)
-    return plan.stand_in(value.shape, value.dtype)
+    return plan.abstract(value.shape, value.dtype)
 
 
 def has_symbolic_shape(value: Any) -> bool:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.lax import stop_gradient
 
-from maxops.engines.jax import maxima, winners
+from maxops.engines.jax import argmax, maxima
 from maxops.engines.jax.segments import Segments, empty_segments
 
 Results = tuple[jax.Array, ...]
@@ -36,7 +36,7 @@ def reduce_max(
 ) -> Results:
     """ReduceMax along sorted axes, or the data itself without any (None)."""
     if axes is None:
-        return (data, jnp.zeros(data.shape, winners.index_dtype())) if return_indices else (data,)
+        return (data, jnp.zeros(data.shape, argmax.index_dtype())) if return_indices else (data,)
     values = _with_initial(maxima.reduce_max(data, axes=axes, ties=ties, native=native), initial, native)
     results = [values]
     if return_indices:

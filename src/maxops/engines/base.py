@@ -1,0 +1,105 @@
+"""What an engine is: `run(call)`, the arrays that it takes, and the options that it takes and others do not."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.errors import AttributeValueError, OutputError
+from maxops.plan import choice
+
+TIES = ("first", "even")
+
+
+class Engine(Protocol):
+    """An object or a module with `run`, which takes a request of `maxops.calls` and gives the results."""
+
+    def run(self, call: Any, /) -> Any: ...  # noqa: D102
+
+
+def by_operator(
+    maximum: Callable[[MaxCall], Any],
+    reduce_max: Callable[[ReduceCall], Any],
+    segment_max: Callable[[SegmentCall], Any],
+) -> Callable[[Call], Any]:
+    """A `run` of three functions."""
+    functions: dict[type, Callable[[Any], Any]] = {
+        MaxCall: maximum,
+        ReduceCall: reduce_max,
+        SegmentCall: segment_max,
+    }
+
+    def run(call: Call) -> Any:
+        return functions[type(call)](call)
+
+    return run
+
+
+_imported: dict[str, Engine] = {}
+
+
+@dataclass(frozen=True)
+class Row:
+    """An engine: its name, its array types, where it is, and the names of those whose arrays it takes beside its own.
+
+    A type is a class, or "module:class" to be looked up once somebody has imported the module. `options` are those of
+    "out" and "dim" that it takes: where arrays never change there is no output, and few arrays' axes have names.
+    """
+
+    name: str
+    types: tuple[str | type, ...]
+    engine: str | Engine
+    beside: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
+
+    def takes(self, kind: type) -> bool:
+        """Whether arrays of this class are this engine's own."""
+        return any(issubclass(kind, found) for wanted in self.types if (found := class_of(wanted)) is not None)
+
+    def load(self) -> Engine:
+        """The engine, imported now if it was not."""
+        if not isinstance(self.engine, str):
+            return self.engine
+        if (engine := _imported.get(self.engine)) is None:
+            # Looked up in its package first: PyTorch's compiler follows that, and no import by name.
+            package, _, name = self.engine.rpartition(".")
+            engine = getattr(sys.modules.get(package), name, None)
+        if engine is None:
+            engine = _imported[self.engine] = cast(Engine, importlib.import_module(self.engine))
+        return engine
+
+    def __str__(self) -> str:
+        first = self.types[0]
+        return f"{self.name} ({first.replace(':', '.') if isinstance(first, str) else first.__qualname__})"
+
+
+def check_options(row: Row, call: Call) -> None:
+    """Raise for an option that the engine does not take, and for a choice of `ties` that is none."""
+    check_ties(call)
+    if call.out is not None and "out" not in row.options:
+        raise OutputError(
+            f"{call.row.name} out is given, but results of the {row.name} engine are always new arrays",
+            call.row.clause("out"),
+        )
+    if call.dim is not None and "dim" not in row.options:
+        raise AttributeValueError(
+            f"{call.row.name} dim is {call.dim!r}; only the axes of xarray's arrays have names", call.row.clause("dim")
+        )
+
+
+def check_ties(call: Call) -> None:
+    """Raise unless `ties` says who gets the gradient where several elements hold the maximum."""
+    choice(call.row, "ties", call.ties, TIES)
+
+
+def class_of(wanted: str | type) -> type | None:
+    """A class, or the one that "module:class" names if somebody has imported the module."""
+    if isinstance(wanted, type):
+        return wanted
+    module, _, name = wanted.partition(":")
+    found = getattr(sys.modules.get(module), name, None)
+    return found if isinstance(found, type) else None

@@ -1,0 +1,81 @@
+"""What the operators give without data: new tensors of the right shape, for torch's compilers and `meta` tensors.
+
+A plan makes every check that shapes and types allow; where sizes are symbols, with those of the example that is traced.
+The same checks are made when data comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from maxops.calls import Call, MaxCall
+from maxops.engines.base import check_ties
+from maxops.engines.torch.kernels import nothing
+from maxops.engines.torch.memory import check, example, like, planned, symbolic
+from maxops.engines.torch.schemas import reduce_call, segment_call
+from maxops.plan import abstract, plan_max, plan_reduce_max, plan_segment_max
+
+
+def _planned(_: str, tensor: Tensor) -> Any:
+    return planned(tensor)
+
+
+def _check(call: Call) -> None:
+    check_ties(call)
+    for name, tensor in call.arrays:
+        check(call.row, name, tensor)
+
+
+def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
+    """Max."""
+    call = MaxCall(tensors, ties=ties)
+    _check(call)
+    plan = plan_max(call.map(_planned), in_memory=False)
+    broadcast: Any = torch.broadcast_shapes
+    shape = broadcast(*(tensor.shape for tensor in tensors)) if symbolic(*tensors) else plan.shape
+    return like(tensors, shape)
+
+
+def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
+    """ReduceMax."""
+    call = reduce_call(*inputs)
+    _check(call)
+    data, plan = call.data, plan_reduce_max(call.map(_planned, _planned), in_memory=False)
+    if plan.identity:
+        shape = list(data.shape)
+    else:
+        sizes = [(1 if axis in plan.axes else size, axis) for axis, size in enumerate(data.shape)]
+        shape = [size for size, axis in sizes if plan.keepdims or axis not in plan.axes]
+    indices = data.new_empty(shape, dtype=torch.int64) if plan.return_indices else nothing(data)
+    return like([data], data.shape) if plan.identity else data.new_empty(shape), indices
+
+
+def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """SegmentMax. Without num_segments and offsets the number of rows is a new symbol, which data will settle."""
+    call = segment_call(*inputs)
+    _check(call)
+    data, ids = call.data, call.segment_ids
+    known = None if call.num_segments is None else example(call.num_segments)
+    asked = call.map(_planned, _planned, num_segments=known)
+    if ids is not None and data.ndim and ids.ndim and example(data.shape[0] - ids.shape[0]) is None:
+        # Whether they are of one length, data will tell.
+        as_long = (asked.data.shape[0], *ids.shape[1:])
+        asked = asked._replace(segment_ids=abstract(as_long, asked.segment_ids.dtype))
+    plan_segment_max(asked, in_memory=False, values_known=False)
+    count: Any
+    if call.num_segments is not None:
+        count = call.num_segments
+    elif call.offsets is not None:
+        count = call.offsets.shape[0] - 1
+    else:
+        count = torch.library.get_ctx().new_dynamic_size()
+    shape = [count, *data.shape[1:]]
+    return (
+        data.new_empty(shape),
+        data.new_empty(shape, dtype=torch.int64) if call.return_indices else nothing(data),
+        data.new_empty([count], dtype=torch.bool) if call.return_empty else nothing(data, torch.bool),
+    )

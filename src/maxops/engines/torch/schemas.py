@@ -1,0 +1,79 @@
+"""The operators' schemas in torch, and requests to and from their arguments.
+
+An operator takes the fields of a request that torch has to see, each of one of torch's types: what may be a Python
+scalar or a NumPy array in a request is a tensor here.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Any
+
+from maxops.calls import ReduceCall, SegmentCall
+
+MAXIMUM = {"tensors": "Tensor[]", "ties": "str"}
+REDUCE_MAX = {
+    "data": "Tensor",
+    "axes": "int[]?",
+    "keepdims": "bool",
+    "noop_with_empty_axes": "bool",
+    "initial": "Tensor?",
+    "return_indices": "bool",
+    "ties": "str",
+}
+SEGMENT_MAX = {
+    "data": "Tensor",
+    "segment_ids": "Tensor?",
+    "offsets": "Tensor?",
+    "num_segments": "SymInt?",
+    "fill_mode": "str?",
+    "check_ids": "bool",
+    "sorted": "bool",
+    "out_of_range": "str?",
+    "initial": "Tensor?",
+    "return_indices": "bool",
+    "return_empty": "bool",
+    "ties": "str",
+}
+
+
+def schema(fields: dict[str, str], results: int) -> str:
+    """The schema of an operator with this many tensors as results."""
+    listed = ", ".join(f"{kind} {name}" for name, kind in fields.items())
+    return f"({listed}) -> " + ("Tensor" if results == 1 else f"({', '.join(['Tensor'] * results)})")
+
+
+def _maker(request: Any, fields: dict[str, str]) -> Any:
+    """What makes a request of an operator's arguments, and of the defaults of its other fields."""
+    others = {name: default for name, default in request._field_defaults.items() if name not in fields}
+    order = itemgetter(*map([*fields, *others].index, request._fields))
+    rest = tuple(others.values())
+    return lambda inputs: request._make(order(inputs + rest))
+
+
+_reduce, _segment = _maker(ReduceCall, REDUCE_MAX), _maker(SegmentCall, SEGMENT_MAX)
+_REDUCE_PLACES = tuple(map(ReduceCall._fields.index, REDUCE_MAX))
+_SEGMENT_PLACES = tuple(map(SegmentCall._fields.index, SEGMENT_MAX))
+
+
+def reduce_call(*inputs: Any) -> ReduceCall:
+    """The request that arguments of the operator stand for; or what stands for each of them, in its place."""
+    call: ReduceCall = _reduce(inputs)
+    return call
+
+
+def segment_call(*inputs: Any) -> SegmentCall:
+    """As `reduce_call`."""
+    call: SegmentCall = _segment(inputs)
+    return call
+
+
+def arguments(call: ReduceCall | SegmentCall) -> tuple[Any, ...]:
+    """The operator's arguments for a request."""
+    places = _REDUCE_PLACES if isinstance(call, ReduceCall) else _SEGMENT_PLACES
+    return tuple([call[place] for place in places])
+
+
+def is_identity(call: ReduceCall) -> bool:
+    """Whether a call of ReduceMax gives the data itself."""
+    return bool(call.noop_with_empty_axes) and not call.axes

@@ -1,0 +1,98 @@
+"""What `torch.vmap` makes of the operators: one call for a batch wherever one call can do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from maxops.calls import ReduceCall, SegmentCall
+from maxops.engines.torch.schemas import arguments, reduce_call, segment_call
+from maxops.errors import EngineError
+
+
+def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], ties: str) -> tuple[Tensor, int]:
+    """Max: the batch comes first, before the axes that the shapes have in common."""
+    batched = in_dims[0]
+    rank = max(tensor.ndim - (dim is not None) for tensor, dim in zip(tensors, batched, strict=True))
+    aligned = []
+    for tensor, dim in zip(tensors, batched, strict=True):
+        if dim is None:
+            aligned.append(tensor)
+            continue
+        first = tensor.movedim(dim, 0)
+        aligned.append(first.reshape([first.shape[0], *[1] * (rank + 1 - first.ndim), *first.shape[1:]]))
+    return torch.ops.maxops.maximum(aligned, ties), 0
+
+
+def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
+    """ReduceMax: the batch comes first and is not reduced."""
+    call, dims = reduce_call(*inputs), reduce_call(*in_dims)
+    op = torch.ops.maxops.reduce_max
+    out_dims = (0, 0 if call.return_indices else None)
+    if dims.initial is not None:  # another initial for each
+        return _one_by_one(info, call, dims, op, out_dims)
+    first = call.data.movedim(dims.data, 0)
+    rank = first.ndim - 1
+    if call.noop_with_empty_axes and not call.axes:
+        whole = call._replace(data=first, axes=[])
+    elif rank == 0:  # an axis to reduce, since no axes would mean all
+        whole = call._replace(data=first.unsqueeze(1), axes=[1], keepdims=False)
+    else:
+        whole = call._replace(data=first, axes=[axis % rank + 1 for axis in (call.axes or range(rank))])
+    return op(*arguments(whole)), out_dims
+
+
+def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
+    """SegmentMax: the batch is an axis of the rows, unless the segments differ too: then one call for each."""
+    call, dims = segment_call(*inputs), segment_call(*in_dims)
+    op = torch.ops.maxops.segment_max
+    if dims.segment_ids is dims.offsets is dims.initial is None:
+        out_dims = (1, 1 if call.return_indices else None, None)
+        return op(*arguments(call._replace(data=call.data.movedim(dims.data, 1)))), out_dims
+    if call.num_segments is None and dims.segment_ids is not None:
+        raise EngineError(
+            f"{call.row.name} got segment_ids that differ within a batch of vmap, and no num_segments; all results of "
+            "a batch have one shape, which ids do not tell: give num_segments"
+        )
+    return _one_by_one(info, call, dims, op, (0, 0 if call.return_indices else None, 0 if call.return_empty else None))
+
+
+def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
+    """What a member of a batch without members would be."""
+    shape = [size for axis, size in enumerate(tensor.shape) if axis != dim]
+    return tensor.new_empty(shape, device="meta")
+
+
+def _one_by_one(
+    info: Any,
+    call: ReduceCall | SegmentCall,
+    dims: ReduceCall | SegmentCall,
+    op: Callable[..., tuple[Tensor, ...]],
+    out_dims: tuple[int | None, ...],
+) -> tuple[tuple[Tensor, ...], tuple[int | None, ...]]:
+    """A call for each member of a batch, along the dimensions that `dims` has in the tensors' places."""
+
+    def run(take: Callable[[Tensor, int | None], Tensor]) -> tuple[Tensor, ...]:
+        def member(name: str, tensor: Tensor) -> Tensor:
+            return take(tensor, getattr(dims, name))
+
+        return op(*arguments(call.map(member, member)))
+
+    if info.batch_size == 0:
+        device = call.data.device
+        none = [
+            torch.empty(part.shape if dim is None else [0, *part.shape], dtype=part.dtype, device=device)
+            for part, dim in zip(run(_shape_alone), out_dims, strict=True)
+        ]
+        return tuple(none), out_dims
+    results = [
+        run(lambda tensor, dim, at=index: tensor if dim is None else tensor.select(dim, at))  # type: ignore[misc]
+        for index in range(info.batch_size)
+    ]
+    parts = zip(*results, strict=True)
+    return tuple(
+        torch.stack(part) if dim is not None else part[0] for part, dim in zip(parts, out_dims, strict=True)
+    ), out_dims
