@@ -3,6 +3,7 @@ PYTHON ?= python
 SANITIZED ?= build/sanitized
 MINIATURE ?= build/miniature
 EMULATED ?= build/emulated
+ARM ?= build/arm
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -70,7 +71,12 @@ emulated:  ## the AVX-512 kernels, on a processor that need not have it
 	$(EMULATED)/bin/python -m pip install -q . $(EMULATE) -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(EMULATED)/bin/python -m exhaustive --isa x86-64-v4
 
+# Debian's arm64 Python, cross-compiled; PYTHON is the one that builds.
+arm:  ## the tests of values for aarch64, under qemu
+	tests/arm/run.sh $(ARM) tests/test_order.py tests/test_scalars.py tests/test_maximum.py tests/test_reduce_max.py \
+	  tests/test_segment_max.py tests/test_unsorted_ids.py tests/test_indices.py
+
 bench:  ## against the peers that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize miniature emulated breaks bench fuzz fuzz-values
+.PHONY: help install test lint format sanitize miniature emulated arm breaks bench fuzz fuzz-values
