@@ -12,12 +12,12 @@ namespace {
 template <class T>
 constexpr ElementwiseKernels kernels_for() {
     ElementwiseKernels k{};
-    k.fold[1] = Folds<T>::template of<0>;
-    k.fold[2] = Folds<T>::template of<0, 1>;
-    k.fold[3] = Folds<T>::template of<0, 1, 2>;
-    k.fold[4] = Folds<T>::template of<0, 1, 2, 3>;
-    k.fold[8] = Folds<T>::template of<0, 1, 2, 3, 4, 5, 6, 7>;
-    k.fold_rows_with = Folds<T>::rows_with;
+    k.fold[1] = fold<T, 1>;
+    k.fold[2] = fold<T, 2>;
+    k.fold[3] = fold<T, 3>;
+    k.fold[4] = fold<T, 4>;
+    k.fold[8] = fold<T, 8>;
+    k.fold_rows_with = fold_rows_with<T>;
     return k;
 }
 

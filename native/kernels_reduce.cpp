@@ -13,8 +13,8 @@ template <class T>
 constexpr ReduceKernels kernels_for() {
     ReduceKernels k{};
     k.start = start<T>;
-    k.rows = Reduction<T>::rows;
-    k.columns = Reduction<T>::columns;
+    k.rows = rows<T>;
+    k.columns = columns<T>;
     k.merge = merge<T>;
     k.finish = finish<T>;
     return k;

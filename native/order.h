@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "isa.h"
+#include "scalar.h"
 
 namespace maxops {
 namespace MAXOPS_ISA {
@@ -40,10 +41,12 @@ struct FloatOrder {
     static constexpr U kNegativeBase = static_cast<U>(kMinusInfinity - kSign);
     static constexpr U kPositiveStep = static_cast<U>(kMinusInfinity - kSign - kSign + 1);
 
-    static constexpr Key key(Bits bits) {
-        return static_cast<Key>(bits < 0 ? static_cast<U>(kNegativeBase - static_cast<U>(bits))
-                                         : static_cast<U>(static_cast<U>(bits) + kPositiveStep));
+    template <class V>
+    static constexpr V keys(V bits) {
+        return select_negative(bits, sub(V::splat(static_cast<Key>(kNegativeBase)), bits),
+                               add(bits, V::splat(static_cast<Key>(kPositiveStep))));
     }
+    static constexpr Key key(Bits bits) { return keys(Scalar<Bits>{bits}).v; }
 
     static constexpr Key kLowestKey = std::numeric_limits<Key>::min();  // of -Inf
     static constexpr Key kMinusZeroKey = static_cast<Key>(kNegativeBase - kSign);
@@ -51,13 +54,15 @@ struct FloatOrder {
     static constexpr Key kNaNKey = static_cast<Key>(static_cast<U>(kNaN) + kPositiveStep);
     static constexpr Key kHighestKey = kNaNKey;  // nothing above it gives another result
 
-    // The inverse of key(), but that every NaN comes back as the one quiet NaN.
-    static constexpr Bits bits(Key key) {
-        Bits number =
-            static_cast<Bits>(key <= kMinusZeroKey ? static_cast<U>(kNegativeBase - static_cast<U>(key))
-                                                   : static_cast<U>(static_cast<U>(key) - kPositiveStep));
-        return key > kInfinityKey ? kNaN : number;
+    // The inverse of keys(), but that every NaN comes back as the one quiet NaN.
+    template <class V>
+    static constexpr V values(V keys) {
+        const V number =
+            select(less(V::splat(kMinusZeroKey), keys), sub(keys, V::splat(static_cast<Key>(kPositiveStep))),
+                   sub(V::splat(static_cast<Key>(kNegativeBase)), keys));
+        return select(less(V::splat(kInfinityKey), keys), V::splat(kNaN), number);
     }
+    static constexpr Bits bits(Key key) { return values(Scalar<Key>{key}).v; }
 };
 
 template <class Int>
@@ -69,6 +74,14 @@ struct IntegerOrder {
     static constexpr Bits kZero = 0;
     static constexpr Key kLowestKey = std::numeric_limits<Int>::min();
     static constexpr Key kHighestKey = std::numeric_limits<Int>::max();
+    template <class V>
+    static constexpr V keys(V bits) {
+        return bits;
+    }
+    template <class V>
+    static constexpr V values(V keys) {
+        return keys;
+    }
     static constexpr Key key(Bits bits) { return bits; }
     static constexpr Bits bits(Key key) { return key; }
 };
@@ -76,6 +89,10 @@ struct IntegerOrder {
 // NumPy lets a bool's byte be any; all but 0 are True.
 struct BoolOrder : IntegerOrder<std::uint8_t> {
     static constexpr Key kHighestKey = 1;
+    template <class V>
+    static constexpr V keys(V bits) {
+        return min(bits, V::splat(1));
+    }
     static constexpr Key key(Bits bits) { return bits != 0; }
 };
 

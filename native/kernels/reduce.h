@@ -6,66 +6,263 @@
 
 #include "transpose.h"
 #include "items.h"
+#include "maxima.h"
 
 namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
 template <class T>
-static inline typename T::Key highest_key(const Item<T>* __restrict data, std::size_t n) {
-    typename T::Key best = T::kLowestKey;
-    for (std::size_t i = 0; i < n; ++i) best = highest(best, T::key(data[i].value));
-    return best;
-}
-
-// The highest key of a block. For floats it takes fewer steps an element than highest_key: two integer
-// maxima tell all, unless the block holds negative numbers only.
-template <class T>
-static inline typename T::Key highest_key_of_block(const Item<T>* __restrict data, std::size_t n) {
-    if constexpr (T::is_float) {
-        using Bits = typename T::Bits;
-        using U = typename T::U;
-        Bits high = T::kLowestFinite;
-        U top = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            Bits x = data[i].value;
-            high = high < x ? x : high;
-            top = top < static_cast<U>(x) ? static_cast<U>(x) : top;
-        }
-        if (top > T::kMinusInfinity) return T::kNaNKey;
-        if (high >= 0) return T::key(high);
-    }
-    return highest_key<T>(data, n);
-}
-
-// Block by block, up to the first that holds the highest key of all: a NaN, or True.
-template <class T>
-static typename T::Key highest_key_in_blocks(const Item<T>* data, std::size_t n) {
-    constexpr std::size_t kBlock = kReduceBlockBytes / sizeof(Item<T>);
-    typename T::Key best = T::kLowestKey;
-    while (n > 0 && best < T::kHighestKey) {
-        std::size_t m = n < kBlock ? n : kBlock;
-        best = highest(best, highest_key_of_block<T>(data, m));
-        data += m;
-        n -= m;
-    }
-    return best;
-}
-
-// The reductions; an instruction set's own header may have better ones.
-template <class T>
-struct Reduction;
-
-template <class T>
-static inline typename T::Key highest_of(const Item<T>* data, std::size_t n) {
-    return Reduction<T>::highest_of(data, n);
-}
-
-template <class T>
 static void start(void* keys, std::size_t n) {
     auto* acc = static_cast<typename T::Key*>(keys);
     for (std::size_t j = 0; j < n; ++j) acc[j] = T::kLowestKey;
 }
+
+// ---------------------------------------------------------------------------- one row
+
+// Memory and the second cache give more to four streams at once than to one; not to vectors of a whole line,
+// which take 1.15 times as long so.
+constexpr bool kStreams = kVectorBytes < kLine;
+
+// All n items, of a vector or more, in one vector's lanes. Ends early with what no other exceeds.
+template <class T>
+MAXOPS_INLINE Maxima<T> maxima_of(const Item<T>* items, std::size_t n) {
+    using V = Vec<typename T::Bits>;
+    constexpr std::size_t kLanes = V::kLanes, kPair = 2 * kLanes, kStep = 4 * kPair;
+    constexpr std::size_t kStreamed = kStreamsFromBytes / sizeof(Item<T>);
+    constexpr std::size_t kLongest = kStreamMostBytes / sizeof(Item<T>);
+    static_assert(kStreamed >= kStep && kLongest >= kPair, "a stream has a step");
+    Maxima<T> a(V::load(items));
+    const std::size_t peel = alignment_peel<T>(items, n) % kLanes;
+    std::size_t i = peel > 0 ? peel : kLanes;
+    if (n - i >= kStep) {
+        Maxima<T> b = a;
+        do {
+            const bool streams = kStreams && n - i >= kStreamed;
+            std::size_t steps = (n - i) / kStep;
+            if (streams && steps > kLongest / kPair) steps = kLongest / kPair;
+            const std::size_t apart = streams ? steps * kPair : kPair, step = streams ? kPair : kStep;
+            const Item<T>* from = items + i;
+            i += steps * kStep;
+            while (steps > 0) {
+                const std::size_t chunk = steps > kStepsPerLook ? kStepsPerLook : steps;
+                for (std::size_t k = 0; k < chunk; ++k, from += step) {
+                    const Item<T>*second = from + apart, *third = second + apart, *fourth = third + apart;
+                    a.accumulate(V::load(from), V::load(from + kLanes));
+                    b.accumulate(V::load(second), V::load(second + kLanes));
+                    a.accumulate(V::load(third), V::load(third + kLanes));
+                    b.accumulate(V::load(fourth), V::load(fourth + kLanes));
+                }
+                steps -= chunk;
+                Maxima<T> both = a;
+                both.merge(b);
+                if (both.is_saturated()) return both;
+            }
+        } while (n - i >= kStep);
+        a.merge(b);
+    }
+    for (; n - i >= kLanes; i += kLanes) a.accumulate(V::load(items + i));
+    if (i < n) a.accumulate(V::load(items + n - kLanes));
+    return a;
+}
+
+// The keys of a few items, of a vector or more, in one vector's lanes: integers throughout, whatever the
+// processor's modes are.
+template <class T>
+MAXOPS_INLINE Vec<typename T::Key> keys_of_few(const Item<T>* items, std::size_t n) {
+    using V = Vec<typename T::Key>;
+    V keys = T::keys(V::load(items + n - V::kLanes));
+    for (std::size_t i = 0; n - i > V::kLanes; i += V::kLanes) keys = max(keys, T::keys(V::load(items + i)));
+    return keys;
+}
+
+template <class T>
+typename T::Key highest_of(const Item<T>* items, std::size_t n) {
+    if (n == 0) return T::kLowestKey;
+    using V = Vec<typename T::Key>;
+    if (n < V::kLanes) return highest_lane(T::keys(load_some(items, n, V::splat(T::bits(T::kLowestKey)))));
+    if (n <= kFewVectorBytes / sizeof(Item<T>)) return highest_lane(keys_of_few<T>(items, n));
+    if constexpr (kComparesFloats<T>)
+        if (!float_modes_are_plain()) return highest_of<Bitwise<T>>(items, n);
+    return highest_lane(keys_of<T>(maxima_of<T>(items, n).finalize()));
+}
+
+// ---------------------------------------------------------------------------- many rows
+
+// Keys in lanes of at least 32 bits, each the maximum of the lanes that it came from.
+template <class Key>
+MAXOPS_INLINE auto in_wide_lanes(Vec<Key> keys) {
+    if constexpr (sizeof(Key) >= 4) {
+        return keys;
+    } else {
+        using Wide = std::conditional_t<sizeof(Key) == 1, std::int16_t, std::int32_t>;
+        using Lane = std::conditional_t<std::is_signed_v<Key>, Wide, std::make_unsigned_t<Wide>>;
+        constexpr int kBits = 8 * sizeof(Key);
+        // the higher half of each lane against the lower one
+        const auto low = as<Key>(shift_left<kBits>(as<Lane>(keys)));
+        return in_wide_lanes<Lane>(shift_right<kBits>(as<Lane>(max(keys, low))));
+    }
+}
+
+// As many vectors as a vector has lanes become one: lane r has the highest lane of vector r.
+template <class V>
+MAXOPS_INLINE V highest_lanes(V* v) {
+    std::size_t count = V::kLanes;
+    if constexpr (sizeof(typename V::Lane) == 4) {
+        count /= 2;
+        for (std::size_t k = 0; k < count; ++k)
+            v[k] = max(interleave_low(v[2 * k], v[2 * k + 1]), interleave_high(v[2 * k], v[2 * k + 1]));
+    }
+    using Pairs = std::conditional_t<std::is_signed_v<typename V::Lane>, std::int64_t, std::uint64_t>;
+    const auto low = [](V a, V b) {
+        return as<typename V::Lane>(interleave_low(as<Pairs>(a), as<Pairs>(b)));
+    };
+    const auto high = [](V a, V b) {
+        return as<typename V::Lane>(interleave_high(as<Pairs>(a), as<Pairs>(b)));
+    };
+    count /= 2;
+    for (std::size_t k = 0; k < count; ++k)
+        v[k] = max(low(v[2 * k], v[2 * k + 1]), high(v[2 * k], v[2 * k + 1]));
+    for (; count > 1; count /= 2)
+        for (std::size_t k = 0; k < count / 2; ++k)
+            v[k] = max(even_blocks(v[2 * k], v[2 * k + 1]), odd_blocks(v[2 * k], v[2 * k + 1]));
+    return v[0];
+}
+
+// The same of a row that is not long, to its end. (Vectors of a whole line are aligned, and two at a time:
+// unaligned, rows of 5000 bytes take 1.3 times as long.)
+template <class T>
+MAXOPS_INLINE Maxima<T> maxima_of_row(const Item<T>* items, std::size_t n) {
+    using V = Vec<typename T::Bits>;
+    constexpr std::size_t kLanes = V::kLanes, kPair = 2 * kLanes;
+    Maxima<T> a(V::load(items));
+    std::size_t i = kLanes;
+    if constexpr (kVectorBytes == kLine) {
+        if (const std::size_t peel = alignment_peel<T>(items, n); peel > 0) i = peel;
+        if (n - i >= 2 * kPair) {
+            Maxima<T> b = a;
+            for (; n - i >= 2 * kPair; i += 2 * kPair) {
+                a.accumulate(V::load(items + i), V::load(items + i + kLanes));
+                b.accumulate(V::load(items + i + kPair), V::load(items + i + kPair + kLanes));
+            }
+            a.merge(b);
+        }
+    } else {
+        a.accumulate(V::load(items + i));
+        i += kLanes;
+    }
+    for (; n - i >= kPair; i += kPair) a.accumulate(V::load(items + i), V::load(items + i + kLanes));
+    if (n - i > kLanes) a.accumulate(V::load(items + i));
+    if (n > i) a.accumulate(V::load(items + n - kLanes));
+    return a;
+}
+
+// keys_of_row(row): the keys of a row's items, in one vector's lanes.
+template <class T, class KeysOfRow>
+MAXOPS_INLINE void many_rows(typename T::Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                             std::size_t n, const KeysOfRow& keys_of_row) {
+    using Key = typename T::Key;
+    using Wide = decltype(in_wide_lanes<Key>(Vec<Key>{}));
+    constexpr std::size_t kRows = Wide::kLanes;
+    const std::size_t bytes = n * sizeof(Item<T>);
+    const auto ahead = static_cast<std::ptrdiff_t>(kPrefetchedRowsAhead / bytes) * stride;
+    const auto row_at = [&](std::size_t r) {
+        return at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
+    };
+    for (std::size_t r = 0; r < rows; r += kRows) {
+        const std::size_t m = rows - r < kRows ? rows - r : kRows;
+        Wide keys[kRows];
+        if (bytes <= kPrefetchedRowBytes) prefetch(at<char>(row_at(r), ahead), kRows * bytes);
+        if (m == kRows) {
+#pragma GCC unroll 16
+            for (std::size_t k = 0; k < kRows; ++k) keys[k] = in_wide_lanes<Key>(keys_of_row(row_at(r + k)));
+        } else {
+            for (std::size_t k = 0; k < kRows; ++k)
+                keys[k] = k < m ? in_wide_lanes<Key>(keys_of_row(row_at(r + k))) : keys[0];
+        }
+        alignas(64) typename Wide::Lane found[kRows];
+        store(found, highest_lanes(keys));
+        for (std::size_t k = 0; k < m; ++k) acc[r + k] = highest(acc[r + k], static_cast<Key>(found[k]));
+    }
+}
+
+// ---------------------------------------------------------------------------- columns
+
+// The keys of `count` rows' lanes.
+template <class T, std::size_t count, class Load>
+MAXOPS_INLINE Vec<typename T::Key> keys_of_rows(const Load& load) {
+    if constexpr (count == 1) {
+        return T::keys(load(0));
+    } else {
+        Maxima<T> maxima(load(0), load(1));
+        for (std::size_t k = 2; k < count; k += 2) maxima.accumulate(load(k), load(k + 1));
+        return keys_of<T>(maxima.finalize());
+    }
+}
+
+// keys[j] = max(keys[j], element j of `count` rows at once), and the next rows are prefetched.
+template <class T, std::size_t count, bool prefetches>
+inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdiff_t next, std::size_t n) {
+    using V = Vec<typename T::Key>;
+    const auto some = [&](std::size_t j, std::size_t items) {
+        Pieces<V>::with(items, [&](auto piece) {
+            const V none = V::splat(0);
+            const V keys =
+                keys_of_rows<T, count>([&](std::size_t k) { return piece.load(row[k] + j, none); });
+            piece.store(acc + j, max(piece.load(acc + j, none), keys));
+        });
+    };
+    const auto whole = [&](std::size_t j) {
+        const V keys = keys_of_rows<T, count>([&](std::size_t k) { return V::load(row[k] + j); });
+        store(acc + j, max(V::load(acc + j), keys));
+    };
+    if (n < V::kLanes) return some(0, n);
+    std::size_t j = 0;
+    for (; n - j >= 2 * V::kLanes; j += 2 * V::kLanes) {
+        if constexpr (prefetches)
+            for (std::size_t k = 0; k < count; ++k) prefetch(at<char>(row[k] + j, next), 2 * V::kBytes);
+        whole(j);
+        whole(j + V::kLanes);
+    }
+    for (; n - j >= V::kLanes; j += V::kLanes) whole(j);
+    if (j == n) return;
+    if constexpr (kHasMaskedMemory)  // what was stored last is not loaded again before it has reached the
+                                     // cache
+        some(j, n - j);
+    else
+        whole(n - V::kLanes);
+}
+
+template <class T>
+void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
+    if constexpr (kComparesFloats<T>)
+        if (!float_modes_are_plain()) return columns<Bitwise<T>>(keys, data, stride, rows, n);
+    if (n == 0) return;
+    constexpr std::size_t kMost = 8;
+    constexpr auto kPrefetched = static_cast<std::ptrdiff_t>(kPrefetchedStride);
+    auto* acc = static_cast<typename T::Key*>(keys);
+    const Item<T>* row[kMost];
+    const auto next = static_cast<std::ptrdiff_t>(kMost) * stride;
+    // Longer rows are as many streams, which the processor sees by itself.
+    const bool prefetches = -kPrefetched < stride && stride < kPrefetched;
+    while (rows > 0) {
+        // Fewer than a step takes: the last of them again.
+        for (std::size_t k = 0; k < kMost; ++k)
+            row[k] = at<Item<T>>(data, static_cast<std::ptrdiff_t>(k < rows ? k : rows - 1) * stride);
+        if (rows > 4 && prefetches)
+            few_rows<T, 8, true>(acc, row, next, n);
+        else if (rows > 4)
+            few_rows<T, 8, false>(acc, row, next, n);
+        else if (rows > 1)
+            few_rows<T, 4, false>(acc, row, next, n);
+        else
+            few_rows<T, 1, false>(acc, row, next, n);
+        data = at<char>(data, next);
+        rows -= rows < kMost ? rows : kMost;
+    }
+}
+
+// ---------------------------------------------------------------------------- short rows
 
 // Short rows that follow one another, their length known to the compiler.
 template <class T, std::size_t n>
@@ -78,89 +275,79 @@ static void short_rows(typename T::Key* __restrict acc, const Item<T>* __restric
     }
 }
 
-// Up to where turning rows beats a vector each: by measurement.
+// Up to where transposing rows beats a vector each: by measurement.
 template <class T>
 constexpr std::size_t kShortRow = sizeof(typename T::Bits) <= 2 ? kTransposedNarrowRow : kTransposedRow;
 
+template <class T, std::size_t n>
+void short_rows_in_chunks(typename T::Key* acc, const Item<T>* items, std::size_t rows) {
+    constexpr std::size_t kRowBytes = n * sizeof(Item<T>);
+    constexpr std::size_t kChunk = kShortRowsBytes < kRowBytes ? 1 : kShortRowsBytes / kRowBytes;
+    for (std::size_t r = 0; r < rows; r += kChunk) {
+        prefetch(items + (r + kChunk) * n, kChunk * kRowBytes);
+        short_rows<T, n>(acc + r, items + r * n, rows - r < kChunk ? rows - r : kChunk);
+    }
+}
+
+// Short rows of any length: as columns, once transposed in cache.
 template <class T>
-struct PlainReduction {
-    using Key = typename T::Key;
-
-    static Key highest_of(const Item<T>* data, std::size_t n) {
-        if (n < kScalarReduction) return highest_key<T>(data, n);
-        std::size_t head = alignment_peel<T>(data, n);
-        Key first = head > 0 ? highest_key<T>(data, head) : T::kLowestKey;
-        return highest(first, highest_key_in_blocks<T>(data + head, n - head));
+void transposed_rows(typename T::Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                     std::size_t n) {
+    constexpr std::size_t kTile = kTransposeTile;
+    alignas(64) Word<T> transposed[kShortRow<T> * kTile];
+    for (std::size_t r = 0; r < rows; r += kTile) {
+        const std::size_t m = rows - r < kTile ? rows - r : kTile;
+        prefetch(at<char>(data, static_cast<std::ptrdiff_t>(r + kTile) * stride),
+                 kTile * n * sizeof(Item<T>));
+        transpose<Word<T>>(transposed, at<char>(data, static_cast<std::ptrdiff_t>(r) * stride), stride, n, m);
+        columns<T>(acc + r, transposed, static_cast<std::ptrdiff_t>(m * sizeof(Item<T>)), n, m);
     }
+}
 
-    static void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows,
-                        std::size_t n) {
-        auto* __restrict acc = static_cast<Key*>(keys);
-        // Four rows a turn: each key is loaded and stored once for four elements.
-        for (; rows >= 4; rows -= 4) {
-            const Item<T>* __restrict a = at<Item<T>>(data, 0);
-            const Item<T>* __restrict b = at<Item<T>>(data, stride);
-            const Item<T>* __restrict c = at<Item<T>>(data, 2 * stride);
-            const Item<T>* __restrict d = at<Item<T>>(data, 3 * stride);
-            for (std::size_t j = 0; j < n; ++j)
-                acc[j] = highest(acc[j], highest(T::key(a[j].value), T::key(b[j].value)),
-                                 highest(T::key(c[j].value), T::key(d[j].value)));
-            data = at<char>(data, 4 * stride);
-        }
-        for (; rows > 0; --rows) {
-            const Item<T>* __restrict a = at<Item<T>>(data, 0);
-            for (std::size_t j = 0; j < n; ++j) acc[j] = highest(acc[j], T::key(a[j].value));
-            data = at<char>(data, stride);
-        }
-    }
+// Rows of 2, 3, 4 or 8 items that follow one another, where loops of their own beat a vector each: by
+// measurement.
+template <class T>
+bool rows_in_own_loops(typename T::Key* acc, const Item<T>* items, std::size_t rows, std::size_t n) {
+    if (n == 2) return short_rows_in_chunks<T, 2>(acc, items, rows), true;
+    if (n == 3) return short_rows_in_chunks<T, 3>(acc, items, rows), true;
+    if (sizeof(Item<T>) > 2 && kVectorBytes == 32 && rows >= kVectorRows) return false;
+    if (n == 4) return short_rows_in_chunks<T, 4>(acc, items, rows), true;
+    if (n == 8) return short_rows_in_chunks<T, 8>(acc, items, rows), true;
+    return false;
+}
 
-    static void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
-        auto* acc = static_cast<Key*>(keys);
-        if (rows > 1 && stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>))) {
-            auto* items = static_cast<const Item<T>*>(data);
-            if (n == 2) return short_rows_in_turns<2>(acc, items, rows);
-            if (n == 3) return short_rows_in_turns<3>(acc, items, rows);
-            if (n == 4) return short_rows_in_turns<4>(acc, items, rows);
-            if (n == 8) return short_rows_in_turns<8>(acc, items, rows);
-        }
-        if (rows >= kTransposedRows && n > 1 && n <= kShortRow<T>)
-            return transposed_rows(acc, data, stride, rows, n);
+// ---------------------------------------------------------------------------- the kernels
+
+template <class T>
+void rows(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
+    if constexpr (kComparesFloats<T>)
+        if (!float_modes_are_plain()) return MAXOPS_ISA::rows<Bitwise<T>>(keys, data, stride, rows, n);
+    using V = Vec<typename T::Bits>;
+    auto* acc = static_cast<typename T::Key*>(keys);
+    const bool follow = stride == static_cast<std::ptrdiff_t>(n * sizeof(Item<T>));
+    if (rows > 1 && follow && rows_in_own_loops<T>(acc, static_cast<const Item<T>*>(data), rows, n)) return;
+    const bool is_square = sizeof(Item<T>) == 1 && n == Transpose<Word<T>>::kWidth;
+    if (is_square && rows >= kTransposedRows) return transposed_rows<T>(acc, data, stride, rows, n);
+    if (rows < kVectorRows || n <= 1 || n >= kLongVectorRowBytes / sizeof(Item<T>)) {
         for (std::size_t r = 0; r < rows; ++r) {
             const auto* row = at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
-            acc[r] = highest(acc[r], Reduction<T>::highest_of(row, n));
+            acc[r] = highest(acc[r], highest_of<T>(row, n));
         }
+    } else if (n < V::kLanes) {
+        Pieces<V>::with(n, [&](auto piece) {
+            many_rows<T>(acc, data, stride, rows, n, [piece](const Item<T>* row) {
+                return T::keys(piece.load(row, V::splat(T::bits(T::kLowestKey))));
+            });
+        });
+    } else if (n == V::kLanes) {
+        many_rows<T>(acc, data, stride, rows, n, [](const Item<T>* row) { return T::keys(V::load(row)); });
+    } else if (n <= 2 * V::kLanes) {
+        many_rows<T>(acc, data, stride, rows, n, [n](const Item<T>* row) { return keys_of_few<T>(row, n); });
+    } else {
+        many_rows<T>(acc, data, stride, rows, n,
+                     [n](const Item<T>* row) { return keys_of<T>(maxima_of_row<T>(row, n).finalize()); });
     }
-
-private:
-    template <std::size_t n>
-    static void short_rows_in_turns(Key* acc, const Item<T>* items, std::size_t rows) {
-        constexpr std::size_t kRowBytes = n * sizeof(Item<T>);
-        constexpr std::size_t kTurn = kShortRowsBytes < kRowBytes ? 1 : kShortRowsBytes / kRowBytes;
-        for (std::size_t r = 0; r < rows; r += kTurn) {
-            prefetch(items + (r + kTurn) * n, kTurn * kRowBytes);
-            short_rows<T, n>(acc + r, items + r * n, rows - r < kTurn ? rows - r : kTurn);
-        }
-    }
-
-    // Short rows of any length: as columns, once turned in cache.
-    static void transposed_rows(Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
-                                std::size_t n) {
-        constexpr std::size_t kTile = kTransposeTile;
-        alignas(64) Word<T> turned[kShortRow<T> * kTile];
-        for (std::size_t r = 0; r < rows; r += kTile) {
-            const std::size_t m = rows - r < kTile ? rows - r : kTile;
-            prefetch(at<char>(data, static_cast<std::ptrdiff_t>(r + kTile) * stride),
-                     kTile * n * sizeof(Item<T>));
-            transpose<Word<T>>(turned, at<char>(data, static_cast<std::ptrdiff_t>(r) * stride), stride, n, m);
-            Reduction<T>::columns(acc + r, turned, static_cast<std::ptrdiff_t>(m * sizeof(Item<T>)), n, m);
-        }
-    }
-};
-
-#ifndef MAXOPS_SIMD
-template <class T>
-struct Reduction : PlainReduction<T> {};
-#endif
+}
 
 template <class T>
 static void merge(void* keys, std::size_t groups, std::size_t n) {
@@ -175,12 +362,6 @@ static void finish(void* out, const void* keys, std::size_t n) {
     auto* __restrict acc = static_cast<const typename T::Key*>(keys);
     for (std::size_t j = 0; j < n; ++j) items[j].value = T::bits(acc[j]);
 }
-
-#if MAXOPS_SIMD == 4
-#include "simd_v4_reduce.h"
-#elif MAXOPS_SIMD == 3
-#include "simd_v3_reduce.h"
-#endif
 
 }  // namespace
 }  // namespace MAXOPS_ISA

@@ -54,7 +54,7 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
                 keys[i] = highest(T::key(out[i].value), T::key(first[i].value));
         else
             for (std::size_t i = 0; i < n; ++i) keys[i] = T::key(first[i].value);
-        Reduction<T>::columns(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
+        columns<T>(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
         finish<T>(out, keys, n);
     }
 }

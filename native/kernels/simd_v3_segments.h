@@ -1,3 +1,10 @@
+static inline __m256i load_vector(const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+}
+static inline void store_vector(void* to, __m256i v) {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), v);
+}
+
 // What AVX2 does better than the loops: short segments, a vector of rows at a time.
 //
 // Included by simd_v3.h.

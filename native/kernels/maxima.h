@@ -1,0 +1,128 @@
+// The maximum of lanes: of two, and of all that was seen. This is the arithmetic of every kernel, over any
+// type of lanes that has vec.h's names, apart from the walks over memory.
+#pragma once
+#include <cstddef>
+#include <type_traits>
+
+#include "../order.h"
+#include "../vec.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
+
+// T without comparisons of floats, for threads whose processor modes would change a value that is compared.
+template <class T>
+struct Bitwise : T {};
+
+template <class T>
+constexpr bool kComparesFloats = kHasFloatModes && T::is_float && sizeof(typename T::Bits) >= 4;
+template <class T>
+constexpr bool kComparesFloats<Bitwise<T>> = false;
+
+// What is kept of the lanes that were seen: of integers their maximum, from which keys are made.
+template <class T, class V>
+struct IntegerMaxima {
+    V high;
+
+    MAXOPS_INLINE explicit IntegerMaxima(V x) : high(x) {}
+    MAXOPS_INLINE IntegerMaxima(V x, V y) : high(max(x, y)) {}
+    MAXOPS_INLINE void accumulate(V x) { high = max(high, x); }
+    MAXOPS_INLINE void accumulate(V x, V y) { high = max(max(high, x), y); }
+    MAXOPS_INLINE void merge(const IntegerMaxima& other) { accumulate(other.high); }
+    // Whether a lane has what no other value exceeds.
+    MAXOPS_INLINE bool is_saturated() const {
+        return any(equal(finalize(), V::splat(T::bits(T::kHighestKey))));
+    }
+    MAXOPS_INLINE V finalize() const { return T::keys(high); }
+};
+
+// Of floats seen as integers the highest and the lowest as signed ones and the highest as unsigned one tell
+// all: among negative numbers alone the lowest integer is the highest number, else the highest is; an
+// unsigned maximum past -Inf or a signed one past +Inf is a NaN.
+template <class T, class V>
+struct BitwiseMaxima {
+    using Unsigned = std::make_unsigned_t<typename T::Bits>;
+    V high, low, top;  // top has unsigned lanes' bits
+
+    MAXOPS_INLINE explicit BitwiseMaxima(V x) : high(x), low(x), top(x) {}
+    MAXOPS_INLINE BitwiseMaxima(V x, V y) : high(max(x, y)), low(min(x, y)), top(unsigned_max(x, y)) {}
+    MAXOPS_INLINE void accumulate(V x) { merge(BitwiseMaxima(x)); }
+    MAXOPS_INLINE void accumulate(V x, V y) {
+        accumulate(x);
+        accumulate(y);
+    }
+    MAXOPS_INLINE void merge(const BitwiseMaxima& other) {
+        high = max(high, other.high);
+        low = min(low, other.low);
+        top = unsigned_max(top, other.top);
+    }
+    MAXOPS_INLINE bool is_saturated() const { return any(nan()); }
+    MAXOPS_INLINE V finalize() const {
+        const V number = select_negative(high, low, high);
+        return select(nan(), V::splat(T::kNaN), number);
+    }
+
+private:
+    MAXOPS_INLINE auto nan() const {
+        return either(unsigned_at_least(top, V::splat(static_cast<typename T::Bits>(T::kMinusInfinity + 1))),
+                      less(V::splat(static_cast<typename T::Bits>(T::kInfinity)), high));
+    }
+};
+
+// The processor's comparison takes -0 for +0 and may lose a NaN: NaNs are noted beside it, and so are the
+// bits that all have. Where the highest is a zero, it is -0 if all have the sign.
+template <class T, class V>
+struct FloatMaxima {
+    V high, all;
+    decltype(unordered(V{}, V{})) nan;
+
+    MAXOPS_INLINE explicit FloatMaxima(V x) : high(x), all(x), nan(unordered(x, x)) {}
+    MAXOPS_INLINE FloatMaxima(V x, V y) : high(float_max(x, y)), all(bit_and(x, y)), nan(unordered(x, y)) {}
+    MAXOPS_INLINE void accumulate(V x) { merge(FloatMaxima(x)); }
+    MAXOPS_INLINE void accumulate(V x, V y) { merge(FloatMaxima(x, y)); }
+    MAXOPS_INLINE void merge(const FloatMaxima& other) {
+        high = float_max(high, other.high);
+        if constexpr (!ZerosApart<V>::value) all = bit_and(all, other.all);
+        nan = either(nan, other.nan);
+    }
+    MAXOPS_INLINE bool is_saturated() const { return any(nan); }
+    MAXOPS_INLINE V finalize() const {
+        const V magnitude = V::splat(static_cast<typename T::Bits>(T::kSign - 1));
+        const V number = ZerosApart<V>::value ? high : bit_and(high, bit_or(all, magnitude));
+        return select(nan, V::splat(T::kNaN), number);
+    }
+};
+
+template <class T, class V>
+struct MaximaOf {
+    using type =
+        std::conditional_t<!T::is_float, IntegerMaxima<T, V>,
+                           std::conditional_t<kComparesFloats<T>, FloatMaxima<T, V>, BitwiseMaxima<T, V>>>;
+};
+template <class T, class V = Vec<typename T::Bits>>
+using Maxima = typename MaximaOf<T, V>::type;
+
+// The maximum of two. Of two zeros a comparison of floats gives the second: both ways, and what they have in
+// common.
+template <class T, class V>
+MAXOPS_INLINE V max_of_two(V x, V y) {
+    if constexpr (kComparesFloats<T>)
+        return select(unordered(x, y), V::splat(T::kNaN),
+                      ZerosApart<V>::value ? float_max(x, y) : bit_and(float_max(x, y), float_max(y, x)));
+    else
+        return Maxima<T, V>(x, y).finalize();
+}
+
+// Keys of what Maxima::finalize() gave.
+template <class T, class V>
+MAXOPS_INLINE V keys_of(const V& finalized) {
+    if constexpr (T::is_float)
+        return T::keys(finalized);
+    else
+        return finalized;
+}
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

@@ -1,0 +1,62 @@
+// One lane: an integer with the named operations of Vec (vec.h), for what is taken element by element.
+#pragma once
+#include <type_traits>
+
+#include "isa.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
+
+template <class Int>
+struct Scalar {
+    using Lane = Int;
+    using Unsigned = std::make_unsigned_t<Int>;
+    Int v;
+
+    static constexpr Scalar splat(Int value) { return {value}; }
+};
+
+// Sums and differences wrap round.
+template <class Int>
+constexpr Scalar<Int> add(Scalar<Int> a, Scalar<Int> b) {
+    using U = std::make_unsigned_t<Int>;
+    return {static_cast<Int>(static_cast<U>(static_cast<U>(a.v) + static_cast<U>(b.v)))};
+}
+template <class Int>
+constexpr Scalar<Int> sub(Scalar<Int> a, Scalar<Int> b) {
+    using U = std::make_unsigned_t<Int>;
+    return {static_cast<Int>(static_cast<U>(static_cast<U>(a.v) - static_cast<U>(b.v)))};
+}
+template <class Int>
+constexpr Scalar<Int> bit_and(Scalar<Int> a, Scalar<Int> b) {
+    return {static_cast<Int>(a.v & b.v)};
+}
+template <class Int>
+constexpr bool less(Scalar<Int> a, Scalar<Int> b) {
+    return a.v < b.v;
+}
+template <class Int>
+constexpr bool equal(Scalar<Int> a, Scalar<Int> b) {
+    return a.v == b.v;
+}
+template <class Int>
+constexpr Scalar<Int> select(bool where, Scalar<Int> yes, Scalar<Int> no) {
+    return {where ? yes.v : no.v};
+}
+template <class Int>
+constexpr Scalar<Int> select_negative(Scalar<Int> where, Scalar<Int> yes, Scalar<Int> no) {
+    return {where.v < 0 ? yes.v : no.v};
+}
+template <class Int>
+constexpr Scalar<Int> max(Scalar<Int> a, Scalar<Int> b) {
+    return {a.v < b.v ? b.v : a.v};
+}
+template <class Int>
+constexpr Scalar<Int> min(Scalar<Int> a, Scalar<Int> b) {
+    return {a.v < b.v ? a.v : b.v};
+}
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

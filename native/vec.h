@@ -1,0 +1,436 @@
+// Lanes of integers, by the vector extensions of GCC and Clang.
+//
+// Kernels speak of lanes by the named operations here and `select` alone, never by operators, `?:` or `if` on
+// a lane's value: a lane may then be anything that has these names, such as one integer (scalar.h) or a term
+// of a solver. An operation that the extensions do not have, or not well, is a hook of vec_x86.h.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "isa.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
+
+#if defined(MAXOPS_EMULATE_WIDTH)
+constexpr std::size_t kVectorBytes = MAXOPS_EMULATE_WIDTH;
+#elif defined(__AVX512BW__)
+constexpr std::size_t kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr std::size_t kVectorBytes = 32;
+#else
+constexpr std::size_t kVectorBytes = 16;
+#endif
+
+#define MAXOPS_INLINE __attribute__((always_inline)) inline
+
+template <class Int, std::size_t bytes>
+struct NativeVec {
+    typedef Int type __attribute__((vector_size(bytes)));
+};
+
+// Which lanes: all ones or all zeros in each.
+template <class Int, std::size_t bytes>
+struct Mask {
+    using Native = typename NativeVec<std::make_signed_t<Int>, bytes>::type;
+    Native v;
+};
+
+template <class Int, std::size_t bytes = kVectorBytes>
+struct Vec {
+    using Lane = Int;
+    using Unsigned = std::make_unsigned_t<Int>;
+    using Native = typename NativeVec<Int, bytes>::type;
+    using NativeUnsigned = typename NativeVec<Unsigned, bytes>::type;
+    static constexpr std::size_t kLanes = bytes / sizeof(Int), kBytes = bytes;
+    Native v;
+
+    MAXOPS_INLINE static Vec splat(Int value) { return {value - Native{}}; }
+    MAXOPS_INLINE static Vec load(const void* from) {
+        Vec loaded;
+        __builtin_memcpy(&loaded.v, from, bytes);
+        return loaded;
+    }
+};
+
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE void store(void* to, Vec<Int, bytes> a) {
+    __builtin_memcpy(to, &a.v, bytes);
+}
+
+// The same bits in lanes of another type.
+template <class To, class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<To, bytes> as(Vec<Int, bytes> a) {
+    return {(typename Vec<To, bytes>::Native)a.v};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> as_lanes(Mask<Int, bytes> mask) {
+    return {(typename Vec<Int, bytes>::Native)mask.v};
+}
+
+// Sums and differences wrap round.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> add(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    using V = Vec<Int, bytes>;
+    return {(typename V::Native)((typename V::NativeUnsigned)a.v + (typename V::NativeUnsigned)b.v)};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> sub(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    using V = Vec<Int, bytes>;
+    return {(typename V::Native)((typename V::NativeUnsigned)a.v - (typename V::NativeUnsigned)b.v)};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> bit_and(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return {a.v & b.v};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> bit_or(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return {a.v | b.v};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> bit_xor(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return {a.v ^ b.v};
+}
+// Shifts of whole lanes; to the right with the sign of a signed type.
+template <int count, class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> shift_left(Vec<Int, bytes> a) {
+    using V = Vec<Int, bytes>;
+    return {(typename V::Native)((typename V::NativeUnsigned)a.v << count)};
+}
+template <int count, class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> shift_right(Vec<Int, bytes> a) {
+    return {a.v >> count};
+}
+
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Mask<Int, bytes> less(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return {(typename Mask<Int, bytes>::Native)(a.v < b.v)};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Mask<Int, bytes> equal(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return {(typename Mask<Int, bytes>::Native)(a.v == b.v)};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Mask<Int, bytes> at_least(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return {(typename Mask<Int, bytes>::Native)((a.v < b.v ? b.v : a.v) == a.v)};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Mask<Int, bytes> either(Mask<Int, bytes> a, Mask<Int, bytes> b) {
+    return {a.v | b.v};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> select(Mask<Int, bytes> where, Vec<Int, bytes> yes, Vec<Int, bytes> no) {
+    using Native = typename Vec<Int, bytes>::Native;
+    return {((Native)where.v & yes.v) | (~(Native)where.v & no.v)};
+}
+// By the sign of a lane.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> select_negative(Vec<Int, bytes> where, Vec<Int, bytes> yes,
+                                              Vec<Int, bytes> no) {
+    return select(less(where, Vec<Int, bytes>::splat(0)), yes, no);
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> max(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return {a.v < b.v ? b.v : a.v};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> min(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return {a.v < b.v ? a.v : b.v};
+}
+
+// Lanes as unsigned integers, whatever their type.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Mask<Int, bytes> unsigned_at_least(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    using U = std::make_unsigned_t<Int>;
+    return {at_least(as<U>(a), as<U>(b)).v};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> unsigned_max(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    using U = std::make_unsigned_t<Int>;
+    return as<Int>(max(as<U>(a), as<U>(b)));
+}
+
+// ---------------------------------------------------------------------------- lanes as floats
+
+template <std::size_t itemsize>
+struct FloatOf;
+template <>
+struct FloatOf<4> {
+    using type = float;
+};
+template <>
+struct FloatOf<8> {
+    using type = double;
+};
+template <class Int, std::size_t bytes>
+using NativeFloats = typename NativeVec<typename FloatOf<sizeof(Int)>::type, bytes>::type;
+
+// By the processor's comparison of floats, which obeys its modes: `a` where it is greater, else `b`; of zeros
+// of both signs, and beside a NaN, that is b.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> float_max(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    using F = NativeFloats<Int, bytes>;
+    const F x = (F)a.v, y = (F)b.v;
+    return {(typename Vec<Int, bytes>::Native)(x > y ? x : y)};
+}
+// Whether one of the two is a NaN.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Mask<Int, bytes> unordered(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    using F = NativeFloats<Int, bytes>;
+    const F x = (F)a.v, y = (F)b.v;
+    return {(typename Mask<Int, bytes>::Native)((x != x) | (y != y))};
+}
+
+// Whether float_max() tells -0 from +0, and so gives the same both ways.
+template <class V>
+struct ZerosApart : std::false_type {};
+
+// Whether any lane is set.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE bool any(Mask<Int, bytes> mask) {
+    const auto words = as<std::uint64_t>(as_lanes(mask));
+    std::uint64_t all = 0;
+    for (std::size_t k = 0; k < bytes / 8; ++k) all |= words.v[k];
+    return all != 0;
+}
+
+// ---------------------------------------------------------------------------- halves, blocks and lanes
+
+template <class Int, std::size_t bytes, std::size_t... lane>
+MAXOPS_INLINE Vec<Int, 2 * bytes> joined(Vec<Int, bytes> low, Vec<Int, bytes> high,
+                                         std::index_sequence<lane...>) {
+    return {__builtin_shufflevector(low.v, high.v, lane...)};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, 2 * bytes> join(Vec<Int, bytes> low, Vec<Int, bytes> high) {
+    return joined(low, high, std::make_index_sequence<2 * bytes / sizeof(Int)>{});
+}
+template <std::size_t first, class Int, std::size_t bytes, std::size_t... lane>
+MAXOPS_INLINE Vec<Int, bytes / 2> part(Vec<Int, bytes> a, std::index_sequence<lane...>) {
+    return {__builtin_shufflevector(a.v, a.v, (first + lane)...)};
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes / 2> low_half(Vec<Int, bytes> a) {
+    return part<0>(a, std::make_index_sequence<bytes / sizeof(Int) / 2>{});
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes / 2> high_half(Vec<Int, bytes> a) {
+    constexpr std::size_t kHalf = bytes / sizeof(Int) / 2;
+    return part<kHalf>(a, std::make_index_sequence<kHalf>{});
+}
+
+// Lane i is a's lane of that number in `Lanes`, or b's if the number is past a's lanes.
+template <class Lanes, class Int, std::size_t bytes, std::size_t... lane>
+MAXOPS_INLINE Vec<Int, bytes> shuffled(Vec<Int, bytes> a, Vec<Int, bytes> b, std::index_sequence<lane...>) {
+    return {__builtin_shufflevector(a.v, b.v, Lanes::template of<bytes / sizeof(Int)>(lane)...)};
+}
+template <class Lanes, class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> shuffle(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return shuffled<Lanes>(a, b, std::make_index_sequence<bytes / sizeof(Int)>{});
+}
+
+// In each 16 bytes: the lanes of the lower (or the upper) half of a's and of b's by turns.
+template <std::size_t itemsize, bool upper>
+struct Interleaved {
+    static constexpr std::size_t kBlock = 16 / itemsize;
+    template <std::size_t lanes>
+    static constexpr int of(std::size_t lane) {
+        return static_cast<int>(lane / kBlock * kBlock + (upper ? kBlock / 2 : 0) + lane % kBlock / 2 +
+                                lane % 2 * lanes);
+    }
+};
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> interleave_low(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return shuffle<Interleaved<sizeof(Int), false>>(a, b);
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> interleave_high(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return shuffle<Interleaved<sizeof(Int), true>>(a, b);
+}
+// Every second block of 16 bytes, a's and then b's.
+template <std::size_t itemsize, std::size_t first>
+struct SecondBlocks {
+    static constexpr std::size_t kBlock = 16 / itemsize;
+    template <std::size_t lanes>
+    static constexpr int of(std::size_t lane) {
+        return static_cast<int>((2 * (lane / kBlock) + first) * kBlock + lane % kBlock);
+    }
+};
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> even_blocks(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return shuffle<SecondBlocks<sizeof(Int), 0>>(a, b);
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> odd_blocks(Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return shuffle<SecondBlocks<sizeof(Int), 1>>(a, b);
+}
+// The lanes at a distance, in each 16 bytes: lane i is the one of number i ^ distance.
+template <std::size_t distance>
+struct Swapped {
+    template <std::size_t>
+    static constexpr int of(std::size_t lane) {
+        return static_cast<int>(lane ^ distance);
+    }
+};
+template <std::size_t distance, class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> swap(Vec<Int, bytes> a) {
+    return shuffle<Swapped<distance>>(a, a);
+}
+
+// The highest of all lanes.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Int highest_lane(Vec<Int, bytes> a) {
+    if constexpr (bytes > 16) {
+        return highest_lane(max(low_half(a), high_half(a)));
+    } else {
+        using Words = std::uint32_t;
+        a = max(a, as<Int>(swap<2>(as<Words>(a))));
+        if constexpr (sizeof(Int) <= 4) a = max(a, as<Int>(swap<1>(as<Words>(a))));
+        if constexpr (sizeof(Int) <= 2) a = max(a, as<Int>(shift_right<16>(as<Words>(a))));
+        if constexpr (sizeof(Int) == 1) a = max(a, as<Int>(shift_right<8>(as<Words>(a))));
+        return a.v[0];
+    }
+}
+
+// ---------------------------------------------------------------------------- less than a vector
+
+template <class Word>
+MAXOPS_INLINE Word load_word(const char* from) {
+    Word word;
+    __builtin_memcpy(&word, from, sizeof word);
+    return word;
+}
+template <class Word>
+MAXOPS_INLINE void store_word(char* to, std::uint64_t word) {
+    const auto low = static_cast<Word>(word);
+    __builtin_memcpy(to, &low, sizeof low);
+}
+
+// Fewer items than a vector has lanes: `least` bytes or more, and less than twice as many. Every lane is one
+// of the items: two words (or vectors) overlap where they must, and stand there again and again. (The first
+// word is the lower half of what is made of both: a little-endian machine's.)
+template <class V, std::size_t least>
+struct Piece;
+template <class Int, std::size_t width, std::size_t least>
+struct Piece<Vec<Int, width>, least> {
+    using V = Vec<Int, width>;
+    std::size_t bytes;
+
+    MAXOPS_INLINE V load(const void* from, V) const {
+        auto* first = static_cast<const char*>(from);
+        auto* last = first + bytes - least;
+        if constexpr (width > 16) {
+            using Half = Vec<Int, width / 2>;
+            if constexpr (2 * least == width) {
+                return join(Half::load(first), Half::load(last));
+            } else {
+                const Half half = Piece<Half, least>{bytes}.load(from, Half{});
+                return join(half, half);
+            }
+        } else if constexpr (least == 8) {
+            using Words = Vec<std::uint64_t, 16>;
+            return as<Int>(Words{{load_word<std::uint64_t>(first), load_word<std::uint64_t>(last)}});
+        } else if constexpr (least == 4) {
+            using Words = Vec<std::uint64_t, 16>;
+            return as<Int>(Words::splat(std::uint64_t{load_word<std::uint32_t>(last)} << 32 |
+                                        load_word<std::uint32_t>(first)));
+        } else if constexpr (least == 2) {
+            using Words = Vec<std::uint32_t, 16>;
+            return as<Int>(Words::splat(std::uint32_t{load_word<std::uint16_t>(last)} << 16 |
+                                        std::uint32_t{load_word<std::uint16_t>(first)}));
+        } else {
+            return as<Int>(Vec<std::uint8_t, 16>::splat(load_word<std::uint8_t>(first)));
+        }
+    }
+    // The items go back to where load() found them.
+    MAXOPS_INLINE void store(void* to, V a) const {
+        auto* first = static_cast<char*>(to);
+        auto* last = first + bytes - least;
+        if constexpr (width > 16) {
+            using Half = Vec<Int, width / 2>;
+            if constexpr (2 * least == width) {
+                MAXOPS_ISA::store(first, low_half(a));
+                MAXOPS_ISA::store(last, high_half(a));
+            } else {
+                Piece<Half, least>{bytes}.store(to, low_half(a));
+            }
+        } else {
+            const auto words = as<std::uint64_t>(a);
+            if constexpr (least == 8) {
+                store_word<std::uint64_t>(first, words.v[0]);
+                store_word<std::uint64_t>(last, words.v[1]);
+            } else if constexpr (least == 4) {
+                store_word<std::uint32_t>(first, words.v[0]);
+                store_word<std::uint32_t>(last, words.v[0] >> 32);
+            } else if constexpr (least == 2) {
+                store_word<std::uint16_t>(first, words.v[0]);
+                store_word<std::uint16_t>(last, words.v[0] >> 16);
+            } else {
+                store_word<std::uint8_t>(first, words.v[0]);
+            }
+        }
+    }
+};
+
+// body(piece) for the piece that so many items are, one at least and fewer than a vector's.
+template <class V>
+struct Pieces {
+    template <class Body>
+    MAXOPS_INLINE static auto with(std::size_t items, const Body& body) {
+        constexpr std::size_t kItem = sizeof(typename V::Lane);
+        const std::size_t bytes = items * kItem;
+        if constexpr (V::kBytes > 32)
+            if (bytes >= 32) return body(Piece<V, 32>{bytes});
+        if constexpr (V::kBytes > 16)
+            if (bytes >= 16) return body(Piece<V, 16>{bytes});
+        if constexpr (kItem < 8)
+            if (bytes < 8) {
+                if constexpr (kItem < 4)
+                    if (bytes < 4) {
+                        if constexpr (kItem < 2)
+                            if (bytes < 2) return body(Piece<V, 1>{bytes});
+                        return body(Piece<V, 2>{bytes});
+                    }
+                return body(Piece<V, 4>{bytes});
+            }
+        return body(Piece<V, 8>{bytes});
+    }
+};
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops
+
+#include "vec_x86.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
+
+// Where nothing is known of the processor's modes, kernels compare integers alone.
+#ifdef MAXOPS_HAS_FLOAT_MODES
+constexpr bool kHasFloatModes = true;
+#else
+constexpr bool kHasFloatModes = false;
+inline bool float_modes_are_plain() {
+    return false;
+}
+#endif
+// Fewer items than a vector has lanes, but one at least. Every lane is one of the items, or `other`'s.
+template <class V>
+MAXOPS_INLINE V load_some(const void* from, std::size_t items, V other) {
+    return Pieces<V>::with(items, [&](auto piece) { return piece.load(from, other); });
+}
+
+#ifdef MAXOPS_HAS_MASKED_MEMORY
+constexpr bool kHasMaskedMemory = true;
+#else
+constexpr bool kHasMaskedMemory = false;
+#endif
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops
