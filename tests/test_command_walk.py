@@ -210,7 +210,9 @@ def _header(shape: object) -> bytes:
 
 def _with_run(**changes: Any) -> str:
     run = swift()
-    number = next(n for n, each in enumerate(run["findings"]) if "bits" in each["wanted"] and each["wanted"]["bits"])
+    number = next(
+        n for n, each in enumerate(run["findings"]) if "bits" in each["expected"] and each["expected"]["bits"]
+    )
     run["findings"][number] |= changes  # type: ignore[typeddict-item]
     return json.dumps(run)
 
@@ -256,14 +258,14 @@ BAD_IR = {
     "a Const of a size past 2^63": (ir_models.reduce_net(0, shape="0," + "9" * 19), "9999"),
 }
 BAD_RUNS = {
-    "bits that are no digits": _with_run(wanted=_elements(bits=["no bits!"]), got=_elements()),
-    "bits that are too few": _with_run(wanted=_elements(bits=["3F80"]), got=_elements()),
-    "bits that are too many": _with_run(wanted=_elements(), got=_elements(bits=["3F8000000"])),
-    "bits with a sign": _with_run(wanted=_elements(bits=["-3F80000"]), got=_elements()),
-    "bits with spaces": _with_run(wanted=_elements(bits=[" 3F8000 "]), got=_elements()),
-    "bits that are empty": _with_run(wanted=_elements(bits=[""]), got=_elements()),
-    "bits of an unknown type": _with_run(wanted=_elements(type="float12"), got=_elements(type="float12")),
-    "negative sizes": _with_run(wanted=_elements(shape=[-1, -1]), got=_elements()),
+    "bits that are no digits": _with_run(expected=_elements(bits=["no bits!"]), actual=_elements()),
+    "bits that are too few": _with_run(expected=_elements(bits=["3F80"]), actual=_elements()),
+    "bits that are too many": _with_run(expected=_elements(), actual=_elements(bits=["3F8000000"])),
+    "bits with a sign": _with_run(expected=_elements(bits=["-3F80000"]), actual=_elements()),
+    "bits with spaces": _with_run(expected=_elements(bits=[" 3F8000 "]), actual=_elements()),
+    "bits that are empty": _with_run(expected=_elements(bits=[""]), actual=_elements()),
+    "bits of an unknown type": _with_run(expected=_elements(type="float12"), actual=_elements(type="float12")),
+    "negative sizes": _with_run(expected=_elements(shape=[-1, -1]), actual=_elements()),
     "infinite seconds": json.dumps(swift() | {"seconds": 0}).replace('"seconds": 0', '"seconds": 1e999'),
     "seconds of 5000 digits": json.dumps(swift() | {"seconds": 0}).replace('"seconds": 0', f'"seconds": {"1" * 5000}'),
 }

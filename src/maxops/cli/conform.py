@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maxops.cli.table import printable, show
-from maxops.conformance import seconds as of_trials
+from maxops.conformance import timeout
 from maxops.errors import ConfigurationError, MaxopsError
 from maxops.whole_files import check_place, written_whole
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 NOT_CONFORMING = 1
 UNUSABLE = 2
 LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # in a line of the matrix, so that words stay whole
-LONGEST = 60  # letters of a case's name beside the bar
+MAX_CASE_TEXT = 60  # letters of a case's name beside the bar
 
 
 def _check_seconds(seconds: float) -> float:
     try:
-        return of_trials.check(seconds)
+        return timeout.check(seconds)
     except ConfigurationError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -79,7 +79,7 @@ def conform(
     seconds: Annotated[
         float,
         typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The most that a case may take."),
-    ] = of_trials.USUAL,
+    ] = timeout.DEFAULT,
 ) -> None:
     """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
 
@@ -155,8 +155,8 @@ def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
         task = bar.add_task(name)
 
         def progress(done: int, of: int, doing: str) -> None:
-            short = doing if len(doing) <= LONGEST else f"{doing[: LONGEST - 1]}…"
-            bar.update(task, completed=done, total=of, description=f"{name}  {printable(short):{LONGEST}}")
+            short = doing if len(doing) <= MAX_CASE_TEXT else f"{doing[: MAX_CASE_TEXT - 1]}…"
+            bar.update(task, completed=done, total=of, description=f"{name}  {printable(short):{MAX_CASE_TEXT}}")
 
         yield progress
 
@@ -174,7 +174,7 @@ def _show_runtimes() -> None:
 
 def _list(chosen: Sequence[Case]) -> None:
     show(
-        ("case", "wants"),
+        ("case", "expects"),
         [(case.id, "an error" if case.refusal else "an answer") for case in chosen],
     )
     print(f"{len(chosen)} cases")
@@ -182,7 +182,7 @@ def _list(chosen: Sequence[Case]) -> None:
 
 def _save(chosen: Sequence[Case], folder: Path) -> None:
     """Write folders; of a case of thousands of feeds, a few of them."""
-    from maxops.conformance.folder import FEW, spread, write  # noqa: PLC0415  (see above)
+    from maxops.conformance.folder import MAX_DATA_SETS, spread, write  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
 
     left_out: Counter[str] = Counter()
@@ -193,12 +193,12 @@ def _save(chosen: Sequence[Case], folder: Path) -> None:
             try:
                 count = len(case.make().feeds)
                 write(case, folder, beside, spread(count))
-                shortened += count > FEW
+                shortened += count > MAX_DATA_SETS
             except NotApplicableError as error:
                 left_out[str(error)] += 1
     print(f"{folder}: {len(chosen) - left_out.total()} cases")
     if shortened:
-        print(f"{shortened} of them with {FEW} data sets of more, at even distances")
+        print(f"{shortened} of them with {MAX_DATA_SETS} data sets of more, at even distances")
     for why, count in left_out.items():
         print(f"{count} cases have no folder: {why}")
 
@@ -265,10 +265,11 @@ def _is_faulty(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool)
 
     if not has_baseline:
         return any(finding["verdict"] in FAULTS for run in runs for finding in run["findings"])
-    for was, run in compare.pairs(known, runs):
-        if was is None and run is not None:
+    pairs = [(before, run) for before, run in compare.pairs(known, runs) if run is not None]
+    for before, run in pairs:
+        if before is None:
             print(f"the baseline has no run of {printable(run['runtime'])}: all of its faults are new")
-    new = [finding for was, run in compare.pairs(known, runs) if run is not None for finding in compare.news(run, was)]
+    new = [finding for before, run in pairs for finding in compare.not_in_baseline(run, before)]
     for finding in new:
         print(f"not in the baseline: {finding['case']}: {finding['verdict']}")
     return bool(new)

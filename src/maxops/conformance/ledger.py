@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from maxops.conformance import saved
+from maxops.conformance.ids import clause_name
 from maxops.conformance.kinds import Kind, kinds
 from maxops.conformance.matrix import by_standard
-from maxops.conformance.named import clause_name
 from maxops.conformance.result import FAULTS, VERDICTS, Reproducer, Run, Verdict
-from maxops.conformance.wording import MEANS, OF_MANY, of_whom, sides
+from maxops.conformance.wording import MEANS, OF_MANY, runtime_label, sides
 from maxops.errors import RunFileError
 
-LONGEST = 160  # letters of a runtime's own words
+MAX_TEXT = 160  # letters of a runtime's own words
 REFUSES: Verdict = "refuses"  # told by itself: what is missing is no wrong answer
 INTRODUCTION = """\
 # What the kit found
@@ -46,9 +46,9 @@ def read(folder: Path) -> list[Run]:
     for path in sorted(folder.glob("*.json")):
         run, *more = saved.read(path)
         if more:
-            raise RunFileError(f"{path}: holds {1 + len(more)} runs; wanted one in each file")
+            raise RunFileError(f"{path}: holds {1 + len(more)} runs; expected one in each file")
         if path.name != file_name(run):
-            raise RunFileError(f"{path}: holds a run of {of_whom(run)}; wanted the name {file_name(run)}")
+            raise RunFileError(f"{path}: holds a run of {runtime_label(run)}; expected the name {file_name(run)}")
         runs.append(run)
     return runs
 
@@ -61,7 +61,7 @@ def abridged(run: Run) -> Run:
     """
     shown = {kind.smallest.number for kind in kinds(run)}
     reproducers: list[Reproducer] = [
-        each if number in shown else {**each, "inputs": {}, "script": "", "shown": ""}
+        each if number in shown else {**each, "inputs": {}, "script": "", "output": ""}
         for number, each in enumerate(run["reproducers"])
     ]
     return {**run, "reproducers": reproducers}
@@ -76,7 +76,7 @@ def page(runs: Sequence[Run]) -> str:
 def _summary(runs: Sequence[Run]) -> list[str]:
     verdicts = [each for each in VERDICTS if any(each in run["cases"].values() for run in runs)]
     rows = [
-        (_plain(of_whom(run)), standard, counts.total(), *(counts[each] or "" for each in verdicts))
+        (_plain(runtime_label(run)), standard, counts.total(), *(counts[each] or "" for each in verdicts))
         for run in runs
         for standard, counts in by_standard(run).items()
     ]
@@ -87,7 +87,7 @@ def _summary(runs: Sequence[Run]) -> list[str]:
 def _of_runtime(run: Run) -> list[str]:
     every = kinds(run)
     wrong = [kind for kind in every if kind.verdict in FAULTS and kind.verdict != REFUSES]
-    lines = [f"## {_plain(of_whom(run))}", "", _circumstances(run), ""]
+    lines = [f"## {_plain(runtime_label(run))}", "", _circumstances(run), ""]
     if wrong:
         lines += ["### What the standards forbid", "", *_forbidden(wrong), ""]
         lines += [line for kind in _once(wrong) for line in _details(kind)]
@@ -100,8 +100,8 @@ def _of_runtime(run: Run) -> list[str]:
     if run["notes"]:
         lines += ["Seen besides, and part of no case:", "", *(f"- {_plain(note)}" for note in run["notes"]), ""]
     if reasons := Counter(run["reasons"].values()):
-        told = "; ".join(f"{count} ({_plain(reason)})" for reason, count in reasons.most_common())
-        lines += [f"Cases that are not applicable: {told}.", ""]
+        listed = " ".join(f"{count} ({_plain(reason)})" for reason, count in reasons.most_common())
+        lines += [f"Cases that are not applicable: {listed}.", ""]
     return lines
 
 
@@ -116,7 +116,7 @@ def _circumstances(run: Run) -> str:
 
 
 def _forbidden(found: Sequence[Kind]) -> list[str]:
-    columns = ("verdict", "operator", "clause", "types", "cases", "wanted", "got")
+    columns = ("verdict", "operator", "clause", "types", "cases", "expected", "actual")
     rows = [(kind.verdict, kind.operator, _says(kind), *_extent(kind), *_answers(kind)) for kind in found]
     return _table(columns, rows)
 
@@ -132,7 +132,7 @@ def _permitted(found: Sequence[Kind]) -> list[str]:
 
 
 def _says(kind: Kind) -> str:
-    return f"`{kind.row.short}`: {_plain(kind.smallest.findings[0]['says'])}"
+    return f"`{kind.row.short}`: {_plain(kind.smallest.statement)}"
 
 
 def _extent(kind: Kind) -> tuple[str, int]:
@@ -140,9 +140,9 @@ def _extent(kind: Kind) -> tuple[str, int]:
 
 
 def _answers(kind: Kind) -> tuple[str, str]:
-    wanted, got = sides(kind.smallest.wanted, kind.smallest.got)
-    # which error is wanted stands beside it, as what the clause says
-    return "an error" if "text" in kind.smallest.wanted else _code(wanted), _code(got)
+    expected, actual = sides(kind.smallest.expected, kind.smallest.actual)
+    # which error is expected stands beside it, as what the clause says
+    return "an error" if "text" in kind.smallest.expected else _code(expected), _code(actual)
 
 
 def _once(found: Sequence[Kind]) -> list[Kind]:
@@ -162,7 +162,7 @@ def _details(kind: Kind) -> list[str]:
     version = clause_name(group.clause).version
     name = f"{kind.row.operator}-{version}" if version else kind.row.operator
     fence = _fence(reproducer)
-    said = "It was run, and shows it" if reproducer["checked"] else "It was run, and does not show it each time"
+    said = "It was run, and shows it" if reproducer["reproduced"] else "It was run, and does not show it each time"
     return [
         "<details>",
         f"<summary>{kind.verdict}: {kind.row.standard} {name}, {kind.row.short}, {group.types[0]}</summary>",
@@ -173,7 +173,7 @@ def _details(kind: Kind) -> list[str]:
         reproducer["script"].rstrip(),
         fence,
         f"{fence}text",
-        reproducer["shown"].rstrip(),
+        reproducer["output"].rstrip(),
         fence,
         "</details>",
         "",
@@ -194,7 +194,7 @@ def _table(columns: Iterable[str], rows: Iterable[Sequence[object]]) -> list[str
 
 def _code(text: str) -> str:
     """A runtime's own words, or an array, in a cell."""
-    short = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    short = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
     return f"`{short.replace('`', chr(39))}`".replace("|", "\\|")
 
 
@@ -207,6 +207,6 @@ def _plain(text: str) -> str:
 
 def _fence(reproducer: Reproducer) -> str:
     fence = "```"
-    while fence in reproducer["script"] + reproducer["shown"]:
+    while fence in reproducer["script"] + reproducer["output"]:
         fence += "`"
     return fence

@@ -1,4 +1,4 @@
-"""What a call's result is: the planner checks it against a row, and the reference computes it.
+"""The expected result of a call: the planner checks it against a row, and the reference computes it.
 
 It shares nothing with the engines, so that these can be judged too.
 """
@@ -20,13 +20,13 @@ from maxops.spec import Spec
 Plan = MaxPlan | ReducePlan | SegmentPlan
 
 
-def wanted(row: Spec, call: Call, feed: Feed) -> Array:
-    """The result that a row asks for; raises the error of the clause by which it refuses the call.
+def expected_result(row: Spec, call: Call, feed: Feed) -> Array:
+    """The result by a row of the spec table; raises the error of the clause that a call violates.
 
     >>> from maxops import spec
     >>> from maxops.conformance.case import Input
     >>> call = Call(spec.MAX_13, (Input("a", dtypes.INT8, (None,)), Input("b", dtypes.INT8, (None,))))
-    >>> wanted(spec.MAX_13, call, (np.int8([1, 2]), np.int8([2, 1])))
+    >>> expected_result(spec.MAX_13, call, (np.int8([1, 2]), np.int8([2, 1])))
     array([2, 2], dtype=int8)
     """
     plan = _plan(row, call, feed)

@@ -1,4 +1,4 @@
-"""What the ids of cases and clauses say, as reports order and name them."""
+"""Parses the ids of cases and clauses, and orders them for reports."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def clause_name(clause: str) -> ClauseName:
     """
     found = _CLAUSE.fullmatch(clause)
     if found is None:
-        raise RunFileError(f'{clause!r} is no id of a clause; wanted one like "ONNX.Max-13.value"')
+        raise RunFileError(f'{clause!r} is not an id of a clause; expected one like "ONNX.Max-13.value"')
     version = found["version"]
     standard = found["standard"].replace("-", " ")  # as `Spec.clause` writes it
     return ClauseName(standard, found["operator"], int(version) if version else None, found["short"])
@@ -61,7 +61,9 @@ def case_name(case: str) -> CaseName:
     """
     parts = case.split("/", 2)
     if len(parts) != 3:
-        raise RunFileError(f'{case!r} is no id of a case; wanted one like "ONNX.Max-13.value/int64/in-every-lane"')
+        raise RunFileError(
+            f'{case!r} is not an id of a case; expected one like "ONNX.Max-13.value/int64/in-every-lane"'
+        )
     return CaseName(*parts)
 
 
@@ -94,8 +96,8 @@ def clause(name: str) -> Clause | None:
     return _table().get(name)
 
 
-def place(each: Row) -> tuple[int, Row]:
-    """Where a row stands in reports: in the table's order, and what the table does not have at the end."""
+def sort_key(each: Row) -> tuple[int, Row]:
+    """The sort key of a row in reports: the table's order, and at the end what the table does not have."""
     return _order().get(each, len(_order())), each
 
 

@@ -1,4 +1,4 @@
-"""Several processes of one runtime at work, each with a thread of its own that hands it its trials."""
+"""A pool of worker processes of one runtime, each with a thread that feeds it jobs."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from maxops.conformance.case import Trial
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.process import Process
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-class Crew:
-    """Processes of a runtime; to be used in a `with`. Raises what Process does if the runtime cannot be started."""
+class WorkerPool:
+    """A context manager of worker processes. Raises what Process does if the runtime cannot be started."""
 
-    def __init__(self, runtime: str, controls: Sequence[Trial], size: int) -> None:
+    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], size: int) -> None:
         # the system ends a process with the thread that started it, so each has one that lasts as long
         self._threads = [ThreadPoolExecutor(1, f"maxops conform {number}") for number in range(size)]
         self._processes: list[Process] = []
         self._stopped = False
         try:
-            for started in [thread.submit(Process, runtime, controls) for thread in self._threads]:
+            for started in [thread.submit(Process, runtime, sanity_calls) for thread in self._threads]:
                 self._processes.append(started.result())
         except BaseException:
-            self._end(in_good_order=False)
+            self._end(graceful=False)
             raise
         self.version = self._processes[0].version
 
@@ -40,17 +40,17 @@ class Crew:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end(in_good_order=kind is None)
+        self._end(graceful=kind is None)
 
     @property
     def notes(self) -> list[str]:
-        """What was seen and belongs to no trial."""
+        """What was observed and belongs to no trial."""
         return list(dict.fromkeys(note for process in self._processes for note in process.notes))
 
     def map(
-        self, work: Callable[[Process, Job], Result], jobs: Sequence[Job], tell: Callable[[int, Job], None]
+        self, work: Callable[[Process, Job], Result], jobs: Sequence[Job], progress: Callable[[int, Job], None]
     ) -> list[Result]:
-        """Each job's result, by whichever process is free; `tell` hears how many are done and which one is at hand."""
+        """Each job's result, in order; `progress` is called with the number done and the current job."""
         if not jobs:
             return []
         results: dict[int, Result] = {}
@@ -66,15 +66,15 @@ class Crew:
 
         futures = [thread.submit(do_all, each) for thread, each in zip(self._threads, self._processes, strict=True)]
         for done in self._until_done(futures):
-            tell(len(results), jobs[min(len(results), len(jobs) - 1)])
+            progress(len(results), jobs[min(len(results), len(jobs) - 1)])
             if done:
                 break
         return [results[number] for number in range(len(jobs))]
 
     def amended(self) -> dict[str, Outcome]:
-        """End all processes in good order, and return the outcomes that turned out to be others.
+        """Shut all processes down gracefully, and return the outcomes that turned out to be others.
 
-        They start again when they are asked again.
+        They restart with their next job.
         """
         for future in [thread.submit(each.close) for thread, each in zip(self._threads, self._processes, strict=True)]:
             future.result()
@@ -82,7 +82,7 @@ class Crew:
 
     def _until_done(self, futures: Sequence[Future[None]]) -> Iterator[bool]:
         while True:
-            done, working = wait(futures, LOOK_SECONDS)
+            done, working = wait(futures, POLL_SECONDS)
             for future in done:
                 if future.exception() is not None:
                     self._stopped = True
@@ -92,9 +92,9 @@ class Crew:
             if not working:
                 return
 
-    def _end(self, *, in_good_order: bool) -> None:
+    def _end(self, *, graceful: bool) -> None:
         self._stopped = True
-        if in_good_order:
+        if graceful:
             self.amended()
         for process in self._processes:
             process.kill()  # from here: its own thread may be waiting for an answer

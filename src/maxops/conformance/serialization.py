@@ -1,4 +1,4 @@
-"""Messages between the kit and a runtime's process, as bytes.
+"""Messages between the kit and a runtime's process, serialized by pickle.
 
 Types and rows arrive as the receiver's own objects, for much of maxops asks `dtype is dtypes.REAL`.
 """
@@ -18,7 +18,7 @@ _DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 
 
 def to_bytes(message: object) -> bytes:
-    """A message as it travels."""
+    """Serialize a message."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = _TABLE
@@ -27,7 +27,7 @@ def to_bytes(message: object) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The message that was sent."""
+    """Deserialize a message."""
     return pickle.loads(data)
 
 

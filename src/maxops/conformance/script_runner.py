@@ -1,6 +1,6 @@
-"""Runs the scripts that it is given, one after the other, and prints for each what it printed, as a line of JSON.
+"""Runs scripts one after the other, and prints the stdout of each as a line of JSON.
 
-Started as a file of its own, not as a part of maxops: the scripts are to show a runtime alone.
+Started as a file, not as a module of maxops: the scripts must show the runtime alone.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Programs that are waited for by several threads, and that end, with what they started, when nobody waits any more."""
+"""Subprocesses that several threads wait for, killed with their process groups at the end of a block."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Self
 
 
-class Programs:
-    """To be used in a `with`: what still runs at its end is killed, and nothing starts any more."""
+class Subprocesses:
+    """A context manager: what still runs at its exit is killed, and nothing starts any more."""
 
     def __init__(self) -> None:
         self._running: set[int] = set()
@@ -29,11 +29,11 @@ class Programs:
             _kill(group)
 
     def run(
-        self, words: Sequence[str], cwd: str, env: Mapping[str, str], seconds: float
+        self, command: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
-        """What a program printed; raises subprocess.TimeoutExpired. Its own programs end with it, if they hang, too."""
+        """Run a command to its end, and kill its process group; raises subprocess.TimeoutExpired."""
         with subprocess.Popen(
-            words,
+            command,
             cwd=cwd,
             env=env,
             stdout=subprocess.PIPE,
@@ -44,11 +44,11 @@ class Programs:
         ) as process:
             self._running.add(process.pid)
             try:
-                out, err = process.communicate(timeout=0 if self._is_over else seconds)
+                out, err = process.communicate(timeout=0 if self._is_over else timeout)
             finally:
                 self._running.discard(process.pid)
                 _kill(process.pid)
-        return subprocess.CompletedProcess(words, process.returncode, out, err)
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def _kill(group: int) -> None:

@@ -1,4 +1,4 @@
-"""Programs that end with what they started."""
+"""Subprocesses that end with what they started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from maxops.conformance.programs import Programs
+from maxops.conformance.subprocesses import Subprocesses
 
 # Starts a program that goes on without end, and waits for it.
 STARTS = """
@@ -41,13 +41,13 @@ def has_ended(number: int) -> bool:
 
 
 def test_what_hangs_ends_with_what_it_started(tmp_path: Path) -> None:
-    with Programs() as programs, pytest.raises(subprocess.TimeoutExpired):
-        programs.run([sys.executable, "-c", STARTS], str(tmp_path), os.environ, seconds=3)
+    with Subprocesses() as programs, pytest.raises(subprocess.TimeoutExpired):
+        programs.run([sys.executable, "-c", STARTS], str(tmp_path), os.environ, timeout=3)
     assert has_ended(number_in(tmp_path))
 
 
 def test_nothing_is_left_when_nobody_waits(tmp_path: Path) -> None:
-    with Programs() as programs:
+    with Subprocesses() as programs:
         thread = Thread(target=programs.run, args=([sys.executable, "-c", STARTS], str(tmp_path), os.environ, 600))
         thread.start()
         number = number_in(tmp_path)
@@ -57,6 +57,6 @@ def test_nothing_is_left_when_nobody_waits(tmp_path: Path) -> None:
 
 
 def test_what_is_printed(tmp_path: Path) -> None:
-    with Programs() as programs:
+    with Subprocesses() as programs:
         done = programs.run([sys.executable, "-c", "print(1); raise SystemExit(3)"], str(tmp_path), os.environ, 60)
     assert (done.stdout, done.stderr, done.returncode) == ("1\n", "", 3)

@@ -1,7 +1,7 @@
-"""A finding's smallest call: fewer elements, fewer inputs and plainer values, as long as the same is found of it.
+"""Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and plainer values.
 
-Every step is a guess that is tried on the runtime and judged as any trial is; what no longer shows the finding is put
-back. So a result that depends on a lane keeps its lanes, and one that depends on a value alone becomes one element.
+Every step is tried on the runtime and judged as any trial is; a step that no longer shows the finding is undone. So a
+result that depends on a lane keeps its lanes, and one that depends on a value alone becomes one element.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import numpy as np
 
 from maxops import dtypes
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
+from maxops.conformance.expected import expected_result, without_nan
 from maxops.conformance.judge import Judgement, judge
 from maxops.conformance.outcome import Outcome
-from maxops.conformance.wanted import wanted, without_nan
 from maxops.errors import MaxopsError
 from maxops.plan import Array
 
-MOST_TRIES = 80
-MOST_ENDS = 6  # of a process, each of which has to be started again
+MAX_TRIES = 80
+MAX_RESTARTS = 6  # of a process, each of which has to be started again
 
 Whole = list[Array | None]  # all inputs of a call, the constant ones too
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Found:
-    """A call on one feed, what came of it, and the judgement."""
+class Counterexample:
+    """A call on one feed, its outcome, and the judgement."""
 
     trial: Trial
     outcome: Outcome
@@ -37,12 +37,12 @@ class Found:
 
 
 class Search:
-    """Tries calls on a runtime, for one finding, as often as it may."""
+    """Tries calls on a runtime for one finding, within a budget."""
 
     def __init__(self, case: Case, judgement: Judgement, run: Callable[[Trial], Outcome]) -> None:
-        self._case, self._sought, self._run = case, judgement, run
-        self._left = MOST_ENDS if judgement.verdict in ("crashes", "hangs") else MOST_TRIES
-        self.found: Found | None = None
+        self._case, self._target, self._run = case, judgement, run
+        self._left = MAX_RESTARTS if judgement.verdict in ("crashes", "hangs") else MAX_TRIES
+        self.found: Counterexample | None = None
 
     def shows(self, call: Call, whole: Whole) -> bool:
         """Whether these inputs show the finding; the last that did is kept as `found`."""
@@ -51,14 +51,14 @@ class Search:
         self._left -= 1
         outcome = self._run(trial)
         judgement = judge(self._case, trial, outcome)
-        sought = self._sought
-        if (judgement.verdict, judgement.clause, judgement.kind) != (sought.verdict, sought.clause, sought.kind):
+        target = self._target
+        if (judgement.verdict, judgement.clause, judgement.kind) != (target.verdict, target.clause, target.kind):
             return False
-        self.found = Found(trial, outcome, judgement)
+        self.found = Counterexample(trial, outcome, judgement)
         return True
 
 
-def smallest(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Found | None:
+def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Counterexample | None:
     """The smallest call that shows a finding; None if its feed does not show it when it runs alone."""
     number = judgement.feed
     if judgement.verdict in ("crashes", "hangs"):  # after which nobody knows the feed
@@ -67,8 +67,8 @@ def smallest(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Tria
     call, whole = trial.call, trial.call.whole(trial.feeds[number])
     if not search.shows(call, whole):
         return None
-    if trial.wanted is not None:
-        _fewer_elements(search, call, whole, judgement.place)
+    if trial.expected is not None:
+        _fewer_elements(search, call, whole, judgement.index)
         assert search.found is not None
         if call.row.operator == "Max":
             _fewer_inputs(search)
@@ -81,8 +81,8 @@ def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Call
     first, count = 0, len(trial.feeds)
     while count > 1:
         half = slice(first, first + count // 2)
-        wanted_of_it = None if trial.wanted is None else trial.wanted[half]
-        part = replace(trial, feeds=trial.feeds[half], wanted=wanted_of_it, without_nan=trial.without_nan[half])
+        expected_half = None if trial.expected is None else trial.expected[half]
+        part = replace(trial, feeds=trial.feeds[half], expected=expected_half, without_nan=trial.without_nan[half])
         if judge(case, part, run(part)).verdict == judgement.verdict:
             count //= 2
         else:
@@ -94,12 +94,12 @@ def trial_of(case: Case, resized_call: tuple[Call, Feed]) -> Trial | None:
     """The trial of a call on one feed as the case's row sees it; None if it is not of the case's kind any more."""
     call, feed = resized_call
     try:
-        want = wanted(case.row, call, feed)
+        expected = expected_result(case.row, call, feed)
     except MaxopsError as error:
         return Trial(call, (feed,), None) if case.refusal and error.clause == case.clause.id else None
     if case.refusal:
         return None
-    return Trial(replace(call, rank=want.ndim), (feed,), (want,), (without_nan(case.row, call, feed),))
+    return Trial(replace(call, rank=expected.ndim), (feed,), (expected,), (without_nan(case.row, call, feed),))
 
 
 def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
@@ -122,14 +122,14 @@ def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
 # ------------------------------------------------------------------------------------------------ fewer elements
 
 
-def _fewer_elements(search: Search, call: Call, whole: Whole, place: tuple[int, ...] | None) -> None:
+def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, ...] | None) -> None:
     """Only the elements that the wrong one comes from, then as few of them as show it."""
-    for form in _FORMS[call.row.operator](call, whole, place):
+    for form in _FORMS[call.row.operator](call, whole, index):
         if not search.shows(*form.of(form.items)):
             continue
         following: _Form | None = form
         while following is not None:
-            kept = _fewest(following.items, lambda items, of=following.of: search.shows(*of(items)))  # type: ignore[misc]
+            kept = _delta_debug(following.items, lambda items, of=following.of: search.shows(*of(items)))  # type: ignore[misc]
             following = following.then(kept) if following.then else None
         return
 
@@ -143,7 +143,7 @@ class _Form:
     then: Callable[[list[int]], _Form] | None = None  # the next way, once so few items are left
 
 
-def _forms_of_max(call: Call, whole: Whole, place: tuple[int, ...] | None) -> Iterator[_Form]:
+def _forms_of_max(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
     arrays = [array for array in whole if array is not None]
     try:
         columns = [array.reshape(-1) for array in np.broadcast_arrays(*arrays)]
@@ -154,12 +154,12 @@ def _forms_of_max(call: Call, whole: Whole, place: tuple[int, ...] | None) -> It
     def of(items: list[int]) -> tuple[Call, Whole]:
         return call, [column[items] for column in columns]
 
-    if place is not None:
-        yield _Form([int(np.ravel_multi_index(place, shape))] if shape else [0], of)
+    if index is not None:
+        yield _Form([int(np.ravel_multi_index(index, shape))] if shape else [0], of)
     yield _Form(list(range(columns[0].size)), of)
 
 
-def _forms_of_reduce(call: Call, whole: Whole, place: tuple[int, ...] | None) -> Iterator[_Form]:
+def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
     data, *rest = whole
     assert data is not None
     plan_axes = dict(call.attributes).get("axes")
@@ -167,9 +167,9 @@ def _forms_of_reduce(call: Call, whole: Whole, place: tuple[int, ...] | None) ->
     axes = [] if given is None else [int(axis) % max(data.ndim, 1) for axis in np.asarray(given).reshape(-1)]
     taken = axes or list(range(data.ndim))
     row = data.reshape(-1)
-    if place is not None and axes and len(set(axes)) == len(axes):
+    if index is not None and axes and len(set(axes)) == len(axes):
         kept = [axis for axis in range(data.ndim) if axis not in taken]
-        at = [place[axis] for axis in kept] if len(place) == data.ndim else list(place)
+        at = [index[axis] for axis in kept] if len(index) == data.ndim else list(index)
         row = np.moveaxis(data, kept, range(len(kept)))[tuple(at)].reshape(-1)
     attributes = tuple((name, [0] if name == "axes" and axes else value) for name, value in call.attributes)
 
@@ -201,16 +201,16 @@ def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Fo
     )
 
 
-def _forms_of_segments(call: Call, whole: Whole, place: tuple[int, ...] | None) -> Iterator[_Form]:
+def _forms_of_segments(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
     data, ids, *rest = whole
     assert data is not None
     assert ids is not None
     if data.ndim == 0 or ids.shape != data.shape[:1]:
         return
-    if place is not None and data.size:
+    if index is not None and data.size:
         columns = data.reshape(len(data), -1)
-        column = int(np.ravel_multi_index(place[1:], data.shape[1:])) if data.ndim > 1 else 0
-        rows = np.flatnonzero(ids == place[0]).tolist()
+        column = int(np.ravel_multi_index(index[1:], data.shape[1:])) if data.ndim > 1 else 0
+        rows = np.flatnonzero(ids == index[0]).tolist()
 
         def of_one(items: list[int]) -> tuple[Call, Whole]:
             count = [None if array is None else np.ones_like(array) for array in rest]
@@ -232,8 +232,8 @@ _FORMS: dict[str, Callable[[Call, Whole, tuple[int, ...] | None], Iterator[_Form
 }
 
 
-def _fewest(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> list[Item]:
-    """Zeller's delta debugging: a subset that shows it and of which no part can be left out, as far as tries go."""
+def _delta_debug(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> list[Item]:
+    """Zeller's delta debugging: a minimal subset that still shows the finding, within the budget."""
     kept, parts = list(items), 2
     while len(kept) > 1:
         size = -(-len(kept) // parts)
@@ -270,7 +270,7 @@ def _plainer(search: Search) -> None:
     """Put ones, and then zeros, in place of all values but those that the wrong element comes from."""
     found = search.found
     assert found is not None
-    call, place = found.trial.call, found.judgement.place
+    call, index = found.trial.call, found.judgement.index
     if call.dtype is dtypes.REAL or call.row.operator != "Max":
         return
     for plain in (1, 0):
@@ -279,7 +279,7 @@ def _plainer(search: Search) -> None:
             if array is None:
                 continue
             whole[number] = np.full_like(array, plain)
-            if place is not None and array.ndim == len(place) > 0:
-                whole[number][place] = array[place]  # type: ignore[index]
+            if index is not None and array.ndim == len(index) > 0:
+                whole[number][index] = array[index]  # type: ignore[index]
         if search.shows(call, whole):
             return
