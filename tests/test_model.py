@@ -104,7 +104,7 @@ F = np.float32
         pytest.param({"c": X}, ["input 'c' is unknown", "'a': float32 (n, 3)"], id="unknown_name"),
         pytest.param(
             {"a": np.zeros((2, 3)), "b": np.zeros((2, 3), F)},
-            ["input 'a' is float64", "wants 'a': float32 (n, 3)"],
+            ["input 'a' is float64", "expects 'a': float32 (n, 3)"],
             id="wrong_type",
         ),
         pytest.param(

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from maxops.atomic_files import write_text
 from maxops.errors import MaxopsError
 from maxops.json_text import in_lines
-from maxops.whole_files import write_text
 
 Json = dict[str, Any]
 

@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import maxops
+from maxops.atomic_files import check_writable, write_text
 from maxops.bench import environment, gpu, grid, page, peers, report, saved, session
 from maxops.bench.case import OPERATORS, Case, OperatorName, label
 from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.engines.native import MOST_THREADS
-from maxops.whole_files import check_place, write_text
 
 WRONG = 1
 MOST_SECONDS = 1e6
@@ -76,7 +76,7 @@ def bench(
         _write(saved.read(earlier), None, html_file, markdown_file, details=False)
         return
     if json_file is not None:
-        check_place(json_file)
+        check_writable(json_file)
     if on_gpu:
         wanted = _names(types or list(gpu.USUAL), [str(dtype) for dtype in grid.TYPES], "--types", "type")
         if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in wanted], only, json_file):

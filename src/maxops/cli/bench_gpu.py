@@ -6,11 +6,11 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from maxops.atomic_files import write_text
 from maxops.bench import gpu, gpu_measure
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.json_text import in_lines
-from maxops.whole_files import write_text
 
 
 def bench_gpu(rows: list[DType], only: str, json_file: Path | None) -> bool:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from maxops.atomic_files import write_text
 from maxops.cli.table import printable, show
-from maxops.whole_files import write_text
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.checker import Finding, JudgedNode, Report

@@ -13,10 +13,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from maxops.atomic_files import atomic_write, check_writable
 from maxops.cli.table import printable, show
 from maxops.conformance import timeout
 from maxops.errors import ConfigurationError, MaxopsError
-from maxops.whole_files import check_place, written_whole
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
@@ -96,7 +96,7 @@ def conform(
     known = saved.read(baseline) if baseline else []
     before = saved.read(old) if old else []
     for file in filter(None, reports.values()):
-        check_place(file)
+        check_writable(file)
     failed: list[MaxopsError] = []
     if earlier:
         _refuse_unused("--from", {"RUNTIME": names, "--only": only, "--quick": quick})
@@ -187,12 +187,12 @@ def _save(chosen: Sequence[Case], folder: Path) -> None:
 
     left_out: Counter[str] = Counter()
     shortened = 0
-    with _bar("saving") as progress, written_whole(make_folders=True) as beside:
+    with _bar("saving") as progress, atomic_write(make_folders=True) as temporary:
         for done, case in enumerate(chosen):
             progress(done, len(chosen), case.id)
             try:
                 count = len(case.make().feeds)
-                write(case, folder, beside, spread(count))
+                write(case, folder, temporary, spread(count))
                 shortened += count > MAX_DATA_SETS
             except NotApplicableError as error:
                 left_out[str(error)] += 1

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from maxops import dtypes
+from maxops.atomic_files import atomic_write, errors_of, save_npy
 from maxops.errors import ModelInputError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, Array
-from maxops.whole_files import errors_of, save_npy, written_whole
 
 # What NumPy's header parser, which evaluates the header as Python, lets out on hostile text.
 _HEADER_ERRORS = (
@@ -142,8 +142,8 @@ def file_name(name: str) -> str:
 
 def write_npy(arrays: Mapping[Path, Array]) -> None:
     """Write .npy files under their names only when all of them are complete on the disk."""
-    with written_whole(make_folders=True) as beside:
+    with atomic_write(make_folders=True) as temporary:
         for path, array in arrays.items():
             with errors_of(path):
                 # strings, which are objects to onnx, as NumPy's own
-                save_npy(beside(path), array.astype(str) if array.dtype.kind == "O" else array)
+                save_npy(temporary(path), array.astype(str) if array.dtype.kind == "O" else array)

@@ -60,7 +60,7 @@ def run(
     if not folders:
         results = _compute(loaded, _inputs(loaded, given or []))
         show_arrays(results)
-        _show_places(loaded)
+        _show_placements(loaded)
         if output is not None:
             write_npy({output / file_name(name): array for name, array in results.items()})
         return
@@ -72,7 +72,7 @@ def run(
         different |= _show_compared(data, results)
         place = Path() if len(folders) == 1 else Path(folder.name)
         files |= {place / file_name(name): array for name, array in results.items()}
-    _show_places(loaded)
+    _show_placements(loaded)
     if output is not None:
         write_npy({output / path: array for path, array in files.items()})
     if different:
@@ -98,10 +98,10 @@ def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
         )
 
 
-def _show_places(model: Model) -> None:
-    if model.places:
+def _show_placements(model: Model) -> None:
+    if model.placements:
         print()
-        show(("operator", "nodes", "ran on"), [(row.operator, str(row.nodes), row.runs_on) for row in model.places])
+        show(("operator", "nodes", "ran on"), [(row.operator, str(row.nodes), row.runs_on) for row in model.placements])
 
 
 def _show_compared(data: DataSet, results: dict[str, Array]) -> bool:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from onnx import numpy_helper
 
+from maxops.atomic_files import TemporaryPath, atomic_write, errors_of, save_npy
 from maxops.conformance import onnx_model
 from maxops.conformance.case import Case, Feed, Trial
 from maxops.conformance.ir_model import ir
 from maxops.errors import OutputError
 from maxops.plan import Array
-from maxops.whole_files import Beside, errors_of, save_npy, written_whole
 
 REFUSAL = "refusal.txt"
 MAX_DATA_SETS = 50  # data sets in a folder that is to be looked at, or run by tools that take each from a file
@@ -49,11 +49,11 @@ def save(case: Case, directory: Path, numbers: Sequence[int] | None = None) -> P
     NotApplicableError for a call that no model holds, before anything is written, and OutputError if the folder is
     there or cannot be written; then nothing of it is left.
     """
-    with written_whole(make_folders=True) as beside:
-        return write(case, directory, beside, numbers)
+    with atomic_write(make_folders=True) as temporary:
+        return write(case, directory, temporary, numbers)
 
 
-def write(case: Case, directory: Path, beside: Beside, numbers: Sequence[int] | None = None) -> Path:
+def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
     """The same as one of several, which are written all or not at all."""
     trial = case.make()
     files = _model_files(trial)
@@ -61,7 +61,7 @@ def write(case: Case, directory: Path, beside: Beside, numbers: Sequence[int] | 
     with errors_of(final):
         if final.exists():
             raise OutputError(f"{final}: is there already; give an empty folder")
-        folder = beside(final)
+        folder = temporary(final)
         folder.mkdir()
         for name, data in files.items():
             (folder / name).write_bytes(data)

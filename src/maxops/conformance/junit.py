@@ -8,10 +8,10 @@ from pathlib import Path
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from maxops.atomic_files import atomic_write, errors_of
 from maxops.conformance.ids import case_name, clause_name
 from maxops.conformance.result import FAULTS, Finding, Run
 from maxops.conformance.wording import one_line, runtime_label
-from maxops.whole_files import errors_of, written_whole
 
 # What XML 1.0 cannot hold, and a runtime's words may
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -33,8 +33,8 @@ def junit(runs: Sequence[Run]) -> JUnitXml:
 def write(path: Path, runs: Sequence[Run]) -> None:
     """Write the XML."""
     document = junit(runs)
-    with written_whole() as beside, errors_of(path):
-        document.write(str(beside(path)), pretty=True)
+    with atomic_write() as temporary, errors_of(path):
+        document.write(str(temporary(path)), pretty=True)
 
 
 def _suite(run: Run) -> TestSuite:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from maxops import dtypes
+from maxops.atomic_files import write_text
 from maxops.conformance.ids import case_name, clause_name
 from maxops.conformance.result import NO_FINDING, SCHEMA, Run
 from maxops.errors import RunFileError
 from maxops.json_text import in_lines
-from maxops.whole_files import write_text
 
 _JSON_NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
 

@@ -38,7 +38,7 @@ def load(path: str | PathLike[str]) -> Model:
     >>> folder.cleanup()
 
     A model of Max, ReduceMax, Constant and Identity runs here alone. In any other those operators, and SegmentMax of
-    maxops' own domain, run here, and the rest on onnx's reference evaluator (`Model.places` says which).
+    maxops' own domain, run here, and the rest on onnx's reference evaluator (`Model.placements` says which).
 
     Raises ModelError for a file that cannot be read, is not well formed, or holds what nobody here runs; where a
     clause of an operator speaks, the error of that clause. The text names the file and the node.

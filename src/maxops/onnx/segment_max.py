@@ -51,7 +51,7 @@ def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) ->
     'SegmentMax_float32_ZERO'
 
     For ids that SegmentMax allows, the results are the same bits on onnx's reference evaluator. A runtime's own
-    ScatterND and Where may differ: see docs/doors/onnx.md.
+    ScatterND and Where may differ: see docs/integrations/onnx.md.
     """
     return _Body(dtype, fill_mode.upper(), num_segments).function()
 

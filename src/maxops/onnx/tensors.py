@@ -89,13 +89,13 @@ def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool)
     if external:
         return  # the size of the file speaks, when it is read
     field = helper.tensor_dtype_to_field(tensor.data_type)
-    wanted = prod(dims)
+    expected = prod(dims)
     if tensor.HasField("raw_data"):
-        came, wanted, unit = len(tensor.raw_data), wanted * dtype.numpy.itemsize, "bytes"
+        actual, expected, unit = len(tensor.raw_data), expected * dtype.numpy.itemsize, "bytes"
     else:
-        came, unit = len(getattr(tensor, field)), f"values in {field}"
-    if came != wanted:
-        raise ModelError(f"{where} has the dimensions {dims} of {dtype}: {wanted} {unit}, but it holds {came}")
+        actual, unit = len(getattr(tensor, field)), f"values in {field}"
+    if actual != expected:
+        raise ModelError(f"{where} has the dimensions {dims} of {dtype}: {expected} {unit}, but it holds {actual}")
     if not tensor.HasField("raw_data") and dtype.kind != "float":
         _check_range(np.asarray(getattr(tensor, field)), dtype, where)
     elif not tensor.HasField("raw_data") and field == "int32_data":

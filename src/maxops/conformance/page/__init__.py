@@ -11,11 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from maxops.atomic_files import write_text
 from maxops.conformance.matrix import by_standard, spoken
 from maxops.conformance.page.data import data
 from maxops.conformance.result import Run
 from maxops.conformance.wording import runtime_label
-from maxops.whole_files import write_text
 
 # In the order in which they are run: each may use what stands before it.
 SCRIPTS = ("dom", "state", "summary", "matrix", "filters", "bits", "results", "detail", "findings", "keys", "main")

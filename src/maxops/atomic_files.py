@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: beside their place first, then renamed. Nothing else writes for users."""
+"""Atomic writes: to a temporary file in the same folder, then renamed. Nothing else writes files for users."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import numpy as np
 from maxops.errors import OutputError
 from maxops.plan import Array
 
-Beside = Callable[[Path], Path]
+TemporaryPath = Callable[[Path], Path]
 
 _NUMBERS = count()  # of files in this process, whose threads may write into one folder
 
 
 @contextmanager
-def written_whole(*, make_folders: bool = False) -> Iterator[Beside]:
-    """What gives, for a final path, the one to write to: at the end all are renamed, or nothing is left.
+def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
+    """Yield a function from a final path to the temporary one to write: at the end all are renamed, or none is left.
 
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
     >>> path = Path(folder.name) / "a/b.txt"
-    >>> with written_whole(make_folders=True) as beside:
-    ...     _ = beside(path).write_text("all of it")
+    >>> with atomic_write(make_folders=True) as temporary:
+    ...     _ = temporary(path).write_text("all of it")
     ...     path.exists()
     False
     >>> path.read_text()
@@ -36,12 +36,12 @@ def written_whole(*, make_folders: bool = False) -> Iterator[Beside]:
     >>> folder.cleanup()
 
     With `make_folders`, folders on the way are made. Where the path is a link, the file that it leads to is replaced; a
-    device or a pipe is written itself. Under the path that it gets, a folder may be made in place of a file.
+    device or a pipe is written itself. A temporary path may become a folder instead of a file.
     """
     partial: dict[Path, Path] = {}  # by the final path, links followed
     made: list[Path] = []
 
-    def beside(path: Path) -> Path:
+    def temporary(path: Path) -> Path:
         with errors_of(path):
             if _is_special(path):
                 return path
@@ -56,7 +56,7 @@ def written_whole(*, make_folders: bool = False) -> Iterator[Beside]:
         return partial[target]
 
     try:
-        yield beside
+        yield temporary
         for target, path in partial.items():
             with errors_of(target):
                 if target.exists():
@@ -86,15 +86,15 @@ def _is_special(path: Path) -> bool:
     return not path.is_file()
 
 
-def check_place(path: Path) -> None:
-    """Before long work: whether a file can be written there, in a folder that is there."""
+def check_writable(path: Path) -> None:
+    """Check before long work that a file can be written there, in a folder that exists."""
     with errors_of(path):
         try:
             path.parent.stat()
         except FileNotFoundError as error:
             raise OutputError(f"{path}: there is no folder {path.parent}") from error
-    with suppress(_Checked), written_whole() as beside, errors_of(path):
-        if (partial := beside(path)) != path:
+    with suppress(_Checked), atomic_write() as temporary, errors_of(path):
+        if (partial := temporary(path)) != path:
             partial.touch()
         raise _Checked  # which removes it
 
@@ -105,12 +105,12 @@ class _Checked(Exception):  # noqa: N818 - no error
 
 def write_text(path: Path, text: str, errors: str = "strict") -> None:
     """Write a file of text in UTF-8."""
-    with written_whole() as beside, errors_of(path):
-        beside(path).write_text(text, encoding="utf-8", errors=errors)
+    with atomic_write() as temporary, errors_of(path):
+        temporary(path).write_text(text, encoding="utf-8", errors=errors)
 
 
 def save_npy(path: Path, array: Array) -> None:
-    """Write a .npy file, there and not beside, by `np.save`, with the system's own words for what goes wrong."""
+    """Write a .npy file directly (not atomically) by `np.save`, with the system's own error messages."""
     with path.open("wb") as file:
         np.save(_Plain(file), array, allow_pickle=False)
 
@@ -124,7 +124,7 @@ class _Plain:
 
 @contextmanager
 def errors_of(path: Path) -> Iterator[None]:
-    """What the system says of a file that is written, as ours."""
+    """Translate the system's errors while writing a file to OutputError."""
     try:
         yield
     except OSError as error:
