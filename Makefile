@@ -70,7 +70,7 @@ emulated:  ## the AVX-512 kernels, on a processor that need not have it
 	$(EMULATED)/bin/python -m pip install -q . $(EMULATE) -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(EMULATED)/bin/python -m exhaustive --isa x86-64-v4
 
-bench:  ## against the peers that are installed, quickly
+bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
 .PHONY: help install test lint format sanitize miniature emulated breaks bench fuzz fuzz-values

@@ -32,7 +32,7 @@ MAX_OF_ROWS = models.model(
 BROKEN_CLAUSES = models.model([models.node("Max", ["x", "q"], f"y{n}") for n in range(20)], ["x", "q"])
 IR = ir_models.segment_net('fill_mode="zero"', (2, 4096), False, (-1, 4096))
 _SPEED = json.loads((Path(__file__).parents[1] / "docs/speed.json").read_text())
-BENCH = json.dumps(_SPEED | {"cells": _SPEED["cells"][:20]})
+BENCH = json.dumps(_SPEED | {"cases": _SPEED["cases"][:20]})
 LONG = "n" * 256  # bytes, where a part of a path has 255 at most
 
 
@@ -92,7 +92,7 @@ COMMANDS = {
     "conform runs": "conform numpy --only ONNX.Max-13.T/int8/two* --html {out:run.html}",
     "rewrite": "rewrite {in:m.onnx} {out:moved.onnx}",
     "rewrite with data": "rewrite {in:external.onnx} {out:moved.onnx}",
-    "bench": "bench Max --quick --sizes 1 --types int8,int16,int32 --peers numpy --seconds 0.001 --cells-only "
+    "bench": "bench Max --quick --sizes 1 --types int8,int16,int32 --libraries numpy --seconds 0.001 --cases-only "
     "--threads 1 --json {out:bench.json}",
     "bench shown": "bench --from {in:bench.json}",
     "bench as a page": "bench --from {in:bench.json} --markdown {out:bench.md}",

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.peers.onnx_models import element_type, model
-from maxops.bench.peers.peer import Peer
-from maxops.bench.way import RefusedError, Way, Work
+from maxops.bench.candidate import Candidate, UnsupportedError, Work
+from maxops.bench.libraries.library import Library
+from maxops.bench.libraries.onnx_models import element_type, model
 
 
-class OnnxRuntime(Peer):
+class OnnxRuntime(Library):
     """The CPU execution provider."""
 
     name = "onnxruntime"
@@ -26,10 +26,10 @@ class OnnxRuntime(Peer):
             options.add_session_config_entry(f"session.{pool}.allow_spinning", "0")
         self.options = options
 
-    def _bound(self, work: Work) -> list[Way]:
+    def _bound(self, work: Work) -> list[Candidate]:
         case = work.case
         if not all(array.size for array in work.inputs.bases):
-            raise RefusedError("empty inputs are not measured")
+            raise UnsupportedError("empty inputs are not measured")
         session = self.module.InferenceSession(model(case), self.options, providers=["CPUExecutionProvider"])
         binding, element = session.io_binding(), element_type(case)
         for number, base in enumerate(work.inputs.bases):
@@ -42,15 +42,15 @@ class OnnxRuntime(Peer):
         def to_numpy(_: Any) -> Any:
             return work.inputs.out if case.out else np.asarray(binding.get_outputs()[0].numpy())
 
-        return [Way("IO binding", session.run_with_iobinding, (binding,), to_numpy=to_numpy)]
+        return [Candidate("IO binding", session.run_with_iobinding, (binding,), to_numpy=to_numpy)]
 
-    def maximum(self, work: Work) -> list[Way]:
+    def maximum(self, work: Work) -> list[Candidate]:
         """Max-13."""
         return self._bound(work)
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """ReduceMax-20."""
         return self._bound(work)
 
 
-PEER = OnnxRuntime
+LIBRARY = OnnxRuntime

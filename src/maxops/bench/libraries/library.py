@@ -1,15 +1,15 @@
-"""What every peer's file offers: a class that gives ways to do a case, or refuses with a reason."""
+"""The base class of the libraries: candidates for a case, or UnsupportedError with a reason."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any, ClassVar
 
-from maxops.bench.way import RefusedError, Way, Work
+from maxops.bench.candidate import Candidate, UnsupportedError, Work
 
 
-class Peer:
-    """A package at work. A subclass names it, and has the operators that it can do."""
+class Library:
+    """A package. A subclass names it, and has the operators that it can do."""
 
     name: ClassVar[str]
     module_name: ClassVar[str] = ""  # if it is not the name
@@ -27,29 +27,29 @@ class Peer:
         module = import_module(self.name)
         return str(getattr(module, "__version__", ""))
 
-    def ways(self, work: Work) -> list[Way]:
-        """Every way worth trying; the fastest that is right is the one that is timed."""
+    def candidates(self, work: Work) -> list[Candidate]:
+        """Every candidate worth trying; the fastest correct one is timed."""
         if work.case.operator == "Max":
             return self.maximum(work)
         return self.reduce_max(work) if work.case.operator == "ReduceMax" else self.segment_max(work)
 
-    def maximum(self, work: Work) -> list[Way]:
+    def maximum(self, work: Work) -> list[Candidate]:
         """Element-wise maximum."""
-        raise RefusedError("has no element-wise maximum")
+        raise UnsupportedError("has no element-wise maximum")
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """Maximum along axes."""
-        raise RefusedError("has no maximum along axes")
+        raise UnsupportedError("has no maximum along axes")
 
-    def segment_max(self, work: Work) -> list[Way]:
+    def segment_max(self, work: Work) -> list[Candidate]:
         """Maximum of segments."""
-        raise RefusedError("has no maximum by ids")
+        raise UnsupportedError("has no maximum by ids")
 
 
 def flat(work: Work) -> None:
-    """Refuse all but whole 1-D inputs of one shape."""
+    """Reject all but whole 1-D inputs of one shape."""
     shapes = {operand.shape for operand in work.case.operands}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
-        raise RefusedError("has 1-D columns of one length only")
+        raise UnsupportedError("has 1-D columns of one length only")
     if any(operand.view != "whole" for operand in work.case.operands):
-        raise RefusedError("has no strided arrays")
+        raise UnsupportedError("has no strided arrays")

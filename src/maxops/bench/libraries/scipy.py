@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.peers.peer import Peer, flat
-from maxops.bench.way import Way, Work
+from maxops.bench.candidate import Candidate, Work
+from maxops.bench.libraries.library import Library, flat
 
 
-class SciPy(Peer):
+class SciPy(Library):
     """It gives 0 for a label that is nowhere, which is put right in the timed part where a case has such."""
 
     name = "scipy"
     module_name = "scipy.ndimage"
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """Over all."""
         flat(work)
-        return [Way("ndimage.maximum", self.module.maximum, (work.data,))]
+        return [Candidate("ndimage.maximum", self.module.maximum, (work.data,))]
 
-    def segment_max(self, work: Work) -> list[Way]:
+    def segment_max(self, work: Work) -> list[Candidate]:
         """By labels."""
         flat(work)
         names = np.arange(work.num_segments)
@@ -33,7 +33,7 @@ class SciPy(Peer):
                 found[np.bincount(work.ids, minlength=work.num_segments) == 0] = work.lowest
             return found
 
-        return [Way("ndimage.maximum", by_labels)]
+        return [Candidate("ndimage.maximum", by_labels)]
 
 
-PEER = SciPy
+LIBRARY = SciPy

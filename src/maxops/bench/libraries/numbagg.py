@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from maxops.bench.peers.peer import Peer
-from maxops.bench.way import Way, Work
+from maxops.bench.candidate import Candidate, Work
+from maxops.bench.libraries.library import Library
 
 
-class Numbagg(Peer):
+class Numbagg(Library):
     """It skips NaN by design; its threads come from NUMBA_NUM_THREADS."""
 
     name = "numbagg"
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """Nanmax."""
         axes = None if len(work.case.axes) == work.data.ndim else work.case.axes
-        return [Way("nanmax", self.module.nanmax, (work.data,), {} if axes is None else {"axis": axes})]
+        return [Candidate("nanmax", self.module.nanmax, (work.data,), {} if axes is None else {"axis": axes})]
 
-    def segment_max(self, work: Work) -> list[Way]:
+    def segment_max(self, work: Work) -> list[Candidate]:
         """group_nanmax, along the first axis; it moves the groups last."""
         options = {"num_labels": work.num_segments, "axis": 0}
         return [
-            Way(
+            Candidate(
                 "group_nanmax",
                 self.module.group_nanmax,
                 (work.data, work.ids),
@@ -30,4 +30,4 @@ class Numbagg(Peer):
         ]
 
 
-PEER = Numbagg
+LIBRARY = Numbagg

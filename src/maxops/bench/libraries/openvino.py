@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.peers.onnx_models import model
-from maxops.bench.peers.peer import Peer
-from maxops.bench.way import Way, Work
+from maxops.bench.candidate import Candidate, Work
+from maxops.bench.libraries.library import Library
+from maxops.bench.libraries.onnx_models import model
 from maxops.plan import Array
 
 
-class OpenVino(Peer):
-    """The CPU plugin, told to keep the case's precision."""
+class OpenVino(Library):
+    """The CPU plugin, set to keep the case's precision."""
 
     name = "openvino"
 
@@ -28,7 +28,7 @@ class OpenVino(Peer):
             return self.module.Tensor(array.view(np.uint16), list(array.shape), self.module.Type.bf16)
         return self.module.Tensor(array, shared_memory=True)
 
-    def _request(self, graph: Any, work: Work, arrays: tuple[Array, ...]) -> list[Way]:
+    def _request(self, graph: Any, work: Work, arrays: tuple[Array, ...]) -> list[Candidate]:
         options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": self.threads}
         if work.case.dtype.kind == "float":
             options["INFERENCE_PRECISION_HINT"] = {"float16": "f16", "bfloat16": "bf16"}.get(
@@ -44,20 +44,20 @@ class OpenVino(Peer):
             data = np.asarray(request.get_output_tensor().data)
             return data.view(work.case.dtype.numpy) if work.case.dtype.name == "bfloat16" else data
 
-        return [Way("infer", request.infer, to_numpy=to_numpy)]
+        return [Candidate("infer", request.infer, to_numpy=to_numpy)]
 
-    def _from_onnx(self, work: Work) -> list[Way]:
+    def _from_onnx(self, work: Work) -> list[Candidate]:
         return self._request(self.core.read_model(model(work.case), b""), work, work.inputs.bases)
 
-    def maximum(self, work: Work) -> list[Way]:
+    def maximum(self, work: Work) -> list[Candidate]:
         """By way of the ONNX front end."""
         return self._from_onnx(work)
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """By way of the ONNX front end."""
         return self._from_onnx(work)
 
-    def segment_max(self, work: Work) -> list[Way]:
+    def segment_max(self, work: Work) -> list[Candidate]:
         """SegmentMax-16, with LOWEST."""
         operators: Any = import_module("openvino.opset16")
         name = str(work.case.dtype)
@@ -70,4 +70,4 @@ class OpenVino(Peer):
         return self._request(graph, work, (work.data, work.ids))
 
 
-PEER = OpenVino
+LIBRARY = OpenVino

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.peers.peer import Peer
-from maxops.bench.way import Way, Work
+from maxops.bench.candidate import Candidate, Work
+from maxops.bench.libraries.library import Library
 from maxops.plan import Array
 
 
@@ -32,34 +32,37 @@ def _by_starts(data: Array, ids: Array, num_segments: int, lowest: Any) -> Array
     return result
 
 
-class NumPy(Peer):
+class NumPy(Library):
     """The arrays' own package."""
 
     name = "numpy"
 
-    def maximum(self, work: Work) -> list[Way]:
+    def maximum(self, work: Work) -> list[Candidate]:
         """np.maximum, with `out=` where the case has one."""
         arrays, out = work.inputs.arrays, work.inputs.out
         if len(arrays) > 2:
-            return [Way("maximum, chained", _chain, (arrays, out))]
-        return [Way("maximum", np.maximum, arrays, {} if out is None else {"out": out})]
+            return [Candidate("maximum, chained", _chain, (arrays, out))]
+        return [Candidate("maximum", np.maximum, arrays, {} if out is None else {"out": out})]
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """The method, which is quicker to call than the function."""
         axis = None if len(work.case.axes) == work.data.ndim else work.case.axes
-        ways = [Way("maximum.reduce", np.maximum.reduce, (work.data, axis)), Way("max", work.data.max, (axis,))]
+        candidates = [
+            Candidate("maximum.reduce", np.maximum.reduce, (work.data, axis)),
+            Candidate("max", work.data.max, (axis,)),
+        ]
         if len(work.case.axes) == 1 and axis is not None:
-            ways.append(Way("max, int axis", work.data.max, axis))
-        return ways
+            candidates.append(Candidate("max, int axis", work.data.max, axis))
+        return candidates
 
-    def segment_max(self, work: Work) -> list[Way]:
+    def segment_max(self, work: Work) -> list[Candidate]:
         """reduceat, from ids; and with starts known, which is less work."""
         arguments = (work.data, work.ids, work.num_segments, work.lowest)
-        ways = [Way("maximum.reduceat", _by_starts, arguments)]
+        candidates = [Candidate("maximum.reduceat", _by_starts, arguments)]
         starts = np.flatnonzero(np.diff(work.ids, prepend=-1))
         if len(starts) == work.num_segments:
-            ways.append(
-                Way(
+            candidates.append(
+                Candidate(
                     "maximum.reduceat, starts given",
                     np.maximum.reduceat,
                     (work.data, starts),
@@ -67,7 +70,7 @@ class NumPy(Peer):
                     other_input="starts instead of ids",
                 )
             )
-        return ways
+        return candidates
 
 
-PEER = NumPy
+LIBRARY = NumPy

@@ -1,6 +1,6 @@
-"""Values on which peers differ from the standards: NaN, the sign of zero, subnormals, -Inf, wide integers.
+"""Deviations of libraries from the standards on special values: NaN, the sign of zero, subnormals, -Inf, wide integers.
 
-The timed data holds none of them, so that a peer is timed where it is right; here is where it is not.
+The timed data holds none of them, so that a library is timed where it is correct; here is where it is not.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from functools import partial
 
 import numpy as np
 
+from maxops.bench.candidate import Candidate, Work
 from maxops.bench.case import Case, Operand, OperatorName, Segments
 from maxops.bench.inputs import Inputs
-from maxops.bench.oracle import expected
+from maxops.bench.oracle import expected_result
 from maxops.bench.verdict import judge
-from maxops.bench.way import Way, Work
 from maxops.dtypes import DType
 from maxops.plan import Array
 
@@ -98,8 +98,8 @@ def probe(operator: OperatorName, dtype: DType) -> Case:
     return Case("SegmentMax", "1d,mean-10,int64", dtype, SIZE, (operand,), (SEGMENTS,), segments=segments)
 
 
-def differs_on(ways: Callable[[Work], list[Way]], operator: OperatorName, dtype: DType, threads: int) -> list[str]:
-    """The classes of values on which a peer runs and none of its ways is right."""
+def of(candidates: Callable[[Work], list[Candidate]], operator: OperatorName, dtype: DType, threads: int) -> list[str]:
+    """The classes of values on which a library runs and none of its candidates is right."""
     case = probe(operator, dtype)
     classes = FLOAT_CLASSES if dtype.kind == "float" else INTEGER_CLASSES if dtype.kind in ("int", "uint") else {}
     found = []
@@ -110,7 +110,7 @@ def differs_on(ways: Callable[[Work], list[Way]], operator: OperatorName, dtype:
             ids = np.sort(random.integers(0, SEGMENTS, SIZE)) if operator == "SegmentMax" else None
             inputs = Inputs(arrays, arrays, ids, None)
             work = Work(case, inputs, threads)
-            (verdict, *_) = judge(partial(ways, work), case, expected(case, inputs))
+            (verdict, *_) = judge(partial(candidates, work), case, expected_result(case, inputs))
             if verdict.status == "wrong":
                 found.append(name)
                 break

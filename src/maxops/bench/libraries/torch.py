@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.peers.peer import Peer
-from maxops.bench.way import RefusedError, Way, Work
+from maxops.bench.candidate import Candidate, UnsupportedError, Work
+from maxops.bench.libraries.library import Library
 from maxops.plan import Array
 
 
-class Torch(Peer):
+class Torch(Library):
     """PyTorch on the CPU, in inference mode as its users would run it."""
 
     name = "torch"
@@ -37,7 +37,7 @@ class Torch(Peer):
 
         return convert
 
-    def maximum(self, work: Work) -> list[Way]:
+    def maximum(self, work: Work) -> list[Candidate]:
         """torch.maximum; more than two inputs pair by pair into one output."""
         torch, tensors = self.module, tuple(map(self._tensor, work.inputs.arrays))
         out = None if work.inputs.out is None else self._tensor(work.inputs.out)
@@ -49,25 +49,25 @@ class Torch(Peer):
             return result
 
         if len(tensors) > 2:
-            return [Way("maximum, chained", chain, to_numpy=self._numpy(work))]
+            return [Candidate("maximum, chained", chain, to_numpy=self._numpy(work))]
         options = {} if out is None else {"out": out}
-        return [Way("maximum", torch.maximum, tensors, options, self._numpy(work))]
+        return [Candidate("maximum", torch.maximum, tensors, options, self._numpy(work))]
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """torch.amax, and torch.max over all."""
         tensor, axes = self._tensor(work.data), work.case.axes
         if len(axes) < work.data.ndim:
-            return [Way("amax", self.module.amax, (tensor, axes), to_numpy=self._numpy(work))]
+            return [Candidate("amax", self.module.amax, (tensor, axes), to_numpy=self._numpy(work))]
         return [
-            Way("amax", self.module.amax, (tensor,), to_numpy=self._numpy(work)),
-            Way("max", self.module.max, (tensor,), to_numpy=self._numpy(work)),
+            Candidate("amax", self.module.amax, (tensor,), to_numpy=self._numpy(work)),
+            Candidate("max", self.module.max, (tensor,), to_numpy=self._numpy(work)),
         ]
 
-    def segment_max(self, work: Work) -> list[Way]:
-        """Three ways; scatter_reduce wants 64-bit ids of the data's shape."""
+    def segment_max(self, work: Work) -> list[Candidate]:
+        """Three functions; scatter_reduce takes 64-bit ids of the data's shape."""
         torch, data, ids = self.module, self._tensor(work.data), self._tensor(work.ids)
         if work.case.dtype.name in ("uint16", "uint32", "uint64"):
-            raise RefusedError(f"not implemented for {work.case.dtype}")
+            raise UnsupportedError(f"not implemented for {work.case.dtype}")
         shape = work.case.shape
         lowest = bool(work.lowest) if work.case.dtype.kind == "bool" else work.lowest.item()
 
@@ -88,10 +88,10 @@ class Torch(Peer):
         known = {"lengths": counts, "axis": 0, "initial": lowest, "unsafe": True}
         convert = self._numpy(work)
         return [
-            Way("scatter_reduce_", scatter, to_numpy=convert),
-            Way("index_reduce_", index_reduce, to_numpy=convert),
-            Way("segment_reduce", segment_reduce, to_numpy=convert),
-            Way(
+            Candidate("scatter_reduce_", scatter, to_numpy=convert),
+            Candidate("index_reduce_", index_reduce, to_numpy=convert),
+            Candidate("segment_reduce", segment_reduce, to_numpy=convert),
+            Candidate(
                 "segment_reduce, lengths given",
                 torch.segment_reduce,
                 (data, "max"),
@@ -102,4 +102,4 @@ class Torch(Peer):
         ]
 
 
-PEER = Torch
+LIBRARY = Torch

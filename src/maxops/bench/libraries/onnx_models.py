@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from maxops.bench.candidate import UnsupportedError
 from maxops.bench.case import Case
-from maxops.bench.way import RefusedError
 
 OPSET = 20
 IR_VERSION = 10
@@ -43,7 +43,7 @@ def model(case: Case) -> bytes:
     elif case.operator == "Max":
         nodes.append(make.make_node("Max", names, ["output"]))
     else:
-        raise RefusedError("ONNX has no SegmentMax")
+        raise UnsupportedError("ONNX has no SegmentMax")
     graph = make.make_graph(
         nodes,
         "case",

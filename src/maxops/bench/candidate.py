@@ -1,4 +1,4 @@
-"""A way to do a case: a function and its arguments, which are timed, and what turns its result into NumPy's."""
+"""A candidate: a function and its arguments, which are timed, and the conversion of its result to NumPy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from maxops.bench.inputs import Inputs
 from maxops.plan import Array
 
 
-class RefusedError(Exception):
-    """What a peer cannot do, in words for the table."""
+class UnsupportedError(Exception):
+    """What a library does not support, with a reason for the table."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is asked of a peer."""
+    """A case with its inputs, as a library gets it."""
 
     case: Case
     inputs: Inputs
@@ -50,7 +50,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Way:
+class Candidate:
     """`function(*args, **kwargs)` is timed; `to_numpy` of what it returns is not.
 
     `other_input` names what the function is given that is not the operator's own input: then it is shown, and not

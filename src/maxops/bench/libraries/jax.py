@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from maxops.bench.candidate import Candidate, Work
 from maxops.bench.inputs import view
-from maxops.bench.peers.peer import Peer
-from maxops.bench.way import Way, Work
+from maxops.bench.libraries.library import Library
 from maxops.plan import Array
 
 
-class Jax(Peer):
+class Jax(Library):
     """XLA on the CPU; it has no `out=`."""
 
     name = "jax"
@@ -25,31 +25,31 @@ class Jax(Peer):
         self.module.config.update("jax_enable_x64", True)
         self.numpy: Any = import_module("jax.numpy")
 
-    def _ways(self, function: Callable[..., Any], arrays: tuple[Array, ...]) -> list[Way]:
+    def _candidates(self, function: Callable[..., Any], arrays: tuple[Array, ...]) -> list[Candidate]:
         device = [self.module.block_until_ready(self.numpy.asarray(array)) for array in arrays]
         compiled = self.module.jit(function).lower(*device).compile()
 
         def run() -> Any:
             return compiled(*device).block_until_ready()
 
-        return [Way("jit", run)]
+        return [Candidate("jit", run)]
 
-    def maximum(self, work: Work) -> list[Way]:
+    def maximum(self, work: Work) -> list[Candidate]:
         """One fused loop for any number of inputs."""
         views = [operand.view for operand in work.case.operands]
 
         def fold(*bases: Any) -> Any:
             return reduce(self.numpy.maximum, map(view, bases, views))
 
-        return self._ways(fold, work.inputs.bases)
+        return self._candidates(fold, work.inputs.bases)
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """jnp.max."""
         kind = work.case.operands[0].view
-        return self._ways(lambda base: self.numpy.max(view(base, kind), axis=work.case.axes), work.inputs.bases)
+        return self._candidates(lambda base: self.numpy.max(view(base, kind), axis=work.case.axes), work.inputs.bases)
 
-    def segment_max(self, work: Work) -> list[Way]:
-        """jax.ops.segment_max, told that ids are sorted; it fills with -Inf, and we with the lowest finite value."""
+    def segment_max(self, work: Work) -> list[Candidate]:
+        """jax.ops.segment_max of sorted ids; it fills with -Inf, and we with the lowest finite value."""
         segment_max: Any = import_module("jax.ops").segment_max
         has_empty = work.num_segments > len(np.unique(work.ids))
 
@@ -57,7 +57,7 @@ class Jax(Peer):
             found = segment_max(data, ids, num_segments=work.num_segments, indices_are_sorted=True)
             return self.numpy.maximum(found, work.lowest) if has_empty else found
 
-        return self._ways(segments, (work.data, work.ids))
+        return self._candidates(segments, (work.data, work.ids))
 
 
-PEER = Jax
+LIBRARY = Jax

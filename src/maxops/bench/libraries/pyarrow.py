@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.peers.peer import Peer, flat
-from maxops.bench.way import RefusedError, Way, Work
+from maxops.bench.candidate import Candidate, UnsupportedError, Work
+from maxops.bench.libraries.library import Library, flat
 from maxops.plan import Array
 
 
@@ -19,7 +19,7 @@ def placed(work: Work, ids: Array, highest: Array) -> Array:
     return result
 
 
-class PyArrow(Peer):
+class PyArrow(Library):
     """Arrow's compute functions."""
 
     name = "pyarrow"
@@ -31,22 +31,22 @@ class PyArrow(Peer):
 
     def _array(self, work: Work, array: Array) -> Any:
         if work.case.dtype.name == "bfloat16":
-            raise RefusedError("has no bfloat16")
+            raise UnsupportedError("has no bfloat16")
         return self.module.array(array)
 
-    def maximum(self, work: Work) -> list[Way]:
+    def maximum(self, work: Work) -> list[Candidate]:
         """max_element_wise; it has no `out=`."""
         flat(work)
         arrays = tuple(self._array(work, array) for array in work.inputs.arrays)
-        return [Way("max_element_wise", self.compute.max_element_wise, arrays, to_numpy=_numpy)]
+        return [Candidate("max_element_wise", self.compute.max_element_wise, arrays, to_numpy=_numpy)]
 
-    def reduce_max(self, work: Work) -> list[Way]:
+    def reduce_max(self, work: Work) -> list[Candidate]:
         """max of a whole column."""
         flat(work)
         array = self._array(work, work.data)
-        return [Way("max", self.compute.max, (array,), to_numpy=lambda scalar: scalar.as_py())]
+        return [Candidate("max", self.compute.max, (array,), to_numpy=lambda scalar: scalar.as_py())]
 
-    def segment_max(self, work: Work) -> list[Way]:
+    def segment_max(self, work: Work) -> list[Candidate]:
         """group_by, which does not know that ids are sorted."""
         flat(work)
         table = self.module.table({"id": self.module.array(work.ids), "x": self._array(work, work.data)})
@@ -57,11 +57,11 @@ class PyArrow(Peer):
         def to_numpy(groups: Any) -> Array:
             return placed(work, groups["id"].to_numpy(), groups["x_max"].to_numpy())
 
-        return [Way("group_by", group, to_numpy=to_numpy)]
+        return [Candidate("group_by", group, to_numpy=to_numpy)]
 
 
 def _numpy(array: Any) -> Array:
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-PEER = PyArrow
+LIBRARY = PyArrow
