@@ -245,4 +245,4 @@ def test_what_openvino_writes(tmp_path: Path) -> None:
     assert not strict.broken
     assert [judged.operator for judged in strict.nodes] == ["Max", "SegmentMax", "ReduceMax", "Max"]
     against = check(tmp_path / "own.xml", "onnx")
-    assert {each.verdict for each in against.findings if not each.by_run} == {"holds"}
+    assert {each.verdict for each in against.findings if not each.at_run_time} == {"holds"}

@@ -31,7 +31,7 @@ INPUTS = {
     "Result": (1, 1),
 }
 FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and as its document does
-MOST_ELEMENTS = 2**62
+MAX_ELEMENTS = 2**62
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ def constant(layer: Layer, weights: Weights, where: str) -> Array:
     shape = tuple(size for size in dims if isinstance(size, int))
     if len(shape) != len(dims):
         raise ModelError(f"{where}: has the open shape {_attribute(layer, 'shape', where)!r}; a constant's is fixed")
-    return weights.read(_dtype(layer, where), shape, *place_of(layer, where), where)
+    return weights.read(_dtype(layer, where), shape, *data_extent(layer, where), where)
 
 
-def place_of(layer: Layer, where: str) -> tuple[int, int]:
+def data_extent(layer: Layer, where: str) -> tuple[int, int]:
     """Where a Const layer's data lies in the weights: offset and size, in bytes."""
     return _number(layer, "offset", where), _number(layer, "size", where)
 
@@ -223,7 +223,7 @@ def _attribute(layer: Layer, name: str, where: str) -> str:
 
 def _number(layer: Layer, name: str, where: str) -> int:
     text = _attribute(layer, name, where)
-    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MOST_ELEMENTS:
+    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_ELEMENTS:
         raise ModelError(f"{where}: {name} is {text!r}; it is a number of bytes")
     return int(text)
 
@@ -246,7 +246,7 @@ def _dtype(layer: Layer, where: str) -> DType:
 def _dims(layer: Layer, where: str) -> Dims:
     text = _attribute(layer, "shape", where).strip()
     dims = tuple(_size(part.strip(), where) for part in text.split(",")) if text else ()
-    if prod(size for size in dims if size) > MOST_ELEMENTS:
+    if prod(size for size in dims if size) > MAX_ELEMENTS:
         raise ModelError(f"{where}: has the shape {text!r}, more elements than can be counted")
     return dims
 
