@@ -99,7 +99,7 @@ class _Reader:
             with self._faults_at(net.path):
                 layer = layers.read(child, "")
                 if layer.id in net.layers:
-                    raise ModelError(f"{layer}: the id {layer.id!r} is there twice")
+                    raise ModelError(f"{layer}: the id {layer.id!r} appears twice")
                 net.layers[layer.id] = layer
                 self._waiting.extend(
                     (f"{net.path} / {layer} {inner.tag}", inner, depth + 1)

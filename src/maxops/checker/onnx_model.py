@@ -295,7 +295,7 @@ class _Reader:
         for attribute in node.attribute:
             name, kind = attribute.name, KINDS.get(attribute.name)
             if name in found:
-                self._fault(where, f"the attribute {name!r} is there twice")
+                self._fault(where, f"the attribute {name!r} appears twice")
             is_version = name == schemas.SINCE_VERSION and node.domain == schemas.DOMAIN
             if own is not None and name not in own.attributes and not is_version:
                 self._fault(where, f"has the attribute {name!r}, which {own.name} does not have")

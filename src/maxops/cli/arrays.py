@@ -78,7 +78,7 @@ def _axes(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(axis) for axis in text.split(",")) if text.strip() else ()
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no list of integers such as 0,-1", param_hint="--axes") from None
+        raise typer.BadParameter(f"{text!r} is not a list of integers such as 0,-1", param_hint="--axes") from None
 
 
 def _give(compute: Callable[[], Array], name: str, output: Path | None) -> None:

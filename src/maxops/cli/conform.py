@@ -46,7 +46,7 @@ def conform(
             "'command:PROGRAM ...', which is run on a test folder. Without any: which there are.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A choice of the cases, in seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A selection of the cases, in seconds.")] = False,
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="TEXT,...", help="Cases whose id contains a text, or matches a pattern with *."),
@@ -70,7 +70,9 @@ def conform(
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option("--baseline", metavar="KNOWN.json", help="Exit with 1 only for a fault that this run has not."),
+        typer.Option(
+            "--baseline", metavar="KNOWN.json", help="Exit with 1 only for a fault that this run does not have."
+        ),
     ] = None,
     earlier: Annotated[
         list[Path] | None,
@@ -78,7 +80,7 @@ def conform(
     ] = None,
     seconds: Annotated[
         float,
-        typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The most that a case may take."),
+        typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The timeout of a case."),
     ] = timeout.DEFAULT,
 ) -> None:
     """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
@@ -89,7 +91,7 @@ def conform(
 
     reports = {"--json": json_file, "--junit": junit_file, "--html": html_file}
     if listed or save is not None:
-        _refuse_unused("--list" if save is None else "--save", {**reports, "--from": earlier})
+        _reject_unused("--list" if save is None else "--save", {**reports, "--from": earlier})
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         _list(chosen) if save is None else _save(chosen, save)
         return
@@ -99,7 +101,7 @@ def conform(
         check_writable(file)
     failed: list[MaxopsError] = []
     if earlier:
-        _refuse_unused("--from", {"RUNTIME": names, "--only": only, "--quick": quick})
+        _reject_unused("--from", {"RUNTIME": names, "--only": only, "--quick": quick})
         runs = [run for file in earlier for run in saved.read(file)]
     elif names:
         chosen = cases.select(cases.cases(), only or [], quick=quick)
@@ -134,7 +136,7 @@ def _run(
 
     each = list(dict.fromkeys(single for name in names for single in runtimes.expand(name)))
     for name in each:
-        runtimes.resolve(name)  # a wrong name is told before anything runs
+        runtimes.resolve(name)  # a wrong name is an error before anything runs
     for name in each:
         try:
             with _bar(name) as progress:
@@ -251,15 +253,15 @@ def _write(runs: Sequence[Run], json_file: Path | None, junit_file: Path | None,
             write(file, runs)
 
 
-def _refuse_unused(option: str, others: dict[str, object]) -> None:
+def _reject_unused(option: str, others: dict[str, object]) -> None:
     """What is asked for beside an option that would pass it over."""
     for name, value in others.items():
         if value:
-            raise typer.BadParameter(f"{name} has no meaning with {option}")
+            raise typer.BadParameter(f"{name} has no effect with {option}")
 
 
 def _is_faulty(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> bool:
-    """Whether there are faults; with a baseline, whether there are such that it has not."""
+    """Whether there are faults; with a baseline, whether there are such that it does not have."""
     from maxops.conformance import compare  # noqa: PLC0415  (see above)
     from maxops.conformance.result import FAULTS  # noqa: PLC0415
 

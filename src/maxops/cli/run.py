@@ -127,13 +127,13 @@ def _show_compared(data: DataSet, results: dict[str, Array]) -> bool:
 
 
 def _inputs(model: Model, given: list[str]) -> dict[str, Array]:
-    wanted = {value.name: value for value in model.inputs}
+    declared = {value.name: value for value in model.inputs}
     arrays: dict[str, Array] = {}
     for argument in given:
         for name, array in _named_arrays(argument):
             if name in arrays:
                 raise ModelInputError(f"--input {argument}: input {name!r} is given twice")
-            bfloat16 = name in wanted and wanted[name].dtype is dtypes.BFLOAT16
+            bfloat16 = name in declared and declared[name].dtype is dtypes.BFLOAT16
             arrays[name] = as_bfloat16(array) if bfloat16 else array
     if missing := [value for value in model.required if value.name not in arrays]:
         listed = ", ".join(map(str, missing))
@@ -149,7 +149,7 @@ def _named_arrays(argument: str) -> Iterator[tuple[str, Array]]:
     path = Path(argument if bare else rest)
     kind = path.suffix.lower()
     if kind not in (".npy", ".npz", ".pb"):
-        raise ModelInputError(f"--input {argument}: {path} is no .npy, .npz or .pb file by its name")
+        raise ModelInputError(f"--input {argument}: {path} is not a .npy, .npz or .pb file by its name")
     if kind == ".npz":
         if not bare:
             raise ModelInputError(f"--input {argument}: a .npz file names its arrays itself; give --input {path}")

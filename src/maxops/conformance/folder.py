@@ -60,7 +60,7 @@ def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequen
     final = directory / folder_name(case)
     with errors_of(final):
         if final.exists():
-            raise OutputError(f"{final}: is there already; give an empty folder")
+            raise OutputError(f"{final}: already exists; give an empty folder")
         folder = temporary(final)
         folder.mkdir()
         for name, data in files.items():
