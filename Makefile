@@ -76,7 +76,7 @@ arm:  ## the tests of values for aarch64, under qemu
 	tests/arm/run.sh $(ARM) tests/test_order.py tests/test_scalars.py tests/test_maximum.py tests/test_reduce_max.py \
 	  tests/test_segment_max.py tests/test_unsorted_ids.py tests/test_indices.py
 
-bench:  ## against the peers that are installed, quickly
+bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
 .PHONY: help install test lint format sanitize miniature emulated arm breaks bench fuzz fuzz-values

@@ -1,4 +1,4 @@
-"""Calls for tests of the kit, with feeds and what is wanted; run as a program, all of them at one runtime.
+"""Calls for tests of the kit, with feeds and what is expected; run as a program, all of them at one runtime.
 
 A runtime of others runs in a process of its own: jax and torch leave threads behind, which the tests that fork mind.
 """
@@ -55,7 +55,7 @@ def reductions() -> Iterator[tuple[str, Asked]]:
         ("fed", [0, 1], 0),
         ("fed", [], 1),
     ):
-        wanted = np.asarray(np.max(data, axis=tuple(axes) or None, keepdims=bool(keepdims)))
+        expected = np.asarray(np.max(data, axis=tuple(axes) or None, keepdims=bool(keepdims)))
         array = np.array(axes, np.int64)
         inputs = [given]
         if where in ("constant", "fed"):
@@ -63,7 +63,7 @@ def reductions() -> Iterator[tuple[str, Asked]]:
         row = spec.REDUCE_MAX_13 if where == "attribute" else spec.REDUCE_MAX_20
         told = [("keepdims", keepdims), *([("axes", axes)] if where == "attribute" else [])]
         feed = (data, array) if where == "fed" else (data,)
-        yield f"axes {axes}, {where}", (Call(row, tuple(inputs), tuple(told), wanted.ndim), feed, wanted)
+        yield f"axes {axes}, {where}", (Call(row, tuple(inputs), tuple(told), expected.ndim), feed, expected)
 
 
 def segments() -> Iterator[tuple[str, Asked]]:
@@ -85,11 +85,11 @@ def bits(array: object) -> list[Any]:
 
 
 def scripted(runtime: Runtime, call: Call, feed: Feed) -> Any:
-    """What the lines of a script leave in `got`."""
+    """What the lines of a script leave in `actual`."""
     known = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
     here = known | {each.name: array for each, array in zip(call.fed, feed, strict=True)}
     exec("\n".join(runtime.script(call, feed)), here)
-    return here["got"]
+    return here["actual"]
 
 
 def main(name: str) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from maxops.conformance.result import (
     SCHEMA,
     Elements,
     Finding,
+    Message,
     Reproducer,
     Run,
-    Told,
     Verdict,
     elements,
 )
@@ -43,6 +43,7 @@ class Maker:
             "machine": MACHINE,
             "seconds": 12.5,
             "cases": {},
+            "clauses": {},
             "notes": [],
             "reasons": {},
             "findings": [],
@@ -67,24 +68,27 @@ class Maker:
     def reproducer(
         self,
         inputs: dict[str, Array],
-        wanted: Elements | Told,
-        got: Elements | Told,
+        expected: Elements | Message,
+        actual: Elements | Message,
         attributes: dict[str, object] | None = None,
         *,
-        checked: bool = True,
+        reproduced: bool = True,
     ) -> int:
         """A smallest call, by its number."""
         lines = ["import numpy as np", f"import {self.run['runtime']}", ""]
         lines += [f"{name} = np.{array.dtype}({array.tolist()})" for name, array in inputs.items()]
-        lines += [f"got = {self.run['runtime']}.maximum({', '.join(inputs)})", "print(got, got.tobytes().hex())"]
+        lines += [
+            f"actual = {self.run['runtime']}.maximum({', '.join(inputs)})",
+            "print(actual, actual.tobytes().hex())",
+        ]
         made: Reproducer = {
             "inputs": {name: elements(array) for name, array in inputs.items()},
             "attributes": attributes or {},
-            "wanted": wanted,
-            "got": got,
+            "expected": expected,
+            "actual": actual,
             "script": "\n".join(lines) + "\n",
-            "checked": checked,
-            "shown": "[0.0] 00000000\n",
+            "reproduced": reproduced,
+            "output": "[0.0] 00000000\n",
         }
         self.run["reproducers"].append(made)
         return len(self.run["reproducers"]) - 1
@@ -93,34 +97,30 @@ class Maker:
         self,
         case: str,
         verdict: Verdict,
-        wanted: Elements | Told,
-        got: Elements | Told,
+        expected: Elements | Message,
+        actual: Elements | Message,
         reproducer: int | None = None,
         *,
         clause: str = "",
-        why: str = "the bits differ",
-        place: list[int] | None = None,
+        message: str = "the bits differ",
+        index: list[int] | None = None,
     ) -> Finding:
         """Say that a case does not conform."""
-        row, own, dtype = self._rows[case]
+        row, own, _ = self._rows[case]
         broken = next(each for each in row.clauses if each.id == (clause or own.id))
         finding: Finding = {
             "case": case,
-            "standard": row.standard,
-            "operator": row.operator,
-            "version": row.version,
-            "type": dtype.name,
             "clause": broken.id,
-            "says": broken.statement,
             "verdict": verdict,
-            "why": why,
-            "wanted": wanted,
-            "got": got,
+            "message": message,
+            "expected": expected,
+            "actual": actual,
             "feed": 0,
-            "place": place,
+            "index": index,
             "reproducer": reproducer,
         }
         self.run["cases"][case] = verdict
+        self.run["clauses"][broken.id] = broken.statement
         self.run["findings"].append(finding)
         return finding
 
@@ -142,14 +142,16 @@ def swift() -> Run:
     for case in maker.cases("ONNX.Max-13.nan/"):
         dtype = maker._rows[case][2]
         if dtype.kind == "float" and case.startswith("ONNX"):
-            maker.find(case, "permitted", _array(dtype, 0.0), _array(dtype, -0.0), zero, why="ONNX orders no zeros")
+            maker.find(case, "permitted", _array(dtype, 0.0), _array(dtype, -0.0), zero, message="ONNX orders no zeros")
     for case in maker.cases("SONNX.Max.value/float"):
         dtype = maker._rows[case][2]
-        maker.find(case, "violates", _array(dtype, 0.0), _array(dtype, -0.0), zero, why="-0 where +0 is larger")
+        maker.find(case, "violates", _array(dtype, 0.0), _array(dtype, -0.0), zero, message="-0 where +0 is larger")
     big = np.array([2**53 + 1], "int64"), np.array([2**53], "int64")
     lossy = maker.reproducer(dict(zip("ab", big, strict=True)), elements(big[0]), elements(big[1]))
     for case in maker.cases("ReduceMax-13.value/int"):
-        maker.find(case, "violates", elements(big[0]), elements(big[1]), lossy, why="computed in float64", place=[0])
+        maker.find(
+            case, "violates", elements(big[0]), elements(big[1]), lossy, message="computed in float64", index=[0]
+        )
     whole = np.arange(12, dtype=np.float32).reshape(3, 4)
     other = whole.copy()
     other[1, 2], other[2, 0] = np.nan, -1
@@ -158,35 +160,37 @@ def swift() -> Run:
         elements(whole),
         elements(other),
         {"keepdims": 1},
-        checked=False,
+        reproduced=False,
     )
     for case in maker.cases("ONNX.ReduceMax-18.value/float16"):
-        maker.find(case, "violates", elements(whole), elements(other), rows, why="a row is lost", place=[1, 2])
-    text: Told = {"text": "an error: axes lie in -r..r-1 [ONNX.ReduceMax-18.axes.range]"}
+        maker.find(case, "violates", elements(whole), elements(other), rows, message="a row is lost", index=[1, 2])
+    text: Message = {"text": "an error: axes lie in -r..r-1 [ONNX.ReduceMax-18.axes.range]"}
     taken = maker.reproducer({"data": whole[:1, 0]}, text, elements(whole[0, :1]), {"axes": [7]})
     for case in maker.cases("ReduceMax-18.axes.range/"):
-        maker.find(case, "accepts", text, elements(whole[0, :1]), taken, why="axis 7 of rank 1 was taken")
-    segment: Told = {"text": "ended by SIGSEGV"}
+        maker.find(case, "missing error", text, elements(whole[0, :1]), taken, message="axis 7 of rank 1 was taken")
+    segment: Message = {"text": "ended by SIGSEGV"}
     for case in maker.cases("OpenVINO.SegmentMax-16.ids/"):
-        maker.find(case, "crashes", {"text": "an error [OpenVINO.SegmentMax-16.ids]"}, segment, why="SIGSEGV")
+        maker.find(case, "crashes", {"text": "an error [OpenVINO.SegmentMax-16.ids]"}, segment, message="SIGSEGV")
     for case in maker.cases("num_segments.no_ids/"):
         maker.find(
             case,
-            "leaks",
+            "uninitialized memory",
             elements(np.array([], "float32")),
             elements(np.array([3e20], "float32")),
-            why="two runs differ",
+            message="two runs differ",
         )
     for case in maker.cases("SegmentMax-16.data/"):
-        maker.find(case, "hangs", {"text": "an error"}, {"text": "nothing within 10 s"}, why="it did not come back")
+        maker.find(case, "hangs", {"text": "an error"}, {"text": "nothing within 10 s"}, message="it did not come back")
     for case in maker.cases("SegmentMax-16.ids.shape/int8"):
-        maker.find(case, "poisoned", {"text": "an error"}, {"text": "an error, then a crash"}, why="after the error")
+        maker.find(
+            case, "corrupted state", {"text": "an error"}, {"text": "an error, then a crash"}, message="after the error"
+        )
     for case in maker.cases("ReduceMax-20.value/"):
-        words: Told = {"text": "RuntimeError: no kernel\n  at 0x7f00"}
-        maker.find(case, "refuses", elements(whole[0]), words, why="RuntimeError: no kernel")
+        words: Message = {"text": "RuntimeError: no kernel\n  at 0x7f00"}
+        maker.find(case, "refuses", elements(whole[0]), words, message="RuntimeError: no kernel")
     for case in maker.cases("ONNX.ReduceMax-13.empty/"):
         gone = elements(np.array([-np.inf], "float32")), elements(np.array([[-3.4028235e38]], "float32"))
-        maker.find(case, "violates", *gone, why="another shape")
+        maker.find(case, "violates", *gone, message="another shape")
     for case in maker.cases("SONNX-draft.Max.L/"):
         maker.leave(case, "takes no more than two inputs")
     for case in maker.cases("/real/"):
@@ -211,13 +215,18 @@ def swifter() -> Run:
     for finding in swift()["findings"]:
         if finding["clause"].startswith(("OpenVINO", "ONNX.ReduceMax-20")):
             continue
-        got = elements(np.array([5], "float32")) if "ReduceMax-18.value" in finding["case"] else finding["got"]
+        actual = elements(np.array([5], "float32")) if "ReduceMax-18.value" in finding["case"] else finding["actual"]
         maker.find(
-            finding["case"], finding["verdict"], finding["wanted"], got, clause=finding["clause"], why=finding["why"]
+            finding["case"],
+            finding["verdict"],
+            finding["expected"],
+            actual,
+            clause=finding["clause"],
+            message=finding["message"],
         )
     for case in maker.cases("ONNX.Max-8.value/float16/"):
         dtype = dtypes.FLOAT16
-        maker.find(case, "violates", _array(dtype, 2.0), _array(dtype, 1.0), why="the smaller one")
+        maker.find(case, "violates", _array(dtype, 2.0), _array(dtype, 1.0), message="the smaller one")
     return maker.run
 
 
@@ -236,7 +245,7 @@ def many(count: int) -> Run:
     for number in range(count):
         case = f"{clause.id}/{dtype}/number-{number}"
         maker._rows[case] = row, clause, dtype
-        maker.find(case, "violates", _array(dtype, number % 100), _array(dtype, -1), why=f"reason {number}")
+        maker.find(case, "violates", _array(dtype, number % 100), _array(dtype, -1), message=f"reason {number}")
     return maker.run
 
 
@@ -245,11 +254,12 @@ def hostile() -> Run:
     run["runtime"] = run["version"] = HOSTILE
     run["machine"] = {HOSTILE: HOSTILE}
     run["reasons"] = dict.fromkeys(run["reasons"], HOSTILE)
+    run["clauses"] = dict.fromkeys(run["clauses"], HOSTILE)
     for finding in run["findings"]:
-        finding["why"] = finding["says"] = HOSTILE
-        finding["got"] = {"text": HOSTILE}
+        finding["message"] = HOSTILE
+        finding["actual"] = {"text": HOSTILE}
     for reproducer in run["reproducers"]:
-        reproducer["script"] = reproducer["shown"] = HOSTILE
+        reproducer["script"] = reproducer["output"] = HOSTILE
         reproducer["inputs"] = {HOSTILE: next(iter(reproducer["inputs"].values()))}
         reproducer["attributes"] = {HOSTILE: HOSTILE}
     return run

@@ -154,7 +154,7 @@ def mutant(chance: random.Random) -> tuple[str, bytes]:
     return ".onnx", copy.SerializeToString()
 
 
-def doors(path: Path) -> list[Callable[[], object]]:
+def entry_points(path: Path) -> list[Callable[[], object]]:
     """What is done with a file."""
     if path.suffix == ".xml":
         return [lambda: openvino.load(path), lambda: check(path)]
@@ -173,13 +173,13 @@ def _rewrite(path: Path) -> None:
 
 
 def attempt(path: Path) -> Counter[str]:
-    """Take a file through every door; anything but a result or one of our own errors is let out."""
+    """Take a file through every entry point; anything but a result or one of our own errors is let out."""
     seen: Counter[str] = Counter()
-    for door in doors(path):
+    for entry_point in entry_points(path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", openvino.IRWarning)
             try:
-                door()
+                entry_point()
                 seen["read"] += 1
             except errors.MaxopsError as error:
                 if not str(error).strip():

@@ -108,10 +108,10 @@ BAD_MODELS: list[BadModel] = []
 
 # ------------------------------------------------------------------------------------------------------ files
 _of_bytes("empty_file", b"", "is empty")
-_of_bytes("truncated", MAX.SerializeToString()[:-9], "truncated, or no ONNX model")
-_of_bytes("text", b"This is no model, but a letter to my aunt.\n" * 9, "no ONNX model")
-_of_bytes("zeros", bytes(1000), "no ONNX model")
-_of_bytes("numpy_file", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", "no ONNX model")
+_of_bytes("truncated", MAX.SerializeToString()[:-9], "truncated, or not an ONNX model")
+_of_bytes("text", b"This is no model, but a letter to my aunt.\n" * 9, "not an ONNX model")
+_of_bytes("zeros", bytes(1000), "not an ONNX model")
+_of_bytes("numpy_file", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", "not an ONNX model")
 BAD_MODELS.append(BadModel("missing_file", lambda folder: folder / "model.onnx", ("cannot be read", "No such file")))
 BAD_MODELS.append(BadModel("folder_without_model", lambda folder: folder, ("model.onnx", "No such file")))
 
@@ -147,7 +147,7 @@ _saved("made_twice", "'y' has been used as output names multiple times")(
 )
 _saved("node_makes_input", "'x' has been used")(lambda: model([node("Max", ["x"], "x"), node("Max", ["x"], "y")]))
 _saved("two_inputs_of_a_name", "'x' has been used")(lambda: model(MAX.graph.node, inputs=("x", "x")))
-_saved("two_outputs_of_a_name", "output 'y' is there twice")(lambda: model(MAX.graph.node, outputs=("y", "y")))
+_saved("two_outputs_of_a_name", "output 'y' appears twice")(lambda: model(MAX.graph.node, outputs=("y", "y")))
 _saved("two_initializers_of_a_name", "w initializer name is not unique")(
     lambda: model(MAX.graph.node, initializers=[tensor("w", np.zeros(4, np.float32))] * 2)
 )
@@ -216,7 +216,7 @@ _saved("axes_input_before_version_18", "node 'r' (ReduceMax)", "input size 2")(
 _saved("noop_before_version_18", "node (ReduceMax)", "noop_with_empty_axes")(
     lambda: model([node("ReduceMax", ["x"], "y", noop_with_empty_axes=1)])
 )
-_saved("attribute_twice", "node 'r' (ReduceMax)", "'keepdims' is there twice")(
+_saved("attribute_twice", "node 'r' (ReduceMax)", "'keepdims' appears twice")(
     _changed(
         lambda m: m.graph.node[0].attribute.append(helper.make_attribute("keepdims", 0)),
         model([node("ReduceMax", ["x"], "y", "r", keepdims=1)]),
@@ -286,7 +286,7 @@ _saved("initializer_of_two_fields", "one and only one value field")(
     _with_weights(lambda t: t.float_data.extend([1, 2, 3, 4]))
 )
 _saved("initializer_segment", "initializer 'w'", "segment")(_with_weights(lambda t: t.segment.SetInParent()))
-_saved("initializer_out_of_range", "initializer 'w'", "300", "no int8", "-128 to 127")(
+_saved("initializer_out_of_range", "initializer 'w'", "300", "not int8", "-128 to 127")(
     lambda: model(
         MAX.graph.node,
         initializers=[TensorProto(name="w", data_type=TensorProto.INT8, dims=[1], int32_data=[300])],

@@ -19,14 +19,27 @@ from typer.testing import CliRunner
 import maxops as mo
 from bits import STORED, mixed
 from maxops import dtypes, reference
-from maxops.bench import environment, goals, grid, inputs, limits, ours, page, peers, report, saved, scaling, session
+from maxops.bench import (
+    environment,
+    goals,
+    grid,
+    inputs,
+    libraries,
+    limits,
+    ours,
+    page,
+    report,
+    saved,
+    scaling,
+    session,
+)
+from maxops.bench.candidate import Candidate, UnsupportedError, Work
 from maxops.bench.case import Case, Operand, Segments
+from maxops.bench.libraries.library import Library
 from maxops.bench.measure import paired, rounded, spread
-from maxops.bench.oracle import expected, maximum, reduce_max, same_bits, segment_max
+from maxops.bench.oracle import expected_result, maximum, reduce_max, same_bits, segment_max
 from maxops.bench.peak import CALLS, extra_bytes
-from maxops.bench.peers.peer import Peer
 from maxops.bench.verdict import judge
-from maxops.bench.way import RefusedError, Way, Work
 from maxops.cli.bench import bench
 from maxops.dtypes import DType
 
@@ -146,23 +159,23 @@ def test_goals_speak_of_cases() -> None:
 
 
 def test_goals_are_those_of_the_table() -> None:
-    wanted = {
-        "Max/2-inputs/float64/1": [(2, "best")],
+    expected = {
+        "Max/2-inputs/float64/1": [(2, "fastest")],
         "Max/2-inputs,out/int8/1e5": [(1.0, "torch"), (1.4, "numpy")],
-        "Max/2-inputs/float32/3e7": [(3, "best"), (0.9, "limit")],
-        "Max/2-inputs,out/bfloat16/1e8": [(1.6, "best"), (0.9, "limit")],
-        "Max/8-inputs/float16/1e3": [(12, "best")],
-        "Max/transposed/float32/3e7": [(4, "best")],
-        "ReduceMax/all/uint16/1e5": [(4, "best")],
-        "ReduceMax/last-8/float32/3e7": [(4, "best")],
-        "SegmentMax/1d,mean-10,int64/float32/3e7": [(4, "best"), (0.8, "limit")],
-        "SegmentMax/1d,mean-1000,int64,unchecked/float32/3e7": [(8, "best")],
-        "SegmentMax/rows-16,mean-10,int64/float32/3e7": [(3, "best"), (0.85, "limit")],
+        "Max/2-inputs/float32/3e7": [(3, "fastest"), (0.9, "limit")],
+        "Max/2-inputs,out/bfloat16/1e8": [(1.6, "fastest"), (0.9, "limit")],
+        "Max/8-inputs/float16/1e3": [(12, "fastest")],
+        "Max/transposed/float32/3e7": [(4, "fastest")],
+        "ReduceMax/all/uint16/1e5": [(4, "fastest")],
+        "ReduceMax/last-8/float32/3e7": [(4, "fastest")],
+        "SegmentMax/1d,mean-10,int64/float32/3e7": [(4, "fastest"), (0.8, "limit")],
+        "SegmentMax/1d,mean-1000,int64,unchecked/float32/3e7": [(8, "fastest")],
+        "SegmentMax/rows-16,mean-10,int64/float32/3e7": [(3, "fastest"), (0.85, "limit")],
         "Max/2-inputs/float32/1e6": [],
         "Max/2-inputs/bool/1e3": [],
     }
-    found = {name: [(t.wanted, t.against) for t in goals.targets(case_of(name))] for name in wanted}
-    assert found == wanted
+    found = {name: [(t.ratio, t.against) for t in goals.targets(case_of(name))] for name in expected}
+    assert found == expected
 
 
 # --------------------------------------------------------------------------------------------------- oracle
@@ -181,10 +194,10 @@ def test_the_oracle_agrees_with_the_reference(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in SMALL if case.dtype is dtypes.FLOAT16], ids=lambda case: case.id)
-def test_ours_is_right_on_small_cells(case: Case) -> None:
+def test_ours_is_right_on_small_cases(case: Case) -> None:
     built = inputs.build(case)
-    (verdict,) = judge(lambda: [ours.way(Work(case, built, 1))], case, expected(case, built, slow=False))
-    assert (verdict.status, verdict.reason) == ("right", "")
+    (verdict,) = judge(lambda: [ours.candidate(Work(case, built, 1))], case, expected_result(case, built, slow=False))
+    assert (verdict.status, verdict.reason) == ("correct", "")
 
 
 def test_same_bits_tells_what_equality_does_not() -> None:
@@ -199,8 +212,8 @@ def test_same_bits_tells_what_equality_does_not() -> None:
 
 
 def test_pairs_and_their_spread() -> None:
-    way = Way("nothing", int)
-    found = paired(way, way, 0.001)
+    candidate = Candidate("nothing", int)
+    found = paired(candidate, candidate, 0.001)
     assert found.pairs >= 5
     assert found.ratio.low <= found.ratio.median <= found.ratio.high
     assert spread([1.0, 2.0, 3.0, 4.0, 5.0]).median == 3
@@ -208,7 +221,7 @@ def test_pairs_and_their_spread() -> None:
 
 def test_limits_move_a_case_s_bytes() -> None:
     assert not no_limits()  # it is built with the core
-    sweep = limits.Limits(10_000, 5_000, 2).way(10_000, 5_000, streaming=True, threads=2)
+    sweep = limits.Limits(10_000, 5_000, 2).candidate(10_000, 5_000, streaming=True, threads=2)
     source, target, *_ = sweep.args
     target[:] = 0
     assert sweep.function(*sweep.args) == 0x0101010101010101
@@ -225,7 +238,7 @@ def no_limits() -> str:
     """Why the native helper is not there, or ""."""
     try:
         limits.Limits(64, 64, 1)
-    except RefusedError as error:
+    except UnsupportedError as error:
         return str(error)
     return ""
 
@@ -260,39 +273,41 @@ def test_the_model_of_scaling() -> None:
 # -------------------------------------------------------------------------------------------------- a run
 
 
-class Broken(Peer):
-    """A peer that is fast, and wrong: it gives the first input."""
+class Broken(Library):
+    """A library that is fast, and wrong: it gives the first input."""
 
     name = "numpy"
 
-    def maximum(self, work: Work) -> list[Way]:
-        return [Way("first input", lambda: work.data)]
+    def maximum(self, work: Work) -> list[Candidate]:
+        return [Candidate("first input", lambda: work.data)]
 
-    def reduce_max(self, work: Work) -> list[Way]:
-        return [Way("one ulp off", lambda: np.nextafter(work.data.max(), np.float32(np.inf)))]
+    def reduce_max(self, work: Work) -> list[Candidate]:
+        return [Candidate("one ulp off", lambda: np.nextafter(work.data.max(), np.float32(np.inf)))]
 
 
-class Gone(Peer):
+class Gone(Library):
     name = "no_such_package_as_this"
 
 
 @pytest.fixture
-def odd_peers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two more peers: one broken on purpose, one that is not installed."""
-    load: Callable[[str, int], Peer] = peers.load
+def odd_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two more libraries: one broken on purpose, one that is not installed."""
+    load: Callable[[str, int], Library] = libraries.load
     odd = {"broken": Broken, "gone": Gone}
-    monkeypatch.setattr(peers, "load", lambda name, threads: odd[name](threads) if name in odd else load(name, threads))
+    monkeypatch.setattr(
+        libraries, "load", lambda name, threads: odd[name](threads) if name in odd else load(name, threads)
+    )
 
 
 @pytest.fixture(scope="module")
 def tiny_cases() -> list[Case]:
-    wanted = ["Max/2-inputs,out", "ReduceMax/all", "SegmentMax/1d,mean-10,int64"]
-    return [case_of(f"{name}/float32/{size}") for name in wanted for size in ("1e3", "1e5")]
+    expected = ["Max/2-inputs,out", "ReduceMax/all", "SegmentMax/1d,mean-10,int64"]
+    return [case_of(f"{name}/float32/{size}") for name in expected for size in ("1e3", "1e5")]
 
 
 @pytest.fixture
-def tiny_run(odd_peers: None, tiny_cases: list[Case]) -> dict[str, Any]:
-    told = []
+def tiny_run(odd_libraries: None, tiny_cases: list[Case]) -> dict[str, Any]:
+    stages = []
     result = session.run(
         tiny_cases,
         ["numpy", "broken", "gone"],
@@ -300,10 +315,10 @@ def tiny_run(odd_peers: None, tiny_cases: list[Case]) -> dict[str, Any]:
         seconds=0.002,
         quick=True,
         whole=False,
-        done=lambda text, cell: told.append(text),
+        done=lambda text, case: stages.append(text),
     )
-    assert [case.id for case in tiny_cases] == [cell["case"] for cell in result["cells"]]
-    assert any(text.startswith("6 of 6") for text in told)
+    assert [case.id for case in tiny_cases] == [case["id"] for case in result["cases"]]
+    assert any(text.startswith("6 of 6") for text in stages)
     written: dict[str, Any] = json.loads(json.dumps(result, allow_nan=False))
     return written
 
@@ -312,98 +327,100 @@ def test_a_run_has_what_the_page_needs(tiny_run: dict[str, Any]) -> None:
     assert tiny_run["format"] == saved.FORMAT
     about = {"cpu", "isa", "threads", "output_cache", "memory_bytes", "caches", "python", "maxops", "system"}
     assert about <= tiny_run["machine"].keys()
-    assert tiny_run["peers"]["numpy"]["version"] == np.__version__
-    for cell in tiny_run["cells"]:
-        assert cell["ours"]["status"] == "right", cell
-        assert cell["ours"]["seconds"] > 0
-        assert cell["best"] == "numpy"
-        assert cell["ratio"]["low"] <= cell["ratio"]["median"] <= cell["ratio"]["high"]
-        assert cell["bytes_read"] > cell["bytes_written"] > 0
-        assert cell["limit"]["status"] in ("right", "refused", "missing")
+    assert tiny_run["libraries"]["numpy"]["version"] == np.__version__
+    for case in tiny_run["cases"]:
+        assert case["ours"]["status"] == "correct", case
+        assert case["ours"]["seconds"] > 0
+        assert case["fastest"] == "numpy"
+        assert case["ratio"]["low"] <= case["ratio"]["median"] <= case["ratio"]["high"]
+        assert case["bytes_read"] > case["bytes_written"] > 0
+        assert case["limit"]["status"] in ("correct", "unsupported", "not installed")
     if not no_limits():
-        assert all("ratio" in cell["limit"] for cell in tiny_run["cells"] if cell["size"] == 100_000)
+        assert all("ratio" in case["limit"] for case in tiny_run["cases"] if case["size"] == 100_000)
 
 
 def test_a_broken_peer_is_wrong_and_a_missing_one_missing(tiny_run: dict[str, Any]) -> None:
-    for cell in tiny_run["cells"]:
-        broken, gone = cell["peers"]["broken"], cell["peers"]["gone"]
-        if cell["operator"] == "SegmentMax":
-            assert (broken["status"], broken["reason"]) == ("refused", "has no maximum by ids")
-            assert cell["peers"]["numpy: maximum.reduceat, starts given"]["status"] == "other input"
+    for case in tiny_run["cases"]:
+        broken, gone = case["libraries"]["broken"], case["libraries"]["gone"]
+        if case["operator"] == "SegmentMax":
+            assert (broken["status"], broken["reason"]) == ("unsupported", "has no maximum by ids")
+            assert case["libraries"]["numpy: maximum.reduceat, starts given"]["status"] == "other input"
         else:
             assert broken["status"] == "wrong"
             assert "elements differ" in broken["reason"]
             assert broken["seconds"] > 0
-        assert gone["status"] == "missing"
-    assert "not installed: no_such_package_as_this" in tiny_run["peers"]["gone"]["reason"]
-    assert {row[0] for row in report.wrong_peers(tiny_run).rows} == {"broken"}
+        assert gone["status"] == "not installed"
+    assert "not installed: no_such_package_as_this" in tiny_run["libraries"]["gone"]["reason"]
+    assert {row[0] for row in report.wrong_libraries(tiny_run).rows} == {"broken"}
     for ratio, words in ((0.5, "broken fast and wrong"), (2.0, "broken wrong")):
-        for cell in tiny_run["cells"]:
-            if cell["peers"]["broken"]["status"] == "wrong":
-                cell["peers"]["broken"]["ratio"]["median"] = ratio
-        assert words in "\n".join(" ".join(row) for table in report.cells(tiny_run) for row in table.rows)
+        for case in tiny_run["cases"]:
+            if case["libraries"]["broken"]["status"] == "wrong":
+                case["libraries"]["broken"]["ratio"]["median"] = ratio
+        assert words in "\n".join(" ".join(row) for table in report.cases(tiny_run) for row in table.rows)
 
 
 def test_goals_and_cells_below_one_are_listed(tiny_run: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    for cell in tiny_run["cells"]:
-        cell["ratio"] = {"low": 2.0, "median": 2.5, "high": 3.0}
-    cell = tiny_run["cells"][0]
-    cell["ratio"] = {"low": 0.4, "median": 0.5, "high": 0.6}
+    for case in tiny_run["cases"]:
+        case["ratio"] = {"low": 2.0, "median": 2.5, "high": 3.0}
+    case = tiny_run["cases"][0]
+    case["ratio"] = {"low": 0.4, "median": 0.5, "high": 0.6}
     rows = {(row["goal"], row["band"]): row for row in report.goal_rows(tiny_run)}
     row = rows["Max of 2, out=: f32, f64, integers", "1e3"]
-    assert (row["cells"], row["reached"], row["worst"], row["worst_case"]) == (1, 0, 0.5, cell["case"])
-    assert report.below_one(tiny_run).rows[0][0] == cell["case"]
+    assert (row["cases"], row["reached"], row["worst"], row["worst_case"]) == (1, 0, 0.5, case["id"])
+    assert report.below_one(tiny_run).rows[0][0] == case["id"]
     assert report.below_one(tiny_run).rows[0][-1] == report.NO_REASON
     monkeypatch.setattr("maxops.bench.reasons.REASONS", (("Max/*", "it is Tuesday"),))
     assert report.below_one(tiny_run).rows[0][-1] == "it is Tuesday"
-    assert cell["case"] in report.markdown(tiny_run)
+    assert case["id"] in report.markdown(tiny_run)
 
 
 def test_our_own_error_is_told(tiny_run: dict[str, Any]) -> None:
     assert report.our_failures(tiny_run) == []
-    tiny_run["cells"][2]["ours"] = {"status": "wrong", "reason": "1 of 1 elements differ", "seconds": 1.0}
+    tiny_run["cases"][2]["ours"] = {"status": "wrong", "reason": "1 of 1 elements differ", "seconds": 1.0}
     assert report.our_failures(tiny_run) == ["ReduceMax/all/float32/1e3: 1 of 1 elements differ"]
-    assert "WRONG" in str(report.cells(tiny_run))
+    assert "WRONG" in str(report.cases(tiny_run))
 
 
 def test_the_page_needs_nothing_else(tiny_run: dict[str, Any]) -> None:
     pytest.importorskip("matplotlib")
     text = page.html(tiny_run)
-    assert text.count("<svg") == 3  # two cells of a family make a line, and only the larger has a share of the limit
+    assert text.count("<svg") == 3  # two cases of a family make a line, and only the larger has a share of the limit
     assert 'name="viewport"' in text
     assert re.findall(r"<(?:script|link|img|iframe)\b", text) == []
     assert re.findall(r"(?:src|href)=\"(?!#)[^\"]+", text) == []
-    assert all(cell["case"].partition("/")[2] in text for cell in tiny_run["cells"])
+    assert all(case["id"].partition("/")[2] in text for case in tiny_run["cases"])
     assert text == page.html(tiny_run)
 
 
-ALL_PEERS = """
+ALL_LIBRARIES = """
 import json
-from maxops.bench import grid, peers, session
+from maxops.bench import grid, libraries, session
 ids = ["Max/2-inputs/float32/1e3", "ReduceMax/all/float32/1e3", "SegmentMax/1d,mean-10,int64/float32/1e3"]
 cases = [case for case in grid.cases() if case.id in ids]
-print(json.dumps(session.run(cases, peers.NAMES, 1, seconds=0.001, whole=False)))
+print(json.dumps(session.run(cases, libraries.NAMES, 1, seconds=0.001, whole=False)))
 """
 
 
 @pytest.fixture(scope="module")
-def all_peers() -> dict[str, Any]:
-    """A run in a process of its own, since some peers' threads and warnings would meet other tests."""
+def all_libraries() -> dict[str, Any]:
+    """A run in a process of its own, since some libraries' threads and warnings would meet other tests."""
     variables = os.environ | environment.quiet(1)
-    told = subprocess.run([sys.executable, "-c", ALL_PEERS], capture_output=True, text=True, check=True, env=variables)
-    found: dict[str, Any] = json.loads(told.stdout)
+    completed = subprocess.run(
+        [sys.executable, "-c", ALL_LIBRARIES], capture_output=True, text=True, check=True, env=variables
+    )
+    found: dict[str, Any] = json.loads(completed.stdout)
     return found
 
 
-@pytest.mark.parametrize("name", peers.NAMES)
-def test_a_peer_is_missing_or_right(name: str, all_peers: dict[str, Any]) -> None:
-    statuses = {cell["peers"][name]["status"] for cell in all_peers["cells"]}
-    if all_peers["peers"][name]["status"] == "missing":
-        assert statuses == {"missing"}
+@pytest.mark.parametrize("name", libraries.NAMES)
+def test_a_peer_is_missing_or_right(name: str, all_libraries: dict[str, Any]) -> None:
+    statuses = {case["libraries"][name]["status"] for case in all_libraries["cases"]}
+    if all_libraries["libraries"][name]["status"] == "not installed":
+        assert statuses == {"not installed"}
         return
-    assert all_peers["peers"][name]["version"]
-    assert "right" in statuses
-    assert statuses <= {"right", "refused"}
+    assert all_libraries["libraries"][name]["version"]
+    assert "correct" in statuses
+    assert statuses <= {"correct", "unsupported"}
 
 
 # ------------------------------------------------------------------------------------------- command line
@@ -420,36 +437,36 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 def test_the_command_writes_what_it_was_asked_for(command: Callable[..., Any], tmp_path: Path) -> None:
     json_file, markdown = tmp_path / "run.json", tmp_path / "run.md"
-    words = ["Max", "--quick", "--types", "int8", "--peers", "numpy", "--only", "2-inputs/", "--seconds", "0.001"]
+    words = ["Max", "--quick", "--types", "int8", "--libraries", "numpy", "--only", "2-inputs/", "--seconds", "0.001"]
     result = command(*words, "--json", str(json_file), "--markdown", str(markdown))
     assert result.exit_code == 0, result.output
     run = json.loads(json_file.read_text(encoding="utf-8"))
-    assert [cell["case"] for cell in run["cells"]] == [f"Max/2-inputs/int8/{size}" for size in ("1", "1e3", "1e5")]
+    assert [case["id"] for case in run["cases"]] == [f"Max/2-inputs/int8/{size}" for size in ("1", "1e3", "1e5")]
     assert run["scaling"]["models"].keys() == {"Max", "ReduceMax"}
     assert run["memory"][0]["extra"] >= 0
-    assert run["meaning"].get("numpy", {}) == {}  # integers leave it nothing to differ on
+    assert run["deviations"].get("numpy", {}) == {}  # integers leave it nothing to differ on
     text = markdown.read_text(encoding="utf-8")
     assert text == report.markdown(run)
     assert run["command"] in text
     again = command("--from", str(json_file))
     assert again.exit_code == 0
-    assert "3 cells" in again.output
+    assert "3 cases" in again.output
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "text"),
     [
         (["Mean"], "Max, ReduceMax, SegmentMax"),
         (["--types", "float8"], "float16, bfloat16"),
-        (["--peers", "numpy,cupy"], "numpy, torch"),
-        (["--only", "no such cell"], "--list"),
+        (["--libraries", "numpy,cupy"], "numpy, torch"),
+        (["--only", "no such case"], "--list"),
         (["--sizes", "1000"], "1e3, 1e5"),
     ],
 )
-def test_an_unknown_name_is_a_usage_error(command: Callable[..., Any], words: list[str], told: str) -> None:
+def test_an_unknown_name_is_a_usage_error(command: Callable[..., Any], words: list[str], text: str) -> None:
     result = command(*words)
     assert result.exit_code == 2
-    assert told in re.sub(r"[\s│]+", " ", result.output)
+    assert text in re.sub(r"[\s│]+", " ", result.output)
 
 
 def test_the_grid_can_be_listed(command: Callable[..., Any]) -> None:
@@ -468,24 +485,24 @@ def test_what_is_written_is_read_and_has_a_line_for_each_case(tiny_run: dict[str
     saved.write(path, tiny_run)
     assert saved.read(path) == json.loads(path.read_text()) == tiny_run
     lines = path.read_text().splitlines()
-    assert [line for line in lines if line.startswith('{"case":')] == [
-        line for line in lines if any(f'"{cell["case"]}"' in line for cell in tiny_run["cells"])
+    assert [line for line in lines if line.startswith('{"id":')] == [
+        line for line in lines if any(f'"{case["id"]}"' in line for case in tiny_run["cases"])
     ]
-    assert len(lines) < len(tiny_run["cells"]) + 60
+    assert len(lines) < len(tiny_run["cases"]) + 60
 
 
 def test_figures_have_no_more_digits_than_a_clock_tells(tiny_run: dict[str, Any]) -> None:
-    assert rounded(tiny_run["cells"]) == tiny_run["cells"]
-    for cell in tiny_run["cells"]:
-        assert len(f"{cell['ours']['seconds']:e}".split("e")[0].rstrip("0")) <= 8
+    assert rounded(tiny_run["cases"]) == tiny_run["cases"]
+    for case in tiny_run["cases"]:
+        assert len(f"{case['ours']['seconds']:e}".split("e")[0].rstrip("0")) <= 8
 
 
 STRANGE = {
-    "an empty object": ("{}", "is not a run of maxops bench in format 1"),
-    "another format": ('{"format": 0}', "is not a run of maxops bench in format 1"),
-    "a list": ("[1]", "is not a run of maxops bench in format 1"),
-    "no fields": ('{"format": 1}', "has no began"),
-    "half a file": ('{"format": 1, "cells": [', "is not JSON"),
+    "an empty object": ("{}", "is not a run of maxops bench in format 2"),
+    "another format": ('{"format": 0}', "is not a run of maxops bench in format 2"),
+    "a list": ("[1]", "is not a run of maxops bench in format 2"),
+    "no fields": ('{"format": 2}', "has no began"),
+    "half a file": ('{"format": 2, "cases": [', "is not JSON"),
     "bytes": ("\udcff", "is not JSON"),
     "a tower": ("[" * 100_000, "is not JSON"),
 }
@@ -493,32 +510,33 @@ STRANGE = {
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_a_file_without_a_run_is_an_error(command: Callable[..., Any], tmp_path: Path, name: str) -> None:
-    file, (text, told) = tmp_path / "other.json", STRANGE[name]
-    file.write_text(text, encoding="utf-8", errors="surrogateescape")
+    file, (content, text) = tmp_path / "other.json", STRANGE[name]
+    file.write_text(content, encoding="utf-8", errors="surrogateescape")
     error = command("--from", str(file)).exception
     assert isinstance(error, saved.BenchFileError)
-    assert str(error).startswith(f"{file}: {told}") or str(error) == f"{file} {told}; is it a run of maxops bench?"
+    assert str(error).startswith(f"{file}: {text}") or str(error) == f"{file} {text}; is it a run of maxops bench?"
 
 
 @pytest.mark.parametrize(
-    ("cells", "told"), [({}, "cells is not a list"), ([7], "cells[0] is not an object"), ([{}], "cells[0] has no band")]
+    ("cases", "text"),
+    [({}, "cases is not a list"), ([7], "cases[0] is not an object"), ([{}], "cases[0] has no band")],
 )
 def test_a_run_whose_cases_are_no_cases_is_an_error(
-    tiny_run: dict[str, Any], tmp_path: Path, cells: Any, told: str
+    tiny_run: dict[str, Any], tmp_path: Path, cases: Any, text: str
 ) -> None:
-    saved.write(tmp_path / "run.json", tiny_run | {"cells": cells})
-    with pytest.raises(saved.BenchFileError, match=re.escape(told)):
+    saved.write(tmp_path / "run.json", tiny_run | {"cases": cases})
+    with pytest.raises(saved.BenchFileError, match=re.escape(text)):
         saved.read(tmp_path / "run.json")
 
 
 def test_import_of_maxops_stays_light() -> None:
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", "import maxops, sys; print([m for m in sys.modules if 'maxops.bench' in m])"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout.strip() == "[]"
+    assert completed.stdout.strip() == "[]"
 
 
 def test_a_probe_has_the_shape_it_says() -> None:

@@ -48,22 +48,24 @@ def test_a_model_that_holds_is_one_line(tmp_path: Path) -> None:
     (line,) = result.stdout.splitlines()
     assert line.endswith(
         "1 max nodes, 1 of them judged by their own standard: 3 clauses hold, 0 are broken, "
-        "0 cannot be known statically, 2 only a run can show"
+        "0 cannot be known statically, 2 are known at run time only"
     )
 
 
 def test_what_is_broken_and_open_is_told_in_words(tmp_path: Path) -> None:
     result = run(written(tmp_path, BROKEN))
     assert (result.exit_code, result.stderr) == (1, "")
-    told = lines(result.stdout)
-    assert "ONNX Max-13|2|1|0|2|graph / node 'top' (Max)" in told
+    text = lines(result.stdout)
+    assert "ONNX Max-13|2|1|0|2|graph / node 'top' (Max)" in text
     shape = "ONNX.Max-13.shape|multidirectional (NumPy-style) broadcasting"
-    assert f"broken|{shape}|axis -1 does not broadcast: 'a' (2,), 'b' (3,)|graph / node 'top' (Max)" in told
-    assert f"unknown|{shape}|axis -1 has an open size: 'a' (2,), 'c' (n,)|graph / node 'other' (Max)" in told
-    assert not any("'last'" in line or "|value|" in line for line in told)
+    assert f"broken|{shape}|axis -1 does not broadcast: 'a' (2,), 'b' (3,)|graph / node 'top' (Max)" in text
+    assert f"unknown|{shape}|axis -1 has an open size: 'a' (2,), 'c' (n,)|graph / node 'other' (Max)" in text
+    assert not any("'last'" in line or "|value|" in line for line in text)
     everything = lines(run(written(tmp_path, BROKEN), "--all").stdout)
     assert any(line.startswith("holds|ONNX.ReduceMax-18.keepdims|") for line in everything)
-    assert any(line.startswith("by a run|ONNX.Max-13.value|") and line.endswith("and 1 more") for line in everything)
+    assert any(
+        line.startswith("at run time only|ONNX.Max-13.value|") and line.endswith("and 1 more") for line in everything
+    )
 
 
 def test_five_hundred_nodes_stay_readable(tmp_path: Path) -> None:
@@ -72,10 +74,10 @@ def test_five_hundred_nodes_stay_readable(tmp_path: Path) -> None:
     assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
     strict = run(written(tmp_path, f"g (float[n] a) => (float[n] y0) {{ {body} }}"), "--standard", "sonnx")
     assert strict.exit_code == 1
-    told = lines(strict.stdout)
-    assert any("SONNX.Max.static" in line and line.endswith("and 499 more") for line in told)
-    types = [line for line in told if "SONNX.Max.types" in line]
-    assert (len(types), len(told) < 30) == (11, True)
+    text = lines(strict.stdout)
+    assert any("SONNX.Max.static" in line and line.endswith("and 499 more") for line in text)
+    types = [line for line in text if "SONNX.Max.types" in line]
+    assert (len(types), len(text) < 30) == (11, True)
     assert types[-1].split("|")[3] == "and 489 more; --all shows them"
     everything = run(written(tmp_path, f"g (float[n] a) => (float[n] y0) {{ {body} }}"), "--standard", "sonnx", "--all")
     assert sum("SONNX.Max.types" in line for line in everything.stdout.splitlines()) > 499
@@ -98,7 +100,7 @@ def test_an_ir_and_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "text"),
     [
         (["nowhere.onnx"], "nowhere.onnx: cannot be read: No such file"),
         (["nowhere.xml"], "nowhere.xml: cannot be read: No such file"),
@@ -107,11 +109,11 @@ def test_an_ir_and_a_folder(tmp_path: Path) -> None:
         ([], "MODEL"),
     ],
 )
-def test_bad_use_is_one_line_and_2(words: list[str], told: str) -> None:
+def test_bad_use_is_one_line_and_2(words: list[str], text: str) -> None:
     result = run(*words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1
-    assert told in result.stderr
+    assert text in result.stderr
 
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif"])
@@ -132,30 +134,30 @@ def test_a_report_in_a_file(form: str, tmp_path: Path) -> None:
 def test_json(tmp_path: Path) -> None:
     result = run(written(tmp_path, BROKEN), "--format", "json")
     assert result.exit_code == 1
-    told = json.loads(result.stdout)
-    assert {name: told[name] for name in ("format", "standard", "passed", "broken")} == {
-        "format": 1,
+    text = json.loads(result.stdout)
+    assert {name: text[name] for name in ("format", "standard", "passed", "broken")} == {
+        "format": 2,
         "standard": None,
         "passed": False,
         "broken": True,
     }
-    assert told["counts"] == {"nodes": 3, "outside": 0, "holds": 12, "broken": 1, "unknown": 1, "by_run": 6}
-    assert [node["judged_by"] for node in told["nodes"]] == ["ONNX Max-13", "ONNX Max-13", "ONNX ReduceMax-18"]
-    (broken,) = [each for node in told["nodes"] for each in node["findings"] if each["verdict"] == "broken"]
+    assert text["counts"] == {"nodes": 3, "outside": 0, "holds": 12, "broken": 1, "unknown": 1, "at_run_time": 6}
+    assert [node["judged_by"] for node in text["nodes"]] == ["ONNX Max-13", "ONNX Max-13", "ONNX ReduceMax-18"]
+    (broken,) = [each for node in text["nodes"] for each in node["findings"] if each["verdict"] == "broken"]
     assert broken == {
         "where": "graph / node 'top' (Max)",
         "clause": "ONNX.Max-13.shape",
         "verdict": "broken",
         "message": "axis -1 does not broadcast: 'a' (2,), 'b' (3,)",
-        "by_run": False,
+        "at_run_time": False,
     }
-    assert told["clauses"]["ONNX.Max-13.shape"]["source"] == "onnx_max.rst, Max-8, Summary"
+    assert text["clauses"]["ONNX.Max-13.shape"]["source"] == "onnx_max.rst, Max-8, Summary"
 
 
 def test_counts_are_of_every_finding() -> None:
     report = check(parsed(BROKEN))
     counted = counts(report)
-    assert sum(counted[kind] for kind in ("holds", "broken", "unknown", "by_run")) == len(report.findings)
+    assert sum(counted[kind] for kind in ("holds", "broken", "unknown", "at_run_time")) == len(report.findings)
     assert as_json(report)["counts"] == counted
 
 
@@ -245,7 +247,7 @@ def test_a_wrong_sarif_is_noticed() -> None:
         assert_sarif(log)
 
 
-def test_the_place_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_path_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "a folder"
     folder.mkdir()
     path = written(folder, BROKEN)

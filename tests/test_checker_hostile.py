@@ -19,7 +19,7 @@ from onnx.backend.test.loader import DATA_DIR
 
 from ir_models import reduce_net, saved, segment_net
 from maxops import errors
-from maxops.checker import Report, check, contained, onnx_values
+from maxops.checker import Report, check, onnx_values, sandbox
 from models import BAD_MODELS, FLOAT, MAX, BadModel, model, node, tensor, value
 from official import official_cases
 
@@ -36,14 +36,14 @@ NOT_OURS = {
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What onnx cannot end, ends soon."""
-    monkeypatch.setattr(contained, "MOST_SECONDS", 1)
-    monkeypatch.setattr(contained, "MOST_BYTES", 1 << 28)
+    monkeypatch.setattr(sandbox, "MAX_SECONDS", 1)
+    monkeypatch.setattr(sandbox, "MAX_BYTES", 1 << 28)
 
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """For models that are known to be harmless: thousands of processes take their time."""
-    monkeypatch.setattr(onnx_values, "contained", lambda work: work())
+    monkeypatch.setattr(onnx_values, "sandboxed", lambda work: work())
 
 
 def checked(path: Path, standard: str | None = None) -> Report | str:

@@ -173,8 +173,8 @@ def test_bodies_in_bodies_without_end(depth: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no well-formed XML"),
-        (GOOD[:300], "no well-formed XML"),
+        ("", "not well-formed XML"),
+        (GOOD[:300], "not well-formed XML"),
         ("<html/>", "root is not <net>"),
         (
             '<!DOCTYPE net [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><net version="11">&b;</net>',
@@ -195,9 +195,9 @@ def test_what_is_no_ir_is_one_error(text: str, told: str, tmp_path: Path) -> Non
     ("text", "told"),
     [
         ('<net version="11"/>', "net: has no layers"),
-        (GOOD.replace('id="1" name="ids"', 'id="0" name="ids"'), "the id '0' is there twice"),
+        (GOOD.replace('id="1" name="ids"', 'id="0" name="ids"'), "the id '0' appears twice"),
         (GOOD.replace('type="SegmentMax"', ""), "needs an id and a type"),
-        (GOOD.replace('from-layer="1"', 'from-layer="77"'), "names the layer '77', which is not there"),
+        (GOOD.replace('from-layer="1"', 'from-layer="77"'), "names the layer '77', which does not exist"),
         (GOOD.replace('to-port="1"', 'to-port="9"'), "not among the inputs of layer 'top'"),
         (GOOD.replace('to-layer="3" to-port="1"', 'to-layer="3" to-port="0"'), "is the second into its port"),
         (GOOD.replace('from-layer="1" from-port="0"', 'from-layer="3" from-port="3"'), "the graph is cyclic"),
@@ -245,4 +245,4 @@ def test_what_openvino_writes(tmp_path: Path) -> None:
     assert not strict.broken
     assert [judged.operator for judged in strict.nodes] == ["Max", "SegmentMax", "ReduceMax", "Max"]
     against = check(tmp_path / "own.xml", "onnx")
-    assert {each.verdict for each in against.findings if not each.by_run} == {"holds"}
+    assert {each.verdict for each in against.findings if not each.at_run_time} == {"holds"}

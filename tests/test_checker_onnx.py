@@ -15,7 +15,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
 from maxops import errors
-from maxops.checker import Finding, Report, check, contained, onnx_model, onnx_values
+from maxops.checker import Finding, Report, check, onnx_model, onnx_values, sandbox
 from models import FLOAT, external, model, node, tensor, value
 
 HEAD = '<ir_version: 10, opset_import: ["": 18, "local": 1, "maxops": 1]> '
@@ -116,7 +116,7 @@ def test_sonnx_wants_types_written() -> None:
 def test_sonnx_of_a_model_that_conforms() -> None:
     report = check(parsed("g (float[2,3] a, float[3] b) => (float[2,3] y) { y = Max(a, b) }"), "sonnx")
     assert report.passed
-    assert {f.verdict for f in report.findings if not f.by_run} == {"holds"}
+    assert {f.verdict for f in report.findings if not f.at_run_time} == {"holds"}
 
 
 @pytest.mark.parametrize("kind", ["initializer", "constant"])
@@ -162,7 +162,7 @@ def test_large_weights_do_not_go_to_inference(monkeypatch: pytest.MonkeyPatch) -
         return infer(proto, **more)
 
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", recorded)
-    monkeypatch.setattr(onnx_values, "contained", lambda work: work())  # where it can be watched
+    monkeypatch.setattr(onnx_values, "sandboxed", lambda work: work())  # where it can be watched
     report = check(made)
     assert finding(report, "shape").message == "axis -1 does not broadcast: 'x' (4,), 'w' (3, 4, 1000)"
     assert sizes[0] < 1000 < made.ByteSize()
@@ -285,15 +285,15 @@ def chain(depth: int, width: int = 1) -> ModelProto:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "text"),
     [
         pytest.param(chain(40, 2), "nodes in 40 levels", id="exponential"),
         pytest.param(chain(3000), "in 3000 levels", id="deep"),
     ],
 )
-def test_functions_that_grow_beyond_all_bounds(made: ModelProto, told: str) -> None:
+def test_functions_that_grow_beyond_all_bounds(made: ModelProto, text: str) -> None:
     report = check(made)
-    assert told in faults(report, "unknown")[0]
+    assert text in faults(report, "unknown")[0]
     assert len(report.nodes) == len([n for f in made.functions for n in f.node if n.op_type == "Max"])
 
 
@@ -307,7 +307,7 @@ def test_functions_that_call_themselves() -> None:
 
 
 def test_more_calls_than_anybody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_model, "MOST_CALLS", 1)
+    monkeypatch.setattr(onnx_model, "MAX_CALLS", 1)
     report = check(parsed(CALLS))
     assert "past 1 different ones" in faults(report, "unknown")[0]
     assert {judged.operator for judged in report.nodes} == {"Max", "ReduceMax"}
@@ -388,7 +388,7 @@ def test_a_newer_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
         since_version = 99
 
     monkeypatch.setattr(onnx.defs, "get_schema", lambda *_: Schema)
-    monkeypatch.setattr(onnx_values, "contained", lambda work: model([]).SerializeToString())
+    monkeypatch.setattr(onnx_values, "sandboxed", lambda work: model([]).SerializeToString())
     (judged,) = check(model([node("Max", ["x"], "y")])).nodes
     assert judged.row is None
     assert "has Max-99, which this maxops does not know" in judged.note
@@ -396,7 +396,7 @@ def test_a_newer_version_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("pause", [0, 0.1], ids=["busy", "waiting"])
 def test_without_inference_what_is_written_is_known(pause: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contained, "MOST_SECONDS", 1)
+    monkeypatch.setattr(sandbox, "MAX_SECONDS", 1)
 
     def forever(*_: object, **__: object) -> None:
         while True:
@@ -411,7 +411,7 @@ def test_without_inference_what_is_written_is_known(pause: float, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("ending", "told"),
+    ("ending", "text"),
     [
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "ends its process with status -9"),
         (lambda: bytes(1 << 45), "fails"),
@@ -419,10 +419,10 @@ def test_without_inference_what_is_written_is_known(pause: float, monkeypatch: p
     ],
     ids=["crash", "memory", "error"],
 )
-def test_inference_that_ends_badly(ending: Any, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inference_that_ends_badly(ending: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, **__: ending())
     (fault,) = faults(check(model([node("Max", ["x"], "y")])), "unknown")
-    assert re.search(f"onnx's shape inference {told}", fault)
+    assert re.search(f"onnx's shape inference {text}", fault)
 
 
 def test_without_a_process_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,4 +431,4 @@ def test_without_a_process_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "fork", refuse)
     (fault,) = faults(check(model([node("Max", ["x"], "y")])), "unknown")
-    assert "cannot have a process of its own: Resource temporarily unavailable" in fault
+    assert "cannot start a subprocess: Resource temporarily unavailable" in fault

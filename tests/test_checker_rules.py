@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from maxops import shapes, spec
 from maxops.checker import sizes
-from maxops.checker.facts import OPEN, Known, Node, Wrong
+from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.report import RULES, judge
 from maxops.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64
 from maxops.model import Dims
@@ -117,7 +117,7 @@ MAX: dict[str, dict[str, list[Case]]] = {
     "nan": VALUES,
     "consumed_inputs": {
         HOLDS: [TWO, of(value(), consumed_inputs=(0,))],
-        BROKEN: [of(value(), consumed_inputs=Wrong("x"))],
+        BROKEN: [of(value(), consumed_inputs=Invalid("x"))],
     },
 }
 # The clause "shape" is C1 and C2 in one; before version 8 nothing broadcasts.
@@ -155,13 +155,13 @@ def open_axes(row: Spec) -> Node:
 
 
 def wrong_axes(row: Spec) -> Node:
-    return make(row, value(), value((1,), INT32)) if row.axes_input else make(row, value(), axes=Wrong("x"))
+    return make(row, value(), value((1,), INT32)) if row.axes_input else make(row, value(), axes=Invalid("x"))
 
 
 def flag_cases(name: str) -> dict[str, list[Case]]:
     return {
         HOLDS: [of(value(), **{name: 0}), of(value(), **{name: 1}), of(value())],
-        BROKEN: [of(value(), **{name: 2}), of(value(), **{name: -1}), of(value(), **{name: Wrong("x")})],
+        BROKEN: [of(value(), **{name: 2}), of(value(), **{name: -1}), of(value(), **{name: Invalid("x")})],
         UNKNOWN: [of(value(), **{name: OPEN})],
     }
 
@@ -292,7 +292,7 @@ SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
     },
     "fill_mode": {
         HOLDS: [segments(value(), IDS, mode="zero"), segments(value(), IDS, mode="LOWEST")],
-        BROKEN: [of(value(), IDS), segments(value(), IDS, mode="none"), segments(value(), IDS, mode=Wrong("x"))],
+        BROKEN: [of(value(), IDS), segments(value(), IDS, mode="none"), segments(value(), IDS, mode=Invalid("x"))],
         UNKNOWN: [segments(value(), IDS, mode=OPEN)],
     },
     "lowest": {
@@ -388,7 +388,7 @@ def test_negative_axes_follow_the_version() -> None:
 def test_values_are_for_a_run_to_show() -> None:
     for row in spec.ALL:
         judged = judge(make(row, value(), IDS, output=value(), fill_mode="LOWEST"))
-        shown = {finding.clause.rsplit(".", 1)[1] for finding in judged.findings if finding.by_run}
+        shown = {finding.clause.rsplit(".", 1)[1] for finding in judged.findings if finding.at_run_time}
         assert {"value", "nan"} <= shown <= {"value", "nan", "NaN", "lowest"}
 
 

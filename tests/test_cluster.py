@@ -155,7 +155,7 @@ def moved(client: Any) -> int:
 
 @pytest.mark.parametrize("segments", [None, 8, 1000])
 def test_workers_move_no_more_than_the_page_says(workers: Any, segments: int | None) -> None:
-    """docs/doors/clusters.md has the bounds, in rows of the result."""
+    """docs/integrations/clusters.md has the bounds, in rows of the result."""
     chunks, height, width = 64, 100, 1000
     data = da.ones((chunks * height, width), chunks=(height, width), dtype=np.float32)
     if segments is None:

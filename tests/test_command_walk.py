@@ -32,7 +32,7 @@ MAX_OF_ROWS = models.model(
 BROKEN_CLAUSES = models.model([models.node("Max", ["x", "q"], f"y{n}") for n in range(20)], ["x", "q"])
 IR = ir_models.segment_net('fill_mode="zero"', (2, 4096), False, (-1, 4096))
 _SPEED = json.loads((Path(__file__).parents[1] / "docs/speed.json").read_text())
-BENCH = json.dumps(_SPEED | {"cells": _SPEED["cells"][:20]})
+BENCH = json.dumps(_SPEED | {"cases": _SPEED["cases"][:20]})
 LONG = "n" * 256  # bytes, where a part of a path has 255 at most
 
 
@@ -92,7 +92,7 @@ COMMANDS = {
     "conform runs": "conform numpy --only ONNX.Max-13.T/int8/two* --html {out:run.html}",
     "rewrite": "rewrite {in:m.onnx} {out:moved.onnx}",
     "rewrite with data": "rewrite {in:external.onnx} {out:moved.onnx}",
-    "bench": "bench Max --quick --sizes 1 --types int8,int16,int32 --peers numpy --seconds 0.001 --cells-only "
+    "bench": "bench Max --quick --sizes 1 --types int8,int16,int32 --libraries numpy --seconds 0.001 --cases-only "
     "--threads 1 --json {out:bench.json}",
     "bench shown": "bench --from {in:bench.json}",
     "bench as a page": "bench --from {in:bench.json} --markdown {out:bench.md}",
@@ -210,7 +210,9 @@ def _header(shape: object) -> bytes:
 
 def _with_run(**changes: Any) -> str:
     run = swift()
-    number = next(n for n, each in enumerate(run["findings"]) if "bits" in each["wanted"] and each["wanted"]["bits"])
+    number = next(
+        n for n, each in enumerate(run["findings"]) if "bits" in each["expected"] and each["expected"]["bits"]
+    )
     run["findings"][number] |= changes  # type: ignore[typeddict-item]
     return json.dumps(run)
 
@@ -256,14 +258,14 @@ BAD_IR = {
     "a Const of a size past 2^63": (ir_models.reduce_net(0, shape="0," + "9" * 19), "9999"),
 }
 BAD_RUNS = {
-    "bits that are no digits": _with_run(wanted=_elements(bits=["no bits!"]), got=_elements()),
-    "bits that are too few": _with_run(wanted=_elements(bits=["3F80"]), got=_elements()),
-    "bits that are too many": _with_run(wanted=_elements(), got=_elements(bits=["3F8000000"])),
-    "bits with a sign": _with_run(wanted=_elements(bits=["-3F80000"]), got=_elements()),
-    "bits with spaces": _with_run(wanted=_elements(bits=[" 3F8000 "]), got=_elements()),
-    "bits that are empty": _with_run(wanted=_elements(bits=[""]), got=_elements()),
-    "bits of an unknown type": _with_run(wanted=_elements(type="float12"), got=_elements(type="float12")),
-    "negative sizes": _with_run(wanted=_elements(shape=[-1, -1]), got=_elements()),
+    "bits that are no digits": _with_run(expected=_elements(bits=["no bits!"]), actual=_elements()),
+    "bits that are too few": _with_run(expected=_elements(bits=["3F80"]), actual=_elements()),
+    "bits that are too many": _with_run(expected=_elements(), actual=_elements(bits=["3F8000000"])),
+    "bits with a sign": _with_run(expected=_elements(bits=["-3F80000"]), actual=_elements()),
+    "bits with spaces": _with_run(expected=_elements(bits=[" 3F8000 "]), actual=_elements()),
+    "bits that are empty": _with_run(expected=_elements(bits=[""]), actual=_elements()),
+    "bits of an unknown type": _with_run(expected=_elements(type="float12"), actual=_elements(type="float12")),
+    "negative sizes": _with_run(expected=_elements(shape=[-1, -1]), actual=_elements()),
     "infinite seconds": json.dumps(swift() | {"seconds": 0}).replace('"seconds": 0', '"seconds": 1e999'),
     "seconds of 5000 digits": json.dumps(swift() | {"seconds": 0}).replace('"seconds": 0', f'"seconds": {"1" * 5000}'),
 }

@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 
 from maxops import dtypes, spec
-from maxops.conformance import transport
-from maxops.conformance.attempt import attempt
-from maxops.conformance.attempt import words as attempt_words
+from maxops.conformance import serialization
+from maxops.conformance.attempt import attempt, error_line
 from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.poison import Memory
 from maxops.conformance.runtimes.runtime import NotApplicableError, Prepared, Runtime
 from maxops.dtypes import DType
 from maxops.plan import Array
-from trials import GOOD, WRONG, call_of, gave
+from trials import GOOD, WRONG, call_of, returned
 
 
-class Given(Runtime):
+class Returns(Runtime):
     """Gives the results of a function."""
 
     name = "given"
@@ -34,12 +33,12 @@ class Given(Runtime):
         return lambda feed: self.result(*feed)
 
 
-class AtOnce(Given):
+class AtOnce(Returns):
     def run(self, call: Call, feeds: Sequence[Feed]) -> list[Any]:
         return self.result(feeds)  # type: ignore[no-any-return]
 
 
-def with_result(kind: type[Given], result: Any) -> Given:
+def with_result(kind: type[Returns], result: Any) -> Returns:
     runtime = kind()
     runtime.result = result
     return runtime
@@ -57,10 +56,10 @@ def with_result(kind: type[Given], result: Any) -> Given:
         (np.array([None]), "gave an array of object"),
         (np.array([(1, 2.0)], "i4,f4"), "gave an array of [('f0', '<i4'), ('f1', '<f4')]"),
     ],
-    ids=lambda value: value if isinstance(value, str) and "gave" in value else "",
+    ids=lambda value: value if isinstance(value, str) and "returned" in value else "",
 )
 def test_what_is_no_array_is_garbage(result: object, text: str) -> None:
-    outcome = attempt(with_result(Given, lambda *_: result), GOOD, Memory())
+    outcome = attempt(with_result(Returns, lambda *_: result), GOOD, Memory())
     assert (outcome.kind, outcome.text) == ("garbage", text)
 
 
@@ -76,25 +75,25 @@ def test_what_is_no_array_is_garbage(result: object, text: str) -> None:
 def test_all_feeds_at_once(result: Any, text: str, feed: int) -> None:
     assert attempt(with_result(AtOnce, result), WRONG, Memory()) == Outcome("garbage", text=text, feed=feed)
     right = attempt(with_result(AtOnce, lambda feeds: [np.maximum(*each) for each in feeds]), WRONG, Memory())
-    assert gave(right, WRONG)
+    assert returned(right, WRONG)
 
 
 def test_an_error_only_in_the_second_run_is_told_as_such() -> None:
-    came: list[int] = []
+    calls: list[int] = []
 
-    def result(a: Array, b: Array) -> Array:
-        came.append(1)
-        if len(came) > 2:
+    def compute(a: Array, b: Array) -> Array:
+        calls.append(1)
+        if len(calls) > 2:
             raise RuntimeError("tired")
         return np.maximum(a, b)
 
-    outcome = attempt(with_result(Given, result), WRONG, Memory())
+    outcome = attempt(with_result(Returns, compute), WRONG, Memory())
     text = "RuntimeError: tired, in a second run on the same arrays"
     assert outcome == Outcome("refused", text=text, feed=1)
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "line"),
     [
         ("", "ValueError"),
         ("\n\n one\ntwo", "ValueError: one"),
@@ -103,8 +102,8 @@ def test_an_error_only_in_the_second_run_is_told_as_such() -> None:
     ],
     ids=["nothing", "lines", "places first", "a colon"],
 )
-def test_an_error_in_a_line(text: str, words: str) -> None:
-    assert attempt_words(ValueError(text)) == words
+def test_an_error_in_a_line(text: str, line: str) -> None:
+    assert error_line(ValueError(text)) == line
 
 
 def test_constants_are_prepared_again_for_the_second_run() -> None:
@@ -118,14 +117,14 @@ def test_constants_are_prepared_again_for_the_second_run() -> None:
             return lambda feed: folded
 
     trial = Trial(call_of(constant=constant), ((constant,),), (constant,))
-    assert attempt(Folds(), trial, Memory()).kind == "unstable"
+    assert attempt(Folds(), trial, Memory()).kind == "nondeterministic"
 
 
 def test_not_applicable() -> None:
     def result(*arrays: Array) -> Array:
         raise NotApplicableError("no such function")
 
-    assert attempt(with_result(Given, result), GOOD, Memory()) == Outcome("not applicable", text="no such function")
+    assert attempt(with_result(Returns, result), GOOD, Memory()) == Outcome("not applicable", text="no such function")
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
@@ -144,10 +143,10 @@ def test_arrays_arrive_as_they_are(dtype: DType) -> None:
         seen.append(a)
         return b
 
-    outcome = attempt(with_result(Given, result), trial, Memory())
-    assert outcome.kind == "gave"
-    for got, array in zip(outcome.outputs, arrays, strict=True):
-        assert (got.dtype, got.shape, got.tolist()) == (array.dtype, array.shape, array.tolist())
+    outcome = attempt(with_result(Returns, result), trial, Memory())
+    assert outcome.kind == "returned"
+    for actual, array in zip(outcome.outputs, arrays, strict=True):
+        assert (actual.dtype, actual.shape, actual.tolist()) == (array.dtype, array.shape, array.tolist())
     assert len(seen) == 2 * len(arrays)
 
 
@@ -157,35 +156,35 @@ def test_changed_objects_are_seen() -> None:
         return b
 
     array = np.array([1, 2], object)
-    outcome = attempt(with_result(Given, result), Trial(call_of(dtypes.REAL), ((array, array),), (array,)), Memory())
+    outcome = attempt(with_result(Returns, result), Trial(call_of(dtypes.REAL), ((array, array),), (array,)), Memory())
     assert (outcome.kind, outcome.text) == ("overwrote", "changed its input")
 
 
 def test_types_and_rows_arrive_as_the_receivers_own() -> None:
     bfloat16 = np.array([1, 2], ml_dtypes.bfloat16)
     sent = Trial(call_of(dtypes.BFLOAT16), ((bfloat16, bfloat16),), None)
-    came = transport.from_bytes(transport.to_bytes(sent))
-    assert came.call.row is spec.MAX_13
-    assert came.call.dtype is dtypes.BFLOAT16
-    assert came.feeds[0][0].dtype == bfloat16.dtype
+    result = serialization.from_bytes(serialization.to_bytes(sent))
+    assert result.call.row is spec.MAX_13
+    assert result.call.dtype is dtypes.BFLOAT16
+    assert result.feeds[0][0].dtype == bfloat16.dtype
     own = Call(spec.MAXIMUM, sent.call.inputs)  # a row that is not in the table
-    assert transport.from_bytes(transport.to_bytes(own)) == own
+    assert serialization.from_bytes(serialization.to_bytes(own)) == own
 
 
 def test_a_feed_more_is_a_few_calls_more() -> None:
     """Counted, since how long they take is the machine's affair."""
-    assert GOOD.wanted is not None
-    feeds, wanted, memory = GOOD.feeds, GOOD.wanted, Memory()
+    assert GOOD.expected is not None
+    feeds, expected, memory = GOOD.feeds, GOOD.expected, Memory()
 
     def calls(count: int) -> int:
-        trial = Trial(call_of(), feeds * count, wanted * count)
+        trial = Trial(call_of(), feeds * count, expected * count)
         seen = itertools.count()
         sys.setprofile(lambda _frame, event, _arg: next(seen) if event in ("call", "c_call") else None)
         try:
-            outcome = attempt(Given(), trial, memory)
+            outcome = attempt(Returns(), trial, memory)
         finally:
             sys.setprofile(None)
-        assert outcome.kind == "gave"
+        assert outcome.kind == "returned"
         return next(seen)
 
     calls(1)  # what is imported at the first is no feed's

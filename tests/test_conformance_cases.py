@@ -19,12 +19,12 @@ from maxops import dtypes, spec
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Input
 from maxops.conformance.cases import NoSuchCaseError, cases, reduce_max, segment_max, select
-from maxops.conformance.cases.family import in_force, judges, rows
+from maxops.conformance.cases.family import is_current, judges, rows
 from maxops.conformance.cases.pairs import Which, pairs, repeated
 from maxops.conformance.cases.reduce_max import copies_with_one
-from maxops.conformance.cases.without import WITHOUT
+from maxops.conformance.cases.uncovered import UNCOVERED
+from maxops.conformance.expected import expected_result, without_nan
 from maxops.conformance.folder import folder_name
-from maxops.conformance.wanted import wanted, without_nan
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError
 from maxops.plan import Array
@@ -84,7 +84,7 @@ def missing(found: Iterable[Case]) -> Iterator[str]:
     typed = {(case.clause.id, case.dtype) for case in found}
     for row in spec.ALL:
         for short, _ in row.rules:
-            if (row.clause(short) in asked) == (short in WITHOUT):
+            if (row.clause(short) in asked) == (short in UNCOVERED):
                 yield row.clause(short)
         for dtype in row.dtypes:
             names = ["T", "value", "nan"] if dtype.kind == "float" else ["T", "value"]
@@ -103,7 +103,7 @@ def test_a_clause_without_cases_is_seen() -> None:
 
 
 def test_the_clauses_without_cases_are_in_the_table() -> None:
-    assert set(WITHOUT) <= {short for row in spec.ALL for short, _ in row.rules}
+    assert set(UNCOVERED) <= {short for row in spec.ALL for short, _ in row.rules}
 
 
 def size(found: Iterable[Case]) -> tuple[int, int]:
@@ -115,14 +115,14 @@ def size(found: Iterable[Case]) -> tuple[int, int]:
 @pytest.mark.parametrize("refusal", [False, True], ids=["answers", "refusals"])
 def test_a_short_run_has_each_clause_of_the_newest_versions(refusal: bool) -> None:
     def clauses(found: Iterable[Case]) -> set[str]:
-        return {case.clause.id for case in found if in_force(case.row) and case.refusal == refusal}
+        return {case.clause.id for case in found if is_current(case.row) and case.refusal == refusal}
 
     assert clauses(QUICK) == clauses(ALL)
 
 
 def test_a_short_run_has_the_values_of_each_type_of_the_newest_versions() -> None:
     asked = {(case.clause.id, case.dtype) for case in QUICK}
-    for row in filter(in_force, spec.ALL):
+    for row in filter(is_current, spec.ALL):
         about = {"T": row.dtypes, "value": row.dtypes}
         about["NaN" if "NaN" in dict(row.rules) else "nan"] = tuple(each for each in row.dtypes if each.kind == "float")
         about |= {short: row.dtypes for short in ("empty", "lowest") if short in dict(row.rules)}
@@ -144,7 +144,7 @@ def test_a_short_run_has_each_layout_of_some_types(dtype: DType) -> None:
         assert f"{layout} with each pair" in sentences
 
 
-@pytest.mark.parametrize("row", [row for row in spec.ALL if not in_force(row)], ids=lambda row: str(row.name))
+@pytest.mark.parametrize("row", [row for row in spec.ALL if not is_current(row)], ids=lambda row: str(row.name))
 def test_a_short_run_has_of_an_older_version_what_is_its_own(row: Spec) -> None:
     found = [case for case in QUICK if case.row is row]
     answers = {case.clause.id: case.dtype for case in found if not case.refusal}
@@ -212,7 +212,7 @@ def sampled() -> list[Case]:
     """Each sentence of the newest rows, for one float and one integer."""
     found = {}
     for case in ALL:
-        if not case.refusal and case.row.standard in ("ONNX", "OpenVINO") and in_force(case.row):
+        if not case.refusal and case.row.standard in ("ONNX", "OpenVINO") and is_current(case.row):
             found[case.clause.id, case.sentence, case.dtype.kind] = case
     return [case for case in found.values() if case.dtype.kind in ("float", "uint")]
 
@@ -224,12 +224,12 @@ def test_results_by_lookup_are_those_of_the_reference(operator: str) -> None:
         if case.row.operator != operator:
             continue
         trial = case.make()
-        assert trial.wanted is not None
-        assert len(trial.wanted) == len(trial.feeds)
+        assert trial.expected is not None
+        assert len(trial.expected) == len(trial.feeds)
         for number in {0, len(trial.feeds) // 3, len(trial.feeds) - 1}:
             if sum(array.size for array in trial.feeds[number]) <= 4000:
                 feed = trial.feeds[number]
-                bits.assert_same_bits(trial.wanted[number], wanted(case.row, trial.call, feed))
+                bits.assert_same_bits(trial.expected[number], expected_result(case.row, trial.call, feed))
                 if trial.without_nan:
                     bits.assert_same_bits(trial.without_nan[number], without_nan(case.row, trial.call, feed))
                 checked += 1
@@ -289,8 +289,10 @@ def test_a_sample_has_every_pair(layout: str, which: str) -> None:
         for line in np.atleast_2d(bits.words(data).T if layout == "columns" else bits.words(data)):
             met.add(frozenset(line.tolist()))
     table = pairs(dtypes.FLOAT32, "nan" if which == "nan" else "value")
-    wanted = {frozenset(pair) for pair in zip(bits.words(table.u).tolist(), bits.words(table.v).tolist(), strict=True)}
-    assert wanted <= met
+    expected = {
+        frozenset(pair) for pair in zip(bits.words(table.u).tolist(), bits.words(table.v).tolist(), strict=True)
+    }
+    assert expected <= met
 
 
 def test_a_sample_of_lanes_has_every_pair() -> None:
@@ -310,7 +312,7 @@ def test_the_reading_without_nan() -> None:
     call = Call(spec.MAX_13, (Input("a", dtypes.FLOAT32, (None,)), Input("b", dtypes.FLOAT32, (None,))))
     feed = float32([nan, 1, nan, -inf]), float32([2, nan, nan, nan])
     bits.assert_same_bits(without_nan(spec.MAX_13, call, feed), float32([2, 1, nan, -inf]))
-    bits.assert_same_bits(wanted(spec.MAX_13, call, feed), float32([nan] * 4))
+    bits.assert_same_bits(expected_result(spec.MAX_13, call, feed), float32([nan] * 4))
 
     reduce = Call(spec.REDUCE_MAX_13, (Input("data", dtypes.FLOAT32, (None, None)),), (("axes", [1]), ("keepdims", 0)))
     data = float32([[nan, 1], [nan, nan], [nan, -inf]])
@@ -336,13 +338,13 @@ def test_the_planner_refuses_what_is_to_be_refused(row: Spec) -> None:
     for case in refused:
         trial = case.make()
         with pytest.raises(MaxopsError) as error:
-            wanted(row, trial.call, trial.feeds[0])
+            expected_result(row, trial.call, trial.feeds[0])
         assert error.value.clause == case.clause.id, case.id
 
 
 def test_what_sonnx_refuses_onnx_may_take() -> None:
     trial = BY_ID["SONNX.Max.zero-size/float32/shapes-0-and-1"].make()
-    assert wanted(spec.MAX_13, trial.call, trial.feeds[0]).shape == (0,)
+    assert expected_result(spec.MAX_13, trial.call, trial.feeds[0]).shape == (0,)
 
 
 # ------------------------------------------------------------------------------------------------------ choice

@@ -89,7 +89,7 @@ def test_several_runtimes_are_one_file_and_one_that_cannot_run_is_told(tmp_path:
     assert result.exit_code == 2
     assert result.stderr == (
         "maxops: error: own_backend.GivesTwo: run gave 2 outputs; the model has 1; "
-        "wanted one NumPy array for each output\n"
+        "expected one NumPy array for each output\n"
     )
     assert [run["runtime"] for run in json.loads(file.read_text())] == ["own_backend.Right", "own_backend.ByFloat64"]
 
@@ -99,7 +99,7 @@ def test_several_runtimes_are_one_file_and_one_that_cannot_run_is_told(tmp_path:
     [
         (["nosuch"], "there is no runtime 'nosuch'; known are maxops, all, "),
         (["onnxruntim"], "near it: onnxruntime"),
-        (["/tmp"], "/tmp: is a folder, no runtime"),
+        (["/tmp"], "/tmp: is a folder, not a runtime"),
         (["own_backend.Missing"], "has no attribute 'Missing'"),
         (["broken_imports.raises"], "broken_imports.raises: cannot be imported: "),
         (["bits"], "bits: has no prepare, and holds no class that has it"),
@@ -107,7 +107,7 @@ def test_several_runtimes_are_one_file_and_one_that_cannot_run_is_told(tmp_path:
         (["command:true"], "the program ended with status 0, but wrote no test_data_set_0/output_0.pb"),
         (["numpy", "--only", "nosuchcase"], "no case has an id that fits 'nosuchcase'; near are "),
         (["numpy", "--json", "/nowhere/run.json"], "there is no folder /nowhere"),
-        (["numpy", "--baseline", __file__], "is no JSON"),
+        (["numpy", "--baseline", __file__], "is not JSON"),
         (["numpy", "--compare", "/nowhere.json"], "cannot be read"),
         (["--from", "/nowhere.json"], "cannot be read"),
         (["numpy", "--timeout", "0"], "'--timeout'"),
@@ -142,7 +142,7 @@ def test_cases_are_saved(tmp_path: Path) -> None:
     (case,) = folder.iterdir()
     assert (case / "model.onnx").exists()
     assert "1 of 1 outputs agree bit for bit" in CliRunner().invoke(app, ["run", str(case)]).stdout
-    assert "is there already" in fails("--save", folder, "--only", "ONNX.Max-13.T/int8/two*")
+    assert "already exists" in fails("--save", folder, "--only", "ONNX.Max-13.T/int8/two*")
 
 
 def workers_of(parent: int) -> list[int]:

@@ -37,15 +37,15 @@ def test_a_saved_case_is_a_test_folder_that_agrees(case: Case, tmp_path: Path) -
     onnx.checker.check_model(onnx.load(folder / suite.MODEL), full_check=True)
     model = maxops_onnx.load(folder / suite.MODEL)
     trial = case.make()
-    assert trial.wanted is not None
+    assert trial.expected is not None
     for number, place in enumerate(suite.data_set_folders(folder)):
         data = suite.read_data_set(place, model)
         for array, given in zip(data.inputs.values(), trial.feeds[number], strict=True):
             bits.assert_same_bits(array, given)
         (expected,) = data.expected.values()
-        bits.assert_same_bits(expected, trial.wanted[number])
-        (got,) = model.run(data.inputs).values()
-        bits.assert_same_bits(got, expected)
+        bits.assert_same_bits(expected, trial.expected[number])
+        (actual,) = model.run(data.inputs).values()
+        bits.assert_same_bits(actual, expected)
     assert number == len(trial.feeds) - 1
 
 
@@ -81,15 +81,15 @@ def test_a_saved_case_of_openvino_is_an_ir_that_agrees(name: str, tmp_path: Path
     folder = save(case, tmp_path)
     model = openvino.load(folder / "model.xml")
     trial = case.make()
-    assert trial.wanted is not None
+    assert trial.expected is not None
     place = folder / "test_data_set_0"
     given = {each.name: np.load(place / f"input_{number}.npy") for number, each in enumerate(trial.call.fed)}
     for each in trial.call.fed:
         given[each.name] = given[each.name].view(each.dtype.numpy)
     expected = np.load(place / "output_0.npy").view(case.dtype.numpy)
-    bits.assert_same_bits(expected, trial.wanted[0])
-    (got,) = model.run(given).values()
-    bits.assert_same_bits(got, expected)
+    bits.assert_same_bits(expected, trial.expected[0])
+    (actual,) = model.run(given).values()
+    bits.assert_same_bits(actual, expected)
 
 
 def test_some_feeds_of_many_are_saved(tmp_path: Path) -> None:

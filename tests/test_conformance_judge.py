@@ -31,11 +31,11 @@ def case_of(name: str) -> Case:
 
 
 def judged(name: str, changed: Callable[[Array], Array]) -> Judgement:
-    """The judgement on a runtime that gives what is wanted, changed."""
+    """The judgement on a runtime that gives what is expected, changed."""
     case = case_of(name)
     trial = case.make()
-    assert trial.wanted is not None
-    return judge(case, trial, Outcome("gave", tuple(changed(wanted.copy()) for wanted in trial.wanted)))
+    assert trial.expected is not None
+    return judge(case, trial, Outcome("returned", tuple(changed(expected.copy()) for expected in trial.expected)))
 
 
 def refused(name: str) -> Judgement:
@@ -43,20 +43,20 @@ def refused(name: str) -> Judgement:
     return judge(case, case.make(), Outcome("refused", text="an error"))
 
 
-def with_infinity(wanted: Array) -> Array:
-    return np.where(wanted == np.finfo(np.float32).min, np.float32(-np.inf), wanted)
+def with_infinity(expected: Array) -> Array:
+    return np.where(expected == np.finfo(np.float32).min, np.float32(-np.inf), expected)
 
 
-def zeros(wanted: Array) -> Array:
-    return np.zeros_like(wanted)
+def zeros(expected: Array) -> Array:
+    return np.zeros_like(expected)
 
 
-def one_axis_more(wanted: Array) -> Array:
-    return wanted.reshape(*wanted.shape, 1)
+def one_axis_more(expected: Array) -> Array:
+    return expected.reshape(*expected.shape, 1)
 
 
-def one_row_more(wanted: Array) -> Array:
-    return np.zeros((len(wanted) + 1, *wanted.shape[1:]), wanted.dtype)
+def one_row_more(expected: Array) -> Array:
+    return np.zeros((len(expected) + 1, *expected.shape[1:]), expected.dtype)
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_whether_an_answer_is_open(name: str, verdict: str) -> None:
 def test_whether_a_refusal_is_open() -> None:
     case = case_of(BELOW)
     assert case.refusal
-    assert judge(case, case.make(), Outcome("gave", (np.zeros(1, np.float32),))).verdict == "permitted"
+    assert judge(case, case.make(), Outcome("returned", (np.zeros(1, np.float32),))).verdict == "permitted"

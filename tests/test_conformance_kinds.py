@@ -9,19 +9,19 @@ import pytest
 
 from conformance_runs import Maker, many, swift
 from maxops.conformance.kinds import Kind, kinds
-from maxops.conformance.result import FAULTS, Elements, Told, Verdict, elements
+from maxops.conformance.result import FAULTS, Elements, Message, Verdict, elements
 
 
-def told(result: Any) -> Elements | Told:
+def told(result: Any) -> Elements | Message:
     return {"text": result} if isinstance(result, str) else elements(result)
 
 
 def of(*found: tuple[str, Any, Any], verdict: Verdict = "violates") -> list[Kind]:
-    """The kinds of a run with these: a part of a case's id, what was wanted and what came."""
+    """The kinds of a run with these: a part of a case's id, what was expected and what actual."""
     maker = Maker("anymax", "1")
-    for part, wanted, got in found:
+    for part, expected, actual in found:
         case, *_ = maker.cases(part)
-        maker.find(case, verdict, told(wanted), told(got))
+        maker.find(case, verdict, told(expected), told(actual))
     return kinds(maker.run)
 
 
@@ -58,16 +58,16 @@ def test_what_looks_different_is_not_merged(one: str, other: str) -> None:
 
 
 def test_errors_are_merged_by_their_class() -> None:
-    wanted = np.array([1], "int8")
+    expected = np.array([1], "int8")
     parts = [f"ONNX.Max-{version}.shape/" for version in (8, 12, 13)]
     words = ["Missing: a", "Missing: b", "Wrong: a"]
-    made = of(*((part, wanted, text) for part, text in zip(parts, words, strict=True)), verdict="refuses")
+    made = of(*((part, expected, text) for part, text in zip(parts, words, strict=True)), verdict="refuses")
     assert [kind.versions for kind in made] == [[8, 12], [13]]
 
 
 def test_a_missing_type_is_told_with_the_versions_that_miss_it() -> None:
-    wanted = np.array([1], "int8")
-    found = [(f"ONNX.Max-{version}.T/{name}/", wanted, f"{name} is missing") for version, name in MISSING]
+    expected = np.array([1], "int8")
+    found = [(f"ONNX.Max-{version}.T/{name}/", expected, f"{name} is missing") for version, name in MISSING]
     made = of(*found, verdict="refuses")
     assert [(kind.versions, kind.types) for kind in made] == [([8], ["float16"]), ([12, 13], ["int8", "uint64"])]
 

@@ -23,8 +23,8 @@ from maxops.errors import RunFileError
 KNOWN = Path(__file__).parents[1] / "conformance" / "known"
 ASKED = [path.stem for path in sorted(KNOWN.glob("*.json")) if path.name.startswith(("onnxruntime-", "openvino-"))]
 # How many of each verdict; what ends processes takes a second each.
-FEW = dict.fromkeys(("violates", "accepts", "refuses", "permitted", "conforms"), 1)
-MANY = {"violates": 3, "accepts": 1, "refuses": 2, "permitted": 1, "conforms": 3, "crashes": 1}
+FEW = dict.fromkeys(("violates", "missing error", "refuses", "permitted", "conforms"), 1)
+MANY = {"violates": 3, "missing error": 1, "refuses": 2, "permitted": 1, "conforms": 3, "crashes": 1}
 
 
 def sample(run: Run, counts: dict[str, int]) -> list[str]:
@@ -59,9 +59,9 @@ def goes_by_the_processor(case: str) -> bool:
 def is_certain(run: Run, finding: Finding) -> bool:
     """Whether a finding shows by itself: its script showed it too, and no other case has a say in its verdict."""
     number = finding["reproducer"]
-    if number is None or not run["reproducers"][number]["checked"]:
+    if number is None or not run["reproducers"][number]["reproduced"]:
         return False
-    return finding["verdict"] != "permitted" or "text" not in finding["got"]
+    return finding["verdict"] != "permitted" or "text" not in finding["actual"]
 
 
 def test_the_ledger_has_the_runtimes_that_the_tests_have() -> None:
@@ -76,12 +76,12 @@ def test_a_sample_is_judged_as_the_ledger_has_it(name: str, counts: dict[str, in
     here = importlib.metadata.version(known["runtime"])
     if here != known["version"]:
         pytest.skip(f"not installed: {known['runtime']} {known['version']}, which the ledger has; here is {here}")
-    wanted = sample(known, counts)
-    chosen = [case for case in ALL if case.id in set(wanted)]
-    assert len(chosen) == len(wanted) >= sum(counts.values()) - 1, (
+    expected = sample(known, counts)
+    chosen = [case for case in ALL if case.id in set(expected)]
+    assert len(chosen) == len(expected) >= sum(counts.values()) - 1, (
         "the ledger has cases that there are no more: make it again"
     )
-    run = session.conform(known["runtime"], chosen, kit={"quick": False, "only": wanted})
+    run = session.conform(known["runtime"], chosen, kit={"quick": False, "only": expected})
     # which lanes a runtime's kernels get wrong, and to what, may go by the instruction set
     with_bits = environment.machine(mo.get_num_threads())["isa"] == known["machine"]["isa"]
     assert different(run, known, with_bits=with_bits) == []
@@ -96,14 +96,19 @@ def different(run: Run, known: Run, *, with_bits: bool) -> list[str]:
         if old["verdict"] == "refuses":  # by which clause, all cases of the type decide together
             continue
         are_bits = with_bits and new["verdict"] == "violates"
-        if new["clause"] != old["clause"] or (are_bits and (new["wanted"], new["got"]) != (old["wanted"], old["got"])):
+        if new["clause"] != old["clause"] or (
+            are_bits and (new["expected"], new["actual"]) != (old["expected"], old["actual"])
+        ):
             others.append(case)
     return others
 
 
 def test_what_is_different_is_found() -> None:
     case = next(finding["case"] for finding in swift()["findings"] if finding["verdict"] == "violates")
-    edits: list[tuple[bool, Any]] = [(False, {"clause": "ONNX.Max-1.T"}), (True, {"got": elements(np.ones(1, "int8"))})]
+    edits: list[tuple[bool, Any]] = [
+        (False, {"clause": "ONNX.Max-1.T"}),
+        (True, {"actual": elements(np.ones(1, "int8"))}),
+    ]
     assert different(swift(), swift(), with_bits=True) == []
     for with_bits, edit in edits:
         run = swift()
@@ -122,10 +127,12 @@ def test_files_have_the_names_of_their_runs(tmp_path: Path) -> None:
         saved.write(tmp_path / ledger.file_name(run), [run])
     assert ledger.read(tmp_path) == [careful(), swift()]
     saved.write(tmp_path / "other-1.json", [swift()])
-    with pytest.raises(RunFileError, match=r"holds a run of swiftmax 2\.1\.0; wanted the name swiftmax-2\.1\.0\.json"):
+    with pytest.raises(
+        RunFileError, match=r"holds a run of swiftmax 2\.1\.0; expected the name swiftmax-2\.1\.0\.json"
+    ):
         ledger.read(tmp_path)
     saved.write(tmp_path / "other-1.json", [swift(), careful()])
-    with pytest.raises(RunFileError, match="holds 2 runs; wanted one in each file"):
+    with pytest.raises(RunFileError, match="holds 2 runs; expected one in each file"):
         ledger.read(tmp_path)
 
 
@@ -139,7 +146,7 @@ def test_a_run_is_abridged_to_the_calls_that_the_page_shows(tmp_path: Path) -> N
     assert [each for each in kept["reproducers"] if not each["script"]] == [kept["reproducers"][number]]
     assert kept["reproducers"][:number] == run["reproducers"][:number]
     whole, part = run["reproducers"][number], kept["reproducers"][number]
-    assert part == {**whole, "inputs": {}, "script": "", "shown": ""}
+    assert part == {**whole, "inputs": {}, "script": "", "output": ""}
     assert ledger.page([kept]) == ledger.page([run])
     assert matrix.findings(kept) == matrix.findings(run)
     assert ledger.abridged(kept) == kept
@@ -194,9 +201,9 @@ def test_foreign_words_stay_in_their_cells() -> None:
     run = hostile()
     words = "one | two `three`"
     for finding in run["findings"]:
-        finding["got"] = {"text": words}
+        finding["actual"] = {"text": words}
     for reproducer in run["reproducers"]:
-        reproducer["got"] = {"text": words}
+        reproducer["actual"] = {"text": words}
         reproducer["script"] = "print('```')"
     page = ledger.page([run])
     outside = "".join(part for number, part in enumerate(page.split("````")) if number % 2 == 0)

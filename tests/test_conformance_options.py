@@ -18,11 +18,11 @@ from maxops.conformance.matrix import matrix
     [
         (["numpy", "--json", "."], ".: cannot be written: it is a folder"),
         (["numpy", "--html", "nowhere/page.html"], "nowhere/page.html: there is no folder nowhere"),
-        (["numpy", "--from", "run.json"], "RUNTIME has no meaning with --from"),
-        (["--from", "run.json", "--quick"], "--quick has no meaning with --from"),
-        (["--from", "run.json", "--only", "value"], "--only has no meaning with --from"),
-        (["--list", "--json", "run.json"], "--json has no meaning with --list"),
-        (["--save", "folder", "--html", "page.html"], "--html has no meaning with --save"),
+        (["numpy", "--from", "run.json"], "RUNTIME has no effect with --from"),
+        (["--from", "run.json", "--quick"], "--quick has no effect with --from"),
+        (["--from", "run.json", "--only", "value"], "--only has no effect with --from"),
+        (["--list", "--json", "run.json"], "--json has no effect with --list"),
+        (["--save", "folder", "--html", "page.html"], "--html has no effect with --save"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -9,7 +9,7 @@ import pytest
 
 from conformance_runs import careful, hostile, swift, swifter
 from maxops.conformance import page
-from maxops.conformance.named import clause_name
+from maxops.conformance.ids import clause_name
 from maxops.conformance.page.data import MARKS, data, names
 from maxops.conformance.result import VERDICTS
 from maxops.errors import OutputError
@@ -83,5 +83,5 @@ def test_text_can_be_read_on_its_ground(scheme: str, ink: str, ground: str) -> N
 def test_a_clause_is_named_as_the_spec_table_names_it() -> None:
     for key, clause in data(RUNS)["clauses"].items():
         assert clause_name(key).standard == clause["standard"]
-        assert clause["says"]
+        assert clause["statement"]
         assert clause["source"]

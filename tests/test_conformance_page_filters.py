@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conformance_runs import careful, swift, swifter
-from maxops.conformance.named import case_name, row
+from maxops.conformance.ids import ClauseName, case_name, clause_name, row
 from maxops.conformance.result import FAULTS, Finding, Run
-from maxops.conformance.wording import of_whom
+from maxops.conformance.wording import runtime_label
 
 pytest.importorskip("selenium")
 from selenium.webdriver.common.keys import Keys
@@ -25,9 +25,9 @@ pytest_plugins = ["conformance_browser"]
 RUNS = [swift(), swifter(), careful()]
 
 
-def expected(wanted: Callable[[Run, Finding], bool]) -> str:
-    """What the page says of the findings that are wanted."""
-    found = [finding for run in RUNS for finding in run["findings"] if wanted(run, finding)]
+def expected(is_shown: Callable[[Run, Finding], bool]) -> str:
+    """What the page says of the findings that are expected."""
+    found = [finding for run in RUNS for finding in run["findings"] if is_shown(run, finding)]
     faults = sum(finding["verdict"] in FAULTS for finding in found)
     parts = [f"{faults} fault{'s' * (faults != 1)}"]
     if len(found) > faults:
@@ -38,7 +38,7 @@ def expected(wanted: Callable[[Run, Finding], bool]) -> str:
 def test_everything_is_shown_at_first(browser: Browser) -> None:
     browser.open()
     assert browser.count.startswith(expected(lambda run, finding: True))
-    assert [each.text for each in browser.all("#runs b")] == list(map(of_whom, RUNS))
+    assert [each.text for each in browser.all("#runs b")] == list(map(runtime_label, RUNS))
     assert browser.one("#runs li").text.split("\n") == [
         "swiftmax 2.1.0",
         f"{len(RUNS[0]['cases'])} cases, quick, only ONNX",
@@ -47,10 +47,14 @@ def test_everything_is_shown_at_first(browser: Browser) -> None:
     assert [each.text for each in browser.all("#findings h3")] == ["Faults", "Permitted differences"]
 
 
+def clause_of(finding: Finding) -> ClauseName:
+    return clause_name(case_name(finding["case"]).clause)
+
+
 FILTERED: dict[tuple[str, str], Callable[[Run, Finding], bool]] = {
-    ("standard", "SONNX"): lambda run, finding: finding["standard"] == "SONNX",
-    ("operator", "ReduceMax"): lambda run, finding: finding["operator"] == "ReduceMax",
-    ("type", "int8"): lambda run, finding: finding["type"] == "int8",
+    ("standard", "SONNX"): lambda run, finding: clause_of(finding).standard == "SONNX",
+    ("operator", "ReduceMax"): lambda run, finding: clause_of(finding).operator == "ReduceMax",
+    ("type", "int8"): lambda run, finding: case_name(finding["case"]).type == "int8",
     ("verdict", "violates"): lambda run, finding: finding["verdict"] == "violates",
     ("verdict", "permitted"): lambda run, finding: finding["verdict"] == "permitted",
     ("verdict", "faults"): lambda run, finding: finding["verdict"] in FAULTS,
@@ -64,16 +68,16 @@ def test_each_filter_shows_its_own_and_stands_in_the_address(browser: Browser, k
     browser.open()
     before = browser.count
     browser.choose(key, value)
-    wanted = expected(FILTERED[key, value])
-    assert browser.count.startswith(wanted)
+    count = expected(FILTERED[key, value])
+    assert browser.count.startswith(count)
     assert browser.state == {key: value}
     browser.driver.back()
     browser.until(lambda: browser.count == before)
     assert browser.one(f"select[name={key}]").get_property("value") == ""
     browser.driver.forward()
-    browser.until(lambda: browser.count.startswith(wanted))
+    browser.until(lambda: browser.count.startswith(count))
     browser.open(**{key: value})  # a link that was sent to somebody
-    assert browser.count.startswith(wanted)
+    assert browser.count.startswith(count)
     browser.one("#clear").click()
     assert browser.count == before
 
@@ -85,7 +89,7 @@ def test_words_values_and_bits_are_searched(browser: Browser) -> None:
     assert browser.count.startswith("6 faults, shown by 2 calls")
     field.clear()
     field.send_keys("computed in Float64")
-    assert browser.count.startswith(expected(lambda run, finding: finding["why"] == "computed in float64"))
+    assert browser.count.startswith(expected(lambda run, finding: finding["message"] == "computed in float64"))
     assert browser.state == {"text": "computed in Float64"}
     browser.driver.back()
     browser.until(lambda: "text" not in browser.state)  # a word is one step, not one for each letter
@@ -94,7 +98,12 @@ def test_words_values_and_bits_are_searched(browser: Browser) -> None:
 def test_filters_meet(browser: Browser) -> None:
     browser.open(standard="ONNX", type="float16", verdict="violates")
     assert browser.count.startswith(
-        expected(lambda run, each: (each["standard"], each["type"], each["verdict"]) == ("ONNX", "float16", "violates"))
+        expected(
+            lambda run, each: (
+                (clause_of(each).standard, case_name(each["case"]).type, each["verdict"])
+                == ("ONNX", "float16", "violates")
+            )
+        )
     )
 
 

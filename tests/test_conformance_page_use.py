@@ -83,7 +83,7 @@ def test_of_an_array_the_elements_that_differ_are_marked(browser: Browser) -> No
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("ONNX.ReduceMax-13.empty/int8", "The shape is [1, 1]; wanted [1]."),
+        ("ONNX.ReduceMax-13.empty/int8", "The shape is [1, 1]; expected [1]."),
         ("ONNX.ReduceMax-18.axes.range/int8", "an error: axes lie in -r..r-1"),
         ("OpenVINO.SegmentMax-16.ids/int8", "ended by SIGSEGV"),
         ("OpenVINO.SegmentMax-16.num_segments.no_ids/int8", "float32[0], empty"),

@@ -15,14 +15,14 @@ from conformance_runs import HOSTILE, careful, found, swift, swifter
 from maxops import spec
 from maxops.conformance import compare, junit, matrix
 from maxops.conformance.groups import groups
-from maxops.conformance.named import case_name, clause_name, row
-from maxops.conformance.result import FAULTS, VERDICTS, Elements, Run, Told
-from maxops.conformance.wording import MEANS, OF_MANY, WORST_FIRST, against, told
+from maxops.conformance.ids import case_name, clause_name, row
+from maxops.conformance.result import FAULTS, VERDICTS, Elements, Message, Run
+from maxops.conformance.wording import BY_SEVERITY, MEANS, OF_MANY, expected_to_actual, one_line
 from maxops.errors import OutputError, RunFileError
 
 
 def test_every_verdict_has_its_words() -> None:
-    assert sorted(WORST_FIRST) == sorted(VERDICTS) == sorted(OF_MANY) == sorted(MEANS)
+    assert sorted(BY_SEVERITY) == sorted(VERDICTS) == sorted(OF_MANY) == sorted(MEANS)
 
 
 # ------------------------------------------------------------------------------------------------- names
@@ -36,12 +36,12 @@ def test_the_id_of_every_clause_is_read_back(each: spec.Spec) -> None:
 
 @pytest.mark.parametrize("name", ["", "ONNX", "ONNX.Max-13", "ONNX/Max.value"])
 def test_what_names_no_clause_is_an_error(name: str) -> None:
-    with pytest.raises(RunFileError, match="is no id of a clause"):
+    with pytest.raises(RunFileError, match="is not an id of a clause"):
         clause_name(name)
 
 
 def test_what_names_no_case_is_an_error() -> None:
-    with pytest.raises(RunFileError, match=r"'ONNX\.Max-13.value/int8' is no id of a case"):
+    with pytest.raises(RunFileError, match=r"'ONNX\.Max-13.value/int8' is not an id of a case"):
         case_name("ONNX.Max-13.value/int8")
 
 
@@ -100,7 +100,7 @@ def test_findings_that_look_the_same_are_one_row() -> None:
     zeros = [each for each in table.rows if each[1] == "SONNX Max value"]
     shown = "float32[1] 0.0 (00000000) -> float32[1] -0.0 (80000000)"
     assert zeros == [("violates", "SONNX Max value", "float16", "3", shown)]
-    places = [list[str](WORST_FIRST).index(each[0]) for each in table.rows]
+    places = [list[str](BY_SEVERITY).index(each[0]) for each in table.rows]
     assert places == sorted(places)
 
 
@@ -126,7 +126,7 @@ def result(values: list[int], shape: list[int] | None = None) -> Elements:
     return {"type": "int8", "shape": shape or [len(values)], "values": texts, "bits": [f"{v:02X}" for v in values]}
 
 
-TEXT: Told = {"text": "an error\n  of two lines"}
+TEXT: Message = {"text": "an error\n  of two lines"}
 
 
 @pytest.mark.parametrize(
@@ -138,13 +138,14 @@ TEXT: Told = {"text": "an error\n  of two lines"}
         (result([1, 2, 3, 4, 5]), "int8[5] 1, 2, 3, 4, ... (01, 02, 03, 04, ...)"),
     ],
 )
-def test_a_result_in_a_line(one: Elements | Told, text: str) -> None:
-    assert told(one) == text
+def test_a_result_in_a_line(one: Elements | Message, text: str) -> None:
+    assert one_line(one) == text
 
 
 def test_of_a_long_array_the_element_that_differs_is_shown() -> None:
-    assert against(result([1, 2, 3, 4, 5]), result([1, 2, 3, 4, 6])) == "int8[5], element 4: 5 (05) -> 6 (06)"
-    assert against(result([1, 2, 3, 4, 5]), TEXT) == f"{told(result([1, 2, 3, 4, 5]))} -> an error of two lines"
+    five = result([1, 2, 3, 4, 5])
+    assert expected_to_actual(five, result([1, 2, 3, 4, 6])) == "int8[5], element 4: 5 (05) -> 6 (06)"
+    assert expected_to_actual(five, TEXT) == f"{one_line(five)} -> an error of two lines"
 
 
 # ------------------------------------------------------------------------------------------------- JUnit
@@ -175,14 +176,14 @@ def test_every_case_is_a_test_and_every_fault_a_failure(tmp_path: Path) -> None:
         assert suite.get("time") == "12.5"
 
 
-def test_a_failure_says_what_was_wanted_and_how_to_see_it(tmp_path: Path) -> None:
+def test_a_failure_says_what_was_expected_and_how_to_see_it(tmp_path: Path) -> None:
     root = parsed(tmp_path / "junit.xml", [swift()])
     test = next(test for test in root.iter("testcase") if test.get("name").startswith("SONNX.Max.value/float16/"))
     assert test.get("classname") == "SONNX.Max"
     failure = test.find("failure")
     assert failure.get("type") == "violates"
     assert failure.get("message").startswith("violates SONNX.Max.value: Inf > positive > 0")
-    assert "wanted: float16[1] 0.0 (0000)\ngot:    float16[1] -0.0 (8000)" in failure.text
+    assert "expected: float16[1] 0.0 (0000)\nactual:   float16[1] -0.0 (8000)" in failure.text
     assert "import swiftmax" in failure.text
     skipped = next(test for test in root.iter("testcase") if "/real/" in test.get("name")).find("skipped")
     assert skipped.get("message") == "has no type real"
@@ -192,8 +193,8 @@ def test_foreign_words_break_no_xml(tmp_path: Path) -> None:
     run = swift()
     run["runtime"] = HOSTILE
     for finding in run["findings"]:
-        finding["why"] = finding["says"] = HOSTILE
-        finding["got"] = {"text": HOSTILE}
+        finding["message"] = HOSTILE
+        finding["actual"] = {"text": HOSTILE}
     root = parsed(tmp_path / "junit.xml", [run])
     escaped = HOSTILE.replace("\ud800", "\\ud800").replace("\x1b", "\\x1b").replace("\x00", "\\x00")
     assert root[0].get("name") == f"{escaped} 2.1.0"
@@ -212,7 +213,7 @@ def test_a_run_against_itself_has_nothing_new() -> None:
     assert (same.new_faults, same.fixed, same.changed) == ((), (), ())
     assert same.unchanged == len(swift()["cases"])
     assert compare.tables(same) == []
-    assert compare.news(swift(), swift()) == []
+    assert compare.not_in_baseline(swift(), swift()) == []
 
 
 def test_the_next_version_against_the_one_before() -> None:
@@ -243,15 +244,15 @@ def changed(edit: Any) -> compare.Comparison:
 def test_another_wrong_answer_is_a_change_and_an_errors_words_are_none() -> None:
     def words(run: Run) -> None:
         for finding in run["findings"]:
-            if "text" in finding["got"]:
-                finding["got"] = {"text": "other words at 0x7fff"}
-            elif finding["verdict"] == "leaks":
-                finding["got"] = {**finding["got"], "bits": ["12345678"]}
+            if "text" in finding["actual"]:
+                finding["actual"] = {"text": "other words at 0x7fff"}
+            elif finding["verdict"] == "uninitialized memory":
+                finding["actual"] = {**finding["actual"], "bits": ["12345678"]}
 
     def bits(run: Run) -> None:
         for finding in run["findings"]:
-            if finding["verdict"] == "violates" and "text" not in finding["got"]:
-                finding["got"] = {**finding["got"], "bits": ["1" for _ in finding["got"]["bits"]]}
+            if finding["verdict"] == "violates" and "text" not in finding["actual"]:
+                finding["actual"] = {**finding["actual"], "bits": ["1" for _ in finding["actual"]["bits"]]}
 
     assert changed(words).changed == ()
     assert {change.new for change in changed(bits).changed} == {"violates"}
@@ -288,9 +289,9 @@ def test_runs_of_one_runtime_stand_side_by_side() -> None:
 
 
 def test_news_are_the_faults_that_the_baseline_does_not_have() -> None:
-    new = compare.news(swifter(), swift())
+    new = compare.not_in_baseline(swifter(), swift())
     assert {finding["clause"] for finding in new} == {"ONNX.Max-8.value"}
-    everything = compare.news(swift(), None)
+    everything = compare.not_in_baseline(swift(), None)
     assert len(everything) == sum(verdict in FAULTS for verdict in swift()["cases"].values())
     assert all(finding["verdict"] != "permitted" for finding in everything)
 
@@ -299,11 +300,11 @@ def test_a_case_that_the_baseline_does_not_have_is_new() -> None:
     baseline = swift()
     finding = next(finding for finding in swift()["findings"] if finding["verdict"] == "crashes")
     del baseline["cases"][finding["case"]]
-    assert compare.news(swift(), baseline) == [finding]
+    assert compare.not_in_baseline(swift(), baseline) == [finding]
 
 
 def test_a_known_fault_that_is_now_a_crash_is_new() -> None:
     run = swift()
     case = next(finding["case"] for finding in run["findings"] if finding["verdict"] == "violates")
     run["cases"][case] = found(run, case)["verdict"] = "crashes"
-    assert [finding["case"] for finding in compare.news(run, swift())] == [case]
+    assert [finding["case"] for finding in compare.not_in_baseline(run, swift())] == [case]

@@ -78,20 +78,20 @@ def test_plain_values_are_right_and_the_script_gives_the_same(name: str, operato
     if operator in LACKS.get(name, ()):
         assert re.match(r"NotApplicableError: .* has no ", found[operator])
         return
-    call, feed, wanted = ASKED[operator]
-    assert found[operator] == [bits(wanted)] * 3
+    call, feed, expected = ASKED[operator]
+    assert found[operator] == [bits(expected)] * 3
     assert len(runtimes.resolve(name).script(call, feed)) <= 12
 
 
 @pytest.mark.parametrize("asked", sorted(set(ASKED) - set(OPERATORS)))
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_libraries_take_each_kind_of_axes_and_rows(name: str, asked: str) -> None:
-    call, _, wanted = ASKED[asked]
+    call, _, expected = ASKED[asked]
     found = answers(name)[asked]
     if call.row.operator in LACKS.get(name, ()):
         assert found.startswith("NotApplicableError: ")
     else:
-        assert found == [bits(wanted)] * 3
+        assert found == [bits(expected)] * 3
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,8 +106,8 @@ def test_versions_are_numbers(name: str) -> None:
 def test_maxops_is_right_for_every_door(name: str, operator: str, dtype: DType) -> None:
     if operator in LACKS.get(name, ()) or (dtype is dtypes.BOOL and operator != "ReduceMax"):
         return
-    call, feed, wanted = plain(operator, dtype)
-    assert bits(started(name).run(call, [feed])[0]) == bits(wanted)
+    call, feed, expected = plain(operator, dtype)
+    assert bits(started(name).run(call, [feed])[0]) == bits(expected)
 
 
 @pytest.mark.parametrize("name", _native.isas())
@@ -117,8 +117,8 @@ def test_maxops_is_right_on_every_instruction_set(name: str) -> None:
     try:
         runtime = runtimes.load(f"maxops:{name}")
         for operator in OPERATORS:
-            call, feed, wanted = plain(operator)
-            assert bits(runtime.run(call, [feed])[0]) == bits(wanted)
+            call, feed, expected = plain(operator)
+            assert bits(runtime.run(call, [feed])[0]) == bits(expected)
     finally:
         assert _native.use_isa(before)
 
@@ -140,8 +140,8 @@ def real(values: list[Fraction]) -> Array:
 def test_rational_numbers_are_exact(name: str) -> None:
     call = Call(spec.SONNX_MAX, (Input("a", dtypes.REAL, (None,)), Input("b", dtypes.REAL, (None,))), (), 1)
     feed = (real([Fraction(1, 3), Fraction(2)]), real([Fraction(10**20, 3 * 10**20 - 1), Fraction(-2)]))
-    (got,) = runtimes.load(name).run(call, [feed])
-    assert got.tolist() == [Fraction(10**20, 3 * 10**20 - 1), Fraction(2)]
+    (actual,) = runtimes.load(name).run(call, [feed])
+    assert actual.tolist() == [Fraction(10**20, 3 * 10**20 - 1), Fraction(2)]
 
 
 def test_models_have_no_rational_numbers() -> None:
@@ -166,10 +166,10 @@ def test_an_error_of_the_runtime_passes() -> None:
 @pytest.mark.parametrize("name", ["maxops:openvino", "maxops:onnxruntime"])
 def test_a_call_from_another_process_is_the_same_call(name: str) -> None:
     """Its types are copies of ours then."""
-    call, feed, wanted = plain("Max", dtypes.BFLOAT16)
+    call, feed, expected = plain("Max", dtypes.BFLOAT16)
     sent = pickle.loads(pickle.dumps(call))
     assert sent.dtype is not dtypes.BFLOAT16
-    assert bits(started(name).run(sent, [feed])[0]) == bits(wanted)
+    assert bits(started(name).run(sent, [feed])[0]) == bits(expected)
 
 
 def test_a_known_fault_of_onnxruntime_shows() -> None:
@@ -209,10 +209,10 @@ class Nobody(Columns):
     package = "math"
 
     def maximum(self, call: Call, names: list[str]) -> list[str]:
-        return ["got = None"]
+        return ["actual = None"]
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
-        return ["got = None"]
+        return ["actual = None"]
 
 
 class Empty(Library):
@@ -283,7 +283,7 @@ def test_names_are_resolved_and_scripts_written_without_importing_anybody() -> N
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
-def test_groups_stand_for_what_is_here() -> None:
+def test_groups_stand_for_what_is_installed() -> None:
     ours = runtimes.expand("maxops")
     assert ours[: len(_native.isas())] == [f"maxops:{isa}" for isa in _native.isas()]
     assert {"maxops:onnx"} <= set(ours) <= set(runtimes.known())
@@ -310,7 +310,7 @@ def test_an_unknown_name_is_one_line_with_near_names(name: str, words: str) -> N
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtimes, "find_spec", lambda name: None)
-    with pytest.raises(BrokenRuntimeError, match="'torch' is not here: pip install torch"):
+    with pytest.raises(BrokenRuntimeError, match="'torch' is not installed: pip install torch"):
         runtimes.resolve("torch")
 
 

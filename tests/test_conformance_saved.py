@@ -29,7 +29,7 @@ def test_a_file_has_a_line_for_each_case_and_each_finding(tmp_path: Path) -> Non
     saved.write(tmp_path / "run.json", [run])
     lines = (tmp_path / "run.json").read_text().splitlines()
     assert sum(line.startswith('{"case":') for line in lines) == len(run["findings"])
-    assert len(lines) < len(run["cases"]) + len(run["findings"]) + len(run["reasons"]) + 40
+    assert len(lines) < len(run["cases"]) + len(run["clauses"]) + len(run["findings"]) + len(run["reasons"]) + 40
 
 
 def test_foreign_words_survive_the_file(tmp_path: Path) -> None:
@@ -53,25 +53,30 @@ def with_finding(**changes: Any) -> Any:
 
 
 WRONG = {
-    "a number": (7, "is no run of maxops conform"),
-    "an empty object": ({}, 'wanted an object with "schema": 1'),
+    "a number": (7, "is not a run of maxops conform"),
+    "an empty object": ({}, 'expected an object with "schema": 2'),
     "an empty list": ([], "is an empty list"),
-    "another file's list": ([{"name": "x"}], "run 0: is no run of maxops conform"),
-    "the second of two": ([swift(), edited(schema=7)], "run 1: has schema 7, this maxops reads 1"),
+    "another file's list": ([{"name": "x"}], "run 0: is not a run of maxops conform"),
+    "the second of two": ([swift(), edited(schema=7)], "run 1: has schema 7, this maxops reads 2"),
     "without cases": (without("cases"), "cases is missing"),
-    "a runtime that is no text": (edited(runtime=3), "runtime is 3; wanted a text"),
-    "seconds that are true": (edited(seconds=True), "seconds is true; wanted a number"),
-    "cases as a list": (edited(cases=[]), r"cases is \[\]; wanted an object"),
-    "findings as an object": (edited(findings={}), "findings is {}; wanted a list"),
-    "an unknown verdict": (edited(cases={"ONNX.Max-13.T/int8/x": "fine"}), 'x\'] is "fine"; wanted one of conforms, '),
-    "a case without a type": (edited(cases={"ONNX.Max-13.T": "conforms"}), "is no id of a case"),
-    "a clause without a standard": (with_finding(clause="value"), "'value' is no id of a clause"),
-    "a finding without why": (with_finding(why=None), r"findings\[0\].why is null; wanted a text"),
-    "a result of neither kind": (with_finding(got={"a": 1}), r"findings\[0\].got.text is missing"),
+    "a runtime that is not a text": (edited(runtime=3), "runtime is 3; expected a text"),
+    "seconds that are true": (edited(seconds=True), "seconds is true; expected a number"),
+    "cases as a list": (edited(cases=[]), r"cases is \[\]; expected an object"),
+    "findings as an object": (edited(findings={}), "findings is {}; expected a list"),
+    "an unknown verdict": (
+        edited(cases={"ONNX.Max-13.T/int8/x": "fine"}),
+        'x\'] is "fine"; expected one of conforms, ',
+    ),
+    "a case without a type": (edited(cases={"ONNX.Max-13.T": "conforms"}), "is not an id of a case"),
+    "a run of the first schema": (edited(schema=1), "has schema 1, this maxops reads 2; run maxops conform again"),
+    "a clause without a standard": (edited(clauses={"value": "?"}), "'value' is not an id of a clause"),
+    "a finding of an unnamed clause": (with_finding(clause="value"), r"findings\[0\].clause is 'value', which clauses"),
+    "a finding without a message": (with_finding(message=None), r"findings\[0\].message is null; expected a text"),
+    "a result of neither kind": (with_finding(actual={"a": 1}), r"findings\[0\].actual.text is missing"),
     "a reproducer past the end": (with_finding(reproducer=99), r"findings\[0\].reproducer is 99, there are 4"),
     "bits of another shape": (
-        with_finding(got={"type": "int8", "shape": [2], "values": ["1"], "bits": ["01"]}),
-        r"findings\[0\].got has shape \[2\] with 1 values",
+        with_finding(actual={"type": "int8", "shape": [2], "values": ["1"], "bits": ["01"]}),
+        r"findings\[0\].actual has shape \[2\] with 1 values",
     ),
     "another verdict in the finding": (with_finding(verdict="hangs"), "hangs, cases says permitted"),
     "a finding of no case": (edited(cases={}), r"findings\[0\] says 'ONNX.*cases says nothing of it"),
@@ -93,11 +98,11 @@ def test_a_file_that_is_no_run_is_one_line(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no JSON: Expecting value"),
-        (b"{", "is no JSON"),
-        (b"\xff\xfe", "byte 0 is no UTF-8"),
-        (b"[" * 100_000, "is no JSON"),
-        (b'{"schema": NaN}', "NaN is no number of JSON"),
+        (b"", "is not JSON: Expecting value"),
+        (b"{", "is not JSON"),
+        (b"\xff\xfe", "byte 0 is not UTF-8"),
+        (b"[" * 100_000, "is not JSON"),
+        (b'{"schema": NaN}', "NaN is not a JSON number"),
     ],
 )
 def test_what_is_no_json_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:

@@ -157,8 +157,8 @@ def test_our_reader_and_openvino_read_the_ir(dtype: DType, tmp_path: Path) -> No
     (tmp_path / "model.xml").write_text(text)
     (tmp_path / "model.bin").write_bytes(weights)
     feed = {"data": np.array([[1, 2], [4, 3]]).astype(dtype.numpy), "ids": np.array([1, 3], np.int32)}
-    wanted = np.array([[0, 0], [1, 2], [0, 0], [4, 3]]).astype(dtype.numpy)
-    assert maxops.openvino.load(tmp_path / "model.xml").run(feed)["y"].tobytes() == wanted.tobytes()
+    expected = np.array([[0, 0], [1, 2], [0, 0], [4, 3]]).astype(dtype.numpy)
+    assert maxops.openvino.load(tmp_path / "model.xml").run(feed)["y"].tobytes() == expected.tobytes()
     model = openvino.Core().read_model(text.encode(), openvino.Tensor(np.frombuffer(weights, np.uint8)))
     node = next(each for each in model.get_ops() if each.get_type_name() == "SegmentMax")
     assert node.get_output_partial_shape(0) == openvino.PartialShape([4, 2])

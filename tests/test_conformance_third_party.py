@@ -65,18 +65,18 @@ def test_a_backend_runs_by_each_way_to_name_it(folder: Path, name: str) -> None:
     runtime = runtimes.load(name)
     assert (runtime.name, runtime.version) == (name, "7")
     for operator in ("Max", "ReduceMax"):
-        call, feed, wanted = plain(operator)
-        (got,) = runtime.run(call, [feed])
-        assert (got.dtype, got.tolist()) == (wanted.dtype, wanted.tolist())
-        assert scripted(runtimes.resolve(name), call, feed).tolist() == wanted.tolist()
+        call, feed, expected = plain(operator)
+        (actual,) = runtime.run(call, [feed])
+        assert (actual.dtype, actual.tolist()) == (expected.dtype, expected.tolist())
+        assert scripted(runtimes.resolve(name), call, feed).tolist() == expected.tolist()
 
 
 def test_functions_of_a_module_are_a_backend_too(folder: Path) -> None:
     (folder / "single.py").write_text(GOOD + "\nprepare = MyBackend.prepare\n")
-    call, feed, wanted = plain("Max")
+    call, feed, expected = plain("Max")
     runtime = runtimes.load("single")
-    assert runtime.run(call, [feed])[0].tolist() == wanted.tolist()
-    assert scripted(runtime, call, feed).tolist() == wanted.tolist()
+    assert runtime.run(call, [feed])[0].tolist() == expected.tolist()
+    assert scripted(runtime, call, feed).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_functions_of_a_module_are_a_backend_too(folder: Path) -> None:
         (GOOD + OTHER, "theirs.backend", r"several classes .* theirs\.backend:MyBackend, theirs\.backend:Other"),
         (GOOD, "theirs.backend:Ready", r"theirs\.backend:Ready: is .*Ready.*, which has no prepare"),
         (GOOD, "theirs.backend:Gone", r"cannot be imported: AttributeError: .*'Gone'"),
-        ("class B:\n    def prepare(self, model): ...", "theirs.backend", r"the prepare of B is no class method"),
+        ("class B:\n    def prepare(self, model): ...", "theirs.backend", r"the prepare of B is not a class method"),
         (GOOD.replace('== "CPU"', '== "CUDA"'), "theirs.backend", r"supports_device\('CPU'\) is false"),
     ],
 )
-def test_what_is_no_backend_is_told_in_one_line(folder: Path, text: str, name: str, words: str) -> None:
+def test_what_is_no_backend_is_reported_in_one_line(folder: Path, text: str, name: str, words: str) -> None:
     package(folder, text)
     with pytest.raises(BrokenRuntimeError, match=words) as raised:
         runtimes.load(name)
@@ -166,24 +166,24 @@ def command(folder: Path, text: str) -> Runtime:
 
 def test_a_program_runs_onnx_models(tmp_path: Path) -> None:
     runtime = command(tmp_path, RUNS_ONNX)
-    call, feed, wanted = plain("ReduceMax", dtypes.BFLOAT16)
+    call, feed, expected = plain("ReduceMax", dtypes.BFLOAT16)
     first, second = runtime.run(call, [feed, feed])
-    assert first.dtype == wanted.dtype
-    assert first.tobytes() == second.tobytes() == wanted.tobytes()
+    assert first.dtype == expected.dtype
+    assert first.tobytes() == second.tobytes() == expected.tobytes()
 
 
 def test_its_script_gives_the_same(tmp_path: Path) -> None:
-    call, feed, wanted = plain("Max")
-    assert scripted(command(tmp_path, RUNS_ONNX), call, feed).tobytes() == wanted.tobytes()
+    call, feed, expected = plain("Max")
+    assert scripted(command(tmp_path, RUNS_ONNX), call, feed).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("dtype", [dtypes.FLOAT32, dtypes.BFLOAT16], ids=str)
 def test_a_program_runs_irs(tmp_path: Path, dtype: dtypes.DType) -> None:
     runtime = command(tmp_path, RUNS_IR)
-    call, feed, wanted = plain("SegmentMax", dtype)
-    (got,) = runtime.run(call, [feed])
-    assert (got.dtype, got.tobytes()) == (wanted.dtype, wanted.tobytes())
-    assert scripted(runtime, call, feed).tobytes() == wanted.tobytes()
+    call, feed, expected = plain("SegmentMax", dtype)
+    (actual,) = runtime.run(call, [feed])
+    assert (actual.dtype, actual.tobytes()) == (expected.dtype, expected.tobytes())
+    assert scripted(runtime, call, feed).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_program_runs_irs(tmp_path: Path, dtype: dtypes.DType) -> None:
         (
             "(pathlib.Path(sys.argv[-1]) / 'test_data_set_0' / 'output_0.pb').write_bytes(b'nonsense')",
             GarbageError,
-            r"^test_data_set_0/output_0\.pb: is truncated, or no TensorProto file",
+            r"^test_data_set_0/output_0\.pb: is truncated, or not a TensorProto file",
         ),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     [
         ("command:", "there is no program"),
         ("command:./no-such-program here", r"there is no program '\./no-such-program'"),
-        ("command:./a 'b", "is no command line: No closing quotation"),
+        ("command:./a 'b", "is not a command line: No closing quotation"),
     ],
 )
 def test_a_program_that_is_not_there_is_said(name: str, words: str) -> None:

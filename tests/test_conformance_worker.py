@@ -23,14 +23,14 @@ from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.process import Process
 from maxops.errors import MaxopsError
-from trials import CONTROLS, GOOD, WRONG, gave, trial_of
+from trials import GOOD, SANITY_CALLS, WRONG, returned, trial_of
 
 SECONDS = 20.0
 TESTS = Path(__file__).parent
 
 
-def process(backend: type, controls: Sequence[Trial] = CONTROLS) -> Process:
-    return Process(f"broken_backends:{backend.__name__}", controls)
+def process(backend: type, sanity_calls: Sequence[Trial] = SANITY_CALLS) -> Process:
+    return Process(f"broken_backends:{backend.__name__}", sanity_calls)
 
 
 # ------------------------------------------------------------------------------------ each thing that can go wrong
@@ -47,13 +47,16 @@ ENDS = {
     "GivesTwo": ("garbage", "run gave 2 outputs; the model has 1"),
     "GivesText": ("garbage", "run gave array(['a', 'b'], dtype='<U1') of type ndarray, which holds no numbers but <U1"),
     "GivesComplex": ("garbage", "gave an array of complex64"),
-    "GivesWhatNobodyWrote": ("unstable", "two runs differ"),
-    "ReadsPastTheEnd": ("unstable", "two runs differ"),
+    "GivesWhatNobodyWrote": ("nondeterministic", "two runs differ"),
+    "ReadsPastTheEnd": ("nondeterministic", "two runs differ"),
     "ChangesItsInput": ("overwrote", "changed its input b"),
     "WritesBeside": ("overwrote", "wrote beside its input a"),
-    "WrongAfterAnError": ("poisoned", "ValueError: no; Max-13 of float32 gives another answer after it than before"),
+    "WrongAfterAnError": (
+        "corrupted state",
+        "ValueError: no; Max-13 of float32 gives another answer after it than before",
+    ),
     "RaisesAfterAnError": (
-        "poisoned",
+        "corrupted state",
         "ValueError: no; Max-13 of float32, right before, is refused after it: RuntimeError: the session is gone",
     ),
     "AbortsAfterAnError": ("crashed", "after it, the process ended by SIGABRT"),
@@ -80,41 +83,41 @@ def test_what_goes_wrong_is_an_outcome(name: str, each: Process) -> None:
     wrong = trial_of(1.0, BAD, second=number(name))
     outcome = each.run(name, wrong, SECONDS)
     assert (outcome.kind, outcome.text) == (kind, text)
-    if kind in ("refused", "garbage", "overwrote", "unstable"):
+    if kind in ("refused", "garbage", "overwrote", "nondeterministic"):
         assert outcome.feed == 1
 
 
 @pytest.mark.parametrize("name", ["AbortsAfterAnError", "WrongAfterAnError"])
 def test_the_next_trial_is_fine(name: str, each: Process) -> None:
-    assert gave(each.run("before", GOOD, SECONDS), GOOD)
+    assert returned(each.run("before", GOOD, SECONDS), GOOD)
     assert each.run(name, trial_of(BAD, second=number(name)), SECONDS).kind == ENDS[name][0]
-    assert gave(each.run("after", GOOD, SECONDS), GOOD)
+    assert returned(each.run("after", GOOD, SECONDS), GOOD)
 
 
 def test_a_hang_ends_with_its_time_and_with_what_it_started() -> None:
     with process(broken_backends.Hangs) as running:
         assert running.run("hangs", WRONG, 0.5) == Outcome("hung", text="no answer in 0.5 s")
         assert ends(int(Path(running._directory.name, "started").read_text()))
-        assert gave(running.run("after", GOOD, SECONDS), GOOD)
+        assert returned(running.run("after", GOOD, SECONDS), GOOD)
 
 
 @pytest.mark.parametrize("name", ["Prints", "UsesItsBufferAgain"])
 def test_what_is_not_wrong_is_no_finding(name: str, each: Process) -> None:
     trial = trial_of(1.0, BAD, 3.0, second=number(name))
-    assert gave(each.run(name, trial, SECONDS), trial)
+    assert returned(each.run(name, trial, SECONDS), trial)
 
 
 def test_another_type_is_for_the_judge(each: Process) -> None:
     outcome = each.run("float64", trial_of(1.0, BAD, second=number("GivesFloat64")), SECONDS)
-    assert outcome.kind == "gave"
-    assert [got.dtype for got in outcome.outputs] == [np.float32, np.float64]
+    assert outcome.kind == "returned"
+    assert [actual.dtype for actual in outcome.outputs] == [np.float32, np.float64]
 
 
 @pytest.mark.parametrize("size", [2, 30, 255, 256, 1 << 18])
 def test_memory_that_nobody_wrote_is_seen_in_results_of_any_size(size: int, each: Process) -> None:
     trial = trial_of(BAD, size=size, second=number("GivesWhatNobodyWrote"))
-    outcome = each.run("leaks", trial, SECONDS)
-    assert outcome.kind == "unstable"
+    outcome = each.run("uninitialized memory", trial, SECONDS)
+    assert outcome.kind == "nondeterministic"
     (one,), (again,) = outcome.outputs, outcome.again
     assert one[:-1].tobytes() == again[:-1].tobytes()
     assert (one.view("u4")[-1], again.view("u4")[-1]) == (0x5A5A5A5A, 0xA5A5A5A5)
@@ -125,7 +128,7 @@ def test_memory_has_an_end() -> None:
         outcome = running.run("takes all", WRONG, SECONDS)
         assert (outcome.kind, outcome.feed) == ("refused", 1)
         assert "MemoryError" in outcome.text
-        assert gave(running.run("after", GOOD, SECONDS), GOOD)
+        assert returned(running.run("after", GOOD, SECONDS), GOOD)
 
 
 # -------------------------------------------------------------------------------- whose fault the end of a process is
@@ -137,23 +140,23 @@ FINE = trial_of(4.0, refusal=True)
 
 def test_a_crash_that_comes_later_belongs_to_who_caused_it() -> None:
     with process(broken_backends.Corrupts) as running:
-        assert running.run("fine", FINE, SECONDS).kind == "gave"
-        assert running.run("corrupts", ACCEPTED, SECONDS).kind == "gave"
-        assert gave(running.run("innocent", LARGE, SECONDS), LARGE)
+        assert running.run("fine", FINE, SECONDS).kind == "returned"
+        assert running.run("corrupts", ACCEPTED, SECONDS).kind == "returned"
+        assert returned(running.run("innocent", LARGE, SECONDS), LARGE)
         assert running.amended == {"corrupts": Outcome("crashed", text="after it, the process ended by SIGABRT")}
     assert running.notes == []
 
 
 def test_a_crash_at_the_end_belongs_to_who_caused_it() -> None:
     with process(broken_backends.Corrupts) as running:
-        assert running.run("corrupts", ACCEPTED, SECONDS).kind == "gave"
+        assert running.run("corrupts", ACCEPTED, SECONDS).kind == "returned"
         running.close()
         assert list(running.amended) == ["corrupts"]
 
 
 def test_a_runtime_that_always_ends_by_a_signal_is_noted_once() -> None:
     with process(broken_backends.AbortsAtTheEnd) as running:
-        assert running.run("fine", FINE, SECONDS).kind == "gave"
+        assert running.run("fine", FINE, SECONDS).kind == "returned"
         running.close()
     assert running.amended == {}
     assert running.notes == ["at its end, the process ended by SIGABRT, whatever was run"]
@@ -162,15 +165,15 @@ def test_a_runtime_that_always_ends_by_a_signal_is_noted_once() -> None:
 def test_a_crash_that_only_comes_in_company_stays_where_it_was() -> None:
     with process(broken_backends.Corrupts) as running:
         # not suspected, for it is a plain call and had no error
-        assert running.run("corrupts", trial_of(BAD), SECONDS).kind == "gave"
+        assert running.run("corrupts", trial_of(BAD), SECONDS).kind == "returned"
         outcome = running.run("innocent", LARGE, SECONDS)
-    assert outcome == Outcome("crashed", text="the process ended by SIGABRT (not when it is the only one)")
+    assert outcome == Outcome("crashed", text="the process ended by SIGABRT (not when run alone)")
 
 
 def test_a_control_that_ends_the_process_is_no_control() -> None:
     with process(broken_backends.CrashesOnEverything) as running:
         assert running.run("any", GOOD, SECONDS) == Outcome("crashed", text="the process ended by SIGABRT")
-    assert running.notes == ["Max-13 of float32 is no control: the process ended by SIGABRT"]
+    assert running.notes == ["Max-13 of float32 is no sanity call: the process ended by SIGABRT"]
 
 
 # ------------------------------------------------------------------------------------------- the start and the end
@@ -193,7 +196,7 @@ def test_a_runtime_that_cannot_be_loaded_says_so_in_a_line(name: str) -> None:
 
 
 def test_a_start_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "START_SECONDS", 0.01)
+    monkeypatch.setattr(child, "START_TIMEOUT", 0.01)
     with pytest.raises(RuntimeUnusableError, match=r"numpy cannot be loaded: not ready in 0\.01 s"):
         Process("numpy")
 

@@ -23,7 +23,7 @@ from maxops.onnx.suite import data_set_folders, read_data_set
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 CONFORM = EXAMPLES / "conform"
-CONFORM_PAGE = (ROOT / "docs" / "doors" / "conform.md").read_text(encoding="utf-8")
+CONFORM_PAGE = (ROOT / "docs" / "integrations" / "conform.md").read_text(encoding="utf-8")
 MADE = ("detector", "composite")
 SCENES = {name: EXAMPLES / "composite" / f"{name}.npy" for name in ("april", "may", "june")}
 
@@ -142,9 +142,9 @@ def test_the_script_of_the_page_shows_the_finding_beside_the_module(tmp_path: Pa
     for path in (tmp_path / "reproducer.py", tmp_path / "mybackend.py"):
         path.write_text(block[1] if path.stem == "reproducer" else (CONFORM / path.name).read_text())
     ran = subprocess.run([sys.executable, "reproducer.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    wanted, got = ran.stdout.splitlines()
-    assert wanted == "wanted uint64 [18446744073709551615] ['FFFFFFFFFFFFFFFF']"
-    assert got == "got    uint64 [16777216] ['0000000001000000']"
+    expected, actual = ran.stdout.splitlines()
+    assert expected == "expected uint64 [18446744073709551615] ['FFFFFFFFFFFFFFFF']"
+    assert actual == "actual   uint64 [16777216] ['0000000001000000']"
 
 
 @pytest.mark.exhaustive  # test_conformance_third_party.py has programs that start sooner

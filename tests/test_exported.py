@@ -1,4 +1,4 @@
-"""A PyTorch module, exported by torch's own exporter, gives the same bits through every door."""
+"""A PyTorch module, exported by torch's own exporter, gives the same bits through every integration."""
 
 from __future__ import annotations
 
@@ -84,17 +84,17 @@ def test_the_checker(folder: Path) -> None:
 
 
 def test_onnxruntime(folder: Path) -> None:
-    door = pytest.importorskip("maxops.onnxruntime")
-    results = door.session(folder / "model.onnx").run(None, data(folder)[0])
+    maxops_onnxruntime = pytest.importorskip("maxops.onnxruntime")
+    results = maxops_onnxruntime.session(folder / "model.onnx").run(None, data(folder)[0])
     assert_as_torch(folder, dict(zip(names(folder), results, strict=True)))
 
 
 def test_a_moved_model(folder: Path, tmp_path: Path) -> None:
-    door = pytest.importorskip("maxops.onnxruntime")
+    maxops_onnxruntime = pytest.importorskip("maxops.onnxruntime")
     onnxruntime = pytest.importorskip("onnxruntime")
     moved = tmp_path / "moved.onnx"
     assert CliRunner().invoke(app, ["rewrite", str(folder / "model.onnx"), str(moved)]).exit_code == 0
-    session = onnxruntime.InferenceSession(moved, door.register(onnxruntime.SessionOptions()))
+    session = onnxruntime.InferenceSession(moved, maxops_onnxruntime.register(onnxruntime.SessionOptions()))
     assert_as_torch(folder, dict(zip(names(folder), session.run(None, data(folder)[0]), strict=True)))
     assert_as_torch(folder, mx.load(moved).run(data(folder)[0]))
 

@@ -25,7 +25,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             ["shapes", "calls"],
             ["plan"],
             ["reference", "engines"],
-            ["ops", "whole_files"],
+            ["ops", "atomic_files"],
             [""],  # maxops itself: the public names
             ["model"],
             ["onnx", "openvino", "bench"],

@@ -104,7 +104,7 @@ F = np.float32
         pytest.param({"c": X}, ["input 'c' is unknown", "'a': float32 (n, 3)"], id="unknown_name"),
         pytest.param(
             {"a": np.zeros((2, 3)), "b": np.zeros((2, 3), F)},
-            ["input 'a' is float64", "wants 'a': float32 (n, 3)"],
+            ["input 'a' is float64", "expects 'a': float32 (n, 3)"],
             id="wrong_type",
         ),
         pytest.param(
@@ -405,8 +405,8 @@ def test_tensor_file_keeps_nan_payloads_of_bfloat16(tmp_path: Path) -> None:
     ("data", "words"),
     [
         pytest.param(b"", ["names no element type"], id="empty"),
-        pytest.param(b"\xff" * 40, ["truncated, or no TensorProto"], id="noise"),
-        pytest.param(tensor("t", X).SerializeToString()[:-3], ["truncated, or no TensorProto"], id="truncated"),
+        pytest.param(b"\xff" * 40, ["truncated, or not a TensorProto"], id="noise"),
+        pytest.param(tensor("t", X).SerializeToString()[:-3], ["truncated, or not a TensorProto"], id="truncated"),
         pytest.param(
             TensorProto(data_type=FLOAT, dims=[5], raw_data=bytes(16)).SerializeToString(),
             ["(5,) of float32: 20 bytes", "holds 16"],
@@ -424,7 +424,7 @@ def test_tensor_file_keeps_nan_payloads_of_bfloat16(tmp_path: Path) -> None:
         ),
         pytest.param(
             TensorProto(data_type=TensorProto.UINT32, dims=[1], uint64_data=[2**32]).SerializeToString(),
-            ["4294967296", "no uint32"],
+            ["4294967296", "not uint32"],
             id="uint32_out_of_range",
         ),
         pytest.param(

@@ -94,7 +94,7 @@ def test_pytorch_model_runs_on_its_own_data(folder: Path) -> None:
 )
 def test_other_pytorch_model_runs_with_our_operators_inside(folder: Path) -> None:
     loaded = load(folder / "model.onnx")
-    assert "onnx's reference evaluator" in {place.runs_on for place in loaded.places}
+    assert "onnx's reference evaluator" in {place.runs_on for place in loaded.placements}
     for path in data_set_folders(folder):
         data = read_data_set(path, loaded)
         for name, result in loaded.run(data.inputs).items():

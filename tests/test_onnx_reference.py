@@ -98,7 +98,7 @@ def test_inside_a_subgraph_and_a_function() -> None:
     assert_same_bits(got, mo.maximum(a, b))
     got = loaded.run({"c": np.array(False), "a": a, "b": b})["y"]
     assert_same_bits(got[:1], np.array([-0.0], np.float32))
-    places = {place.operator: (place.nodes, place.runs_on) for place in loaded.places}
+    places = {place.operator: (place.nodes, place.runs_on) for place in loaded.placements}
     assert places["Max"] == (2, "maxops")
     assert places["If"] == (1, "onnx's reference evaluator")
     assert next(iter(places)) == "Max"
@@ -277,9 +277,9 @@ def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
     got = loaded.run(given)
     assert got["b"].tolist() == ["xx", "éé"]
     assert got["d"].tolist() == [1j, 2]
-    with pytest.raises(errors.ModelInputError, match=r"input 'a' is float32; the model wants 'a': string \(n,\)"):
+    with pytest.raises(errors.ModelInputError, match=r"input 'a' is float32; the model expects 'a': string \(n,\)"):
         loaded.run(given | {"a": given["x"]})
-    with pytest.raises(errors.ModelInputError, match=r"input 'x' is <U1; the model wants 'x': float32 \(n,\)"):
+    with pytest.raises(errors.ModelInputError, match=r"input 'x' is <U1; the model expects 'x': float32 \(n,\)"):
         loaded.run(given | {"x": given["a"]})
     onnx.save(parser.parse_model(STRINGS), tmp_path / "m.onnx")
     words = ["run", str(tmp_path / "m.onnx"), "--output", str(tmp_path / "out")]

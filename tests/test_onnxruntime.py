@@ -26,7 +26,7 @@ from maxops.onnx.schemas import INDEX_TYPES
 from maxops.onnx.tensors import DTYPES
 
 ort = pytest.importorskip("onnxruntime")
-door = pytest.importorskip("maxops.onnxruntime")
+maxops_onnxruntime = pytest.importorskip("maxops.onnxruntime")
 
 NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 MAX_TYPES, REDUCE_TYPES = spec.MAX_13.dtypes, spec.REDUCE_MAX_20.dtypes
@@ -35,12 +35,12 @@ Model = onnx.ModelProto
 
 def run(model: Model, inputs: dict[str, Array], **arguments: Any) -> list[Array]:
     """All outputs, bit for bit: by IO binding, since `run` knows no bfloat16."""
-    session = door.session(model, **arguments)
+    session = maxops_onnxruntime.session(model, **arguments)
     return bound(session, inputs)
 
 
 def plainly(model: Model, inputs: dict[str, Array]) -> object:
-    return door.session(model).run(None, inputs)
+    return maxops_onnxruntime.session(model).run(None, inputs)
 
 
 def bound(session: Any, inputs: dict[str, Array]) -> list[Array]:
@@ -290,7 +290,7 @@ def test_an_unknown_version() -> None:
     moved = mx.rewrite(model)
     moved.graph.node[0].attribute[0].i = 7
     with pytest.raises(Exception, match="ONNX Max has no version 7"):
-        ort.InferenceSession(moved.SerializeToString(), door.register(ort.SessionOptions()))
+        ort.InferenceSession(moved.SerializeToString(), maxops_onnxruntime.register(ort.SessionOptions()))
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_attributes_that_are_wrong(attributes: dict[str, Any], words: str) -> No
     graph = helper.make_graph([node], "g", values[:1], values[1:])
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     with pytest.raises(Exception, match=words):
-        door.session(model)
+        maxops_onnxruntime.session(model)
 
 
 def test_a_fill_mode_with_more_behind_a_zero_byte() -> None:
@@ -323,12 +323,12 @@ def test_a_fill_mode_with_more_behind_a_zero_byte() -> None:
 def test_what_is_no_model(model: bytes | str, tmp_path: Path) -> None:
     if isinstance(model, str):
         (tmp_path / "m.onnx").write_text(model)
-    with pytest.raises(errors.ModelError, match="truncated, or no ONNX model"):
-        door.session(model if isinstance(model, bytes) else tmp_path / "m.onnx")
+    with pytest.raises(errors.ModelError, match="truncated, or not an ONNX model"):
+        maxops_onnxruntime.session(model if isinstance(model, bytes) else tmp_path / "m.onnx")
 
 
 def test_a_session_goes_on_after_an_error() -> None:
-    session = door.session(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None))
+    session = maxops_onnxruntime.session(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None))
     good: dict[str, Array] = {"x": np.array([[1], [2]], np.float32), "ids": np.array([0, 1])}
     for _ in range(3):
         with pytest.raises(Exception, match="must not decrease"):
@@ -360,7 +360,7 @@ g (int64 n, float[2] a, float[k,2] rows) => (float[2] y, float[k,2] all) {
 
 def test_inside_an_if_and_a_function() -> None:
     a, b = np.array([-0.0, np.nan], np.float32), np.array([0.0, 1], np.float32)
-    session = door.session(parser.parse_model(NESTED))
+    session = maxops_onnxruntime.session(parser.parse_model(NESTED))
     (got,) = session.run(None, {"c": np.array(True), "a": a, "b": b})
     assert_same_bits(got, mo.maximum(a, b))
     (got,) = session.run(None, {"c": np.array(False), "a": a, "b": b})
@@ -372,7 +372,7 @@ def test_inside_a_loop() -> None:
     model = parser.parse_model(
         LOOP.replace("float[2] each)", "float[1] each)").replace("float[k,2] all", "float[k,1] all")
     )
-    best, each = door.session(model).run(None, {"n": np.array(7), "a": a, "rows": rows})
+    best, each = maxops_onnxruntime.session(model).run(None, {"n": np.array(7), "a": a, "rows": rows})
     so_far = [mo.maximum(a, *rows[: count + 1]) for count in range(7)]
     assert_same_bits(best, so_far[-1])
     assert_same_bits(each, np.stack([mo.reduce_max(row) for row in so_far]))
@@ -383,7 +383,7 @@ def test_inside_a_scan() -> None:
         y, all = Scan <num_scan_inputs = 1, body = one (float[2] so_far, float[2] row) => (float[2] best, float[2] each)
             { best = Max(so_far, row) each = Identity(best) }> (a, rows) }"""
     rows, a = mixed(dtypes.FLOAT32, (5, 2), 1), mixed(dtypes.FLOAT32, (2,), 2)
-    best, each = door.session(parser.parse_model(text)).run(None, {"a": a, "rows": rows})
+    best, each = maxops_onnxruntime.session(parser.parse_model(text)).run(None, {"a": a, "rows": rows})
     assert_same_bits(best, mo.maximum(a, *rows))
     assert_same_bits(each, np.stack([mo.maximum(a, *rows[: count + 1]) for count in range(5)]))
 
@@ -392,9 +392,9 @@ def test_options_that_are_used_again() -> None:
     options = ort.SessionOptions()
     arrays: dict[str, Array] = {f"x{number}": mixed(dtypes.FLOAT32, (3,), number) for number in range(2)}
     for _ in range(2):
-        (got,) = bound(door.session(max_model(dtypes.FLOAT32, [(3,)] * 2), options), arrays)
+        (got,) = bound(maxops_onnxruntime.session(max_model(dtypes.FLOAT32, [(3,)] * 2), options), arrays)
         assert_same_bits(got, fast_maximum(*arrays.values()))
-    assert door.register(options) is options
+    assert maxops_onnxruntime.register(options) is options
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 90_000), (1, 90_001), (0, 10)], ids=["in place", "beside", "short"])
@@ -403,7 +403,7 @@ def test_an_output_that_the_caller_binds(start: int, stop: int) -> None:
     memory, other = mixed(dtypes.FLOAT32, (90_001,), 1), mixed(dtypes.FLOAT32, (90_001,), 2)
     a, b, out = memory[: stop - start], other[: stop - start], memory[start:stop]
     wanted = mo.maximum(a, b)
-    session = door.session(max_model(dtypes.FLOAT32, [a.shape] * 2))
+    session = maxops_onnxruntime.session(max_model(dtypes.FLOAT32, [a.shape] * 2))
     binding = session.io_binding()
     for name, array in (("x0", a), ("x1", b)):
         binding.bind_input(name, "cpu", 0, TensorProto.FLOAT, list(a.shape), array.ctypes.data)
@@ -419,7 +419,7 @@ def test_from_many_threads_at_once() -> None:
     options.inter_op_num_threads = 2
     text = """<ir_version: 8, opset_import: ["": 13]> g (float[n] a, float[n] b) => (float[n] y) {
         p = Max(a, b) q = Max(b, a) y = Max(p, q) }"""
-    session = door.session(parser.parse_model(text), options)
+    session = maxops_onnxruntime.session(parser.parse_model(text), options)
     results: list[Array] = []
     workers = [
         threading.Thread(target=lambda: results.append(session.run(None, {"a": a, "b": b})[0])) for _ in range(8)
@@ -463,7 +463,7 @@ def test_more_than_two_gigabytes(tmp_path: Path) -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     path = tmp_path / "large.onnx"
     path.write_bytes(model.SerializeToString())
-    assert door.session(path).run(None, {"x": np.array([3], np.uint8)})[0].tolist() == [7]
+    assert maxops_onnxruntime.session(path).run(None, {"x": np.array([3], np.uint8)})[0].tolist() == [7]
 
 
 def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
     (there / "model").write_bytes(models.external(location="w.bin").SerializeToString())
     (here / "w.bin").symlink_to(there / "data")
     (here / "m.onnx").symlink_to(there / "model")
-    (got,) = door.session(here / "m.onnx").run(None, {"x": np.array([9, -9, 9, -9], np.float32)})
+    (got,) = maxops_onnxruntime.session(here / "m.onnx").run(None, {"x": np.array([9, -9, 9, -9], np.float32)})
     assert_same_bits(got, np.array([9, 2, 9, 4], np.float32))
 
 

@@ -193,7 +193,7 @@ def test_between_operators_of_openvino(dtype: DType) -> None:
 
 def test_a_runtime_that_is_wrong() -> None:
     """What the page says of OpenVINO's own Maximum, as long as it is the version that the page names."""
-    page = Path(__file__).parent.parent / "docs" / "doors" / "openvino_extension.md"
+    page = Path(__file__).parent.parent / "docs" / "integrations" / "openvino_extension.md"
     a, b = parameter("a", [1], dtypes.INT64), parameter("b", [1], dtypes.INT64)
     model = ov.Model([opset.maximum(a, b)], [a, b], "m")
     big, zero = np.array([2**40]), np.array([0])

@@ -106,8 +106,8 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no well-formed XML"),
-        (GOOD[:200], "no well-formed XML"),
+        ("", "not well-formed XML"),
+        (GOOD[:200], "not well-formed XML"),
         ("<html/>", "root is not <net>"),
         (BOMB, "document type or entities"),
         (OUTSIDE, "document type or entities"),
@@ -115,11 +115,11 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
         (GOOD.replace('<net version="11"', '<net version="7"'), "version 7; maxops reads 10 and 11"),
         (GOOD.replace('<net version="11"', "<net"), "version none"),
         ('<net version="11"/>', "has no layers"),
-        (GOOD.replace('id="1" name="b"', 'id="0" name="b"'), "'0' is there twice"),
+        (GOOD.replace('id="1" name="b"', 'id="0" name="b"'), "'0' appears twice"),
         (GOOD.replace('type="Maximum"', 'type="Add"'), "types Parameter, Const"),
         (GOOD.replace('type="Maximum"', ""), "needs an id and a type"),
         (GOOD.replace('name="b"', 'name="x"'), "of one name"),
-        (GOOD.replace('from-layer="1"', 'from-layer="77"'), "layer '77', which is not there"),
+        (GOOD.replace('from-layer="1"', 'from-layer="77"'), "layer '77', which does not exist"),
         (GOOD.replace('to-port="1"', 'to-port="9"', 1), "not among the inputs of layer 'm'"),
         (GOOD.replace('to-layer="3" to-port="1"', 'to-layer="3" to-port="0"'), "is the second into its port"),
         (

@@ -1,4 +1,4 @@
-"""The portable SegmentMax on onnxruntime's own operators: what docs/doors/onnx.md says of it, held to the version."""
+"""The portable SegmentMax on onnxruntime's own operators: the statements of docs/integrations/onnx.md."""
 
 from __future__ import annotations
 

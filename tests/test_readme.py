@@ -32,8 +32,8 @@ def test_readme_examples_run() -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "doors").glob("*.md")), ids=lambda page: page.stem)
-def test_examples_of_the_doors_run(page: Path) -> None:
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "integrations").glob("*.md")), ids=lambda page: page.stem)
+def test_examples_of_the_integrations_run(page: Path) -> None:
     if page.stem in NEEDS:
         pytest.importorskip(NEEDS[page.stem])
     result = doctest.testfile(str(page), module_relative=False)

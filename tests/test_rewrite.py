@@ -126,7 +126,7 @@ def test_before_operator_sets_had_names() -> None:
         (TWO.replace('"": 13', '"": 13, "ai.onnx": 18'), r"operator sets \[13, 18\] of one domain"),
         (TWO.replace('"": 13', '"": 999'), "operator set 999 has no"),
         (TWO.replace("(m)", "(m, m)"), r"has 2 inputs; ReduceMax-13 has one, data \[ONNX\.ReduceMax-13\.inputs\]"),
-        (TWO.replace("keepdims = 0", "axes = [0]"), "the attribute 'axes' is there twice"),
+        (TWO.replace("keepdims = 0", "axes = [0]"), "the attribute 'axes' appears twice"),
     ],
     ids=["axes", "keepdims", "of another version", "no operator set", "two", "unknown", "inputs", "twice"],
 )
@@ -211,7 +211,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert_same_bits(mx.load(out).run({"x": x})["y"], np.array([9, 2, 9, 4], np.float32))
     assert rewritten(path, out)[0] == 0  # again: the data is there, and the same
     (out.parent / "w.bin").write_bytes(b"other")
-    assert "is there already and differs" in rewritten(path, out)[1]
+    assert "already exists and differs" in rewritten(path, out)[1]
 
 
 def test_in_the_same_folder_nothing_is_copied(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_nothing_is_left_of_a_copy_that_was_broken_off(tmp_path: Path, monkeypat
         ("../{folder}/w.bin", "inside the model's folder"),
         ("parts/../../{folder}/w.bin", "inside the model's folder"),
         ("{folder}/../../w.bin", "inside the model's folder"),
-        ("gone.bin", "no file there"),
+        ("gone.bin", "not a file there"),
         ("", "inside the model's folder"),
     ],
 )
@@ -298,7 +298,7 @@ def test_mistakes(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
     assert "cannot be read" in rewritten(tmp_path / "none.onnx", tmp_path / "o.onnx")[1]
     (tmp_path / "short.onnx").write_bytes(path.read_bytes()[:20])
-    assert "truncated, or no ONNX model" in rewritten(tmp_path / "short.onnx", tmp_path / "o.onnx")[1]
+    assert "truncated, or not an ONNX model" in rewritten(tmp_path / "short.onnx", tmp_path / "o.onnx")[1]
     onnx.save(
         parser.parse_model('<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Abs(x) }'),
         path,

@@ -135,7 +135,7 @@ def test_runs_between_short_segments(dtype: DType, run: int) -> None:
 
 @each_id_type
 def test_an_id_out_of_order_at_every_place(ids_as: type[np.signedinteger]) -> None:
-    """Checked, the error names it; unchecked, every row is written and none beyond."""
+    """Reproduction, the error names it; unchecked, every row is written and none beyond."""
     data = np.ones(140, np.float32)
     for good in (np.arange(140), np.arange(140) // 3, np.arange(140) * 9, np.arange(140) // 70 * 5):
         for place in range(140):

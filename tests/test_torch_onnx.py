@@ -88,7 +88,7 @@ def test_an_exported_program_runs_on_maxops_and_onnxruntime() -> None:
     loaded = mo.onnx.from_proto(model)
     session = runtime.InferenceSession(mo.onnx.portable(model).SerializeToString())
     zeros = _float(5, 4), _float(5, 4), OTHER_IDS
-    # onnxruntime's ScatterND makes +0 of a segment of nothing but -0: see docs/doors/onnx.md
+    # onnxruntime's ScatterND makes +0 of a segment of nothing but -0: see docs/integrations/onnx.md
     others = zeros[0] + 0.0, zeros[1] + 0.0, OTHER_IDS
     for run, given in (
         (lambda feed: loaded.run(feed).values(), zeros),

@@ -23,15 +23,15 @@ def trial_of(*firsts: float, size: int = 4, refusal: bool = False, second: float
         a = np.arange(size, dtype=np.float32)
         a[:2] = first, second
         feeds.append((a, np.full(size, 2, np.float32)))
-    wanted = None if refusal else tuple(np.maximum(*feed) for feed in feeds)
-    return Trial(call_of(), tuple(feeds), wanted)
+    expected = None if refusal else tuple(np.maximum(*feed) for feed in feeds)
+    return Trial(call_of(), tuple(feeds), expected)
 
 
 GOOD = trial_of(1.0)
 WRONG = trial_of(1.0, BAD)
-CONTROLS = [trial_of(5.0, size=3)]
+SANITY_CALLS = [trial_of(5.0, size=3)]
 
 
-def gave(outcome: Outcome, trial: Trial) -> bool:
-    assert trial.wanted is not None
-    return outcome.kind == "gave" and all(map(np.array_equal, outcome.outputs, trial.wanted))
+def returned(outcome: Outcome, trial: Trial) -> bool:
+    assert trial.expected is not None
+    return outcome.kind == "returned" and all(map(np.array_equal, outcome.outputs, trial.expected))

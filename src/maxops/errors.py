@@ -1,6 +1,6 @@
 """What can go wrong, as exceptions that carry the clause they speak for.
 
-Every error says where, what came, what was wanted and, in brackets at the end, the id of the clause.
+Every error says where, what it got, what was expected and, in brackets at the end, the id of the clause.
 """
 
 from __future__ import annotations

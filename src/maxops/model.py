@@ -74,7 +74,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Place:
+class Placement:
     """An operator of a model, how many nodes of it there are, and who runs them."""
 
     operator: str
@@ -85,7 +85,7 @@ class Place:
 class Evaluator(Protocol):
     """Runs a whole model that holds more than our operators."""
 
-    places: tuple[Place, ...]
+    placements: tuple[Placement, ...]
 
     def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
         """Run on one array per input, and return the outputs that are asked for."""
@@ -107,9 +107,9 @@ class Model:
     evaluator: Evaluator | None = None  # of the whole, in place of steps, where it holds more than our operators
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def placements(self) -> tuple[Placement, ...]:
         """Who runs which operators, where it is not maxops that runs them all."""
-        return () if self.evaluator is None else self.evaluator.places
+        return () if self.evaluator is None else self.evaluator.placements
 
     @property
     def required(self) -> tuple[Value, ...]:
@@ -196,7 +196,7 @@ class Model:
                     f"{array.shape}"
                 )
             if id(array) in taken:
-                # an Identity hands its input on: who changes a result must not change an input, the model or another
+                # an Identity returns its input: who changes a result must not change an input, the model or another
                 # result; and results have the machine's byte order
                 array = array.astype(array.dtype.newbyteorder("="))
             taken.add(id(array))
@@ -223,28 +223,31 @@ class Model:
 
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
     """Compare an array with what the graph declares; `sizes` collects the named sizes, and who set them."""
-    wanted = f"the model wants {value}"
+    expected = f"the model expects {value}"
     # other subclasses, such as masked arrays, mean more than their data says
     plain = isinstance(array, np.ndarray) and type(array) in (np.ndarray, np.memmap)
     if not plain and not isinstance(array, np.generic):
         raise ModelInputError(
-            f"{source}: input {value.name!r} is of type {type(array).__name__}, not a NumPy array; {wanted}"
+            f"{source}: input {value.name!r} is of type {type(array).__name__}, not a NumPy array; {expected}"
         )
     if not has_type(array, value.dtype):
-        raise ModelInputError(f"{source}: input {value.name!r} is {type_name(array)}; {wanted}")
+        raise ModelInputError(f"{source}: input {value.name!r} is {type_name(array)}; {expected}")
     if array.ndim != len(value.dims):
-        raise ModelInputError(f"{source}: input {value.name!r} has rank {array.ndim} and shape {array.shape}; {wanted}")
+        raise ModelInputError(
+            f"{source}: input {value.name!r} has rank {array.ndim} and shape {array.shape}; {expected}"
+        )
     for axis, (size, declared) in enumerate(zip(array.shape, value.dims, strict=True)):
         if isinstance(declared, int) and size != declared:
             raise ModelInputError(
-                f"{source}: input {value.name!r} has shape {array.shape}, with size {size} along axis {axis}; {wanted}"
+                f"{source}: input {value.name!r} has shape {array.shape}, with size {size} along axis {axis}; "
+                f"{expected}"
             )
         if isinstance(declared, str):
             first, where = sizes.setdefault(declared, (size, f"axis {axis} of input {value.name!r}"))
             if size != first:
                 raise ModelInputError(
                     f"{source}: input {value.name!r} has shape {array.shape}, with size {size} along axis {axis}, "
-                    f"but {declared!r} is {first} from {where}; {wanted}"
+                    f"but {declared!r} is {first} from {where}; {expected}"
                 )
 
 

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def order(dtype: DType, bits: int) -> tuple[int, int, int]:
-    """A value's place among all of its type: compare as tuples.
+    """A value's rank among all of its type: compare as tuples.
 
     (1, 0, 0) for NaN; otherwise 0, then the exact value in units of the smallest subnormal (infinities as the next
     power of two would be), then 0 for -0 and 1 for everything else.
@@ -81,8 +81,8 @@ def maximum(*arrays: Array) -> Array:
     shape = shapes.broadcast([array.shape for array in arrays])
     items = [np.broadcast_to(_to_items(array)[1], shape) for array in arrays]
     result = np.empty(shape, object)
-    for place in np.ndindex(result.shape):
-        result[place] = highest([item[place] for item in items])
+    for position in np.ndindex(result.shape):
+        result[position] = highest([item[position] for item in items])
     return _from_items(dtype, result)
 
 
@@ -102,21 +102,21 @@ def reduce_max(
     kept = [axis for axis in range(data.ndim) if axis not in taken]
     result = np.empty([data.shape[axis] for axis in kept], object)
     more = [] if initial is None else _to_items(initial)[1].reshape(-1).tolist()
-    for place, column in _columns(items, kept):
-        result[place] = _highest(dtype)(column + more)
+    for position, column in _columns(items, kept):
+        result[position] = _highest(dtype)(column + more)
     shape = [1 if axis in taken else size for axis, size in enumerate(data.shape)] if keepdims else result.shape
     return _from_items(dtype, result.reshape(shape))
 
 
 def first_in_axes(data: Array, axes: Sequence[int], result: Array) -> Array:
-    """Where among the reduced axes, all if there are none, the first element stands that holds each result; or -1."""
+    """The index (argmax) along the reduced axes, all if there are none, of the first that holds each result; or -1."""
     dtype, items = _to_items(data)
     kept = [axis for axis in range(data.ndim) if axis not in (axes or range(data.ndim))]
-    wanted = _to_items(result)[1].reshape([data.shape[axis] for axis in kept])
-    places = np.empty(wanted.shape, np.int64)
-    for place, column in _columns(items, kept):
-        places[place] = _first(dtype, column, wanted[place])
-    return places.reshape(result.shape)
+    maxima = _to_items(result)[1].reshape([data.shape[axis] for axis in kept])
+    indices = np.empty(maxima.shape, np.int64)
+    for position, column in _columns(items, kept):
+        indices[position] = _first(dtype, column, maxima[position])
+    return indices.reshape(result.shape)
 
 
 def segment_max(
@@ -130,20 +130,20 @@ def segment_max(
     result = np.empty((num_segments, *data.shape[1:]), object)
     result[...] = _highest(dtype)(more) if more else lowest if fill_mode == "LOWEST" else zero
     for segment, members in _members(segment_ids, num_segments).items():
-        for place in product(*map(range, data.shape[1:])):
-            result[(segment, *place)] = _highest(dtype)([items[(row, *place)] for row in members] + more)
+        for position in product(*map(range, data.shape[1:])):
+            result[(segment, *position)] = _highest(dtype)([items[(row, *position)] for row in members] + more)
     return _from_items(dtype, result)
 
 
 def first_in_segments(data: Array, segment_ids: Array, result: Array) -> Array:
     """The first row of each segment that holds the result there; or -1."""
     dtype, items = _to_items(data)
-    wanted = _to_items(result)[1]
+    maxima = _to_items(result)[1]
     rows = np.full(result.shape, -1, np.int64)
     for segment, members in _members(segment_ids, len(result)).items():
-        for place in product(*map(range, data.shape[1:])):
-            first = _first(dtype, [items[(row, *place)] for row in members], wanted[(segment, *place)])
-            rows[(segment, *place)] = members[first] if first >= 0 else -1
+        for position in product(*map(range, data.shape[1:])):
+            first = _first(dtype, [items[(row, *position)] for row in members], maxima[(segment, *position)])
+            rows[(segment, *position)] = members[first] if first >= 0 else -1
     return rows
 
 
@@ -157,17 +157,17 @@ def _members(segment_ids: Array, num_segments: int) -> dict[int, list[int]]:
 
 
 def _columns(items: Array, kept: Sequence[int]) -> Iterable[tuple[tuple[int, ...], list[Any]]]:
-    """For each place on the kept axes, the elements there, in C order."""
-    for place in np.ndindex(*[items.shape[axis] for axis in kept]):
+    """For each index on the kept axes, the elements there, in C order."""
+    for position in np.ndindex(*[items.shape[axis] for axis in kept]):
         index: list[Any] = [slice(None)] * items.ndim
-        for axis, position in zip(kept, place, strict=True):
-            index[axis] = position
-        yield place, list(np.asarray(items[tuple(index)], object).reshape(-1))
+        for axis, at in zip(kept, position, strict=True):
+            index[axis] = at
+        yield position, list(np.asarray(items[tuple(index)], object).reshape(-1))
 
 
 def _first(dtype: DType, column: Sequence[Any], result: Any) -> int:
-    """Where a column first holds a result, or -1."""
-    for place, item in enumerate(column):
+    """The index of the first element of a column that is a result, or -1."""
+    for position, item in enumerate(column):
         if item == result if dtype is dtypes.REAL else _highest_bits(dtype, [item]) == _highest_bits(dtype, [result]):
-            return place
+            return position
     return -1

@@ -15,7 +15,7 @@ from maxops.dtypes import DType
 from maxops.errors import UnknownOperatorError
 
 Level = Literal["must", "undecided"]
-# What a source may leave open of values: whether a NaN absorbs, which bits a NaN has, and how zeros are ordered.
+# What a source may leave open of values: whether a NaN propagates, which bits a NaN has, and how zeros are ordered.
 Open = Literal["NaN", "NaN's bits", "sign of zero"]
 Attribute = Literal[
     "consumed_inputs",
@@ -107,8 +107,8 @@ def _evolve(row: Spec, rules: dict[str, tuple[str, str, Level]] | None = None, *
 
 def _types(added: Iterable[DType], *, to: Spec | None = None) -> tuple[DType, ...]:
     """Types in the order of `dtypes.ALL`."""
-    wanted = {*added, *(to.dtypes if to else ())}
-    return tuple(dtype for dtype in dtypes.ALL if dtype in wanted)
+    chosen = {*added, *(to.dtypes if to else ())}
+    return tuple(dtype for dtype in dtypes.ALL if dtype in chosen)
 
 
 _FLOATS = (dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64)
@@ -123,7 +123,7 @@ _DRAFT = "sonnx_max_draft.md"
 _SEGMENT = "openvino_segment_max.rst"
 
 _NAN: tuple[str, str, Level] = (
-    "NaN absorbs, to the quiet NaN with sign 0 and payload 0; -0 < +0",
+    "NaN propagates, as the quiet NaN with sign 0 and payload 0; -0 < +0",
     "decided: the documents speak of neither",
     "undecided",
 )
@@ -336,10 +336,12 @@ _TYPES = (
     "one type for all inputs and out: the floats, integers and bool listed, or exact rationals; nothing is converted"
 )
 _SCALARS = _own("scalars", "a Python scalar takes the type of the arrays beside it, if that holds its value exactly")
-_ARRAYS = _own("arrays", "arrays that one engine takes together, where they lie, with all that they mean")
+_ARRAYS = _own(
+    "arrays", "arrays that one engine supports together, without copies to another device and without loss of meaning"
+)
 _LABELS = _own("labels", "labels, names of columns and names of dimensions do not differ, and none is dropped")
 _OUT = _own("out", "of the result's type, shape and device, writeable; none where results are always new")
-_TIES = _own("ties", "'first' or 'even': who gets the gradient of a maximum that several elements hold")
+_TIES = _own("ties", "'first' or 'even': which of several equal elements the gradient of a maximum goes to")
 _DIM = _own("dim", "the names of dimensions of xarray's arrays, in place of numbers")
 _INITIAL = _own("initial", "a scalar of the data's type, or a Python scalar that this holds exactly; not beside a fill")
 _INDICES = _own("return_indices", "0 or 1: also the index of the first element that holds each maximum, or -1")
@@ -404,12 +406,12 @@ SEGMENT_MAX = Spec(
         _as(SEGMENT_MAX_16, "data"),
         _own("index_types", "segment_ids, offsets and num_segments are of any integer type"),
         _as(SEGMENT_MAX_16, "ids.shape"),
-        _own("ids", "segment_ids are non-negative and, if sorted, never decrease"),
+        _own("ids", "segment_ids are non-negative and, if sorted, non-decreasing"),
         _own("sorted", "0 or 1; 0: ids in any order"),
         _own(
             "out_of_range", "'error' or 'drop': what an id outside 0..num_segments-1 is; None: see ids and num_segments"
         ),
-        _own("check_ids", "0 or 1; 0: what ids and offsets hold is not looked at"),
+        _own("check_ids", "0 or 1; 0: the values of ids and offsets are not validated"),
         _own("offsets", "in place of segment_ids: 1-D, from 0 to the number of rows, non-decreasing"),
         _DIM,
         _as(SEGMENT_MAX_16, "num_segments"),

@@ -49,7 +49,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class Case:
-    """A cell of the grid. `size` is nominal: the elements of the output of Max, and of the data otherwise.
+    """A case of the grid. `size` is nominal: the elements of the output of Max, and of the data otherwise.
 
     `axes` and `segments` belong to ReduceMax and SegmentMax; `out` says whether the call is given an output.
     """

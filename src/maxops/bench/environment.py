@@ -1,4 +1,4 @@
-"""Where a run takes place: the machine, the versions, and an environment in which no peer's threads spin."""
+"""Where a run takes place: the machine, the versions, and an environment in which no library's threads spin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARK = "MAXOPS_BENCH_ENVIRONMENT"
 
 
 def quiet(threads: int) -> dict[str, str]:
-    """Variables that peers read when they are imported: so many threads for each, which sleep when idle."""
+    """Variables that libraries read when they are imported: so many threads for each, which sleep when idle."""
     count = str(threads)
     return {
         MARK: count,
@@ -43,10 +43,11 @@ def is_quiet(threads: int) -> bool:
     return os.environ.get(MARK) == str(threads)
 
 
-def start_again(threads: int) -> None:
+def re_execute(threads: int) -> None:
     """Replace this process by the same command in a quiet environment, on as many CPUs as there are threads.
 
-    Some peers read variables only when they are imported, and XLA's pool has as many threads as the process has CPUs.
+    Some libraries read variables only when they are imported, and XLA's pool has as many threads as the process has
+    CPUs.
     """
     if hasattr(os, "sched_setaffinity"):
         cpus = sorted(os.sched_getaffinity(0))
@@ -123,7 +124,7 @@ def _commit() -> str:
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return ""
-    told = subprocess.run(
+    completed = subprocess.run(
         ["git", "-C", str(root), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
     )
-    return told.stdout.strip()
+    return completed.stdout.strip()

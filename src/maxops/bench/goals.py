@@ -1,4 +1,4 @@
-"""The goals: by how much each part of the grid should be ahead of the best peer, and how close to the limit."""
+"""The goals: each part of the grid's speedup over the fastest correct library, and its share of the limit."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from maxops.bench.case import Case
 Band = Literal["1", "1e3", "1e5", "64 MB"]
 BANDS: tuple[Band, ...] = ("1", "1e3", "1e5", "64 MB")
 LARGE = 64 * 10**6
-BEST = "best"
+FASTEST = "fastest"
 LIMIT = "limit"
 
 
 @dataclass(frozen=True)
 class Target:
-    """`wanted` times as fast as `against`: the best right peer, one peer by name, or the limit (then a share)."""
+    """`ratio` times as fast as `against`: the fastest correct library, a library by name, or the limit (a share)."""
 
-    wanted: float
-    against: str = BEST
+    ratio: float
+    against: str = FASTEST
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What `maxops bench --gpu` measures: cells of tensors on a CUDA device, as data, and the ways of others to do them."""
+"""What `maxops bench --gpu` measures: cases of tensors on a CUDA device, as data, and other libraries' calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops.plan import Array
 
 GIB = 1 << 30
 # Types that are measured unless others are named: one of 2, 4 and 8 bytes, and an integer.
-USUAL = ("float32", "float16", "float64", "int64")
+DEFAULT_TYPES = ("float32", "float16", "float64", "int64")
 # torch has no maxima of these.
 _TORCH_LACKS = ("uint16", "uint32", "uint64")
 _CUPY_LACKS = ("bfloat16",)
@@ -26,14 +26,14 @@ class NoDeviceError(MaxopsError, RuntimeError):
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One task: our way, others' by name, the bytes that it must move, and the same on the CPU."""
+class GpuCase:
+    """A case: our call, others' by library, the bytes that it must move, and the same on the CPU."""
 
     id: str
     bytes: int
     ours: Callable[[], Any]
     on_cpu: Callable[[], Array]
-    peers: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    libraries: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
 
 def find_device() -> Any:
@@ -51,21 +51,21 @@ def find_device() -> Any:
     return torch.device("cuda")
 
 
-def cells(dtype: DType, where: Any, size: int = GIB) -> Iterator[Cell]:
-    """The cells of a type, whose largest tensor has `size` bytes; one at a time, since they fill the memory."""
+def cases(dtype: DType, where: Any, size: int = GIB) -> Iterator[GpuCase]:
+    """The cases of a type, whose largest tensor has `size` bytes; one at a time, since they fill the memory."""
     make = _Maker(dtype, where, size)
     yield make.maximum()
     for name, shape, axes in make.reductions():
         yield make.reduce_max(name, shape, axes)
     for mean in (10, 100, 1000):
-        for way in ("ids", "unchecked", "offsets"):
-            yield make.segment_max(f"flat,mean-{mean},{way}", (make.count,), mean, way)
+        for variant in ("ids", "unchecked", "offsets"):
+            yield make.segment_max(f"flat,mean-{mean},{variant}", (make.count,), mean, variant)
     yield make.segment_max("rows-of-64,mean-10,ids", (make.count // 64, 64), 10, "ids")
     yield make.segment_max("flat,mean-100,unsorted", (make.count,), 100, "unsorted")
 
 
 class _Maker:
-    """Makes cells; each holds its own tensors."""
+    """Makes cases; each holds its own tensors."""
 
     def __init__(self, dtype: DType, where: Any, size: int) -> None:
         self.torch, self.gpu = import_module("torch"), import_module("maxops.engines.gpu")
@@ -84,19 +84,19 @@ class _Maker:
         top = 2 if self.dtype.kind == "bool" else 1 << min(self.dtype.bits - 1, 62)
         return torch.randint(0, top, shape, dtype=storage, device=self.where).to(self.kind)
 
-    def maximum(self) -> Cell:
+    def maximum(self) -> GpuCase:
         a, b = (self.data((self.count,)) for _ in range(2))
-        peers: dict[str, Callable[[], Any]] = {}
+        libraries: dict[str, Callable[[], Any]] = {}
         if str(self.dtype) not in _TORCH_LACKS:
-            peers["torch.maximum"] = lambda: self.torch.maximum(a, b)
+            libraries["torch.maximum"] = lambda: self.torch.maximum(a, b)
         if (x := self.lent(a)) is not None and (y := self.lent(b)) is not None:
-            peers["cupy.maximum"] = lambda: self.cupy.maximum(x, y)
-        return Cell(
+            libraries["cupy.maximum"] = lambda: self.cupy.maximum(x, y)
+        return GpuCase(
             f"Max,2-inputs,{self.dtype}",
             3 * self.count * self.item,
             lambda: self.gpu.run(MaxCall((a, b))),
             lambda: _public().maximum(as_array(a), as_array(b)),
-            peers,
+            libraries,
         )
 
     def reductions(self) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
@@ -107,51 +107,51 @@ class _Maker:
         yield "columns-1024", (self.count // wide, wide), (0,)
         yield "middle", (max(self.count // wide // 256, 1), 256, wide), (1,)
 
-    def reduce_max(self, name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> Cell:
+    def reduce_max(self, name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> GpuCase:
         x = self.data(shape)
         out = x.numel() // (shape[axes[0]] or 1)
-        peers: dict[str, Callable[[], Any]] = {}
+        libraries: dict[str, Callable[[], Any]] = {}
         if str(self.dtype) not in _TORCH_LACKS:
-            peers["torch.amax"] = lambda: self.torch.amax(x, axes)
+            libraries["torch.amax"] = lambda: self.torch.amax(x, axes)
         if (y := self.lent(x)) is not None:
-            peers["cupy.max"] = lambda: y.max(axis=axes)
-        return Cell(
+            libraries["cupy.max"] = lambda: y.max(axis=axes)
+        return GpuCase(
             f"ReduceMax,{name},{self.dtype}",
             (x.numel() + out) * self.item,
             lambda: self.gpu.run(ReduceCall(x, axes, False)),
             lambda: _public().reduce_max(as_array(x), axes, False),
-            peers,
+            libraries,
         )
 
-    def segment_max(self, name: str, shape: tuple[int, ...], mean: int, way: str) -> Cell:
+    def segment_max(self, name: str, shape: tuple[int, ...], mean: int, variant: str) -> GpuCase:
         torch, gpu = self.torch, self.gpu
         x, rows = self.data(shape), shape[0]
         width = x.numel() // rows
         segments = max(rows // mean, 1)
         ids = torch.randint(0, segments, (rows,), dtype=torch.int64, device=self.where)
-        ids = ids if way == "unsorted" else ids.sort().values
+        ids = ids if variant == "unsorted" else ids.sort().values
         lengths = torch.bincount(ids, minlength=segments)
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
         options: dict[str, Any] = {"fill_mode": "LOWEST" if self.dtype.kind != "bool" else "ZERO"}
-        named: dict[str, Any] = {"offsets": offsets} if way == "offsets" else {"segment_ids": ids}
-        if way != "offsets":
-            options |= {"num_segments": segments, "check_ids": way == "ids", "sorted": way != "unsorted"}
+        named: dict[str, Any] = {"offsets": offsets} if variant == "offsets" else {"segment_ids": ids}
+        if variant != "offsets":
+            options |= {"num_segments": segments, "check_ids": variant == "ids", "sorted": variant != "unsorted"}
         moved = (rows * width + segments * width) * self.item
-        moved += 8 * (segments + 1 if way == "offsets" else rows)
-        return Cell(
+        moved += 8 * (segments + 1 if variant == "offsets" else rows)
+        return GpuCase(
             f"SegmentMax,{name},{self.dtype}",
             moved,
             lambda: gpu.run(SegmentCall(x, **named, **options)),
             lambda: _public().segment_max(
                 as_array(x), **{key: as_array(value) for key, value in named.items()}, **options
             ),
-            dict(self.segment_peers(x, ids, lengths, segments, way)),
+            dict(self.segment_libraries(x, ids, lengths, segments, variant)),
         )
 
-    def segment_peers(
-        self, x: Any, ids: Any, lengths: Any, segments: int, way: str
+    def segment_libraries(
+        self, x: Any, ids: Any, lengths: Any, segments: int, variant: str
     ) -> Iterator[tuple[str, Callable[[], Any]]]:
-        """torch's two ways; CuPy has none."""
+        """torch's two functions; CuPy has none."""
         torch = self.torch
         if str(self.dtype) in _TORCH_LACKS or self.dtype.kind == "bool":
             return
@@ -163,7 +163,7 @@ class _Maker:
             return out.scatter_reduce_(0, index, x, "amax")
 
         yield "torch.scatter_reduce", scatter
-        if way != "unsorted" and self.dtype.kind == "float":
+        if variant != "unsorted" and self.dtype.kind == "float":
             known: dict[str, Any] = {"lengths": lengths, "axis": 0, "initial": lowest, "unsafe": True}
             yield "torch.segment_reduce", lambda: torch.segment_reduce(x, "max", **known)
 

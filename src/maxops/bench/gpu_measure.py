@@ -1,4 +1,4 @@
-"""Timing on a CUDA device: every way in turn, by events on the stream, beside a copy of as many bytes."""
+"""Timing on a CUDA device: interleaved, by events on the stream, beside a copy of as many bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
-from maxops.bench.gpu import Cell, as_array
+from maxops.bench.gpu import GpuCase, as_array
 
 ROUNDS = 15
 # A goal: this part of what a copy of as many bytes reaches.
@@ -18,14 +18,14 @@ Clock = Callable[[Callable[[], Any]], float]
 
 
 @dataclass(frozen=True)
-class Found:
-    """A cell's figures: seconds of ours, of the copy and of each peer; a peer that failed has its reason instead."""
+class Measurement:
+    """A case's medians: seconds of ours, of the copy and of each library, or why a library failed."""
 
-    cell: str
+    case: str
     bytes: int
     ours: float
     copy: float
-    peers: dict[str, float | str]
+    libraries: dict[str, float | str]
     same_bits: bool
 
     @property
@@ -38,39 +38,39 @@ class Found:
         return asdict(self) | {"of_copy": self.of_copy, "goal": GOAL}
 
 
-def events(way: Callable[[], Any]) -> float:
+def events(function: Callable[[], Any]) -> float:
     """Seconds between two events on the current stream, before and after a call."""
     torch = import_module("torch")
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda.synchronize()
     begin.record()
-    way()
+    function()
     end.record()
     torch.cuda.synchronize()
     return float(begin.elapsed_time(end)) / 1000
 
 
-def measure(cell: Cell, where: Any, clock: Clock, rounds: int = ROUNDS, warm: int = 2) -> Found:
-    """Compare the bits with the CPU's, then time every way in each round; medians of all but the `warm` first."""
-    same = as_array(cell.ours()).tobytes() == cell.on_cpu().tobytes()
-    ways: dict[str, Callable[[], Any]] = {"ours": cell.ours, "copy": _copy(cell.bytes, where)}
-    peers: dict[str, float | str] = {}
-    for name, way in cell.peers.items():
+def measure(case: GpuCase, where: Any, clock: Clock, rounds: int = ROUNDS, warm: int = 2) -> Measurement:
+    """Compare the bits with the CPU's, then time every function in each round; medians of all but the `warm` first."""
+    same = as_array(case.ours()).tobytes() == case.on_cpu().tobytes()
+    candidates: dict[str, Callable[[], Any]] = {"ours": case.ours, "copy": _copy(case.bytes, where)}
+    libraries: dict[str, float | str] = {}
+    for name, candidate in case.libraries.items():
         try:
-            way()
+            candidate()
         except (RuntimeError, TypeError, ValueError) as error:
-            peers[name] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            libraries[name] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         else:
-            ways[name] = way
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+            candidates[name] = candidate
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for turn in range(rounds + warm):
-        for name, way in ways.items():
-            taken = clock(way)
+        for name, candidate in candidates.items():
+            taken = clock(candidate)
             if turn >= warm:
                 seconds[name].append(taken)
     middle = {name: statistics.median(values) for name, values in seconds.items()}
     ours, copy = middle.pop("ours"), middle.pop("copy")
-    return Found(cell.id, cell.bytes, ours, copy, {**peers, **middle}, same)
+    return Measurement(case.id, case.bytes, ours, copy, {**libraries, **middle}, same)
 
 
 def _copy(size: int, where: Any) -> Callable[[], Any]:
@@ -83,21 +83,21 @@ def _copy(size: int, where: Any) -> Callable[[], Any]:
 
 def columns() -> tuple[str, ...]:
     """What the table's columns are."""
-    return ("cell", "ms", "GB/s", "of a copy", "times as fast as", "bits")
+    return ("case", "ms", "GB/s", "of a copy", "times as fast as", "bits")
 
 
-def row(found: Found) -> tuple[str, ...]:
-    """A cell's line of the table."""
-    peers = [
+def row(found: Measurement) -> tuple[str, ...]:
+    """A case's line of the table."""
+    libraries = [
         f"{name} {value / found.ours:.2f}" if isinstance(value, float) else f"{name}: {value}"
-        for name, value in sorted(found.peers.items())
+        for name, value in sorted(found.libraries.items())
     ]
     mark = "" if found.of_copy >= GOAL else f" (goal {GOAL})"
     return (
-        found.cell,
+        found.case,
         f"{found.ours * 1e3:.3f}",
         f"{found.bytes / found.ours / 1e9:.0f}",
         f"{found.of_copy:.2f}{mark}",
-        ", ".join(peers) or "no peer",
+        ", ".join(libraries) or "no library",
         "same" if found.same_bits else "DIFFERENT",
     )

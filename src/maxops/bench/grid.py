@@ -13,7 +13,7 @@ from maxops.bench.case import OPERATORS, Case, Lengths, Operand, OperatorName, S
 from maxops.dtypes import DType
 from maxops.shapes import Shape
 
-MOST_BYTES = 10**9  # of all arrays of a case together
+MAX_BYTES = 10**9  # of all arrays of a case together
 EVERY_SIZE = (1, 1_000, 100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000)
 EIGHT_SIZES = (1, 1_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000)
 FROM_TWO_AXES = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
@@ -22,7 +22,7 @@ ROW_SIZES = (1_000, 100_000, 30_000_000, 100_000_000)
 
 TYPES = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
 # One of each kind that kernels differ by, where no types are asked for.
-USUAL_TYPES = (
+DEFAULT_TYPES = (
     dtypes.FLOAT32,
     dtypes.FLOAT16,
     dtypes.BFLOAT16,
@@ -177,9 +177,9 @@ _CASES: dict[OperatorName, Callable[[DType], Iterator[Case]]] = {
 
 
 def cases(
-    operators: Iterable[OperatorName] = OPERATORS, types: Iterable[DType] = USUAL_TYPES, *, quick: bool = False
+    operators: Iterable[OperatorName] = OPERATORS, types: Iterable[DType] = DEFAULT_TYPES, *, quick: bool = False
 ) -> list[Case]:
-    """The cells of the grid, small ones first within a family; `quick` keeps a few families at small sizes.
+    """The cases of the grid, small ones first within a family; `quick` keeps a few families at small sizes.
 
     >>> [case.id for case in cases(["ReduceMax"], [dtypes.INT8], quick=True)][:2]
     ['ReduceMax/all/int8/1', 'ReduceMax/all/int8/1e3']
@@ -188,6 +188,6 @@ def cases(
     return [
         case
         for case in chosen
-        if case.bytes_touched <= MOST_BYTES
+        if case.bytes_touched <= MAX_BYTES
         and (not quick or (case.size in QUICK_SIZES and case.family in QUICK_FAMILIES[case.operator]))
     ]

@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from maxops.bench.candidate import Candidate, UnsupportedError
 from maxops.bench.case import Case
 from maxops.bench.measure import fastest
-from maxops.bench.way import RefusedError, Way
 from maxops.plan import Array
 
 Mix = Literal["read", "2 reads, 1 write"]
 LINE = 64
 TABLE_BYTES = 384 * 10**6  # far past any cache
-# Below this a sweep is over before its caller's thread could be told from its work.
-LEAST_BYTES = 100_000
+# Below this a sweep is over before its caller's thread could be separated from its work.
+MIN_BYTES = 100_000
 # Below this the table's callers wake no helpers: the core's own caches are the limit.
 THREADED_BYTES = 4_000_000
 
@@ -37,7 +37,7 @@ def _native() -> Any:
     try:
         return import_module("maxops._limits")
     except ImportError as error:
-        raise RefusedError(f"the limit cannot be measured: {error}") from error
+        raise UnsupportedError(f"the limit cannot be measured: {error}") from error
 
 
 class Limits:
@@ -49,20 +49,20 @@ class Limits:
         self._source, self._target = _lines(read), _lines(written)
         self.threads = threads
 
-    def way(self, read: int, written: int, *, streaming: bool, threads: int) -> Way:
+    def candidate(self, read: int, written: int, *, streaming: bool, threads: int) -> Candidate:
         """A sweep over so many bytes, up to whole lines."""
         source, target = (self._source[: _up(read)], self._target[: _up(written)])
         name = f"{threads} thread{'s' if threads > 1 else ''}{', streaming stores' if streaming else ''}"
-        return Way(name, self._sweep, (source, target, streaming, threads))
+        return Candidate(name, self._sweep, (source, target, streaming, threads))
 
-    def ways(self, case: Case) -> list[Way]:
-        """Every way to move a case's bytes; the fastest is the limit."""
-        if case.bytes_touched < LEAST_BYTES:
-            raise RefusedError("too few bytes: the call's cost is all")
+    def candidates(self, case: Case) -> list[Candidate]:
+        """The ways to move a case's bytes; the fastest is the limit."""
+        if case.bytes_touched < MIN_BYTES:
+            raise UnsupportedError("too few bytes: the call's cost is all")
         threads = {1, self.threads} if case.bytes_touched >= THREADED_BYTES else {1}
         streaming = (False, True) if self.has_streaming and case.bytes_written >= case.bytes_read // 16 else (False,)
         return [
-            self.way(case.bytes_read, case.bytes_written, streaming=stream, threads=count)
+            self.candidate(case.bytes_read, case.bytes_written, streaming=stream, threads=count)
             for stream in streaming
             for count in sorted(threads)
         ]
@@ -76,8 +76,8 @@ def table(threads: int, *, size: int = TABLE_BYTES, seconds: float = 1.0) -> lis
     for mix, (read, written) in mixes.items():
         for streaming in (False, True) if written and limits.has_streaming else (False,):
             for count in sorted({1, threads}):
-                way = limits.way(read, written, streaming=streaming, threads=count)
-                best = fastest(way, seconds / 6)
+                candidate = limits.candidate(read, written, streaming=streaming, threads=count)
+                best = fastest(candidate, seconds / 6)
                 found.append(Limit(mix, streaming, count, read + written, (read + written) / best))
     return found
 

@@ -1,4 +1,4 @@
-"""Timing: two ways in turn, A B A B ..., and the ratios of neighbours, so that a busy machine slows both."""
+"""Timing: two candidates in turn, A B A B ..., and the ratios of neighbours, so that a busy machine slows both."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from time import perf_counter
 from timeit import Timer
 from typing import Any
 
-from maxops.bench.way import Way
+from maxops.bench.candidate import Candidate
 
 DIGITS = 7  # of a figure: more than any clock tells, and half of what a float would be written with
 SAMPLE_SECONDS = 0.001  # of calls in one sample: long beside the clock's grain, short beside a scheduler's slice
-MOST_SAMPLES = 401
-FEWEST_PAIRS = 5
-LOOKS = 3  # more, at a way whose call is shorter than this
+MAX_SAMPLES = 401
+MIN_PAIRS = 5
+EXTRA_SAMPLES = 3  # more, at a candidate whose call is shorter than this
 SHORT_SECONDS = 0.02
 
 
@@ -30,7 +30,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Paired:
-    """Seconds of a call, each way's median, and theirs over ours pair by pair."""
+    """Seconds of a call, each candidate's median, and theirs over ours pair by pair."""
 
     ours: float
     theirs: float
@@ -39,14 +39,14 @@ class Paired:
 
 
 class Stopwatch:
-    """Times a way by a compiled loop around the call, as timeit does, with the garbage collector off."""
+    """Times a candidate by a compiled loop around the call, as timeit does, with the garbage collector off."""
 
-    def __init__(self, way: Way) -> None:
-        names = {"function": way.function}
-        names |= {f"a{number}": value for number, value in enumerate(way.args)}
-        names |= {f"k_{key}": value for key, value in way.kwargs.items()}
-        arguments = [f"a{number}" for number in range(len(way.args))]
-        arguments += [f"{key}=k_{key}" for key in way.kwargs]
+    def __init__(self, candidate: Candidate) -> None:
+        names = {"function": candidate.function}
+        names |= {f"a{number}": value for number, value in enumerate(candidate.args)}
+        names |= {f"k_{key}": value for key, value in candidate.kwargs.items()}
+        arguments = [f"a{number}" for number in range(len(candidate.args))]
+        arguments += [f"{key}=k_{key}" for key in candidate.kwargs]
         self._timer = Timer(f"function({', '.join(arguments)})", timer=perf_counter, globals=names)
         self.times = 1
 
@@ -62,9 +62,9 @@ class Stopwatch:
         return once
 
 
-def fastest(way: Way, seconds: float) -> float:
+def fastest(candidate: Candidate, seconds: float) -> float:
     """The least seconds of a call, which no neighbour slowed."""
-    watch = Stopwatch(way)
+    watch = Stopwatch(candidate)
     best = watch.warm_up()
     end = perf_counter() + seconds
     while perf_counter() < end:
@@ -72,12 +72,12 @@ def fastest(way: Way, seconds: float) -> float:
     return best
 
 
-def quickest(ways: Iterable[Way]) -> Way:
-    """The way that is fastest in a short trial."""
-    chosen = list(ways)
+def quickest(candidates: Iterable[Candidate]) -> Candidate:
+    """The candidate that is fastest in a short trial."""
+    chosen = list(candidates)
     if len(chosen) == 1:
         return chosen[0]
-    watches = [Stopwatch(way) for way in chosen]
+    watches = [Stopwatch(candidate) for candidate in chosen]
     seconds = [watch.warm_up() for watch in watches]
     for _ in range(3):
         least = min(seconds)
@@ -87,16 +87,16 @@ def quickest(ways: Iterable[Way]) -> Way:
     return chosen[seconds.index(min(seconds))]
 
 
-def paired(ours: Way, theirs: Way, seconds: float) -> Paired:
+def paired(ours: Candidate, theirs: Candidate, seconds: float) -> Paired:
     """Their time over ours, for samples one after the other, within a budget of seconds but at least a few."""
     watches = Stopwatch(ours), Stopwatch(theirs)
     # short samples where the budget is short
-    sample = min(SAMPLE_SECONDS, seconds / (4 * FEWEST_PAIRS))
+    sample = min(SAMPLE_SECONDS, seconds / (4 * MIN_PAIRS))
     for watch in watches:
         watch.warm_up(sample)
     pairs: list[tuple[float, float]] = []
     end = perf_counter() + seconds
-    while len(pairs) < FEWEST_PAIRS or (perf_counter() < end and len(pairs) < MOST_SAMPLES):
+    while len(pairs) < MIN_PAIRS or (perf_counter() < end and len(pairs) < MAX_SAMPLES):
         pairs.append((watches[0].seconds(), watches[1].seconds()))
     mine, others = zip(*pairs, strict=True)
     return Paired(
@@ -107,16 +107,16 @@ def paired(ours: Way, theirs: Way, seconds: float) -> Paired:
     )
 
 
-def once(ours: Way, theirs: Way) -> Paired:
-    """One pair: of each way the least of a few samples where they are short, so that no hiccup dismisses a peer."""
-    mine, others = (_look(way) for way in (ours, theirs))
+def once(ours: Candidate, theirs: Candidate) -> Paired:
+    """One pair: each candidate's minimum of a few samples where they are short, so that no outlier dismisses one."""
+    mine, others = (_fastest_of_few(candidate) for candidate in (ours, theirs))
     return Paired(mine, others, spread([others / mine]), 1)
 
 
-def _look(way: Way) -> float:
-    watch = Stopwatch(way)
+def _fastest_of_few(candidate: Candidate) -> float:
+    watch = Stopwatch(candidate)
     seconds = watch.warm_up()
-    return min([seconds, *(watch.seconds() for _ in range(LOOKS if seconds < SHORT_SECONDS else 0))])
+    return min([seconds, *(watch.seconds() for _ in range(EXTRA_SAMPLES if seconds < SHORT_SECONDS else 0))])
 
 
 def spread(values: list[float]) -> Spread:

@@ -1,4 +1,4 @@
-"""What is right, fast: NumPy's integer maximum of ranks. No trick is shared with the native core.
+"""The expected results, fast: NumPy's integer maximum of ranks. No trick is shared with the native core.
 
 A rank is an unsigned integer that orders a type's values as the standards do. The oracle is itself held against the
 slow reference, in the tests and whenever a session begins.
@@ -23,9 +23,11 @@ def words(array: Array) -> Array:
     return whole.view(f"u{array.dtype.itemsize}")
 
 
-def same_bits(got: Array, wanted: Array) -> bool:
+def same_bits(actual: Array, expected: Array) -> bool:
     """Whether two arrays agree in type, shape and every bit."""
-    return (got.dtype, got.shape) == (wanted.dtype, wanted.shape) and bool(np.array_equal(words(got), words(wanted)))
+    return (actual.dtype, actual.shape) == (expected.dtype, expected.shape) and bool(
+        np.array_equal(words(actual), words(expected))
+    )
 
 
 def ranks(array: Array) -> Array:
@@ -38,20 +40,20 @@ def ranks(array: Array) -> Array:
     if dtype.kind == "int":
         return np.asarray(bits ^ sign)
     magnitude = bits & ~sign
-    place = np.where(bits >= sign, ~bits, bits | sign)
-    place[magnitude > dtype.infinity_bits] = ~dtype.word.type(0)
-    return place
+    result = np.where(bits >= sign, ~bits, bits | sign)
+    result[magnitude > dtype.infinity_bits] = ~dtype.word.type(0)
+    return result
 
 
-def values(dtype: DType, places: Array) -> Array:
+def values(dtype: DType, ranked: Array) -> Array:
     """The values of ranks."""
     if dtype.kind in ("uint", "bool"):
-        return np.asarray(places).view(dtype.numpy)
+        return np.asarray(ranked).view(dtype.numpy)
     sign = dtype.word.type(1 << dtype.bits - 1)
     if dtype.kind == "int":
-        return np.asarray(places ^ sign).view(dtype.numpy)
-    bits = np.where(places >= sign, places ^ sign, ~places)
-    bits[places == ~dtype.word.type(0)] = dtype.nan_bits
+        return np.asarray(ranked ^ sign).view(dtype.numpy)
+    bits = np.where(ranked >= sign, ranked ^ sign, ~ranked)
+    bits[ranked == ~dtype.word.type(0)] = dtype.nan_bits
     return bits.view(dtype.numpy)
 
 
@@ -84,7 +86,7 @@ def segment_max(data: Array, ids: Array, num_segments: int, fill_mode: str) -> A
     return result
 
 
-def expected(case: Case, inputs: Inputs, *, slow: bool | None = None) -> Array:
+def expected_result(case: Case, inputs: Inputs, *, slow: bool | None = None) -> Array:
     """What a case gives: by the reference where that is quick (or `slow`), by ranks otherwise."""
     elements = max(array.size for array in inputs.arrays)
     by_reference = elements <= SMALL if slow is None else slow

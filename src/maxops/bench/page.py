@@ -50,16 +50,16 @@ details > summary { cursor: pointer; font-weight: 600; margin: 1.2rem 0 .5rem; }
 def html(run: Json) -> str:
     """The page. Plots need matplotlib, of the extra `bench`."""
     plot = _Plot()
-    parts = [f"<h1>maxops against its peers</h1><p>{escape(report.headline(run))}.</p>", _tiles(run)]
+    parts = [f"<h1>maxops against other libraries</h1><p>{escape(report.headline(run))}.</p>", _tiles(run)]
     summary = report.summary(run)
     for operator in OPERATORS:
-        cells = [cell for cell in run["cells"] if cell["operator"] == operator]
-        if cells:
-            parts.append(_operator(plot, operator, cells))
+        cases = [case for case in run["cases"] if case["operator"] == operator]
+        if cases:
+            parts.append(_operator(plot, operator, cases))
     # what the tables by operator say, the plots and the coloured tables have shown
     parts += [_table(table) for table in summary if table.title not in OPERATORS]
     parts += [
-        f"<details><summary>{escape(t.title)}</summary>{_table(t, bare=True)}</details>" for t in report.cells(run)
+        f"<details><summary>{escape(t.title)}</summary>{_table(t, bare=True)}</details>" for t in report.cases(run)
     ]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -69,14 +69,17 @@ def html(run: Json) -> str:
 
 
 def _tiles(run: Json) -> str:
-    compared = [cell["ratio"]["median"] for cell in run["cells"] if cell["ratio"] is not None]
-    goals = [row for row in report.goal_rows(run) if row["cells"]]
+    compared = [case["ratio"]["median"] for case in run["cases"] if case["ratio"] is not None]
+    goals = [row for row in report.goal_rows(run) if row["cases"]]
     tiles = [
-        (str(len(run["cells"])), "cells"),
+        (str(len(run["cases"])), "cases"),
         (report.times(statistics.median(compared) if compared else None), "times as fast, median"),
-        (f"{sum(ratio < 1 for ratio in compared)}", "cells below 1.0"),
-        (f"{sum(row['reached'] == row['cells'] for row in goals)} of {len(goals)}", "goals reached"),
-        (str(sum(row["ratio"]["median"] < 1 for row in report.wrong(run))), "fast and wrong results of peers"),
+        (f"{sum(ratio < 1 for ratio in compared)}", "cases below 1.0"),
+        (f"{sum(row['reached'] == row['cases'] for row in goals)} of {len(goals)}", "goals reached"),
+        (
+            str(sum(row["ratio"]["median"] < 1 for row in report.wrong(run))),
+            "fast and wrong results of other libraries",
+        ),
         (f"{run['machine']['threads']}", f"threads, {run['machine']['isa']}"),
     ]
     return (
@@ -86,34 +89,34 @@ def _tiles(run: Json) -> str:
     )
 
 
-def _operator(plot: _Plot, operator: str, cells: list[Json]) -> str:
-    types = list(dict.fromkeys(cell["type"] for cell in cells))
+def _operator(plot: _Plot, operator: str, cases: list[Json]) -> str:
+    types = list(dict.fromkeys(case["type"] for case in cases))
     colours = {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(types)}
-    drawn = [cell for cell in cells if not any(part in cell["family"] for part in UNDRAWN)]
+    drawn = [case for case in cases if not any(part in case["family"] for part in UNDRAWN)]
     legend = "".join(f'<span><i style="background:{colours[name]}"></i>{name}</span>' for name in types)
     sections = [
-        ("faster than the best right peer, times", lambda cell: report.value(cell, "best")),
-        ("share of the memory limit", lambda cell: report.value(cell, "limit")),
+        ("speedup over the fastest correct library", lambda case: report.value(case, "fastest")),
+        ("share of the memory limit", lambda case: report.value(case, "limit")),
     ]
     parts = [f'<h2>{operator}</h2><div class="legend">{legend}</div>']
     for title, value in sections:
         figures = []
-        for family in dict.fromkeys(cell["family"] for cell in drawn):
-            lines = _lines([cell for cell in drawn if cell["family"] == family], value)
+        for family in dict.fromkeys(case["family"] for case in drawn):
+            lines = _lines([case for case in drawn if case["family"] == family], value)
             if any(len(line) > 1 for line in lines.values()):
                 svg = plot.svg(lines, colours, title, wide=title.startswith("faster"))
                 figures.append(f"<figure><figcaption>{escape(family.replace(',', ', '))}</figcaption>{svg}</figure>")
         if figures:
             parts.append(f"<h3>{operator}: {title}, over elements</h3><div class=plots>{''.join(figures)}</div>")
-    return "".join(parts) + _heat(cells)
+    return "".join(parts) + _heat(cases)
 
 
-def _lines(cells: Iterable[Json], value: Callable[[Json], float | None]) -> dict[str, list[tuple[int, float]]]:
+def _lines(cases: Iterable[Json], value: Callable[[Json], float | None]) -> dict[str, list[tuple[int, float]]]:
     """By type, (size, value) in order of size."""
     lines: dict[str, list[tuple[int, float]]] = {}
-    for cell in cells:
-        if (number := value(cell)) is not None:
-            lines.setdefault(cell["type"], []).append((cell["size"], number))
+    for case in cases:
+        if (number := value(case)) is not None:
+            lines.setdefault(case["type"], []).append((case["size"], number))
     return {name: sorted(points) for name, points in lines.items()}
 
 
@@ -167,36 +170,36 @@ class _Plot:
         return svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
 
-def _heat(cells: list[Json]) -> str:
+def _heat(cases: list[Json]) -> str:
     """Families by size for each type, coloured by how far ahead we are."""
     parts = []
-    sizes = sorted({cell["size"] for cell in cells})
-    for name in dict.fromkeys(cell["type"] for cell in cells):
-        own = [cell for cell in cells if cell["type"] == name]
+    sizes = sorted({case["size"] for case in cases})
+    for name in dict.fromkeys(case["type"] for case in cases):
+        own = [case for case in cases if case["type"] == name]
         rows = []
-        for family in dict.fromkeys(cell["family"] for cell in own):
-            found = {cell["size"]: cell for cell in own if cell["family"] == family}
-            shown = "".join(_heat_cell(found.get(wanted)) for wanted in sizes)
+        for family in dict.fromkeys(case["family"] for case in own):
+            found = {case["size"]: case for case in own if case["family"] == family}
+            shown = "".join(_heat_cell(found.get(size)) for size in sizes)
             rows.append(f"<tr><td>{escape(family)}</td>{shown}</tr>")
-        head = "".join(f"<th>{label(wanted)}</th>" for wanted in sizes)
+        head = "".join(f"<th>{label(size)}</th>" for size in sizes)
         parts.append(
-            f"<details><summary>{name}: the best right peer's time over ours</summary>"
+            f"<details><summary>{name}: the fastest correct library's time over ours (speedup)</summary>"
             f'<div class="table"><table class="heat"><tr><th>family</th>{head}</tr>{"".join(rows)}</table></div>'
             "</details>"
         )
     return "".join(parts)
 
 
-def _heat_cell(cell: Json | None) -> str:
-    if cell is None:
+def _heat_cell(case: Json | None) -> str:
+    if case is None:
         return "<td></td>"
-    if not report.right(cell):
+    if not report.is_correct(case):
         return '<td class="bad">wrong</td>'
-    if cell["ratio"] is None:
-        return "<td>no peer</td>"
-    ratio = float(cell["ratio"]["median"])
+    if case["ratio"] is None:
+        return "<td>no library</td>"
+    ratio = float(case["ratio"]["median"])
     colour = f"rgba(16,185,129,{min((ratio - 1) / 4, 1) * 0.45:.2f})" if ratio >= 1 else "rgba(239,68,68,.35)"
-    tip = escape(f"{cell['best']}, {report.spread(cell['ratio'])}", quote=True)
+    tip = escape(f"{case['fastest']}, {report.spread(case['ratio'])}", quote=True)
     return f'<td style="background:{colour}" title="{tip}">{report.times(ratio)}</td>'
 
 

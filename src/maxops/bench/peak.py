@@ -94,7 +94,7 @@ def extra_bytes(name: str, elements: int = ELEMENTS) -> dict[str, int]:
     """Run a call in this process: the bytes of a new output, and what the peak rose by beyond them."""
     call = CALLS[name](elements)
     before = _resident()
-    _forget_peak()
+    _reset_peak()
     result = call()
     rose = max(_peak() - before, 0)
     new = 0 if name.endswith("out=") else result.nbytes
@@ -105,16 +105,16 @@ def measure(elements: int = ELEMENTS, names: tuple[str, ...] = tuple(CALLS)) -> 
     """Every call, each in a new process."""
     rows: list[dict[str, Any]] = []
     for name in names:
-        told = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-m", "maxops.bench.peak", name, str(elements)],
             capture_output=True,
             text=True,
             check=False,
         )
-        if told.returncode:
-            rows.append({"call": name, "error": told.stderr.strip().splitlines()[-1]})
+        if completed.returncode:
+            rows.append({"call": name, "error": completed.stderr.strip().splitlines()[-1]})
         else:
-            figures = json.loads(told.stdout)
+            figures = json.loads(completed.stdout)
             rows.append({"call": name, **figures, "allowed": ALLOWED, "within": figures["extra"] <= ALLOWED})
     return rows
 
@@ -133,7 +133,7 @@ def _resident() -> int:
         return _most_resident()
 
 
-def _forget_peak() -> None:
+def _reset_peak() -> None:
     # where that cannot be, the peak is that of the process, which inputs filled in place leave at their own size
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

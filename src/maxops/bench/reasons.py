@@ -1,13 +1,13 @@
-"""Why a cell is below 1.0: patterns of case ids, as a shell matches them, and the reason that stands in the way.
+"""Why a case is below 1.0: patterns of case ids, as a shell matches them, and the reason that explains it.
 
-The first pattern that matches speaks. A cell without a reason is listed as one that has none yet.
+The first pattern that matches counts. A case without a reason is listed as one that has none yet.
 """
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-_MEMORY = "bound by memory, on both sides: see the cell's share of the limit"
+_MEMORY = "bound by memory, on both sides: see the case's share of the limit"
 
 _CALL = "the cost of a call: a result here is an array, which has to be made; bottleneck and polars give a scalar"
 

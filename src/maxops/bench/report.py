@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxops.bench.case import OPERATORS, label
-from maxops.bench.goals import BANDS, BEST, GOALS, LIMIT
+from maxops.bench.goals import BANDS, FASTEST, GOALS, LIMIT
 from maxops.bench.reasons import reason
 from maxops.bench.scaling import MANY
 
@@ -31,38 +31,38 @@ class Table:
 # ------------------------------------------------------------------------------------------------- verdicts
 
 
-def right(cell: Json) -> bool:
-    """Whether our own result is right, before and after timing."""
-    return bool(cell["ours"]["status"] == "right")
+def is_correct(case: Json) -> bool:
+    """Whether our own result is correct, before and after timing."""
+    return bool(case["ours"]["status"] == "correct")
 
 
-def value(cell: Json, against: str) -> float | None:
-    """Their time over ours: of the best right peer, of one peer if it is right, or of the limit (our share of it)."""
-    if against == BEST:
-        return None if cell["ratio"] is None else float(cell["ratio"]["median"])
-    entry = cell["limit"] if against == LIMIT else cell["peers"].get(against, {})
-    return float(entry["ratio"]["median"]) if entry.get("status") == "right" else None
+def value(case: Json, against: str) -> float | None:
+    """Their time over ours: of the fastest correct library, of one library if it is correct, or of the limit."""
+    if against == FASTEST:
+        return None if case["ratio"] is None else float(case["ratio"]["median"])
+    entry = case["limit"] if against == LIMIT else case["libraries"].get(against, {})
+    return float(entry["ratio"]["median"]) if entry.get("status") == "correct" else None
 
 
 def goal_rows(run: Json) -> list[Json]:
-    """Each goal's targets by band: how many cells reach them, and the one that is farthest off."""
+    """Each goal's targets by band: how many cases reach them, and the one that is farthest off."""
     rows = []
     for goal, band in ((goal, band) for goal in GOALS for band in BANDS):
         for target in goal.targets.get(band, ()):
             found = [
-                (number, cell["case"])
-                for cell in run["cells"]
-                if cell["goal"] == goal.name and cell["band"] == band
-                if (number := value(cell, target.against)) is not None
+                (number, case["id"])
+                for case in run["cases"]
+                if case["goal"] == goal.name and case["band"] == band
+                if (number := value(case, target.against)) is not None
             ]
             rows.append(
                 {
                     "goal": goal.name,
                     "band": band,
                     "against": target.against,
-                    "wanted": target.wanted,
-                    "cells": len(found),
-                    "reached": sum(number >= target.wanted for number, _ in found),
+                    "target": target.ratio,
+                    "cases": len(found),
+                    "reached": sum(number >= target.ratio for number, _ in found),
                     "median": statistics.median(number for number, _ in found) if found else None,
                     "worst": min(found)[0] if found else None,
                     "worst_case": min(found)[1] if found else "",
@@ -72,33 +72,39 @@ def goal_rows(run: Json) -> list[Json]:
 
 
 def below(run: Json) -> list[Json]:
-    """Cells where the best right peer is faster, the farthest behind first, with the reason if one is given."""
-    cells = [cell for cell in run["cells"] if cell["ratio"] is not None and cell["ratio"]["median"] < 1]
+    """Cases where the fastest correct library is faster, the farthest behind first, with the reason if one is given."""
+    cases = [case for case in run["cases"] if case["ratio"] is not None and case["ratio"]["median"] < 1]
     return [
         {
-            "case": cell["case"],
-            "best": cell["best"],
-            "way": cell["peers"][cell["best"]]["way"],
-            "ratio": cell["ratio"],
-            "reason": reason(cell["case"]),
+            "case": case["id"],
+            "fastest": case["fastest"],
+            "candidate": case["libraries"][case["fastest"]]["candidate"],
+            "ratio": case["ratio"],
+            "reason": reason(case["id"]),
         }
-        for cell in sorted(cells, key=lambda cell: float(cell["ratio"]["median"]))
+        for case in sorted(cases, key=lambda case: float(case["ratio"]["median"]))
     ]
 
 
 def wrong(run: Json) -> list[Json]:
-    """Peers whose timed result was wrong, with how fast they were."""
+    """Libraries whose timed result was wrong, with how fast they were."""
     return [
-        {"case": cell["case"], "peer": name, "way": entry["way"], "reason": entry["reason"], "ratio": entry["ratio"]}
-        for cell in run["cells"]
-        for name, entry in cell["peers"].items()
+        {
+            "case": case["id"],
+            "library": name,
+            "candidate": entry["candidate"],
+            "reason": entry["reason"],
+            "ratio": entry["ratio"],
+        }
+        for case in run["cases"]
+        for name, entry in case["libraries"].items()
         if entry["status"] == "wrong"
     ]
 
 
 def our_failures(run: Json) -> list[str]:
-    """Cases where our own result is not right."""
-    return [f"{cell['case']}: {cell['ours']['reason']}" for cell in run["cells"] if not right(cell)]
+    """Cases where our own result is wrong."""
+    return [f"{case['id']}: {case['ours']['reason']}" for case in run["cases"] if not is_correct(case)]
 
 
 # --------------------------------------------------------------------------------------------------- tables
@@ -172,18 +178,18 @@ def goals(run: Json) -> Table:
     """Goals, with reached or not."""
     rows: list[tuple[str, ...]] = []
     for row in goal_rows(run):
-        if not row["cells"]:
+        if not row["cases"]:
             verdict = "not measured"
-        elif row["reached"] == row["cells"]:
+        elif row["reached"] == row["cases"]:
             verdict = "reached"
         else:
-            verdict = f"{row['reached']} of {row['cells']}"
+            verdict = f"{row['reached']} of {row['cases']}"
         named = str(row["against"])
-        against = {BEST: "best right peer", LIMIT: "the limit"}.get(named, named)
-        numbers = (f"{row['wanted']:g}", times(row["median"]), times(row["worst"]))
-        at = row["worst_case"] if row["cells"] and row["reached"] < row["cells"] else ""
+        against = {FASTEST: "fastest correct library", LIMIT: "the limit"}.get(named, named)
+        numbers = (f"{row['target']:g}", times(row["median"]), times(row["worst"]))
+        at = row["worst_case"] if row["cases"] and row["reached"] < row["cases"] else ""
         rows.append((row["goal"], row["band"], against, *numbers, verdict, at))
-    columns = ("goal", "size", "against", "wanted", "median", "worst", "reached", "worst cell")
+    columns = ("goal", "size", "against", "target", "median", "worst", "reached", "worst case")
     note = "Their time over ours, so above 1 we are faster; or our share of what the machine's memory can do."
     return Table("Goals", note, columns, rows)
 
@@ -192,18 +198,18 @@ def overviews(run: Json) -> list[Table]:
     """By operator: families and sizes, the median over types and the lowest of them."""
     tables = []
     for operator in OPERATORS:
-        cells = [cell for cell in run["cells"] if cell["operator"] == operator and cell["ratio"] is not None]
-        if not cells:
+        cases = [case for case in run["cases"] if case["operator"] == operator and case["ratio"] is not None]
+        if not cases:
             continue
-        sizes = sorted({cell["size"] for cell in cells})
+        sizes = sorted({case["size"] for case in cases})
         rows = []
-        for family in dict.fromkeys(cell["family"] for cell in cells):
+        for family in dict.fromkeys(case["family"] for case in cases):
             row = [family]
-            for wanted in sizes:
+            for elements in sizes:
                 found = [
-                    (float(cell["ratio"]["median"]), cell["type"])
-                    for cell in cells
-                    if cell["family"] == family and cell["size"] == wanted
+                    (float(case["ratio"]["median"]), case["type"])
+                    for case in cases
+                    if case["family"] == family and case["size"] == elements
                 ]
                 if not found:
                     row.append("")
@@ -212,113 +218,122 @@ def overviews(run: Json) -> list[Table]:
                 middle = times(statistics.median(number for number, _ in found))
                 row.append(middle if len(found) == 1 else f"{middle} (from {times(lowest)}, {name})")
             rows.append(row)
-        note = "The best right peer's time over ours by number of elements: the median over types, and the lowest."
+        note = (
+            "The speedup over the fastest correct library by number of elements: the median over types, and the lowest."
+        )
         tables.append(Table(operator, note, ("family", *map(label, sizes)), rows))
     return tables
 
 
-def cells(run: Json) -> list[Table]:
-    """By operator, every cell."""
+def cases(run: Json) -> list[Table]:
+    """By operator, every case."""
     tables = []
     for operator in OPERATORS:
-        chosen = [cell for cell in run["cells"] if cell["operator"] == operator]
+        chosen = [case for case in run["cases"] if case["operator"] == operator]
         if not chosen:
             continue
         rows = [
             (
-                cell["case"].partition("/")[2],
-                size(cell["bytes_read"] + cell["bytes_written"]),
-                seconds(cell["ours"]["seconds"]) if right(cell) else f"WRONG: {cell['ours']['reason']}",
-                cell["best"] or NOTHING,
-                spread(cell["ratio"]),
-                spread(cell["limit"].get("ratio")),
-                _notes(cell),
+                case["id"].partition("/")[2],
+                size(case["bytes_read"] + case["bytes_written"]),
+                seconds(case["ours"]["seconds"]) if is_correct(case) else f"WRONG: {case['ours']['reason']}",
+                case["fastest"] or NOTHING,
+                spread(case["ratio"]),
+                spread(case["limit"].get("ratio")),
+                _notes(case),
             )
-            for cell in chosen
+            for case in chosen
         ]
-        columns = ("case", "touches", "ours", "best right peer", "its time / ours", "share of limit", "others")
-        tables.append(Table(f"{operator}, every cell", "In brackets the quartiles of the pairs.", columns, rows))
+        columns = ("case", "touches", "ours", "fastest correct library", "speedup", "share of limit", "others")
+        tables.append(Table(f"{operator}, every case", "In brackets the quartiles of the pairs.", columns, rows))
     return tables
 
 
-def _notes(cell: Json) -> str:
-    """What peers other than the best did."""
+def _notes(case: Json) -> str:
+    """The other libraries' results."""
     notes = []
-    for name, entry in cell["peers"].items():
+    for name, entry in case["libraries"].items():
         if entry["status"] == "wrong":
             speed = "fast and wrong" if entry["ratio"]["median"] < 1 else "wrong"
             notes.append(f"{name} {speed} ({times(entry['ratio']['median'])}: {entry['reason']})")
         elif entry["status"] == "other input":
             notes.append(f"{name} {times(entry['ratio']['median'])} (takes {entry['reason']})")
-        elif entry["status"] == "right" and name != cell["best"]:
+        elif entry["status"] == "correct" and name != case["fastest"]:
             notes.append(f"{name} {times(entry['ratio']['median'])}")
         elif entry["status"] == "skipped":
             notes.append(f"{name} left out")
-    gone = [name for name, entry in cell["peers"].items() if entry["status"] in ("refused", "missing")]
-    return "; ".join(notes + ([f"cannot: {', '.join(gone)}"] if gone else []))
+    unable = [name for name, entry in case["libraries"].items() if entry["status"] in ("unsupported", "not installed")]
+    return "; ".join(notes + ([f"cannot: {', '.join(unable)}"] if unable else []))
 
 
 def below_one(run: Json) -> Table:
-    """Cells below 1.0, with their reasons."""
+    """Cases below 1.0, with their reasons."""
     rows = [
         (
             row["case"],
-            f"{row['best']} ({row['way']})",
+            f"{row['fastest']} ({row['candidate']})",
             spread(row["ratio"]),
             row["reason"] or NO_REASON,
         )
         for row in below(run)
     ]
-    total = sum(cell["ratio"] is not None for cell in run["cells"])
-    note = f"{len(rows)} of {total} cells. Reasons stand in src/maxops/bench/reasons.py."
-    return Table("Below 1.0 against the best right peer", note, ("case", "peer", "its time / ours", "reason"), rows)
+    total = sum(case["ratio"] is not None for case in run["cases"])
+    note = f"{len(rows)} of {total} cases. Reasons are in src/maxops/bench/reasons.py."
+    return Table("Below 1.0 against the fastest correct library", note, ("case", "library", "speedup", "reason"), rows)
 
 
-def wrong_peers(run: Json) -> Table:
-    """Peers whose timed result is not right: they are in no ratio to the best."""
+def wrong_libraries(run: Json) -> Table:
+    """Libraries whose timed result is wrong: they are not compared with."""
     grouped: dict[tuple[str, str, str, str], list[Json]] = {}
     for row in wrong(run):
         operator, _, name, _ = row["case"].split("/")
-        grouped.setdefault((row["peer"], operator, name, row["reason"].partition(":")[0]), []).append(row)
+        grouped.setdefault((row["library"], operator, name, row["reason"].partition(":")[0]), []).append(row)
     rows = []
-    for (peer, operator, name, way), found in grouped.items():
+    for (library, operator, name, candidate), found in grouped.items():
         fast = sum(row["ratio"]["median"] < 1 for row in found)
         verdict = f"{fast} of {len(found)} faster than ours" if fast else f"{len(found)}, none faster"
-        rows.append((peer, operator, name, way, verdict, found[0]["case"], found[0]["reason"].partition(": ")[2]))
-    columns = ("peer", "operator", "type", "way", "cells", "first", "what")
-    return Table("Timed and wrong", "On ordinary values. Such a peer is in no ratio above.", columns, rows)
+        rows.append(
+            (library, operator, name, candidate, verdict, found[0]["case"], found[0]["reason"].partition(": ")[2])
+        )
+    columns = ("library", "operator", "type", "candidate", "cases", "first", "what")
+    return Table("Timed and wrong", "On ordinary values. Such a library is in no comparison above.", columns, rows)
 
 
-def peers(run: Json) -> Table:
-    """Who took part, who could not, and where each leaves the standards."""
+def libraries(run: Json) -> Table:
+    """Which libraries took part, and where each deviates from the standards."""
     rows = []
-    for name, about in run["peers"].items():
-        entries = [cell["peers"][name] for cell in run["cells"] if name in cell["peers"]]
+    for name, about in run["libraries"].items():
+        entries = [case["libraries"][name] for case in run["cases"] if name in case["libraries"]]
         counts = {
             status: sum(entry["status"] == status for entry in entries)
-            for status in ("right", "wrong", "refused", "skipped")
+            for status in ("correct", "wrong", "unsupported", "skipped")
         }
-        told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-        best = sum(cell["best"] == name for cell in run["cells"])
-        reasons = dict.fromkeys(entry["reason"] for entry in entries if entry["status"] == "refused")
+        counted = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        fastest = sum(case["fastest"] == name for case in run["cases"])
+        reasons = dict.fromkeys(entry["reason"] for entry in entries if entry["status"] == "unsupported")
         rows.append(
             (
                 name,
                 about["version"] or about["reason"],
-                told or NOTHING,
-                str(best),
-                _grouped(run["meaning"].get(name, {})) or NOTHING,
+                counted or NOTHING,
+                str(fastest),
+                _grouped(run["deviations"].get(name, {})) or NOTHING,
                 "; ".join(list(reasons)[:4]) or NOTHING,
             )
         )
-    columns = ("peer", "version", "cells", "best in", "differs in meaning on", "refuses, among others")
-    return Table("Peers", "Meaning is looked at on small arrays of special values, which are not timed.", columns, rows)
+    columns = ("library", "version", "cases", "fastest in", "deviates on", "unsupported, among others")
+    return Table(
+        "Libraries",
+        "Deviations from the standards are found with small arrays of special values, which are not timed.",
+        columns,
+        rows,
+    )
 
 
-def _grouped(meaning: dict[str, list[str]]) -> str:
+def _grouped(deviations: dict[str, list[str]]) -> str:
     """Types of an operator that differ alike, together."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for where, classes in meaning.items():
+    for where, classes in deviations.items():
         operator, name = where.split(" ")
         alike.setdefault((operator, tuple(classes)), []).append(name)
     return "; ".join(f"{op} {', '.join(names)}: {', '.join(found)}" for (op, found), names in alike.items())
@@ -337,7 +352,7 @@ def limits(run: Json) -> Table:
         for limit in run["limits"]
     ]
     note = (
-        "Bare loads and stores. A cell's share is against a sweep over its own number of bytes, timed in turn with it."
+        "Bare loads and stores. A case's share is against a sweep over its own number of bytes, timed in turn with it."
     )
     return Table("The machine's memory", note, ("mix", "bytes", "stores", "threads", "at best"), rows)
 
@@ -355,7 +370,7 @@ def memory(run: Json) -> Table:
 
 
 def predictions(run: Json) -> list[Table]:
-    """Speed-up at cores that are not here."""
+    """Predicted speedup on more cores."""
     if not run["scaling"]:
         return []
     tables = []
@@ -364,10 +379,10 @@ def predictions(run: Json) -> list[Table]:
         rows = []
         for amount in dict.fromkeys(row["bytes"] for row in fitted["predicted"]):
             found = {row["cores"]: row for row in fitted["predicted"] if row["bytes"] == amount}
-            rows.append((size(amount), *(times(found[count]["speed_up"]) for count in cores)))
+            rows.append((size(amount), *(times(found[count]["speedup"]) for count in cores)))
         model = fitted["model"]
         note = (
-            f"Predicted speed-up over one core, on a machine that moves "
+            f"Predicted speedup over one core, on a machine that moves "
             f"{run['scaling']['socket_bytes_per_second'] / 1e9:.0f} GB/s in all. Fitted here at 1 to "
             f"{run['scaling']['threads']} threads: a call costs {seconds(model['call'])}, one core moves "
             f"{model['core'] / 1e9:.1f} GB/s and all {model['machine'] / 1e9:.1f} GB/s, the first helper wakes after "
@@ -402,13 +417,13 @@ def decades(run: Json) -> list[Table]:
 
 
 def summary(run: Json) -> list[Table]:
-    """All tables but the one of every cell."""
+    """All tables but the one of every case."""
     tables = [
         goals(run),
         *overviews(run),
         below_one(run),
-        wrong_peers(run),
-        peers(run),
+        wrong_libraries(run),
+        libraries(run),
         machine(run),
         limits(run),
         memory(run),
@@ -420,15 +435,15 @@ def summary(run: Json) -> list[Table]:
 
 def headline(run: Json) -> str:
     """A run in one line."""
-    compared = [float(cell["ratio"]["median"]) for cell in run["cells"] if cell["ratio"] is not None]
+    compared = [float(case["ratio"]["median"]) for case in run["cases"] if case["ratio"] is not None]
     if not compared:
-        return f"{len(run['cells'])} cells, none with a peer to compare with"
-    rows = [row for row in goal_rows(run) if row["cells"]]
-    reached = sum(row["reached"] == row["cells"] for row in rows)
+        return f"{len(run['cases'])} cases, none with a library to compare with"
+    rows = [row for row in goal_rows(run) if row["cases"]]
+    reached = sum(row["reached"] == row["cases"] for row in rows)
     return (
-        f"{len(run['cells'])} cells; {times(statistics.median(compared))} times the best right peer's speed at the "
-        f"median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0; {reached} of {len(rows)} goals "
-        f"reached"
+        f"{len(run['cases'])} cases; {times(statistics.median(compared))} times the fastest correct library's speed at "
+        f"the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0; {reached} of {len(rows)} "
+        f"goals reached"
     )
 
 
@@ -441,8 +456,8 @@ def markdown(run: Json, name: str = "speed.json") -> str:
         "# How fast",
         f"Generated from [{name}]({name}), which `{run['command']}` makes again; "
         f"`maxops bench --from docs/{name} --html speed.html` draws it.",
-        f"{headline(run)}. Every timed result, ours and theirs, was compared bit for bit with the expected one; a peer "
-        f"that is wrong is in no ratio. Medians of pairs timed in turn (A B A B ...) in one process.",
+        f"{headline(run)}. Every timed result, ours and theirs, was compared bit for bit with the expected one; a "
+        f"library that is wrong is not compared with. Medians of pairs timed in turn (A B A B ...) in one process.",
     ]
     for table in summary(run):
         parts += [f"## {table.title}", *([table.note] if table.note else []), _markdown_table(table)]

@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+from maxops.atomic_files import write_text
 from maxops.errors import MaxopsError
 from maxops.json_text import in_lines
-from maxops.whole_files import write_text
 
 Json = dict[str, Any]
 
-FORMAT = 1
-_OF_A_RUN = {"began", "command", "machine", "peers", "meaning", "limits", "memory", "scaling", "cells"}
-_OF_A_CELL = {"case", "operator", "family", "type", "size", "bytes_read", "bytes_written", "band", "ours", "peers"}
-_OF_A_CELL |= {"limit", "best", "ratio", "goal"}
+FORMAT = 2
+_OF_A_RUN = {"began", "command", "machine", "libraries", "deviations", "limits", "memory", "scaling", "cases"}
+_OF_A_CASE = {"id", "operator", "family", "type", "size", "bytes_read", "bytes_written", "band", "ours", "libraries"}
+_OF_A_CASE |= {"limit", "fastest", "ratio", "goal"}
 
 
 class BenchFileError(MaxopsError, ValueError):
@@ -31,12 +31,12 @@ def read(path: Path) -> Json:
     except (ValueError, RecursionError) as error:
         raise BenchFileError(f"{path}: is not JSON: {error}") from error
     if not isinstance(run, dict) or run.get("format") != FORMAT:
-        raise BenchFileError(f"{path}: is not a run of maxops bench in format {FORMAT}")
+        raise BenchFileError(f"{path}: is not a run of maxops bench in format {FORMAT}; run it again")
     _check_fields(run, _OF_A_RUN, str(path))
-    if not isinstance(run["cells"], list):
-        raise BenchFileError(f"{path}: cells is not a list")
-    for number, cell in enumerate(run["cells"]):
-        _check_fields(cell, _OF_A_CELL, f"{path}: cells[{number}]")
+    if not isinstance(run["cases"], list):
+        raise BenchFileError(f"{path}: cases is not a list")
+    for number, case in enumerate(run["cases"]):
+        _check_fields(case, _OF_A_CASE, f"{path}: cases[{number}]")
     return run
 
 

@@ -1,4 +1,4 @@
-"""Cores that are not here: a small model of the pool, fitted where cores are; and cost over five decades of bytes.
+"""A scaling model of the thread pool, fitted here, for machines with more cores; and cost over five decades of bytes.
 
 The model. A call of B bytes costs `call` seconds and its bytes at the machine's pace. One core moves `core` bytes a
 second, all together `machine` at most. Helpers wake one after another: the first after `wake`, each next one `each`
@@ -17,8 +17,8 @@ import numpy as np
 
 import maxops as mo
 from maxops import _native
+from maxops.bench.candidate import Candidate
 from maxops.bench.measure import fastest
-from maxops.bench.way import Way
 
 Json = dict[str, Any]
 
@@ -60,7 +60,7 @@ class Model:
         if helpers <= 0:
             return self.call + size / min(self.core, total)
         left, now, arrives = size, 0.0, self.wake
-        for working in range(1, helpers + 1):  # so many until the next one has woken
+        for working in range(1, helpers + 1):  # until the next one has woken
             pace = min(working * self.core, total)
             if left <= pace * (arrives - now):
                 break
@@ -73,23 +73,23 @@ class Model:
         return self.call + now + left / pace + last
 
 
-Make = Callable[[int], Way]
+Make = Callable[[int], Candidate]
 
 
-def _maximum(size: int) -> Way:
+def _maximum(size: int) -> Candidate:
     count = max(size // 12, 1)
     arrays = [np.full(count, value, np.float32) for value in (1, 2, 0)]
-    return Way("Max of 2, out=, float32", mo.maximum, tuple(arrays[:2]), {"out": arrays[2]})
+    return Candidate("Max of 2, out=, float32", mo.maximum, tuple(arrays[:2]), {"out": arrays[2]})
 
 
-def _reduce(size: int) -> Way:
-    return Way("ReduceMax all, float32", mo.reduce_max, (np.full(max(size // 4, 1), 1, np.float32),))
+def _reduce(size: int) -> Candidate:
+    return Candidate("ReduceMax all, float32", mo.reduce_max, (np.full(max(size // 4, 1), 1, np.float32),))
 
 
-def _segment(size: int) -> Way:
+def _segment(size: int) -> Candidate:
     count = max(int(size / 8.4), 1)  # data, 32-bit ids, and a tenth as many results
     data, ids = np.full(count, 1, np.float32), (np.arange(count) // 10).astype(np.int32)
-    return Way(
+    return Candidate(
         "SegmentMax of 10 rows each, float32", mo.segment_max, (data, ids, int(ids[-1]) + 1), {"fill_mode": "ZERO"}
     )
 
@@ -120,14 +120,14 @@ def measure(threads: int, *, quick: bool = False) -> Json:
 
 def _fitted(make: Make, threads: int, sizes: tuple[int, ...], seconds: float) -> Json:
     points = []
-    way = make(10**3)
+    candidate = make(10**3)
     mo.set_num_threads(1)
-    call = fastest(way, seconds)
+    call = fastest(candidate, seconds)
     for size in sizes:
-        way = make(size)
+        candidate = make(size)
         for count in [cores for cores in CORES if cores < threads] + [threads]:
             mo.set_num_threads(count)
-            points.append({"bytes": size, "threads": count, "seconds": fastest(way, seconds)})
+            points.append({"bytes": size, "threads": count, "seconds": fastest(candidate, seconds)})
     woken = _woken(make, threads, seconds)
     chunk, most = _chunks(make, sizes[-1])
     model = fit(points, woken, call, chunk, most)
@@ -145,18 +145,18 @@ def _fitted(make: Make, threads: int, sizes: tuple[int, ...], seconds: float) ->
 
 def _woken(make: Make, threads: int, seconds: float) -> list[Json]:
     """A call just large enough for the pool, with more and more helpers: on few cores, what each of them costs."""
-    way, rows = make(POOL_BYTES), []
+    candidate, rows = make(POOL_BYTES), []
     for count in sorted({*CORES, threads}):
         mo.set_num_threads(count)
-        rows.append({"threads": count, "seconds": fastest(way, seconds)})
+        rows.append({"threads": count, "seconds": fastest(candidate, seconds)})
     return rows
 
 
 def _tasks(make: Make, size: int) -> int:
     """By the pool's own count."""
-    way = make(size)
+    candidate = make(size)
     mo.set_num_threads(2)
-    way.function(*way.args, **way.kwargs)
+    candidate.function(*candidate.args, **candidate.kwargs)
     return max(_native.progress()[1], 1)
 
 
@@ -190,7 +190,7 @@ def fit(points: list[Json], woken: list[Json], call: float, chunk: float, most_c
 
 
 def predictions(model: Model, total: float = SOCKET_BYTES_PER_SECOND) -> list[Json]:
-    """Seconds and speed-up of calls on 1 to 128 cores of a machine with so much bandwidth in all."""
+    """Seconds and speedup of calls on 1 to 128 cores of a machine with so much bandwidth in all."""
     rows = []
     for size in PREDICTED_BYTES:
         alone = model.seconds(size, 1, total)
@@ -201,7 +201,7 @@ def predictions(model: Model, total: float = SOCKET_BYTES_PER_SECOND) -> list[Js
                     "bytes": size,
                     "cores": cores,
                     "seconds": seconds,
-                    "speed_up": alone / seconds,
+                    "speedup": alone / seconds,
                     "share_of_machine": size / seconds / min(cores * model.core, total),
                 }
             )

@@ -1,4 +1,4 @@
-"""A run: every case against every peer, the limit beside them, and all of it as JSON."""
+"""A run: every case against every library and the memory limit, as JSON."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
-from maxops.bench import environment, goals, limits, meaning, ours, peak, peers, scaling
+from maxops.bench import deviations, environment, goals, libraries, limits, ours, peak, scaling
+from maxops.bench.candidate import Candidate, UnsupportedError, Work
 from maxops.bench.case import Case
 from maxops.bench.inputs import build
+from maxops.bench.libraries.library import Library
 from maxops.bench.limits import Limits
 from maxops.bench.measure import Paired, Stopwatch, once, paired, rounded
-from maxops.bench.oracle import expected, same_bits
-from maxops.bench.peers.peer import Peer
+from maxops.bench.oracle import expected_result, same_bits
 from maxops.bench.saved import FORMAT
-from maxops.bench.verdict import Verdict, in_words, judge
-from maxops.bench.way import RefusedError, Way, Work
+from maxops.bench.verdict import Verdict, judge, one_line
 from maxops.dtypes import DType
 
 SECONDS = 0.3
 QUICK_SECONDS = 0.02
-CONTENDER = 3.0  # times the best right peer's time, in a first look
-HOPELESS = 5.0  # times the best right peer's time at the size before: then a call that would last long is left out
+CONTENDER = 3.0  # times the fastest correct library's time, in a first sample
+HOPELESS = (
+    5.0  # times the fastest correct library's time at the size before: then a call that would last long is left out
+)
 LONG_SECONDS = 0.1
 KEEP_EVERY_SECONDS = 60.0
 LARGE_BYTES = 10**7  # from here on a case's arrays are not left to the collector's own time
@@ -34,12 +36,12 @@ Json = dict[str, Any]
 
 @dataclass
 class Session:
-    """Peers that are there, and those that are not; `seconds` is the budget of a cell's pair."""
+    """The libraries that are installed, and those that are not; `seconds` is the budget of a case's pair."""
 
     names: Sequence[str]
     threads: int
     seconds: float = SECONDS
-    here: dict[str, Peer] = field(default_factory=dict)
+    installed: dict[str, Library] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     limits: Limits | None = None
     limit_missing: str = ""
@@ -49,11 +51,11 @@ class Session:
     def __post_init__(self) -> None:
         for name in self.names:
             try:
-                self.here[name] = peers.load(name, self.threads)
+                self.installed[name] = libraries.load(name, self.threads)
             except ModuleNotFoundError as error:
                 self.missing[name] = f"not installed: {error.name}"
             except Exception as error:  # noqa: BLE001  (a package that does not even load is one that is not there)
-                self.missing[name] = in_words(error)
+                self.missing[name] = one_line(error)
 
     def prepare_limits(self, cases: Iterable[Case]) -> None:
         """Buffers for the cases' bytes."""
@@ -61,18 +63,18 @@ class Session:
         try:
             read, written = max(case.bytes_read for case in chosen), max(case.bytes_written for case in chosen)
             self.limits = Limits(read, written, self.threads)
-        except RefusedError as error:
+        except UnsupportedError as error:
             self.limit_missing = str(error)
 
-    def cell(self, case: Case) -> Json:
-        """One cell of the grid."""
+    def measure(self, case: Case) -> Json:
+        """Time one case of the grid."""
         inputs = build(case)
         work = Work(case, inputs, self.threads)
-        wanted = expected(case, inputs)
-        own_way = ours.way(work)
-        (own,) = judge(lambda: [own_way], case, wanted)
+        expected = expected_result(case, inputs)
+        own_candidate = ours.candidate(work)
+        (own,) = judge(lambda: [own_candidate], case, expected)
         row: Json = {
-            "case": case.id,
+            "id": case.id,
             "operator": case.operator,
             "family": case.family,
             "type": str(case.dtype),
@@ -81,86 +83,93 @@ class Session:
             "bytes_written": case.bytes_written,
             "band": goals.band(case),
             "ours": {"status": own.status, "reason": own.reason},
-            "peers": {},
-            "limit": {"status": "missing", "reason": self.limit_missing},
+            "libraries": {},
+            "limit": {"status": "not measured", "reason": self.limit_missing},
         }
         mine: list[float] = []
-        verdicts = [(name, verdict) for name in self.names for verdict in self._peer(name, work, wanted)]
-        looks = [None if verdict.way is None else once(own_way, verdict.way) for _, verdict in verdicts]
-        best_look = min(
+        verdicts = [(name, verdict) for name in self.names for verdict in self._library(name, work, expected)]
+        first_samples = [
+            None if verdict.candidate is None else once(own_candidate, verdict.candidate) for _, verdict in verdicts
+        ]
+        fastest_time = min(
             (
-                look.theirs
-                for look, (_, verdict) in zip(looks, verdicts, strict=True)
-                if look and verdict.status == "right"
+                sample.theirs
+                for sample, (_, verdict) in zip(first_samples, verdicts, strict=True)
+                if sample and verdict.status == "correct"
             ),
             default=0.0,
         )
-        for (name, verdict), look in zip(verdicts, looks, strict=True):
+        for (name, verdict), sample in zip(verdicts, first_samples, strict=True):
             entry: Json = {"status": verdict.status, "reason": verdict.reason}
             key = name
-            if verdict.way is not None and look is not None:
-                # the budget goes to those who may be the best; of the others the first look is enough
-                times = look.theirs / best_look if best_look else 1.0
-                timed = paired(own_way, verdict.way, self.seconds) if times < CONTENDER else look
-                entry |= {"way": verdict.way.name, **_figures(timed)}
+            if verdict.candidate is not None and sample is not None:
+                # the budget goes to those who may be the best; of the others the first sample is enough
+                times = sample.theirs / fastest_time if fastest_time else 1.0
+                timed = paired(own_candidate, verdict.candidate, self.seconds) if times < CONTENDER else sample
+                entry |= {"candidate": verdict.candidate.name, **_figures(timed)}
                 mine.append(timed.ours)
                 self._before[case.operator, case.family, str(case.dtype), name] = (times, timed.theirs / case.size)
                 if verdict.status == "other input":
-                    key = f"{name}: {verdict.way.name}"
-            row["peers"][key] = entry
+                    key = f"{name}: {verdict.candidate.name}"
+            row["libraries"][key] = entry
         if self.limits is not None:
-            row["limit"], seconds = self._limit(self.limits, case, own_way)
+            row["limit"], seconds = self._limit(self.limits, case, own_candidate)
             mine += [seconds] if seconds else []
-        row["ours"]["seconds"] = sorted(mine)[len(mine) // 2] if mine else self._alone(own_way)
+        row["ours"]["seconds"] = sorted(mine)[len(mine) // 2] if mine else self._alone(own_candidate)
         # again, now that many runs have gone by: a result that only sometimes is right is wrong
-        if own.status == "right" and not same_bits(own_way.result(case), wanted):
-            row["ours"] |= {"status": "wrong", "reason": "right at first, wrong after timing"}
-        right = {name: entry for name, entry in row["peers"].items() if entry["status"] == "right"}
-        best = min(right, key=lambda name: right[name]["ratio"]["median"], default=None)
-        row["best"] = best
-        row["ratio"] = right[best]["ratio"] if best else None
+        if own.status == "correct" and not same_bits(own_candidate.result(case), expected):
+            row["ours"] |= {"status": "wrong", "reason": "correct at first, wrong after timing"}
+        correct = {name: entry for name, entry in row["libraries"].items() if entry["status"] == "correct"}
+        fastest = min(correct, key=lambda name: correct[name]["ratio"]["median"], default=None)
+        row["fastest"] = fastest
+        row["ratio"] = correct[fastest]["ratio"] if fastest else None
         row["goal"] = goal.name if (goal := goals.of(case)) else None
         row["targets"] = [asdict(target) for target in goals.targets(case)]
         return row
 
-    def _peer(self, name: str, work: Work, wanted: Any) -> list[Verdict]:
+    def _library(self, name: str, work: Work, expected: Any) -> list[Verdict]:
         if name in self.missing:
-            return [Verdict("missing", self.missing[name])]
+            return [Verdict("not installed", self.missing[name])]
         case = work.case
         times, each = self._before.get((case.operator, case.family, str(case.dtype), name), (0.0, 0.0))
         if times > HOPELESS and each * case.size > LONG_SECONDS:
-            return [Verdict("skipped", f"left out: {times:.0f} times the best peer's time at the size before")]
-        return judge(lambda: self.here[name].ways(work), case, wanted)
+            return [Verdict("skipped", f"left out: {times:.0f} times the fastest library's time at the previous size")]
+        return judge(lambda: self.installed[name].candidates(work), case, expected)
 
-    def _limit(self, limits: Limits, case: Case, own_way: Way) -> tuple[Json, float]:
+    def _limit(self, limits: Limits, case: Case, own_candidate: Candidate) -> tuple[Json, float]:
         try:
-            ways = limits.ways(case)
-        except RefusedError as error:
-            return {"status": "refused", "reason": str(error)}, 0.0
+            candidates = limits.candidates(case)
+        except UnsupportedError as error:
+            return {"status": "unsupported", "reason": str(error)}, 0.0
         # all of them, since which is fastest depends on the neighbours' load
-        timed = {way.name: paired(own_way, way, self.seconds / 2) for way in ways}
+        timed = {candidate.name: paired(own_candidate, candidate, self.seconds / 2) for candidate in candidates}
         name = min(timed, key=lambda name: timed[name].ratio.median)
-        return {"status": "right", "reason": "", "way": name, **_figures(timed[name])}, timed[name].ours
+        return {"status": "correct", "reason": "", "candidate": name, **_figures(timed[name])}, timed[name].ours
 
-    def _alone(self, own_way: Way) -> float:
-        return Stopwatch(own_way).warm_up()
+    def _alone(self, own_candidate: Candidate) -> float:
+        return Stopwatch(own_candidate).warm_up()
 
-    def meanings(self, types: Iterable[DType], operators: Iterable[Any]) -> Json:
-        """By peer, then operator and type: the values on which it leaves the standards, where it runs at all."""
+    def find_deviations(self, types: Iterable[DType], operators: Iterable[Any]) -> Json:
+        """By library, then operator and type: the special values on which it deviates from the standards."""
         found: Json = {}
         chosen = [(operator, dtype) for operator in operators for dtype in types]
-        for name, peer in self.here.items():
+        for name, library in self.installed.items():
             for operator, dtype in chosen:
-                differs = meaning.differs_on(peer.ways, operator, dtype, self.threads)
+                differs = deviations.of(library.candidates, operator, dtype, self.threads)
                 if differs:
                     found.setdefault(name, {})[f"{operator} {dtype}"] = differs
         return found
 
-    def about_peers(self) -> Json:
-        """Version or absence of each peer."""
-        here = {name: {"status": "here", "version": peer.version, "reason": ""} for name, peer in self.here.items()}
-        gone = {name: {"status": "missing", "version": "", "reason": reason} for name, reason in self.missing.items()}
-        return here | gone
+    def about_libraries(self) -> Json:
+        """Version or absence of each library."""
+        installed = {
+            name: {"status": "installed", "version": library.version, "reason": ""}
+            for name, library in self.installed.items()
+        }
+        missing = {
+            name: {"status": "not installed", "version": "", "reason": reason} for name, reason in self.missing.items()
+        }
+        return installed | missing
 
 
 def _figures(timed: Paired) -> Json:
@@ -176,16 +185,16 @@ def run(
     quick: bool = False,
     command: str = "maxops bench",
     whole: bool = True,
-    done: Callable[[str, Json | None], None] = lambda text, cell: None,
+    done: Callable[[str, Json | None], None] = lambda text, measured: None,
     keep: Callable[[Json], None] = lambda run: None,
 ) -> Json:
-    """Measure cases; `whole` adds the meaning of peers, the machine's limits, peak memory and scaling.
+    """Measure cases; `whole` adds the meaning of libraries, the machine's limits, peak memory and scaling.
 
-    `done` hears of each stage's name and of each cell; `keep` gets what there is once a minute. Ctrl-C among the
-    cells ends the run with those that are done.
+    `done` is called with each stage's name and of each case; `keep` gets what there is once a minute. Ctrl-C among the
+    cases ends the run with those that are done.
     """
     began = datetime.now(UTC)
-    done("importing the peers", None)
+    done("importing the libraries", None)
     session = Session(names, threads, seconds)
     session.prepare_limits(cases)
     result: Json = {
@@ -195,8 +204,8 @@ def run(
         "quick": quick,
         "seconds_per_pair": seconds,
         "machine": environment.machine(threads),
-        "peers": session.about_peers(),
-        "meaning": {},
+        "libraries": session.about_libraries(),
+        "deviations": {},
         "limits": [],
         "memory": [],
         "scaling": None,
@@ -204,8 +213,8 @@ def run(
     if whole:
         types = list(dict.fromkeys(case.dtype for case in cases))
         operators = list(dict.fromkeys(case.operator for case in cases))
-        done("values on which peers differ", None)
-        result["meaning"] = session.meanings(types, operators)
+        done("deviations on special values", None)
+        result["deviations"] = session.find_deviations(types, operators)
         done("the machine's memory limit", None)
         if session.limits is not None:
             size = 3_000_000 if quick else limits.TABLE_BYTES
@@ -214,20 +223,20 @@ def run(
         result["memory"] = peak.measure(*((4_000_000, tuple(peak.CALLS)[:2]) if quick else ()))
         done("threads and sizes", None)
         result["scaling"] = rounded(scaling.measure(threads, quick=quick))
-    result["cells"] = []
+    result["cases"] = []
     kept = perf_counter()
     try:
         for number, case in enumerate(cases):
             done(f"{number + 1} of {len(cases)}: {case.id}", None)
-            cell = rounded(session.cell(case))
-            result["cells"].append(cell)
-            done(case.id, cell)
+            measured = rounded(session.measure(case))
+            result["cases"].append(measured)
+            done(case.id, measured)
             if case.bytes_touched > LARGE_BYTES:
                 gc.collect()
             if perf_counter() - kept > KEEP_EVERY_SECONDS:
                 keep(result)
                 kept = perf_counter()
     except KeyboardInterrupt:
-        result["interrupted"] = f"after {len(result['cells'])} of {len(cases)} cells"
+        result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases"
     result["seconds"] = (datetime.now(UTC) - began).total_seconds()
     return result

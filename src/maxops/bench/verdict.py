@@ -1,4 +1,4 @@
-"""What became of a way at a case: right or wrong bits, or refused; and which of several ways to time."""
+"""The verdict on a candidate: correct, wrong or unsupported; and which of several candidates to time."""
 
 from __future__ import annotations
 
@@ -6,50 +6,54 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from maxops.bench.candidate import Candidate, UnsupportedError
 from maxops.bench.case import Case
 from maxops.bench.measure import quickest
 from maxops.bench.oracle import same_bits, words
-from maxops.bench.way import RefusedError, Way
 from maxops.plan import Array
 
-Status = Literal["right", "wrong", "other input", "refused", "missing", "skipped"]
-LONGEST_REASON = 160
+Status = Literal["correct", "wrong", "other input", "unsupported", "not installed", "skipped"]
+MAX_REASON_LENGTH = 160
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A status, the reason where it is not "right", and the way that will be timed, if one will."""
+    """A status, the reason where it is not "correct", and the candidate that will be timed, if one will."""
 
     status: Status
     reason: str = ""
-    way: Way | None = None
+    candidate: Candidate | None = None
 
 
-def judge(ways: Callable[[], Iterable[Way]], case: Case, expected: Array) -> list[Verdict]:
-    """Run every way once and compare bits: the quickest right way, or else what went wrong, and other inputs apart."""
+def judge(candidates: Callable[[], Iterable[Candidate]], case: Case, expected: Array) -> list[Verdict]:
+    """Run each candidate once and compare bits: the fastest correct one, or else what is wrong; other inputs apart."""
     try:
-        offered = list(ways())
-    except Exception as error:  # noqa: BLE001  (whatever a peer raises is its way of refusing)
-        return [Verdict("refused", in_words(error))]
-    verdicts = [_judge_one(way, case, expected) for way in offered]
+        offered = list(candidates())
+    except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
+        return [Verdict("unsupported", one_line(error))]
+    verdicts = [_judge_one(candidate, case, expected) for candidate in offered]
     apart = [verdict for verdict in verdicts if verdict.status == "other input"]
-    for status in ("right", "wrong"):
+    for status in ("correct", "wrong"):
         if found := [verdict for verdict in verdicts if verdict.status == status]:
-            ran = [verdict.way for verdict in found if verdict.way is not None]
-            way = quickest(ran)
-            return [Verdict(status, found[ran.index(way)].reason, way), *apart]
-    refused = [verdict for verdict in verdicts if verdict.status == "refused"]
-    return [*refused[:1], *apart]
+            ran = [verdict.candidate for verdict in found if verdict.candidate is not None]
+            candidate = quickest(ran)
+            return [Verdict(status, found[ran.index(candidate)].reason, candidate), *apart]
+    unsupported = [verdict for verdict in verdicts if verdict.status == "unsupported"]
+    return [*unsupported[:1], *apart]
 
 
-def _judge_one(way: Way, case: Case, expected: Array) -> Verdict:
+def _judge_one(candidate: Candidate, case: Case, expected: Array) -> Verdict:
     try:
-        result = way.result(case)
+        result = candidate.result(case)
     except Exception as error:  # noqa: BLE001  (as above)
-        return Verdict("refused", f"{way.name}: {in_words(error)}")
+        return Verdict("unsupported", f"{candidate.name}: {one_line(error)}")
     if not same_bits(result, expected):
-        return Verdict("wrong", f"{way.name}: {difference(result, expected)}", way)
-    return Verdict("other input", way.other_input, way) if way.other_input else Verdict("right", "", way)
+        return Verdict("wrong", f"{candidate.name}: {difference(result, expected)}", candidate)
+    return (
+        Verdict("other input", candidate.other_input, candidate)
+        if candidate.other_input
+        else Verdict("correct", "", candidate)
+    )
 
 
 def difference(result: Array, expected: Array) -> str:
@@ -62,9 +66,9 @@ def difference(result: Array, expected: Array) -> str:
     return f"{wrong} of {expected.size} elements differ"
 
 
-def in_words(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """An error in one line."""
     text = " ".join(str(error).split()) or type(error).__name__
-    if not isinstance(error, RefusedError) and type(error).__name__ not in text:
+    if not isinstance(error, UnsupportedError) and type(error).__name__ not in text:
         text = f"{type(error).__name__}: {text}"
-    return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 3]}..."
+    return text if len(text) <= MAX_REASON_LENGTH else f"{text[: MAX_REASON_LENGTH - 3]}..."

@@ -6,7 +6,7 @@ from typing import Any
 
 from maxops.checker.report import Finding, Report
 
-FORMAT = 1
+FORMAT = 2
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -45,8 +45,8 @@ def counts(report: Report) -> dict[str, int]:
         "outside": len(report.outside),
         "holds": sum(finding.verdict == "holds" for finding in found),
         "broken": sum(finding.verdict == "broken" for finding in found),
-        "unknown": sum(finding.verdict == "unknown" and not finding.by_run for finding in found),
-        "by_run": sum(finding.by_run for finding in found),
+        "unknown": sum(finding.verdict == "unknown" and not finding.at_run_time for finding in found),
+        "at_run_time": sum(finding.at_run_time for finding in found),
     }
 
 
@@ -56,5 +56,5 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "clause": finding.clause,
         "verdict": finding.verdict,
         "message": finding.message,
-        "by_run": finding.by_run,
+        "at_run_time": finding.at_run_time,
     }

@@ -16,8 +16,8 @@ OPEN: Final = object()
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """An attribute that is there, but is not what its name wants; in words."""
+class Invalid:
+    """An attribute that is there but invalid, and the message that says why."""
 
     text: str
 

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 from maxops import dtypes
 from maxops.checker import standards
-from maxops.checker.facts import Known, Node, Wrong
+from maxops.checker.facts import Invalid, Known, Node
 from maxops.checker.report import MODEL, Finding
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, MaxopsError, ModelError
@@ -34,7 +34,7 @@ OPEN_TYPES = ("", "UNSPECIFIED", "undefined", "dynamic")
 # Axes and numbers of segments are constants of few bytes; larger ones are weights, and are not read.
 LARGEST_READ = 4096
 ANY_RANK = "..."
-MOST_NESTED = 100  # bodies in bodies; each has a path that names all around it
+MAX_NESTING = 100  # bodies in bodies; each has a path that names all around it
 
 
 @dataclass
@@ -66,9 +66,9 @@ class _Reader:
     def run(self) -> None:
         while self._waiting:
             path, element, depth = self._waiting.popleft()
-            if depth > MOST_NESTED:
+            if depth > MAX_NESTING:
                 self.faults.append(
-                    Finding(path, MODEL, "unknown", f"lies deeper than {MOST_NESTED} bodies, and is not read")
+                    Finding(path, MODEL, "unknown", f"lies deeper than {MAX_NESTING} bodies, and is not read")
                 )
                 continue
             net = _Net(path)
@@ -99,7 +99,7 @@ class _Reader:
             with self._faults_at(net.path):
                 layer = layers.read(child, "")
                 if layer.id in net.layers:
-                    raise ModelError(f"{layer}: the id {layer.id!r} is there twice")
+                    raise ModelError(f"{layer}: the id {layer.id!r} appears twice")
                 net.layers[layer.id] = layer
                 self._waiting.extend(
                     (f"{net.path} / {layer} {inner.tag}", inner, depth + 1)
@@ -117,14 +117,11 @@ class _Reader:
             dtype, declared = self._type(net, layer, port)
             net.values[layer.id, port] = Known(layer.name, dtype, None, declared)
             dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "its output port")
-            if (
-                dims is not None
-                and prod(size for size in dims if isinstance(size, int) and size) > layers.MOST_ELEMENTS
-            ):
+            if dims is not None and prod(size for size in dims if isinstance(size, int) and size) > layers.MAX_ELEMENTS:
                 raise ModelError(f"has the sizes {dims}, more elements than can be counted")
             net.values[layer.id, port] = Known(layer.name, dtype, dims, declared)
         if layer.type == "Const":
-            offset, size = layers.place_of(layer, "")
+            offset, size = layers.data_extent(layer, "")
             self._weights.check(offset, size, "its data")
 
     def _may_be_any_rank(self, layer: Layer, texts: tuple[str, ...]) -> bool:
@@ -152,7 +149,7 @@ class _Reader:
         feeder = net.sources.get((layer.id, port), ("", ""))[0]
         source = net.layers.get(feeder)
         try:
-            if source is None or source.type != "Const" or layers.place_of(source, "")[1] > LARGEST_READ:
+            if source is None or source.type != "Const" or layers.data_extent(source, "")[1] > LARGEST_READ:
                 return None
             return layers.constant(source, self._weights, "")
         except ModelError:  # a fault of its own, or weights that are not there
@@ -186,18 +183,18 @@ def _attributes(layer: Layer) -> dict[str, Any]:
     """The attributes by the table's names."""
     if layer.type == "ReduceMax":
         # in OpenVINO no axes reduce nothing
-        return {"keepdims": _or_wrong(lambda: int(layers.keep_dims(layer, ""))), "noop_with_empty_axes": 1}
+        return {"keepdims": _or_invalid(lambda: int(layers.keep_dims(layer, ""))), "noop_with_empty_axes": 1}
     if layer.type == "SegmentMax":
-        return {"fill_mode": _or_wrong(lambda: layers.fill_mode(layer, "", lambda _: None))}
+        return {"fill_mode": _or_invalid(lambda: layers.fill_mode(layer, "", lambda _: None))}
     layers.auto_broadcast(layer, "")
     return {}
 
 
-def _or_wrong(read: Callable[[], object]) -> object:
+def _or_invalid(read: Callable[[], object]) -> object:
     try:
         return read()
     except (ModelError, AttributeValueError) as error:
-        return Wrong(_bare(error))
+        return Invalid(_bare(error))
 
 
 def _bare(error: MaxopsError) -> str:

@@ -1,4 +1,4 @@
-"""What makes an ONNX model no well-formed one, where no clause of an operator speaks of it."""
+"""What makes an ONNX model malformed, where no clause of an operator covers it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxops.onnx import structure
 from maxops.onnx.external import leaves_folder
 from maxops.onnx.tensors import DTYPES, check_keys, check_size
 
-MOST_ELEMENTS = 2**62
+MAX_ELEMENTS = 2**62
 
 
 def graph_faults(graph: GraphProto, outer: Container[str], folder: Path | None) -> Iterator[str]:
@@ -34,7 +34,7 @@ def graph_faults(graph: GraphProto, outer: Container[str], folder: Path | None) 
     for tensor in graph.initializer:
         declared = inputs.get(tensor.name)
         if declared is not None and not _is_of(tensor, declared):
-            yield f"initializer {tensor.name!r} is no value of what is declared for the input of its name"
+            yield f"initializer {tensor.name!r} is not a value of what is declared for the input of its name"
     for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
         yield from tensor_faults(tensor, f"initializer {tensor.name!r}", folder)
     for node in graph.node:
@@ -80,20 +80,20 @@ def _of_sizes(sizes: Iterable[int]) -> list[str]:
     dims = tuple(sizes)
     if any(size < 0 for size in dims):
         return [f"has the negative size {min(dims)}"]
-    return [f"has the sizes {dims}, more elements than can be counted"] if prod(dims) > MOST_ELEMENTS else []
+    return [f"has the sizes {dims}, more elements than can be counted"] if prod(dims) > MAX_ELEMENTS else []
 
 
 def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
     """Where external data would be read, by names and lengths alone."""
-    told = {entry.key: entry.value for entry in tensor.external_data}
-    location = told.get("location", "")
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
     if not location:
         return ["its external data has no location"]
     if leaves_folder(location):
         return [f"its external data, {location!r}, lies outside the model's folder"]
     numbers: dict[str, int] = {}
     for key in ("offset", "length"):
-        text = told.get(key, "0")
+        text = entries.get(key, "0")
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
             return [f"the {key} of its external data is {text!r}; it is a number of bytes"]
         numbers[key] = int(text)
@@ -111,6 +111,6 @@ def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
     if not path.resolve().is_relative_to(folder.resolve()):
         return [f"its external data, {location!r}, leads outside the model's folder"]
     if not stat.S_ISREG(status.st_mode):
-        return [f"its external data, {location!r}, is no file"]
+        return [f"its external data, {location!r}, is not a file"]
     end, size = sum(numbers.values()), status.st_size
     return [f"its external data ends at byte {end} of {location!r}, which has {size}"] if end > size else []

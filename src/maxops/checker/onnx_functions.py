@@ -10,7 +10,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 Key = tuple[str, str, str]  # domain, name, overload
 
 # Inference goes through every call anew, and deeper with each; past these it goes without functions.
-MOST_NODES, MOST_DEEP = 100_000, 64
+MAX_NODES, MAX_DEPTH = 100_000, 64
 
 
 class Functions:
@@ -60,10 +60,10 @@ class Functions:
             size[key] = sum(1 for _ in with_inner(self.by_key[key].node)) + sum(size[inner] for inner in calls[key])
             depth[key] = 1 + max((depth[inner] for inner in calls[key]), default=0)
         whole, deepest = sum(size[key] for key in self._calls(graph.node)), max(depth.values(), default=0)
-        if whole > MOST_NODES or deepest > MOST_DEEP:
+        if whole > MAX_NODES or deepest > MAX_DEPTH:
             return (
                 f"its functions come to {whole} nodes in {deepest} levels when each call is followed, past "
-                f"{MOST_NODES} or {MOST_DEEP}: types are not followed through them"
+                f"{MAX_NODES} or {MAX_DEPTH}: types are not followed through them"
             )
         return ""
 

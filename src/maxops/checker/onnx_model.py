@@ -12,7 +12,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetI
 
 from maxops import spec
 from maxops.checker import standards
-from maxops.checker.facts import OPEN, Node, Wrong
+from maxops.checker.facts import OPEN, Invalid, Node
 from maxops.checker.onnx_faults import graph_faults
 from maxops.checker.onnx_functions import Functions, Key, body, graphs_of, name_of, with_inner
 from maxops.checker.onnx_values import Value, infer, values_of
@@ -37,7 +37,7 @@ KINDS = {
     schemas.SINCE_VERSION: AttributeProto.INT,
 }
 # Calls of one function with the same types are one; a model may still make more of them than anybody waits for.
-MOST_CALLS = 1000
+MAX_CALLS = 1000
 
 Scope = ChainMap[str, Value]
 
@@ -187,10 +187,8 @@ class _Reader:
         )
         if call in self._calls:
             return
-        if len(self._calls) == MOST_CALLS:
-            self._fault(
-                where, f"is the call of a function past {MOST_CALLS} different ones, and not entered", "unknown"
-            )
+        if len(self._calls) == MAX_CALLS:
+            self._fault(where, f"is the call of a function past {MAX_CALLS} different ones, and not entered", "unknown")
             return
         self._calls.add(call)
         self._waiting.append(_Call(where, key, inputs, outputs, attributes))
@@ -297,7 +295,7 @@ class _Reader:
         for attribute in node.attribute:
             name, kind = attribute.name, KINDS.get(attribute.name)
             if name in found:
-                self._fault(where, f"the attribute {name!r} is there twice")
+                self._fault(where, f"the attribute {name!r} appears twice")
             is_version = name == schemas.SINCE_VERSION and node.domain == schemas.DOMAIN
             if own is not None and name not in own.attributes and not is_version:
                 self._fault(where, f"has the attribute {name!r}, which {own.name} does not have")
@@ -307,7 +305,7 @@ class _Reader:
                     self._fault(where, f"the attribute {name!r} refers to one of a function; there is none")
             elif attribute.type != kind:
                 wanted = "unknown" if kind is None else AttributeProto.AttributeType.Name(kind)
-                found[name] = Wrong(f"{name} is of the kind {_kind_name(attribute)}; it is {wanted}")
+                found[name] = Invalid(f"{name} is of the kind {_kind_name(attribute)}; it is {wanted}")
             elif kind == AttributeProto.STRING:
                 found[name] = attribute.s.decode(errors="backslashreplace")
             else:

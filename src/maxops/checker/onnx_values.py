@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
-from maxops.checker.contained import contained
 from maxops.checker.facts import Known
+from maxops.checker.sandbox import sandboxed
 from maxops.errors import ModelError
 from maxops.model import Dims
 from maxops.onnx import schemas
@@ -94,10 +94,10 @@ def infer(proto: ModelProto) -> ModelProto:
             graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
     result = ModelProto()
     try:
-        result.ParseFromString(contained(lambda: _infer(light)))
+        result.ParseFromString(sandboxed(lambda: _infer(light)))
     except ModelError as error:
-        told = " ".join(str(error).split())[:500]
-        raise ModelError(f"onnx's shape inference {told}, so that only what is written is known") from error
+        text = " ".join(str(error).split())[:500]
+        raise ModelError(f"onnx's shape inference {text}, so that only what is written is known") from error
     return result
 
 

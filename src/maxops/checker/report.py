@@ -10,7 +10,7 @@ from maxops.checker.facts import Node
 from maxops.checker.ruling import Verdict
 from maxops.spec import Spec
 
-# In the place of a clause's id, for what makes a model no well-formed one, of which no clause speaks.
+# Instead of a clause's id, for what makes a model malformed and no clause covers.
 MODEL = "model"
 RULES = {
     "Max": rules_max.RULES,
@@ -23,19 +23,19 @@ RULES = {
 class Finding:
     """One clause of one node, or a fault of the model (`clause` is "model"), with the reason in words.
 
-    ``by_run`` marks what no model can show before it runs, such as the values of a result.
+    ``at_run_time`` marks what is known at run time only, such as the values of a result.
     """
 
     node: str
     clause: str
     verdict: Verdict
     message: str
-    by_run: bool = False
+    at_run_time: bool = False
 
     @property
     def notable(self) -> bool:
         """Whether the model should be looked at for it: it is broken, or the model leaves it open."""
-        return self.verdict == "broken" or (self.verdict == "unknown" and not self.by_run)
+        return self.verdict == "broken" or (self.verdict == "unknown" and not self.at_run_time)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from maxops.checker import sizes
-from maxops.checker.facts import OPEN, Known, Node, Wrong, shape
-from maxops.checker.ruling import Ruling, broken, by_run, holds, unknown
+from maxops.checker.facts import OPEN, Invalid, Known, Node, shape
+from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
 from maxops.dtypes import DType
 from maxops.model import Dims
 from maxops.spec import Spec
@@ -15,7 +15,7 @@ from maxops.spec import Spec
 def value(node: Node, row: Spec) -> Ruling:
     """What the node computes."""
     del node, row
-    return by_run("speaks of values, which only a run has")
+    return at_run_time("is about values, which are known at run time only")
 
 
 def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec) -> Ruling:
@@ -65,7 +65,7 @@ def flag(node: Node, name: str) -> Ruling | int:
     given = node.attributes.get(name, {"keepdims": 1}.get(name, 0))
     if given is OPEN:
         return unknown(f"{name} is set by the function's caller")
-    if isinstance(given, Wrong):
+    if isinstance(given, Invalid):
         return broken(given.text)
     if given not in (0, 1):
         return broken(f"{name} is {given!r}; it is 0 or 1")
@@ -79,5 +79,5 @@ def output_shape(node: Node, made: Dims | None, why: str) -> Ruling:
         return unknown("what shape the inputs make is not known")
     if output is None or (allowed := sizes.admits(output.dims, made)):
         return holds(f"{why} {shape(made)}")
-    told = f"{output.shape_in_words}, but {why} {shape(made)}"
-    return unknown(told) if allowed is None else broken(told)
+    text = f"{output.shape_in_words}, but {why} {shape(made)}"
+    return unknown(text) if allowed is None else broken(text)

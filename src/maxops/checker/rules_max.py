@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maxops.checker import sizes
-from maxops.checker.facts import Known, Node, Wrong, shape
+from maxops.checker.facts import Invalid, Known, Node, shape
 from maxops.checker.rules_common import count, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, broken, holds, unknown
 from maxops.plan import MOST_INPUTS
@@ -130,7 +130,7 @@ def _opset(node: Node, row: Spec) -> Ruling:
 def _consumed(node: Node, row: Spec) -> Ruling:
     del row
     given = node.attributes.get("consumed_inputs")
-    return broken(given.text) if isinstance(given, Wrong) else holds("ignored")
+    return broken(given.text) if isinstance(given, Invalid) else holds("ignored")
 
 
 def _values(node: Node) -> list[Known]:

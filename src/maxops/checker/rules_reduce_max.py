@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from maxops import dtypes, shapes
-from maxops.checker.facts import OPEN, Known, Node, Wrong
+from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.rules_common import count, flag, listed_type, one_type, output_shape, value
-from maxops.checker.ruling import Ruling, broken, by_run, holds, unknown
+from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
 from maxops.model import Dims
 from maxops.spec import Spec
 
@@ -39,7 +39,7 @@ def _axes_of(node: Node, row: Spec) -> _Axes:
         return _Axes(absent=True)
     if given is OPEN:
         return _Axes(ruling=unknown("the axes are set by the function's caller"))
-    if isinstance(given, Wrong):
+    if isinstance(given, Invalid):
         return _Axes(ruling=broken(given.text))
     return _Axes(tuple(given), not given)
 
@@ -53,7 +53,7 @@ def _axes_input(known: Known) -> _Axes:
     if known.dims == (0,):
         return _Axes((), True)
     if known.constant is None:
-        return _Axes(ruling=unknown(f"{known.name!r}, which gives the axes, is no constant in the model"))
+        return _Axes(ruling=unknown(f"{known.name!r}, which gives the axes, is not a constant in the model"))
     given = tuple(np.ravel(known.constant).tolist())
     return _Axes(given, not given)
 
@@ -171,7 +171,7 @@ def _empty(node: Node, row: Spec) -> Ruling:
     for axis in axes:
         size = data.dims[axis]
         if size == 0:
-            return by_run(f"axis {axis} has no elements: what comes of it, only a run shows")
+            return at_run_time(f"axis {axis} has no elements: the result is known at run time only")
         if not isinstance(size, int):
             return unknown(f"axis {axis} has the open size {size or '?'}, so that a set may be empty")
     return holds("no set is empty")

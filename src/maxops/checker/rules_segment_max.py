@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from maxops.checker import sizes
-from maxops.checker.facts import OPEN, Known, Node, Wrong
+from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
-from maxops.checker.ruling import Ruling, broken, by_run, holds, unknown
+from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
 from maxops.plan import Array
 from maxops.spec import Spec
 
@@ -64,7 +64,7 @@ def _ids(node: Node, row: Spec) -> Ruling:
         return holds("there are none")
     ids = _integers(known)
     if ids is None:
-        return unknown("segment_ids are no constant in the model")
+        return unknown("segment_ids are not constants in the model")
     flat = np.ravel(ids)
     if (negative := np.flatnonzero(flat < 0)).size:
         return broken(f"position {negative[0]} holds {flat[negative[0]]}; ids are not negative")
@@ -83,7 +83,7 @@ def _num_segments(node: Node, row: Spec) -> Ruling:
         return broken(f"{known} gives num_segments; it is a scalar")
     number = _integers(known)
     if number is None or number.size != 1:
-        return unknown("num_segments is no constant in the model")
+        return unknown("num_segments is not a constant in the model")
     return broken(f"num_segments is {number.item()}; it is not negative") if number.item() < 0 else holds(str(number))
 
 
@@ -98,8 +98,8 @@ def _default(node: Node, row: Spec) -> Ruling:
     output = node.output
     if output is None or not output.dims or sizes.equal(output.dims[:1], (made,)) is None:
         return unknown("the first size of the output is not known")
-    told = f"{output.name!r} has {output.dims[0]} segments; the ids make {made}"
-    return holds(told) if output.dims[0] == made else broken(told)
+    text = f"{output.name!r} has {output.dims[0]} segments; the ids make {made}"
+    return holds(text) if output.dims[0] == made else broken(text)
 
 
 def _no_ids(node: Node, row: Spec) -> Ruling:
@@ -113,8 +113,8 @@ def _no_ids(node: Node, row: Spec) -> Ruling:
         return holds("there are ids")
     if output is None or not output.dims or not isinstance(output.dims[0], int):
         return unknown("the first size of the output is not known")
-    told = f"there are no ids, and {output.name!r} has {output.dims[0]} segments"
-    return broken(f"{told}; it has 0") if output.dims[0] else holds(told)
+    text = f"there are no ids, and {output.name!r} has {output.dims[0]} segments"
+    return broken(f"{text}; it has 0") if output.dims[0] else holds(text)
 
 
 def _smaller(node: Node, row: Spec) -> Ruling:
@@ -132,9 +132,9 @@ def _against_ids(node: Node, applies: Callable[[int, Array], bool], word: str) -
         return holds("num_segments is not given")
     number, ids = _integers(node.input(2)), _integers(node.input(1))
     if number is None or number.size != 1 or ids is None:
-        return by_run(f"whether num_segments is {word} what the ids make, and what comes of it, only a run shows")
+        return at_run_time(f"whether num_segments is {word} what the ids make is known at run time only")
     if applies(number.item(), ids):
-        return by_run(f"num_segments is {word} what the ids make: what comes of it, only a run shows")
+        return at_run_time(f"num_segments is {word} what the ids make: the result is known at run time only")
     return holds(f"num_segments is not {word} what the ids make")
 
 
@@ -145,7 +145,7 @@ def _fill_mode(node: Node, row: Spec) -> Ruling:
         return broken("fill_mode is missing; it is ZERO or LOWEST")
     if given is OPEN:
         return unknown("fill_mode is set by the function's caller")
-    if isinstance(given, Wrong):
+    if isinstance(given, Invalid):
         return broken(given.text)
     return holds(given) if given.upper() in FILL_MODES else broken(f"fill_mode is {given!r}; it is ZERO or LOWEST")
 
@@ -155,7 +155,7 @@ def _lowest(node: Node, row: Spec) -> Ruling:
     given = node.attributes.get("fill_mode")
     if isinstance(given, str) and given.upper() == "ZERO":
         return holds("fill_mode is ZERO")
-    return by_run("what an empty segment gets, only a run shows")
+    return at_run_time("what an empty segment gets is known at run time only")
 
 
 def _shape(node: Node, row: Spec) -> Ruling:

@@ -1,4 +1,4 @@
-"""What a rule says of a node: holds, broken, or not to be known before a run."""
+"""What a rule says of a node: holds, broken, or unknown statically."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ Verdict = Literal["holds", "broken", "unknown"]
 
 
 class Ruling(NamedTuple):
-    """A verdict and its reason; `by_run` where no model, however much it tells, shows more before it runs."""
+    """A verdict and its reason; `at_run_time` if no model, whatever it declares, can show it statically."""
 
     verdict: Verdict
     message: str
-    by_run: bool = False
+    at_run_time: bool = False
 
 
 def holds(message: str) -> Ruling:
@@ -30,6 +30,6 @@ def unknown(message: str) -> Ruling:
     return Ruling("unknown", message)
 
 
-def by_run(message: str) -> Ruling:
-    """The clause speaks of values that only a run has."""
+def at_run_time(message: str) -> Ruling:
+    """The clause is about values, which are known at run time only."""
     return Ruling("unknown", message, True)

@@ -18,8 +18,8 @@ _KINDS = {"broken": ("fail", "error"), "unknown": ("open", "none"), "holds": ("p
 def as_sarif(report: Report, version: str, *, everything: bool = False) -> dict[str, Any]:
     """The report as a SARIF log: what is broken, and what the model leaves open.
 
-    With `everything` also what holds and what only a run can show. GitHub's code scanning shows every result as a
-    problem, also those of the kind "pass": for it they are better left out.
+    With `everything` also what holds and what is known at run time only. GitHub's code scanning shows every result as
+    a problem, also those of the kind "pass": for it they are better left out.
     """
     rules = _rules(report)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
@@ -41,7 +41,7 @@ def as_sarif(report: Report, version: str, *, everything: bool = False) -> dict[
                     "logicalLocations": [{"name": node.rsplit(" / ", 1)[-1], "fullyQualifiedName": node}],
                 }
             ],
-            # by which alerts of one line, and of two runs, are told apart
+            # by which alerts of one line, and of two runs, are text apart
             "partialFingerprints": {"primaryLocationLineHash": sha256(same.encode(errors="replace")).hexdigest()},
         }
 

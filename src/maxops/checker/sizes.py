@@ -34,17 +34,17 @@ def equal(one: Dims | None, other: Dims | None) -> bool | None:
     return False if False in found else None if None in found else True
 
 
-def admits(told: Dims | None, made: Dims | None) -> bool | None:
+def admits(declared: Dims | None, made: Dims | None) -> bool | None:
     """Whether a shape as it is written allows what is made; an open size allows any, and so does no shape.
 
     >>> admits((None, 3), (2, 3)), admits((4, 3), (2, 3)), admits((4, 3), ("n", 3))
     (True, False, None)
     """
-    if told is None or made is None:
+    if declared is None or made is None:
         return None if made is None else True
-    if len(told) != len(made):
+    if len(declared) != len(made):
         return False
-    fixed = [_equal(a, b) for a, b in zip(told, made, strict=True) if isinstance(a, int)]
+    fixed = [_equal(a, b) for a, b in zip(declared, made, strict=True) if isinstance(a, int)]
     return False if False in fixed else None if None in fixed else True
 
 

@@ -29,11 +29,11 @@ def main() -> None:
     except Exception as error:
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package in EXTRA:
-            told, code = f'the command needs the package {package!r}: pip install "maxops[cli]"', BAD_USE
+            message, code = f'the command needs the package {package!r}: pip install "maxops[cli]"', BAD_USE
         else:
             traceback.print_exc()
-            told, code = "this is a fault of maxops itself; please report it with the lines above", OUR_FAULT
-        print(f"maxops: error: {told}", file=sys.stderr)
+            message, code = "this is a fault of maxops itself; please report it with the lines above", OUR_FAULT
+        print(f"maxops: error: {message}", file=sys.stderr)
         raise SystemExit(code) from error
 
 

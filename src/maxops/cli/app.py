@@ -40,14 +40,14 @@ class Group(TyperGroup):
     ) -> Any:
         """Run the command line and exit."""
         del complete_var, windows_expand_args  # there is no completion, and no Windows
-        words = list(sys.argv[1:] if args is None else args)
-        code = _code_of(lambda: self._run(prog_name or "maxops", words, extra))
+        arguments = list(sys.argv[1:] if args is None else args)
+        code = _code_of(lambda: self._run(prog_name or "maxops", arguments, extra))
         if not standalone_mode:
             return code
         sys.exit(code)
 
-    def _run(self, name: str, words: list[str], extra: dict[str, Any]) -> None:
-        with self.make_context(name, words, **extra) as context:
+    def _run(self, name: str, arguments: list[str], extra: dict[str, Any]) -> None:
+        with self.make_context(name, arguments, **extra) as context:
             self.invoke(context)
 
 
@@ -68,7 +68,7 @@ def _code_of(command: Callable[[], None]) -> int:
     except BrokenPipeError:
         code = CLOSED_PIPE
     except OSError as error:
-        message = _said(error)
+        message = _os_error_text(error)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     try:
@@ -77,7 +77,7 @@ def _code_of(command: Callable[[], None]) -> int:
         code = CLOSED_PIPE
         _discard(sys.stdout)
     except OSError as error:
-        message = _said(error)
+        message = _os_error_text(error)
         _discard(sys.stdout)
     if message:
         _print(f"maxops: error: {' '.join(line.strip() for line in message.splitlines())}")
@@ -87,7 +87,7 @@ def _code_of(command: Callable[[], None]) -> int:
     return code
 
 
-def _said(error: OSError) -> str:
+def _os_error_text(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
@@ -112,8 +112,8 @@ def _warn_in_one_line(message: Warning | str, *_: object) -> str:
     return f"maxops: warning: {message}\n"
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         try:
             number = version("maxops")
         except PackageNotFoundError:

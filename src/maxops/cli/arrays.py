@@ -29,7 +29,7 @@ def maximum(
     output: Output = None,
     bfloat16: BFloat16 = False,
 ) -> None:
-    """The element-wise maximum of .npy files, broadcast; NaN absorbs."""
+    """The element-wise maximum of .npy files, broadcast; NaN propagates."""
     arrays = [_read(file, bfloat16=bfloat16) for file in files]
     _give(lambda: maxops.maximum(*arrays), "maximum", output)
 
@@ -44,7 +44,7 @@ def reduce_max(
     output: Output = None,
     bfloat16: BFloat16 = False,
 ) -> None:
-    """The maximum of a .npy file along axes; NaN absorbs."""
+    """The maximum of a .npy file along axes; NaN propagates."""
     data = _read(file, bfloat16=bfloat16)
     taken = None if axes is None else _axes(axes)
     _give(lambda: maxops.reduce_max(data, taken, keepdims, noop_with_empty_axes), "reduce-max", output)
@@ -60,7 +60,7 @@ def segment_max(
     output: Output = None,
     bfloat16: BFloat16 = False,
 ) -> None:
-    """The maximum of each segment of a .npy file's rows; NaN absorbs."""
+    """The maximum of each segment of a .npy file's rows; NaN propagates."""
     rows, segment_ids = _read(data, bfloat16=bfloat16), _read(ids, bfloat16=False)
     _give(lambda: maxops.segment_max(rows, segment_ids, num_segments, fill_mode=fill_mode), "segment-max", output)
 
@@ -78,7 +78,7 @@ def _axes(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(axis) for axis in text.split(",")) if text.strip() else ()
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no list of integers such as 0,-1", param_hint="--axes") from None
+        raise typer.BadParameter(f"{text!r} is not a list of integers such as 0,-1", param_hint="--axes") from None
 
 
 def _give(compute: Callable[[], Array], name: str, output: Path | None) -> None:

@@ -13,22 +13,22 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import maxops
-from maxops.bench import environment, gpu, grid, page, peers, report, saved, session
+from maxops.atomic_files import check_writable, write_text
+from maxops.bench import environment, gpu, grid, libraries, page, report, saved, session
 from maxops.bench.case import OPERATORS, Case, OperatorName, label
 from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.engines.native import MOST_THREADS
-from maxops.whole_files import check_place, write_text
 
 WRONG = 1
-MOST_SECONDS = 1e6
+MAX_SECONDS = 1e6
 _EVERY = "all"
 
 
 def _check_seconds(seconds: float | None) -> float | None:
-    if seconds is not None and not 0 < seconds <= MOST_SECONDS:  # NaN is neither
-        raise typer.BadParameter(f"{seconds} is not a number of seconds above 0, up to {MOST_SECONDS:g}")
+    if seconds is not None and not 0 < seconds <= MAX_SECONDS:  # NaN is neither
+        raise typer.BadParameter(f"{seconds} is not a number of seconds above 0, up to {MAX_SECONDS:g}")
     return seconds
 
 
@@ -39,29 +39,31 @@ def bench(
     types: Annotated[
         list[str] | None, typer.Option(metavar="TYPE,...", help="Element types, or all. Default: one of each kind.")
     ] = None,
-    peer: Annotated[
+    library: Annotated[
         list[str] | None,
-        typer.Option("--peers", metavar="PEER,...", help=f"Of {', '.join(peers.NAMES)}. Default: all."),
+        typer.Option("--libraries", metavar="LIBRARY,...", help=f"Of {', '.join(libraries.NAMES)}. Default: all."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A few small cells, briefly: a look, not a result.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A few small cases, briefly: a smoke test, not a result.")
+    ] = False,
     sizes: Annotated[
         list[str] | None,
-        typer.Option(metavar="N,...", help="Numbers of elements, as in the cells' ids: 1,1e3,1e5. Default: all."),
+        typer.Option(metavar="N,...", help="Numbers of elements, as in the cases' ids: 1,1e3,1e5. Default: all."),
     ] = None,
-    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Cells whose id contains this text.")] = "",
+    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Cases whose id contains this text.")] = "",
     seconds: Annotated[
         float | None, typer.Option(callback=_check_seconds, help="Budget for each pair. Default: 0.3; 0.02 if quick.")
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads for everybody. Default: as maxops has.")
     ] = None,
-    cells_only: Annotated[
-        bool, typer.Option("--cells-only", help="No limits table, memory, scaling or meaning.")
+    cases_only: Annotated[
+        bool, typer.Option("--cases-only", help="No limits table, memory, scaling or deviations.")
     ] = False,
     on_gpu: Annotated[
         bool, typer.Option("--gpu", help="On a CUDA device instead; takes --types, --only and --json.")
     ] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List the cells and end.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the cases and end.")] = False,
     earlier: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every figure here.")] = None,
     html_file: Annotated[
@@ -69,37 +71,37 @@ def bench(
     ] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write tables here.")] = None,
 ) -> None:
-    """Time every operator against its peers, each result first compared bit for bit with what is right."""
+    """Time every operator against other libraries, each result first compared bit for bit with the expected one."""
     if html_file is not None and find_spec("matplotlib") is None:
         raise typer.BadParameter('the plots need matplotlib: pip install "maxops[bench]"', param_hint="--html")
     if earlier is not None:
         _write(saved.read(earlier), None, html_file, markdown_file, details=False)
         return
     if json_file is not None:
-        check_place(json_file)
+        check_writable(json_file)
     if on_gpu:
-        wanted = _names(types or list(gpu.USUAL), [str(dtype) for dtype in grid.TYPES], "--types", "type")
-        if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in wanted], only, json_file):
+        names = _names(types or list(gpu.DEFAULT_TYPES), [str(dtype) for dtype in grid.TYPES], "--types", "type")
+        if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in names], only, json_file):
             raise typer.Exit(WRONG)
         return
-    chosen = _operators(operators or [])
-    names = _names(peer or [], peers.NAMES, "--peers", "peer")
+    chosen_operators = _operators(operators or [])
+    names = _names(library or [], libraries.NAMES, "--libraries", "library")
     rows = _types(types or [], quick)
-    cases = grid.cases(chosen, rows, quick=quick)
+    cases = grid.cases(chosen_operators, rows, quick=quick)
     labels = _names(sizes or [], [label(size) for size in sorted({case.size for case in cases})], "--sizes", "size")
     cases = [case for case in cases if label(case.size) in labels and only in case.id]
     if not cases:
-        raise typer.BadParameter(f"no cell's id contains {only!r}; --list shows them", param_hint="--only")
+        raise typer.BadParameter(f"no case's id contains {only!r}; --list shows them", param_hint="--only")
     if listed:
         show(
-            ("cell", "touches"),
+            ("case", "touches"),
             [(case.id, report.size(case.bytes_touched)) for case in cases],
         )
         return
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
-        environment.start_again(count)
-    run = _measure(cases, names, count, seconds, quick=quick, whole=not cells_only, keep=_keeper(json_file))
+        environment.re_execute(count)
+    run = _measure(cases, names, count, seconds, quick=quick, whole=not cases_only, keep=_keeper(json_file))
     _write(run, json_file, html_file, markdown_file, details=True)
     if failures := report.our_failures(run):
         print(f"maxops: {len(failures)} of our own results are wrong, first {failures[0]}", file=sys.stderr)
@@ -123,8 +125,8 @@ def _measure(
     with Progress(*columns, console=console, transient=True, refresh_per_second=2, disable=hidden) as bar:
         task = bar.add_task("maxops bench", total=len(cases))
 
-        def done(text: str, cell: dict[str, Any] | None) -> None:
-            bar.update(task, description=text, advance=0 if cell is None else 1)
+        def done(text: str, case: dict[str, Any] | None) -> None:
+            bar.update(task, description=text, advance=0 if case is None else 1)
 
         return session.run(
             cases,
@@ -152,7 +154,7 @@ def _keeper(json_file: Path | None) -> Callable[[dict[str, Any]], None]:
 def _write(
     run: dict[str, Any], json_file: Path | None, html_file: Path | None, markdown_file: Path | None, *, details: bool
 ) -> None:
-    for table in [*(report.cells(run) if details else []), *report.summary(run)]:
+    for table in [*(report.cases(run) if details else []), *report.summary(run)]:
         print(f"\n{table.title}" + (f"\n{table.note}" if table.note else ""))
         show(table.columns, table.rows)
     print(f"\n{report.headline(run)}")
@@ -169,25 +171,25 @@ def _write(
 
 
 def _operators(given: list[str]) -> list[OperatorName]:
-    wanted = _names(given, OPERATORS, "OP", "operator")
-    return [operator for operator in OPERATORS if operator in wanted]
+    chosen = _names(given, OPERATORS, "OP", "operator")
+    return [operator for operator in OPERATORS if operator in chosen]
 
 
 def _types(given: list[str], quick: bool) -> list[DType]:
     if not given:
-        return list(grid.QUICK_TYPES if quick else grid.USUAL_TYPES)
-    wanted = _names(given, [str(dtype) for dtype in grid.TYPES], "--types", "type")
-    return [dtype for dtype in grid.TYPES if str(dtype) in wanted]
+        return list(grid.QUICK_TYPES if quick else grid.DEFAULT_TYPES)
+    chosen = _names(given, [str(dtype) for dtype in grid.TYPES], "--types", "type")
+    return [dtype for dtype in grid.TYPES if str(dtype) in chosen]
 
 
 def _names(
     given: list[str], there: tuple[str, ...] | list[str] | tuple[OperatorName, ...], option: str, what: str
 ) -> list[str]:
     """Names given one by one or with commas, each of those that there are; all if none is given."""
-    wanted = [name.strip() for text in given for name in text.split(",") if name.strip()]
-    if not wanted or _EVERY in wanted:
+    chosen = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    if not chosen or _EVERY in chosen:
         return list(there)
-    for name in wanted:
+    for name in chosen:
         if name not in there:
             raise typer.BadParameter(f"there is no {what} {name!r}; there is {', '.join(there)}", param_hint=option)
-    return [name for name in there if name in wanted]
+    return [name for name in there if name in chosen]

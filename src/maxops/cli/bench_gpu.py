@@ -6,11 +6,11 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from maxops.atomic_files import write_text
 from maxops.bench import gpu, gpu_measure
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.json_text import in_lines
-from maxops.whole_files import write_text
 
 
 def bench_gpu(rows: list[DType], only: str, json_file: Path | None) -> bool:
@@ -19,17 +19,17 @@ def bench_gpu(rows: list[DType], only: str, json_file: Path | None) -> bool:
     torch = import_module("torch")
     found = []
     for dtype in rows:
-        for cell in gpu.cells(dtype, where):
-            if only not in cell.id:
+        for case in gpu.cases(dtype, where):
+            if only not in case.id:
                 continue
-            print(f"maxops bench: {cell.id}", file=sys.stderr)
-            found.append(gpu_measure.measure(cell, where, gpu_measure.events))
+            print(f"maxops bench: {case.id}", file=sys.stderr)
+            found.append(gpu_measure.measure(case, where, gpu_measure.events))
             torch.cuda.empty_cache()
     device, capability = torch.cuda.get_device_name(where), torch.cuda.get_device_capability(where)
     print(f"\n{device}, compute capability {capability[0]}.{capability[1]}, PyTorch {torch.__version__}, 1 GiB tensors")
     show(gpu_measure.columns(), [gpu_measure.row(one) for one in found])
     if json_file is not None:
-        run = {"device": device, "torch": torch.__version__, "cells": [one.as_json() for one in found]}
+        run = {"device": device, "torch": torch.__version__, "cases": [one.as_json() for one in found]}
         write_text(json_file, in_lines(run) + "\n")
         print(f"wrote {json_file}")
     return all(one.same_bits for one in found)

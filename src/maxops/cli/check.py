@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from maxops.atomic_files import write_text
 from maxops.cli.table import printable, show
-from maxops.whole_files import write_text
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.checker import Finding, JudgedNode, Report
@@ -40,7 +40,7 @@ def check(
         Literal["text", "json", "sarif"], typer.Option("--format", help="Tables, JSON, or SARIF for code scanning.")
     ] = "text",
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what holds, and what only a run can show (JSON always has both).")
+        bool, typer.Option("--all", help="Also what holds, and what is known at run time only (JSON always has both).")
     ] = False,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report here, not to the terminal.")
@@ -79,10 +79,10 @@ def _print_tables(report: Report, *, everything: bool) -> None:
 
     shown = [node for node in report.nodes if everything or node.row is None or any(f.notable for f in node.findings)]
     if shown:
-        told = [((_judged_by(node), *_counts(node.findings)), node.where) for node in shown]
+        text = [((_judged_by(node), *_counts(node.findings)), node.where) for node in shown]
         show(
-            ("judged by", "holds", "broken", "unknown", "by a run", "node"),
-            [(*key, where) for key, where in (told if everything else _gathered(told))],
+            ("judged by", "holds", "broken", "unknown", "at run time only", "node"),
+            [(*key, where) for key, where in (text if everything else _gathered(text))],
         )
     found = [finding for finding in report.findings if everything or finding.notable]
     if found:
@@ -101,7 +101,7 @@ def _print_tables(report: Report, *, everything: bool) -> None:
     print(
         f"{printable(report.source)}: {count['nodes']} max nodes, {judged} of them judged by {by}: "
         f"{count['holds']} clauses hold, {count['broken']} are broken, {count['unknown']} cannot be known statically, "
-        f"{count['by_run']} only a run can show"
+        f"{count['at_run_time']} are known at run time only"
     )
     if report.outside and report.standard is not None:
         print(f"{count['outside']} max nodes are outside {report.standard}, so that the model does not pass")
@@ -113,15 +113,15 @@ def _judged_by(node: JudgedNode) -> str:
 
 def _counts(findings: Iterable[Finding]) -> list[str]:
     counted = Counter(map(_verdict, findings))
-    return [str(counted[kind]) for kind in ("holds", "broken", "unknown", "by a run")]
+    return [str(counted[kind]) for kind in ("holds", "broken", "unknown", "at run time only")]
 
 
 def _verdict(finding: Finding) -> str:
-    return "by a run" if finding.by_run else finding.verdict
+    return "at run time only" if finding.at_run_time else finding.verdict
 
 
 def _order(finding: Finding) -> int:
-    return ("broken", "unknown", "by a run", "holds").index(_verdict(finding))
+    return ("broken", "unknown", "at run time only", "holds").index(_verdict(finding))
 
 
 def _gathered(rows: Iterable[Row]) -> list[Row]:

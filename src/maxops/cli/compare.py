@@ -16,14 +16,18 @@ def difference(result: Array, expected: Array) -> str:
     if dtype is None:  # a type of other operators
         same = result.tolist() == expected.tolist()
         return "" if same else f"expected {expected.tolist()}, got {result.tolist()}"
-    came, wanted = (np.ascontiguousarray(array).reshape(-1).view(dtype.word) for array in (result, expected))
-    places = np.flatnonzero(came != wanted)
-    if not places.size:
+    actual_bits, expected_bits = (
+        np.ascontiguousarray(array).reshape(-1).view(dtype.word) for array in (result, expected)
+    )
+    indices = np.flatnonzero(actual_bits != expected_bits)
+    if not indices.size:
         return ""
-    first = int(places[0])
+    first = int(indices[0])
     position = tuple(map(int, np.unravel_index(first, result.shape)))
     digits = dtype.bits // 4
-    got, want = (
-        f"{array[position]} (0x{int(bits[first]):0{digits}X})" for array, bits in ((result, came), (expected, wanted))
+    sides = (
+        f"{array[position]} (0x{int(bits[first]):0{digits}X})"
+        for array, bits in ((expected, expected_bits), (result, actual_bits))
     )
-    return f"{places.size} of {result.size} elements differ; first at {position}: expected {want}, got {got}"
+    differ = f"{indices.size} of {result.size} elements differ"
+    return "{}; first at {}: expected {}, got {}".format(differ, position, *sides)

@@ -13,10 +13,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from maxops.atomic_files import atomic_write, check_writable
 from maxops.cli.table import printable, show
-from maxops.conformance import seconds as of_trials
+from maxops.conformance import timeout
 from maxops.errors import ConfigurationError, MaxopsError
-from maxops.whole_files import check_place, written_whole
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
@@ -26,12 +26,12 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 NOT_CONFORMING = 1
 UNUSABLE = 2
 LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # in a line of the matrix, so that words stay whole
-LONGEST = 60  # letters of a case's name beside the bar
+MAX_CASE_TEXT = 60  # letters of a case's name beside the bar
 
 
 def _check_seconds(seconds: float) -> float:
     try:
-        return of_trials.check(seconds)
+        return timeout.check(seconds)
     except ConfigurationError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -46,7 +46,7 @@ def conform(
             "'command:PROGRAM ...', which is run on a test folder. Without any: which there are.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A choice of the cases, in seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A selection of the cases, in seconds.")] = False,
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="TEXT,...", help="Cases whose id contains a text, or matches a pattern with *."),
@@ -70,7 +70,9 @@ def conform(
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option("--baseline", metavar="KNOWN.json", help="Exit with 1 only for a fault that this run has not."),
+        typer.Option(
+            "--baseline", metavar="KNOWN.json", help="Exit with 1 only for a fault that this run does not have."
+        ),
     ] = None,
     earlier: Annotated[
         list[Path] | None,
@@ -78,8 +80,8 @@ def conform(
     ] = None,
     seconds: Annotated[
         float,
-        typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The most that a case may take."),
-    ] = of_trials.USUAL,
+        typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The timeout of a case."),
+    ] = timeout.DEFAULT,
 ) -> None:
     """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
 
@@ -89,17 +91,17 @@ def conform(
 
     reports = {"--json": json_file, "--junit": junit_file, "--html": html_file}
     if listed or save is not None:
-        _refuse_unused("--list" if save is None else "--save", {**reports, "--from": earlier})
+        _reject_unused("--list" if save is None else "--save", {**reports, "--from": earlier})
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         _list(chosen) if save is None else _save(chosen, save)
         return
     known = saved.read(baseline) if baseline else []
     before = saved.read(old) if old else []
     for file in filter(None, reports.values()):
-        check_place(file)
+        check_writable(file)
     failed: list[MaxopsError] = []
     if earlier:
-        _refuse_unused("--from", {"RUNTIME": names, "--only": only, "--quick": quick})
+        _reject_unused("--from", {"RUNTIME": names, "--only": only, "--quick": quick})
         runs = [run for file in earlier for run in saved.read(file)]
     elif names:
         chosen = cases.select(cases.cases(), only or [], quick=quick)
@@ -134,7 +136,7 @@ def _run(
 
     each = list(dict.fromkeys(single for name in names for single in runtimes.expand(name)))
     for name in each:
-        runtimes.resolve(name)  # a wrong name is told before anything runs
+        runtimes.resolve(name)  # a wrong name is an error before anything runs
     for name in each:
         try:
             with _bar(name) as progress:
@@ -155,8 +157,8 @@ def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
         task = bar.add_task(name)
 
         def progress(done: int, of: int, doing: str) -> None:
-            short = doing if len(doing) <= LONGEST else f"{doing[: LONGEST - 1]}…"
-            bar.update(task, completed=done, total=of, description=f"{name}  {printable(short):{LONGEST}}")
+            short = doing if len(doing) <= MAX_CASE_TEXT else f"{doing[: MAX_CASE_TEXT - 1]}…"
+            bar.update(task, completed=done, total=of, description=f"{name}  {printable(short):{MAX_CASE_TEXT}}")
 
         yield progress
 
@@ -174,7 +176,7 @@ def _show_runtimes() -> None:
 
 def _list(chosen: Sequence[Case]) -> None:
     show(
-        ("case", "wants"),
+        ("case", "expects"),
         [(case.id, "an error" if case.refusal else "an answer") for case in chosen],
     )
     print(f"{len(chosen)} cases")
@@ -182,23 +184,23 @@ def _list(chosen: Sequence[Case]) -> None:
 
 def _save(chosen: Sequence[Case], folder: Path) -> None:
     """Write folders; of a case of thousands of feeds, a few of them."""
-    from maxops.conformance.folder import FEW, spread, write  # noqa: PLC0415  (see above)
+    from maxops.conformance.folder import MAX_DATA_SETS, spread, write  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
 
     left_out: Counter[str] = Counter()
     shortened = 0
-    with _bar("saving") as progress, written_whole(make_folders=True) as beside:
+    with _bar("saving") as progress, atomic_write(make_folders=True) as temporary:
         for done, case in enumerate(chosen):
             progress(done, len(chosen), case.id)
             try:
                 count = len(case.make().feeds)
-                write(case, folder, beside, spread(count))
-                shortened += count > FEW
+                write(case, folder, temporary, spread(count))
+                shortened += count > MAX_DATA_SETS
             except NotApplicableError as error:
                 left_out[str(error)] += 1
     print(f"{folder}: {len(chosen) - left_out.total()} cases")
     if shortened:
-        print(f"{shortened} of them with {FEW} data sets of more, at even distances")
+        print(f"{shortened} of them with {MAX_DATA_SETS} data sets of more, at even distances")
     for why, count in left_out.items():
         print(f"{count} cases have no folder: {why}")
 
@@ -251,24 +253,25 @@ def _write(runs: Sequence[Run], json_file: Path | None, junit_file: Path | None,
             write(file, runs)
 
 
-def _refuse_unused(option: str, others: dict[str, object]) -> None:
+def _reject_unused(option: str, others: dict[str, object]) -> None:
     """What is asked for beside an option that would pass it over."""
     for name, value in others.items():
         if value:
-            raise typer.BadParameter(f"{name} has no meaning with {option}")
+            raise typer.BadParameter(f"{name} has no effect with {option}")
 
 
 def _is_faulty(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> bool:
-    """Whether there are faults; with a baseline, whether there are such that it has not."""
+    """Whether there are faults; with a baseline, whether there are such that it does not have."""
     from maxops.conformance import compare  # noqa: PLC0415  (see above)
     from maxops.conformance.result import FAULTS  # noqa: PLC0415
 
     if not has_baseline:
         return any(finding["verdict"] in FAULTS for run in runs for finding in run["findings"])
-    for was, run in compare.pairs(known, runs):
-        if was is None and run is not None:
+    pairs = [(before, run) for before, run in compare.pairs(known, runs) if run is not None]
+    for before, run in pairs:
+        if before is None:
             print(f"the baseline has no run of {printable(run['runtime'])}: all of its faults are new")
-    new = [finding for was, run in compare.pairs(known, runs) if run is not None for finding in compare.news(run, was)]
+    new = [finding for before, run in pairs for finding in compare.not_in_baseline(run, before)]
     for finding in new:
         print(f"not in the baseline: {finding['case']}: {finding['verdict']}")
     return bool(new)

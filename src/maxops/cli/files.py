@@ -18,9 +18,9 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from maxops import dtypes
+from maxops.atomic_files import atomic_write, errors_of, save_npy
 from maxops.errors import ModelInputError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, Array
-from maxops.whole_files import errors_of, save_npy, written_whole
 
 # What NumPy's header parser, which evaluates the header as Python, lets out on hostile text.
 _HEADER_ERRORS = (
@@ -82,7 +82,7 @@ def read_npz(path: Path) -> dict[str, Array]:
     except OSError as error:
         raise ModelInputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-        raise ModelInputError(f"{path}: is truncated, broken or no .npz file: {error}") from error
+        raise ModelInputError(f"{path}: is truncated, broken or not a .npz file: {error}") from error
     return arrays
 
 
@@ -91,7 +91,7 @@ def _read_header(file: IO[bytes], where: str) -> Header:
     if not start.startswith(npy_format.MAGIC_PREFIX):
         hint = " (a pickle is never read)" if start.startswith(b"\x80") else ""
         raise ModelInputError(
-            f"{where}: is no .npy file{hint}; it starts with {start!r}"
+            f"{where}: is not a .npy file{hint}; it starts with {start!r}"
             if start
             else f"{where}: is empty; it should be a .npy file"
         )
@@ -113,11 +113,11 @@ def _read_header(file: IO[bytes], where: str) -> Header:
     return Header(tuple(map(int, shape)), fortran, dtype, file.tell())
 
 
-def _check_size(header: Header, came: int, where: str) -> None:
-    wanted = header.offset + header.size
-    if came < wanted:
+def _check_size(header: Header, actual: int, where: str) -> None:
+    expected = header.offset + header.size
+    if actual < expected:
         raise ModelInputError(
-            f"{where}: is truncated: {header.dtype} {header.shape} needs {wanted} bytes, it has {came}"
+            f"{where}: is truncated: {header.dtype} {header.shape} needs {expected} bytes, it has {actual}"
         )
 
 
@@ -142,8 +142,8 @@ def file_name(name: str) -> str:
 
 def write_npy(arrays: Mapping[Path, Array]) -> None:
     """Write .npy files under their names only when all of them are complete on the disk."""
-    with written_whole(make_folders=True) as beside:
+    with atomic_write(make_folders=True) as temporary:
         for path, array in arrays.items():
             with errors_of(path):
                 # strings, which are objects to onnx, as NumPy's own
-                save_npy(beside(path), array.astype(str) if array.dtype.kind == "O" else array)
+                save_npy(temporary(path), array.astype(str) if array.dtype.kind == "O" else array)

@@ -12,7 +12,7 @@ from maxops.cli.table import show
 
 
 def operators(
-    clauses: Annotated[bool, typer.Option("--clauses", help="Show every clause and where it stands.")] = False,
+    clauses: Annotated[bool, typer.Option("--clauses", help="Show every clause and its source.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with types and clauses.")] = False,
 ) -> None:
     """What is implemented, by standard, operator, version and type."""

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from maxops.atomic_files import atomic_write, errors_of
 from maxops.errors import OutputError
-from maxops.whole_files import errors_of, written_whole
 
 
 def rewrite(
@@ -32,12 +32,12 @@ def rewrite(
     if os.path.realpath(output) in (os.path.realpath(output.parent / location) for location in data):
         raise OutputError(f"{output}: is where the model's data goes; give another file")
     copied = external.copies(data, output.parent)
-    with written_whole(make_folders=True) as beside:
+    with atomic_write(make_folders=True) as temporary:
         for target, path in copied.items():
             with errors_of(target):
-                shutil.copyfile(path, beside(target))
+                shutil.copyfile(path, temporary(target))
         with errors_of(output):
-            beside(output).write_bytes(result.SerializeToString())
+            temporary(output).write_bytes(result.SerializeToString())
     listed = ", ".join(f"{count} {operator}" for operator, count in counts(result).items()) or "no max operators"
     print(f"{output}: {listed} in the domain maxops")
     if counts(result):

@@ -60,7 +60,7 @@ def run(
     if not folders:
         results = _compute(loaded, _inputs(loaded, given or []))
         show_arrays(results)
-        _show_places(loaded)
+        _show_placements(loaded)
         if output is not None:
             write_npy({output / file_name(name): array for name, array in results.items()})
         return
@@ -72,7 +72,7 @@ def run(
         different |= _show_compared(data, results)
         place = Path() if len(folders) == 1 else Path(folder.name)
         files |= {place / file_name(name): array for name, array in results.items()}
-    _show_places(loaded)
+    _show_placements(loaded)
     if output is not None:
         write_npy({output / path: array for path, array in files.items()})
     if different:
@@ -98,10 +98,10 @@ def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
         )
 
 
-def _show_places(model: Model) -> None:
-    if model.places:
+def _show_placements(model: Model) -> None:
+    if model.placements:
         print()
-        show(("operator", "nodes", "ran on"), [(row.operator, str(row.nodes), row.runs_on) for row in model.places])
+        show(("operator", "nodes", "ran on"), [(row.operator, str(row.nodes), row.runs_on) for row in model.placements])
 
 
 def _show_compared(data: DataSet, results: dict[str, Array]) -> bool:
@@ -127,13 +127,13 @@ def _show_compared(data: DataSet, results: dict[str, Array]) -> bool:
 
 
 def _inputs(model: Model, given: list[str]) -> dict[str, Array]:
-    wanted = {value.name: value for value in model.inputs}
+    declared = {value.name: value for value in model.inputs}
     arrays: dict[str, Array] = {}
     for argument in given:
         for name, array in _named_arrays(argument):
             if name in arrays:
                 raise ModelInputError(f"--input {argument}: input {name!r} is given twice")
-            bfloat16 = name in wanted and wanted[name].dtype is dtypes.BFLOAT16
+            bfloat16 = name in declared and declared[name].dtype is dtypes.BFLOAT16
             arrays[name] = as_bfloat16(array) if bfloat16 else array
     if missing := [value for value in model.required if value.name not in arrays]:
         listed = ", ".join(map(str, missing))
@@ -149,7 +149,7 @@ def _named_arrays(argument: str) -> Iterator[tuple[str, Array]]:
     path = Path(argument if bare else rest)
     kind = path.suffix.lower()
     if kind not in (".npy", ".npz", ".pb"):
-        raise ModelInputError(f"--input {argument}: {path} is no .npy, .npz or .pb file by its name")
+        raise ModelInputError(f"--input {argument}: {path} is not a .npy, .npz or .pb file by its name")
     if kind == ".npz":
         if not bare:
             raise ModelInputError(f"--input {argument}: a .npz file names its arrays itself; give --input {path}")

@@ -54,5 +54,5 @@ def show_arrays(arrays: Mapping[str, Array]) -> None:
 def first_values(array: Array) -> str:
     """The first values in row-major order, and three dots if there are more."""
     # array.flat takes 32 axes at most
-    values = [str(array[place]) for place in islice(np.ndindex(array.shape), FIRST)]
+    values = [str(array[index]) for index in islice(np.ndindex(array.shape), FIRST)]
     return ", ".join([*values, "..."] if array.size > FIRST else values)

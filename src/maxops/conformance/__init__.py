@@ -1,14 +1,14 @@
 """The conformance kit: does a runtime compute the max operators as the standards say?
 
 `maxops conform` on the command line; here the same for programs: `select` the cases, and `conform` a runtime to them.
-What comes of it is a `Run`, which `saved` writes, `compare` compares, and `page`, `junit` and `matrix` show.
+The result is a `Run`, which `saved` writes, `compare` compares, and `page`, `junit` and `matrix` show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from maxops.conformance import seconds as of_trials
+from maxops.conformance import timeout
 from maxops.conformance.case import Case
 from maxops.conformance.result import Run
 
@@ -27,7 +27,7 @@ def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
     >>> case.clause.statement
     'the maximum of an empty set is -Inf, the lowest value, or False'
     >>> trial = case.make()
-    >>> trial.feeds[0], trial.wanted[0]
+    >>> trial.feeds[0], trial.expected[0]
     ((array([], dtype=float32),), array(-inf, dtype=float32))
     """
     from maxops.conformance import cases  # noqa: PLC0415  (whoever reads saved runs needs no cases)
@@ -40,14 +40,14 @@ def conform(
     only: Sequence[str] = (),
     *,
     quick: bool = False,
-    seconds: float = of_trials.USUAL,
+    seconds: float = timeout.DEFAULT,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Run:
-    """Ask a runtime cases, each in its own process, and judge what comes.
+    """Run cases at a runtime in worker processes, and judge the outcomes.
 
-    `runtime` is a name as the command line takes it; `only` and `quick` are those of `select`. A case may take so many
-    `seconds`. `progress` is called with how much is done, of how much, and what is at hand. Raises a MaxopsError where
-    the runtime cannot be started, or the time is none.
+    `runtime` is a name as the command line takes it; `only` and `quick` are those of `select`. `seconds` is the timeout
+    of a case. `progress` is called with the number done, their total, and the current case. Raises a MaxopsError where
+    the runtime cannot be started, or the timeout is out of range.
 
     >>> run = conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"])
     >>> run["cases"]

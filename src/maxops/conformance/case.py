@@ -1,4 +1,4 @@
-"""What the kit asks of a runtime: a call, the arrays to run it on, and what each standard wants of it.
+"""What the kit asks of a runtime: a call, the arrays to run it on, and what each standard expects of it.
 
 A `Call` is one operator in one model; a `Trial` runs it on one or more sets of arrays, its feeds; a `Case` is a trial
 as one clause of one row of the spec table sees it. Several cases share a trial where several standards have a say.
@@ -73,24 +73,24 @@ class Call:
 class Trial:
     """A call, its feeds, and the results by the reference, one a feed; none if the call must be refused.
 
-    `without_nan` has, beside each wanted result, the maximum of the elements that are no NaN (NaN where there are only
-    such): the other reading, where a standard says nothing of NaN. It is empty where no feed holds a NaN.
+    `without_nan` has, for each expected result, the maximum that ignores NaN (NaN where all elements are NaN): the
+    other reading, where a standard says nothing of NaN. It is empty where no feed holds a NaN.
     """
 
     call: Call
     feeds: tuple[Feed, ...]
-    wanted: tuple[Array, ...] | None
+    expected: tuple[Array, ...] | None
     without_nan: tuple[Array, ...] = ()
 
     @property
     def is_refusal(self) -> bool:
         """Whether the call must be refused."""
-        return self.wanted is None
+        return self.expected is None
 
 
 @dataclass(frozen=True)
 class Case:
-    """What one clause of one row wants of a trial, in a sentence.
+    """What one clause of one row expects of a trial, in a sentence.
 
     `shared` names the trial where several rows have the same; cases that share one stand together. Trials are made
     when they are asked for: there are many, and they are large.

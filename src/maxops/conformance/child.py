@@ -1,4 +1,4 @@
-"""One process of a runtime, as the parent has it: asked, ended in good order, or killed."""
+"""One child process of a runtime, from the parent's side: requests, graceful shutdown, kill."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from multiprocessing import Pipe
 from types import TracebackType
 from typing import Any, Self
 
-from maxops.conformance import transport
+from maxops.conformance import serialization
 from maxops.conformance.poison import TUNABLES
 from maxops.errors import MaxopsError
 
 # The parent's modules, but not by PYTHONPATH, which programs of another Python that a runtime starts would see, too.
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from maxops.conformance.worker import main; main(sys.argv[1:])"
-START_SECONDS = 120  # TensorFlow from a cold disk
-END_SECONDS = 20
+START_TIMEOUT = 120  # TensorFlow from a cold disk
+SHUTDOWN_TIMEOUT = 20
 _TAIL = 4096
-_LONGEST_LINE = 300
+_MAX_LINE_LENGTH = 300
 
 
 class RuntimeUnusableError(MaxopsError, RuntimeError):
@@ -34,7 +34,7 @@ class ChildEndedError(Exception):
 
 
 class ChildHungError(Exception):
-    """No answer came in time."""
+    """No response before the timeout."""
 
 
 class Child:
@@ -46,7 +46,7 @@ class Child:
 
     def __init__(self, name: str, environment: Mapping[str, str], memory: int) -> None:
         self.name = name
-        self._is_gone = False
+        self._is_killed = False
         self._output = tempfile.TemporaryFile("ab+", buffering=0)  # noqa: SIM115 - as long as the process
         self._connection, theirs = Pipe()
         arguments = [name, str(theirs.fileno()), str(os.getpid()), str(memory)]
@@ -75,32 +75,32 @@ class Child:
     ) -> None:
         self.kill()
 
-    def ask(self, message: object, seconds: float) -> Any:
-        """Send a message and return the answer."""
+    def request(self, message: object, seconds: float) -> Any:
+        """Send a request and return the response."""
         os.ftruncate(self._output.fileno(), 0)  # what is printed from here on belongs to this message
         try:
-            self._connection.send_bytes(transport.to_bytes(message))
+            self._connection.send_bytes(serialization.to_bytes(message))
         except OSError:
             raise ChildEndedError(self._end()) from None
-        return self.answer(seconds)
+        return self.response(seconds)
 
-    def answer(self, seconds: float) -> Any:
-        """The next answer."""
+    def response(self, seconds: float) -> Any:
+        """The next response."""
         try:
             if self._connection.poll(seconds):
-                return transport.from_bytes(self._connection.recv_bytes())
+                return serialization.from_bytes(self._connection.recv_bytes())
         except (EOFError, OSError):
             raise ChildEndedError(self._end()) from None
         if self._process.poll() is not None:  # and a process of its own holds the pipe open
             raise ChildEndedError(self._end())
         raise ChildHungError
 
-    def finish(self) -> str:
-        """End the process in good order; how it ended if that was by a signal, or not in time."""
+    def shut_down(self) -> str:
+        """Shut the process down gracefully; how it ended if that was by a signal."""
         os.ftruncate(self._output.fileno(), 0)
         self._connection.close()
         try:
-            status = self._process.wait(END_SECONDS)
+            status = self._process.wait(SHUTDOWN_TIMEOUT)
         except subprocess.TimeoutExpired:
             status = 0  # threads that do not end are no crash
         how = self._how(status) if status < 0 else ""
@@ -109,17 +109,17 @@ class Child:
 
     def kill(self) -> None:
         """End the process and what it started, now; fine if it has ended."""
-        if self._is_gone:  # its number may be another's by now
+        if self._is_killed:  # its number may be another's by now
             return
         with suppress(ProcessLookupError, PermissionError):  # nobody of the group is left; macOS says the latter
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._is_gone = True
+        self._is_killed = True
         self._connection.close()
         self._output.close()
 
-    def await_start(self) -> None:
-        """Wait until it is ready; raises RuntimeUnusableError, and the process is gone, if it will not be."""
+    def wait_until_ready(self) -> None:
+        """Wait until it is ready; raises RuntimeUnusableError, and kills the process, if it will not be."""
         try:
             self.version = self._ready()
         except BaseException:
@@ -128,19 +128,19 @@ class Child:
 
     def _ready(self) -> str:
         try:
-            kind, told = self.answer(START_SECONDS)
+            kind, payload = self.response(START_TIMEOUT)
         except ChildEndedError as error:
             raise RuntimeUnusableError(f"{self.name} cannot be loaded: {error}") from None
         except ChildHungError:
-            raise RuntimeUnusableError(f"{self.name} cannot be loaded: not ready in {START_SECONDS} s") from None
+            raise RuntimeUnusableError(f"{self.name} cannot be loaded: not ready in {START_TIMEOUT} s") from None
         if kind == "failed":
-            raise RuntimeUnusableError(told)
-        return str(told)
+            raise RuntimeUnusableError(payload)
+        return str(payload)
 
     def _end(self) -> str:
         """How the process, whose pipe is closed, ended."""
         try:
-            how = self._how(self._process.wait(END_SECONDS))
+            how = self._how(self._process.wait(SHUTDOWN_TIMEOUT))
         except subprocess.TimeoutExpired:
             how = "the process closed the kit's pipe and goes on"
         self.kill()
@@ -160,7 +160,7 @@ class Child:
         text = os.pread(self._output.fileno(), _TAIL, max(0, size - _TAIL)).decode(errors="replace")
         printable = ("".join(filter(str.isprintable, line)).strip() for line in reversed(text.splitlines()))
         last = next(filter(None, printable), "")
-        return last if len(last) <= _LONGEST_LINE else last[:_LONGEST_LINE] + "..."
+        return last if len(last) <= _MAX_LINE_LENGTH else last[:_MAX_LINE_LENGTH] + "..."
 
 
 def _signal_name(number: int) -> str:

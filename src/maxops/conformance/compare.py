@@ -1,4 +1,4 @@
-"""Two runs of one runtime: what became wrong, what became right, and what a baseline does not know."""
+"""Compares two runs of one runtime: regressions, fixes, and faults that a baseline does not have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maxops.conformance.result import FAULTS, Finding, Run, Verdict
-from maxops.conformance.wording import Table, of_whom, told
+from maxops.conformance.wording import Table, one_line, runtime_label
 from maxops.errors import RunFileError
 
 
@@ -59,8 +59,8 @@ def compare(old: Run, new: Run) -> Comparison:
         else:
             unchanged += 1
     return Comparison(
-        of_whom(old),
-        of_whom(new),
+        runtime_label(old),
+        runtime_label(new),
         tuple(new_faults),
         tuple(fixed),
         tuple(changed),
@@ -76,7 +76,7 @@ def pairs(old: Sequence[Run], new: Sequence[Run]) -> list[tuple[Run | None, Run 
     return [(before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])]
 
 
-def news(run: Run, baseline: Run | None) -> list[Finding]:
+def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
     """The faults that a baseline does not have: the same case with the same verdict is known, all else is new.
 
     The bits are not compared. What a wrong answer is may depend on the machine and on memory, and a known fault that
@@ -128,10 +128,10 @@ def _answer(finding: Finding | None) -> object:
     """
     if finding is None:
         return None
-    got = finding["got"]
-    if "text" in got or finding["verdict"] == "leaks":
+    actual = finding["actual"]
+    if "text" in actual or finding["verdict"] == "uninitialized memory":
         return finding["clause"]
-    return finding["clause"], got["type"], got["shape"], got["bits"] or got["values"]
+    return finding["clause"], actual["type"], actual["shape"], actual["bits"] or actual["values"]
 
 
 def _findings(run: Run) -> dict[str, Finding]:
@@ -143,7 +143,9 @@ def _by_runtime(runs: Sequence[Run]) -> dict[str, Run]:
     for run in runs:
         if run["runtime"] in found:
             other = found[run["runtime"]]
-            raise RunFileError(f"{of_whom(run)} and {of_whom(other)} are two runs of one runtime; wanted one of each")
+            raise RunFileError(
+                f"{runtime_label(run)} and {runtime_label(other)} are two runs of one runtime; expected one of each"
+            )
         found[run["runtime"]] = run
     return found
 
@@ -153,4 +155,4 @@ def _row(change: Change) -> tuple[str, str, str]:
 
 
 def _side(verdict: Verdict, finding: Finding | None) -> str:
-    return verdict if finding is None else f"{verdict}: {told(finding['got'])}"
+    return verdict if finding is None else f"{verdict}: {one_line(finding['actual'])}"

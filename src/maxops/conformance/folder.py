@@ -12,15 +12,15 @@ from pathlib import Path
 
 from onnx import numpy_helper
 
+from maxops.atomic_files import TemporaryPath, atomic_write, errors_of, save_npy
 from maxops.conformance import onnx_model
 from maxops.conformance.case import Case, Feed, Trial
 from maxops.conformance.ir_model import ir
 from maxops.errors import OutputError
 from maxops.plan import Array
-from maxops.whole_files import Beside, errors_of, save_npy, written_whole
 
 REFUSAL = "refusal.txt"
-FEW = 50  # data sets in a folder that is to be looked at, or run by tools that take each from a file
+MAX_DATA_SETS = 50  # data sets in a folder that is to be looked at, or run by tools that take each from a file
 
 
 def folder_name(case: Case) -> str:
@@ -33,7 +33,7 @@ def folder_name(case: Case) -> str:
     return case.id.replace("/", "__")
 
 
-def spread(count: int, most: int = FEW) -> list[int]:
+def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
     """Some of so many feeds, the first and the last among them, at even distances.
 
     >>> spread(9, 3)
@@ -49,25 +49,25 @@ def save(case: Case, directory: Path, numbers: Sequence[int] | None = None) -> P
     NotApplicableError for a call that no model holds, before anything is written, and OutputError if the folder is
     there or cannot be written; then nothing of it is left.
     """
-    with written_whole(make_folders=True) as beside:
-        return write(case, directory, beside, numbers)
+    with atomic_write(make_folders=True) as temporary:
+        return write(case, directory, temporary, numbers)
 
 
-def write(case: Case, directory: Path, beside: Beside, numbers: Sequence[int] | None = None) -> Path:
+def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
     """The same as one of several, which are written all or not at all."""
     trial = case.make()
     files = _model_files(trial)
     final = directory / folder_name(case)
     with errors_of(final):
         if final.exists():
-            raise OutputError(f"{final}: is there already; give an empty folder")
-        folder = beside(final)
+            raise OutputError(f"{final}: already exists; give an empty folder")
+        folder = temporary(final)
         folder.mkdir()
         for name, data in files.items():
             (folder / name).write_bytes(data)
-        for place, number in enumerate(range(len(trial.feeds)) if numbers is None else sorted(numbers)):
-            wanted = None if trial.wanted is None else trial.wanted[number]
-            _write_data_set(folder / f"test_data_set_{place}", trial, trial.feeds[number], wanted)
+        for position, number in enumerate(range(len(trial.feeds)) if numbers is None else sorted(numbers)):
+            expected = None if trial.expected is None else trial.expected[number]
+            _write_data_set(folder / f"test_data_set_{position}", trial, trial.feeds[number], expected)
         if case.refusal:
             clause = case.clause
             text = f"{case.id}\n\nThis is to be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"
@@ -86,13 +86,13 @@ def _model_files(trial: Trial) -> dict[str, bytes]:
     return {"model.xml": text.encode(), "model.bin": weights}
 
 
-def _write_data_set(folder: Path, trial: Trial, feed: Feed, wanted: Array | None) -> None:
+def _write_data_set(folder: Path, trial: Trial, feed: Feed, expected: Array | None) -> None:
     folder.mkdir()
     names = [each.name for each in trial.call.fed]
     for number, (name, array) in enumerate(zip(names, feed, strict=True)):
         _write(folder / f"input_{number}", name, array, is_ir=_is_ir(trial))
-    if wanted is not None:
-        _write(folder / "output_0", onnx_model.OUTPUT, wanted, is_ir=_is_ir(trial))
+    if expected is not None:
+        _write(folder / "output_0", onnx_model.OUTPUT, expected, is_ir=_is_ir(trial))
 
 
 def _write(path: Path, name: str, array: Array, *, is_ir: bool) -> None:

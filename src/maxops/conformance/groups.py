@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maxops.conformance.named import place, row
-from maxops.conformance.result import Elements, Finding, Reproducer, Run, Told, Verdict
-from maxops.conformance.wording import WORST_FIRST
+from maxops.conformance.ids import case_name, row, sort_key
+from maxops.conformance.result import Elements, Finding, Message, Reproducer, Run, Verdict
+from maxops.conformance.wording import BY_SEVERITY
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Group:
 
     verdict: Verdict
     clause: str
+    statement: str  # of the clause
     reproducer: Reproducer | None
     number: int | None  # of the reproducer, in its run
     findings: tuple[Finding, ...]
@@ -22,17 +23,17 @@ class Group:
     @property
     def types(self) -> tuple[str, ...]:
         """The types that show it, in the order in which they were found."""
-        return tuple(dict.fromkeys(finding["type"] for finding in self.findings))
+        return tuple(dict.fromkeys(case_name(finding["case"]).type for finding in self.findings))
 
     @property
-    def wanted(self) -> Elements | Told:
+    def expected(self) -> Elements | Message:
         """What the smallest call should give."""
-        return self.reproducer["wanted"] if self.reproducer else self.findings[0]["wanted"]
+        return self.reproducer["expected"] if self.reproducer else self.findings[0]["expected"]
 
     @property
-    def got(self) -> Elements | Told:
+    def actual(self) -> Elements | Message:
         """What the smallest call gives."""
-        return self.reproducer["got"] if self.reproducer else self.findings[0]["got"]
+        return self.reproducer["actual"] if self.reproducer else self.findings[0]["actual"]
 
 
 def groups(run: Run) -> list[Group]:
@@ -40,10 +41,17 @@ def groups(run: Run) -> list[Group]:
     found: dict[tuple[Verdict, str, int | None, str], list[Finding]] = {}
     for finding in run["findings"]:
         number = finding["reproducer"]
-        reason = finding["why"] if number is None else ""
+        reason = finding["message"] if number is None else ""
         found.setdefault((finding["verdict"], finding["clause"], number, reason), []).append(finding)
     made = [
-        Group(verdict, clause, None if number is None else run["reproducers"][number], number, tuple(findings))
+        Group(
+            verdict,
+            clause,
+            run["clauses"][clause],
+            None if number is None else run["reproducers"][number],
+            number,
+            tuple(findings),
+        )
         for (verdict, clause, number, _), findings in found.items()
     ]
-    return sorted(made, key=lambda group: (WORST_FIRST.index(group.verdict), place(row(group.clause))))
+    return sorted(made, key=lambda group: (BY_SEVERITY.index(group.verdict), sort_key(row(group.clause))))

@@ -23,7 +23,7 @@ def ir(call: Call) -> tuple[str, bytes]:
     """The model; raises NotApplicableError for what an IR cannot say."""
     if call.row.standard != "OpenVINO":
         raise NotApplicableError(f"an IR has no {call.row.standard} {call.row.name}")
-    inputs = given(call)
+    inputs = present_inputs(call)
     net = Element("net", name="case", version=VERSION)
     layers, edges = SubElement(net, "layers"), SubElement(net, "edges")
     weights = bytearray()
@@ -45,7 +45,7 @@ def ir(call: Call) -> tuple[str, bytes]:
     return f'<?xml version="1.0"?>\n{tostring(net, encoding="unicode")}\n', bytes(weights)
 
 
-def given(call: Call) -> list[Input]:
+def present_inputs(call: Call) -> list[Input]:
     """The inputs; those that are left out must stand last, where an IR has nothing for them."""
     inputs = [each for each in call.inputs if each is not None]
     if any(each is None for each in call.inputs[: len(inputs)]):
@@ -64,15 +64,15 @@ def _source(layers: Element, number: int, each: Input, weights: bytearray) -> No
     """A Parameter, or a Const, whose data goes to the weights."""
     kind = "Parameter" if each.constant is None else "Const"
     layer = _layer(layers, number, each.name, kind, "opset1")
-    told = {
+    data = {
         "element_type": element_type(each.dtype),
         "shape": ",".join("?" if size is None else str(size) for size in each.dims),
     }
     if each.constant is not None:
         weights.extend(bytes(-len(weights) % 64))  # as the widest type wants it
-        told |= {"offset": str(len(weights)), "size": str(each.constant.nbytes)}
+        data |= {"offset": str(len(weights)), "size": str(each.constant.nbytes)}
         weights.extend(np.ascontiguousarray(each.constant).tobytes())
-    SubElement(layer, "data", told)
+    SubElement(layer, "data", data)
     _port(SubElement(layer, "output"), 0, each.dtype, [str(-1 if size is None else size) for size in each.dims])
 
 
@@ -87,5 +87,5 @@ def _port(side: Element, number: int, dtype: DType, sizes: list[str]) -> None:
 
 
 def _edge(edges: Element, start: tuple[int, int], end: tuple[int, int]) -> None:
-    told = {"from-layer": start[0], "from-port": start[1], "to-layer": end[0], "to-port": end[1]}
-    SubElement(edges, "edge", {name: str(number) for name, number in told.items()})
+    attributes = {"from-layer": start[0], "from-port": start[1], "to-layer": end[0], "to-port": end[1]}
+    SubElement(edges, "edge", {name: str(number) for name, number in attributes.items()})

@@ -1,9 +1,9 @@
-"""What a row of the spec table says of an outcome: a verdict, the clause that it rests on, and the place.
+"""What a row of the spec table says of an outcome: a verdict, the clause that it rests on, and the index.
 
-An element that is not the wanted bits is one of four things: the other zero, a NaN of other bits, a number where a NaN
-was wanted, or just wrong. The row's `leaves_open` says which of the first three its standard permits. Where it says
-nothing of NaN, both readings are open, that NaN absorbs and that it counts for nothing, but no third: a maximum that is
-lower than one of its numbers is wrong under any.
+An element that differs from the expected bits is one of four things: the other zero, a NaN of other bits, a number
+where a NaN is expected, or just wrong. The row's `leaves_open` says which of the first three its standard permits.
+Where it says nothing of NaN, both readings are open, that NaN propagates and that it is ignored, but no third: a
+maximum that is lower than one of its numbers is wrong under any.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from maxops.spec import Clause
 
 # The worst first.
 Kind = Literal["type", "shape", "wrong", "NaN", "-Inf", "sign of zero", "NaN's bits"]
-# Those that differences of values are.
+# The kinds that are differences of values.
 _KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on a case. `kind` says what differs, where it is values that do, and `place` where they first do."""
+    """A verdict on a case. `kind` says what differs, where it is values that do, and `index` where they first do."""
 
     verdict: Verdict
     clause: Clause
-    why: str = ""
+    message: str = ""
     kind: Kind | None = None
     feed: int = 0
-    place: tuple[int, ...] | None = None
+    index: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first element of the worst kind in which an array is not the wanted one."""
+    """The first element of the worst kind in which an array is not the expected one."""
 
     kind: Kind
     text: str
-    place: tuple[int, ...] | None = None
+    index: tuple[int, ...] | None = None
     only_first_size: bool = False  # of the shape
 
 
@@ -55,12 +55,12 @@ _OPEN_ANSWERS = (".empty", ".num_segments.no_ids")
 
 
 def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
-    """Give the verdict of the case's row on what came of its trial."""
+    """Judge the outcome of a case's trial by the case's row."""
     ends: dict[str, Verdict] = {
         "crashed": "crashes",
         "hung": "hangs",
-        "unstable": "leaks",
-        "poisoned": "poisoned",
+        "nondeterministic": "uninitialized memory",
+        "corrupted state": "corrupted state",
         "not applicable": "not applicable",
     }
     undecided = case.clause.level == "undecided"
@@ -73,19 +73,19 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
             return Judgement("conforms", case.clause, outcome.text)
         verdict: Verdict = "permitted" if undecided and case.clause.id.endswith(_OPEN_ANSWERS) else "refuses"
         return Judgement(verdict, case.clause, outcome.text, feed=outcome.feed)
-    if trial.wanted is None:
-        verdict = "permitted" if undecided else "accepts"
-        return Judgement(verdict, case.clause, "an answer, where there is to be an error")
-    return _judge_arrays(case, trial, trial.wanted, outcome)
+    if trial.expected is None:
+        verdict = "permitted" if undecided else "missing error"
+        return Judgement(verdict, case.clause, "a result for an invalid call")
+    return _judge_arrays(case, trial, trial.expected, outcome)
 
 
-def _judge_arrays(case: Case, trial: Trial, wanted: tuple[Array, ...], outcome: Outcome) -> Judgement:
+def _judge_arrays(case: Case, trial: Trial, expected_arrays: tuple[Array, ...], outcome: Outcome) -> Judgement:
     found: dict[Kind, tuple[int, Difference]] = {}
-    for feed, (got, want) in enumerate(zip(outcome.outputs, wanted, strict=True)):
-        if _same(got, want):
+    for feed, (actual, expected) in enumerate(zip(outcome.outputs, expected_arrays, strict=True)):
+        if _same(actual, expected):
             continue
-        other = trial.without_nan[feed] if trial.without_nan else want
-        for each in differences(got, want, other):
+        other = trial.without_nan[feed] if trial.without_nan else expected
+        for each in differences(actual, expected, other):
             found.setdefault(each.kind, (feed, each))
     if not found:
         return Judgement("conforms", case.clause)
@@ -113,7 +113,7 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
             broken = clause("shape", "C2", "C1", *([] if of_values else ["keepdims"]))
         return Judgement("violates", broken, difference.text, kind, feed)
     if kind in row.leaves_open:
-        return Judgement("permitted", clause("nan"), difference.text, kind, feed, difference.place)
+        return Judgement("permitted", clause("nan"), difference.text, kind, feed, difference.index)
     if kind in ("NaN", "sign of zero"):
         broken = clause("NaN" if kind == "NaN" else "value")
     elif kind == "-Inf" and not of_values and "lowest" in dict(row.rules):
@@ -125,42 +125,42 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
     else:
         broken = clause("value") if of_nan else case.clause
     verdict: Verdict = "permitted" if is_open else "violates"
-    return Judgement(verdict, broken, difference.text, kind, feed, difference.place)
+    return Judgement(verdict, broken, difference.text, kind, feed, difference.index)
 
 
-def _same(got: Array, want: Array) -> bool:
-    if (got.dtype, got.shape) != (want.dtype, want.shape):
+def _same(actual: Array, expected: Array) -> bool:
+    if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
         return False
-    return got.tolist() == want.tolist() if want.dtype == object else got.tobytes() == want.tobytes()
+    return actual.tolist() == expected.tolist() if expected.dtype == object else actual.tobytes() == expected.tobytes()
 
 
-def differences(got: Array, want: Array, without_nan: Array) -> list[Difference]:
+def differences(actual: Array, expected: Array, without_nan: Array) -> list[Difference]:
     """What is different, each kind once, at its first place.
 
     >>> import numpy as np
-    >>> want, got = np.float32([np.nan, 0, 1]), np.float32([2, -0.0, 1])
-    >>> [(each.kind, each.place) for each in differences(got, want, np.float32([2, 0, 1]))]
+    >>> expected, actual = np.float32([np.nan, 0, 1]), np.float32([2, -0.0, 1])
+    >>> [(each.kind, each.index) for each in differences(actual, expected, np.float32([2, 0, 1]))]
     [('NaN', (0,)), ('sign of zero', (1,))]
     """
-    dtype = dtypes.of(want.dtype)
+    dtype = dtypes.of(expected.dtype)
     assert dtype is not None
-    if dtypes.of(got.dtype) is not dtype:
-        return [Difference("type", f"the result is {dtypes.of(got.dtype) or got.dtype}, not {dtype}")]
-    if got.shape != want.shape:
-        only_first_size = 0 < got.ndim == want.ndim and got.shape[1:] == want.shape[1:]
-        text = f"the result has the shape {got.shape}, not {want.shape}"
+    if dtypes.of(actual.dtype) is not dtype:
+        return [Difference("type", f"the result is {dtypes.of(actual.dtype) or actual.dtype}, not {dtype}")]
+    if actual.shape != expected.shape:
+        only_first_size = 0 < actual.ndim == expected.ndim and actual.shape[1:] == expected.shape[1:]
+        text = f"the result has the shape {actual.shape}, not {expected.shape}"
         return [Difference("shape", text, only_first_size=only_first_size)]
-    kinds = _kinds(dtype, got, want, without_nan)
+    kinds = _kinds(dtype, actual, expected, without_nan)
     found = []
     for number, kind in enumerate(_KINDS, start=1):
         at = np.flatnonzero(kinds == number)
         if at.size:
-            place = tuple(map(int, np.unravel_index(int(at[0]), want.shape)))
-            found.append(Difference(kind, f"{at.size} of {want.size} elements: {_SAYS[kind]}", place))
+            index = tuple(map(int, np.unravel_index(int(at[0]), expected.shape)))
+            found.append(Difference(kind, f"{at.size} of {expected.size} elements: {_MESSAGES[kind]}", index))
     return found
 
 
-_SAYS = {
+_MESSAGES = {
     "wrong": "not the maximum",
     "NaN": "a NaN among the inputs is lost",
     "-Inf": "-Inf, not the lowest finite value",
@@ -169,24 +169,24 @@ _SAYS = {
 }
 
 
-def _kinds(dtype: DType, got: Array, want: Array, without_nan: Array) -> Array:
-    """For each element, in row-major order, 0 if it is the wanted one, or else the number of its kind from 1."""
+def _kinds(dtype: DType, actual: Array, expected: Array, without_nan: Array) -> Array:
+    """For each element, in row-major order, 0 if it is the expected one, or else the number of its kind from 1."""
     if dtype is dtypes.REAL:
-        return np.array([int(a != b) for a, b in zip(got.reshape(-1), want.reshape(-1), strict=True)])
-    came, wanted, other = (_words(dtype, array) for array in (got, want, without_nan))
-    result = np.where(came == wanted, 0, 1)
+        return np.array([int(a != b) for a, b in zip(actual.reshape(-1), expected.reshape(-1), strict=True)])
+    actual_bits, expected_bits, other_bits = (_words(dtype, array) for array in (actual, expected, without_nan))
+    result = np.where(actual_bits == expected_bits, 0, 1)
     if dtype.kind == "float":
         magnitude = dtype.word.type((1 << dtype.bits - 1) - 1)
         infinity = dtype.word.type(dtype.infinity_bits)
-        got_nan, want_nan = ((words & magnitude) > infinity for words in (came, wanted))
-        got_zero, want_zero = ((words & magnitude) == 0 for words in (came, wanted))
+        actual_nan, expected_nan = ((words & magnitude) > infinity for words in (actual_bits, expected_bits))
+        actual_zero, expected_zero = ((words & magnitude) == 0 for words in (actual_bits, expected_bits))
         differ = result > 0
-        lowest = (wanted == dtype.lowest_finite_bits) & (came == dtype.lowest_bits)
+        lowest = (expected_bits == dtype.lowest_finite_bits) & (actual_bits == dtype.lowest_bits)
         result[lowest] = 1 + _KINDS.index("-Inf")
-        as_number = (came == other) | (got_zero & ((other & magnitude) == 0))
-        result[differ & want_nan & ~got_nan & as_number] = 1 + _KINDS.index("NaN")
-        result[differ & got_zero & want_zero] = 1 + _KINDS.index("sign of zero")
-        result[differ & got_nan & want_nan] = 1 + _KINDS.index("NaN's bits")
+        as_number = (actual_bits == other_bits) | (actual_zero & ((other_bits & magnitude) == 0))
+        result[differ & expected_nan & ~actual_nan & as_number] = 1 + _KINDS.index("NaN")
+        result[differ & actual_zero & expected_zero] = 1 + _KINDS.index("sign of zero")
+        result[differ & actual_nan & expected_nan] = 1 + _KINDS.index("NaN's bits")
     return result
 
 

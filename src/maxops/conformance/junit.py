@@ -8,17 +8,17 @@ from pathlib import Path
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from maxops.conformance.named import case_name, clause_name
+from maxops.atomic_files import atomic_write, errors_of
+from maxops.conformance.ids import case_name, clause_name
 from maxops.conformance.result import FAULTS, Finding, Run
-from maxops.conformance.wording import of_whom, told
-from maxops.whole_files import errors_of, written_whole
+from maxops.conformance.wording import one_line, runtime_label
 
 # What XML 1.0 cannot hold, and a runtime's words may
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(runs: Sequence[Run]) -> JUnitXml:
-    """Faults fail, with what was wanted, what came and the script; a permitted difference passes, and is told."""
+    """Faults fail, with both results and the script; permitted differences pass, and are reported."""
     document = JUnitXml("maxops conform")
     suites = [_suite(run) for run in runs]
     for suite in suites:
@@ -33,12 +33,12 @@ def junit(runs: Sequence[Run]) -> JUnitXml:
 def write(path: Path, runs: Sequence[Run]) -> None:
     """Write the XML."""
     document = junit(runs)
-    with written_whole() as beside, errors_of(path):
-        document.write(str(beside(path)), pretty=True)
+    with atomic_write() as temporary, errors_of(path):
+        document.write(str(temporary(path)), pretty=True)
 
 
 def _suite(run: Run) -> TestSuite:
-    suite = TestSuite(_written(of_whom(run)))
+    suite = TestSuite(_written(runtime_label(run)))
     for name, value in {"kit": run["kit"], "machine": run["machine"]}.items():
         for key, detail in value.items():
             suite.add_property(_written(f"{name}.{key}"), _written(str(detail)))
@@ -55,23 +55,27 @@ def _test(run: Run, case: str, findings: dict[str, Finding]) -> TestCase:
     if verdict == "not applicable":
         test.result = Skipped(_written(run["reasons"].get(case, verdict)))
     elif verdict in FAULTS:
-        failure = Failure(_written(_headline(findings[case])), verdict)
+        failure = Failure(_written(_headline(run, findings[case])), verdict)
         failure.text = _written(_details(run, findings[case]))
         test.result = failure
     elif verdict == "permitted":
-        test.system_out = _written(f"{_headline(findings[case])}\n{_details(run, findings[case])}")
+        test.system_out = _written(f"{_headline(run, findings[case])}\n{_details(run, findings[case])}")
     return test
 
 
-def _headline(finding: Finding) -> str:
-    return f"{finding['verdict']} {finding['clause']}: {finding['says']}"
+def _headline(run: Run, finding: Finding) -> str:
+    return f"{finding['verdict']} {finding['clause']}: {run['clauses'][finding['clause']]}"
 
 
 def _details(run: Run, finding: Finding) -> str:
-    lines = [finding["why"], f"wanted: {told(finding['wanted'])}", f"got:    {told(finding['got'])}"]
+    lines = [
+        finding["message"],
+        f"expected: {one_line(finding['expected'])}",
+        f"actual:   {one_line(finding['actual'])}",
+    ]
     if finding["reproducer"] is not None:
         reproducer = run["reproducers"][finding["reproducer"]]
-        shown = "the script below shows it" if reproducer["checked"] else "the script below did not show it again"
+        shown = "the script below shows it" if reproducer["reproduced"] else "the script below did not show it again"
         if reproducer["script"]:
             lines += ["", f"{shown}:", "", reproducer["script"]]
     return "\n".join(lines)

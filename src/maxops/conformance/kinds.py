@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from maxops import dtypes
 from maxops.conformance.groups import Group, groups
-from maxops.conformance.named import Row, clause_name, place, row
-from maxops.conformance.result import Elements, Finding, Run, Told, Verdict
-from maxops.conformance.wording import WORST_FIRST, first_difference
+from maxops.conformance.ids import Row, clause_name, row, sort_key
+from maxops.conformance.result import Elements, Finding, Message, Run, Verdict
+from maxops.conformance.wording import BY_SEVERITY, first_difference
 
 _TYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 # Of these the clause says enough: how a process ended, or what was taken for right, may differ from call to call.
-_BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "leaks", "poisoned", "hangs", "accepts")
+_BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "uninitialized memory", "corrupted state", "hangs", "missing error")
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def kinds(run: Run) -> list[Kind]:
     found: dict[tuple[Verdict, Row, object], list[Group]] = {}
     for group in every:
         of = row(group.clause)
-        look = [missing[of, each] for each in group.types] if _is_missing_type(group) else _look(group)
-        found.setdefault((group.verdict, of, repr(look)), []).append(group)
+        appearance = [missing[of, each] for each in group.types] if _is_missing_type(group) else _appearance(group)
+        found.setdefault((group.verdict, of, repr(appearance)), []).append(group)
     made = [Kind(verdict, of, tuple(members)) for (verdict, of, _), members in found.items()]
-    return sorted(made, key=lambda kind: (WORST_FIRST.index(kind.verdict), place(kind.row)))
+    return sorted(made, key=lambda kind: (BY_SEVERITY.index(kind.verdict), sort_key(kind.row)))
 
 
 def _is_missing_type(group: Group) -> bool:
@@ -89,35 +89,35 @@ def _size(group: Group) -> tuple[bool, int, int]:
     return False, sum(len(each["values"]) for each in group.reproducer["inputs"].values()), -version
 
 
-def _look(group: Group) -> object:
+def _appearance(group: Group) -> object:
     """What is to be the same for two groups to be of one kind."""
     if group.verdict in _BY_CLAUSE:
         return None
-    wanted, got = group.wanted, group.got
-    if "text" in got:
-        return got["text"].partition(":")[0][:60]
-    return _difference(wanted, got)
+    expected, actual = group.expected, group.actual
+    if "text" in actual:
+        return actual["text"].partition(":")[0][:60]
+    return _difference(expected, actual)
 
 
-def _difference(wanted: Elements | Told, got: Elements) -> object:
-    if "text" in wanted:
+def _difference(expected: Elements | Message, actual: Elements) -> object:
+    if "text" in expected:
         return "an answer"
-    if wanted["type"] != got["type"]:
+    if expected["type"] != actual["type"]:
         return "type"
-    if wanted["shape"] != got["shape"]:
+    if expected["shape"] != actual["shape"]:
         return "shape"
-    number = first_difference(wanted, got)
-    dtype = _TYPES.get(wanted["type"])
+    number = first_difference(expected, actual)
+    dtype = _TYPES.get(expected["type"])
     if dtype is None or dtype.kind != "float" or number is None:
         return "float" if dtype is not None and dtype.kind == "float" else "no float"
-    of, came = (_sort(int(each["bits"][number], 16), dtype) for each in (wanted, got))
-    return of, came if of != "NaN" or came == "NaN" else "number"
+    expected_class, actual_class = (_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))
+    return expected_class, actual_class if expected_class != "NaN" or actual_class == "NaN" else "number"
 
 
-def _sort(word: int, dtype: dtypes.DType) -> str:
+def _class(word: int, dtype: dtypes.DType) -> str:
     """What sort of number a float's bits are.
 
-    >>> _sort(0x80000000, dtypes.FLOAT32), _sort(0x7FC00000, dtypes.FLOAT32), _sort(1, dtypes.FLOAT32)
+    >>> _class(0x80000000, dtypes.FLOAT32), _class(0x7FC00000, dtypes.FLOAT32), _class(1, dtypes.FLOAT32)
     ('-0', 'NaN', 'number')
     """
     magnitude = word & (1 << dtype.bits - 1) - 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from maxops.conformance.ids import Row, case_name, row, sort_key
 from maxops.conformance.kinds import kinds
-from maxops.conformance.named import Row, case_name, place, row
 from maxops.conformance.result import VERDICTS, Run, Verdict
-from maxops.conformance.wording import OF_MANY, WORST_FIRST, Table, against, of_whom
+from maxops.conformance.wording import BY_SEVERITY, OF_MANY, Table, expected_to_actual, runtime_label
 
 NOT_APPLICABLE = "-"
 NOT_ASKED = ""
-LONGEST = 160  # letters of what was wanted and what came
+MAX_TEXT = 160  # letters of the expected and the actual result
 
 Counts = Counter[Verdict]
 
@@ -21,8 +21,10 @@ def matrix(runs: Sequence[Run]) -> Table:
     """A row for each clause, its versions merged, and a column for each runtime; counted are the clause's own cases."""
     columns = [_by_row(run) for run in runs]
     clauses = {row(case_name(case).clause) for run in runs for case in run["cases"]}
-    rows = [(*each, *(cell(column.get(each, Counter())) for column in columns)) for each in sorted(clauses, key=place)]
-    return Table("Runtimes and clauses", ("standard", "operator", "clause", *map(of_whom, runs)), rows)
+    rows = [
+        (*each, *(cell(column.get(each, Counter())) for column in columns)) for each in sorted(clauses, key=sort_key)
+    ]
+    return Table("Runtimes and clauses", ("standard", "operator", "clause", *map(runtime_label, runs)), rows)
 
 
 def findings(run: Run) -> Table:
@@ -33,16 +35,16 @@ def findings(run: Run) -> Table:
             f"{kind.operator} {kind.row.short}",
             ", ".join(kind.types),
             str(len(kind.findings)),
-            _shortened(against(kind.smallest.wanted, kind.smallest.got)),
+            _shortened(expected_to_actual(kind.smallest.expected, kind.smallest.actual)),
         )
         for kind in kinds(run)
     ]
-    return Table(f"What {of_whom(run)} does", ("verdict", "clause", "types", "cases", "wanted -> got"), rows)
+    return Table(f"What {runtime_label(run)} does", ("verdict", "clause", "types", "cases", "expected -> actual"), rows)
 
 
 def _shortened(text: str) -> str:
     """Errors have long texts; reports in files have the whole."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
 
 
 def summary(run: Run) -> str:
@@ -51,13 +53,13 @@ def summary(run: Run) -> str:
         f"{standard}: {'1 case' if counts.total() == 1 else f'{counts.total()} cases'}: {spoken(counts)}"
         for standard, counts in by_standard(run).items()
     ]
-    return f"{of_whom(run)}: {'; '.join(parts) or 'no cases'}"
+    return f"{runtime_label(run)}: {'; '.join(parts) or 'no cases'}"
 
 
 def by_standard(run: Run) -> dict[str, Counts]:
     """How many cases of each standard have each verdict."""
     counts: dict[str, Counts] = {}
-    for each, found in sorted(_by_row(run).items(), key=lambda item: place(item[0])):
+    for each, found in sorted(_by_row(run).items(), key=lambda item: sort_key(item[0])):
         counts.setdefault(each.standard, Counter()).update(found)
     return counts
 
@@ -75,7 +77,7 @@ def cell(counts: Counts) -> str:
     """
     if not counts:
         return NOT_ASKED
-    kinds = [verdict for verdict in WORST_FIRST if counts[verdict]]
+    kinds = [verdict for verdict in BY_SEVERITY if counts[verdict]]
     if kinds == ["not applicable"]:
         return NOT_APPLICABLE
     words = [f"{verdict} {counts[verdict]}" for verdict in kinds]

@@ -1,4 +1,4 @@
-"""What came of a trial at a runtime, before anybody judges it."""
+"""The outcome of a trial at a runtime, before it is judged."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Literal
 from maxops.plan import Array
 
 Kind = Literal[
-    "gave",  # arrays, one a feed
-    "refused",  # an error of the runtime's own; `text` has its words
+    "returned",  # arrays, one a feed
+    "refused",  # an error of the runtime's own; `text` has its message
     "garbage",  # something that is no array, or not one of them
     "overwrote",  # its inputs, or what lies beside them, whatever it gave
     "crashed",  # the process ended; `text` says how
-    "hung",  # it did not come back in time
-    "unstable",  # two runs on the same arrays differ: memory that nobody wrote is in the result
-    "poisoned",  # after an error of this trial, a call that was right before fails, or ends the process
+    "hung",  # no result before the timeout
+    "nondeterministic",  # two runs on the same inputs differ: uninitialized memory is in the result
+    "corrupted state",  # after an error of this trial, a sanity call fails or gives another result
     "not applicable",  # the runtime has nothing that means this call
 ]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`outputs` has one array a feed where the runtime gave them, and `again` those of the second run if unstable.
+    """`outputs` has one array a feed where the runtime returned them, and `again` those of the second run if unstable.
 
     `feed` is the number of the feed at which it came to another end.
     """

@@ -1,4 +1,4 @@
-"""Memory that looks different in each run, so that a result which holds what nobody wrote differs, too.
+"""Memory poisoning: free memory has another pattern in each run, so that uninitialized memory in a result shows.
 
 With glibc, malloc fills what it gives with a byte (MALLOC_PERTURB_), except what comes from a thread's own cache: the
 process is to be started with TUNABLES. NumPy keeps small blocks back from malloc; they are filled by taking all and
@@ -16,8 +16,8 @@ from maxops.dtypes import BOOL, DType
 
 TUNABLES = "glibc.malloc.tcache_count=0"
 _M_PERTURB = -6
-_KEPT_BYTES = 1024  # NumPy keeps blocks of fewer, seven of each size
-_KEPT = 7
+_CACHED_BYTES = 1024  # NumPy keeps blocks of fewer, seven of each size
+_CACHED_BLOCKS = 7
 # A large and a small number in every type, of either sign where there are signs; bools are normalised on the way, so
 # that only 0 differs from the rest.
 _PATTERNS = (0x5A, 0xA5)
@@ -30,7 +30,7 @@ def patterns(dtype: DType) -> tuple[int, int]:
 
 
 class Memory:
-    """The process's free memory: `fill` says what new blocks hold from now on, `fill_kept` does so for NumPy's own."""
+    """The free memory of the process; `poison` sets the pattern of new blocks, `poison_cached` that of NumPy's."""
 
     def __init__(self) -> None:
         self._mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -38,27 +38,27 @@ class Memory:
         self._blocks: dict[int, np.ndarray[tuple[int], np.dtype[np.uint8]]] = {}
         self._pattern = 0
 
-    def fill(self, pattern: int) -> None:
+    def poison(self, pattern: int) -> None:
         """New blocks hold this byte from now on, also in the processes that a runtime starts."""
-        complement = pattern ^ 0xFF  # what glibc is told
+        complement = pattern ^ 0xFF  # as glibc takes it
         if self._mallopt is not None:
             self._mallopt(_M_PERTURB, complement)
         os.environ["GLIBC_TUNABLES"] = f"{self._tunables}:glibc.malloc.perturb={complement}".lstrip(":")
         self._blocks.clear()
         self._pattern = pattern
 
-    def leave(self) -> None:
-        """New blocks hold what they hold, which is faster."""
+    def reset(self) -> None:
+        """Stop poisoning, which costs time."""
         if self._mallopt is not None:
             self._mallopt(_M_PERTURB, 0)
         os.environ["GLIBC_TUNABLES"] = self._tunables
 
-    def fill_kept(self, size: int) -> None:
-        """NumPy's kept blocks of `size` bytes hold the byte, too."""
-        if 0 < size < _KEPT_BYTES:
+    def poison_cached(self, size: int) -> None:
+        """NumPy's cached blocks of `size` bytes hold the byte, too."""
+        if 0 < size < _CACHED_BYTES:
             block = self._blocks.get(size)
             if block is None:
                 block = self._blocks[size] = np.full(size, self._pattern, np.uint8)
             copy = block.copy
             held = [copy(), copy(), copy(), copy(), copy(), copy(), copy()]
-            assert len(held) == _KEPT
+            assert len(held) == _CACHED_BLOCKS

@@ -95,10 +95,10 @@ def distinct(dtype: DType, shape: tuple[int, ...], turn: int = 0) -> Array:
     Where an element goes to the wrong place, the result shows it.
     """
     number = np.arange(prod(shape))
-    places = (number * 97 + turn * 60) % _DISTINCT
+    indices = (number * 97 + turn * 60) % _DISTINCT
     if dtype.kind == "bool":
-        return np.asarray(places % 3 == 0).reshape(shape)
-    values = places if dtype.kind == "uint" else places - _DISTINCT // 2
+        return np.asarray(indices % 3 == 0).reshape(shape)
+    values = indices if dtype.kind == "uint" else indices - _DISTINCT // 2
     if dtype is dtypes.REAL:
         return np.array([Fraction(int(value), 3) for value in values] + [None], object)[:-1].reshape(shape)
     return values.astype(dtype.numpy).reshape(shape)

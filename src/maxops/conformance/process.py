@@ -2,7 +2,7 @@
 
 A call that writes where it must not may end the process only later, in a trial that did nothing wrong. So a trial that
 ends a process in which others ran before is run again, alone. If that goes well, the trials that had errors, or were
-to have them, are suspects: they are run again in processes of their own, and who ends them is `amended`.
+to have them, are suspects: they are run again in processes of their own, and those that end them are `amended`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
-from maxops.conformance import containment, runtimes
+from maxops.conformance import resource_limits, runtimes
 from maxops.conformance.case import Trial
 from maxops.conformance.child import Child, ChildEndedError, ChildHungError, RuntimeUnusableError
 from maxops.conformance.outcome import Outcome
 
-CONTROL_SECONDS = 60.0
-_MOST_SUSPECTS = 512
+SANITY_SECONDS = 60.0
+_MAX_SUSPECTS = 512
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,23 @@ class _Suspect:
 class Process:
     """Runs trials of one runtime, each to an outcome; to be used in a `with`.
 
-    `controls` are small calls that any runtime gets right, or at least always the same: those that it answers have to
-    be answered the same after every error. `amended` has the outcomes of trials that turned out to be others than
-    `run` returned, by the trial's name; it is complete after `close`. `notes` has what was seen and belongs to no
+    `sanity_calls` are small calls that any runtime gets right, or at least always the same: those that it answers must
+    give the same results after every error. `amended` has the outcomes of trials that turned out to be others than
+    `run` returned, by the trial's name; it is complete after `close`. `notes` has what was observed and belongs to no
     trial. RuntimeUnusableError says in a line why a runtime cannot be started.
     """
 
-    def __init__(self, runtime: str, controls: Sequence[Trial] = (), memory: int | None = None) -> None:
+    def __init__(self, runtime: str, sanity_calls: Sequence[Trial] = (), memory: int | None = None) -> None:
         self.amended: dict[str, Outcome] = {}
         self.notes: list[str] = []
         self._runtime = runtime
-        self._memory = containment.most_bytes() if memory is None else memory
+        self._memory = resource_limits.memory_limit() if memory is None else memory
         environment = runtimes.resolve(runtime).environment
         self._directory = tempfile.TemporaryDirectory(prefix="maxops-conform-", ignore_cleanup_errors=True)
-        self._environment = {"TMPDIR": self._directory.name, **environment}  # what it leaves there goes, too
-        self._controls = list(controls)
+        self._environment = {"TMPDIR": self._directory.name, **environment}  # removed with what it leaves there
+        self._sanity_calls = list(sanity_calls)
         self._child: Child | None = None
-        self._latest: Child | None = None  # which has not started, or looks for culprits
+        self._latest: Child | None = None  # which is starting, or bisects
         self._used = False  # a trial ran in this child
         self._suspects: list[_Suspect] = []
         self._always_ends: str | None = None
@@ -73,7 +73,7 @@ class Process:
             self.kill()
 
     def run(self, name: str, trial: Trial, seconds: float) -> Outcome:
-        """What comes of a trial in this time, which holds for the trial and once more for the controls after it."""
+        """The outcome of a trial; the timeout holds for the trial and once more for the sanity calls after it."""
         if self._child is None:
             self._child = self._start()
         outcome, due, ended = _ask(self._child, trial, seconds)
@@ -81,22 +81,22 @@ class Process:
         if ended:
             suspects = self._drop()
             return outcome if alone else self._again(name, trial, seconds, outcome, suspects)
-        if outcome.kind == "poisoned":
+        if outcome.kind == "corrupted state":
             self._drop()
-        elif due and len(self._suspects) < _MOST_SUSPECTS:
+        elif due and len(self._suspects) < _MAX_SUSPECTS:
             self._suspects.append(_Suspect(name, _as_far(trial, outcome), seconds))
         return outcome
 
     def close(self) -> None:
-        """End the process in good order. A crash at that point has its culprit, or its note, too."""
+        """End the process gracefully. A crash at that point has its culprit, or its note, too."""
         child, suspects = self._child, self._suspects
         self._child, self._suspects, self._used = None, [], False
         if child is None:
             return
         with child:
             how = self._finish(child)
-        if how and not self._accuse(suspects):
-            self.notes.append(f"at its end, {how}; no trial alone brings that about")
+        if how and not self._bisect(suspects):
+            self.notes.append(f"at its end, {how}; no trial alone reproduces that")
 
     def kill(self) -> None:
         """End everything at once, from any thread; what waits for an answer ends with a RuntimeUnusableError."""
@@ -114,7 +114,7 @@ class Process:
         return suspects
 
     def _start(self) -> Child:
-        """A process with the controls that the runtime answers; those that end it are no controls."""
+        r"""A process with the sanity calls that the runtime answers; those that end it are none\."""
         while True:
             if self._is_over:
                 raise RuntimeUnusableError(f"the processes of {self._runtime} were ended")
@@ -122,15 +122,15 @@ class Process:
             if self._is_over:  # since the question
                 child.kill()
                 continue
-            child.await_start()
+            child.wait_until_ready()
             try:
-                for control in self._controls:
-                    child.ask(("control", control), CONTROL_SECONDS)
+                for sanity_call in self._sanity_calls:
+                    child.request(("sanity call", sanity_call), SANITY_SECONDS)
             except (ChildEndedError, ChildHungError) as error:
                 child.kill()
-                call = f"{control.call.row.name} of {control.call.dtype}"
-                self.notes.append(f"{call} is no control: {error or 'no answer'}")
-                self._controls = [each for each in self._controls if each is not control]
+                call = f"{sanity_call.call.row.name} of {sanity_call.call.dtype}"
+                self.notes.append(f"{call} is no sanity call: {error or 'no answer'}")
+                self._sanity_calls = [each for each in self._sanity_calls if each is not sanity_call]
             except BaseException:
                 child.kill()
                 raise
@@ -146,17 +146,17 @@ class Process:
             return outcome
         if how:
             return Outcome("crashed", text=f"at its end, {how}")
-        if self._accuse(suspects):
+        if self._bisect(suspects):
             return outcome
         if suspects or first.kind == "hung":  # an earlier error may have done it, and this trial did not
-            self.notes.append(f"{name}: {first.text}; not when it is the only one")
+            self.notes.append(f"{name}: {first.text}; not when run alone")
             return outcome
-        return replace(first, text=f"{first.text} (not when it is the only one)")
+        return replace(first, text=f"{first.text} (not when run alone)")
 
-    def _accuse(self, suspects: Sequence[_Suspect]) -> bool:
-        """Amend the outcomes of those that end a process; whether there are any.
+    def _bisect(self, suspects: Sequence[_Suspect]) -> bool:
+        """Bisect the suspects, and amend the outcomes of those that end a process; whether there are any.
 
-        Halves are tried before each alone, for there may be hundreds of suspects, and a framework takes seconds to
+        Halves are tried first, for there may be hundreds of suspects, and a framework takes seconds to
         start.
         """
         if not suspects or not (how := self._fatal(suspects)):
@@ -165,11 +165,11 @@ class Process:
             self.amended[suspects[0].name] = Outcome("crashed", text=how)
             return True
         middle = len(suspects) // 2
-        first = self._accuse(suspects[:middle])
-        return self._accuse(suspects[middle:]) or first
+        first = self._bisect(suspects[:middle])
+        return self._bisect(suspects[middle:]) or first
 
     def _fatal(self, suspects: Sequence[_Suspect]) -> str:
-        """How a process ends that runs these trials, if not in good order."""
+        """How a process ends that runs these trials, if not gracefully."""
         with self._start() as child:
             for suspect in suspects:
                 outcome, _, ended = _ask(child, suspect.trial, suspect.seconds)
@@ -179,20 +179,20 @@ class Process:
         return f"after it, {how}" if how else ""
 
     def _finish(self, child: Child) -> str:
-        """How a process ended that was to end in good order; "" also if this runtime's processes never do."""
-        how = child.finish()
+        """How a process ended that was to end gracefully; "" also if this runtime's processes never do."""
+        how = child.shut_down()
         if how and self._always_ends is None:
             with self._start() as idle:
-                self._always_ends = idle.finish()
+                self._always_ends = idle.shut_down()
             if self._always_ends:
                 self.notes.append(f"at its end, {self._always_ends}, whatever was run")
         return "" if self._always_ends else how
 
 
 def _ask(child: Child, trial: Trial, seconds: float) -> tuple[Outcome, bool, bool]:
-    """The outcome, whether it was an error or was to be one, and whether the process is gone."""
+    """The outcome, whether it was an error or was to be one, and whether the process ended."""
     try:
-        outcome, due = child.ask(("trial", trial), seconds)
+        outcome, due = child.request(("trial", trial), seconds)
     except ChildEndedError as error:
         return Outcome("crashed", text=str(error)), True, True
     except ChildHungError:
@@ -201,19 +201,19 @@ def _ask(child: Child, trial: Trial, seconds: float) -> tuple[Outcome, bool, boo
     if not due:
         return outcome, False, False
     try:
-        wrong = child.answer(seconds)
+        wrong = child.response(seconds)
     except ChildEndedError as error:
         return Outcome("crashed", text=f"after it, {error}"), True, True
     except ChildHungError:
         child.kill()
-        return Outcome("hung", text=f"no answer in {seconds:g} s to a right call after it"), True, True
+        return Outcome("hung", text=f"no answer in {seconds:g} s to a sanity call after it"), True, True
     if wrong:
-        return replace(outcome, kind="poisoned", text=f"{outcome.text}; {wrong}".lstrip("; ")), True, False
+        return replace(outcome, kind="corrupted state", text=f"{outcome.text}; {wrong}".lstrip("; ")), True, False
     return outcome, True, False
 
 
 def _as_far(trial: Trial, outcome: Outcome) -> Trial:
     """A trial up to the feed that failed: what came to nothing before it need not be kept."""
-    if outcome.kind == "gave":
+    if outcome.kind == "returned":
         return trial
-    return replace(trial, feeds=trial.feeds[: outcome.feed + 1], wanted=None, without_nan=())
+    return replace(trial, feeds=trial.feeds[: outcome.feed + 1], expected=None, without_nan=())

@@ -1,14 +1,15 @@
-"""What a run of the kit found, as the JSON that it writes: the one form that every report is made from.
+"""The JSON schema of a run of the kit: the one form that every report is made from.
 
-runtime, version            of whom
-kit                         {"maxops", "cases": how many were asked, "quick", "only"}
+runtime, version            the runtime under test
+kit                         {"maxops", "cases": how many were run, "quick", "only"}
 machine                     what it ran on
-seconds                     how long
-cases                       {case id: verdict}, every case that was asked
+seconds                     wall-clock time
+cases                       {case id: verdict}, every case that was run
+clauses                     {clause id: its statement}, of the clauses that findings name
 findings                    a list, an object for each case that neither conforms nor is not applicable
-reproducers                 a list; findings name theirs by its number
-reasons                     {case id: why}, of the cases that are not applicable
-notes                       what was seen of the runtime's processes and belongs to no case
+reproducers                 a list; findings name theirs by its index
+reasons                     {case id: reason}, of the cases that are not applicable
+notes                       what was observed of the runtime's processes and belongs to no case
 """
 
 from __future__ import annotations
@@ -20,35 +21,37 @@ import numpy as np
 from maxops import dtypes
 from maxops.plan import Array
 
-SCHEMA = 1
+SCHEMA = 2
 
 Verdict = Literal[
     "conforms",
-    "violates",  # another answer than the clause's
-    "refuses",  # an error, where there is an answer
-    "accepts",  # an answer, where there is to be an error
+    "violates",  # another result than the clause's
+    "refuses",  # an error for a valid call
+    "missing error",  # a result for an invalid call
     "crashes",
     "hangs",
-    "leaks",  # memory that nobody wrote is in the answer
-    "poisoned",  # after its error, right calls go wrong
-    "permitted",  # another answer, where the standard leaves it open
+    "uninitialized memory",  # in the result: two runs on the same inputs differ
+    "corrupted state",  # after its error, valid calls fail or give other results
+    "permitted",  # another result, where the standard leaves it open
     "not applicable",
 ]
-# In the order in which reports list them; the first is what all are held to.
+# In the order in which reports list them.
 VERDICTS: tuple[Verdict, ...] = (
     "conforms",
     "violates",
     "refuses",
-    "accepts",
+    "missing error",
     "crashes",
     "hangs",
-    "leaks",
-    "poisoned",
+    "uninitialized memory",
+    "corrupted state",
     "permitted",
     "not applicable",
 )
-# What a runtime that is right has none of.
+# What a conforming runtime has none of.
 FAULTS: tuple[Verdict, ...] = VERDICTS[1:8]
+# Of which a run has no finding.
+NO_FINDING: tuple[Verdict, ...] = ("conforms", "not applicable")
 
 
 @final
@@ -62,8 +65,8 @@ class Elements(TypedDict):
 
 
 @final
-class Told(TypedDict):
-    """What came or was wanted that is no array: an error's words, how a process ended, or which clause refuses."""
+class Message(TypedDict):
+    """A result, expected or actual, that is not an array: an error's text, or how a process ended."""
 
     text: str
 
@@ -71,40 +74,35 @@ class Told(TypedDict):
 class Finding(TypedDict):
     """A case that does not conform, with the first element (or the whole, if it is small) in which it does not.
 
-    `clause` is the one that is broken, which need not be the one that the case is of; `says` quotes it. `place` is the
-    first element that differs, in the result of the feed with the number `feed`.
+    `clause` is the one that is broken, which need not be that of the case. `index` is that of the first element that
+    differs, in the result of the feed with the number `feed`.
     """
 
     case: str
-    standard: str
-    operator: str
-    version: int | None
-    type: str
     clause: str
-    says: str
     verdict: Verdict
-    why: str
-    wanted: Elements | Told
-    got: Elements | Told
+    message: str
+    expected: Elements | Message
+    actual: Elements | Message
     feed: int
-    place: list[int] | None
+    index: list[int] | None
     reproducer: int | None
 
 
 class Reproducer(TypedDict):
     """The smallest call that still shows a finding, and a script that shows it with the runtime alone.
 
-    `shown` is what the script printed when it was run, and `checked` whether that is what the kit saw. `inputs`,
-    `script` and `shown` are empty where a run is abridged, as in maxops's own ledger: there a smaller call shows it.
+    `output` is the script's, and `reproduced` says whether it shows what the kit observed. `inputs`, `script` and
+    `output` are empty where a run is abridged, as in maxops's own ledger: there a smaller call shows it.
     """
 
     inputs: dict[str, Elements]
     attributes: dict[str, Any]
-    wanted: Elements | Told
-    got: Elements | Told
+    expected: Elements | Message
+    actual: Elements | Message
     script: str
-    checked: bool
-    shown: str
+    reproduced: bool
+    output: str
 
 
 class Run(TypedDict):
@@ -117,6 +115,7 @@ class Run(TypedDict):
     machine: dict[str, Any]
     seconds: float
     cases: dict[str, Verdict]
+    clauses: dict[str, str]
     reasons: dict[str, str]
     notes: list[str]
     findings: list[Finding]
@@ -130,7 +129,7 @@ def elements(array: Array) -> Elements:
     {'type': 'float32', 'shape': [1], 'values': ['-0.0'], 'bits': ['80000000']}
     """
     dtype = dtypes.of(array.dtype)
-    flat = [array[place] for place in np.ndindex(array.shape)]
+    flat = [array[index] for index in np.ndindex(array.shape)]
     if dtype is None or dtype is dtypes.REAL:
         return {"type": str(array.dtype), "shape": list(array.shape), "values": list(map(str, flat)), "bits": []}
     words = array.astype(array.dtype.newbyteorder("="), order="C", copy=True).reshape(-1).view(dtype.word)

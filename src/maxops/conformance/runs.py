@@ -32,7 +32,7 @@ _SHAPES: dict[Kind, tuple[int, int]] = {
     "triples": (3, 1),
     "one": (0, 1),  # all rows of the run in one segment
     "gaps": (1, 2),
-    "far": (1, 70),  # more apart than a vector's segments may be
+    "far": (1, 70),  # further apart than a vector's segments may be
 }
 LANES = (4, 8, 16, 32, 64)  # of vectors, by type and instruction set
 
@@ -53,7 +53,7 @@ Word = tuple[Run, ...]
 
 
 def word_of(text: str) -> Word:
-    """A word as it is written: runs with commas between."""
+    """Parse a word: runs separated by commas."""
     runs = []
     for part in text.split(","):
         *resume, kind, rows = part.split()
@@ -106,7 +106,7 @@ def words(most: int = 5000) -> Iterator[Word]:
 
 
 def any_word(chosen: random.Random, most: int = 5000, runs: int = 6) -> Word:
-    """A word by chance, of up to so many runs and about so many rows."""
+    """A word at random, of up to so many runs and about so many rows."""
     near = lengths(most)
     word: list[Run] = []
     for _ in range(chosen.randint(1, runs)):
@@ -121,7 +121,7 @@ def telling(ids: Array) -> Array:
     """Four columns of distinct ranks, (rows, 4), that show a row that is dropped or gets where it is not of.
 
     Upwards the last row of each segment is the highest and every later segment higher; downwards the first, and every
-    later segment lower. In the other two, rows at places by chance.
+    later segment lower. In the other two, rows at places at random.
     """
     count = len(ids)
     chosen = np.random.default_rng(count)

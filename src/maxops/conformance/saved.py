@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from maxops import dtypes
-from maxops.conformance.named import case_name, clause_name
-from maxops.conformance.result import SCHEMA, Run
+from maxops.atomic_files import write_text
+from maxops.conformance.ids import case_name, clause_name
+from maxops.conformance.result import NO_FINDING, SCHEMA, Run
 from maxops.errors import RunFileError
 from maxops.json_text import in_lines
-from maxops.whole_files import write_text
 
 _JSON_NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
 
@@ -27,15 +27,15 @@ def read(path: Path) -> list[Run]:
     except OSError as error:
         raise RunFileError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise RunFileError(f"{path}: is no JSON: byte {error.start} is no UTF-8") from error
+        raise RunFileError(f"{path}: is not JSON: byte {error.start} is not UTF-8") from error
     try:
         found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        raise RunFileError(f"{path}: is no JSON: {error}") from error
+        raise RunFileError(f"{path}: is not JSON: {error}") from error
     if not isinstance(found, list):
         return [_run(found, str(path))]
     if not found:
-        raise RunFileError(f"{path}: is an empty list; wanted runs of maxops conform")
+        raise RunFileError(f"{path}: is an empty list; expected runs of maxops conform")
     return [_run(each, f"{path}: run {number}") for number, each in enumerate(found)]
 
 
@@ -51,7 +51,7 @@ def as_text(runs: Sequence[Run]) -> str:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -63,7 +63,7 @@ def _finite(text: str) -> float:
 
 def _run(found: Any, where: str) -> Run:
     if not isinstance(found, dict) or "schema" not in found:
-        raise RunFileError(f'{where}: is no run of maxops conform; wanted an object with "schema": {SCHEMA}')
+        raise RunFileError(f'{where}: is not a run of maxops conform; expected an object with "schema": {SCHEMA}')
     if found["schema"] != SCHEMA:
         raise RunFileError(
             f"{where}: has schema {found['schema']!r}, this maxops reads {SCHEMA}; run maxops conform again"
@@ -80,20 +80,22 @@ def _mismatch(run: dict[str, Any]) -> str:
     try:
         for case in run["cases"]:
             clause_name(case_name(case).clause)
-        for finding in run["findings"]:
-            clause_name(finding["clause"])
+        for clause in run["clauses"]:
+            clause_name(clause)
     except RunFileError as error:
         return str(error)
-    told = {finding["case"] for finding in run["findings"]}
+    reported = {finding["case"] for finding in run["findings"]}
     for case, verdict in run["cases"].items():
-        if (case in told) == (verdict in ("conforms", "not applicable")):
-            return f"cases says {case!r} {verdict}, and findings {'has' if case in told else 'has not'} one of it"
-    if len(told) != len(run["findings"]):
+        if (case in reported) == (verdict in NO_FINDING):
+            return f"cases says {case!r} {verdict}, and findings {'has' if case in reported else 'has not'} one of it"
+    if len(reported) != len(run["findings"]):
         return "findings has a case twice"
     for number, finding in enumerate(run["findings"]):
         where, case, verdict = f"findings[{number}]", finding["case"], finding["verdict"]
         if run["cases"].get(case) != verdict:
             return f"{where} says {case!r} {verdict}, cases says {run['cases'].get(case, 'nothing of it')}"
+        if finding["clause"] not in run["clauses"]:
+            return f"{where}.clause is {finding['clause']!r}, which clauses does not have"
         if finding["reproducer"] is not None and not 0 <= finding["reproducer"] < len(run["reproducers"]):
             return f"{where}.reproducer is {finding['reproducer']}, there are {len(run['reproducers'])}"
     for where, array in _arrays(run):
@@ -107,24 +109,24 @@ def _fault_of_array(array: dict[str, Any]) -> str:
     shape, bits = array["shape"], array["bits"]
     size = prod(shape)
     if min(shape, default=0) < 0:
-        return f"has shape {shape}; wanted sizes of 0 and more"
+        return f"has shape {shape}; expected sizes of 0 and more"
     if len(array["values"]) != size or len(bits) not in (0, size):
         counts = f"{len(array['values'])} values and {len(bits)} bits"
-        return f"has shape {shape} with {counts}; wanted {size} of each, or no bits"
+        return f"has shape {shape} with {counts}; expected {size} of each, or no bits"
     if not bits:
         return ""
     dtype = next((each for each in dtypes.ALL if each.name == array["type"] and each is not dtypes.REAL), None)
     if dtype is None:
         return f"has bits of type {array['type']!r}, which maxops does not know"
-    wanted = re.compile(f"[0-9A-F]{{{dtype.bits // 4}}}")
-    odd = next((each for each in bits if not wanted.fullmatch(each)), None)
-    return "" if odd is None else f"has the bits {odd!r}; wanted {dtype.bits // 4} digits of 0-9 and A-F for {dtype}"
+    pattern = re.compile(f"[0-9A-F]{{{dtype.bits // 4}}}")
+    odd = next((each for each in bits if not pattern.fullmatch(each)), None)
+    return "" if odd is None else f"has the bits {odd!r}; expected {dtype.bits // 4} digits of 0-9 and A-F for {dtype}"
 
 
 def _arrays(run: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for part in ("findings", "reproducers"):
         for number, each in enumerate(run[part]):
-            inputs = each.get("inputs", {}) | {"wanted": each["wanted"], "got": each["got"]}
+            inputs = each.get("inputs", {}) | {"expected": each["expected"], "actual": each["actual"]}
             for name, found in inputs.items():
                 if "text" not in found:
                     yield f"{part}[{number}].{name}", found
@@ -138,26 +140,26 @@ def _fault(value: Any, hint: Any, where: str) -> str:
         return _fault_of_object(value, get_type_hints(hint), where)
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return "" if value in inner else _said(value, where, f"one of {', '.join(map(str, inner))}")
+        return "" if value in inner else _type_error(value, where, f"one of {', '.join(map(str, inner))}")
     if origin in (Union, types.UnionType):
         faults = [_fault(value, each, where) for each in inner]
         return "" if "" in faults else faults[-1]
     if origin is list:
         if not isinstance(value, list):
-            return _said(value, where, "a list")
+            return _type_error(value, where, "a list")
         return next(filter(None, (_fault(each, inner[0], f"{where}[{i}]") for i, each in enumerate(value))), "")
     if origin is dict:
         if not isinstance(value, dict):
-            return _said(value, where, "an object")
+            return _type_error(value, where, "an object")
         return next(filter(None, (_fault(each, inner[1], f"{where}[{key!r}]") for key, each in value.items())), "")
     is_bool = isinstance(value, bool)  # which Python counts among the integers
     is_right = hint is bool if is_bool else isinstance(value, (int, float) if hint is float else hint)
-    return "" if is_right else _said(value, where, _JSON_NAMES[hint])
+    return "" if is_right else _type_error(value, where, _JSON_NAMES[hint])
 
 
 def _fault_of_object(value: Any, fields: dict[str, Any], where: str) -> str:
     if not isinstance(value, dict):
-        return _said(value, where, f"an object with {', '.join(fields)}")
+        return _type_error(value, where, f"an object with {', '.join(fields)}")
     for name, hint in fields.items():
         inside = f"{where}.{name}" if where else name
         if name not in value:
@@ -167,6 +169,6 @@ def _fault_of_object(value: Any, fields: dict[str, Any], where: str) -> str:
     return ""
 
 
-def _said(value: Any, where: str, wanted: str) -> str:
+def _type_error(value: Any, where: str, expected: str) -> str:
     text = json.dumps(value)
-    return f"{where or 'it'} is {text if len(text) <= 60 else text[:60] + '...'}; wanted {wanted}"
+    return f"{where or 'it'} is {text if len(text) <= 60 else text[:60] + '...'}; expected {expected}"

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from maxops.conformance.case import Call, Case, Feed
-from maxops.conformance.controls import control
 from maxops.conformance.literal import literal
 from maxops.conformance.result import elements
 from maxops.conformance.runtimes.runtime import Runtime
-from maxops.conformance.smallest import Found
+from maxops.conformance.sanity_calls import sanity_call
+from maxops.conformance.shrink import Counterexample
 from maxops.plan import Array
 
 # What glibc fills memory with in two runs: an answer that is not the same in both holds memory that nobody wrote.
 PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"} for byte in ("85", "170"))
-AGAIN = 5  # runs, for a fault that what an earlier run left behind brings about
+REPEATS = 5  # runs, for a fault that what an earlier run left behind brings about
 
 
 @dataclass(frozen=True)
@@ -23,28 +23,28 @@ class Script:
     """A script, what it is to show, and the environments that it is to be run in, one run in each."""
 
     text: str
-    found: Found
+    counterexample: Counterexample
     environments: tuple[Mapping[str, str], ...] = ({},)
 
 
-def scripts(runtime: Runtime, version: str, case: Case, found: Found) -> list[Script]:
+def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -> list[Script]:
     """What may show a finding, the plainest first: some crashes take more than a run, or memory that is filled."""
     judgement, call, feed = found.judgement, found.trial.call, found.trial.feeds[0]
     lines = runtime.script(call, feed)
-    if judgement.verdict == "leaks":
+    if judgement.verdict == "uninitialized memory":
         return [_script(runtime, version, case, found, lines, PERTURBED)]
-    if judgement.verdict == "poisoned":
-        right = control(call.row)
+    if judgement.verdict == "corrupted state":
+        right = sanity_call(call.row)
         lines = [
             *_indented("try:", lines),
             *_indented("except Exception as error:", ['print("error", error)']),
-            "# a call that is right before that",
+            "# a sanity call, right before that",
             *_arrays(right.call, right.feeds[0]),
             *runtime.script(right.call, right.feeds[0]),
         ]
     made = [_script(runtime, version, case, found, lines)]
     if judgement.verdict == "crashes":
-        lines = [*lines, *_indented(f"for _ in range({AGAIN}):", runtime.again(call, feed))]
+        lines = [*lines, *_indented(f"for _ in range({REPEATS}):", runtime.again(call, feed))]
         made += [_script(runtime, version, case, found, lines, where) for where in (({},), PERTURBED[:1])]
     return made
 
@@ -53,7 +53,7 @@ def _script(
     runtime: Runtime,
     version: str,
     case: Case,
-    found: Found,
+    found: Counterexample,
     lines: list[str],
     environments: tuple[Mapping[str, str], ...] = ({},),
 ) -> Script:
@@ -70,8 +70,8 @@ def _script(
     if any(array.dtype == object for array in feed):
         text.append("from fractions import Fraction")
     text += _arrays(call, feed)
-    wanted = "an error" if trial.wanted is None else line(trial.wanted[0])
-    text += [f"print({f'wanted {wanted}'!r}, flush=True)", *lines, _PRINT]
+    expected = "an error" if trial.expected is None else line(trial.expected[0])
+    text += [f"print({f'expected {expected}'!r}, flush=True)", *lines, _PRINT]
     return Script("\n".join(text) + "\n", found, environments)
 
 
@@ -88,9 +88,9 @@ def _arrays(call: Call, feed: Feed) -> list[str]:
 
 
 # One line of an array, in the script and here: its type, its values, and its words in hexadecimal.
-_WORDS = '[f"{word:0{2 * got.itemsize}X}" for word in got.ravel().view(f"u{got.itemsize}").tolist()]'
-GOT = "got    "  # what such a line begins with
-_PRINT = f'print("{GOT[:-1]}", got.dtype, got.tolist(), {_WORDS})'
+_WORDS = '[f"{word:0{2 * actual.itemsize}X}" for word in actual.ravel().view(f"u{actual.itemsize}").tolist()]'
+ACTUAL = "actual   "  # what such a line begins with
+_PRINT = f'print("{ACTUAL[:-1]}", actual.dtype, actual.tolist(), {_WORDS})'
 
 
 def line(array: Array) -> str:

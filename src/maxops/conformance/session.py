@@ -14,38 +14,38 @@ import numpy as np
 
 import maxops
 from maxops.bench import environment
-from maxops.conformance import runtimes, transport
-from maxops.conformance import seconds as of_trials
+from maxops.conformance import runtimes, serialization, timeout
 from maxops.conformance.case import Case, Trial
-from maxops.conformance.checking import Checked, checked
 from maxops.conformance.child import RuntimeUnusableError
-from maxops.conformance.controls import controls
-from maxops.conformance.crew import Crew
 from maxops.conformance.judge import Judgement, judge
 from maxops.conformance.outcome import Kind, Outcome
 from maxops.conformance.process import Process
+from maxops.conformance.reproduce import Reproduction, reproduce
 from maxops.conformance.result import (
+    NO_FINDING,
     SCHEMA,
     Elements,
     Finding,
+    Message,
     Reproducer,
     Run,
-    Told,
     elements,
 )
 from maxops.conformance.runtimes.runtime import Runtime
+from maxops.conformance.sanity_calls import sanity_calls
 from maxops.conformance.script import Script, scripts
-from maxops.conformance.smallest import Found, smallest
+from maxops.conformance.shrink import Counterexample, shrink
+from maxops.conformance.worker_pool import WorkerPool
 from maxops.dtypes import DType
 from maxops.engines.native import usable_cpus
 from maxops.errors import MaxopsError
 from maxops.plan import Array
 from maxops.spec import ALL, Spec
 
-FEW = 16  # elements of a result that a finding shows whole
+MAX_ELEMENTS = 16  # elements of a result that a finding shows whole
 
-MOST_HANGS = 3  # of an operator and a type, each of which takes twice the time that a trial has
-FEW_CASES = 50  # for which another process would take longer to start than it saves
+MAX_HANGS = 3  # of an operator and a type, each of which takes twice the time that a trial has
+CASES_PER_PROCESS = 50  # for which another process would take longer to start than it saves
 
 
 class NoAnswersError(MaxopsError, TypeError):
@@ -62,15 +62,15 @@ _NEWEST = {row.operator: row for row in ALL if row.version is not None}
 
 @dataclass
 class _Judged:
-    """A case, the judgement on it, and what came."""
+    """A case, the judgement on it, and the result."""
 
     case: Case
     judgement: Judgement
-    sought: Judgement  # as it was found, before the types that are missing were named
-    wanted: Elements | Told
-    got: Elements | Told
+    original: Judgement  # before missing types were named
+    expected: Elements | Message
+    actual: Elements | Message
     kind: Kind
-    found: Found | None  # the call and what came, where the call is one that cannot be made smaller
+    counterexample: Counterexample | None  # where the call is one that cannot be shrunk
 
 
 def conform(
@@ -78,7 +78,7 @@ def conform(
     cases: Sequence[Case],
     *,
     kit: dict[str, Any] | None = None,
-    seconds: float = of_trials.USUAL,
+    seconds: float = timeout.DEFAULT,
     progress: Progress | None = None,
 ) -> Run:
     """Ask a runtime every case, and return what the JSON holds.
@@ -87,103 +87,108 @@ def conform(
     MaxopsError where the runtime cannot be started, or gives something that is no answer at all.
     """
     started = time.monotonic()
-    of_trials.check(seconds)
+    timeout.check(seconds)
     runtime = runtimes.resolve(name)
-    asked = [case for case in cases if _is_asked(runtime, case)]
-    with Crew(name, controls(), max(1, min(usable_cpus(), len(asked) // FEW_CASES))) as crew:
-        session = _Session(runtime, crew, seconds, progress or (lambda done, of, doing: None))
-        session.ask(asked)
-        session.show()
+    selected = [case for case in cases if _is_selected(runtime, case)]
+    with WorkerPool(name, sanity_calls(), max(1, min(usable_cpus(), len(selected) // CASES_PER_PROCESS))) as workers:
+        session = _Session(runtime, workers, seconds, progress or (lambda done, of, doing: None))
+        session.run(selected)
+        session.report()
         return {
             "schema": SCHEMA,
             "runtime": name,
-            "version": crew.version,
-            "kit": (kit or {}) | {"maxops": environment.installed("maxops") or "source tree", "cases": len(asked)},
+            "version": workers.version,
+            "kit": (kit or {}) | {"maxops": environment.installed("maxops") or "source tree", "cases": len(selected)},
             "machine": environment.machine(maxops.get_num_threads()),
             "seconds": round(time.monotonic() - started, 1),
             "cases": {each.case.id: each.judgement.verdict for each in session.judged},
+            "clauses": {
+                each.judgement.clause.id: each.judgement.clause.statement
+                for each in session.judged
+                if each.judgement.verdict not in NO_FINDING
+            },
             "reasons": {
-                each.case.id: each.judgement.why
+                each.case.id: each.judgement.message
                 for each in session.judged
                 if each.judgement.verdict == "not applicable"
             },
-            "notes": crew.notes,
+            "notes": workers.notes,
             "findings": session.findings,
             "reproducers": session.reproducers,
         }
 
 
-def _is_asked(runtime: Runtime, case: Case) -> bool:
+def _is_selected(runtime: Runtime, case: Case) -> bool:
     """A runtime that cannot be told a version is asked the newest of each operator only."""
     row = case.row
     return runtime.versioned or row.version is None or row is _NEWEST[row.operator]
 
 
 class _Session:
-    def __init__(self, runtime: Runtime, crew: Crew, seconds: float, tell: Progress) -> None:
-        self._runtime, self._crew, self._seconds, self._tell = runtime, crew, seconds, tell
-        self._tried: dict[bytes, Outcome] = {}
+    def __init__(self, runtime: Runtime, workers: WorkerPool, seconds: float, progress: Progress) -> None:
+        self._runtime, self._workers, self._seconds, self._progress = runtime, workers, seconds, progress
+        self._outcomes: dict[bytes, Outcome] = {}
         self._hung: Counter[tuple[str, DType]] = Counter()
         self.judged: list[_Judged] = []
         self.findings: list[Finding] = []
         self.reproducers: list[Reproducer] = []
 
-    # --------------------------------------------------------------------------------------------- asking
+    # --------------------------------------------------------------------------------------------- running
 
-    def ask(self, cases: Sequence[Case]) -> None:
+    def run(self, cases: Sequence[Case]) -> None:
         """Run the trials and judge the cases."""
-        self._look_at_controls()
+        self._check_sanity_calls()
         groups = [list(group) for _, group in groupby(cases, key=lambda case: case.trial_id)]
         self.judged = [
             each
-            for group in self._crew.map(
-                self._ask_together, groups, lambda done, group: self._tell(done, len(groups), group[0].id)
+            for group in self._workers.map(
+                self._run_together, groups, lambda done, group: self._progress(done, len(groups), group[0].id)
             )
             for each in group
         ]
-        amended = self._crew.amended()
+        amended = self._workers.amended()
         for number, each in enumerate(self.judged):
-            if (name := _run_name(each.case, self._standard_told(each.case))) in amended:
-                trial = self._as_told(each.case, each.case.make())
+            if (name := _run_name(each.case, self._named_standard(each.case))) in amended:
+                trial = self._under_named_standard(each.case, each.case.make())
                 self.judged[number] = self._judge(each.case, trial, amended[name])
-        self._name_missing_types()
+        self._attribute_to_missing_types()
 
-    def _look_at_controls(self) -> None:
-        """A runtime that gives no arrays at all is told apart before its cases are run."""
+    def _check_sanity_calls(self) -> None:
+        """Fail early for a runtime that never returns arrays."""
 
-        def outcome_of(process: Process, control: Trial) -> Outcome:
-            return process.run(f"control {control.call.row.name}", control, self._seconds)
+        def outcome_of(process: Process, call: Trial) -> Outcome:
+            return process.run(f"sanity call {call.call.row.name}", call, self._seconds)
 
-        outcomes = self._crew.map(outcome_of, controls(), lambda done, control: None)
+        outcomes = self._workers.map(outcome_of, sanity_calls(), lambda done, call: None)
         answered = [outcome for outcome in outcomes if outcome.kind not in ("not applicable", "refused")]
         if answered and all(outcome.kind == "garbage" for outcome in answered):
-            raise NoAnswersError(f"{self._runtime.name}: {answered[0].text}; wanted one NumPy array for each output")
+            raise NoAnswersError(f"{self._runtime.name}: {answered[0].text}; expected one NumPy array for each output")
 
-    def _ask_together(self, process: Process, together: Sequence[Case]) -> list[_Judged]:
-        """The cases of one trial, which is run once for all of them, or once for each standard that it is told of."""
+    def _run_together(self, process: Process, together: Sequence[Case]) -> list[_Judged]:
+        """The cases of one trial, which runs once, or once for each standard that the runtime can name."""
         trial = together[0].make()
         outcomes: dict[str, Outcome] = {}
         judged = []
         for case in together:
-            own, name = self._as_told(case, trial), _run_name(case, self._standard_told(case))
+            own, name = self._under_named_standard(case, trial), _run_name(case, self._named_standard(case))
             if not self._is_applicable(case):
-                outcome = Outcome("not applicable", text=f"is not told of {case.row.standard}")
+                outcome = Outcome("not applicable", text=f"cannot be run under {case.row.standard}")
             elif name in outcomes:
                 outcome = outcomes[name]
             else:
-                outcome = outcomes[name] = self._run(process, name, own)
+                outcome = outcomes[name] = self._run_trial(process, name, own)
             judged.append(self._judge(case, own, outcome))
         return judged
 
-    def _run(self, process: Process, name: str, trial: Trial) -> Outcome:
+    def _run_trial(self, process: Process, name: str, trial: Trial) -> Outcome:
         """The outcome of a trial, unless nothing can be expected of it any more."""
         alike = (trial.call.row.operator, trial.call.dtype)
-        if self._hung[alike] >= MOST_HANGS:
-            return Outcome("not applicable", text=f"not asked: {MOST_HANGS} calls of the kind did not come back")
+        if self._hung[alike] >= MAX_HANGS:
+            return Outcome("not applicable", text=f"not run: {MAX_HANGS} calls of the kind timed out")
         try:
             outcome = process.run(name, trial, self._seconds)
         except RuntimeUnusableError as error:
-            return Outcome("not applicable", text=f"not asked: the runtime does not start again: {error}")
+            return Outcome("not applicable", text=f"not run: the runtime does not start again: {error}")
         self._hung[alike] += outcome.kind == "hung"
         return outcome
 
@@ -191,17 +196,17 @@ class _Session:
         judgement = judge(case, trial, outcome)
         # what is to be refused is small as it is, and what crashes takes a process for each try
         is_small = trial.is_refusal or (outcome.kind in ("crashed", "hung") and len(trial.feeds) == 1)
-        found = Found(trial, outcome, judgement) if is_small else None
-        want, got = _wanted(judgement, trial), _got(judgement, outcome)
-        return _Judged(case, judgement, judgement, want, got, outcome.kind, found)
+        found = Counterexample(trial, outcome, judgement) if is_small else None
+        expected, actual = _expected(judgement, trial), _actual(judgement, outcome)
+        return _Judged(case, judgement, judgement, expected, actual, outcome.kind, found)
 
-    def _standard_told(self, case: Case) -> str:
-        """The standard that a call is made under: the case's own, where the runtime can be told of it."""
+    def _named_standard(self, case: Case) -> str:
+        """The standard that a call is made under: the case's own, where the runtime can name it."""
         return case.row.standard if case.row.standard in self._runtime.claims else ""
 
-    def _as_told(self, case: Case, trial: Trial) -> Trial:
-        """The trial under the case's own row, where the runtime can be told of its standard."""
-        if self._standard_told(case) in ("", trial.call.row.standard):
+    def _under_named_standard(self, case: Case, trial: Trial) -> Trial:
+        """The trial under the case's own row, where the runtime can name its standard."""
+        if self._named_standard(case) in ("", trial.call.row.standard):
             return trial
         return replace(trial, call=replace(trial.call, row=case.row))
 
@@ -211,7 +216,7 @@ class _Session:
         claimed = tuple(standard.replace(" ", "-") + "." for standard in self._runtime.claims)
         return not case.refusal or any(each.startswith(claimed) for each in asks)
 
-    def _name_missing_types(self) -> None:
+    def _attribute_to_missing_types(self) -> None:
         """Where all calls of a type are refused, it is the type that is missing, and not what each call is about.
 
         That takes the plainest call, which is the case of the clause on types: of a few others, what they have in
@@ -227,22 +232,22 @@ class _Session:
                 for each in group:
                     each.judgement = replace(each.judgement, verdict="refuses", clause=row.rule("T"), kind="type")
 
-    # ------------------------------------------------------------------------------------------- showing
+    # ------------------------------------------------------------------------------------------- reporting
 
-    def show(self) -> None:
+    def report(self) -> None:
         """Make the findings, and for each kind of them the smallest call and a script that shows it."""
         groups: dict[tuple[object, ...], list[_Judged]] = {}
         for each in self.judged:
-            if each.judgement.verdict not in ("conforms", "not applicable"):
-                groups.setdefault(_kind_of(each), []).append(each)
+            if each.judgement.verdict not in NO_FINDING:
+                groups.setdefault(_group_key(each), []).append(each)
         shown = self._reproducers([members[0] for members in groups.values()])
         numbers = {id(each): number for members, number in zip(groups.values(), shown, strict=True) for each in members}
         self.findings = [_finding(each, numbers[id(each)]) for each in self.judged if id(each) in numbers]
 
     def _reproducers(self, firsts: Sequence[_Judged]) -> list[int | None]:
         """The number of each one's reproducer; None where the finding does not come from its call alone."""
-        found = self._crew.map(
-            self._smallest, firsts, lambda done, each: self._tell(done, len(firsts), f"smaller: {each.case.id}")
+        found = self._workers.map(
+            self._shrink, firsts, lambda done, each: self._progress(done, len(firsts), f"shrinking: {each.case.id}")
         )
         by_text: dict[str, int] = {}
         numbers: list[int | None] = []
@@ -251,62 +256,62 @@ class _Session:
             if smaller is None:
                 numbers.append(None)
                 continue
-            made = scripts(self._runtime, self._crew.version, each.case, smaller)
+            made = scripts(self._runtime, self._workers.version, each.case, smaller)
             if made[0].text not in by_text:
                 by_text[made[0].text] = len(kept)
                 kept.append(made)
             numbers.append(by_text[made[0].text])
-        for done, shown in enumerate(checked(kept, self._runtime.environment)):
-            self._tell(done, len(kept), "each script, run by itself")
-            self.reproducers.append(_reproducer(shown))
+        for done, reproduction in enumerate(reproduce(kept, self._runtime.environment)):
+            self._progress(done, len(kept), "reproducing by scripts")
+            self.reproducers.append(_reproducer(reproduction))
         return numbers
 
-    def _smallest(self, process: Process, each: _Judged) -> Found | None:
-        if each.found is not None:
-            return each.found
+    def _shrink(self, process: Process, each: _Judged) -> Counterexample | None:
+        if each.counterexample is not None:
+            return each.counterexample
 
         def run(trial: Trial) -> Outcome:
             # a trial that several rows judge is made smaller for each, by much the same steps
-            key = transport.to_bytes((trial.call, trial.feeds))
-            if key not in self._tried:
-                self._tried[key] = process.run(each.case.id, trial, self._seconds)
-            return self._tried[key]
+            key = serialization.to_bytes((trial.call, trial.feeds))
+            if key not in self._outcomes:
+                self._outcomes[key] = process.run(each.case.id, trial, self._seconds)
+            return self._outcomes[key]
 
-        return smallest(each.case, self._as_told(each.case, each.case.make()), each.sought, run)
+        return shrink(each.case, self._under_named_standard(each.case, each.case.make()), each.original, run)
 
 
 def _run_name(case: Case, standard: str) -> str:
-    """What a trial is called where its process looks for culprits."""
+    """The name of a trial where its process bisects a crash."""
     return f"{case.trial_id} {standard}".rstrip()
 
 
-def _wanted(judgement: Judgement, trial: Trial) -> Elements | Told:
-    if trial.wanted is None:
+def _expected(judgement: Judgement, trial: Trial) -> Elements | Message:
+    if trial.expected is None:
         return {"text": f"an error: {judgement.clause.statement}"}
-    return _some(trial.wanted[judgement.feed], judgement.place)
+    return _excerpt(trial.expected[judgement.feed], judgement.index)
 
 
-def _got(judgement: Judgement, outcome: Outcome) -> Elements | Told:
-    if outcome.kind in ("gave", "unstable"):
-        return _some(outcome.outputs[judgement.feed], judgement.place)
+def _actual(judgement: Judgement, outcome: Outcome) -> Elements | Message:
+    if outcome.kind in ("returned", "nondeterministic"):
+        return _excerpt(outcome.outputs[judgement.feed], judgement.index)
     return {"text": outcome.text}
 
 
-def _some(array: Array, place: tuple[int, ...] | None) -> Elements | Told:
+def _excerpt(array: Array, index: tuple[int, ...] | None) -> Elements | Message:
     """A small result whole, of a large one the element that differs."""
-    if array.size <= FEW:
+    if array.size <= MAX_ELEMENTS:
         return elements(array)
-    if place is not None:
-        return elements(np.asarray(array[place]))
+    if index is not None:
+        return elements(np.asarray(array[index]))
     return {"text": f"{array.dtype} of shape {array.shape}"}
 
 
-def _kind_of(each: _Judged) -> tuple[object, ...]:
-    """What makes two findings one: they go by one script."""
+def _group_key(each: _Judged) -> tuple[object, ...]:
+    """Findings of one key share a reproducer."""
     case, judgement = each.case, each.judgement
     about = ""
     if judgement.verdict == "refuses":
-        about = re.sub(r"[0-9]+", "#", judgement.why)[:60]
+        about = re.sub(r"[0-9]+", "#", judgement.message)[:60]
     elif judgement.kind in ("wrong", None):
         about = re.sub(r"[0-9]+", "#", case.sentence)
     return case.row, case.dtype, judgement.verdict, judgement.clause, judgement.kind, about
@@ -316,32 +321,27 @@ def _finding(each: _Judged, reproducer: int | None) -> Finding:
     case, judgement = each.case, each.judgement
     return {
         "case": case.id,
-        "standard": case.row.standard,
-        "operator": case.row.operator,
-        "version": case.row.version,
-        "type": str(case.dtype),
         "clause": judgement.clause.id,
-        "says": judgement.clause.statement,
         "verdict": judgement.verdict,
-        "why": judgement.why,
-        "wanted": each.wanted,
-        "got": each.got,
+        "message": judgement.message,
+        "expected": each.expected,
+        "actual": each.actual,
         "feed": judgement.feed,
-        "place": None if judgement.place is None else list(judgement.place),
+        "index": None if judgement.index is None else list(judgement.index),
         "reproducer": reproducer,
     }
 
 
-def _reproducer(shown: Checked) -> Reproducer:
-    found = shown.script.found
+def _reproducer(reproduction: Reproduction) -> Reproducer:
+    found = reproduction.script.counterexample
     call = found.trial.call
     whole = zip(call.inputs, call.whole(found.trial.feeds[0]), strict=True)
     return {
         "inputs": {each.name: elements(array) for each, array in whole if each is not None and array is not None},
         "attributes": dict(call.attributes),
-        "wanted": _wanted(found.judgement, found.trial),
-        "got": _got(found.judgement, found.outcome),
-        "script": shown.script.text,
-        "checked": shown.holds,
-        "shown": shown.shown,
+        "expected": _expected(found.judgement, found.trial),
+        "actual": _actual(found.judgement, found.outcome),
+        "script": reproduction.script.text,
+        "reproduced": reproduction.reproduced,
+        "output": reproduction.output,
     }

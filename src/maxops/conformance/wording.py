@@ -1,53 +1,53 @@
-"""How reports say verdicts, and what was wanted and what came, in a line."""
+"""How reports say verdicts, and the expected and the actual result, in a line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from maxops.conformance.result import Elements, Run, Told, Verdict
+from maxops.conformance.result import Elements, Message, Run, Verdict
 
-FEW = 4  # elements of an array in a line
+MAX_ELEMENTS = 4  # elements of an array in a line
 
-# What harms most stands first: a process that ends, memory of others, then wrong answers that nobody notices.
-WORST_FIRST: tuple[Verdict, ...] = (
+# The most harmful first: crashes, memory errors, then silently wrong results.
+BY_SEVERITY: tuple[Verdict, ...] = (
     "crashes",
-    "leaks",
-    "poisoned",
+    "uninitialized memory",
+    "corrupted state",
     "hangs",
     "violates",
-    "accepts",
+    "missing error",
     "refuses",
     "permitted",
     "conforms",
     "not applicable",
 )
 
-# Said of several cases: "12 violate".
+# Plural forms: "12 violate".
 OF_MANY: dict[Verdict, str] = {
     "conforms": "conform",
     "violates": "violate",
     "refuses": "refuse",
-    "accepts": "accept",
+    "missing error": "missing errors",
     "crashes": "crash",
     "hangs": "hang",
-    "leaks": "leak",
-    "poisoned": "poisoned",
+    "uninitialized memory": "uninitialized memory",
+    "corrupted state": "corrupted state",
     "permitted": "permitted",
     "not applicable": "not applicable",
 }
 
 MEANS: dict[Verdict, str] = {
-    "conforms": "the answer that the clause asks for, bit for bit",
-    "violates": "another answer than the clause asks for",
-    "refuses": "an error, where there is an answer",
-    "accepts": "an answer, where there is to be an error",
+    "conforms": "the result that the clause specifies, bit for bit",
+    "violates": "another result than the clause specifies",
+    "refuses": "an error for a valid call",
+    "missing error": "a result for an invalid call",
     "crashes": "the process ended",
-    "hangs": "no answer in time",
-    "leaks": "memory that nobody wrote is in the answer",
-    "poisoned": "after its error, calls that were right go wrong",
-    "permitted": "another answer, where the standard leaves it open: no fault",
-    "not applicable": "the runtime has nothing that means this call",
+    "hangs": "no result before the timeout",
+    "uninitialized memory": "the result depends on uninitialized memory: two runs on the same inputs differ",
+    "corrupted state": "after its error, valid calls fail or give other results",
+    "permitted": "another result, where the standard leaves it open: no fault",
+    "not applicable": "the runtime does not support such a call",
 }
 
 
@@ -59,46 +59,46 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def of_whom(run: Run) -> str:
+def runtime_label(run: Run) -> str:
     """The runtime and its version, as reports name it."""
     return f"{run['runtime']} {run['version']}".strip()
 
 
-def told(result: Elements | Told) -> str:
+def one_line(result: Elements | Message) -> str:
     """A result in a line.
 
-    >>> told({"type": "float32", "shape": [], "values": ["-0.0"], "bits": ["80000000"]})
+    >>> one_line({"type": "float32", "shape": [], "values": ["-0.0"], "bits": ["80000000"]})
     'float32 -0.0 (80000000)'
     """
     if "text" in result:
         return " ".join(result["text"].split())
     if not result["values"]:
         return f"{_type(result)}, empty"
-    more = ", ..." if len(result["values"]) > FEW else ""
-    bits = f" ({', '.join(result['bits'][:FEW])}{more})" if result["bits"] else ""
-    return f"{_type(result)} {', '.join(result['values'][:FEW])}{more}{bits}"
+    more = ", ..." if len(result["values"]) > MAX_ELEMENTS else ""
+    bits = f" ({', '.join(result['bits'][:MAX_ELEMENTS])}{more})" if result["bits"] else ""
+    return f"{_type(result)} {', '.join(result['values'][:MAX_ELEMENTS])}{more}{bits}"
 
 
-def against(wanted: Elements | Told, got: Elements | Told) -> str:
-    """What was wanted and what came; of long arrays of one shape only the first element that differs."""
-    return " -> ".join(sides(wanted, got))
+def expected_to_actual(expected: Elements | Message, actual: Elements | Message) -> str:
+    """The expected and the actual result; of long arrays of one shape only the first element that differs."""
+    return " -> ".join(sides(expected, actual))
 
 
-def sides(wanted: Elements | Told, got: Elements | Told) -> tuple[str, str]:
+def sides(expected: Elements | Message, actual: Elements | Message) -> tuple[str, str]:
     """The same, each by itself."""
-    if "text" not in wanted and "text" not in got and len(wanted["values"]) > FEW:
-        number = first_difference(wanted, got)
+    if "text" not in expected and "text" not in actual and len(expected["values"]) > MAX_ELEMENTS:
+        number = first_difference(expected, actual)
         if number is not None:
-            return f"{_type(wanted)}, element {number}: {_element(wanted, number)}", _element(got, number)
-    return told(wanted), told(got)
+            return f"{_type(expected)}, element {number}: {_element(expected, number)}", _element(actual, number)
+    return one_line(expected), one_line(actual)
 
 
-def first_difference(wanted: Elements, got: Elements) -> int | None:
+def first_difference(expected: Elements, actual: Elements) -> int | None:
     """The number, in row-major order, of the first element that differs; None if types or shapes do, or none does."""
-    if (wanted["type"], wanted["shape"]) != (got["type"], got["shape"]):
+    if (expected["type"], expected["shape"]) != (actual["type"], actual["shape"]):
         return None
-    kind = "bits" if wanted["bits"] else "values"
-    pairs = zip(wanted[kind], got[kind], strict=True)  # type: ignore[literal-required]
+    kind = "bits" if expected["bits"] else "values"
+    pairs = zip(expected[kind], actual[kind], strict=True)  # type: ignore[literal-required]
     return next((number for number, (one, other) in enumerate(pairs) if one != other), None)
 
 

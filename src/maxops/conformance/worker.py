@@ -1,9 +1,9 @@
-"""A runtime's own process, started by `child` with the arguments RUNTIME PIPE PARENT BYTES.
+"""A runtime's own process, started by `child` with the arguments RUNTIME PIPE PARENT_PID MEMORY_BYTES.
 
-It says ("ready", its version) or ("failed", why), and then answers, until the pipe ends:
+It sends ("ready", its version) or ("failed", a message), and then answers requests until the pipe closes:
 
-("control", trial)  whether the runtime gave an answer; if so, it has to give it again after every error
-("trial", trial)    (outcome, whether the controls come next); then, if so, what is wrong with them, or ""
+("sanity call", trial)  whether the runtime gave an answer; if so, it has to give it again after every error
+("trial", trial)    (outcome, whether the sanity calls come next); then, if so, what is wrong with them, or ""
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import signal
 from multiprocessing.connection import Connection
 from typing import Any
 
-from maxops.conformance import containment, runtimes, transport
-from maxops.conformance.attempt import attempt, same_bits, words
+from maxops.conformance import resource_limits, runtimes, serialization
+from maxops.conformance.attempt import attempt, error_line, same_bits
 from maxops.conformance.case import Trial
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.poison import Memory
@@ -26,10 +26,10 @@ _ERRORS = ("refused", "garbage", "overwrote", "crashed", "hung")
 
 
 def main(arguments: list[str]) -> None:
-    """Serve one runtime until the parent is done."""
+    """Serve one runtime until the parent closes the pipe."""
     name, pipe, parent, memory = arguments[0], *map(int, arguments[1:])
-    containment.die_with(parent)
-    containment.contain(memory)
+    resource_limits.die_with_parent(parent)
+    resource_limits.limit_resources(memory)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to handle
     os.set_inheritable(pipe, False)
     connection = Connection(pipe)
@@ -37,64 +37,64 @@ def main(arguments: list[str]) -> None:
         runtime = runtimes.load(name)
         version = runtime.version
     except MaxopsError as error:
-        connection.send_bytes(transport.to_bytes(("failed", str(error))))
+        connection.send_bytes(serialization.to_bytes(("failed", str(error))))
         return
     except BaseException as error:  # noqa: BLE001 - a third party's import may raise anything
-        connection.send_bytes(transport.to_bytes(("failed", f"{name} cannot be loaded: {words(error)}")))
+        connection.send_bytes(serialization.to_bytes(("failed", f"{name} cannot be loaded: {error_line(error)}")))
         return
-    connection.send_bytes(transport.to_bytes(("ready", version)))
+    connection.send_bytes(serialization.to_bytes(("ready", version)))
     _Serving(runtime, connection).serve()
 
 
 class _Serving:
-    """The runtime, and the calls that it must go on answering as it did."""
+    """The runtime, and the sanity calls that it must keep answering the same."""
 
     def __init__(self, runtime: Runtime, connection: Connection) -> None:
         self._runtime = runtime
         self._connection = connection
         self._memory = Memory()
-        self._controls: list[tuple[Trial, Outcome]] = []
+        self._sanity_calls: list[tuple[Trial, Outcome]] = []
         self._frozen = False
 
     def serve(self) -> None:
         while True:
             try:
-                message = transport.from_bytes(self._connection.recv_bytes())
+                message = serialization.from_bytes(self._connection.recv_bytes())
             except EOFError:
                 return
             kind, arguments = message[0], message[1:]
-            if kind == "control":
-                self._tell(self._add_control(*arguments))
+            if kind == "sanity call":
+                self._send(self._add_sanity_call(*arguments))
             else:
                 self._try(*arguments)
 
-    def _tell(self, answer: Any) -> None:
-        self._connection.send_bytes(transport.to_bytes(answer))
+    def _send(self, answer: Any) -> None:
+        self._connection.send_bytes(serialization.to_bytes(answer))
 
-    def _add_control(self, trial: Trial) -> bool:
+    def _add_sanity_call(self, trial: Trial) -> bool:
         outcome = attempt(self._runtime, trial, self._memory)
-        if outcome.kind == "gave":
-            self._controls.append((trial, outcome))
-        return outcome.kind == "gave"
+        if outcome.kind == "returned":
+            self._sanity_calls.append((trial, outcome))
+        return outcome.kind == "returned"
 
     def _try(self, trial: Trial) -> None:
         if not self._frozen:
             gc.freeze()  # what the frameworks loaded is not looked through after each error
             self._frozen = True
         outcome = attempt(self._runtime, trial, self._memory)
-        controls = outcome.kind in _ERRORS or (trial.is_refusal and outcome.kind != "not applicable")
-        self._tell((outcome, controls))
-        if controls:
-            self._tell(self._poisoned(trial.call.row.operator))
+        errors = outcome.kind in _ERRORS or (trial.is_refusal and outcome.kind != "not applicable")
+        self._send((outcome, errors))
+        if errors:
+            self._send(self._corrupted(trial.call.row.operator))
 
-    def _poisoned(self, operator: str) -> str:
-        """What is wrong now with a control of the same operator; with the first one, if there is none of it."""
+    def _corrupted(self, operator: str) -> str:
+        """What is wrong now with a sanity call of the same operator; with the first one, if there is none of it."""
         gc.collect()  # what the error left behind ends now, not in the next trial
-        of_operator = [each for each in self._controls if each[0].call.row.operator == operator]
-        for trial, before in of_operator or self._controls[:1]:
+        of_operator = [each for each in self._sanity_calls if each[0].call.row.operator == operator]
+        for trial, before in of_operator or self._sanity_calls[:1]:
             after = attempt(self._runtime, trial, self._memory)
             call = f"{trial.call.row.name} of {trial.call.dtype}"
-            if after.kind != "gave":
+            if after.kind != "returned":
                 return f"{call}, right before, is {after.kind} after it: {after.text}"
             if not all(map(same_bits, before.outputs, after.outputs)):
                 return f"{call} gives another answer after it than before"

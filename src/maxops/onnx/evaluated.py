@@ -11,7 +11,7 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
 from maxops.errors import MaxopsError, ModelError
-from maxops.model import Place
+from maxops.model import Placement
 from maxops.onnx.reference import ReferenceEvaluator, reference_ops
 from maxops.plan import Array
 
@@ -26,8 +26,8 @@ class GraphEvaluator:
         ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
         counted = Counter((_domain(node), node.op_type) for node in all_nodes(proto))
         functions = {(function.domain, function.name) for function in proto.functions}
-        self.places = tuple(
-            Place(".".join(filter(None, key)), count, OURS if key in ours else REFERENCE)
+        self.placements = tuple(
+            Placement(".".join(filter(None, key)), count, OURS if key in ours else REFERENCE)
             for key, count in sorted(counted.items(), key=lambda item: (item[0] not in ours, item[0]))
             if key not in functions and key[1] != "Constant"
         )

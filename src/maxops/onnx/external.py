@@ -42,7 +42,7 @@ def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
         if not (data.is_relative_to(inside) or data.is_relative_to(path.resolve().parent)):
             raise ModelError(f"{where}; it is a file inside the model's folder")
         if not data.is_file():
-            raise ModelError(f"{where}, which is no file there")
+            raise ModelError(f"{where}, which is not a file there")
         found[location] = data
     return found
 
@@ -74,14 +74,14 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
 
     A target stays inside the folder: links in it that lead out are refused.
     """
-    wanted: dict[Path, Path] = {}
+    copies_by_target: dict[Path, Path] = {}
     for location, path in found.items():
         target = folder / os.path.normpath(location)
         if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
             raise OutputError(f"{target}: leads outside {folder}, where the model's data goes")
         try:
             if target.exists() and not target.samefile(path) and not filecmp.cmp(path, target, shallow=False):
-                raise OutputError(f"{target}: is there already and differs from {path}, the data of the model")
+                raise OutputError(f"{target}: already exists and differs from {path}, the data of the model")
         except OSError as error:
             raise OutputError(f"{target}: cannot be compared with {path}: {error.strerror}") from error
         if not target.exists():
@@ -89,8 +89,8 @@ def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
                 path.open("rb").close()  # an error of the copy would be the target's
             except OSError as error:
                 raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
-            wanted[target] = path
-    return wanted
+            copies_by_target[target] = path
+    return copies_by_target
 
 
 def follow_links(model: ModelProto, path: Path) -> Path:
@@ -118,5 +118,5 @@ def follow_links(model: ModelProto, path: Path) -> Path:
 
 
 def _location(tensor: TensorProto) -> str:
-    """Where the data lies; protobuf hands on as bytes what is no text."""
+    """The location of the data; protobuf returns bytes for what is not text."""
     return next((os.fsdecode(entry.value) for entry in tensor.external_data if entry.key == "location"), "")

@@ -38,7 +38,7 @@ def load(path: str | PathLike[str]) -> Model:
     >>> folder.cleanup()
 
     A model of Max, ReduceMax, Constant and Identity runs here alone. In any other those operators, and SegmentMax of
-    maxops' own domain, run here, and the rest on onnx's reference evaluator (`Model.places` says which).
+    maxops' own domain, run here, and the rest on onnx's reference evaluator (`Model.placements` says which).
 
     Raises ModelError for a file that cannot be read, is not well formed, or holds what nobody here runs; where a
     clause of an operator speaks, the error of that clause. The text names the file and the node.
@@ -60,7 +60,7 @@ def read(path: Path) -> ModelProto:
             raise ModelError(
                 f"{path}: nests graphs deeper than protobuf reads: about {MOST_NESTED}, as messages in messages"
             ) from error
-        raise ModelError(f"{path}: is truncated, or no ONNX model") from error
+        raise ModelError(f"{path}: is truncated, or not an ONNX model") from error
 
 
 def from_proto(proto: ModelProto, source: str = "model") -> Model:
@@ -111,7 +111,7 @@ def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
 def opset_of(proto: ModelProto, source: str) -> int:
     """The operator set in force, once both versions of the format are known to be ones that onnx can check."""
     if proto.ir_version < 1:
-        raise ModelError(f"{source}: is no ONNX model, or a broken one: it has no IR version")
+        raise ModelError(f"{source}: is not an ONNX model, or a broken one: it has no IR version")
     if proto.ir_version > onnx.IR_VERSION:
         raise ModelError(
             f"{source}: has IR version {proto.ir_version}; onnx {onnx.__version__} knows those up to "
@@ -173,7 +173,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
 
 def _check_model(proto: ModelProto, source: str, path: Path | None) -> None:
     try:
-        # by path, since the checker looks for external data beside the file; what came here in memory has none
+        # by path, since the checker looks for external data beside the file; what was loaded from memory has none
         onnx.checker.check_model(proto if path is None else path)
     except (ValidationError, ValueError, RuntimeError) as error:  # the last is what C++ says of a file
         raise ModelError(f"{source}: {error}") from error
@@ -185,15 +185,15 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
         where = f"{source}: {kind} {info.name!r}"
         form = info.type.WhichOneof("value")
         if form != "tensor_type":
-            came = "without a type" if form is None else f"a {form.removesuffix('_type').replace('_', ' ')}"
-            raise ModelError(f"{where} is {came}; maxops runs dense tensors only")
+            actual = "without a type" if form is None else f"a {form.removesuffix('_type').replace('_', ' ')}"
+            raise ModelError(f"{where} is {actual}; maxops runs dense tensors only")
         tensor = info.type.tensor_type
         dtype = DTYPES.get(tensor.elem_type) or (other_type(tensor.elem_type) if any_type else None)
         if dtype is None:
             listed = ", ".join(row.onnx for row in DTYPES.values())
             raise ModelError(f"{where} has the type {type_name(tensor.elem_type)}; maxops runs {listed}")
         if any(value.name == info.name for value in values):
-            raise ModelError(f"{where} is there twice")
+            raise ModelError(f"{where} appears twice")
         dims: Dims = tuple(
             dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in tensor.shape.dim
         )

@@ -43,11 +43,11 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
             "graph with these out (onnx.utils.extract_model), or run the model in another runtime"
         )
     if node.domain:
-        raise ModelError(f"{where}: writes its domain as {node.domain!r}; onnx's checker wants it empty, in nodes")
+        raise ModelError(f"{where}: writes its domain as {node.domain!r}; onnx's checker requires it empty, in nodes")
     seen: set[str] = set()
     for attribute in node.attribute:
         if attribute.name in seen:
-            raise ModelError(f"{where}: the attribute {attribute.name!r} is there twice")
+            raise ModelError(f"{where}: the attribute {attribute.name!r} appears twice")
         if attribute.ref_attr_name:
             raise ModelError(f"{where}: the attribute {attribute.name!r} refers to one of a function; there is none")
         seen.add(attribute.name)
@@ -100,8 +100,8 @@ def constant(node: NodeProto, where: str, folder: Path | None) -> Array:
     """The array of a checked Constant node."""
     names = sorted(attribute.name for attribute in node.attribute)
     if len(names) != 1:
-        came = f"{len(names)}: {', '.join(names)}" if names else "none"
-        raise ModelError(f"{where}: a Constant has exactly one attribute with its value; this one has {came}")
+        actual = f"{len(names)}: {', '.join(names)}" if names else "none"
+        raise ModelError(f"{where}: a Constant has exactly one attribute with its value; this one has {actual}")
     attribute: AttributeProto = node.attribute[0]
     if attribute.name == "value":
         return to_array(attribute.t, f"{where}: the value", folder)

@@ -46,7 +46,7 @@ def reference_ops() -> list[type[OpRun]]:
     >>> ReferenceEvaluator(model, new_ops=reference_ops()).run(None, {"x": np.float32([-3]), "y": np.float32([-5])})
     [array([3.], dtype=float32)]
 
-    They also serve inside If, Loop and Scan; onnx's evaluator does not hand them on to a model's own functions, and
+    They also serve inside If, Loop and Scan; onnx's evaluator does not pass them to a model's own functions, and
     `ReferenceEvaluator` of this package does. Arrays may have any shape and any type of the version in force; what a
     clause forbids raises that clause's error.
     """

@@ -32,7 +32,7 @@ def rewrite(model: ModelProto) -> ModelProto:
     >>> node.domain, node.op_type, [(a.name, a.i) for a in node.attribute]
     ('maxops', 'Max', [('since_version', 13)])
 
-    Each node keeps the meaning of the version that its operator set has; SegmentMax stands in that domain already. A
+    Each node keeps the meaning of the version that its operator set has; SegmentMax is in that domain already. A
     ReduceMax that has its axes as an attribute gets them as an input. External data stays where it is. Raises
     ModelError for a version that maxops does not know, and for inputs and attributes that the version does not have.
     """
@@ -106,19 +106,21 @@ class _Mover:
                 f"{where}: has {len(node.input)} inputs and {len(node.output)} outputs; it makes one of some"
             )
         if row.operator == "ReduceMax" and not row.axes_input and len(node.input) > 1:
-            came = len(node.input)
-            raise ModelError(f"{where}: has {came} inputs; {row.name} has one, data", row.clause("inputs"))
+            actual = len(node.input)
+            raise ModelError(f"{where}: has {actual} inputs; {row.name} has one, data", row.clause("inputs"))
         kept = [helper.make_attribute(SINCE_VERSION, row.version)]
         before: list[NodeProto] = []
         for number, attribute in enumerate(node.attribute):
             if any(attribute.name == other.name for other in node.attribute[:number]):
-                raise ModelError(f"{where}: the attribute {attribute.name!r} is there twice")
+                raise ModelError(f"{where}: the attribute {attribute.name!r} appears twice")
             if attribute.name not in row.attributes:
                 raise ModelError(f"{where}: has the attribute {attribute.name!r}, which {row.name} does not")
-            wanted = AttributeProto.INT if attribute.name in FLAGS else AttributeProto.INTS
-            if attribute.type != wanted:
-                came, needs = map(AttributeProto.AttributeType.Name, (attribute.type, wanted))
-                raise ModelError(f"{where}: the attribute {attribute.name!r} is of kind {came}; it is {needs}")
+            expected = AttributeProto.INT if attribute.name in FLAGS else AttributeProto.INTS
+            if attribute.type != expected:
+                actual, expected_kind = map(AttributeProto.AttributeType.Name, (attribute.type, expected))
+                raise ModelError(
+                    f"{where}: the attribute {attribute.name!r} is of kind {actual}; it is {expected_kind}"
+                )
             if attribute.name in FLAGS:
                 kept.append(attribute)
             elif attribute.name == "axes":
@@ -146,9 +148,9 @@ def _check(node: NodeProto) -> None:
             raise ModelError(f"{where} is none of {', '.join(sorted(known))}")
         kinds = AttributeProto.AttributeType
         kind: Any = known[attribute.name].type  # onnx's own types do not say that it is an enum
-        wanted = kinds.Value(kind.name)
-        if attribute.type != wanted:
-            raise ModelError(f"{where} is of kind {kinds.Name(attribute.type)}; it is {kinds.Name(wanted)}")
+        expected = kinds.Value(kind.name)
+        if attribute.type != expected:
+            raise ModelError(f"{where} is of kind {kinds.Name(attribute.type)}; it is {kinds.Name(expected)}")
 
 
 def _constant(axes: AttributeProto, name: str) -> NodeProto:

@@ -51,7 +51,7 @@ def segment_max_function(dtype: DType, fill_mode: str, *, num_segments: bool) ->
     'SegmentMax_float32_ZERO'
 
     For ids that SegmentMax allows, the results are the same bits on onnx's reference evaluator. A runtime's own
-    ScatterND and Where may differ: see docs/doors/onnx.md.
+    ScatterND and Where may differ: see docs/integrations/onnx.md.
     """
     return _Body(dtype, fill_mode.upper(), num_segments).function()
 
@@ -178,9 +178,9 @@ def portable(model: ModelProto) -> ModelProto:
     result.functions.extend(functions.values())
     opset = next((entry for entry in result.opset_import if not entry.domain), None)
     if functions and (opset is None or opset.version < PORTABLE_OPSET):
-        came = "none" if opset is None else str(opset.version)
+        actual = "none" if opset is None else str(opset.version)
         raise ModelError(
-            f"the model imports operator set {came}; the portable form needs {PORTABLE_OPSET} or newer "
+            f"the model imports operator set {actual}; the portable form needs {PORTABLE_OPSET} or newer "
             "(onnx.version_converter)"
         )
     return result

@@ -13,7 +13,7 @@ from maxops.onnx import nodes
 
 
 def check_names(graph: GraphProto, source: str) -> None:
-    """Refuse names that are no text: protobuf hands them on as bytes."""
+    """Refuse names that are not text: protobuf returns them as bytes."""
     _check_text([value.name for value in (*graph.input, *graph.output, *graph.initializer)], source)
     check_node_names(graph.node, source)
 
@@ -53,7 +53,7 @@ def check_unique(graph: GraphProto, source: str) -> None:
         seen: set[str] = set()
         for name in names:
             if name in seen:
-                raise ModelError(f"{source}: the name {name!r} is there twice among {kind}")
+                raise ModelError(f"{source}: the name {name!r} appears twice among {kind}")
             seen.add(name)
 
 
@@ -71,13 +71,13 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = ()) -> N
         known.update(node.output)
     for value in graph.output:
         if value.name not in known and value.name not in outer:
-            raise ModelError(f"{source}: output {value.name!r} is made by no node, and is no input or initializer")
+            raise ModelError(f"{source}: output {value.name!r} is made by no node, and is not an input or initializer")
 
 
 def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, source: str) -> NoReturn:
     where = f"{source}: {nodes.label(node)}"
     if name not in makers:
-        raise ModelError(f"{where}: input {name!r} is made by no node, and is no input or initializer of the graph")
+        raise ModelError(f"{where}: input {name!r} is made by no node, and is not an input or initializer of the graph")
     try:
         TopologicalSorter({made: maker.input for made, maker in makers.items()}).prepare()
     except CycleError as error:

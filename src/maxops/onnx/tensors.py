@@ -75,7 +75,7 @@ def check_keys(tensor: TensorProto, where: str) -> None:
             f"{where} says of its external data {odd[0]!r}, unknown or twice; the keys are {', '.join(EXTERNAL_KEYS)}"
         )
     for entry in tensor.external_data:
-        if not isinstance(entry.value, str):  # protobuf hands on as bytes what is no text
+        if not isinstance(entry.value, str):  # protobuf returns bytes for what is not text
             raise ModelError(f"{where} has external data whose {entry.key} is not UTF-8: {entry.value!r}")
 
 
@@ -87,15 +87,15 @@ def check_size(tensor: TensorProto, dtype: DType, where: str, *, external: bool)
     if tensor.HasField("segment"):
         raise ModelError(f"{where} is a segment of a tensor; maxops reads whole tensors")
     if external:
-        return  # the size of the file speaks, when it is read
+        return  # the file's size is checked when it is read
     field = helper.tensor_dtype_to_field(tensor.data_type)
-    wanted = prod(dims)
+    expected = prod(dims)
     if tensor.HasField("raw_data"):
-        came, wanted, unit = len(tensor.raw_data), wanted * dtype.numpy.itemsize, "bytes"
+        actual, expected, unit = len(tensor.raw_data), expected * dtype.numpy.itemsize, "bytes"
     else:
-        came, unit = len(getattr(tensor, field)), f"values in {field}"
-    if came != wanted:
-        raise ModelError(f"{where} has the dimensions {dims} of {dtype}: {wanted} {unit}, but it holds {came}")
+        actual, unit = len(getattr(tensor, field)), f"values in {field}"
+    if actual != expected:
+        raise ModelError(f"{where} has the dimensions {dims} of {dtype}: {expected} {unit}, but it holds {actual}")
     if not tensor.HasField("raw_data") and dtype.kind != "float":
         _check_range(np.asarray(getattr(tensor, field)), dtype, where)
     elif not tensor.HasField("raw_data") and field == "int32_data":
@@ -107,7 +107,7 @@ def _check_range(stored: Array, dtype: DType, where: str) -> None:
     low, high = (0, 1) if dtype is dtypes.BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
     if stored.size and not low <= int(stored.min()) <= int(stored.max()) <= high:
         odd = int(stored.min()) if int(stored.min()) < low else int(stored.max())
-        raise ModelError(f"{where} holds {odd}, which is no {dtype} (or its bits): {low} to {high}")
+        raise ModelError(f"{where} holds {odd}, which is not {dtype} (or its bits): {low} to {high}")
 
 
 def read_tensor_file(path: Path) -> tuple[str, Array]:
@@ -118,9 +118,9 @@ def read_tensor_file(path: Path) -> tuple[str, Array]:
     except OSError as error:
         raise ModelInputError(f"{path}: cannot be read: {error.strerror}") from error
     except DecodeError as error:
-        raise ModelInputError(f"{path}: is truncated, or no TensorProto file") from error
+        raise ModelInputError(f"{path}: is truncated, or not a TensorProto file") from error
     if tensor.data_type == TensorProto.UNDEFINED:
-        raise ModelInputError(f"{path}: is no TensorProto file, or an empty one: it names no element type")
+        raise ModelInputError(f"{path}: is not a TensorProto file, or an empty one: it names no element type")
     try:
         return tensor.name, to_array(tensor, f"{path}: the tensor")
     except MaxopsError as error:

@@ -20,7 +20,7 @@ from maxops.onnx.rewrite import rewrite
 
 # Where a model that comes as bytes has its external data.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
-# Options that know our operators: onnxruntime refuses to be told twice.
+# Options that know our operators: onnxruntime refuses a second registration.
 _registered: WeakSet[onnxruntime.SessionOptions] = WeakSet()
 
 
@@ -79,6 +79,6 @@ def _read(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProt
         try:
             return onnx.load_from_string(model), None
         except DecodeError as error:
-            raise ModelError(f"the model: is truncated, or no ONNX model: {len(model)} bytes") from error
+            raise ModelError(f"the model: is truncated, or not an ONNX model: {len(model)} bytes") from error
     path = Path(model)
     return read(path), path

@@ -17,7 +17,8 @@ __all__ = ["IRWarning", "load", "register", "rewrite"]
 def register(core: Any) -> None:
     """Tell an `openvino.Core` of our operators, so that it reads models in which `rewrite` put them.
 
-    `docs/doors/openvino_extension.md` has an example. Raises ModuleNotFoundError where OpenVINO is not installed.
+    `docs/integrations/openvino_extension.md` has an example. Raises ModuleNotFoundError where OpenVINO is not
+    installed.
     """
     _module("extension").register(core)
 
@@ -25,9 +26,9 @@ def register(core: Any) -> None:
 def rewrite(model: Any) -> Any:
     """Return a copy of an `openvino.Model` whose Maximum, ReduceMax and SegmentMax run on our kernels.
 
-    `docs/doors/openvino_extension.md` has an example, and says what stays exact. The inputs and outputs keep their
-    names, types and shapes. Raises ModuleNotFoundError where OpenVINO is not installed; what breaks a clause raises
-    that clause's error, with the node before it.
+    `docs/integrations/openvino_extension.md` has an example, and says what stays exact. The inputs and outputs keep
+    their names, types and shapes. Raises ModuleNotFoundError where OpenVINO is not installed; what breaks a clause
+    raises that clause's error, with the node before it.
     """
     return _module("rewriting").rewrite(model)
 

@@ -108,17 +108,17 @@ def parse_net(path: Path, source: str) -> Element:
     except OSError as error:
         raise ModelError(f"{source}: cannot be read: {error.strerror}") from error
     except ParseError as error:
-        raise ModelError(f"{source}: is no well-formed XML: {error}") from error
+        raise ModelError(f"{source}: is not well-formed XML: {error}") from error
     except DefusedXmlException as error:
         raise ModelError(f"{source}: declares a document type or entities, which an IR has not: {error!r}") from error
     except (LookupError, ValueError) as error:  # an encoding that is not known
         raise ModelError(f"{source}: cannot be read: {error}") from error
     if root is None or root.tag != "net":
-        raise ModelError(f"{source}: is no IR: its root is not <net>")
+        raise ModelError(f"{source}: is not an IR: its root is not <net>")
     version = root.get("version", "")
     if version not in VERSIONS:
-        told = version if version.isascii() and version.isdecimal() else repr(version) if version else "none"
-        raise ModelError(f"{source}: is an IR of version {told:.20}; maxops reads {' and '.join(VERSIONS)}")
+        written = version if version.isascii() and version.isdecimal() else repr(version) if version else "none"
+        raise ModelError(f"{source}: is an IR of version {written:.20}; maxops reads {' and '.join(VERSIONS)}")
     return root
 
 
@@ -128,7 +128,7 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
         layer = layers.read(element, source)
         layers.check_type(layer, source)
         if layer.id in found:
-            raise ModelError(f"{source}: {layer}: the id {layer.id!r} is there twice")
+            raise ModelError(f"{source}: {layer}: the id {layer.id!r} appears twice")
         found[layer.id] = layer
     if not found:
         raise ModelError(f"{source}: has no layers")
@@ -145,12 +145,12 @@ def _edges(root: Element, found: Mapping[str, Layer], source: str) -> dict[Port,
 
 def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port], source: str) -> None:
     """Take up an edge that leads from a port that is there to one that no edge leads to yet."""
-    told = {name: edge.get(name, "") for name in ("from-layer", "from-port", "to-layer", "to-port")}
-    words = " ".join(f'{name}="{value}"' for name, value in told.items())
-    start, end = (told["from-layer"], told["from-port"]), (told["to-layer"], told["to-port"])
+    ends = {name: edge.get(name, "") for name in ("from-layer", "from-port", "to-layer", "to-port")}
+    words = " ".join(f'{name}="{value}"' for name, value in ends.items())
+    start, end = (ends["from-layer"], ends["from-port"]), (ends["to-layer"], ends["to-port"])
     for (layer, port), ports in ((start, "outputs"), (end, "inputs")):
         if layer not in found:
-            raise ModelError(f"{source}: the edge {words} names the layer {layer!r}, which is not there")
+            raise ModelError(f"{source}: the edge {words} names the layer {layer!r}, which does not exist")
         if port not in getattr(found[layer], ports):
             raise ModelError(f"{source}: the edge {words} names a port that is not among the {ports} of {found[layer]}")
     if end in sources:

@@ -31,7 +31,7 @@ INPUTS = {
     "Result": (1, 1),
 }
 FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and as its document does
-MOST_ELEMENTS = 2**62
+MAX_ELEMENTS = 2**62
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,16 @@ class Layer:
 
 def read(element: Element, source: str) -> Layer:
     """A layer of any type."""
-    told = {name: element.get(name) for name in ("id", "name", "type")}
-    layer_id, kind = told["id"], told["type"]
+    attributes = {name: element.get(name) for name in ("id", "name", "type")}
+    layer_id, kind = attributes["id"], attributes["type"]
     if layer_id is None or kind is None:
-        raise ModelError(f"{source}: a layer has {told}; it needs an id and a type")
+        raise ModelError(f"{source}: a layer has {attributes}; it needs an id and a type")
     if len(element.findall("data")) > 1:
         raise ModelError(f"{source}: the layer of id {layer_id} has more than one <data>")
     data = element.find("data")
     return Layer(
         layer_id,
-        told["name"] or layer_id,
+        attributes["name"] or layer_id,
         kind,
         {} if data is None else dict(data.attrib),
         _ports(element, "input", source),
@@ -97,8 +97,8 @@ def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple
     """The ids of the layer's input ports in order, each of them fed."""
     fewest, most = INPUTS[layer.type]
     if not fewest <= len(layer.inputs) <= most:
-        wanted = str(most) if fewest == most else f"{fewest} or {most}"
-        raise ModelError(f"{where}: has {len(layer.inputs)} input ports; it takes {wanted}")
+        expected = str(most) if fewest == most else f"{fewest} or {most}"
+        raise ModelError(f"{where}: has {len(layer.inputs)} input ports; it takes {expected}")
     for port in layer.inputs:
         if (layer.id, port) not in sources:
             raise ModelError(f"{where}: no edge leads to its input port {port}")
@@ -128,11 +128,11 @@ def constant(layer: Layer, weights: Weights, where: str) -> Array:
     shape = tuple(size for size in dims if isinstance(size, int))
     if len(shape) != len(dims):
         raise ModelError(f"{where}: has the open shape {_attribute(layer, 'shape', where)!r}; a constant's is fixed")
-    return weights.read(_dtype(layer, where), shape, *place_of(layer, where), where)
+    return weights.read(_dtype(layer, where), shape, *data_extent(layer, where), where)
 
 
-def place_of(layer: Layer, where: str) -> tuple[int, int]:
-    """Where a Const layer's data lies in the weights: offset and size, in bytes."""
+def data_extent(layer: Layer, where: str) -> tuple[int, int]:
+    """The extent of a Const layer's data in the weights: offset and size, in bytes."""
     return _number(layer, "offset", where), _number(layer, "size", where)
 
 
@@ -188,8 +188,8 @@ def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
     given = {name: layer.data[name] for name in FILL_NAMES if name in layer.data}
     clause = spec.SEGMENT_MAX_16.clause("fill_mode")
     if len({text.upper() for text in given.values()}) != 1:
-        came = " and ".join(f'{name}="{text}"' for name, text in given.items()) or "neither"
-        raise AttributeValueError(f"{where}: has {came}; it needs one of {' and '.join(FILL_NAMES)}", clause)
+        actual = " and ".join(f'{name}="{text}"' for name, text in given.items()) or "neither"
+        raise AttributeValueError(f"{where}: has {actual}; it needs one of {' and '.join(FILL_NAMES)}", clause)
     if FILL_NAMES[0] not in given:
         warn(f"{where}: writes {FILL_NAMES[1]}, as the document's examples do; OpenVINO itself writes {FILL_NAMES[0]}")
     if unknown := sorted(set(layer.data) - set(FILL_NAMES)):
@@ -224,7 +224,7 @@ def _attribute(layer: Layer, name: str, where: str) -> str:
 
 def _number(layer: Layer, name: str, where: str) -> int:
     text = _attribute(layer, name, where)
-    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MOST_ELEMENTS:
+    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_ELEMENTS:
         raise ModelError(f"{where}: {name} is {text!r}; it is a number of bytes")
     return int(text)
 
@@ -247,7 +247,7 @@ def _dtype(layer: Layer, where: str) -> DType:
 def _dims(layer: Layer, where: str) -> Dims:
     text = _attribute(layer, "shape", where).strip()
     dims = tuple(_size(part.strip(), where) for part in text.split(",")) if text else ()
-    if prod(size for size in dims if size) > MOST_ELEMENTS:
+    if prod(size for size in dims if size) > MAX_ELEMENTS:
         raise ModelError(f"{where}: has the shape {text!r}, more elements than can be counted")
     return dims
 

@@ -20,7 +20,7 @@ class Weights:
         self._path = path
 
     def check(self, offset: int, size: int, where: str) -> None:
-        """Refuse a place past the file's end, without opening it; of a file that is not there nothing is said."""
+        """Refuse an extent past the file's end, without opening it; a file that does not exist is no error here."""
         if self._path.is_file():
             self._check(offset, size, where)
 
@@ -33,9 +33,9 @@ class Weights:
 
     def read(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int, where: str) -> Array:
         """A constant's array, read-only; `where` opens the text of every error."""
-        wanted = prod(shape) * dtype.numpy.itemsize
-        if size != wanted:
-            raise ModelError(f"{where}: has size {size}, but {dtype} {shape} are {wanted} bytes")
+        expected = prod(shape) * dtype.numpy.itemsize
+        if size != expected:
+            raise ModelError(f"{where}: has size {size}, but {dtype} {shape} are {expected} bytes")
         try:
             self._check(offset, size, where)
             data = np.fromfile(self._path, dtype.numpy, prod(shape), offset=offset)

@@ -9,8 +9,8 @@ from typing import Literal
 
 from maxops import dtypes, spec
 from maxops.conformance.case import Call, Case, Feed, Trial
+from maxops.conformance.expected import expected_result, without_nan
 from maxops.conformance.pool import is_nan
-from maxops.conformance.wanted import wanted, without_nan
 from maxops.dtypes import DType
 from maxops.spec import Clause, Spec
 
@@ -19,7 +19,7 @@ _CLAUSES = {
     "inputs": ("L", "inputs"),
     "shape": ("C2", "shape", "C1"),
     "mismatch": ("C1", "shape"),
-    "absorbs": ("NaN", "nan"),
+    "propagates": ("NaN", "nan"),
 }
 # How widely a short run asks something, the newest versions in any case:
 # for one type of theirs, for each, for one type of the older versions too, or for each and for one of the older ones.
@@ -57,30 +57,30 @@ def stored(row: Spec) -> list[DType]:
     return [dtype for dtype in row.dtypes if dtype is not dtypes.REAL]
 
 
-def in_force(row: Spec) -> bool:
+def is_current(row: Spec) -> bool:
     """Whether a row is the newest of its operator, or profiles that."""
     return row.version is None or row is newest(row)
 
 
-def in_turn(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
+def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
     """What does not depend on a type: all of it for two types, for the others a third each, and what is quick.
 
     Of older versions two types are looked at.
     """
-    if not in_force(row) and dtype not in (dtypes.FLOAT32, row.dtypes[-1]):
+    if not is_current(row) and dtype not in (dtypes.FLOAT32, row.dtypes[-1]):
         return
-    place = row.dtypes.index(dtype)
+    index = row.dtypes.index(dtype)
     for number, (_, group) in enumerate(groupby(made, key=lambda each: each.trial_id)):
         together = list(group)
-        if together[0].quick or dtype in CLOSER or (number + place) % 3 == 0:
+        if together[0].quick or dtype in CLOSER or (number + index) % 3 == 0:
             yield from together
 
 
 def is_quick(row: Spec, dtype: DType, quick: Quick | None) -> bool:
     """Whether a short run asks this of a row and a type."""
-    if quick is None or not (in_force(row) or quick.endswith("row")):
+    if quick is None or not (is_current(row) or quick.endswith("row")):
         return False
-    if in_force(row) and quick.startswith("each type"):
+    if is_current(row) and quick.startswith("each type"):
         return True
     return dtype is (dtypes.FLOAT32 if dtypes.FLOAT32 in row.dtypes else row.dtypes[0])
 
@@ -135,7 +135,7 @@ def refuse(
 ) -> Iterator[Case]:
     """A case that must be refused, for each row that has a say; a short run has it whatever the type."""
     first = ""
-    asked = quick == "each row" or (quick == "once" and in_force(row))
+    asked = quick == "each row" or (quick == "once" and is_current(row))
     make = partial(Trial, call, (feed,), None)
     for judge in judges(row) if among is None else among:
         made = case(judge, meaning, dtype, sentence, make, refusal=True, quick=asked, shared=first)
@@ -149,6 +149,6 @@ def computed(row: Spec, call: Call, feeds: Sequence[Feed]) -> Trial:
     return Trial(
         call,
         tuple(feeds),
-        tuple(wanted(row, call, feed) for feed in feeds),
+        tuple(expected_result(row, call, feed) for feed in feeds),
         tuple(without_nan(row, call, feed) for feed in feeds) if has_nan else (),
     )

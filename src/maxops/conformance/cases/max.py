@@ -11,7 +11,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import Quick, ask, computed, in_force, is_quick, judges, rows, stored
+from maxops.conformance.cases.family import Quick, ask, computed, is_current, is_quick, judges, rows, stored
 from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs, tiled
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -53,7 +53,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
             full = partial(_lanes, row, dtype, which, range(1, 131), False)
             yield from ask(row, meaning, dtype, f"{words} in each lane of lengths 1 to 130", full)
         else:
-            for lengths in bands(6 if in_force(row) else 3):
+            for lengths in bands(6 if is_current(row) else 3):
                 full = partial(_lanes, row, dtype, which, lengths, False)
                 yield from ask(row, meaning, dtype, f"{words} in each lane {between(lengths)}", full)
         for count in (8, 40):
@@ -95,7 +95,7 @@ def name(number: int) -> str:
 def _lanes(row: Spec, dtype: DType, which: Which, lengths: Sequence[int], sample: bool) -> Trial:
     """Vectors of each length in which every lane meets every pair; or, as a sample, every pair some lane."""
     table = pairs(dtype, which)
-    u, v, best, other = map(tiled, (table.u, table.v, table.wanted, table.without_nan))
+    u, v, best, other = map(tiled, (table.u, table.v, table.expected, table.without_nan))
     spacing = min(SPACING, len(table) // SPACING)
     slices = [
         slice(start, start + length)
@@ -120,7 +120,7 @@ def _one_among(row: Spec, dtype: DType, which: Which, count: int) -> Trial:
         array = np.repeat(table.u, count)
         array[number::count] = table.v
         feed.append(array)
-    best, other = (np.repeat(each, count) for each in (table.wanted, table.without_nan))
+    best, other = (np.repeat(each, count) for each in (table.expected, table.without_nan))
     return _looked_up(call(row, dtype, count), table, [tuple(feed)], best, other, [slice(None)])
 
 
@@ -129,10 +129,10 @@ def _threes(row: Spec, dtype: DType, which: Which) -> Trial:
     values = pool.ordinary(dtype)[:: 1 if len(pool.ordinary(dtype)) < 6 else 2]
     nans = pool.nans(dtype) if which == "nan" else pool.nans(dtype)[:0]
     values = np.concatenate([values[:6], nans])
-    places = np.array(list(product(range(len(values)), repeat=3)))
+    indices = np.array(list(product(range(len(values)), repeat=3)))
     if which == "nan":
-        places = places[pool.is_nan(values)[places].any(axis=1)]
-    return computed(row, call(row, dtype, 3), [tuple(values[column] for column in places.T)])
+        indices = indices[pool.is_nan(values)[indices].any(axis=1)]
+    return computed(row, call(row, dtype, 3), [tuple(values[column] for column in indices.T)])
 
 
 def _constant(row: Spec, dtype: DType, constant: tuple[int, ...]) -> Trial:

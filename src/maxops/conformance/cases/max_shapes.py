@@ -8,7 +8,7 @@ from functools import partial
 from maxops import dtypes, shapes
 from maxops.conformance import pool, runs
 from maxops.conformance.case import Call, Case, Input
-from maxops.conformance.cases.family import Refused, ask, computed, in_turn, judges, refuse, rows, stored
+from maxops.conformance.cases.family import Refused, ask, computed, judges, refuse, rows, stored, subsampled
 from maxops.conformance.cases.max import name
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -82,7 +82,7 @@ def cases() -> Iterator[Case]:
     """The cases of Max's shapes."""
     for row in rows("Max"):
         for dtype in stored(row):
-            yield from in_turn(row, dtype, _of_type(row, dtype))
+            yield from subsampled(row, dtype, _of_type(row, dtype))
         yield from _refused(row, UNEQUAL)
         yield from _refused(row, [sets[0] for sets in GROUPS.values()])
 

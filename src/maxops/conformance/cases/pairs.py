@@ -15,33 +15,33 @@ import numpy as np
 from maxops import dtypes, spec
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Input
-from maxops.conformance.wanted import wanted, without_nan
+from maxops.conformance.expected import expected_result, without_nan
 from maxops.dtypes import DType
 from maxops.plan import Array
 
 Which = Literal["value", "nan", "zeros", "lowest"]
 
 # Vectors of a case: around every width of a register, twice and four times.
-LONGEST = 130
-BANDS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 96), (97, LONGEST))
-SAMPLE = (1, 3, 8, 16, 17, 31, 65, LONGEST)
+MAX_LENGTH = 130
+BANDS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 96), (97, MAX_LENGTH))
+SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
 
 
 @dataclass(frozen=True)
 class Pairs:
     """Values u and v with their maximum, and that of v alone; each also as read by who passes NaN over.
 
-    `place` numbers the pairs, those of two values first, of which there are `different`.
+    `position` numbers the pairs, those of two values first, of which there are `different`.
     """
 
     u: Array
     v: Array
-    wanted: Array
+    expected: Array
     alone: Array
     without_nan: Array
     alone_without_nan: Array
     has_nan: bool
-    place: Array
+    position: Array
     different: int
 
     def __len__(self) -> int:
@@ -68,17 +68,17 @@ def pairs(dtype: DType, which: Which) -> Pairs:
     return Pairs(
         u,
         v,
-        wanted(row, call, both),
-        wanted(row, call, twice),
+        expected_result(row, call, both),
+        expected_result(row, call, twice),
         without_nan(row, call, both),
         without_nan(row, call, twice),
         which == "nan",
-        _places(same),
+        _positions(same),
         int((~same).sum()),
     )
 
 
-def _places(same: Array) -> Array:
+def _positions(same: Array) -> Array:
     return np.argsort(np.argsort(same, kind="stable"), kind="stable")
 
 
@@ -89,18 +89,18 @@ def repeated(dtype: DType, which: Which) -> Pairs:
     Where there are two values only, each of them stands at every place among copies of the other.
     """
     table = pairs(dtype, which)
-    if not 0 < table.different < LONGEST:
+    if not 0 < table.different < MAX_LENGTH:
         return table
-    count = LONGEST if table.different == 2 else -(-LONGEST // table.different)
+    count = MAX_LENGTH if table.different == 2 else -(-MAX_LENGTH // table.different)
     return Pairs(
         np.repeat(table.u, count),
         np.repeat(table.v, count),
-        np.repeat(table.wanted, count),
+        np.repeat(table.expected, count),
         np.repeat(table.alone, count),
         np.repeat(table.without_nan, count),
         np.repeat(table.alone_without_nan, count),
         table.has_nan,
-        _places(np.repeat(table.place >= table.different, count)),
+        _positions(np.repeat(table.position >= table.different, count)),
         table.different * count,
     )
 
@@ -120,11 +120,11 @@ def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
     """What there is to ask of a type's pairs: which, the clause's meaning, and in words."""
     found: list[tuple[Which, str, str]] = [("value", "value", "each pair of boundary values")]
     if dtype.kind == "float":
-        found.append(("nan", "absorbs", "each pair with a NaN"))
+        found.append(("nan", "propagates", "each pair with a NaN"))
         found.append(("zeros", "zeros", "zeros of both signs"))
     return found
 
 
-def tiled(array: Array, more: int = LONGEST) -> Array:
+def tiled(array: Array, more: int = MAX_LENGTH) -> Array:
     """The array again and again, so that every rotation is a slice."""
     return np.concatenate([array] * (-(-(len(array) + more) // len(array))))

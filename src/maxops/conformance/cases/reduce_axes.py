@@ -11,7 +11,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input
-from maxops.conformance.cases.family import CLOSER, Quick, ask, computed, in_turn, rows, stored
+from maxops.conformance.cases.family import CLOSER, Quick, ask, computed, rows, stored, subsampled
 from maxops.conformance.cases.reduce_max import reducing
 from maxops.conformance.runs import lengths
 from maxops.dtypes import DType
@@ -32,7 +32,7 @@ def cases() -> Iterator[Case]:
     for row in rows("ReduceMax"):
         yield from _subsets(row)
         for dtype in stored(row):
-            yield from in_turn(row, dtype, _of_type(row, dtype))
+            yield from subsampled(row, dtype, _of_type(row, dtype))
 
 
 def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
@@ -111,10 +111,10 @@ def _none(row: Spec, dtype: DType) -> Iterator[Case]:
         ("a scalar", (), pool.distinct(dtype, ())),
     ):
         for keepdims in (0, 1):
-            told = f"{words}, keepdims {keepdims}"
+            label = f"{words}, keepdims {keepdims}"
             make = partial(computed, row, reducing(row, dtype, dims, None, keepdims), [(data,)])
-            quick: Quick | None = "once" if told == "rank 3, keepdims 0" else None
-            yield from ask(row, "axes.default", dtype, f"no axes, {told}", make, quick=quick)
+            quick: Quick | None = "once" if label == "rank 3, keepdims 0" else None
+            yield from ask(row, "axes.default", dtype, f"no axes, {label}", make, quick=quick)
         make = partial(computed, row, reducing(row, dtype, dims, []), [(data,)])
         yield from ask(row, "axes.default", dtype, f"empty {form(row)}, {words}", make)
     if row.axes_input:

@@ -100,21 +100,21 @@ def copies_with_one(table: Pairs, length: int) -> list[Array]:
     row = np.arange(len(table))
     for turn in range(-(-length // table.different) if table.different else 1):
         array = np.repeat(table.u, length).reshape(len(table), length)
-        array[row, (table.place + turn * table.different) % length] = table.v
+        array[row, (table.position + turn * table.different) % length] = table.v
         made.append(array)
     return made
 
 
 def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
     """The maximum of each pair's row, and the other reading."""
-    return (table.alone, table.alone_without_nan) if length == 1 else (table.wanted, table.without_nan)
+    return (table.alone, table.alone_without_nan) if length == 1 else (table.expected, table.without_nan)
 
 
 def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], parts: int = 1) -> Trial:
     """Copies of u and one v along an axis. Of whole vectors, each length may have one of some parts of the pairs."""
     table = (pairs if layout == "whole vectors" else repeated)(dtype, which)
     feeds: list[Feed] = []
-    wanted: list[Array] = []
+    expected: list[Array] = []
     other: list[Array] = []
     for length in lengths:
         best, without = best_of(table, length)
@@ -122,12 +122,12 @@ def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Seque
             if layout == "whole vectors":
                 chosen = range(length % parts, len(table), parts)
                 feeds += [(array[number],) for number in chosen]
-                wanted += [best[number : number + 1].reshape(()) for number in chosen]
+                expected += [best[number : number + 1].reshape(()) for number in chosen]
                 other += [without[number : number + 1].reshape(()) for number in chosen]
             else:
                 feeds.append((array if layout == "rows" else np.ascontiguousarray(array.T),))
-                wanted.append(best)
+                expected.append(best)
                 other.append(without)
     dims = (None,) if layout == "whole vectors" else (None, None)
     call = reducing(row, dtype, dims, [_AXIS[layout]])
-    return Trial(call, tuple(feeds), tuple(wanted), tuple(other) if table.has_nan else ())
+    return Trial(call, tuple(feeds), tuple(expected), tuple(other) if table.has_nan else ())

@@ -81,15 +81,15 @@ def _inputs(row: Spec) -> Iterator[Case]:
     more = Input("more", dtypes.INT64, (None,)), Input("most", dtypes.INT64, (None,))
     axis = np.zeros(1, np.int64)
     if row.operator == "ReduceMax" and not row.axes_input:
-        told = Call(row, (call.inputs[0], more[0]), (), call.rank)
-        yield from refuse(row, "inputs", dtype, "axes as an input", told, (*feed, axis), quick="once")
+        call_ = Call(row, (call.inputs[0], more[0]), (), call.rank)
+        yield from refuse(row, "inputs", dtype, "axes as an input", call_, (*feed, axis), quick="once")
     elif row.operator == "ReduceMax":
-        told = Call(row, (call.inputs[0], *more), (), call.rank)
-        yield from refuse(row, "inputs", dtype, "three inputs", told, (*feed, axis, axis), quick="once")
+        call_ = Call(row, (call.inputs[0], *more), (), call.rank)
+        yield from refuse(row, "inputs", dtype, "three inputs", call_, (*feed, axis, axis), quick="once")
     elif row.operator == "SegmentMax":
         bare = Call(row, call.inputs[:1], call.attributes, 1)
         yield from refuse(row, "inputs", dtype, "data alone", bare, feed[:1], quick="once")
         scalars = Input("num_segments", dtypes.INT64, ()), Input("more", dtypes.INT64, ())
-        told = Call(row, (*call.inputs, *scalars), call.attributes, 1)
+        call_ = Call(row, (*call.inputs, *scalars), call.attributes, 1)
         count = np.array(2, np.int64)
-        yield from refuse(row, "inputs", dtype, "four inputs", told, (*feed, count, count))
+        yield from refuse(row, "inputs", dtype, "four inputs", call_, (*feed, count, count))

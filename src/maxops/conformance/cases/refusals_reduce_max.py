@@ -37,12 +37,12 @@ def cases(row: Spec) -> Iterator[Case]:
             if axes == [-1] and not row.negative_axes and rank:  # the version's own
                 quick = "each row"
             data = pool.distinct(DTYPE, (2,) * rank)
-            told = f"{axes} of rank {rank}"
+            label = f"{axes} of rank {rank}"
             call = reducing(row, DTYPE, (None,) * rank, axes, 1)
-            yield from refuse(row, meaning, DTYPE, f"{form(row)} {told}", call, (data,), quick=quick)
+            yield from refuse(row, meaning, DTYPE, f"{form(row)} {label}", call, (data,), quick=quick)
             if row.axes_input:
                 coming = dynamic(row, DTYPE, rank, 0, 1)
-                sentence = f"axes that come with the data, {told}"
+                sentence = f"axes that come with the data, {label}"
                 yield from refuse(
                     row, meaning, DTYPE, sentence, coming, (data, int64(axes)), quick=quick if rank < 2 else None
                 )

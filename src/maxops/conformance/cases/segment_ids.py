@@ -10,7 +10,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import Quick, ask, computed, in_turn, rows, stored
+from maxops.conformance.cases.family import Quick, ask, computed, rows, stored, subsampled
 from maxops.conformance.cases.segment_max import segments
 from maxops.conformance.runs import KINDS, Kind, Run, ids_of, lengths
 from maxops.dtypes import DType
@@ -41,7 +41,7 @@ def cases() -> Iterator[Case]:
     """The cases of SegmentMax's segments."""
     for row in rows("SegmentMax"):
         for dtype in stored(row):
-            yield from in_turn(row, dtype, _of_type(row, dtype))
+            yield from subsampled(row, dtype, _of_type(row, dtype))
 
 
 def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:

@@ -79,7 +79,7 @@ def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Seque
     table = repeated(dtype, which)
     flat = layout == "segments of a vector"
     feeds: list[Feed] = []
-    wanted: list[Array] = []
+    expected: list[Array] = []
     other: list[Array] = []
     for length in lengths:
         best, without = best_of(table, length)
@@ -88,10 +88,10 @@ def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Seque
                 feeds.append((array.reshape(-1), np.repeat(np.arange(len(table)), length)))
             else:
                 feeds.append((np.ascontiguousarray(array.T), np.zeros(length, np.int64)))
-            wanted.append(best if flat else best[np.newaxis])
+            expected.append(best if flat else best[np.newaxis])
             other.append(without if flat else without[np.newaxis])
     call = segments(row, dtype, mode, 1 if flat else 2)
-    return Trial(call, tuple(feeds), tuple(wanted), tuple(other) if table.has_nan else ())
+    return Trial(call, tuple(feeds), tuple(expected), tuple(other) if table.has_nan else ())
 
 
 def _below_zero(row: Spec, dtype: DType) -> Iterator[Case]:

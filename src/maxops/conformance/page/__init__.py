@@ -11,11 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from maxops.atomic_files import write_text
 from maxops.conformance.matrix import by_standard, spoken
 from maxops.conformance.page.data import data
 from maxops.conformance.result import Run
-from maxops.conformance.wording import of_whom
-from maxops.whole_files import write_text
+from maxops.conformance.wording import runtime_label
 
 # In the order in which they are run: each may use what stands before it.
 SCRIPTS = ("dom", "state", "summary", "matrix", "filters", "bits", "results", "detail", "findings", "keys", "main")
@@ -26,7 +26,7 @@ def html(runs: Sequence[Run]) -> str:
     style = _asset("page.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_asset(f"script/{name}.js") for name in SCRIPTS) + "})();\n"
     return Template(_asset("page.html")).substitute(
-        title=escape(", ".join(map(of_whom, runs))),
+        title=escape(", ".join(map(runtime_label, runs))),
         style=style,
         style_hash=_hash(style),
         script=script,
@@ -55,7 +55,7 @@ def _hash(text: str) -> str:
 def _summary(run: Run) -> str:
     """A runtime's rows of the table for browsers without scripts."""
     return "".join(
-        f"<tr><td>{escape(of_whom(run))}</td><td>{escape(standard)}</td>"
+        f"<tr><td>{escape(runtime_label(run))}</td><td>{escape(standard)}</td>"
         f"<td>{counts.total()}</td><td>{escape(spoken(counts))}</td></tr>"
         for standard, counts in by_standard(run).items()
     )

@@ -8,20 +8,20 @@ from typing import Any
 
 from maxops import dtypes
 from maxops.conformance.groups import groups
-from maxops.conformance.named import Row, case_name, clause, clause_name, place, row, statement
+from maxops.conformance.ids import Row, case_name, clause, clause_name, row, sort_key, statement
 from maxops.conformance.result import FAULTS, Finding, Run, Verdict
-from maxops.conformance.wording import MEANS, OF_MANY, WORST_FIRST, of_whom
+from maxops.conformance.wording import BY_SEVERITY, MEANS, OF_MANY, runtime_label
 
 Json = dict[str, Any]
 
 # Cells of the matrix have no room for words; colours alone would leave some people out.
 MARKS: dict[Verdict, str] = {
     "crashes": "X",
-    "leaks": "L",
-    "poisoned": "P",
+    "uninitialized memory": "L",
+    "corrupted state": "P",
     "hangs": "H",
     "violates": "V",
-    "accepts": "A",
+    "missing error": "A",
     "refuses": "R",
     "permitted": "\N{ALMOST EQUAL TO}",
     "conforms": "\N{CHECK MARK}",
@@ -35,7 +35,7 @@ def data(runs: Sequence[Run]) -> Json:
     return {
         "verdicts": [
             {"name": each, "mark": MARKS[each], "many": OF_MANY[each], "means": MEANS[each], "fault": each in FAULTS}
-            for each in WORST_FIRST
+            for each in BY_SEVERITY
         ],
         "types": {
             each.name: {"kind": each.kind, "bits": each.bits, "exponent": each.exponent_bits} for each in dtypes.ALL
@@ -50,7 +50,7 @@ def names(runs: Sequence[Run]) -> list[str]:
     """Each run's name, by which a link to the page finds it: a number makes one of two the other."""
     seen: Counter[str] = Counter()
     made = []
-    for name in map(of_whom, runs):
+    for name in map(runtime_label, runs):
         seen[name] += 1
         made.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return made
@@ -69,7 +69,7 @@ def _clause(name: str) -> Json:
         "operator": parts.operator,
         "version": parts.version,
         "row": _key(row(name)),
-        "says": known.statement if known else "",
+        "statement": known.statement if known else "",
         "source": known.source if known else "a clause of another version of maxops",
         "decided": known is not None and known.level == "undecided",
     }
@@ -85,10 +85,10 @@ def _rows(clauses: Sequence[str]) -> list[Json]:
             "standard": each.standard,
             "operator": each.operator,
             "short": each.short,
-            "says": statement(found[each]),
+            "statement": statement(found[each]),
             "clauses": found[each],
         }
-        for each in sorted(found, key=place)
+        for each in sorted(found, key=sort_key)
     ]
 
 
@@ -115,6 +115,7 @@ def _run(run: Run, name: str) -> Json:
             {
                 "verdict": group.verdict,
                 "clause": group.clause,
+                "statement": group.statement,
                 "reproducer": group.number,
                 "findings": [_finding(finding) for finding in group.findings],
             }
@@ -126,8 +127,5 @@ def _run(run: Run, name: str) -> Json:
 
 def _finding(finding: Finding) -> Json:
     """What neither the group nor the case's name says."""
-    kept = ("case", "type", "why", "wanted", "got", "feed", "place")
-    made: Json = {name: finding[name] for name in kept}  # type: ignore[literal-required]
-    known = clause(finding["clause"])
-    # the table's sentence is in the page once; another is one that an older maxops quoted
-    return made if known and known.statement == finding["says"] else made | {"says": finding["says"]}
+    kept = ("case", "message", "expected", "actual", "feed", "index")
+    return {name: finding[name] for name in kept}  # type: ignore[literal-required]

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from maxops.conformance.runtimes.backend import ThirdParty, here_on_path, is_dotted
+from maxops.conformance.runtimes.backend import ThirdParty, add_cwd_to_path, is_dotted
 from maxops.conformance.runtimes.command import PREFIX, Command
 from maxops.conformance.runtimes.maxops_operators import MaxopsOperators, isas
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime, UnknownRuntimeError
@@ -39,12 +39,12 @@ def known() -> list[str]:
 
 
 def installed() -> list[str]:
-    """Those of them that are here, without importing any."""
-    return [name for name in known() if _is_here(_make(name))]
+    """Those of them that are installed, without importing any."""
+    return [name for name in known() if _is_installed(_make(name))]
 
 
 def expand(name: str) -> list[str]:
-    """The runtimes that a name stands for: "maxops" for all of its own, "all" for all that are here."""
+    """The runtimes that a name stands for: "maxops" for all of its own, "all" for all that are installed."""
     if name not in GROUPS:
         return [name]
     return [each for each in installed() if name == "all" or each.startswith("maxops:")]
@@ -59,13 +59,15 @@ def resolve(name: str) -> Runtime:
         return Command(name)
     if name in known():
         runtime = _make(name)
-        if not _is_here(runtime):
+        if not _is_installed(runtime):
             package = runtime.distribution or runtime.package or runtime.name
-            raise BrokenRuntimeError(f"the runtime {name!r} is not here: pip install {package}")
+            raise BrokenRuntimeError(f"the runtime {name!r} is not installed: pip install {package}")
         return runtime
     if "/" in name and Path(name).is_dir():
-        raise UnknownRuntimeError(f"{name}: is a folder, no runtime; '{PREFIX}PROGRAM' runs a program on test folders")
-    here_on_path()
+        raise UnknownRuntimeError(
+            f"{name}: is a folder, not a runtime; '{PREFIX}PROGRAM' runs a program on test folders"
+        )
+    add_cwd_to_path()
     package = name.partition(":")[0].partition(".")[0]
     if is_dotted(name) and not name.startswith("maxops:") and find_spec(package) is not None:
         return ThirdParty(name)
@@ -98,5 +100,5 @@ def _make(name: str) -> Runtime:
     return make()
 
 
-def _is_here(runtime: Runtime) -> bool:
+def _is_installed(runtime: Runtime) -> bool:
     return find_spec(runtime.package or runtime.name) is not None

@@ -31,7 +31,7 @@ class ThirdParty(Runtime):
 
     def start(self) -> None:
         """Import it, from the current folder too, as `python -m` does, and find what runs models in it."""
-        here_on_path()
+        add_cwd_to_path()
         try:
             found = _imported(self.name)
         except Exception as error:
@@ -52,7 +52,7 @@ class ThirdParty(Runtime):
         """Hand over the model."""
         ready = self.backend.prepare(onnx_model.model(call), DEVICE)
         if not callable(getattr(ready, "run", None)):
-            raise GarbageError(f"prepare gave {_told(ready)}, which has no run")
+            raise GarbageError(f"prepare gave {_described(ready)}, which has no run")
 
         def run(feed: Feed) -> object:
             return only_output(ready.run(list(feed)))
@@ -76,7 +76,7 @@ class ThirdParty(Runtime):
         return [
             *onnx_text.lines(call),
             *found,
-            f"got = np.asarray(backend.prepare(model, {DEVICE!r}).run([{names}])[0])",
+            f"actual = np.asarray(backend.prepare(model, {DEVICE!r}).run([{names}])[0])",
         ]
 
 
@@ -85,7 +85,7 @@ def is_dotted(name: str) -> bool:
     return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*(\.[^\W\d]\w*)*)?", name) is not None
 
 
-def here_on_path() -> None:
+def add_cwd_to_path() -> None:
     """Let modules be found in the current folder, as `python -m` does."""
     if not {"", os.getcwd()} & set(sys.path):
         sys.path.insert(0, os.getcwd())
@@ -94,18 +94,20 @@ def here_on_path() -> None:
 def only_output(outputs: object) -> object:
     """The one output that a model of one output has; raises GarbageError for anything else."""
     if not isinstance(outputs, (list, tuple)):
-        raise GarbageError(f"run gave {_told(outputs)}; it gives a tuple or list of the model's outputs")
+        raise GarbageError(f"run gave {_described(outputs)}; it gives a tuple or list of the model's outputs")
     if len(outputs) != 1:
         raise GarbageError(f"run gave {len(outputs)} outputs; the model has 1")
     (output,) = outputs
     if not hasattr(output, "__array__"):
-        raise GarbageError(f"run gave the output {_told(output)}; it gives an array")
+        raise GarbageError(f"run gave the output {_described(output)}; it gives an array")
     try:
         array = np.asarray(output)
     except Exception as error:
-        raise GarbageError(f"run gave {_told(output)}, which is no array: {type(error).__name__}: {error}") from error
+        raise GarbageError(
+            f"run gave {_described(output)}, which is not an array: {type(error).__name__}: {error}"
+        ) from error
     if array.dtype.kind in "OUS":
-        raise GarbageError(f"run gave {_told(output)}, which holds no numbers but {array.dtype}")
+        raise GarbageError(f"run gave {_described(output)}, which holds no numbers but {array.dtype}")
     return array
 
 
@@ -128,7 +130,7 @@ def _with_prepare(found: Any, name: str) -> Any:
     if callable(getattr(found, "prepare", None)):
         return _checked(found, name)
     if not isinstance(found, ModuleType):
-        raise BrokenRuntimeError(f"{name}: is {_told(found)}, which has no prepare; a Backend is wanted")
+        raise BrokenRuntimeError(f"{name}: is {_described(found)}, which has no prepare; expected a Backend")
     package = found.__name__.partition(".")[0]  # onnx's own base class, which it may import, is not what is meant
     own = [kind for kind in vars(found).values() if inspect.isclass(kind) and _package(kind) == package]
     backends = [kind for kind in dict.fromkeys(own) if callable(getattr(kind, "prepare", None))]
@@ -137,7 +139,7 @@ def _with_prepare(found: Any, name: str) -> Any:
         raise BrokenRuntimeError(f"{name}: holds several classes with prepare; name one: {listed}")
     if not backends:
         raise BrokenRuntimeError(
-            f"{name}: has no prepare, and holds no class that has it; a Backend as onnx.backend.base has it is wanted"
+            f"{name}: has no prepare, and holds no class that has it; expected a Backend as onnx.backend.base has it"
         )
     return _checked(backends[0], name)
 
@@ -146,7 +148,7 @@ def _checked(backend: Any, name: str) -> Any:
     """Refuse a class whose prepare wants an object: each call would fail, as if the runtime refused it."""
     if inspect.isclass(backend) and inspect.isfunction(inspect.getattr_static(backend, "prepare")):
         raise BrokenRuntimeError(
-            f"{name}: the prepare of {backend.__name__} is no class method, as that of onnx.backend.base.Backend is"
+            f"{name}: the prepare of {backend.__name__} is not a class method, as that of onnx.backend.base.Backend is"
         )
     return backend
 
@@ -155,7 +157,7 @@ def _package(kind: type) -> str:
     return kind.__module__.partition(".")[0]
 
 
-def _told(value: object) -> str:
-    """A value in few words."""
+def _described(value: object) -> str:
+    """A value in short."""
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"

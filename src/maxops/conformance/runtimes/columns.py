@@ -31,4 +31,4 @@ class Columns(Library):
 
 def placed(call: Call, count: str, fill: str, ids: str, highest: str) -> list[str]:
     """Lines that put groups, which come in any order, where the operator has them."""
-    return [f"got = np.full({count}, {fill}, np.{call.dtype})", f"got[{ids}] = {highest}"]
+    return [f"actual = np.full({count}, {fill}, np.{call.dtype})", f"actual[{ids}] = {highest}"]

@@ -55,7 +55,7 @@ class Command(Runtime):
         try:
             self.words = shlex.split(name.removeprefix(PREFIX))
         except ValueError as error:
-            raise BrokenRuntimeError(f"{name!r}: is no command line: {error}") from error
+            raise BrokenRuntimeError(f"{name!r}: is not a command line: {error}") from error
         if not self.words or shutil.which(self.words[0]) is None:
             raise BrokenRuntimeError(f"{name!r}: there is no program {' '.join(self.words[:1])!r} that can be run")
 
@@ -96,8 +96,8 @@ class Command(Runtime):
                 f"for number, array in enumerate({named}.values()):",
                 '    np.save(test_data_set / f"input_{number}.npy", array)',
                 ran,
-                'got = np.load(test_data_set / "output_0.npy")',
-                *(["got = got.view(ml_dtypes.bfloat16)"] if call.dtype == BFLOAT16 else []),
+                'actual = np.load(test_data_set / "output_0.npy")',
+                *(["actual = actual.view(ml_dtypes.bfloat16)"] if call.dtype == BFLOAT16 else []),
             ]
         return [
             *onnx_text.lines(call),
@@ -106,7 +106,7 @@ class Command(Runtime):
             f"for number, (name, array) in enumerate({named}.items()):",
             '    onnx.save_tensor(onnx.numpy_helper.from_array(array, name), test_data_set / f"input_{number}.pb")',
             ran,
-            'got = onnx.numpy_helper.to_array(onnx.load_tensor(test_data_set / "output_0.pb"))',
+            'actual = onnx.numpy_helper.to_array(onnx.load_tensor(test_data_set / "output_0.pb"))',
         ]
 
     def _run(self, folder: Path) -> None:

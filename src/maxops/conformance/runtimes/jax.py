@@ -19,11 +19,11 @@ class Jax(Library):
     def maximum(self, call: Call, names: list[str]) -> list[str]:
         """jnp.maximum, from the first to the last."""
         arrays = [f"jnp.asarray({name})" for name in names]
-        return [f"got = np.asarray({reduce(lambda made, array: f'jnp.maximum({made}, {array})', arrays)})"]
+        return [f"actual = np.asarray({reduce(lambda made, array: f'jnp.maximum({made}, {array})', arrays)})"]
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
         """jnp.max."""
-        return [f"got = np.asarray(jnp.max(jnp.asarray({data}), axis={axis}, keepdims={keepdims}))"]
+        return [f"actual = np.asarray(jnp.max(jnp.asarray({data}), axis={axis}, keepdims={keepdims}))"]
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:
         """jax.ops.segment_max, then what has no ids is filled."""
@@ -31,5 +31,5 @@ class Jax(Library):
             f"data, ids = jnp.asarray({data}), jnp.asarray({ids})",
             f"highest = jax.ops.segment_max(data, ids, num_segments={count}, indices_are_sorted=True)",
             f"empty = np.bincount({ids}, minlength={count}) == 0",
-            f"got = np.asarray(highest.at[empty].set({fill}))",
+            f"actual = np.asarray(highest.at[empty].set({fill}))",
         ]

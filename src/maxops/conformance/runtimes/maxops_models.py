@@ -41,8 +41,8 @@ class MaxopsOnnx(Scripted):
     def answer(self, call: Call) -> list[str]:
         """A run."""
         if call.row.standard == "OpenVINO":
-            return [f'got = ready.run({fed_by_name(call)})["y"]']
-        return [f"got = ready.run({fed_by_name(call)})[0]"]
+            return [f'actual = ready.run({fed_by_name(call)})["y"]']
+        return [f"actual = ready.run({fed_by_name(call)})[0]"]
 
 
 class MaxopsOnnxRuntime(OnnxRuntime):

@@ -48,7 +48,7 @@ class MaxopsOperators(Scripted):
     def answer(self, call: Call) -> list[str]:
         """A call."""
         given = [each.name if each else "None" for each in call.inputs]
-        return [f"got = operator({', '.join([*given, *(f'{name}={value!r}' for name, value in call.attributes)])})"]
+        return [f"actual = operator({', '.join([*given, *(f'{name}={value!r}' for name, value in call.attributes)])})"]
 
 
 def installed_version() -> str:

@@ -16,15 +16,15 @@ class Numbagg(Library):
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
         """nanmax."""
-        lines = [f"axis = {axis}", f"got = np.asarray(numbagg.nanmax({data}, axis=axis))"]
+        lines = [f"axis = {axis}", f"actual = np.asarray(numbagg.nanmax({data}, axis=axis))"]
         if keepdims:
-            lines.append(f"got = np.expand_dims(got, tuple(range({data}.ndim)) if axis is None else axis)")
+            lines.append(f"actual = np.expand_dims(actual, tuple(range({data}.ndim)) if axis is None else axis)")
         return lines
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:
         """group_nanmax along the first axis; the groups come last. Then what has no ids is filled."""
         return [
             f"found = numbagg.group_nanmax({data}, {ids}, num_labels={count}, axis=0)",
-            "got = np.moveaxis(found, -1, 0)",
-            f"got[np.bincount({ids}, minlength={count}) == 0] = {fill}",
+            "actual = np.moveaxis(found, -1, 0)",
+            f"actual[np.bincount({ids}, minlength={count}) == 0] = {fill}",
         ]

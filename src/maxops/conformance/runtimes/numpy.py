@@ -16,16 +16,16 @@ class NumPy(Library):
 
     def maximum(self, call: Call, names: list[str]) -> list[str]:
         """np.maximum, from the first to the last."""
-        return [f"got = np.asarray({reduce(lambda made, name: f'np.maximum({made}, {name})', names)})"]
+        return [f"actual = np.asarray({reduce(lambda made, name: f'np.maximum({made}, {name})', names)})"]
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
         """np.max."""
-        return [f"got = np.asarray(np.max({data}, axis={axis}, keepdims={keepdims}))"]
+        return [f"actual = np.asarray(np.max({data}, axis={axis}, keepdims={keepdims}))"]
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:
         """np.maximum.at, then what has no ids is filled."""
         return [
-            f"got = np.full(({count}, *{data}.shape[1:]), {lowest(call.dtype)}, {data}.dtype)",
-            f"np.maximum.at(got, {ids}, {data})",
-            f"got[np.bincount({ids}, minlength={count}) == 0] = {fill}",
+            f"actual = np.full(({count}, *{data}.shape[1:]), {lowest(call.dtype)}, {data}.dtype)",
+            f"np.maximum.at(actual, {ids}, {data})",
+            f"actual[np.bincount({ids}, minlength={count}) == 0] = {fill}",
         ]

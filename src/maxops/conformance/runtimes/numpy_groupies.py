@@ -18,5 +18,5 @@ class NumpyGroupies(Library):
         """Aggregate."""
         axis = ", axis=0" if len(call.inputs[0].dims if call.inputs[0] else ()) > 1 else ""
         return [
-            f'got = numpy_groupies.aggregate({ids}, {data}, func="max", size={count}, fill_value={fill}{axis})',
+            f'actual = numpy_groupies.aggregate({ids}, {data}, func="max", size={count}, fill_value={fill}{axis})',
         ]

@@ -25,4 +25,4 @@ class OnnxReference(Scripted):
 
     def answer(self, call: Call) -> list[str]:
         """A run."""
-        return [f"got = evaluator.run(None, {fed_by_name(call)})[0]"]
+        return [f"actual = evaluator.run(None, {fed_by_name(call)})[0]"]

@@ -44,7 +44,7 @@ class OnnxRuntime(Scripted):
     def answer(self, call: Call) -> list[str]:
         """A run; by OrtValues for bfloat16, which `run` does not know."""
         if call.dtype != dtypes.BFLOAT16:
-            return [f"got = session.run(None, {fed_by_name(call)})[0]"]
+            return [f"actual = session.run(None, {fed_by_name(call)})[0]"]
         values = [
             f"onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type({each.name}.view(np.uint16), {BFLOAT16})"
             if each.dtype == dtypes.BFLOAT16
@@ -57,5 +57,5 @@ class OnnxRuntime(Scripted):
             "found = session.run_with_ort_values(None, values)[0]",
             "size = 2 * int(np.prod(found.shape()))",
             'bits = ctypes.string_at(found.data_ptr(), size) if size else b""',
-            "got = np.frombuffer(bits, ml_dtypes.bfloat16).reshape(found.shape())",
+            "actual = np.frombuffer(bits, ml_dtypes.bfloat16).reshape(found.shape())",
         ]

@@ -8,7 +8,7 @@ from maxops.conformance.case import Call, Input
 from maxops.conformance.literal import literal
 from maxops.conformance.runtimes.scripted import Scripted
 
-# What the plugin is told to compute floats in: nothing narrower than the data, and f32 is its widest.
+# The plugin's inference precision by type: nothing narrower than the data, and f32 is its widest.
 PRECISIONS = {dtypes.FLOAT16: "f16", dtypes.BFLOAT16: "bf16", dtypes.FLOAT32: "f32", dtypes.FLOAT64: "f32"}
 
 
@@ -28,8 +28,8 @@ class OpenVino(Scripted):
     def setup(self, call: Call) -> list[str]:
         """The model, compiled."""
         options = {"INFERENCE_NUM_THREADS": 1}
-        told = {"INFERENCE_PRECISION_HINT": PRECISIONS[call.dtype]} if call.dtype in PRECISIONS else {}
-        return [*self.model(call), f'compiled = core.compile_model(model, "CPU", {told | options})']
+        hints = {"INFERENCE_PRECISION_HINT": PRECISIONS[call.dtype]} if call.dtype in PRECISIONS else {}
+        return [*self.model(call), f'compiled = core.compile_model(model, "CPU", {hints | options})']
 
     def model(self, call: Call) -> list[str]:
         """Lines that leave the model in `model`."""
@@ -51,7 +51,7 @@ class OpenVino(Scripted):
             "request = compiled.create_infer_request()",
             f"request.start_async(dict(enumerate({tensors})))",
             "request.wait()",
-            f"got = request.get_output_tensor().data{bits}.copy()",
+            f"actual = request.get_output_tensor().data{bits}.copy()",
         ]
 
 
@@ -60,7 +60,7 @@ def _built(call: Call) -> list[str]:
     mode = dict(call.attributes).get("fill_mode")
     if [name for name, _ in call.attributes] != ["fill_mode"] or mode not in ("ZERO", "LOWEST"):
         return []
-    inputs = ir_model.given(call)
+    inputs = ir_model.present_inputs(call)
     fed = ", ".join(f"nodes[{number}]" for number, each in enumerate(inputs) if each.constant is None)
     return [
         "import openvino.opset16 as ops",
@@ -73,8 +73,8 @@ def _read(call: Call) -> list[str]:
     """The IR, in one line."""
     text, weights = ir_model.ir(call)
     short = "".join(line.strip() for line in text.splitlines())
-    told = f"np.frombuffer(bytes.fromhex({weights.hex()!r}), np.uint8)" if weights else "np.empty(0, np.uint8)"
-    return [f"model = core.read_model({short!r}.encode(), openvino.Tensor({told}))"]
+    weights_text = f"np.frombuffer(bytes.fromhex({weights.hex()!r}), np.uint8)" if weights else "np.empty(0, np.uint8)"
+    return [f"model = core.read_model({short!r}.encode(), openvino.Tensor({weights_text}))"]
 
 
 def _node(each: Input) -> str:

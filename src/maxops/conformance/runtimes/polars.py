@@ -15,12 +15,12 @@ class Polars(Columns):
     def maximum(self, call: Call, names: list[str]) -> list[str]:
         """max_horizontal."""
         frame = ", ".join(f"{name!r}: {name}" for name in names)
-        return [f"got = pl.DataFrame({{{frame}}}).select(pl.max_horizontal(pl.all())).to_series().to_numpy()"]
+        return [f"actual = pl.DataFrame({{{frame}}}).select(pl.max_horizontal(pl.all())).to_series().to_numpy()"]
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
         """max of a column, in a frame, where it keeps its type."""
         shape = "(1,)" if keepdims else "()"
-        return [f'got = pl.DataFrame({{"data": {data}}}).max().to_series().to_numpy().reshape({shape})']
+        return [f'actual = pl.DataFrame({{"data": {data}}}).max().to_series().to_numpy().reshape({shape})']
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:
         """Groups by ids."""

@@ -15,12 +15,12 @@ class PyArrow(Columns):
     def maximum(self, call: Call, names: list[str]) -> list[str]:
         """max_element_wise."""
         arrays = ", ".join(f"pa.array({name})" for name in names)
-        return [f"got = pc.max_element_wise({arrays}).to_numpy(zero_copy_only=False)"]
+        return [f"actual = pc.max_element_wise({arrays}).to_numpy(zero_copy_only=False)"]
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
         """max, a scalar."""
         shape = "(1,)" if keepdims else "()"
-        return [f"got = pa.array([pc.max(pa.array({data}))]).to_numpy(zero_copy_only=False).reshape({shape})"]
+        return [f"actual = pa.array([pc.max(pa.array({data}))]).to_numpy(zero_copy_only=False).reshape({shape})"]
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:
         """A table, grouped by the ids."""

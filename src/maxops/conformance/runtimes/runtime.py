@@ -26,7 +26,7 @@ class BrokenRuntimeError(MaxopsError, ImportError):
 
 
 class GarbageError(Exception):
-    """What came back is no array, or not as many as there are outputs; the text says what it was."""
+    """What came back is not an array, or not as many as there are outputs; the text says what it was."""
 
 
 class ProcessEndedError(Exception):
@@ -38,7 +38,7 @@ class ProcessHungError(ProcessEndedError):
 
 
 class Runtime:
-    """Somebody's max operators at work, in a process of their own.
+    """Somebody's max operators, run in a worker process.
 
     Making one imports nothing, so that its name, environment, claims and scripts can be asked for anywhere; `start`
     imports what it needs. Whatever a runtime raises is its refusal. `claims` names the standards that it says it
@@ -72,7 +72,7 @@ class Runtime:
         return [prepared(feed) for feed in feeds]
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """Lines of Python that leave the runtime's answer in `got`, an array, without maxops.
+        """Lines of Python that leave the runtime's answer in `actual`, an array, without maxops.
 
         The script around them has imported NumPy as np (and ml_dtypes where bfloat16 needs it), and has the arrays of
         the feed under the names of the call's inputs.

@@ -32,7 +32,7 @@ class Scripted(Runtime):
         raise NotImplementedError
 
     def answer(self, call: Call) -> list[str]:
-        """Lines that are run for each feed, and leave the answer in `got`."""
+        """Lines that are run for each feed, and leave the answer in `actual`."""
         raise NotImplementedError
 
     def prepare(self, call: Call) -> Prepared:
@@ -47,7 +47,7 @@ class Scripted(Runtime):
         def run(feed: Feed) -> object:
             here = prepared | dict(zip(names, feed, strict=True))
             exec(code, here)
-            return here["got"]
+            return here["actual"]
 
         return run
 

@@ -20,15 +20,15 @@ class TensorFlow(Library):
     def maximum(self, call: Call, names: list[str]) -> list[str]:
         """tf.maximum, from the first to the last."""
         tensors = [f"tf.constant({name})" for name in names]
-        return [f"got = {reduce(lambda made, tensor: f'tf.maximum({made}, {tensor})', tensors)}.numpy()"]
+        return [f"actual = {reduce(lambda made, tensor: f'tf.maximum({made}, {tensor})', tensors)}.numpy()"]
 
     def reduce_max(self, call: Call, data: str, axis: str, keepdims: bool) -> list[str]:
         """tf.reduce_max."""
-        return [f"got = np.asarray(tf.reduce_max(tf.constant({data}), axis={axis}, keepdims={keepdims}).numpy())"]
+        return [f"actual = np.asarray(tf.reduce_max(tf.constant({data}), axis={axis}, keepdims={keepdims}).numpy())"]
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:
         """unsorted_segment_max, which unlike segment_max is told how many there are; then what has no ids is filled."""
         return [
-            f"got = tf.math.unsorted_segment_max(tf.constant({data}), tf.constant({ids}), {count}).numpy()",
-            f"got[np.bincount({ids}, minlength={count}) == 0] = {fill}",
+            f"actual = tf.math.unsorted_segment_max(tf.constant({data}), tf.constant({ids}), {count}).numpy()",
+            f"actual[np.bincount({ids}, minlength={count}) == 0] = {fill}",
         ]

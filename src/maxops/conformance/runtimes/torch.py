@@ -57,5 +57,5 @@ def _tensor(call: Call, name: str) -> str:
 
 def _numpy(call: Call, tensor: str) -> list[str]:
     if call.dtype == dtypes.BFLOAT16:
-        return [f"got = {tensor}.view(torch.int16).numpy().view(ml_dtypes.bfloat16)"]
-    return [f"got = {tensor}.numpy()"]
+        return [f"actual = {tensor}.view(torch.int16).numpy().view(ml_dtypes.bfloat16)"]
+    return [f"actual = {tensor}.numpy()"]

@@ -1,4 +1,4 @@
-// Bits of one element: wanted above got, sign, exponent and mantissa apart, and what differs marked.
+// Bits of one element: expected above actual, sign, exponent and mantissa apart, and what differs marked.
 
 const BLOCK = 4; // bits that stay together when a line breaks
 
@@ -13,20 +13,20 @@ function fields(type) {
   return [{ name: "sign", length: 1 }, { name: "exponent", length: exponent }, { name: "mantissa", length: bits - 1 - exponent }];
 }
 
-function bitView(type, wantedHex, gotHex) {
+function bitView(type, expectedHex, actualHex) {
   const { bits } = DATA.types[type];
-  const wanted = binary(wantedHex, bits), got = binary(gotHex, bits);
+  const expected = binary(expectedHex, bits), actual = binary(actualHex, bits);
   let from = 0;
   const parts = fields(type).map((field) => {
-    const part = { ...field, wanted: wanted.slice(from, from + field.length), got: got.slice(from, from + field.length) };
-    part.different = [...part.wanted].filter((bit, place) => bit !== part.got[place]).length;
+    const part = { ...field, expected: expected.slice(from, from + field.length), actual: actual.slice(from, from + field.length) };
+    part.different = [...part.expected].filter((bit, place) => bit !== part.actual[place]).length;
     from += field.length;
     return part;
   });
   const sentence = inWords(parts, bits);
   return make("div", { class: "bits" },
-    make("div", { class: "words", role: "img", "aria-label": `wanted bits ${wanted}, got ${got}` },
-      make("div", { class: "sides" }, make("span", {}, "\u00a0"), make("span", {}, "wanted"), make("span", {}, "got")),
+    make("div", { class: "words", role: "img", "aria-label": `expected bits ${expected}, actual ${actual}` },
+      make("div", { class: "sides" }, make("span", {}, "\u00a0"), make("span", {}, "expected"), make("span", {}, "actual")),
       make("div", { class: "fields" }, parts.map(bitField))),
     make("p", { class: "hint" }, sentence));
 }
@@ -44,7 +44,7 @@ function bitField(part) {
   const blocks = [];
   // the first block takes what is left over, so that blocks end where bytes do
   for (let from = 0, to = part.length % BLOCK || BLOCK; from < part.length; from = to, to += BLOCK) {
-    blocks.push(make("span", { class: "block" }, bitLine(part.wanted, part.got, from, to), bitLine(part.got, part.wanted, from, to)));
+    blocks.push(make("span", { class: "block" }, bitLine(part.expected, part.actual, from, to), bitLine(part.actual, part.expected, from, to)));
   }
   return make("div", { class: "field", "data-field": part.name }, make("span", { class: "label" }, part.name), make("div", { class: "blocks" }, blocks));
 }

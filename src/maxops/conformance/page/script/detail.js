@@ -50,10 +50,10 @@ function detail(finding) {
   return [
     head(group.verdict, finding.sentence, [step(-1, "Previous finding (k)", "\u2191"), step(1, "Next finding (j)", "\u2193")]),
     make("p", { class: "lead" }, `${group.run.name} \u00b7 ${own.standard} ${own.operator}${version} \u00b7 ${finding.type}`),
-    make("p", { class: fault ? "why" : "why open" }, make("b", {}, fault ? VERDICTS.get(group.verdict).means : "No fault: the standard leaves it open."), " ", finding.why),
-    make("section", {}, make("h3", {}, "The clause"), clauseText(group.clause, finding.says ?? clause.says),
-      group.clause === finding.own ? null : [make("p", { class: "hint" }, "The case itself is of:"), clauseText(finding.own, own.says)]),
-    make("section", {}, make("h3", {}, "This case"), make("p", { class: "hint" }, where(finding)), comparison(finding.wanted, finding.got, finding.place)),
+    make("p", { class: fault ? "why" : "why open" }, make("b", {}, fault ? VERDICTS.get(group.verdict).means : "No fault: the standard leaves it open."), " ", finding.message),
+    make("section", {}, make("h3", {}, "The clause"), clauseText(group.clause, group.statement),
+      group.clause === finding.own ? null : [make("p", { class: "hint" }, "The case itself is of:"), clauseText(finding.own, own.statement)]),
+    make("section", {}, make("h3", {}, "This case"), make("p", { class: "hint" }, where(finding)), comparison(finding.expected, finding.actual, finding.index)),
     group.smallest ? smallest(group) : make("section", {}, make("h3", {}, "To see it again"), make("p", {}, "There is no smaller call for this finding.")),
     make("section", {}, make("h3", {}, "Its name"), make("p", { class: "id" }, finding.case)),
   ];
@@ -66,12 +66,12 @@ function clauseText(name, says) {
 }
 
 function where(finding) {
-  const place = finding.place?.length ? `, the first difference at [${finding.place.join(", ")}]` : "";
-  return `Call number ${finding.feed + 1} of the case${place}.`;
+  const position = finding.index?.length ? `, the first difference at [${finding.index.join(", ")}]` : "";
+  return `Call number ${finding.feed + 1} of the case${position}.`;
 }
 
 function smallest(group) {
-  const { inputs, attributes, wanted, got, script, checked, shown } = group.smallest;
+  const { inputs, attributes, expected, actual, script, reproduced, output } = group.smallest;
   const others = group.findings.length - 1;
   const entries = Object.entries(attributes);
   return make("section", {}, make("h3", {}, "The smallest call that shows it"),
@@ -79,11 +79,11 @@ function smallest(group) {
     make("dl", { class: "inputs" }, Object.entries(inputs).map(([name, side]) => [make("dt", {}, make("code", {}, name), make("span", {}, shape(side))),
       make("dd", {}, side.values.length ? elementList(side) : "empty")])),
     entries.length ? make("p", {}, "Attributes: ", make("code", {}, entries.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))) : null,
-    comparison(wanted, got, null),
+    comparison(expected, actual, null),
     ...(script ? [
       make("h4", {}, "A script with the runtime alone"), scriptBox(script),
-      make("p", { class: checked ? "checked yes" : "checked" }, checked ? "It was run, and showed this." : "It was run, and did not show this again."),
-      shown ? make("details", {}, make("summary", {}, "What it printed"), make("pre", { tabindex: "0" }, shown)) : null,
+      make("p", { class: reproduced ? "reproduced yes" : "reproduced" }, reproduced ? "It was run, and showed this." : "It was run, and did not show this again."),
+      output ? make("details", {}, make("summary", {}, "What it printed"), make("pre", { tabindex: "0" }, output)) : null,
     ] : [
       make("p", { class: "hint" }, "This run is abridged: of each kind of finding it has one script. To make this one again: ",
         make("code", {}, `maxops conform RUNTIME --only ${group.findings[0].case}`)),
@@ -92,9 +92,9 @@ function smallest(group) {
 
 function scriptBox(script) {
   const text = make("pre", { tabindex: "0", "aria-label": "Script" }, script);
-  const told = make("span", { role: "status", class: "hint" });
-  const copy = make("button", { type: "button", class: "copy", on: { click: async () => { told.textContent = await copied(text); } } }, "Copy");
-  return make("div", { class: "script" }, make("div", { class: "buttons" }, told, copy), text);
+  const status = make("span", { role: "status", class: "hint" });
+  const copy = make("button", { type: "button", class: "copy", on: { click: async () => { status.textContent = await copied(text); } } }, "Copy");
+  return make("div", { class: "script" }, make("div", { class: "buttons" }, status, copy), text);
 }
 
 // Browsers that give a file no clipboard still let it select.

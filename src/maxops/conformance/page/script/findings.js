@@ -18,9 +18,9 @@ function select() {
 const order = () => shownGroups.flatMap(([, findings]) => findings);
 
 function showFindings() {
-  const wanted = JSON.stringify(FILTERS.map((key) => state[key]));
-  if (wanted === listed) return;
-  listed = wanted;
+  const filters = JSON.stringify(FILTERS.map((key) => state[key]));
+  if (filters === listed) return;
+  listed = filters;
   select();
   const findings = order();
   const faults = findings.filter((finding) => VERDICTS.get(finding.group.verdict).fault).length;
@@ -69,15 +69,15 @@ function groupRow(group, findings) {
   const types = [...new Set(findings.map((finding) => finding.type))];
   const many = findings.length > 1;
   const inside = make("ul", { class: "cases", hidden: true });
-  const { wanted, got } = group.smallest ?? findings[0];
+  const { expected, actual } = group.smallest ?? findings[0];
   const button = make("button", { type: "button", class: "finding", "aria-expanded": many ? "false" : null, "aria-haspopup": many ? null : "dialog", on: { click: () => {
     if (!many) openFinding(findings[0]);
     else unfold(button, inside, findings);
   } } },
   named(group.verdict),
-  make("span", { class: "what" }, make("b", {}, group.clause), make("span", { class: "says" }, DATA.clauses[group.clause].says)),
+  make("span", { class: "what" }, make("b", {}, group.clause), make("span", { class: "says" }, group.statement)),
   make("span", { class: "of" }, `${types.join(", ")}, ${counted(findings.length, "case")}`, make("span", {}, group.run.name)),
-  make("span", { class: "change" }, change(wanted, got)));
+  make("span", { class: "change" }, change(expected, actual)));
   return make("li", { "data-verdict": group.verdict }, button, inside);
 }
 
@@ -91,7 +91,7 @@ function unfold(button, inside, findings) {
 function unfoldPage(inside, findings, from) {
   inside.append(...findings.slice(from, from + PAGE).map((finding) => make("li", {}, make("button", {
     type: "button", class: "finding case", "aria-haspopup": "dialog", on: { click: () => openFinding(finding) },
-  }, make("span", { class: "what" }, make("b", {}, finding.sentence), make("span", { class: "says" }, finding.why)),
+  }, make("span", { class: "what" }, make("b", {}, finding.sentence), make("span", { class: "says" }, finding.message)),
   make("span", { class: "of" }, finding.type, finding.own === finding.group.clause ? null : make("span", {}, finding.own))))));
   const rest = findings.length - from - PAGE;
   if (rest > 0) {
@@ -104,12 +104,12 @@ function unfoldPage(inside, findings, from) {
 }
 
 // Of arrays of one shape, the first element that differs.
-function change(wanted, got) {
+function change(expected, actual) {
   const arrow = " \u2192 ";
-  const at = wanted.text === undefined && got.text === undefined && wanted.type === got.type ? firstDifference(wanted, got, null) : null;
-  if (at === null || wanted.values.length === 1) return [make("code", {}, brief(wanted)), arrow, make("code", {}, brief(got))];
-  const [one, other] = [wanted, got].map((side) => make("code", {}, side.values[at] + (side.bits.length ? ` (${side.bits[at]})` : "")));
-  return [make("span", {}, `${index(at, wanted.shape)} of ${shape(wanted)}: `), one, arrow, other];
+  const at = expected.text === undefined && actual.text === undefined && expected.type === actual.type ? firstDifference(expected, actual, null) : null;
+  if (at === null || expected.values.length === 1) return [make("code", {}, brief(expected)), arrow, make("code", {}, brief(actual))];
+  const [one, other] = [expected, actual].map((side) => make("code", {}, side.values[at] + (side.bits.length ? ` (${side.bits[at]})` : "")));
+  return [make("span", {}, `${index(at, expected.shape)} of ${shape(expected)}: `), one, arrow, other];
 }
 
 // A result in a few letters: one value with its bits, or an array's first ones.

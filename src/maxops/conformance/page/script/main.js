@@ -3,10 +3,10 @@
 let filtered = ""; // what the matrix was drawn for
 
 function render() {
-  const wanted = JSON.stringify([state.standard, state.operator, state.type]);
-  if (wanted !== filtered) drawMatrix();
+  const filters = JSON.stringify([state.standard, state.operator, state.type]);
+  if (filters !== filtered) drawMatrix();
   else markCell();
-  filtered = wanted;
+  filtered = filters;
   showFilters();
   showFindings();
   showDetail();

@@ -21,7 +21,7 @@ function drawMatrix() {
       make("span", {}, operator, make("small", {}, versions(row))))));
     before = operator;
     cells.push(DATA.runs.map((run) => cell(run, row, cells.length)));
-    body.push(make("tr", {}, make("th", { scope: "row" }, make("b", {}, row.short), make("small", {}, row.says)),
+    body.push(make("tr", {}, make("th", { scope: "row" }, make("b", {}, row.short), make("small", {}, row.statement)),
       cells.at(-1).map((button) => make("td", {}, button ?? make("span", { class: "none" }, "not asked")))));
   }
   fill("matrix", body.length

@@ -1,4 +1,4 @@
-// What was wanted and what came, side by side: an error's words, one element, or arrays.
+// the expected and the actual result, side by side: an error's words, one element, or arrays.
 
 const FEW = 16; // elements that are all shown at once
 
@@ -6,17 +6,17 @@ function shape(side) {
   return side.type + (side.shape.length ? `[${side.shape.join(", ")}]` : "");
 }
 
-function comparison(wanted, got, place) {
-  const isTold = wanted.text !== undefined || got.text !== undefined;
-  const at = isTold ? null : firstDifference(wanted, got, place);
-  const parts = [make("div", { class: "pair" }, panel("wanted", wanted, got, at), panel("got", got, wanted, at))];
-  if (isTold) return parts;
-  const sameShape = String(wanted.shape) === String(got.shape);
-  if (wanted.type !== got.type) parts.push(make("p", { class: "apart" }, `The type is ${got.type}; wanted ${wanted.type}.`));
-  if (!sameShape) parts.push(make("p", { class: "apart" }, `The shape is [${got.shape.join(", ")}]; wanted [${wanted.shape.join(", ")}].`));
-  const hasBits = wanted.type === got.type && wanted.bits.length && got.bits.length && DATA.types[wanted.type]?.bits;
-  if (hasBits && at !== null) parts.push(bitView(wanted.type, wanted.bits[at], got.bits[at]));
-  if (sameShape && wanted.values.length > 1) parts.push(elementTable(wanted, got));
+function comparison(expected, actual, position) {
+  const isMessage = expected.text !== undefined || actual.text !== undefined;
+  const at = isMessage ? null : firstDifference(expected, actual, position);
+  const parts = [make("div", { class: "pair" }, panel("expected", expected, actual, at), panel("actual", actual, expected, at))];
+  if (isMessage) return parts;
+  const sameShape = String(expected.shape) === String(actual.shape);
+  if (expected.type !== actual.type) parts.push(make("p", { class: "apart" }, `The type is ${actual.type}; expected ${expected.type}.`));
+  if (!sameShape) parts.push(make("p", { class: "apart" }, `The shape is [${actual.shape.join(", ")}]; expected [${expected.shape.join(", ")}].`));
+  const hasBits = expected.type === actual.type && expected.bits.length && actual.bits.length && DATA.types[expected.type]?.bits;
+  if (hasBits && at !== null) parts.push(bitView(expected.type, expected.bits[at], actual.bits[at]));
+  if (sameShape && expected.values.length > 1) parts.push(elementTable(expected, actual));
   return parts;
 }
 
@@ -41,11 +41,11 @@ function panel(name, side, other, at) {
 }
 
 // The number, in row-major order, of the element that the finding names, or else of the first that differs.
-function firstDifference(wanted, got, place) {
-  if (wanted.values.length === 1 && got.values.length === 1) return 0;
-  if (String(wanted.shape) !== String(got.shape)) return null;
-  const [one, other] = wanted.bits.length && got.bits.length ? [wanted.bits, got.bits] : [wanted.values, got.values];
-  const named = place?.length === wanted.shape.length ? place.reduce((flat, at, axis) => flat * wanted.shape[axis] + at, 0) : -1;
+function firstDifference(expected, actual, position) {
+  if (expected.values.length === 1 && actual.values.length === 1) return 0;
+  if (String(expected.shape) !== String(actual.shape)) return null;
+  const [one, other] = expected.bits.length && actual.bits.length ? [expected.bits, actual.bits] : [expected.values, actual.values];
+  const named = position?.length === expected.shape.length ? position.reduce((flat, at, axis) => flat * expected.shape[axis] + at, 0) : -1;
   if (named >= 0 && one[named] !== other[named]) return named;
   const found = one.findIndex((text, number) => text !== other[number]);
   return found < 0 ? null : found;
@@ -60,19 +60,19 @@ function index(flat, sizes) {
   return `[${found.join(", ")}]`;
 }
 
-function elementTable(wanted, got) {
-  const size = wanted.values.length;
-  const differs = (number) => (wanted.bits.length && got.bits.length ? wanted.bits[number] !== got.bits[number] : wanted.values[number] !== got.values[number]);
+function elementTable(expected, actual) {
+  const size = expected.values.length;
+  const differs = (number) => (expected.bits.length && actual.bits.length ? expected.bits[number] !== actual.bits[number] : expected.values[number] !== actual.values[number]);
   const numbers = [...Array(size).keys()], different = numbers.filter(differs);
   const box = make("div", {});
   const draw = (shown) => {
     const rows = shown.map((number) => {
-      const [one, other] = [wanted.bits[number] ?? "", got.bits[number] ?? ""];
-      return make("tr", { class: differs(number) ? "different" : null }, make("th", { scope: "row" }, index(number, wanted.shape)),
-        make("td", {}, wanted.values[number]), make("td", { class: "hex" }, marked(one, other)),
-        make("td", {}, got.values[number]), make("td", { class: "hex" }, marked(other, one)));
+      const [one, other] = [expected.bits[number] ?? "", actual.bits[number] ?? ""];
+      return make("tr", { class: differs(number) ? "different" : null }, make("th", { scope: "row" }, index(number, expected.shape)),
+        make("td", {}, expected.values[number]), make("td", { class: "hex" }, marked(one, other)),
+        make("td", {}, actual.values[number]), make("td", { class: "hex" }, marked(other, one)));
     });
-    const columns = ["element", "wanted", "bits", "got", "bits"];
+    const columns = ["element", "expected", "bits", "actual", "bits"];
     box.replaceChildren(
       make("p", { class: "hint" }, `${different.length} of ${counted(size, "element")} ${different.length === 1 ? "differs" : "differ"}.`),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Elements" }, make("table", { class: "elements" },

@@ -10,8 +10,8 @@ for (const run of DATA.runs) {
     group.smallest = group.reproducer === null ? null : run.reproducers[group.reproducer];
     for (const finding of group.findings) {
       finding.group = group;
-      const [own, , sentence] = split(finding.case);
-      finding.own = own;
+      const [own, type, sentence] = split(finding.case);
+      Object.assign(finding, { own, type });
       finding.sentence = sentence.replaceAll("-", " ");
       FINDINGS.push(finding);
     }
@@ -34,8 +34,8 @@ function read() {
   return Object.fromEntries(KEYS.map((key) => [key, given.get(key) ?? ""]));
 }
 
-function address(wanted) {
-  const parts = new URLSearchParams(KEYS.filter((key) => wanted[key]).map((key) => [key, wanted[key]]));
+function address(view) {
+  const parts = new URLSearchParams(KEYS.filter((key) => view[key]).map((key) => [key, view[key]]));
   return `#${parts}`;
 }
 
@@ -59,7 +59,7 @@ function hasVerdict(verdict) {
 function words(finding) {
   finding.words ??= [
     finding.case, finding.sentence, finding.group.clause, finding.group.verdict, finding.group.run.name,
-    finding.says ?? DATA.clauses[finding.group.clause].says, finding.why, ...[finding.wanted, finding.got].flatMap((side) => side.text ?? [...side.values, ...side.bits]),
+    finding.group.statement, finding.message, ...[finding.expected, finding.actual].flatMap((side) => side.text ?? [...side.values, ...side.bits]),
   ].join("\n").toLowerCase();
   return finding.words;
 }

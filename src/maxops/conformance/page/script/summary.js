@@ -25,7 +25,7 @@ function tally(run, clauses, type) {
 
 // What is right first, then from the mildest to the worst; what nobody could ask stands at the end.
 function rightFirst(counts) {
-  const [none, asked] = [true, false].map((wanted) => counts.filter(([verdict]) => (verdict === "not applicable") === wanted));
+  const [none, asked] = [true, false].map((isNone) => counts.filter(([verdict]) => (verdict === "not applicable") === isNone));
   return [...asked.reverse(), ...none];
 }
 

@@ -1,0 +1,131 @@
+"""Atomic writes: to a temporary file in the same folder, then renamed. Nothing else writes files for users."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from maxops.errors import OutputError
+from maxops.plan import Array
+
+TemporaryPath = Callable[[Path], Path]
+
+_NUMBERS = count()  # of files in this process, whose threads may write into one folder
+
+
+@contextmanager
+def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
+    """Yield a function from a final path to the temporary one to write: at the end all are renamed, or none is left.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> path = Path(folder.name) / "a/b.txt"
+    >>> with atomic_write(make_folders=True) as temporary:
+    ...     _ = temporary(path).write_text("all of it")
+    ...     path.exists()
+    False
+    >>> path.read_text()
+    'all of it'
+    >>> folder.cleanup()
+
+    With `make_folders`, folders on the way are made. Where the path is a link, the file that it leads to is replaced; a
+    device or a pipe is written itself. A temporary path may become a folder instead of a file.
+    """
+    partial: dict[Path, Path] = {}  # by the final path, links followed
+    made: list[Path] = []
+
+    def temporary(path: Path) -> Path:
+        with errors_of(path):
+            if _is_special(path):
+                return path
+            target = Path(os.path.realpath(path))
+            if target in partial:
+                raise OutputError(f"{path}: is to be written twice; give each output a file of its own")
+            missing = [each for each in target.parents if not each.exists()] if make_folders else []
+            for folder in reversed(missing):
+                folder.mkdir(exist_ok=True)
+                made.append(folder)
+        partial[target] = target.with_name(f".maxops-{os.getpid()}-{next(_NUMBERS)}.partial")
+        return partial[target]
+
+    try:
+        yield temporary
+        for target, path in partial.items():
+            with errors_of(target):
+                if target.exists():
+                    shutil.copymode(target, path)
+                path.replace(target)
+    except BaseException:
+        for path in partial.values():
+            # asked first, since a read-only file system refuses to remove what is not there, too
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif os.path.lexists(path):
+                path.unlink()
+        for folder in reversed(made):
+            with suppress(OSError):  # somebody else may have something in it by now
+                folder.rmdir()
+        raise
+
+
+def _is_special(path: Path) -> bool:
+    """Whether the path is a device or a pipe; a folder is refused."""
+    try:
+        path.stat()  # which tells what is wrong on the way there; `exists` would not
+    except FileNotFoundError:
+        return False
+    if path.is_dir():
+        raise OutputError(f"{path}: cannot be written: it is a folder")
+    return not path.is_file()
+
+
+def check_writable(path: Path) -> None:
+    """Check before long work that a file can be written there, in a folder that exists."""
+    with errors_of(path):
+        try:
+            path.parent.stat()
+        except FileNotFoundError as error:
+            raise OutputError(f"{path}: there is no folder {path.parent}") from error
+    with suppress(_Checked), atomic_write() as temporary, errors_of(path):
+        if (partial := temporary(path)) != path:
+            partial.touch()
+        raise _Checked  # which removes it
+
+
+class _Checked(Exception):  # noqa: N818 - no error
+    pass
+
+
+def write_text(path: Path, text: str, errors: str = "strict") -> None:
+    """Write a file of text in UTF-8."""
+    with atomic_write() as temporary, errors_of(path):
+        temporary(path).write_text(text, encoding="utf-8", errors=errors)
+
+
+def save_npy(path: Path, array: Array) -> None:
+    """Write a .npy file directly (not atomically) by `np.save`, with the system's own error messages."""
+    with path.open("wb") as file:
+        np.save(_Plain(file), array, allow_pickle=False)
+
+
+class _Plain:
+    """A file that NumPy writes to by `write`: by `tofile`, it says how many items were written, and not why no more."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write = file.write
+
+
+@contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """Translate the system's errors while writing a file to OutputError."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error

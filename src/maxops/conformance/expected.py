@@ -1,0 +1,80 @@
+"""The expected result of a call: the planner checks it against a row, and the reference computes it.
+
+It shares nothing with the engines, so that these can be judged too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from maxops import dtypes, reference
+from maxops.calls import of_node
+from maxops.conformance.case import Call, Feed
+from maxops.conformance.pool import is_nan, of_words
+from maxops.plan import Array, MaxPlan, Plan, ReducePlan, plan
+from maxops.spec import Spec
+
+
+def expected_result(row: Spec, call: Call, feed: Feed) -> Array:
+    """The result by a row of the spec table; raises the error of the clause that a call violates.
+
+    >>> from maxops import spec
+    >>> from maxops.conformance.case import Input
+    >>> call = Call(spec.MAX_13, (Input("a", dtypes.INT8, (None,)), Input("b", dtypes.INT8, (None,))))
+    >>> expected_result(spec.MAX_13, call, (np.int8([1, 2]), np.int8([2, 1])))
+    array([2, 2], dtype=int8)
+    """
+    planned = _plan(row, call, feed)
+    return _compute(planned, _arrays(planned))
+
+
+def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
+    """The other reading, where a standard says nothing of NaN: the maximum of the elements that are no NaN.
+
+    NaN where there are only such. The maximum of no elements at all is what it was.
+    """
+    planned = _plan(row, call, feed)
+    if isinstance(planned, ReducePlan) and planned.identity:
+        return _compute(planned, _arrays(planned))
+    arrays = _arrays(planned)
+    present = [~is_nan(array) for array in arrays]
+    passed_over = [_with_lowest(array, ~there) for array, there in zip(arrays, present, strict=True)]
+    highest = _compute(planned, passed_over)
+    some = _compute(planned, [there.astype(np.int8) for there in present])
+    of_nothing = _compute(planned, [np.ones(array.shape, np.int8) for array in arrays]) != 1
+    none = (some == 0) & ~of_nothing
+    result = np.array(highest, copy=True)
+    result[none] = of_words(planned.dtype, [planned.dtype.nan_bits])[0]
+    return result
+
+
+def _plan(row: Spec, call: Call, feed: Feed) -> Plan:
+    return plan(of_node(row, call.whole(feed), dict(call.attributes)))
+
+
+def _arrays(plan: Plan) -> list[Array]:
+    return list(plan.inputs) if isinstance(plan, MaxPlan) else [plan.data]
+
+
+def _compute(plan: Plan, arrays: Sequence[Array]) -> Array:
+    """The plan on its own arrays, or on others of their shapes."""
+    if isinstance(plan, MaxPlan):
+        return reference.maximum(*arrays)
+    (data,) = arrays
+    if isinstance(plan, ReducePlan):
+        return reference.reduce_max(data, plan.axes, keepdims=plan.keepdims, identity=plan.identity)
+    assert plan.segment_ids is not None
+    assert plan.fill_mode is not None
+    return reference.segment_max(data, plan.segment_ids, plan.num_segments, plan.fill_mode)
+
+
+def _with_lowest(array: Array, where: Array) -> Array:
+    dtype: Any = dtypes.of(array.dtype)
+    if dtype is dtypes.REAL or not where.any():
+        return array
+    changed = array.copy()
+    changed[where] = of_words(dtype, [dtype.lowest_bits])[0]
+    return changed

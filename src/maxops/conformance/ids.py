@@ -1,0 +1,107 @@
+"""Parses the ids of cases and clauses, and orders them for reports."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from maxops import spec
+from maxops.errors import RunFileError
+from maxops.spec import Clause
+
+_CLAUSE = re.compile(r"(?P<standard>[^./]+)\.(?P<operator>\w+?)(?:-(?P<version>\d+))?\.(?P<short>[^/]+)")
+
+
+class ClauseName(NamedTuple):
+    """A clause's id in its parts: "ONNX.Max-13.value" is ("ONNX", "Max", 13, "value")."""
+
+    standard: str
+    operator: str
+    version: int | None
+    short: str
+
+
+class Row(NamedTuple):
+    """A clause whatever the version: a row of the matrix."""
+
+    standard: str
+    operator: str
+    short: str
+
+
+class CaseName(NamedTuple):
+    """A case's id in its parts."""
+
+    clause: str
+    type: str
+    sentence: str
+
+
+@cache
+def clause_name(clause: str) -> ClauseName:
+    """The parts of a clause's id.
+
+    >>> clause_name("SONNX-draft.Max.value")
+    ClauseName(standard='SONNX draft', operator='Max', version=None, short='value')
+    """
+    found = _CLAUSE.fullmatch(clause)
+    if found is None:
+        raise RunFileError(f'{clause!r} is not an id of a clause; expected one like "ONNX.Max-13.value"')
+    version = found["version"]
+    standard = found["standard"].replace("-", " ")  # as `Spec.clause` writes it
+    return ClauseName(standard, found["operator"], int(version) if version else None, found["short"])
+
+
+def case_name(case: str) -> CaseName:
+    """The parts of a case's id.
+
+    >>> case_name("ONNX.Max-13.value/int64/in-every-lane").type
+    'int64'
+    """
+    parts = case.split("/", 2)
+    if len(parts) != 3:
+        raise RunFileError(
+            f'{case!r} is not an id of a case; expected one like "ONNX.Max-13.value/int64/in-every-lane"'
+        )
+    return CaseName(*parts)
+
+
+def row(clause: str) -> Row:
+    """The row of the matrix that a clause belongs to.
+
+    >>> row("ONNX.Max-13.value")
+    Row(standard='ONNX', operator='Max', short='value')
+    """
+    name = clause_name(clause)
+    return Row(name.standard, name.operator, name.short)
+
+
+@cache
+def _table() -> dict[str, Clause]:
+    return {clause.id: clause for row in spec.ALL for clause in row.clauses}
+
+
+@cache
+def _order() -> dict[Row, int]:
+    rows = dict.fromkeys(row(clause) for clause in _table())
+    operators = list(dict.fromkeys((each.standard, each.operator) for each in rows))
+    # by operator first: a later version may add a clause
+    ordered = sorted(rows, key=lambda each: operators.index((each.standard, each.operator)))
+    return {each: number for number, each in enumerate(ordered)}
+
+
+def clause(name: str) -> Clause | None:
+    """The clause of the spec table; None for one that another version of maxops had."""
+    return _table().get(name)
+
+
+def sort_key(each: Row) -> tuple[int, Row]:
+    """The sort key of a row in reports: the table's order, and at the end what the table does not have."""
+    return _order().get(each, len(_order())), each
+
+
+def statement(clauses: list[str]) -> str:
+    """What a clause says, as the newest of these versions of it has it."""
+    newest = clause(max(clauses, key=lambda each: clause_name(each).version or 0))
+    return newest.statement if newest else ""

@@ -1,0 +1,74 @@
+"""The buffers that a runtime gets as inputs: copies between guard bytes, checked afterwards.
+
+All arrays of a trial lie in one block, each at a multiple of 64 bytes in both runs, so that no result can differ by
+alignment. Between them are at least 64 guard bytes of the run's pattern: an out-of-bounds read shows in the result, and
+an out-of-bounds write is found.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+
+from maxops.conformance.case import Call, Feed
+from maxops.plan import Array
+
+_ALIGNMENT = 64
+_GUARD = 64
+
+_Slot = tuple[int, Array]  # where it begins in the block, and the array that it is a copy of
+
+
+class InputBuffers:
+    """The copies for one run. Arrays of objects (real numbers) are copied one by one."""
+
+    def __init__(self, call: Call, feeds: Sequence[Feed], pattern: int) -> None:
+        self._names = [each.name for each in call.fed]
+        parts: list[bytes] = []
+        self._slots: list[list[_Slot]] = []
+        at = 0
+        for feed in feeds:
+            slots: list[_Slot] = []
+            for array in feed:
+                guard = _GUARD + -(at + _GUARD) % _ALIGNMENT
+                data = b"" if array.dtype.hasobject else array.tobytes()
+                parts += (bytes((pattern,)) * guard, data)
+                slots.append((at + guard, array))
+                at += guard + len(data)
+            self._slots.append(slots)
+        parts.append(bytes((pattern,)) * _GUARD)
+        self._bytes = b"".join(parts)
+        block = np.empty(len(self._bytes) + _ALIGNMENT, np.uint8)
+        start = -block.ctypes.data % _ALIGNMENT
+        self._block = block[start : start + len(self._bytes)]
+        self._block[:] = np.frombuffer(self._bytes, np.uint8)
+        self._objects: dict[int, list[tuple[Array, Array]]] = {}
+
+    def feed(self, number: int) -> Feed:
+        """The copies of a feed, in C order."""
+        arrays = []
+        for start, array in self._slots[number]:
+            if array.dtype.hasobject:
+                copy = array.copy()
+                self._objects.setdefault(number, []).append((array, copy))
+                arrays.append(copy)
+            else:
+                arrays.append(np.ndarray(array.shape, array.dtype, self._block, start))
+        return tuple(arrays)
+
+    def changed(self) -> tuple[int, str] | None:
+        """The first feed whose buffers or guard bytes the runtime changed, and how; None if it changed none."""
+        for number, pairs in self._objects.items():
+            if any(array.tolist() != copy.tolist() for array, copy in pairs):
+                return number, "changed its input"
+        if self._block.tobytes() == self._bytes:
+            return None
+        position = int(np.flatnonzero(self._block != np.frombuffer(self._bytes, np.uint8))[0])
+        starts = [(start, number, i) for number, slots in enumerate(self._slots) for i, (start, _) in enumerate(slots)]
+        # before the first array is its guard
+        start, number, i = starts[max(0, bisect_right(starts, (position, len(starts), 0)) - 1)]
+        if start <= position < start + self._slots[number][i][1].nbytes:
+            return number, f"changed its input {self._names[i]}"
+        return number, f"wrote beside its input {self._names[i]}"

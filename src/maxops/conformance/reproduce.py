@@ -1,0 +1,168 @@
+"""Runs the scripts that reproduce findings, and checks whether each shows what the kit observed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from maxops.conformance import script_runner
+from maxops.conformance.result import Verdict
+from maxops.conformance.sanity_calls import sanity_call
+from maxops.conformance.script import ACTUAL, Script, line
+from maxops.conformance.shrink import Counterexample
+from maxops.conformance.subprocesses import Subprocesses
+from maxops.engines.native import usable_cpus
+from maxops.plan import Array
+
+TIMEOUT_SECONDS = 60
+BATCH_SIZE = 40
+_TRACEBACK = "Traceback (most recent call last)"
+# Verdicts whose scripts share a process. A call that misses its error may have written out of bounds, so such scripts
+# share only with each other; if one ends their process, the rest run in processes of their own.
+_BATCHED: tuple[tuple[Verdict, ...], ...] = (("violates", "refuses", "permitted"), ("missing error",))
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A script, its output, and whether that is what the kit observed."""
+
+    script: Script
+    output: str
+    reproduced: bool
+
+
+def reproduce(findings: Sequence[Sequence[Script]], environment: Mapping[str, str]) -> Iterator[Reproduction]:
+    """For each finding the first of its scripts that reproduces it, or the plainest if none does.
+
+    Scripts that show an answer or an error run one after the other in a few processes. One that ends its process, or
+    corrupts its state, has a process of its own.
+    """
+    batches = [batch for verdicts in _BATCHED for batch in _batches(findings, verdicts)]
+    with ThreadPoolExecutor(usable_cpus()) as threads, Subprocesses() as subprocesses:
+        outputs = threads.map(
+            lambda batch: _run_batch(subprocesses, [script.text for script in batch], environment), batches
+        )
+        output_of = {
+            _code(script): output
+            for batch, batch_outputs in zip(batches, outputs, strict=True)
+            for script, output in zip(batch, batch_outputs, strict=True)
+        }
+
+        def check(scripts: Sequence[Script]) -> Reproduction:
+            output = output_of.get(_code(scripts[0]))
+            if output is not None and _is_reproduced(scripts[0].counterexample, [_Completed(output)]):
+                return Reproduction(scripts[0], output, reproduced=True)
+            # a script that failed in a batch may have suffered from the state that others left
+            tries = (_run_alone(subprocesses, script, environment) for script in scripts)
+            plainest = next(tries)
+            return next((each for each in (plainest, *tries) if each.reproduced), plainest)
+
+        yield from threads.map(check, findings)
+
+
+def _batches(findings: Sequence[Sequence[Script]], verdicts: Sequence[Verdict]) -> list[list[Script]]:
+    """The plainest scripts of some verdicts, each call once, in batches of equal size, as many as there are CPUs."""
+    plain = [scripts[0] for scripts in findings if scripts[0].counterexample.judgement.verdict in verdicts]
+    together = list({_code(script): script for script in plain}.values())
+    count = usable_cpus() * -(-len(together) // (BATCH_SIZE * usable_cpus()))
+    size = -(-len(together) // count) if count else 1
+    return [together[start : start + size] for start in range(0, len(together), size)]
+
+
+def _code(script: Script) -> str:
+    """A script without its comments: several standards judge one call, and only the comments differ."""
+    return "\n".join(each for each in script.text.splitlines() if not each.startswith("#"))
+
+
+def _run_alone(subprocesses: Subprocesses, script: Script, environment: Mapping[str, str]) -> Reproduction:
+    runs = [_run(subprocesses, [script.text], {**environment, **extra}) for extra in script.environments]
+    return Reproduction(script, "".join(each.output for each in runs), _is_reproduced(script.counterexample, runs))
+
+
+def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -> bool:
+    """Whether a script's runs show what the kit observed."""
+    trial, outcome, verdict = counterexample.trial, counterexample.outcome, counterexample.judgement.verdict
+    run = runs[0]
+    if verdict == "uninitialized memory":
+        return len({_actual_line(each.output) for each in runs}) > 1
+    actual = _actual_line(run.output)
+    if verdict == "crashes":  # by a signal, or by an exit in the midst of it
+        return run.signal is not None or not (run.timed_out or run.raised or actual)
+    if verdict == "hangs":
+        return run.timed_out
+    if run.signal is not None or run.timed_out:
+        return False
+    if verdict == "corrupted state":  # the last line is of the sanity call
+        expected = sanity_call(trial.call.row).expected
+        assert expected is not None
+        return actual != _line(expected[0])
+    if verdict == "missing error":
+        return actual != ""
+    if outcome.kind == "refused":
+        return outcome.text.partition(":")[0] in run.output
+    if outcome.kind == "returned":
+        return actual == _line(outcome.outputs[0])
+    # the result is no array: whatever the script makes of it, it is not the expected one
+    return trial.expected is None or actual != _line(trial.expected[0])
+
+
+def _line(array: Array) -> str:
+    return f"{ACTUAL}{line(array)}"
+
+
+def _actual_line(output: str) -> str:
+    """The script's own line, which is its last: a runtime may print such a line, too."""
+    return next((each for each in reversed(output.splitlines()) if each.startswith(ACTUAL)), "")
+
+
+# --------------------------------------------------------------------------------------------------------- runs
+
+
+@dataclass(frozen=True)
+class _Completed:
+    output: str
+    signal: int | None = None
+    timed_out: bool = False
+    raised: bool = False  # an uncaught error
+
+
+def _run_batch(subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str]) -> list[str | None]:
+    """Each script's output; None from the one on that ended their process."""
+    run = _run(subprocesses, scripts, environment, runner=Path(script_runner.__file__))
+    outputs = [
+        json.loads(each.removeprefix(script_runner.MARK))
+        for each in run.output.splitlines()
+        if each.startswith(script_runner.MARK)
+    ]
+    return [*outputs, *[None] * (len(scripts) - len(outputs))]
+
+
+def _run(
+    subprocesses: Subprocesses, scripts: Sequence[str], environment: Mapping[str, str], runner: Path | None = None
+) -> _Completed:
+    """Run scripts in an empty folder, with what they may import from where the kit was started."""
+    with tempfile.TemporaryDirectory(prefix="maxops-conform-") as folder:
+        paths = [Path(folder) / f"reproducer{number}.py" for number in range(len(scripts))]
+        for path, text in zip(paths, scripts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        python_path = os.pathsep.join([os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])
+        try:
+            done = subprocesses.run(
+                [sys.executable, *map(str, filter(None, [runner])), *map(str, paths)],
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": python_path, **environment},
+                timeout=TIMEOUT_SECONDS,
+            )
+        except subprocess.TimeoutExpired as error:
+            return _Completed((error.stdout or b"").decode(errors="replace"), timed_out=True)
+    # what a traceback ends with; some errors have a note of a few lines
+    output = done.stdout + "".join(done.stderr.splitlines(keepends=True)[-4:])
+    ended_by_signal = -done.returncode if done.returncode < 0 else None
+    return _Completed(output, ended_by_signal, raised=_TRACEBACK in done.stderr)

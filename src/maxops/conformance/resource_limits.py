@@ -1,0 +1,50 @@
+"""Resource limits of a runtime's process, and its end with the parent's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+MAX_FILE_BYTES = 1 << 30  # bytes in a file, so that a runtime that prints without end cannot fill the disk
+_PR_SET_PDEATHSIG = 1
+
+
+def memory_limit() -> int:
+    """The memory limit of a runtime: half of what this machine, or this container, has."""
+    has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    if limit.exists() and (text := limit.read_text().strip()).isdecimal():
+        has = min(has, int(text))
+    return has // 2
+
+
+def limit_resources(memory: int) -> None:
+    """Set the resource limits of this process and its children.
+
+    The limit is on data, not on addresses: torch, jax and others reserve far more addresses than they ever write to.
+    """
+    for limit, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
+        (resource.RLIMIT_DATA, memory),
+    ):
+        hard = resource.getrlimit(limit)[1]
+        resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    score = Path("/proc/self/oom_score_adj")
+    if score.exists():  # the OOM killer is to choose this process
+        score.write_text("1000")
+
+
+def die_with_parent(parent: int) -> None:
+    """Die with the parent, also in the midst of a call that never returns.
+
+    The parent is the *thread* that started this process. Without prctl, the closed pipe has to do.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before that
+            os._exit(1)

@@ -1,0 +1,23 @@
+"""Runs scripts one after the other, and prints the stdout of each as a line of JSON.
+
+Started as a file, not as a module of maxops: the scripts must show the runtime alone.
+"""
+
+import contextlib
+import io
+import json
+import runpy
+import sys
+import traceback
+
+MARK = "script: "  # before what is ours: a runtime's own threads and native code print to the same place
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            try:
+                runpy.run_path(path, run_name="__main__")
+            except BaseException as error:  # noqa: BLE001  (what it raises is what it shows)
+                print(traceback.format_exception_only(error)[0].rstrip())
+        print("\n" + MARK + json.dumps(printed.getvalue()), flush=True)

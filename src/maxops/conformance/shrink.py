@@ -1,0 +1,285 @@
+"""Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and plainer values.
+
+Every step is tried on the runtime and judged as any trial is; a step that no longer shows the finding is undone. So a
+result that depends on a lane keeps its lanes, and one that depends on a value alone becomes one element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.conformance.case import Call, Case, Feed, Input, Trial
+from maxops.conformance.expected import expected_result, without_nan
+from maxops.conformance.judge import Judgement, judge
+from maxops.conformance.outcome import Outcome
+from maxops.errors import MaxopsError
+from maxops.plan import Array
+
+MAX_TRIES = 80
+MAX_RESTARTS = 6  # of a process, each of which has to be started again
+
+Whole = list[Array | None]  # all inputs of a call, the constant ones too
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A call on one feed, its outcome, and the judgement."""
+
+    trial: Trial
+    outcome: Outcome
+    judgement: Judgement
+
+
+class Search:
+    """Tries calls on a runtime for one finding, within a budget."""
+
+    def __init__(self, case: Case, judgement: Judgement, run: Callable[[Trial], Outcome]) -> None:
+        self._case, self._target, self._run = case, judgement, run
+        self._left = MAX_RESTARTS if judgement.verdict in ("crashes", "hangs") else MAX_TRIES
+        self.found: Counterexample | None = None
+
+    def shows(self, call: Call, whole: Whole) -> bool:
+        """Whether these inputs show the finding; the last that did is kept as `found`."""
+        if self._left == 0 or (trial := trial_of(self._case, resized(call, whole))) is None:
+            return False
+        self._left -= 1
+        outcome = self._run(trial)
+        judgement = judge(self._case, trial, outcome)
+        target = self._target
+        if (judgement.verdict, judgement.clause, judgement.kind) != (target.verdict, target.clause, target.kind):
+            return False
+        self.found = Counterexample(trial, outcome, judgement)
+        return True
+
+
+def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Counterexample | None:
+    """The smallest call that shows a finding; None if its feed does not show it when it runs alone."""
+    number = judgement.feed
+    if judgement.verdict in ("crashes", "hangs"):  # after which nobody knows the feed
+        number = _feed_that_ends_it(case, trial, judgement, run)
+    search = Search(case, judgement, run)
+    call, whole = trial.call, trial.call.whole(trial.feeds[number])
+    if not search.shows(call, whole):
+        return None
+    if trial.expected is not None:
+        _fewer_elements(search, call, whole, judgement.index)
+        assert search.found is not None
+        if call.row.operator == "Max":
+            _fewer_inputs(search)
+    _plainer(search)
+    return search.found
+
+
+def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> int:
+    """The number of a feed that ends the process, by halves; the last one tried if none does so alone."""
+    first, count = 0, len(trial.feeds)
+    while count > 1:
+        half = slice(first, first + count // 2)
+        expected_half = None if trial.expected is None else trial.expected[half]
+        part = replace(trial, feeds=trial.feeds[half], expected=expected_half, without_nan=trial.without_nan[half])
+        if judge(case, part, run(part)).verdict == judgement.verdict:
+            count //= 2
+        else:
+            first, count = first + count // 2, count - count // 2
+    return first
+
+
+def trial_of(case: Case, resized_call: tuple[Call, Feed]) -> Trial | None:
+    """The trial of a call on one feed as the case's row sees it; None if it is not of the case's kind any more."""
+    call, feed = resized_call
+    try:
+        expected = expected_result(case.row, call, feed)
+    except MaxopsError as error:
+        return Trial(call, (feed,), None) if case.refusal and error.clause == case.clause.id else None
+    if case.refusal:
+        return None
+    return Trial(replace(call, rank=expected.ndim), (feed,), (expected,), (without_nan(case.row, call, feed),))
+
+
+def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
+    """The call with sizes as its new arrays have them, open where all were, and its feed."""
+    inputs: list[Input | None] = []
+    feed: list[Array] = []
+    for each, array in zip(call.inputs, whole, strict=True):
+        if each is None or array is None:
+            inputs.append(None)
+            continue
+        is_open = bool(each.dims) and set(each.dims) == {None}
+        dims = (None,) * array.ndim if is_open else array.shape
+        is_constant = each.constant is not None
+        inputs.append(replace(each, dims=dims, constant=array if is_constant else None))
+        if not is_constant:
+            feed.append(array)
+    return replace(call, inputs=tuple(inputs)), tuple(feed)
+
+
+# ------------------------------------------------------------------------------------------------ fewer elements
+
+
+def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, ...] | None) -> None:
+    """Only the elements that the wrong one comes from, then as few of them as show it."""
+    for form in _FORMS[call.row.operator](call, whole, index):
+        if not search.shows(*form.of(form.items)):
+            continue
+        following: _Form | None = form
+        while following is not None:
+            kept = _delta_debug(following.items, lambda items, of=following.of: search.shows(*of(items)))  # type: ignore[misc]
+            following = following.then(kept) if following.then else None
+        return
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A way to run a call on some of the items that its result comes from."""
+
+    items: list[int]
+    of: Callable[[list[int]], tuple[Call, Whole]]
+    then: Callable[[list[int]], _Form] | None = None  # the next way, once so few items are left
+
+
+def _forms_of_max(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
+    arrays = [array for array in whole if array is not None]
+    try:
+        columns = [array.reshape(-1) for array in np.broadcast_arrays(*arrays)]
+    except ValueError:
+        return
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+
+    def of(items: list[int]) -> tuple[Call, Whole]:
+        return call, [column[items] for column in columns]
+
+    if index is not None:
+        yield _Form([int(np.ravel_multi_index(index, shape))] if shape else [0], of)
+    yield _Form(list(range(columns[0].size)), of)
+
+
+def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
+    data, *rest = whole
+    assert data is not None
+    plan_axes = dict(call.attributes).get("axes")
+    given = rest[0] if rest and rest[0] is not None else plan_axes
+    axes = [] if given is None else [int(axis) % max(data.ndim, 1) for axis in np.asarray(given).reshape(-1)]
+    taken = axes or list(range(data.ndim))
+    row = data.reshape(-1)
+    if index is not None and axes and len(set(axes)) == len(axes):
+        kept = [axis for axis in range(data.ndim) if axis not in taken]
+        at = [index[axis] for axis in kept] if len(index) == data.ndim else list(index)
+        row = np.moveaxis(data, kept, range(len(kept)))[tuple(at)].reshape(-1)
+    attributes = tuple((name, [0] if name == "axes" and axes else value) for name, value in call.attributes)
+
+    def of(items: list[int]) -> tuple[Call, Whole]:
+        first = [np.zeros(1, np.int64) if axes and array is not None else array for array in rest]
+        return replace(call, attributes=attributes), [row[items], *first]
+
+    yield _Form(list(range(row.size)), of)
+    if data.ndim > 1 and len(taken) == 1:
+        yield _form_of_matrix(call, np.moveaxis(data, taken[0], -1), rest, first=taken[0] == 0)
+
+
+def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Form:
+    """Rows beside each other, of which the last axis is reduced, or the first as the call has it."""
+    rows = data.reshape(-1, data.shape[-1])
+    axis = 0 if first else 1
+    attributes = tuple((name, [axis] if name == "axes" else value) for name, value in call.attributes)
+    given = [np.full(1, axis, np.int64) if array is not None else None for array in rest]
+
+    def of(kept: list[int], columns: list[int]) -> tuple[Call, Whole]:
+        matrix = rows[np.ix_(kept, columns)]
+        return replace(call, attributes=attributes), [np.ascontiguousarray(matrix.T if first else matrix), *given]
+
+    every = list(range(rows.shape[1]))
+    return _Form(
+        list(range(len(rows))),
+        lambda kept: of(kept, every),
+        lambda kept: _Form(every, lambda columns: of(kept, columns)),
+    )
+
+
+def _forms_of_segments(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
+    data, ids, *rest = whole
+    assert data is not None
+    assert ids is not None
+    if data.ndim == 0 or ids.shape != data.shape[:1]:
+        return
+    if index is not None and data.size:
+        columns = data.reshape(len(data), -1)
+        column = int(np.ravel_multi_index(index[1:], data.shape[1:])) if data.ndim > 1 else 0
+        rows = np.flatnonzero(ids == index[0]).tolist()
+
+        def of_one(items: list[int]) -> tuple[Call, Whole]:
+            count = [None if array is None else np.ones_like(array) for array in rest]
+            return call, [columns[items, column], np.zeros(len(items), ids.dtype), *count]
+
+        if rows:
+            yield _Form(rows, of_one)
+
+    def of(items: list[int]) -> tuple[Call, Whole]:
+        return call, [data[items], ids[items], *rest]
+
+    yield _Form(list(range(len(data))), of)
+
+
+_FORMS: dict[str, Callable[[Call, Whole, tuple[int, ...] | None], Iterator[_Form]]] = {
+    "Max": _forms_of_max,
+    "ReduceMax": _forms_of_reduce,
+    "SegmentMax": _forms_of_segments,
+}
+
+
+def _delta_debug(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> list[Item]:
+    """Zeller's delta debugging: a minimal subset that still shows the finding, within the budget."""
+    kept, parts = list(items), 2
+    while len(kept) > 1:
+        size = -(-len(kept) // parts)
+        chunks = [kept[start : start + size] for start in range(0, len(kept), size)]
+        rests = [[item for other in chunks if other is not chunk for item in other] for chunk in chunks]
+        smaller = next((some for some in [*chunks, *(rests if parts > 2 else [])] if some and shows(some)), None)
+        if smaller is not None:
+            kept, parts = smaller, 2
+        elif parts >= len(kept):
+            break
+        else:
+            parts = min(2 * parts, len(kept))
+    return kept
+
+
+# ------------------------------------------------------------------------------------- fewer inputs, plainer values
+
+
+def _fewer_inputs(search: Search) -> None:
+    """Leave out one input after the other, from the last."""
+    found = search.found
+    assert found is not None
+    call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])
+    number = len(whole) - 1
+    while number >= 0 and len(whole) > 1:
+        fewer = replace(call, inputs=call.inputs[:number] + call.inputs[number + 1 :])
+        rest = whole[:number] + whole[number + 1 :]
+        if search.shows(fewer, rest):
+            call, whole = fewer, rest
+        number -= 1
+
+
+def _plainer(search: Search) -> None:
+    """Put ones, and then zeros, in place of all values but those that the wrong element comes from."""
+    found = search.found
+    assert found is not None
+    call, index = found.trial.call, found.judgement.index
+    if call.dtype is dtypes.REAL or call.row.operator != "Max":
+        return
+    for plain in (1, 0):
+        whole = call.whole(found.trial.feeds[0])
+        for number, array in enumerate(whole):
+            if array is None:
+                continue
+            whole[number] = np.full_like(array, plain)
+            if index is not None and array.ndim == len(index) > 0:
+                whole[number][index] = array[index]  # type: ignore[index]
+        if search.shows(call, whole):
+            return

@@ -1,0 +1,56 @@
+"""Subprocesses that several threads wait for, killed with their process groups at the end of a block."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+
+class Subprocesses:
+    """A context manager: what still runs at its exit is killed, and nothing starts any more."""
+
+    def __init__(self) -> None:
+        self._running: set[int] = set()
+        self._is_over = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over = True
+        for group in list(self._running):
+            _kill(group)
+
+    def run(
+        self, command: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, and kill its process group; raises subprocess.TimeoutExpired."""
+        with subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            process_group=0,
+        ) as process:
+            self._running.add(process.pid)
+            try:
+                out, err = process.communicate(timeout=0 if self._is_over else timeout)
+            finally:
+                self._running.discard(process.pid)
+                _kill(process.pid)
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _kill(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # nobody of the group is left; macOS says the latter
+        os.killpg(group, signal.SIGKILL)

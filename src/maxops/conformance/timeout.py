@@ -1,0 +1,15 @@
+"""The timeout of a trial."""
+
+from __future__ import annotations
+
+from maxops.errors import ConfigurationError
+
+DEFAULT = 20.0
+MINIMUM, MAXIMUM = 0.1, 1e6  # the system counts milliseconds in 32 bits
+
+
+def check(seconds: float) -> float:
+    """Return the timeout; raises ConfigurationError where it is out of range."""
+    if not MINIMUM <= seconds <= MAXIMUM:  # NaN is neither
+        raise ConfigurationError(f"{seconds} is not a number of seconds from {MINIMUM} to {MAXIMUM:g}")
+    return seconds

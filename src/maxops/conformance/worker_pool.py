@@ -1,0 +1,102 @@
+"""A pool of worker processes of one runtime, each with a thread that feeds it jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Lock
+from types import TracebackType
+from typing import Self, TypeVar
+
+from maxops.conformance.case import Trial
+from maxops.conformance.outcome import Outcome
+from maxops.conformance.process import Process
+
+POLL_SECONDS = 0.1
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+class WorkerPool:
+    """A context manager of worker processes. Raises what Process does if the runtime cannot be started."""
+
+    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], size: int) -> None:
+        # the system ends a process with the thread that started it, so each has one that lasts as long
+        self._threads = [ThreadPoolExecutor(1, f"maxops conform {number}") for number in range(size)]
+        self._processes: list[Process] = []
+        self._stopped = False
+        try:
+            for started in [thread.submit(Process, runtime, sanity_calls) for thread in self._threads]:
+                self._processes.append(started.result())
+        except BaseException:
+            self._end(graceful=False)
+            raise
+        self.version = self._processes[0].version
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(graceful=kind is None)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was observed and belongs to no trial."""
+        return list(dict.fromkeys(note for process in self._processes for note in process.notes))
+
+    def map(
+        self, work: Callable[[Process, Job], Result], jobs: Sequence[Job], progress: Callable[[int, Job], None]
+    ) -> list[Result]:
+        """Each job's result, in order; `progress` is called with the number done and the current job."""
+        if not jobs:
+            return []
+        results: dict[int, Result] = {}
+        waiting, lock = iter(enumerate(jobs)), Lock()
+
+        def do_all(process: Process) -> None:
+            while not self._stopped:
+                with lock:
+                    number, job = next(waiting, (None, None))
+                if number is None or job is None:
+                    return
+                results[number] = work(process, job)
+
+        futures = [thread.submit(do_all, each) for thread, each in zip(self._threads, self._processes, strict=True)]
+        for done in self._until_done(futures):
+            progress(len(results), jobs[min(len(results), len(jobs) - 1)])
+            if done:
+                break
+        return [results[number] for number in range(len(jobs))]
+
+    def amended(self) -> dict[str, Outcome]:
+        """Shut all processes down gracefully, and return the outcomes that turned out to be others.
+
+        They restart with their next job.
+        """
+        for future in [thread.submit(each.close) for thread, each in zip(self._threads, self._processes, strict=True)]:
+            future.result()
+        return {name: outcome for process in self._processes for name, outcome in process.amended.items()}
+
+    def _until_done(self, futures: Sequence[Future[None]]) -> Iterator[bool]:
+        while True:
+            done, working = wait(futures, POLL_SECONDS)
+            for future in done:
+                if future.exception() is not None:
+                    self._stopped = True
+                    if not working:
+                        future.result()
+            yield not working
+            if not working:
+                return
+
+    def _end(self, *, graceful: bool) -> None:
+        self._stopped = True
+        if graceful:
+            self.amended()
+        for process in self._processes:
+            process.kill()  # from here: its own thread may be waiting for an answer
+        for thread in self._threads:
+            thread.shutdown()

@@ -1,0 +1,62 @@
+"""Subprocesses that end with what they started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from maxops.conformance.subprocesses import Subprocesses
+
+# Starts a program that goes on without end, and waits for it.
+STARTS = """
+import pathlib, subprocess, sys
+one = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path("number").write_text(str(one.pid))
+one.wait()
+"""
+
+
+def number_in(folder: Path) -> int:
+    while not (path := folder / "number").exists() or not path.read_text():
+        time.sleep(0.01)
+    return int(path.read_text())
+
+
+def has_ended(number: int) -> bool:
+    for _ in range(500):
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{number}/stat").exists() and ") Z " in Path(f"/proc/{number}/stat").read_text():
+            return True  # nobody has asked how it ended
+        time.sleep(0.01)
+    return False
+
+
+def test_what_hangs_ends_with_what_it_started(tmp_path: Path) -> None:
+    with Subprocesses() as programs, pytest.raises(subprocess.TimeoutExpired):
+        programs.run([sys.executable, "-c", STARTS], str(tmp_path), os.environ, timeout=3)
+    assert has_ended(number_in(tmp_path))
+
+
+def test_nothing_is_left_when_nobody_waits(tmp_path: Path) -> None:
+    with Subprocesses() as programs:
+        thread = Thread(target=programs.run, args=([sys.executable, "-c", STARTS], str(tmp_path), os.environ, 600))
+        thread.start()
+        number = number_in(tmp_path)
+    thread.join(10)
+    assert not thread.is_alive()
+    assert has_ended(number)
+
+
+def test_what_is_printed(tmp_path: Path) -> None:
+    with Subprocesses() as programs:
+        done = programs.run([sys.executable, "-c", "print(1); raise SystemExit(3)"], str(tmp_path), os.environ, 60)
+    assert (done.stdout, done.stderr, done.returncode) == ("1\n", "", 3)
