@@ -41,18 +41,18 @@ def share(total: Tensor, count: Tensor) -> Tensor:
     return (total.to(wide) / count.clamp(min=1).to(wide)).to(total.dtype)
 
 
-def put(values: Tensor, places: Tensor, length: Any, axis: int) -> Tensor:
-    """Zeros of a length along an axis, but for each value at its place there; those at -1 go nowhere."""
+def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:
+    """Zeros of a length along an axis, but for each value at its index there; those at -1 go nowhere."""
     shape = [length + 1 if at == axis else size for at, size in enumerate(values.shape)]
-    spread = torch.zeros(shape, dtype=values.dtype, device=values.device)  # the last place takes what goes nowhere
-    return spread.scatter(axis, torch.where(places < 0, length, places), values).narrow(axis, 0, length)
+    spread = torch.zeros(shape, dtype=values.dtype, device=values.device)  # the last index takes what goes nowhere
+    return spread.scatter(axis, torch.where(indices < 0, length, indices), values).narrow(axis, 0, length)
 
 
-def take(values: Tensor, places: Tensor, axis: int) -> Tensor:
-    """The value at each place along an axis, and zero for those at -1."""
+def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
+    """The value at each index along an axis, and zero for those at -1."""
     length = values.shape[axis]
     shape = [1 if at == axis else size for at, size in enumerate(values.shape)]
-    return torch.cat([values, values.new_zeros(shape)], axis).gather(axis, torch.where(places < 0, length, places))
+    return torch.cat([values, values.new_zeros(shape)], axis).gather(axis, torch.where(indices < 0, length, indices))
 
 
 # ------------------------------------------------------------------------------------------------------ Max
@@ -165,8 +165,8 @@ def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
     if ids is None:
         # A row's segment is the last that begins at it or before it.
         offsets = widened(offsets)
-        places = torch.arange(ctx.rows, device=offsets.device, dtype=offsets.dtype)
-        ids = torch.searchsorted(offsets, places, right=True) - 1
+        rows = torch.arange(ctx.rows, device=offsets.device, dtype=offsets.dtype)
+        ids = torch.searchsorted(offsets, rows, right=True) - 1
     ids = widened(ids)
     inside = (ids >= 0) & (ids < segments)
     ids = torch.where(inside, ids, segments).to(torch.int64)
