@@ -221,7 +221,7 @@ def _offsets(spec: Spec, value: object) -> Array:
 
 
 def check_offsets(spec: Spec, offsets: Array, rows: int) -> None:
-    """Raise unless offsets are non-decreasing, from 0 to the number of rows."""
+    """Raise unless offsets run from 0 to the number of rows without a step down."""
     if (first := int(offsets[0])) != 0:
         raise OffsetsError(f"{spec.name} offsets must begin with 0: position 0 holds {first}", spec.clause("offsets"))
     if (down := np.flatnonzero(offsets[1:] < offsets[:-1])).size:

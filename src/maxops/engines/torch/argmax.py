@@ -92,11 +92,9 @@ def in_inputs(
 def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """For ReduceMax."""
     call = reduce_call(*inputs)
-    data, axes = call.data, call.axes
-    ctx.axes = (
-        tuple(axis % data.ndim for axis in axes) if axes else () if is_identity(call) else tuple(range(data.ndim))
-    )
+    data, rank = call.data, call.data.ndim
     ctx.identity, ctx.shape, ctx.arguments = is_identity(call), data.shape, len(inputs)
+    ctx.axes = () if ctx.identity else tuple(axis % rank for axis in call.axes or range(rank))
     ctx.call = call._replace(data=None, axes=ctx.axes, noop_with_empty_axes=False, initial=None)
     ctx.mark_non_differentiable(output[1])
     if ctx.identity:

@@ -19,7 +19,7 @@ transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: Tru
 
 _jit: Any = torch.jit
 # Whether `torch.jit.trace` is tracing.
-is_tracing = _jit.is_tracing
+is_tracing = getattr(torch._C, "_is_tracing", _jit.is_tracing)
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:

@@ -15,7 +15,6 @@ from torch import Tensor
 from maxops import _native
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as engine
-from maxops.engines.base import by_operator
 from maxops.engines.torch import functions, memory, outputs
 from maxops.engines.torch.dispatch import modes_are_active, needs_dispatch
 from maxops.engines.torch.memory import NATIVE
@@ -128,9 +127,6 @@ def segment_max(call: SegmentCall) -> Any:
     results = [outputs.copy(row, out, values)]
     results += [indices] * plan.return_indices + [empty] * plan.return_empty
     return tuple(results) if len(results) > 1 else results[0]
-
-
-run = by_operator(maximum, reduce_max, segment_max)
 
 
 def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
