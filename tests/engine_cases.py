@@ -137,7 +137,7 @@ def _reduce_cases() -> Iterator[Case]:
     yield refused("initial-shape", errors.ShapeError, "initial has shape (1,)", initial=np.zeros(1, np.float32))
     yield refused("initial-type", errors.DTypeError, "initial is int8, but data is float32", initial=np.int8(1))
     yield refused(
-        "noop-initial", errors.AttributeValueError, "initial has no place", initial=1, noop_with_empty_axes=True
+        "noop-initial", errors.AttributeValueError, "initial does not apply", initial=1, noop_with_empty_axes=True
     )
     yield refused("ties", errors.AttributeValueError, "ties is 'last'; it is 'first' or 'even'", ties="last")
     yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the axes of xarray", dim="x")

@@ -54,8 +54,8 @@ def main() -> None:
     for axes, shape in (((0, 1), ()), ((1,), (1024,)), ((0,), (1024,))):
         reduce.reduce_max(table, axes, None, empty(shape, dtype=torch.int32), None, order)
     halves = torch.zeros(size, dtype=torch.int16)
-    places = empty((), dtype=torch.int64)
-    reduce.reduce_max(halves, (0,), Constant(1, 1), empty((), dtype=torch.int16), places, Order(dtypes.BFLOAT16))
+    indices = empty((), dtype=torch.int64)
+    reduce.reduce_max(halves, (0,), Constant(1, 1), empty((), dtype=torch.int16), indices, Order(dtypes.BFLOAT16))
     starts = torch.arange(0, size + 1, 16, dtype=torch.int32)
     for data, width in ((x, 1), (x.view(-1, 16), 16)):
         count = len(data) // 16

@@ -24,7 +24,7 @@ def test_kernels_compile(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert {line[0] for line in lines} == {
-        *("fold", "reduce", "chunk_maxima", "segments", "scatter_keys", "scatter_places", "finish"),
+        *("fold", "reduce", "chunk_maxima", "segments", "scatter_keys", "scatter_indices", "finish"),
         *("bounds", "first_wrong"),
     }
     # Of the passes that the goal speaks of, all loads of data are of 16 bytes: two inputs; whole and edge tiles.

@@ -124,7 +124,7 @@ def test_a_wrong_last_id_takes_no_memory() -> None:
 
 
 def test_the_second_look_at_the_ids_sees_what_the_first_saw(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "_TOLD", 64)
+    monkeypatch.setattr(ids, "_TOGETHER", 64)
     by = np.repeat(np.arange(100), 3)
     for place in (63, 64, 65, 128, 299):
         wrong = by.copy()

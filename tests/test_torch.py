@@ -29,8 +29,8 @@ def test_the_table_through_the_dispatcher(case: Case, monkeypatch: pytest.Monkey
     from maxops.engines.torch import eager, functions  # noqa: PLC0415 - after the skip
 
     for module in (eager, functions):
-        monkeypatch.setattr(module, "watched", lambda *values: True)
-    monkeypatch.setattr(eager, "at_work", lambda: True)
+        monkeypatch.setattr(module, "needs_dispatch", lambda *values: True)
+    monkeypatch.setattr(eager, "modes_are_active", lambda: True)
     hold_to_the_table(ADAPTER, case)
 
 
@@ -39,14 +39,14 @@ def test_torch_still_says_whether_it_watches() -> None:
     from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
 
     x = torch.ones(2)
-    assert not dispatch.watched(x)
-    assert torch.vmap(lambda row: torch.tensor(dispatch.at_work()).expand(row.shape))(torch.ones(1, 2)).all()
+    assert not dispatch.needs_dispatch(x)
+    assert torch.vmap(lambda row: torch.tensor(dispatch.modes_are_active()).expand(row.shape))(torch.ones(1, 2)).all()
     with torch.autograd.forward_ad.dual_level():
-        assert dispatch.watched(x)
-    assert dispatch.watched(x.clone().requires_grad_())
+        assert dispatch.needs_dispatch(x)
+    assert dispatch.needs_dispatch(x.clone().requires_grad_())
     with torch.no_grad():
-        assert not dispatch.watched(x.clone().requires_grad_())
-    assert not dispatch.at_work()
+        assert not dispatch.needs_dispatch(x.clone().requires_grad_())
+    assert not dispatch.modes_are_active()
 
 
 # ---------------------------------------------------------------------------------------------- memory
@@ -213,7 +213,7 @@ def test_out_that_cannot_be_written() -> None:
     for out, words in (
         (torch.zeros(3), r"out has shape \(3,\), but the result has shape \(2, 3\)"),
         (torch.zeros(2, 3).double(), "out is float64, but the inputs are float32"),
-        (torch.zeros(3).expand(2, 3), "several elements at one place"),
+        (torch.zeros(3).expand(2, 3), "internal overlap: several elements share memory"),
         (np.zeros((2, 3), np.float32), "out is of type ndarray; beside tensors it is a tensor"),
         (torch.zeros(2, 3, requires_grad=True), "requires a gradient"),
         (torch.zeros(2, 3, device="meta"), "out lies on meta, but the inputs on cpu"),

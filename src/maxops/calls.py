@@ -70,12 +70,14 @@ class ReduceCall(NamedTuple):
         """The arrays, with their names."""
         return [("data", self.data)]
 
-    def map(self, array: Function, scalar: Function | None = None, **changes: Any) -> ReduceCall:
-        """The call with functions' results in the place of the data and of `initial`, and with other changes."""
-        changes["data"] = array("data", self.data)
-        if scalar is not None and self.initial is not None:
-            changes["initial"] = scalar("initial", self.initial)
-        return self._replace(**changes)
+    @property
+    def scalars(self) -> list[tuple[str, Any]]:
+        """The scalars of the data's type that are given, with their names."""
+        return [] if self.initial is None else [("initial", self.initial)]
+
+    def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> ReduceCall:
+        """The call with functions' results in the place of its array and scalars, and with other changes."""
+        return self._replace(**_mapped(self, array, scalar), **changes)
 
 
 class SegmentCall(NamedTuple):
@@ -108,13 +110,21 @@ class SegmentCall(NamedTuple):
         named = [("data", self.data), ("segment_ids", self.segment_ids), ("offsets", self.offsets)]
         return [(name, value) for name, value in named if value is not None]
 
-    def map(self, array: Function, scalar: Function | None = None, **changes: Any) -> SegmentCall:
-        """The call with functions' results in the place of its arrays and of `initial`, and with other changes."""
-        for name, value in self.arrays:
-            changes[name] = array(name, value)
-        if scalar is not None and self.initial is not None:
-            changes["initial"] = scalar("initial", self.initial)
-        return self._replace(**changes)
+    @property
+    def scalars(self) -> list[tuple[str, Any]]:
+        """The scalars of the data's type that are given, with their names."""
+        return [] if self.initial is None else [("initial", self.initial)]
+
+    def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> SegmentCall:
+        """The call with functions' results in the place of its arrays and scalars, and with other changes."""
+        return self._replace(**_mapped(self, array, scalar), **changes)
+
+
+def _mapped(call: ReduceCall | SegmentCall, array: Function | None, scalar: Function | None) -> dict[str, Any]:
+    mapped = {} if array is None else {name: array(name, value) for name, value in call.arrays}
+    if scalar is not None:
+        mapped |= {name: scalar(name, value) for name, value in call.scalars}
+    return mapped
 
 
 Call = MaxCall | ReduceCall | SegmentCall

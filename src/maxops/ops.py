@@ -79,7 +79,7 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any:
     Returns:
         ``out``, or a new array of the broadcast shape, of the arguments' kind; an array for rank 0 too.
 
-    NaN absorbs, and a NaN result is always the quiet NaN without sign and payload; -0 < +0. The types are float16,
+    NaN propagates, and a NaN result is always the quiet NaN without sign and payload; -0 < +0. The types are float16,
     bfloat16, float32, float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
 
     Raises:
@@ -135,7 +135,7 @@ def reduce_max(
     return_indices: bool = False,
     ties: str = "even",
 ) -> Any:
-    """Return the maximum along axes, which are kept with size 1 unless told otherwise.
+    """Return the maximum along axes, which are kept with size 1 if `keepdims`.
 
     No axes, ``axes=()`` as well as None, are all axes, as ONNX says, where NumPy reduces none for ``axis=()``;
     with ``noop_with_empty_axes=True`` they are none, and the data comes back.
@@ -164,13 +164,13 @@ def reduce_max(
         dim: for xarray's arrays, the name of an axis, or several, in place of axes; without keepdims.
         initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
             maximum, and what the maximum of an empty set is.
-        return_indices: also return where the maxima stand.
+        return_indices: also return the indices of the maxima (argmax).
         ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
 
     Returns:
         ``out``, or a new array of the data's kind; an array for rank 0 too. The maximum of an empty set is -Inf, the
         lowest integer, or False. With ``return_indices`` a pair: the maxima, and an int64 array of the same shape
-        with the place of the first element that holds each, or -1 if only ``initial`` does or there is none. It
+        with the index of the first element that is each, or -1 if only ``initial`` does or there is none. It
         counts along the reduced axis, or through all reduced axes in C order.
 
     Raises:
@@ -279,7 +279,7 @@ def segment_max(
         dim: for xarray's arrays, the name of the axis whose rows are in segments; elsewhere it is the first.
         initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
             segment, so that empty ones hold it. In place of fill_mode.
-        return_indices: also return where the maxima stand.
+        return_indices: also return the indices of the maxima (argmax).
         return_empty: also return which segments are empty.
         ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
 

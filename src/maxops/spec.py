@@ -69,6 +69,9 @@ class Spec:
     explicit_types: bool = False
     leaves_open: frozenset[Open] = frozenset({"NaN", "NaN's bits", "sign of zero"})
 
+    def __repr__(self) -> str:
+        return f"<{self.standard} {self.name}>"
+
     def __reduce__(self) -> tuple[Callable[..., Spec], tuple[Any, ...]]:
         """Pickled by name, since a request carries its row and there is one of each."""
         return find, (self.standard, self.operator, self.version)

@@ -58,7 +58,7 @@ class Row:
 
     def takes(self, kind: type) -> bool:
         """Whether arrays of this class are this engine's own."""
-        return any(issubclass(kind, found) for wanted in self.types if (found := class_of(wanted)) is not None)
+        return any(issubclass(kind, found) for named in self.types if (found := class_of(named)) is not None)
 
     def load(self) -> Engine:
         """The engine, imported now if it was not."""
@@ -96,10 +96,10 @@ def check_ties(call: Call) -> None:
     choice(call.row, "ties", call.ties, TIES)
 
 
-def class_of(wanted: str | type) -> type | None:
+def class_of(named: str | type) -> type | None:
     """A class, or the one that "module:class" names if somebody has imported the module."""
-    if isinstance(wanted, type):
-        return wanted
-    module, _, name = wanted.partition(":")
+    if isinstance(named, type):
+        return named
+    module, _, name = named.partition(":")
     found = getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) else None

@@ -211,5 +211,5 @@ def _first_difference(labels: Any, other: Any) -> str:
     if len(labels) != len(other):
         return f"there are {len(labels)} against {len(other)}"
     # By whole beginnings: single labels may be nulls, which equal nothing.
-    place = bisect_left(range(1, len(labels)), True, key=lambda n: not _are_equal(labels[:n], other[:n]))
-    return f"position {place} is {labels[place]!r} against {other[place]!r}"
+    position = bisect_left(range(1, len(labels)), True, key=lambda n: not _are_equal(labels[:n], other[:n]))
+    return f"position {position} is {labels[position]!r} against {other[position]!r}"

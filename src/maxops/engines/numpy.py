@@ -6,7 +6,7 @@ import numpy as np
 
 from maxops import dtypes
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines import native, rational, winners
+from maxops.engines import argmax, native, rational
 from maxops.engines.base import by_operator
 from maxops.plan import Array, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
 
@@ -24,7 +24,7 @@ def _reduce_max(call: ReduceCall) -> Array | tuple[Array, ...]:
         return rational.reduce_max(plan)
     # Nothing is written to the caller's output before the indices are there.
     values = rational.reduce_max(plan._replace(out=None))
-    indices = winners.in_axes(plan, values)
+    indices = argmax.in_axes(plan, values)
     return _into(plan, values), indices
 
 
@@ -42,9 +42,9 @@ def _run_rational_segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
     if not plan.return_indices and not plan.return_empty:
         return rational.segment_max(plan)
     values = rational.segment_max(plan._replace(out=None))
-    places = [winners.in_segments(plan, values)] if plan.return_indices else []
-    empty = [winners.empty_segments(plan)] if plan.return_empty else []
-    return (_into(plan, values), *places, *empty)
+    indices = [argmax.in_segments(plan, values)] if plan.return_indices else []
+    empty = [argmax.empty_segments(plan)] if plan.return_empty else []
+    return (_into(plan, values), *indices, *empty)
 
 
 def _into(plan: ReducePlan | SegmentPlan, values: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxops import spec
+from maxops.calls import ReduceCall, SegmentCall
 from maxops.errors import DTypeError, ModelError
 from maxops.onnx.schemas import DOMAIN, register
 from maxops.onnx.schemas import SEGMENT_MAX as SEGMENT_MAX_NODE
@@ -62,47 +63,31 @@ def _maximum(tensors: Any, ties: str) -> Any:
     return _op().Max(*tensors)
 
 
-def _reduce_max(
-    data: Any, axes: Any, keepdims: bool, noop_with_empty_axes: bool, initial: Any, return_indices: bool, ties: str
-) -> Any:
+def _reduce_max(*inputs: Any) -> Any:
+    from maxops.engines.torch.schemas import reduce_call  # noqa: PLC0415 - slow to import
+
+    call = reduce_call(*inputs)
+    data, axes, initial = call.data, call.axes, call.initial
     is_bool = DTYPES[data.dtype].kind == "bool"
     row = spec.find("ONNX", "ReduceMax", 20 if is_bool else 18)
     _check_type(row, "data", data)
     if initial is not None:
         _check_type(spec.find("ONNX", "Max", 13), "data", data)
-    _refuse(row, return_indices=return_indices)
+    _refuse(row, call, "axes", "keepdims", "noop_with_empty_axes", "initial")
     op = _op(20 if is_bool else 18)
     taken = op.Constant(value_ints=list(axes)) if axes else None
-    values = op.ReduceMax(data, taken, keepdims=int(keepdims), noop_with_empty_axes=int(noop_with_empty_axes))
+    values = op.ReduceMax(data, taken, keepdims=int(call.keepdims), noop_with_empty_axes=int(call.noop_with_empty_axes))
     if initial is not None:
         values = op.Max(values, initial)
     return values, _nothing(np.int64)
 
 
-def _segment_max(
-    data: Any,
-    segment_ids: Any,
-    offsets: Any,
-    num_segments: Any,
-    fill_mode: str | None,
-    check_ids: bool,
-    sorted: bool,
-    out_of_range: str | None,
-    initial: Any,
-    return_indices: bool,
-    return_empty: bool,
-    ties: str,
-) -> Any:
-    row = spec.SEGMENT_MAX_16
-    _refuse(
-        row,
-        offsets=offsets is not None,
-        sorted=not sorted,
-        out_of_range=out_of_range is not None,
-        initial=initial is not None,
-        return_indices=return_indices,
-        return_empty=return_empty,
-    )
+def _segment_max(*inputs: Any) -> Any:
+    from maxops.engines.torch.schemas import segment_call  # noqa: PLC0415 - slow to import
+
+    row, call = spec.SEGMENT_MAX_16, segment_call(*inputs)
+    data, segment_ids, num_segments = call.data, call.segment_ids, call.num_segments
+    _refuse(row, call, "segment_ids", "num_segments", "fill_mode", "check_ids")
     _check_type(row, "data", data)
     if (ids := DTYPES[segment_ids.dtype]) not in row.index_dtypes:
         listed = ", ".join(map(str, row.index_dtypes))
@@ -111,7 +96,7 @@ def _segment_max(
 
     count = _op().Constant(value_int=num_segments) if isinstance(num_segments, int) else num_segments
     node = getattr(onnxscript.values.Opset(DOMAIN, 1), SEGMENT_MAX_NODE.operator)
-    return node(data, segment_ids, count, fill_mode=fill_mode), _nothing(np.int64), _nothing(np.bool)
+    return node(data, segment_ids, count, fill_mode=call.fill_mode), _nothing(np.int64), _nothing(np.bool)
 
 
 def _scalar(like: Any, value: Any, operator: str, name: str, beside: str) -> Any:
@@ -138,7 +123,9 @@ def _check_type(row: Spec, name: str, value: Any) -> None:
         raise DTypeError(f"{row.name} {name} is {dtype}; the types are {listed}", row.clause("T"))
 
 
-def _refuse(row: Spec, **options: bool) -> None:
+def _refuse(row: Spec, call: ReduceCall | SegmentCall, *taken: str) -> None:
     """Raise for an option that was given and that the operator in ONNX does not have."""
-    if given := [name for name, is_given in options.items() if is_given]:
+    free = {*taken, "ties", "row"}  # no value depends on these
+    fields = {name: default for name, default in call._field_defaults.items() if name not in free}
+    if given := [name for name, default in fields.items() if getattr(call, name) is not default]:
         raise ModelError(f"{row.name} with {', '.join(given)} has no operator in ONNX; export without")

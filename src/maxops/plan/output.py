@@ -17,6 +17,7 @@ from maxops.spec import Spec
 # An output past the machine's memory is refused before any work: systems promise such memory freely, and
 # end the process when it is touched.
 LARGEST_OUTPUT = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+_LONGEST_AXIS = int(np.iinfo(np.intp).max)
 
 
 def output_of(
@@ -31,9 +32,9 @@ def output_of(
                 f"has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
                 spec.clause(clause),
             )
-        if any(isinstance(size, int) and size > np.iinfo(np.intp).max for size in shape):  # others are symbols
+        if any(isinstance(size, int) and size > _LONGEST_AXIS for size in shape):  # others are symbols
             raise OutputTooLargeError(
-                f"{spec.name} output would have shape {shape}; an axis has at most {np.iinfo(np.intp).max} elements",
+                f"{spec.name} output would have shape {shape}; an axis has at most {_LONGEST_AXIS} elements",
                 spec.clause(clause),
             )
         return None

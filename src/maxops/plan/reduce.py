@@ -51,7 +51,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> ReducePlan:
     identity = noop and not listed
     if identity and first is not None:
         raise AttributeValueError(
-            f"{spec.name} noop_with_empty_axes leaves the data as it is, without axes; initial has no place there",
+            f"{spec.name} noop_with_empty_axes leaves the data as it is, without axes; initial does not apply there",
             spec.clause("noop_with_empty_axes"),
         )
     taken = () if identity else listed or tuple(range(array.ndim))
@@ -91,9 +91,10 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
         axis = index(value)
         lowest = -rank if spec.negative_axes else 0
         if not lowest <= axis < rank:
-            wanted = f"{lowest} to {rank - 1}" if rank else "none, since a scalar has no axes"
+            expected = f"{lowest} to {rank - 1}" if rank else "none, since a scalar has no axes"
             raise AxesError(
-                f"{spec.name} axes holds {axis}, but data has rank {rank}; axes are {wanted}", spec.clause("axes.range")
+                f"{spec.name} axes holds {axis}, but data has rank {rank}; axes are {expected}",
+                spec.clause("axes.range"),
             )
         if axis % rank in result:
             raise AxesError(f"{spec.name} axes names axis {axis % rank} twice", spec.clause("axes"))

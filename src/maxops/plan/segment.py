@@ -87,14 +87,14 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     empty = flag(spec, "return_empty", call.return_empty)
     if array.ndim == 0:
         raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
-    wanted = _num_segments(spec, call.num_segments)
+    given = _num_segments(spec, call.num_segments)
     ids, bounds = None, None
     if call.offsets is None:
         ids = _ids(spec, call.segment_ids, array)
         if values_known and check:
-            check_segment_ids(spec, ids, sorted=is_sorted, out_of_range=outside, num_segments=wanted)
+            check_segment_ids(spec, ids, sorted=is_sorted, out_of_range=outside, num_segments=given)
         ids = _index(ids, values_known)
-        count = wanted if wanted is not None else _highest_id(ids, is_sorted) + 1 if values_known else 0
+        count = given if given is not None else _highest_id(ids, is_sorted) + 1 if values_known else 0
     else:
         if call.segment_ids is not None:
             raise InputCountError(
@@ -109,7 +109,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
         if values_known and check:
             check_offsets(spec, bounds, array.shape[0])
         bounds = _index(bounds, values_known)
-        count = bounds.shape[0] - 1 if wanted is None else wanted
+        count = bounds.shape[0] - 1 if given is None else given
     if dtype is dtypes.REAL and mode == "LOWEST" and values_known and _has_empty(ids, bounds, count):
         raise EmptyReductionError(
             f"{spec.name} fill_mode is LOWEST and a segment is empty, but rationals have no lowest value; use ZERO",

@@ -75,13 +75,13 @@ def common(row: Spec, axis: int, arrays: Sequence[tuple[str, Any]]) -> tuple[lis
     """
     chunks: list[Chunks] = [array.chunks[axis] for _, array in arrays]
     open_ended = [sizes for sizes in chunks if unknown(sizes)]
-    settled = [sizes for sizes in chunks if not unknown(sizes) and sum(sizes) != 1]
+    known = [sizes for sizes in chunks if not unknown(sizes) and sum(sizes) != 1]
     if not open_ended:
-        target = joint(settled or chunks)
+        target = joint(known or chunks)
         single = sum(target) != 1
         return [(1,) if single and sum(sizes) == 1 else target for sizes in chunks], target, False
     blocks = len(open_ended[0])
-    whole = joint(settled) if settled else None
+    whole = joint(known) if known else None
     if whole is not None and len(whole) != blocks and blocks == 1:
         whole = (sum(whole),)
     if any(len(sizes) != blocks for sizes in (*open_ended, *([whole] if whole else []))):
@@ -105,7 +105,7 @@ def joint(chunkings: Sequence[Chunks]) -> Chunks:
 
 def rechunked(array: Any, chunks: Sequence[Chunks]) -> Any:
     """The array in these chunks along its first axes; axes that have them are not touched, of unknown size or not."""
-    wanted = {axis: new for axis, new in enumerate(chunks) if not unknown(new) and array.chunks[axis] != new}
-    if wanted and not any(array.shape):  # Dask leaves an array as it is if each of its sizes is 0
-        return da.empty_like(array, chunks=tuple(wanted.get(axis, old) for axis, old in enumerate(array.chunks)))
-    return array.rechunk(wanted) if wanted else array
+    target = {axis: new for axis, new in enumerate(chunks) if not unknown(new) and array.chunks[axis] != new}
+    if target and not any(array.shape):  # Dask leaves an array as it is if each of its sizes is 0
+        return da.empty_like(array, chunks=tuple(target.get(axis, old) for axis, old in enumerate(array.chunks)))
+    return array.rechunk(target) if target else array

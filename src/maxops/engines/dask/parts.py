@@ -1,4 +1,4 @@
-"""What blocks of rows hand on for SegmentMax, and how parts become one: functions that run in tasks."""
+"""What tasks communicate for SegmentMax, and how parts become one: functions that run in tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Part:
     an index counts from the first of these rows, so that no block needs to know where it lies. `rows` and `named`
     are how many rows and ids there were, `edges` the first and the last id of all.
 
-    A wrong id is no error yet, since the first of them is the one to name: `fault` is its place among these rows,
+    A wrong id is no error yet, since the first of them is the one to name: `fault` is its position among these rows,
     about, and the ids from there that are to be looked at again. `count` is a number of segments that only the
     tasks with the offsets know.
     """
@@ -124,15 +124,15 @@ def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
     kept = ids[taken]
     if len(kept) == 0:
         return nothing
-    touched, places = _touched(kept, call.sorted)
-    values, indices = _maxima(block[taken], places, len(touched), call)
+    touched, inverse = _touched(kept, call.sorted)
+    values, indices = _maxima(block[taken], inverse, len(touched), call)
     if indices is not None:
         indices = indices + taken.start if isinstance(taken, slice) else taken[indices]
     return replace(nothing, ids=touched, values=values, indices=indices)
 
 
 def _check_kind(name: str, names: Any) -> None:
-    """Raise for NumPy's subclasses, as a call in memory does: a mask would be lost here in silence."""
+    """Raise for NumPy's subclasses, as a call in memory does: a mask would be lost here silently."""
     if isinstance(names, np.ndarray):
         array_of(ROW, name, names)
 
@@ -143,7 +143,7 @@ def _check(call: SegmentCall, ids: Any, start: int) -> None:
 
 
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
-    """The ids without repetition, and each row's place among them."""
+    """The ids without repetition, and each row's index among them (`inverse`, as numpy.unique has it)."""
     if not is_sorted:
         return _touched_in_any_order(ids)
     change = np.flatnonzero(ids[1:] != ids[:-1]) + 1
@@ -162,29 +162,29 @@ def _touched_in_any_order(ids: Any) -> tuple[Any, Any]:
     low = int(ids.min())
     span = int(ids.max()) - low + 1
     if span > MOST_SEGMENTS_PER_ROW * len(ids):
-        found, places = np.unique(ids, return_inverse=True)
-        return _as_range(found), places
-    places = ids - low
+        found, inverse = np.unique(ids, return_inverse=True)
+        return _as_range(found), inverse
+    inverse = ids - low
     no_columns = np.empty_like(ids, shape=(len(ids), 0))  # only which segments are empty is asked
-    asked = SegmentCall(no_columns, places, span, "ZERO", check_ids=False, sorted=False, return_empty=True)
+    asked = SegmentCall(no_columns, inverse, span, "ZERO", check_ids=False, sorted=False, return_empty=True)
     _, empty = run(asked)
     found = np.flatnonzero(~empty)
     if len(found) == span:
-        return range(low, low + span), places
-    place_of = np.empty_like(places, shape=(span,))
-    place_of[found] = np.arange(len(found), dtype=place_of.dtype)
-    return found.astype(np.int64) + low, place_of[places]
+        return range(low, low + span), inverse
+    index_of = np.empty_like(inverse, shape=(span,))
+    index_of[found] = np.arange(len(found), dtype=index_of.dtype)
+    return found.astype(np.int64) + low, index_of[inverse]
 
 
 def _as_range(ids: Any) -> Any:
-    """Ascending ids as a range if there is no gap: for narrow rows, ids would be most of what is handed on."""
+    """Ascending ids as a range if there is no gap: for narrow rows, ids would be most of what tasks communicate."""
     first, last = int(ids[0]), int(ids[-1])
     return range(first, last + 1) if last - first + 1 == len(ids) else ids.astype(np.int64)
 
 
-def _maxima(rows: Any, places: Any, count: int, call: SegmentCall) -> tuple[Any, Any]:
-    """The maxima of segments that all have rows, and where they stand, if asked for."""
-    asked = SegmentCall(rows, places, count, "ZERO", check_ids=False, sorted=call.sorted)  # nothing is empty
+def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any, Any]:
+    """The maxima of segments that all have rows, and their indices, if asked for."""
+    asked = SegmentCall(rows, inverse, count, "ZERO", check_ids=False, sorted=call.sorted)  # nothing is empty
     result = run(asked._replace(return_indices=call.return_indices))
     return result if call.return_indices else (result, None)
 
@@ -206,7 +206,7 @@ def cut(part: Any, *, axis: Any, keepdims: bool, low: int, high: int, computing_
     if isinstance(part.ids, range):
         begin, end = (min(max(bound - part.ids.start, 0), len(part.ids)) for bound in (low, high))
     else:
-        begin, end = (int(place) for place in np.searchsorted(part.ids, [low, high]))
+        begin, end = (int(index) for index in np.searchsorted(part.ids, [low, high]))
     end = max(begin, end)
     return replace(
         part,
@@ -230,10 +230,10 @@ def merged(nested: Any, *, axis: Any, keepdims: bool, call: SegmentCall, computi
     ids, values, indices = _rows(full)
     if call.sorted and all(one.ids[-1] < other.ids[0] for one, other in pairwise(full)):
         return replace(part, ids=_as_range(ids), values=values, indices=indices)  # no segment is in two of them
-    touched, places = _touched(ids, call.sorted)
-    values, winners = _maxima(values, places, len(touched), call)
-    if winners is not None:
-        indices = np.take_along_axis(indices, winners, 0)
+    touched, inverse = _touched(ids, call.sorted)
+    values, argmax = _maxima(values, inverse, len(touched), call)
+    if argmax is not None:
+        indices = np.take_along_axis(indices, argmax, 0)
     return replace(part, ids=touched, values=values, indices=indices)
 
 
@@ -256,8 +256,8 @@ def finished(
     if part.mismatch:
         _refuse_lengths(part)
     if part.fault is not None:
-        place, wrong = part.fault
-        _check(call, wrong, place)
+        position, wrong = part.fault
+        _check(call, wrong, position)
     ids, values, indices = _rows(full or [part])
     count = max(part.count, int(ids.max(initial=-1)) + 1) if high is None else high - low
     asked = call._replace(data=values, segment_ids=ids - low, num_segments=count, check_ids=False, out_of_range=None)
@@ -267,8 +267,8 @@ def finished(
     if not call.return_indices or not full:
         return result
     own = result[1]
-    winners = np.where(own < 0, own, np.take_along_axis(indices, np.maximum(own, 0), 0) + before)
-    return (result[0], winners, *result[2:])
+    argmax = np.where(own < 0, own, np.take_along_axis(indices, np.maximum(own, 0), 0) + before)
+    return (result[0], argmax, *result[2:])
 
 
 def _flat(nested: Any) -> Iterator[Part]:

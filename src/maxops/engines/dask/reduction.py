@@ -49,11 +49,11 @@ def reduce_max(call: ReduceCall) -> Any:
 
 @dataclass(frozen=True)
 class Part:
-    """What one block, or several that lie side by side, hand on.
+    """What a task communicates of one block, or of several side by side.
 
     `values` are their maxima, with size 1 along the reduced axes; or data without elements, if they have none.
     `indices` are those of the first maxima, counted through the reduced axes of these blocks alone, whose
-    sizes together are `extent`. So no block needs to know where it lies, and sizes need not be known beforehand.
+    sizes together are `extent`. So no block needs to know its offset, and sizes need not be known beforehand.
     """
 
     values: Any
@@ -101,7 +101,7 @@ def _merged(nested: Any, depth: int) -> Part:
 
 
 def _side_by_side(parts: list[Part], number: int) -> Part:
-    """One part of those that lie side by side along one of the reduced axes."""
+    """One part of those side by side along one of the reduced axes."""
     length = sum(part.extent[number] for part in parts)
     extent = (*parts[0].extent[:number], length, *parts[0].extent[number + 1 :])
     full = [part for part in parts if not part.empty]
@@ -113,16 +113,16 @@ def _side_by_side(parts: list[Part], number: int) -> Part:
     if full[0].indices is None:
         return Part(values, None, extent)
     inner = prod(extent[number + 1 :])
-    none = np.uint64(np.iinfo(np.uint64).max)  # -1 as an unsigned number: past every place
+    none = np.uint64(np.iinfo(np.uint64).max)  # -1 as an unsigned number: past every index
     best: Any = None
     start = 0
     for part in parts:
         if not part.empty:
-            # An index is outer * (size * inner) + place * inner + rest; only the place and the size change.
+            # An index is outer * (size * inner) + middle * inner + rest; only the middle and the size change.
             own = part.extent[number] * inner
             moved = part.indices + part.indices // own * (length * inner - own) + start * inner
-            places = np.where(_holds(part.values, values), moved.astype(np.uint64), none)
-            best = places if best is None else np.minimum(best, places)
+            indices = np.where(_holds(part.values, values), moved.astype(np.uint64), none)
+            best = indices if best is None else np.minimum(best, indices)
         start += part.extent[number]
     return Part(values, best.astype(np.int64), extent)
 
@@ -137,7 +137,7 @@ def _holds(values: Any, highest: Any) -> Any:
 def finished(
     nested: Any, *, axis: Any, keepdims: bool, initial: Array | None, indices: bool, computing_meta: bool = False
 ) -> Any:
-    """The maxima, and their places if asked for, of a grid of parts."""
+    """The maxima, and their indices if asked for, of a grid of parts."""
     if computing_meta:
         return nested if keepdims else np.empty_like(nested, shape=(0,) * (nested.ndim - len(axis)))
     part = _merged(nested, 0)

@@ -1,7 +1,7 @@
 """SegmentMax of Dask arrays: each block of rows to the maxima of the segments that it touches, those to one in a tree.
 
-With sorted ids a block touches a range of segments, and ranges overlap in their ends alone. So what is handed on grows
-with the result, however many blocks and segments there are.
+With sorted ids a block touches a range of segments, and ranges overlap in their ends alone. So what tasks communicate
+grows with the result, however many blocks and segments there are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOKEN = "maxops-segment-max"
 # A block of the result is about as large as the largest of the data, which is what the workers were given to hold;
 # but below this a task costs more than what it holds.
 LEAST_BYTES = 1 << 20
-# Parts that one task puts together: a level of the tree hands on no more than the result, and few levels are enough.
+# Parts that one task puts together: a level of the tree communicates no more than the result, and few levels do.
 AT_ONCE = 16
 
 
@@ -88,7 +88,7 @@ def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -
     if bounds:
         first, last = (int(named[min(segment, len(named) - 1)]) for segment in (low, high))
     else:
-        first, last = (int(place) for place in np.searchsorted(named, [low, high]))
+        first, last = (int(index) for index in np.searchsorted(named, [low, high]))
     starts = _starts(sizes)
     begin = min(int(np.searchsorted(starts, first, "right")) - 1, len(sizes) - 1)
     begin = max(begin, 0)

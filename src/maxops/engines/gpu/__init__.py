@@ -63,12 +63,12 @@ def _reduce_max(call: ReduceCall) -> Any:
         result = tensors.give(data.detach().clone(), out)
         return result if zeros is None else (result, zeros)
     result = tensors.new(row, plan.shape, data.dtype, where)
-    places = tensors.new(row, plan.shape, torch.int64, where) if plan.return_indices else None
+    indices = tensors.new(row, plan.shape, torch.int64, where) if plan.return_indices else None
     first = None if plan.initial is None else order.constant_of(plan.initial)
     source, target = tensors.bits(data, order.storage), tensors.bits(result, order.storage)
-    reduce.reduce_max(source, plan.axes, first, target, places, order)
+    reduce.reduce_max(source, plan.axes, first, target, indices, order)
     result = tensors.give(result, out)
-    return result if places is None else (result, places)
+    return result if indices is None else (result, indices)
 
 
 def _segment_max(call: SegmentCall) -> Any:
@@ -90,14 +90,14 @@ def _segment_max(call: SegmentCall) -> Any:
     shape = (bounds.count, *plan.shape[1:])
     tensors.check_out(row, out, data.dtype, shape, where)
     result = tensors.new(row, shape, data.dtype, where)
-    places = tensors.new(row, shape, torch.int64, where) if plan.return_indices else None
+    indices = tensors.new(row, shape, torch.int64, where) if plan.return_indices else None
     empty = tensors.new(row, (bounds.count,), torch.bool, where)
     source, target = tensors.bits(data, order.storage), tensors.bits(result, order.storage)
     constant = segment.fill(plan, order)
-    segment.segment_max(source, bounds, constant, plan.initial is not None, target, places, empty, order)
+    segment.segment_max(source, bounds, constant, plan.initial is not None, target, indices, empty, order)
     results = [tensors.give(result, out)]
-    if places is not None:
-        results.append(places)
+    if indices is not None:
+        results.append(indices)
     if plan.return_empty:
         results.append(empty)
     return tuple(results) if len(results) > 1 else results[0]

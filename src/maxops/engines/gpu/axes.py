@@ -32,7 +32,7 @@ def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]], *, keep_ord
     Axes(sizes=(12, 2), strides=((1, 12), (1, 0)))
 
     Axes of size 1 go. The first tensor's steps decide which is inner, unless the axes must keep their order, as where
-    places are counted in it.
+    indices are counted in it.
     """
     axes = [(size, tuple(along)) for size, along in zip(shape, zip(*strides, strict=True), strict=True) if size != 1]
     if not keep_order:

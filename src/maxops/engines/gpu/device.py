@@ -1,4 +1,4 @@
-"""What launches need to know of the device, and the types of offsets and places that are wide enough."""
+"""What launches need to know of the device, and the types of offsets and indices that are wide enough."""
 
 from __future__ import annotations
 

@@ -60,12 +60,12 @@ def _fold_tile(
     FORMAT: tl.constexpr,
     HAS_SCALAR: tl.constexpr,
 ):
-    place = offset(row, sizes, strides[0][1:])[:, None] + column[None, :] * strides[0][0]
-    best = keys(tl.load(inputs[0] + place, mask=inside), FORMAT)
+    position = offset(row, sizes, strides[0][1:])[:, None] + column[None, :] * strides[0][0]
+    best = keys(tl.load(inputs[0] + position, mask=inside), FORMAT)
     for number in tl.static_range(1, len(inputs)):
-        place = offset(row, sizes, strides[number][1:])[:, None] + column[None, :] * strides[number][0]
-        best = tl.maximum(best, keys(tl.load(inputs[number] + place, mask=inside), FORMAT))
+        position = offset(row, sizes, strides[number][1:])[:, None] + column[None, :] * strides[number][0]
+        best = tl.maximum(best, keys(tl.load(inputs[number] + position, mask=inside), FORMAT))
     if HAS_SCALAR:
         best = tl.maximum(best, tl.full(best.shape, scalar, best.dtype))
-    place = offset(row, sizes, out_strides[1:])[:, None] + column[None, :] * out_strides[0]
-    tl.store(out + place, bits_of(best, FORMAT, out.dtype.element_ty), mask=inside)
+    position = offset(row, sizes, out_strides[1:])[:, None] + column[None, :] * out_strides[0]
+    tl.store(out + position, bits_of(best, FORMAT, out.dtype.element_ty), mask=inside)

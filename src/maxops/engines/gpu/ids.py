@@ -15,8 +15,8 @@ from maxops.spec import Spec
 BLOCK = 1024
 # Starts that one lane writes by itself; past that, all lanes of the block write together.
 SHORT = 16
-# Ids that planning looks at together: negatives among them are told before falls.
-_TOLD = 1 << 20
+# Ids that planning looks at together: negatives among them are reported before decreases.
+_TOGETHER = 1 << 20
 
 
 def check_ids(row: Spec, ids: torch.Tensor, *, is_sorted: bool, outside: OutOfRange | None, count: int | None) -> None:
@@ -37,7 +37,7 @@ def check_ids(row: Spec, ids: torch.Tensor, *, is_sorted: bool, outside: OutOfRa
             BLOCK=BLOCK,
             **device.LAUNCH,
         )
-    _tell(row, ids, wrong, is_sorted=is_sorted, outside=outside, count=count)
+    _raise_wrong(row, ids, wrong, is_sorted=is_sorted, outside=outside, count=count)
 
 
 def starts_of(row: Spec, ids: torch.Tensor, count: int, *, check: bool, outside: OutOfRange | None) -> torch.Tensor:
@@ -61,11 +61,11 @@ def starts_of(row: Spec, ids: torch.Tensor, count: int, *, check: bool, outside:
             **device.LAUNCH,
         )
     if wrong is not None:
-        _tell(row, ids, wrong, is_sorted=True, outside=outside, count=count)
+        _raise_wrong(row, ids, wrong, is_sorted=True, outside=outside, count=count)
     return starts
 
 
-def _tell(
+def _raise_wrong(
     row: Spec,
     ids: torch.Tensor,
     wrong: torch.Tensor,
@@ -75,13 +75,13 @@ def _tell(
     count: int | None,
 ) -> None:
     """Raise planning's error for the first wrong position, if there is one."""
-    place = int(wrong.item())
-    if place == len(ids):
+    position = int(wrong.item())
+    if position == len(ids):
         return
-    begin = max(place - 1, 0) // _TOLD * _TOLD
-    told = ids[begin : begin + 2 * _TOLD + 1].cpu().numpy()
-    check_segment_ids(row, told, sorted=is_sorted, out_of_range=outside, num_segments=count, start=begin)
-    raise AssertionError(f"position {place} of the ids was found wrong on the device, and right on the host")
+    begin = max(position - 1, 0) // _TOGETHER * _TOGETHER
+    part = ids[begin : begin + 2 * _TOGETHER + 1].cpu().numpy()
+    check_segment_ids(row, part, sorted=is_sorted, out_of_range=outside, num_segments=count, start=begin)
+    raise AssertionError(f"position {position} of the ids was found wrong on the device, and right on the host")
 
 
 def check_bounds(row: Spec, offsets: torch.Tensor, rows: int) -> None:

@@ -23,18 +23,18 @@ def first_wrong(
     BLOCK: tl.constexpr,
 ):
     """Lower `wrong` to the first position that holds what it must not: a negative, one of `count` or more, a fall."""
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    here = tl.load(ids + place * step, mask=place < length, other=0)
+    position = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    here = tl.load(ids + position * step, mask=position < length, other=0)
     before = here
     if SORTED:
-        before = tl.load(ids + (place - 1) * step, mask=(place > 0) & (place < length), other=0)
-        before = tl.where(place > 0, before, here)
-    _note_wrong(place, here, before, length, count, wrong, NEGATIVE, PAST, SORTED)
+        before = tl.load(ids + (position - 1) * step, mask=(position > 0) & (position < length), other=0)
+        before = tl.where(position > 0, before, here)
+    _note_wrong(position, here, before, length, count, wrong, NEGATIVE, PAST, SORTED)
 
 
 @triton.jit
 def _note_wrong(
-    place,
+    position,
     here,
     before,
     length,
@@ -44,14 +44,14 @@ def _note_wrong(
     PAST: tl.constexpr,
     SORTED: tl.constexpr,
 ):
-    bad = place < 0
+    bad = position < 0
     if NEGATIVE:
         bad = bad | (here < 0)
     if PAST:
         bad = bad | (here.to(tl.int64) >= count)
     if SORTED:
         bad = bad | (here < before)
-    first = tl.min(tl.where(bad & (place < length), place, length), 0)
+    first = tl.min(tl.where(bad & (position < length), position, length), 0)
     if first < length:
         tl.atomic_min(wrong, first, sem="relaxed")
 
@@ -73,31 +73,31 @@ def bounds(
     """Write to `starts` where each of `count` segments of sorted ids begins, then where the last ends; check the ids.
 
     One pass: a position writes the starts of all segments past the id before it, up to its own. Ids that are not
-    sorted leave starts unwritten, and nothing is written out of place.
+    sorted leave starts unwritten, and nothing is written out of bounds.
     """
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    own = tl.load(ids + place * step, mask=place < length, other=0)
-    previous = tl.load(ids + (place - 1) * step, mask=(place > 0) & (place <= length), other=0)
+    position = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    own = tl.load(ids + position * step, mask=position < length, other=0)
+    previous = tl.load(ids + (position - 1) * step, mask=(position > 0) & (position <= length), other=0)
     if CHECK:
-        _note_wrong(place, own, tl.where(place > 0, previous, own), length, count, wrong, NEGATIVE, PAST, True)
+        _note_wrong(position, own, tl.where(position > 0, previous, own), length, count, wrong, NEGATIVE, PAST, True)
     # Ids out of range are dropped: those below lie before segment 0, those past are a segment past the last.
     here = tl.minimum(tl.maximum(own.to(tl.int64), -1), count)
-    here = tl.where(place < length, here, count)
+    here = tl.where(position < length, here, count)
     before = tl.minimum(tl.maximum(previous.to(tl.int64), -1), count)
-    before = tl.where(place > 0, before, -1)
-    gap = tl.where(place <= length, here - before, 0)
+    before = tl.where(position > 0, before, -1)
+    gap = tl.where(position <= length, here - before, 0)
     kind = starts.dtype.element_ty
     for back in range(0, tl.minimum(tl.max(gap, 0), SHORT)):
-        tl.store(starts + (here - back), place.to(kind), mask=back < gap)
+        tl.store(starts + (here - back), position.to(kind), mask=back < gap)
     # A long gap, of which a block has few or the segments are mostly empty, is written by all lanes together.
     rest = gap - SHORT
     longest = tl.max(rest, 0)
     while longest > 0:
-        at = tl.min(tl.where(rest == longest, place, length + 1), 0)
-        first = tl.max(tl.where(place == at, before + 1, 0), 0)
+        at = tl.min(tl.where(rest == longest, position, length + 1), 0)
+        first = tl.max(tl.where(position == at, before + 1, 0), 0)
         for begin in range(0, longest, BLOCK):
             number = begin + tl.arange(0, BLOCK)
             value = tl.full((BLOCK,), 0, tl.int64) + at
             tl.store(starts + (first + number), value.to(kind), mask=number < longest)
-        rest = tl.where(place == at, 0, rest)
+        rest = tl.where(position == at, 0, rest)
         longest = tl.max(rest, 0)

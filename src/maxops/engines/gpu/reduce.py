@@ -22,7 +22,7 @@ class Source:
     """What a pass reads: elements or keys, as `format` says, and with keys perhaps where they were found."""
 
     values: torch.Tensor
-    places: torch.Tensor | None
+    indices: torch.Tensor | None
     format: int
     lowest: int
 
@@ -32,7 +32,7 @@ class Target:
     """What a pass writes, and the value that every maximum begins with."""
 
     values: torch.Tensor
-    places: torch.Tensor | None
+    indices: torch.Tensor | None
     format: int
     initial: Constant | None
 
@@ -64,7 +64,7 @@ def reduce_max(
     axes: Sequence[int],
     initial: Constant | None,
     out: torch.Tensor,
-    places: torch.Tensor | None,
+    indices: torch.Tensor | None,
     order: Order,
 ) -> None:
     """Write the maxima along axes of a tensor of bits into `out`, which is contiguous, and where they stand.
@@ -76,19 +76,19 @@ def reduce_max(
         return
     if data.numel() == 0:
         out.fill_((order.lowest if initial is None else initial).stored)
-        if places is not None:
-            places.fill_(-1)
+        if indices is not None:
+            indices.fill_(-1)
         return
     source = Source(data, None, order.format, order.lowest.stored)
-    target = Target(out, places, order.format, initial)
-    work = _work(data, axes, order.dtype.bits, device.programs(out.device), keep_order=places is not None)
+    target = Target(out, indices, order.format, initial)
+    work = _work(data, axes, order.dtype.bits, device.programs(out.device), keep_order=indices is not None)
     shares = -(-work.length // work.share)
     with device.on(out.device):
         if shares == 1:
             _launch(source, target, work)
             return
         part = torch.empty((shares, work.kept), dtype=order.key, device=out.device)
-        found = None if places is None else torch.empty(part.shape, dtype=torch.int64, device=out.device)
+        found = None if indices is None else torch.empty(part.shape, dtype=torch.int64, device=out.device)
         _launch(source, Target(part, found, KEY, None), work)
         _launch(Source(part, found, KEY, order.lowest.key), target, _merge(shares, work.kept, order.key_bits))
 
@@ -101,7 +101,7 @@ def _work(data: torch.Tensor, axes: Sequence[int], bits: int, programs: int, *, 
     inner = [data.shape[axis] for axis in reduced_axes]
     along = collapse(inner, [[data.stride(axis) for axis in reduced_axes]], keep_order=keep_order)
     kept, length = prod(shape), prod(inner)
-    # places take as many registers as keys, or twice as many
+    # indices take as many registers as keys, or twice as many
     elements = min(device.tile(bits), device.THREADS * 8) if keep_order else device.tile(bits)
     work = Work(over, along, kept, length, length, 1, 1)
     if work.across:
@@ -134,9 +134,9 @@ def _launch(source: Source, target: Target, work: Work) -> None:
     wide = max(reach, work.kept * shares, work.share * shares) + device.tile(8) > device.NARROW
     reduce[(-(-work.kept // work.broad), shares)](
         source.values,
-        source.places,
+        source.indices,
         target.values,
-        target.places,
+        target.indices,
         work.over.sizes,
         *work.over.strides,
         work.along.sizes,
@@ -149,8 +149,8 @@ def _launch(source: Source, target: Target, work: Work) -> None:
         OUT_FORMAT=target.format,
         LOWEST=source.lowest,
         NOWHERE=2**63 - 1 if wide else 2**31 - 1,
-        INDICES=target.places is not None,
-        HAS_PLACES=source.places is not None,
+        INDICES=target.indices is not None,
+        HAS_INDICES=source.indices is not None,
         HAS_INITIAL=target.initial is not None,
         WIDE=wide,
         ACROSS=work.across,

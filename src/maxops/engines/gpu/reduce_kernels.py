@@ -16,9 +16,9 @@ from maxops.engines.gpu.walk import offset, spread
 @triton.jit
 def reduce(
     data,
-    places,
+    indices,
     out,
-    out_places,
+    out_indices,
     kept_sizes,
     kept_strides,
     out_strides,
@@ -33,7 +33,7 @@ def reduce(
     LOWEST: tl.constexpr,
     NOWHERE: tl.constexpr,
     INDICES: tl.constexpr,
-    HAS_PLACES: tl.constexpr,
+    HAS_INDICES: tl.constexpr,
     HAS_INITIAL: tl.constexpr,
     WIDE: tl.constexpr,
     ACROSS: tl.constexpr,
@@ -42,8 +42,8 @@ def reduce(
 ):
     """Reduce one share of the reduced elements for KEPT of the kept ones; `out` has one line for each share.
 
-    ACROSS: kept elements lie side by side in memory, and are the tile's inner axis. `places`, if there, says where
-    the keys that an earlier pass left were found; NOWHERE is past every place.
+    ACROSS: kept elements lie side by side in memory, and are the tile's inner axis. `indices`, if there, says where
+    the keys that an earlier pass left were found; NOWHERE is past every index.
     """
     program = tl.program_id(0)
     line = tl.program_id(1)
@@ -63,11 +63,11 @@ def reduce(
         r = at + tl.arange(0, REDUCED)
         from_kept, from_reduced = spread(start, offset(r, reduced_sizes, reduced_strides), ACROSS)
         inside, number = spread(k < kept, r, ACROSS)
-        place = from_kept + from_reduced
-        key = keys(tl.load(data + place, mask=inside, other=LOWEST), FORMAT)
+        position = from_kept + from_reduced
+        key = keys(tl.load(data + position, mask=inside, other=LOWEST), FORMAT)
         if INDICES:
-            if HAS_PLACES:
-                number = tl.load(places + place, mask=inside, other=-1).to(found.dtype)
+            if HAS_INDICES:
+                number = tl.load(indices + position, mask=inside, other=-1).to(found.dtype)
                 number = tl.where(number < 0, NOWHERE, number)
             best, found = better(best, found, key, number)
         else:
@@ -77,11 +77,11 @@ def reduce(
         from_kept, from_reduced = spread(start, offset(r, reduced_sizes, reduced_strides), ACROSS)
         inside, number = spread(k < kept, r, ACROSS)
         inside = inside & (number < end)
-        place = from_kept + from_reduced
-        key = keys(tl.load(data + place, mask=inside, other=LOWEST), FORMAT)
+        position = from_kept + from_reduced
+        key = keys(tl.load(data + position, mask=inside, other=LOWEST), FORMAT)
         if INDICES:
-            if HAS_PLACES:
-                number = tl.load(places + place, mask=inside, other=-1).to(found.dtype)
+            if HAS_INDICES:
+                number = tl.load(indices + position, mask=inside, other=-1).to(found.dtype)
             number = tl.where(inside & (number >= 0), number, NOWHERE)
             best, found = better(best, found, key, number)
         else:
@@ -91,22 +91,22 @@ def reduce(
         first = tl.full(top.shape, initial, top.dtype)
         where = tl.where(first > top, -1, where)
         top = tl.maximum(top, first)
-    place = line * kept + offset(k, kept_sizes, out_strides)
-    tl.store(out + place, bits_of(top, OUT_FORMAT, out.dtype.element_ty), mask=k < kept)
+    position = line * kept + offset(k, kept_sizes, out_strides)
+    tl.store(out + position, bits_of(top, OUT_FORMAT, out.dtype.element_ty), mask=k < kept)
     if INDICES:
-        tl.store(out_places + place, where.to(tl.int64), mask=k < kept)
+        tl.store(out_indices + position, where.to(tl.int64), mask=k < kept)
 
 
 @triton.jit
-def better(best, best_place, key, place):
-    """The higher of two keys, and of equal ones that of the first place."""
-    take = (key > best) | ((key == best) & (place < best_place))
-    return tl.where(take, key, best), tl.where(take, place, best_place)
+def better(best, best_index, key, index):
+    """The higher of two keys, and of equal ones that of the first index."""
+    take = (key > best) | ((key == best) & (index < best_index))
+    return tl.where(take, key, best), tl.where(take, index, best_index)
 
 
 @triton.jit
 def first_best(best, found, axis: tl.constexpr, NOWHERE: tl.constexpr, INDICES: tl.constexpr):
-    """The highest keys along an axis of a tile, and with INDICES their first places, or -1."""
+    """The highest keys along an axis of a tile, and with INDICES their first indices, or -1."""
     top = tl.max(best, axis)
     if INDICES:
         where = tl.min(tl.where(best == tl.expand_dims(top, axis), found, NOWHERE), axis)

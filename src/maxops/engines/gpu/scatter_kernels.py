@@ -14,7 +14,7 @@ from maxops.engines.gpu.order import bits_of, keys
 
 @triton.jit
 def _lane(data, row_step, column_step, ids, ids_step, rows, width, count, WIDE: tl.constexpr, BLOCK: tl.constexpr):
-    """The bits of a block of elements, their rows, their places in the result, and which have one."""
+    """The bits of a block of elements, their rows, their offsets in the result, and which have one."""
     kind: tl.constexpr = tl.int64 if WIDE else tl.int32
     element = tl.program_id(0).to(kind) * BLOCK + tl.arange(0, BLOCK)
     row = element // width
@@ -43,15 +43,15 @@ def scatter_keys(
     BLOCK: tl.constexpr,
 ):
     """Raise the keys in `work` to those of the data, and note in `seen` which segments have rows."""
-    bits, _, segment, place, there, leads = _lane(
+    bits, _, segment, position, there, leads = _lane(
         data, row_step, column_step, ids, ids_step, rows, width, count, WIDE, BLOCK
     )
-    tl.atomic_max(work + place, keys(bits, FORMAT), mask=there, sem="relaxed")
+    tl.atomic_max(work + position, keys(bits, FORMAT), mask=there, sem="relaxed")
     tl.store(seen + segment, tl.full((BLOCK,), 1, tl.int8), mask=there & leads)
 
 
 @triton.jit
-def scatter_places(
+def scatter_indices(
     data,
     row_step,
     column_step,
@@ -61,22 +61,24 @@ def scatter_places(
     width,
     count,
     work,
-    places,
+    indices,
     FORMAT: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Lower `places` to the first rows that hold the keys in `work`."""
-    bits, row, _, place, there, _ = _lane(data, row_step, column_step, ids, ids_step, rows, width, count, WIDE, BLOCK)
-    holds = there & (tl.load(work + place, mask=there, other=0) == keys(bits, FORMAT))
-    tl.atomic_min(places + place, row.to(tl.int64), mask=holds, sem="relaxed")
+    """Lower `indices` to the first rows that hold the keys in `work`."""
+    bits, row, _, position, there, _ = _lane(
+        data, row_step, column_step, ids, ids_step, rows, width, count, WIDE, BLOCK
+    )
+    holds = there & (tl.load(work + position, mask=there, other=0) == keys(bits, FORMAT))
+    tl.atomic_min(indices + position, row.to(tl.int64), mask=holds, sem="relaxed")
 
 
 @triton.jit
 def finish(
     work,
     seen,
-    places,
+    indices,
     constant,
     out,
     total,
@@ -88,17 +90,17 @@ def finish(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Bits of the keys in `work`, with `initial` or what empty segments hold; places without a row become -1."""
+    """Bits of the keys in `work`, with `initial` or what empty segments hold; indices without a row become -1."""
     kind: tl.constexpr = tl.int64 if WIDE else tl.int32
     k = tl.program_id(0).to(kind) * BLOCK + tl.arange(0, BLOCK)
     top = tl.load(work + k, mask=k < total, other=0)
     other = tl.full((BLOCK,), constant, top.dtype)
     if INDICES:
-        where = tl.load(places + k, mask=k < total, other=0)
+        where = tl.load(indices + k, mask=k < total, other=0)
         where = tl.where(where == NOWHERE, -1, where)
         if HAS_INITIAL:
             where = tl.where(other > top, -1, where)
-        tl.store(places + k, where, mask=k < total)
+        tl.store(indices + k, where, mask=k < total)
     if HAS_INITIAL:
         top = tl.maximum(top, other)
     else:

@@ -12,7 +12,7 @@ from maxops.engines.gpu import device, ids
 from maxops.engines.gpu.axes import collapse
 from maxops.engines.gpu.order import Constant, Order
 from maxops.engines.gpu.reduce import contiguous_strides
-from maxops.engines.gpu.scatter_kernels import finish, scatter_keys, scatter_places
+from maxops.engines.gpu.scatter_kernels import finish, scatter_indices, scatter_keys
 from maxops.engines.gpu.segment_kernels import chunk_maxima, segments
 from maxops.plan import SegmentPlan
 from maxops.plan.faults import OutOfRange
@@ -109,24 +109,24 @@ def segment_max(
     constant: Constant,
     has_initial: bool,
     out: torch.Tensor,
-    places: torch.Tensor | None,
+    indices: torch.Tensor | None,
     empty: torch.Tensor,
     order: Order,
 ) -> None:
-    """Write the maxima of segments of rows into `out`, where they stand, and which segments are empty."""
+    """Write the maxima of segments of rows into `out`, their indices, and which segments are empty."""
     if by.count == 0:
         return
     if out.numel() == 0:  # no columns: one that takes no memory, to see which segments are empty
-        data, out, places = data.new_zeros(()).expand(len(data), 1), out.new_empty((by.count, 1)), None
+        data, out, indices = data.new_zeros(()).expand(len(data), 1), out.new_empty((by.count, 1)), None
     if len(data) == 0:
         out.fill_(constant.stored)
         empty.fill_(True)
-        if places is not None:
-            places.fill_(-1)
+        if indices is not None:
+            indices.fill_(-1)
         return
     with device.on(out.device):
         launch = _together if by.ids is None else _apart
-        launch(_rows(data), by, constant, has_initial, out, places, empty.view(torch.int8), order)
+        launch(_rows(data), by, constant, has_initial, out, indices, empty.view(torch.int8), order)
 
 
 def _tile(rows: Rows, by: Segments, outputs: int) -> tuple[int, int]:
@@ -146,7 +146,7 @@ def _together(
     constant: Constant,
     has_initial: bool,
     out: torch.Tensor,
-    places: torch.Tensor | None,
+    indices: torch.Tensor | None,
     empty: torch.Tensor,
     order: Order,
 ) -> None:
@@ -162,17 +162,17 @@ def _together(
         "FORMAT": order.format,
         "LOWEST": order.lowest.stored,
         "NOWHERE": _NOWHERE if wide else 2**31 - 1,
-        "INDICES": places is not None,
+        "INDICES": indices is not None,
         "WIDE": wide,
         "ACROSS": across,
     }
-    part, part_places = None, None
+    part, part_indices = None, None
     chunks = rows.count // chunk if rows.count > 2 * chunk else 0
     if chunks:
         begins = torch.arange(0, chunks * chunk, chunk, dtype=by.starts.dtype, device=out.device)
         owners = torch.searchsorted(by.starts[: by.known + 1], begins, right=True) - 1
         part = torch.empty((chunks, rows.width), dtype=order.key, device=out.device)
-        part_places = None if places is None else torch.empty(part.shape, dtype=torch.int64, device=out.device)
+        part_indices = None if indices is None else torch.empty(part.shape, dtype=torch.int64, device=out.device)
         broad = min(device.at_least(rows.width), 128)
         chunk_maxima[(chunks * triton.cdiv(rows.width, broad),)](
             rows.values,
@@ -184,7 +184,7 @@ def _together(
             rows.count,
             rows.width,
             part,
-            part_places,
+            part_indices,
             **facts | shape | {"KEPT": broad, "REDUCED": min(chunk, max(device.tile(order.dtype.bits) // broad, 1))},
         )
     segments[(triton.cdiv(outputs, kept),)](
@@ -197,10 +197,10 @@ def _together(
         by.count,
         rows.width,
         part,
-        part_places,
+        part_indices,
         constant.key,
         out,
-        places,
+        indices,
         empty,
         LOWEST_KEY=order.lowest.key,
         HAS_INITIAL=has_initial,
@@ -215,7 +215,7 @@ def _apart(
     constant: Constant,
     has_initial: bool,
     out: torch.Tensor,
-    places: torch.Tensor | None,
+    indices: torch.Tensor | None,
     empty: torch.Tensor,
     order: Order,
 ) -> None:
@@ -228,19 +228,19 @@ def _apart(
     facts = {"FORMAT": order.format, "WIDE": wide, "BLOCK": TILE} | device.LAUNCH
     source = (rows.values, rows.row_step, rows.column_step, by.ids, by.ids.stride(0), rows.count, rows.width, by.count)
     scatter_keys[(triton.cdiv(elements, TILE),)](*source, work, empty, **facts)
-    if places is not None:
-        places.fill_(_NOWHERE)
-        scatter_places[(triton.cdiv(elements, TILE),)](*source, work, places, **facts)
+    if indices is not None:
+        indices.fill_(_NOWHERE)
+        scatter_indices[(triton.cdiv(elements, TILE),)](*source, work, indices, **facts)
     finish[(triton.cdiv(outputs, TILE),)](
         work,
         empty,
-        places,
+        indices,
         constant.key,
         out,
         outputs,
         rows.width,
         NOWHERE=_NOWHERE,
-        INDICES=places is not None,
+        INDICES=indices is not None,
         HAS_INITIAL=has_initial,
         **facts,
     )

@@ -39,7 +39,7 @@ def chunk_maxima(
     rows,
     width,
     part,
-    part_places,
+    part_indices,
     FORMAT: tl.constexpr,
     LOWEST: tl.constexpr,
     NOWHERE: tl.constexpr,
@@ -73,7 +73,7 @@ def chunk_maxima(
         top, where = first_best(best, found, axis, NOWHERE, INDICES)
         tl.store(part + chunk * width + column, top, mask=column < width)
         if INDICES:
-            tl.store(part_places + chunk * width + column, where.to(tl.int64), mask=column < width)
+            tl.store(part_indices + chunk * width + column, where.to(tl.int64), mask=column < width)
 
 
 @triton.jit
@@ -81,7 +81,7 @@ def _with_parts(
     best,
     found,
     part,
-    part_places,
+    part_indices,
     first,
     chunks,
     column,
@@ -98,10 +98,10 @@ def _with_parts(
         origin, _ = spread(first, one, ACROSS)
         lane, _ = spread(column, one, ACROSS)
         inside = step < limit
-        place = (origin + step) * width + lane
-        key = tl.load(part + place, mask=inside, other=LOWEST_KEY)
+        position = (origin + step) * width + lane
+        key = tl.load(part + position, mask=inside, other=LOWEST_KEY)
         if INDICES:
-            number = tl.load(part_places + place, mask=inside, other=0).to(found.dtype)
+            number = tl.load(part_indices + position, mask=inside, other=0).to(found.dtype)
             best, found = better(best, found, key, tl.where(inside, number, NOWHERE))
         else:
             best = tl.maximum(best, key)
@@ -119,10 +119,10 @@ def segments(
     count,
     width,
     part,
-    part_places,
+    part_indices,
     constant,
     out,
-    out_places,
+    out_indices,
     empty,
     FORMAT: tl.constexpr,
     LOWEST: tl.constexpr,
@@ -175,7 +175,7 @@ def segments(
     if CHUNKED:
         chunks = skipped // CHUNK
         best, found = _with_parts(
-            best, found, part, part_places, first, chunks, column, width, one, LOWEST_KEY, NOWHERE, INDICES, ACROSS
+            best, found, part, part_indices, first, chunks, column, width, one, LOWEST_KEY, NOWHERE, INDICES, ACROSS
         )
     top, where = first_best(best, found, axis, NOWHERE, INDICES)
     other = tl.full(top.shape, constant, top.dtype)
@@ -186,5 +186,5 @@ def segments(
         top = tl.where(length == 0, other, top)
     tl.store(out + k, bits_of(top, FORMAT, out.dtype.element_ty), mask=there)
     if INDICES:
-        tl.store(out_places + k, where.to(tl.int64), mask=there)
+        tl.store(out_indices + k, where.to(tl.int64), mask=there)
     tl.store(empty + segment, (length == 0).to(tl.int8), mask=there & (column == 0))

@@ -77,7 +77,7 @@ def _segment_max(call: SegmentCall) -> jax.Array | tuple[jax.Array, ...]:
         bounds.check()
     segments = bounds.count_of_segments()
     if count is None and in_memory:
-        output_of(row, None, plan.dtype, (segments, *plan.data.shape[1:]), "shape")  # does it fit? The ids have told
+        output_of(row, None, plan.dtype, (segments, *plan.data.shape[1:]), "shape")  # does it fit, by the ids?
     how = Segments(
         segments,
         "offsets" if by_offsets else "sorted" if plan.sorted else "any",

@@ -1,4 +1,4 @@
-"""Where the maxima stand, on any device: the first element that holds each result, or -1 where none does."""
+"""The argmax on any device: the index of the first element that is each maximum, or -1 where none is."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def holders_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -
     return keys_of(data) == jnp.expand_dims(keys_of(values), axes)
 
 
-def places_in_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[jax.Array, int]:
-    """Each element's place among the reduced axes in C order, and how many there are."""
-    places, step = jnp.zeros(shape, index_dtype()), 1
+def indices_in_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[jax.Array, int]:
+    """Each element's index among the reduced axes in C order, and how many there are."""
+    indices, step = jnp.zeros(shape, index_dtype()), 1
     for axis in sorted(axes, reverse=True):
-        places += lax.broadcasted_iota(index_dtype(), shape, axis) * step
+        indices += lax.broadcasted_iota(index_dtype(), shape, axis) * step
         step *= shape[axis]
-    return places, step
+    return indices, step
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """The place of the first element that holds each maximum; without the axes."""
-    places, count = places_in_axes(data.shape, axes)
-    first = jnp.min(jnp.where(holders_in_axes(data, values, axes), places, count), axis=axes, initial=count)
+    """The index of the first element that is each maximum; without the axes."""
+    indices, count = indices_in_axes(data.shape, axes)
+    first = jnp.min(jnp.where(holders_in_axes(data, values, axes), indices, count), axis=axes, initial=count)
     return jnp.where(first == count, -1, first)
 
 
@@ -53,6 +53,6 @@ def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: S
     count = data.shape[0]
     segments, inside = ids_of_rows(ids, count, how)
     rows = lax.broadcasted_iota(index_dtype(), data.shape, 0)
-    places = jnp.where(holders_in_segments(data, values, segments, inside), rows, count)
-    first = jnp.full(values.shape, count, index_dtype()).at[segments].min(places)
+    indices = jnp.where(holders_in_segments(data, values, segments, inside), rows, count)
+    first = jnp.full(values.shape, count, index_dtype()).at[segments].min(indices)
     return jnp.where(first == count, -1, first)

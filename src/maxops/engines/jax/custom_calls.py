@@ -1,4 +1,4 @@
-"""The formulation for the CPU: the native core, as custom calls in what XLA compiles.
+"""The lowering for the CPU: the native core, as custom calls in what XLA compiles.
 
 Each function is called while JAX traces, with arrays of one type whose shapes go together and whose results have
 elements. It is in `maxops._xla`, which is built on request (MAXOPS_JAX=1).
@@ -70,7 +70,7 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """The place of the first element that holds each maximum; without the axes."""
+    """The index of the first element that is each maximum; without the axes."""
     call = jax.ffi.ffi_call("maxops_argmax", _like(data, values.shape, index_dtype()))
     return call(data, values, axes=np.array(axes, np.int64))
 

@@ -1,4 +1,4 @@
-"""What a call was given: JAX's arrays and tracers, NumPy's beside them, and what can be known of each."""
+"""The inputs of a call: JAX's arrays and tracers, NumPy's beside them, and what can be known of each."""
 
 from __future__ import annotations
 

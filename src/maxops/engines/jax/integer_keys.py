@@ -1,4 +1,4 @@
-"""The formulation for any device: integers in the order of the values, XLA's own maximum of those, and back.
+"""The lowering for any device: integers in the order of the values, XLA's own maximum of those, and back.
 
 A float's bits become a signed integer (the magnitude's bits flipped if it is negative, every NaN at the top), so
 that no float is computed with: no mode of a processor, and no rewriting by a compiler, can change a bit.

@@ -21,7 +21,7 @@ from maxops.engines.jax import custom_calls
 from maxops.errors import NotBuiltWarning
 
 _Function = Callable[..., jax.Array]
-# What in a module's text a custom call may stand in: functions and control flow. In the functions of a reduction, of a
+# The operations whose regions may hold a custom call: functions and control flow. In the functions of a reduction, of a
 # scatter and the like XLA has none.
 _REGIONS_OF_CUSTOM_CALLS = ("func.func", "stablehlo.case", "stablehlo.if", "stablehlo.while", "sdy.manual_computation")
 

@@ -90,7 +90,7 @@ def _reduce_max_jvp(
     values = reduce_max(data, axes=axes, ties=ties, native=native)
     if ties == "first":
         first = first_in_axes(stop_gradient(data), stop_gradient(values), axes=axes, native=native)
-        holds = argmax.places_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
+        holds = argmax.indices_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
         return values, jnp.where(holds, part, 0).sum(axes)
     holds = argmax.holders_in_axes(data, values, axes)
     return values, _share(jnp.where(holds, part, 0).sum(axes), holds.sum(axes))
@@ -142,7 +142,7 @@ def _segment_max_jvp(
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, *, axes: tuple[int, ...], native: bool) -> jax.Array:
-    """The place of the first element that holds each maximum, or -1; without the axes."""
+    """The index of the first element that is each maximum, or -1; without the axes."""
     if data.size == 0:
         return argmax.first_in_axes(data, values, axes)
     return _first_in_axes(data, values, axes=axes, native=native)

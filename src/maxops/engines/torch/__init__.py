@@ -14,11 +14,13 @@ from typing import Any
 
 import torch
 
-from maxops.calls import Call
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines.torch import eager, operators
 from maxops.engines.torch.dispatch import is_tracing
 
 __all__ = ["operators", "run"]
+
+_EAGER: dict[type, Any] = {MaxCall: eager.maximum, ReduceCall: eager.reduce_max, SegmentCall: eager.segment_max}
 
 
 def run(call: Call) -> Any:
@@ -27,4 +29,4 @@ def run(call: Call) -> Any:
         from maxops.engines.torch import traced  # noqa: PLC0415 - see there
 
         return traced.run(call)
-    return eager.run(call)
+    return _EAGER[type(call)](call)

@@ -41,18 +41,18 @@ def share(total: Tensor, count: Tensor) -> Tensor:
     return (total.to(wide) / count.clamp(min=1).to(wide)).to(total.dtype)
 
 
-def put(values: Tensor, places: Tensor, length: Any, axis: int) -> Tensor:
-    """Zeros of a length along an axis, but for each value at its place there; those at -1 go nowhere."""
+def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:
+    """Zeros of a length along an axis, but for each value at its index there; those at -1 go nowhere."""
     shape = [length + 1 if at == axis else size for at, size in enumerate(values.shape)]
-    spread = torch.zeros(shape, dtype=values.dtype, device=values.device)  # the last place takes what goes nowhere
-    return spread.scatter(axis, torch.where(places < 0, length, places), values).narrow(axis, 0, length)
+    spread = torch.zeros(shape, dtype=values.dtype, device=values.device)  # the last index takes what goes nowhere
+    return spread.scatter(axis, torch.where(indices < 0, length, indices), values).narrow(axis, 0, length)
 
 
-def take(values: Tensor, places: Tensor, axis: int) -> Tensor:
-    """The value at each place along an axis, and zero for those at -1."""
+def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
+    """The value at each index along an axis, and zero for those at -1."""
     length = values.shape[axis]
     shape = [1 if at == axis else size for at, size in enumerate(values.shape)]
-    return torch.cat([values, values.new_zeros(shape)], axis).gather(axis, torch.where(places < 0, length, places))
+    return torch.cat([values, values.new_zeros(shape)], axis).gather(axis, torch.where(indices < 0, length, indices))
 
 
 # ------------------------------------------------------------------------------------------------------ Max
@@ -92,11 +92,9 @@ def in_inputs(
 def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """For ReduceMax."""
     call = reduce_call(*inputs)
-    data, axes = call.data, call.axes
-    ctx.axes = (
-        tuple(axis % data.ndim for axis in axes) if axes else () if is_identity(call) else tuple(range(data.ndim))
-    )
+    data, rank = call.data, call.data.ndim
     ctx.identity, ctx.shape, ctx.arguments = is_identity(call), data.shape, len(inputs)
+    ctx.axes = () if ctx.identity else tuple(axis % rank for axis in call.axes or range(rank))
     ctx.call = call._replace(data=None, axes=ctx.axes, noop_with_empty_axes=False, initial=None)
     ctx.mark_non_differentiable(output[1])
     if ctx.identity:
@@ -165,8 +163,8 @@ def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
     if ids is None:
         # A row's segment is the last that begins at it or before it.
         offsets = widened(offsets)
-        places = torch.arange(ctx.rows, device=offsets.device, dtype=offsets.dtype)
-        ids = torch.searchsorted(offsets, places, right=True) - 1
+        rows = torch.arange(ctx.rows, device=offsets.device, dtype=offsets.dtype)
+        ids = torch.searchsorted(offsets, rows, right=True) - 1
     ids = widened(ids)
     inside = (ids >= 0) & (ids < segments)
     ids = torch.where(inside, ids, segments).to(torch.int64)

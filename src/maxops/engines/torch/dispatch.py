@@ -1,7 +1,7 @@
-"""Whether torch has to know of a call: a gradient may be asked for, or a transform or a mode is at work.
+"""Whether a call has to go through torch's dispatcher: a gradient may be asked for, or a transform or mode is active.
 
-Torch says the last two by functions that it does not promise to keep. Where one is missing, every call is taken to be
-watched, which is slower and never wrong.
+Torch says the last two by functions that it does not promise to keep. Where one is missing, every call goes
+through the dispatcher, which is slower and never wrong.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: Tru
 
 
 _jit: Any = torch.jit
-# Whether `torch.jit.trace` is at work.
-is_tracing = _jit.is_tracing
+# Whether `torch.jit.trace` is tracing.
+is_tracing = getattr(torch._C, "_is_tracing", _jit.is_tracing)
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:
@@ -27,14 +27,14 @@ def _is_lazy(tensor: torch.Tensor) -> bool:
     return tensor.is_neg() or tensor._is_zerotensor()
 
 
-def at_work() -> bool:
-    """Whether a mode, a transform or forward gradients are at work, whatever the arguments."""
+def modes_are_active() -> bool:
+    """Whether a mode, a transform or forward gradients are active, whatever the arguments."""
     return bool(_modes()) or transforming() or getattr(forward_ad, "_current_level", 0) >= 0
 
 
-def watched(*values: Any) -> bool:
+def needs_dispatch(*values: Any) -> bool:
     """Whether a call on these has to go through torch's dispatcher; values that are no tensors do not matter."""
-    if at_work():
+    if modes_are_active():
         return True
     gradients = torch.is_grad_enabled()
     return any(

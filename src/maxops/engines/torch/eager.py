@@ -15,9 +15,8 @@ from torch import Tensor
 from maxops import _native
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as engine
-from maxops.engines.base import by_operator
 from maxops.engines.torch import functions, memory, outputs
-from maxops.engines.torch.dispatch import at_work, watched
+from maxops.engines.torch.dispatch import modes_are_active, needs_dispatch
 from maxops.engines.torch.memory import NATIVE
 from maxops.engines.torch.schemas import arguments
 from maxops.errors import EngineError, NumSegmentsError
@@ -34,11 +33,16 @@ def maximum(call: MaxCall) -> Any:
             return memory.elementwise(done, *arrays)
     device = memory.device_of(row, call.arrays)
     outputs.check(row, out, device, *arrays)
-    if not watched(*arrays, out):
+    if not needs_dispatch(*arrays, out):
         views = [_view("", array) for array in arrays]
         written = engine.run(call._replace(inputs=views, out=outputs.memory(out)))
         return memory.elementwise(written, *arrays) if out is None else out
-    if out is None and device.type == "cpu" and not at_work() and all(isinstance(array, Tensor) for array in arrays):
+    if (
+        out is None
+        and device.type == "cpu"
+        and not modes_are_active()
+        and all(isinstance(array, Tensor) for array in arrays)
+    ):
         return functions.maximum(call.ties, *arrays)  # which plans, if need be
     plan = plan_max(call.map(_planned, out=None), in_memory=False)
     tensors = [
@@ -56,9 +60,9 @@ def reduce_max(call: ReduceCall) -> Any:
         done = _native.reduce_max(views[0], call.axes, call.keepdims)
         if done is not None:
             return memory.result(done)
-    device = memory.device_of(row, [("data", data), ("initial", call.initial)])
+    device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, out, device, data)
-    if not watched(data, call.initial, out):
+    if not needs_dispatch(data, *(value for _, value in call.scalars), out):
         result = engine.run(call.map(_view, _scalar, out=outputs.memory(out)))
         if out is None and call.noop_with_empty_axes and (call.axes is None or np.size(call.axes) == 0):
             same, *indices = result if isinstance(result, tuple) else (result,)  # the data itself
@@ -66,11 +70,12 @@ def reduce_max(call: ReduceCall) -> Any:
             return (kept, *map(memory.result, indices)) if indices else kept
         return _tensors(out, result)
     plan = plan_reduce_max(call.map(_planned, _scalar, out=None), in_memory=False)
-    planned = call._replace(
+    planned = call.map(
+        None,
+        lambda name, value: _as_tensor(row, name, value, getattr(plan, name), device),
         axes=plan.axes,
         keepdims=plan.keepdims,
         noop_with_empty_axes=plan.identity,
-        initial=_initial(row, call.initial, plan.initial, device),
         return_indices=plan.return_indices,
     )
     values, indices = functions.reduce_max(*arguments(planned))
@@ -91,26 +96,26 @@ def segment_max(call: SegmentCall) -> Any:
             )
             if done is not None:
                 return memory.result(done)
-    device = memory.device_of(row, [*call.arrays, ("initial", call.initial)])
+    device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, out, device, call.data)
     symbol = call.num_segments if isinstance(call.num_segments, torch.SymInt) else None
     if symbol is not None:
         call = call._replace(num_segments=memory.example(symbol))
     elif isinstance(call.num_segments, Tensor):
         call = call._replace(num_segments=_number(row, call.num_segments))
-    if not watched(*(array for _, array in call.arrays), call.initial, out):
+    if not needs_dispatch(*(value for _, value in [*call.arrays, *call.scalars]), out):
         return _tensors(out, engine.run(call.map(_view, _scalar, out=outputs.memory(out))))
     is_counted = call.num_segments is not None
     plan = plan_segment_max(
         call.map(_planned, _scalar, out=None),
-        in_memory=device.type == "cpu" and is_counted and not at_work(),
+        in_memory=device.type == "cpu" and is_counted and not modes_are_active(),
         values_known=False,
     )
     if device.type == "meta" and not is_counted and call.offsets is None:
         raise EngineError(f"{row.name} got no num_segments, and tensors on meta have no ids that would tell it")
     planned = call.map(
         lambda name, array: array if isinstance(array, Tensor) else memory.beside(row, name, array, device),
-        lambda _, initial: _initial(row, initial, plan.initial, device),
+        lambda name, value: _as_tensor(row, name, value, getattr(plan, name), device),
         num_segments=symbol if symbol is not None else plan.num_segments if is_counted else None,
         fill_mode=plan.fill_mode,
         check_ids=plan.check_ids,
@@ -124,15 +129,12 @@ def segment_max(call: SegmentCall) -> Any:
     return tuple(results) if len(results) > 1 else results[0]
 
 
-run = by_operator(maximum, reduce_max, segment_max)
-
-
 def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
     """The arguments' memory for the core, which takes clearly valid calls; None where more has to be looked at.
 
     `Tensor.numpy` itself refuses what is not plain: other devices and layouts, and what requires a gradient.
     """
-    if at_work():
+    if modes_are_active():
         return None
     views = []
     try:
@@ -171,17 +173,15 @@ def _planned(_: str, value: Any) -> Any:
 
 
 def _scalar(name: str, value: Any) -> Any:
-    """What a plan has for `initial`: its memory, or its shape and type where it cannot be read."""
+    """What a plan has for a scalar: its memory, or its shape and type where it cannot be read."""
     if not isinstance(value, Tensor):
         return value
-    return _planned(name, value) if watched(value.detach()) else _view(name, value)
+    return _planned(name, value) if needs_dispatch(value.detach()) else _view(name, value)
 
 
-def _initial(row: Spec, given: Any, planned: Array | None, device: torch.device) -> Tensor | None:
-    """`initial` as a tensor; no gradient goes to it."""
-    if isinstance(given, Tensor):
-        return given.detach()
-    return None if planned is None else memory.beside(row, "initial", planned, device)
+def _as_tensor(row: Spec, name: str, given: Any, planned: Array, device: torch.device) -> Tensor:
+    """A scalar as a tensor; no gradient goes to it."""
+    return given.detach() if isinstance(given, Tensor) else memory.beside(row, name, planned, device)
 
 
 def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:

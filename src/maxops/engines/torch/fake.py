@@ -55,7 +55,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
 
 
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """SegmentMax. Without num_segments and offsets the number of rows is a new symbol, which data will settle."""
+    """SegmentMax. Without num_segments and offsets the number of rows is a new symbol, which data will determine."""
     call = segment_call(*inputs)
     _check(call)
     data, ids = call.data, call.segment_ids

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from maxops.engines.torch import argmax, gradients, jvp, kernels, operators
-from maxops.engines.torch.dispatch import watched
+from maxops.engines.torch.dispatch import needs_dispatch
 
 
 class Maximum(Function):
@@ -24,7 +24,7 @@ class Maximum(Function):
     @staticmethod
     def forward(ties: str, *tensors: Tensor) -> Tensor:
         """Call the operator, or at once what it would call."""
-        run: Any = operators.maximum if watched(*tensors) else kernels.maximum
+        run: Any = operators.maximum if needs_dispatch(*tensors) else kernels.maximum
         result: Tensor = run(list(tensors), ties)
         return result
 
@@ -53,7 +53,7 @@ class ReduceMax(Function):
     @staticmethod
     def forward(*inputs: Any) -> Any:
         """Call the operator, or at once what it would call."""
-        run: Any = operators.reduce_max if watched(*inputs) else kernels.reduce_max
+        run: Any = operators.reduce_max if needs_dispatch(*inputs) else kernels.reduce_max
         return run(*inputs)
 
     @staticmethod
@@ -80,7 +80,7 @@ class SegmentMax(Function):
     @staticmethod
     def forward(*inputs: Any) -> Any:
         """Call the operator, or at once what it would call."""
-        run: Any = operators.segment_max if watched(*inputs) else kernels.segment_max
+        run: Any = operators.segment_max if needs_dispatch(*inputs) else kernels.segment_max
         return run(*inputs)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Gradients forward: what a change of the arguments does to the maxima, for `torch.func.jvp` and its like.
+"""Forward-mode gradients (JVP): for `torch.func.jvp` and its like.
 
 The first element that holds a maximum moves it, or all that hold it do by their mean: the gradients' own rule.
 """

@@ -36,7 +36,7 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
             "device silently"
         )
     if any(step == 0 and size > 1 for step, size in zip(out.stride(), out.shape, strict=True)):
-        raise OutputError(f"{spec.name} out has several elements at one place in memory; expand() made it so")
+        raise OutputError(f"{spec.name} out has internal overlap: several elements share memory; expand() made it so")
 
 
 def memory(out: Tensor | None) -> Array | None:

@@ -52,8 +52,8 @@ def _maker(request: Any, fields: dict[str, str]) -> Any:
 
 
 _reduce, _segment = _maker(ReduceCall, REDUCE_MAX), _maker(SegmentCall, SEGMENT_MAX)
-_REDUCE_PLACES = tuple(map(ReduceCall._fields.index, REDUCE_MAX))
-_SEGMENT_PLACES = tuple(map(SegmentCall._fields.index, SEGMENT_MAX))
+_REDUCE_FIELDS = tuple(map(ReduceCall._fields.index, REDUCE_MAX))
+_SEGMENT_FIELDS = tuple(map(SegmentCall._fields.index, SEGMENT_MAX))
 
 
 def reduce_call(*inputs: Any) -> ReduceCall:
@@ -70,8 +70,8 @@ def segment_call(*inputs: Any) -> SegmentCall:
 
 def arguments(call: ReduceCall | SegmentCall) -> tuple[Any, ...]:
     """The operator's arguments for a request."""
-    places = _REDUCE_PLACES if isinstance(call, ReduceCall) else _SEGMENT_PLACES
-    return tuple([call[place] for place in places])
+    fields = _REDUCE_FIELDS if isinstance(call, ReduceCall) else _SEGMENT_FIELDS
+    return tuple([call[field] for field in fields])
 
 
 def is_identity(call: ReduceCall) -> bool:

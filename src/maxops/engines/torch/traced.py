@@ -95,14 +95,19 @@ def _raise(refusal: Refusal | None) -> None:
 
 
 _FLOAT, _INT = np.dtype(np.float32), np.dtype(np.int64)
+# One row in one segment.
+_ROWS = {"data": abstract((1,), _FLOAT), "segment_ids": abstract((1,), _INT), "offsets": abstract((2,), _INT)}
+
+
+def _some_scalar(*_: Any) -> Any:
+    return np.float32(0)
 
 
 @_refusal_of
 def _check_reduce_options(rank: int, *options: Any) -> None:
     """ReduceMax's, with data that nothing is wrong with."""
     call = reduce_call(rank, *options)
-    initial = np.float32(0) if call.initial else None
-    plan_reduce_max(call._replace(data=abstract((1,) * rank, _FLOAT), initial=initial))
+    plan_reduce_max(call.map(lambda *_: abstract((1,) * rank, _FLOAT), _some_scalar))
 
 
 @_refusal_of
@@ -114,20 +119,14 @@ def _check_axes(axes: Any) -> None:
 @_refusal_of
 def _check_segment_options(*options: Any) -> None:
     """SegmentMax's, with one row in one segment."""
-    given = segment_call(*options)
-    call = given._replace(
-        data=abstract((1,), _FLOAT) if given.data else None,
-        segment_ids=abstract((1,), _INT) if given.segment_ids else None,
-        offsets=abstract((2,), _INT) if given.offsets else None,
-        initial=np.float32(0) if given.initial else None,
-    )
+    call = segment_call(*options).map(lambda name, _: _ROWS[name], _some_scalar)
     plan_segment_max(call, in_memory=False, values_known=False)
 
 
 @_refusal_of
 def _check_number_of_segments(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     value = np.zeros(shape, DTYPES[dtype].numpy) if dtype in DTYPES else dtype
-    call = SegmentCall(abstract((1,), _FLOAT), abstract((1,), _INT), value, "ZERO")
+    call = SegmentCall(_ROWS["data"], _ROWS["segment_ids"], value, "ZERO")
     plan_segment_max(call, values_known=False)
 
 
@@ -155,18 +154,19 @@ def maximum(call: MaxCall) -> Any:
 
 def reduce_max(call: ReduceCall) -> Any:
     """ReduceMax."""
-    row, data, axes, initial = call.row, call.data, call.axes, call.initial
+    row, data, axes = call.row, call.data, call.axes
     if isinstance(axes, np.ndarray):
         axes = _listed(row, axes)
     axes = [_constant(axis) for axis in axes] if isinstance(axes, (list, tuple)) else _constant(axes)
     _raise(_check_reduce_options(data.ndim, *_options(call._replace(axes=axes), REDUCE_MAX)[1:]))
-    device = memory.device_of(row, [("data", data), ("initial", initial)])
+    device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, call.out, device, data)
-    call = call._replace(
+    call = call.map(
+        None,
+        lambda name, value: _as_tensor(row, name, value, data, device),
         axes=axes if axes is None or isinstance(axes, list) else [axes],
         keepdims=bool(call.keepdims),
         noop_with_empty_axes=bool(call.noop_with_empty_axes),
-        initial=_initial(row, initial, data, device),
         return_indices=bool(call.return_indices),
     )
     run = _in_graph_reduce_max if transforming() else torch.ops.maxops.reduce_max
@@ -184,26 +184,20 @@ def segment_max(call: SegmentCall) -> Any:
     # An integer may stay a symbol; it is planned by the operator.
     known = counted or (isinstance(num_segments, (int, torch.SymInt)) and not isinstance(num_segments, bool))
     _raise(_check_segment_options(*_options(call._replace(num_segments=None) if known else call, SEGMENT_MAX)))
-    device = memory.device_of(row, [*call.arrays, ("initial", call.initial)])
+    device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, call.out, device, call.data)
     run: Any = _in_graph_segment_max if transforming() else torch.ops.maxops.segment_max
     if counted and is_tracing():
         run = _scripted()
     elif counted:
         num_segments = num_segments.item()
-    rows: Any
-    rows, ids, offsets = [
-        None if array is None else _beside(row, name, array, device)
-        for name, array in (("data", call.data), ("segment_ids", call.segment_ids), ("offsets", call.offsets))
-    ]
-    call = call._replace(
-        data=rows,
-        segment_ids=ids,
-        offsets=offsets,
+    call = call.map(lambda name, value: _beside(row, name, value, device))
+    call = call.map(
+        None,
+        lambda name, value: _as_tensor(row, name, value, call.data, device),
         num_segments=num_segments,
         check_ids=bool(call.check_ids),
         sorted=bool(call.sorted),
-        initial=_initial(row, call.initial, rows, device),
         return_indices=bool(call.return_indices),
         return_empty=bool(call.return_empty),
     )
@@ -218,9 +212,9 @@ run = by_operator(maximum, reduce_max, segment_max)
 
 
 def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:
-    """A request's options as constants, and for each tensor whether it is given."""
+    """A request's options as constants, and for each tensor that is given True."""
     return [
-        getattr(call, name) is not None if kind.startswith("Tensor") else _constant(getattr(call, name))
+        (None if getattr(call, name) is None else True) if kind.startswith("Tensor") else _constant(getattr(call, name))
         for name, kind in fields.items()
     ]
 
@@ -264,9 +258,7 @@ def _scalar(row: Spec, name: str, value: Any, like: Tensor, beside: str) -> Any:
     return torch.ops.maxops.scalar(like.detach(), value, row.name, name, beside)
 
 
-def _initial(row: Spec, initial: Any, data: Tensor, device: torch.device) -> Tensor | None:
-    """`initial` as a tensor; no gradient goes to it."""
-    if initial is None:
-        return None
-    tensor: Tensor = _scalar(row, "initial", _beside(row, "initial", initial, device), data, "data")
+def _as_tensor(row: Spec, name: str, value: Any, data: Tensor, device: torch.device) -> Tensor:
+    """A scalar as a tensor of the data's type; no gradient goes to it."""
+    tensor: Tensor = _scalar(row, name, _beside(row, name, value, device), data, "data")
     return tensor.detach()

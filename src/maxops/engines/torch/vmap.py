@@ -32,7 +32,7 @@ def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
     call, dims = reduce_call(*inputs), reduce_call(*in_dims)
     op = torch.ops.maxops.reduce_max
     out_dims = (0, 0 if call.return_indices else None)
-    if dims.initial is not None:  # another initial for each
+    if dims.scalars:  # others for each
         return _one_by_one(info, call, dims, op, out_dims)
     first = call.data.movedim(dims.data, 0)
     rank = first.ndim - 1
@@ -49,7 +49,7 @@ def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
     """SegmentMax: the batch is an axis of the rows, unless the segments differ too: then one call for each."""
     call, dims = segment_call(*inputs), segment_call(*in_dims)
     op = torch.ops.maxops.segment_max
-    if dims.segment_ids is dims.offsets is dims.initial is None:
+    if [name for name, _ in [*dims.arrays, *dims.scalars]] == ["data"]:
         out_dims = (1, 1 if call.return_indices else None, None)
         return op(*arguments(call._replace(data=call.data.movedim(dims.data, 1)))), out_dims
     if call.num_segments is None and dims.segment_ids is not None:

@@ -1,4 +1,4 @@
-"""Where the maxima of exact rationals stand: the first element that holds each result, or -1 where none does."""
+"""The argmax of exact rationals: the index of the first element that is each maximum, or -1 where none is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maxops.plan import Array, ReducePlan, SegmentPlan
 
 
 def in_axes(plan: ReducePlan, values: Array) -> Array:
-    """The place among the reduced axes, counted in C order, of the first element that holds each maximum."""
+    """The index among the reduced axes, counted in C order, of the first element that is each maximum."""
     if plan.identity:
         return np.zeros(plan.shape, np.int64)
     axes = sorted(plan.axes)
@@ -28,9 +28,9 @@ def in_segments(plan: SegmentPlan, values: Array) -> Array:
     ids, rows = _inside(plan)
     width = prod(plan.shape[1:])
     data = plan.data.reshape(len(plan.data), width)[rows]
-    places = np.nonzero(data == values.reshape(plan.num_segments, width)[ids])
+    found = np.nonzero(data == values.reshape(plan.num_segments, width)[ids])
     # Backwards, so that the first row is written last.
-    row, column = (place[::-1] for place in places)
+    row, column = (index[::-1] for index in found)
     indices.reshape(plan.num_segments, width)[ids[row], column] = rows[row]
     return indices
 
