@@ -17,13 +17,13 @@ lint:  ## formatting, ruff, mypy
 	ruff format --check .
 	ruff check .
 	mypy
-	clang-format --dry-run --Werror native/*.cpp native/*.h native/testing/*
+	clang-format --dry-run --Werror native/*.cpp native/*.h native/bindings/* native/kernels/*.h native/testing/*
 	$(PYTHON) docs/generate.py --check
 
 format:  ## put the formatting right, and write the generated pages anew
 	ruff format .
 	ruff check --fix .
-	clang-format -i native/*.cpp native/*.h native/testing/*
+	clang-format -i native/*.cpp native/*.h native/bindings/* native/kernels/*.h native/testing/*
 	$(PYTHON) docs/generate.py
 
 fuzz:  ## a million mutated models

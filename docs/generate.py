@@ -1,5 +1,6 @@
 """Writes what the pages say of the spec table, of the committed benchmarks and of the ledger of known findings: the
-README's table, docs/operators.md, docs/speed*.md and docs/findings.md.
+README's table, docs/operators.md, docs/speed*.md and docs/findings.md. The files of benchmarks and of the ledger are
+put into the form in which they are kept.
 
     python docs/generate.py [--check]
 
@@ -9,13 +10,14 @@ With --check nothing is written, and a stale page is an error.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from maxops import spec
 from maxops.bench import report
+from maxops.bench import saved as saved_benchmarks
 from maxops.conformance import ledger
+from maxops.conformance import saved as saved_runs
 from maxops.spec import Spec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,13 +77,19 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = 0
+    known = ROOT / "conformance" / "known"
+    runs = ledger.read(known)
     pages = {
         ROOT / "README.md": readme(),
         ROOT / "docs" / "operators.md": operators_page(),
-        ROOT / "docs" / "findings.md": ledger.page(ledger.read(ROOT / "conformance" / "known")),
+        ROOT / "docs" / "findings.md": ledger.page(runs),
     }
+    for run in runs:
+        pages[known / ledger.file_name(run)] = saved_runs.as_text([ledger.abridged(run)])
     for file in sorted((ROOT / "docs").glob("speed*.json")):
-        pages[file.with_suffix(".md")] = report.markdown(json.loads(file.read_text(encoding="utf-8")), file.name)
+        benchmark = saved_benchmarks.read(file)
+        pages[file] = saved_benchmarks.as_text(benchmark)
+        pages[file.with_suffix(".md")] = report.markdown(benchmark, file.name)
     for path, wanted in pages.items():
         if path.exists() and path.read_text(encoding="utf-8") == wanted:
             continue

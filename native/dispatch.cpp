@@ -1,67 +1,91 @@
 #include "dispatch.h"
 
+#include <array>
 #include <atomic>
 #include <cstring>
 
+#include "order.h"
+
 namespace maxops {
 
-#define MAXOPS_DECLARE(name)           \
-    namespace name {                   \
-    const Kernels* kernels(Type type); \
-    }
-
-MAXOPS_DECLARE(x86_64_v4)
-MAXOPS_DECLARE(x86_64_v3)
-MAXOPS_DECLARE(x86_64_v2)
-MAXOPS_DECLARE(baseline)
-#undef MAXOPS_DECLARE
+// CMakeLists.txt writes instruction_sets.def, which has what is compiled, best first: a line
+// MAXOPS_INSTRUCTION_SET(namespace, name) each.
+#define MAXOPS_INSTRUCTION_SET(isa, name) MAXOPS_DECLARE_KERNELS(isa)
+#include "instruction_sets.def"
+#undef MAXOPS_INSTRUCTION_SET
 
 namespace {
 
-bool always() {
+// Whether this machine has each. (A build of fewer sets leaves some of these unused.)
+[[maybe_unused]] bool has_baseline() {
     return true;
 }
-
 #ifdef __x86_64__
-// Just what CMakeLists.txt lets the compiler use: a little less than the psABI's levels of these names. (A
-// build of fewer sets leaves some of these unused.)
-[[maybe_unused]] bool has_v2() {
+// Just what CMakeLists.txt lets the compiler use: a little less than the psABI's levels of these names.
+[[maybe_unused]] bool has_x86_64_v2() {
     return __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") &&
            __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
            __builtin_cpu_supports("popcnt");
 }
-[[maybe_unused]] bool has_v3() {
-    return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+[[maybe_unused]] bool has_x86_64_v3() {
+    return has_x86_64_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
            __builtin_cpu_supports("bmi2");
 }
-[[maybe_unused]] bool has_v4() {
+[[maybe_unused]] bool has_x86_64_v4() {
 #ifdef MAXOPS_EMULATE_AVX512
-    return has_v3();
+    return has_x86_64_v3();
 #else
-    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+    return has_x86_64_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 #endif
 }
 #endif
 
-// Best first. A new instruction set is an entry here, a line above, and one in CMakeLists.txt.
+template <class T>
+constexpr TypeFacts facts() {
+    using Word = std::make_unsigned_t<typename T::Bits>;
+    TypeFacts facts{};
+    facts.itemsize = sizeof(typename T::Bits);
+    facts.lowest = static_cast<Word>(T::bits(T::kLowestKey));
+    facts.lowest_finite = static_cast<Word>(T::kLowestFinite);
+    facts.highest = static_cast<Word>(T::bits(T::kHighestKey));
+    if constexpr (T::is_float) facts.nan = static_cast<Word>(T::kNaN);
+    return facts;
+}
+constexpr TypeFacts kFacts[kTypes] = {
+#define MAXOPS_TYPE(name, order, ...) facts<MAXOPS_ISA::order>(),
+#include "types.def"
+#undef MAXOPS_TYPE
+};
+
+// One table a type out of the families'. It is put together here, in instructions that every machine has.
+using Tables = std::array<Kernels, kTypes>;
+Tables tables(const ElementwiseKernels* elementwise, const ReduceKernels* reduce,
+              const SegmentKernels* segment, const UnsortedKernels* unsorted, const ArgmaxKernels* argmax,
+              const CopyKernels* copy) {
+    Tables all;
+    for (std::size_t type = 0; type < kTypes; ++type)
+        all[type] = {kFacts[type],   elementwise[type], reduce[type], segment[type],
+                     unsorted[type], argmax[type],      copy[type]};
+    return all;
+}
+#define MAXOPS_INSTRUCTION_SET(isa, name) \
+    const Tables isa##_tables =           \
+        tables(isa::elementwise, isa::reduce, isa::segment, isa::unsorted, isa::argmax, isa::copy);
+#include "instruction_sets.def"
+#undef MAXOPS_INSTRUCTION_SET
+
 const InstructionSet kSets[] = {
-#ifdef MAXOPS_HAS_x86_64_v4
-    {"x86-64-v4", has_v4, x86_64_v4::kernels},
-#endif
-#ifdef MAXOPS_HAS_x86_64_v3
-    {"x86-64-v3", has_v3, x86_64_v3::kernels},
-#endif
-#ifdef MAXOPS_HAS_x86_64_v2
-    {"x86-64-v2", has_v2, x86_64_v2::kernels},
-#endif
-    {"baseline", always, baseline::kernels},   {nullptr, nullptr, nullptr},
+#define MAXOPS_INSTRUCTION_SET(isa, name) {name, has_##isa, isa##_tables.data()},
+#include "instruction_sets.def"
+#undef MAXOPS_INSTRUCTION_SET
+    {nullptr, nullptr, nullptr},
 };
 
 const InstructionSet* best() {
     const InstructionSet* set = kSets;
-    while (!set->runs_here()) ++set;  // baseline always does
+    while (set->name != nullptr && !set->runs_here()) ++set;
     return set;
 }
 

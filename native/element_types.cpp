@@ -10,7 +10,7 @@
 namespace maxops {
 
 extern const char* const kTypeNames[kTypes] = {
-#define MAXOPS_TYPE(name, order) #name,
+#define MAXOPS_TYPE(name, order, ...) #name,
 #include "types.def"
 #undef MAXOPS_TYPE
 };
@@ -20,7 +20,9 @@ namespace {
 int type_numbers[kTypes];              // NumPy's, of new arrays
 signed char types_by_number[1 << 10];  // the other way round, -1 for types that are not ours
 
-int find_number(const char* name) {
+PyTypeObject* scalar_types[kTypes];  // NumPy's, for good
+
+int find_number(const char* name, PyTypeObject** scalar_type) {
     PyObject* type = nullptr;
     if (std::strcmp(name, "bfloat16") == 0) {  // NumPy has none of its own
         PyObject* module = PyImport_ImportModule("ml_dtypes");
@@ -35,6 +37,8 @@ int find_number(const char* name) {
         return -1;
     }
     int number = descr->type_num;
+    *scalar_type = descr->typeobj;
+    Py_INCREF(descr->typeobj);
     Py_DECREF(type);
     Py_DECREF(descr);
     return number;
@@ -45,7 +49,7 @@ int find_number(const char* name) {
 bool find_types() {
     std::fill(std::begin(types_by_number), std::end(types_by_number), static_cast<signed char>(-1));
     for (int type = 0; type < kTypes; ++type) {
-        int number = find_number(kTypeNames[type]);
+        int number = find_number(kTypeNames[type], scalar_types + type);
         if (number < 0) return false;
         if (number >= static_cast<int>(std::size(types_by_number))) {
             PyErr_Format(PyExc_ImportError, "NumPy's number of %s is %d", kTypeNames[type], number);
@@ -61,9 +65,28 @@ bool find_types() {
     return true;
 }
 
+int type_of_number(int number) {
+    const auto place = static_cast<std::size_t>(number);
+    return place < std::size(types_by_number) ? types_by_number[place] : -1;
+}
+
+int type_of_scalar(PyObject* object) {
+    for (int type = 0; type < kTypes; ++type)
+        if (Py_TYPE(object) == scalar_types[type]) return type;
+    if (!PyArray_IsScalar(object, Generic)) return -1;
+    PyArray_Descr* descr =
+        PyArray_DescrFromScalar(object);  // C's other names of int64 and uint64, or none of ours
+    if (descr == nullptr) {
+        PyErr_Clear();
+        return -1;
+    }
+    const int type = type_of_number(descr->type_num);
+    Py_DECREF(descr);
+    return type;
+}
+
 int type_of(PyArrayObject* array) {
-    auto number = static_cast<std::size_t>(PyArray_TYPE(array));
-    return number < std::size(types_by_number) ? types_by_number[number] : -1;
+    return type_of_number(PyArray_TYPE(array));
 }
 
 int number_of(int type) {

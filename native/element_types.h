@@ -1,6 +1,6 @@
 // NumPy's types and ours.
 #pragma once
-#include "dispatch.h"
+#include "kernels.h"
 #include "numpy.h"
 
 namespace maxops {
@@ -14,9 +14,8 @@ bool find_types();
 // NumPy's number for new arrays of a type, and the type of an array: -1 if it is not one of ours.
 int number_of(int type);
 int type_of(PyArrayObject* array);
-
-inline const Kernels& kernels_of(int type) {
-    return *current().kernels(static_cast<Type>(type));
-}
+int type_of_number(int number);
+// Of a NumPy scalar; -1 for any other object too.
+int type_of_scalar(PyObject* object);
 
 }  // namespace maxops

@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    bool is_turned(const Operand& operand) const {
+    bool is_transposed(const Operand& operand) const {
         return operand.strides[inner_] != static_cast<std::ptrdiff_t>(kernels_.itemsize);
     }
 
@@ -64,10 +64,10 @@ private:
             const Operand& operand = operands_[k];
             from[k] = address(operand, band, row, column);
             step[k] = operand.strides[across_];
-            if (!is_turned(operand)) continue;
+            if (!is_transposed(operand)) continue;
             char* tile = tiles[used++];
             const auto line = static_cast<std::ptrdiff_t>(columns) * item;
-            kernels_.turn(tile, from[k], operand.strides[inner_], rows, columns);
+            kernels_.transpose(tile, from[k], operand.strides[inner_], rows, columns);
             from[k] = tile;
             step[k] = line;
         }

@@ -8,7 +8,7 @@
 namespace maxops {
 
 enum class Type {
-#define MAXOPS_TYPE(name, order) name##_,
+#define MAXOPS_TYPE(name, order, ...) name##_,
 #include "types.def"
 #undef MAXOPS_TYPE
     count
@@ -37,7 +37,7 @@ struct SegmentWalk {
 };
 
 // The keys of a SegmentMax of rows in any order, or those of some of its segments.
-struct Scatter {
+struct UnsortedSegments {
     char* keys;  // (to - from, width), rows `stride` bytes apart
     std::ptrdiff_t stride;
     std::size_t width;      // elements of a row that this covers
@@ -45,24 +45,19 @@ struct Scatter {
     bool takes_all;         // most rows are of these
 };
 
-// The results of a SegmentMax, or those of some of its segments, and where they stand.
-struct Locate {
+// The results of a SegmentMax, or those of some of its segments, and the rows that hold them.
+struct SegmentArgmax {
     const char* results;  // canonical: (to - from, width), rows `result_stride` bytes apart
     std::ptrdiff_t result_stride;
-    std::int64_t* places;  // rows `places_stride` items apart; -1 where none is known yet
-    std::size_t places_stride;
+    std::int64_t* indices;  // rows `indices_stride` items apart; -1 where none is known yet
+    std::size_t indices_stride;
     std::size_t width;
     std::int64_t from, to;
 };
 
 // Every pointer may have any alignment; strides are in bytes, counts in elements.
-struct Kernels {
-    std::size_t itemsize;
-    std::uint64_t lowest;  // bits of the value that every other exceeds: -Inf, False, the lowest integer
-    std::uint64_t lowest_finite;  // bits
-    std::uint64_t nan;            // bits; 0 for integers
-    std::uint64_t highest;        // bits of the value that no other exceeds: NaN, True, the highest integer
 
+struct ElementwiseKernels {
     // out[r][i] = max(in[0][r][i], in[1][r][i], ...) for `rows` rows of n elements, strides apart; by the
     // number of inputs; null for 0, 5, 6 and 7.
     static constexpr int kMostInputs = 8;
@@ -72,9 +67,11 @@ struct Kernels {
     // out[r][i] = max(in[r][i], items[r]) for `rows` rows of n elements, strides apart.
     void (*fold_rows_with)(void* out, std::ptrdiff_t out_stride, const void* in, std::ptrdiff_t in_stride,
                            const void* items, std::ptrdiff_t item_stride, std::size_t rows, std::size_t n);
+};
 
-    // A reduction in steps, on keys of the type's own size that stay in cache:
-    // start, then any mixture of rows and columns, then finish.
+// A reduction in steps, on keys of the type's own size that stay in cache:
+// start, then any mixture of rows and columns, then finish.
+struct ReduceKernels {
     void (*start)(void* keys, std::size_t n);
     // keys[r] = max(keys[r], all n elements of row r), for each of `rows` rows
     void (*rows)(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n);
@@ -83,59 +80,97 @@ struct Kernels {
     // keys[j] = max(keys[j], keys[j + n], keys[j + 2n], ...) over `groups` groups of n
     void (*merge)(void* keys, std::size_t groups, std::size_t n);
     void (*finish)(void* out, const void* keys, std::size_t n);
+};
 
-    // Segments over `rows` contiguous ids; [0] takes int32 ids, [1] int64. Ids that are not sorted spoil the
-    // result and nothing else.
+// Of two kernels, [0] takes int32 ids, [1] int64.
+struct SegmentKernels {
+    // Segments over `rows` contiguous ids. Ids that are not sorted spoil the result and nothing else.
     void (*segment[2])(SegmentWalk* walk, const void* data, std::ptrdiff_t stride, const void* ids,
                        std::size_t rows);
     // Rows of one segment, which is the walk's last or comes after it.
     void (*one_segment)(SegmentWalk* walk, std::int64_t id, const char* data, std::ptrdiff_t stride,
                         std::size_t rows);
-    // Rows in any order, in steps, on keys that lie where the output is to be: lay, then any mixture of take
-    // and join, then settle.
-    void (*lay_keys)(void* keys, std::uint64_t bits, std::size_t n);
-    // Whether one of the rows taken has the lowest key in its first column.
-    bool (*take_rows[2])(const Scatter* to, const void* data, std::ptrdiff_t stride, const void* ids,
-                         std::size_t rows);
-    void (*join_keys)(void* keys, const void* others, std::size_t n);
-    // `is_empty`: which of the rows have no element; if null, those whose first key is the lowest.
-    void (*settle)(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_empty, std::uint64_t fill,
-                   std::size_t rows, std::size_t n);
-
-    // Where canonical results first stand in `rows` rows of n elements, one each; -1 if nowhere.
-    void (*locate_in_rows)(std::int64_t* places, const void* data, std::ptrdiff_t stride, const void* results,
-                           std::size_t rows, std::size_t n);
-    // In up to kIndexRows rows of n results' elements, the first row being number `place`: puts the place of
-    // the first element that holds each, where none is known yet. How many it put.
-    std::size_t (*locate_in_columns)(std::int64_t* places, std::int64_t place, const void* data,
-                                     std::ptrdiff_t stride, std::size_t rows, const void* results,
-                                     std::size_t n);
-    // Rows from number `row` on, by their ids, as in `segment`.
-    void (*locate_in_segments[2])(const Locate* to, std::int64_t row, const void* data, std::ptrdiff_t stride,
-                                  const void* ids, std::size_t rows);
-
     // Rows `from` to `to` of the output get the fill value.
     void (*fill)(const SegmentWalk* walk, std::int64_t from, std::int64_t to);
-
     // Whether n contiguous items, as ids, are non-negative and never decrease. Null for floats.
     bool (*sorted)(const void* ids, std::size_t n);
+};
 
-    // Between anything and a contiguous native block.
+// SegmentMax of rows in any order, in steps, on keys that lie where the output is to be: init_segments, then
+// any mixture of accumulate_rows and merge_segments, then finalize_segments.
+struct UnsortedKernels {
+    void (*init_segments)(void* keys, std::uint64_t bits, std::size_t n);
+    // By the ids' type. Whether one of the rows has the lowest key in its first column.
+    bool (*accumulate_rows[2])(const UnsortedSegments* to, const void* data, std::ptrdiff_t stride,
+                               const void* ids, std::size_t rows);
+    void (*merge_segments)(void* keys, const void* others, std::size_t n);
+    // `is_empty`: which of the rows have no element; if null, those whose first key is the lowest.
+    void (*finalize_segments)(void* keys, std::ptrdiff_t stride, const std::uint8_t* is_empty,
+                              std::uint64_t fill, std::size_t rows, std::size_t n);
+};
+
+struct ArgmaxKernels {
+    // The index of the first element that holds its row's canonical result, in `rows` rows of n elements; -1
+    // if none does.
+    void (*argmax_rows)(std::int64_t* indices, const void* data, std::ptrdiff_t stride, const void* results,
+                        std::size_t rows, std::size_t n);
+    // In up to kIndexRows rows of n results' elements, the first row being number `row`: puts the index of
+    // the first element that holds each, where none is known yet. How many it put.
+    std::size_t (*argmax_columns)(std::int64_t* indices, std::int64_t row, const void* data,
+                                  std::ptrdiff_t stride, std::size_t rows, const void* results,
+                                  std::size_t n);
+    // Rows from number `row` on, by their ids, as in `segment`.
+    void (*argmax_segments[2])(const SegmentArgmax* to, std::int64_t row, const void* data,
+                               std::ptrdiff_t stride, const void* ids, std::size_t rows);
+};
+
+// Between anything and a contiguous native block.
+struct CopyKernels {
     void (*gather)(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped);
     void (*gather_rows)(void* block, const void* data, std::ptrdiff_t row_stride, std::ptrdiff_t stride,
                         std::size_t rows, std::size_t n, bool swapped);
     // (rows, columns), contiguous, from `columns` runs of `rows` items, `stride` bytes apart
-    void (*turn)(void* block, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t columns);
+    void (*transpose)(void* block, const void* data, std::ptrdiff_t stride, std::size_t rows,
+                      std::size_t columns);
     void (*scatter)(void* data, const void* block, std::ptrdiff_t stride, std::size_t n, bool swapped);
     // A copy that leaves nothing in cache. Once a thread is through with it, end_streams() makes what it
     // wrote visible to others.
     void (*stream)(void* to, const void* block, std::size_t bytes);
 };
 
+struct TypeFacts {
+    std::size_t itemsize;
+    std::uint64_t lowest;  // bits of the value that every other exceeds: -Inf, False, the lowest integer
+    std::uint64_t lowest_finite;  // bits
+    std::uint64_t nan;            // bits; 0 for integers
+    std::uint64_t highest;        // bits of the value that no other exceeds: NaN, True, the highest integer
+};
+
+struct Kernels : TypeFacts,
+                 ElementwiseKernels,
+                 ReduceKernels,
+                 SegmentKernels,
+                 UnsortedKernels,
+                 ArgmaxKernels,
+                 CopyKernels {};
+
+// The tables that kernels_*.cpp make for one instruction set, by type.
+#define MAXOPS_DECLARE_KERNELS(isa)                \
+    namespace isa {                                \
+    extern const ElementwiseKernels elementwise[]; \
+    extern const ReduceKernels reduce[];           \
+    extern const SegmentKernels segment[];         \
+    extern const UnsortedKernels unsorted[];       \
+    extern const ArgmaxKernels argmax[];           \
+    extern const CopyKernels copy[];               \
+    }
+
 struct InstructionSet {
     const char* name;
     bool (*runs_here)();
-    const Kernels* (*kernels)(Type);
+    const Kernels* tables;  // by type
+
+    const Kernels* kernels(Type type) const { return tables + static_cast<int>(type); }
 };
 
 // For a single row.

@@ -108,8 +108,8 @@ private:
               std::size_t to) const {
         const std::ptrdiff_t across = in_kept_.strides[inner_];
         if (rows_lie_ && reduced_.rank == 1) {
-            kernels_.locate_in_rows(places, data + static_cast<std::ptrdiff_t>(from) * reduced_strides_[0],
-                                    across, results, n, to - from);
+            kernels_.argmax_rows(places, data + static_cast<std::ptrdiff_t>(from) * reduced_strides_[0],
+                                 across, results, n, to - from);
             for (std::size_t i = 0; i < n; ++i)
                 places[i] += places[i] < 0 ? 0 : static_cast<std::int64_t>(from);
             return;
@@ -128,7 +128,7 @@ private:
     }
     std::int64_t in_run(const char* run, const char* result, std::size_t n) const {
         std::int64_t place = -1;
-        kernels_.locate_in_rows(&place, run, 0, result, 1, n);
+        kernels_.argmax_rows(&place, run, 0, result, 1, n);
         return place;
     }
     std::int64_t in_gathered(const char* run, std::ptrdiff_t stride, const char* result,
@@ -159,9 +159,9 @@ private:
                          if (!columns_lie_)
                              kernels_.gather_rows(block, here, stride, in_kept_.strides[inner_], rows, n,
                                                   swapped_);
-                         left -= kernels_.locate_in_columns(places, static_cast<std::int64_t>(place + r),
-                                                            columns_lie_ ? here : block,
-                                                            columns_lie_ ? stride : width, rows, results, n);
+                         left -= kernels_.argmax_columns(places, static_cast<std::int64_t>(place + r),
+                                                         columns_lie_ ? here : block,
+                                                         columns_lie_ ? stride : width, rows, results, n);
                      }
                      return left > 0;
                  });

@@ -1,4 +1,4 @@
-// Where the results of a SegmentMax stand: the first row that holds each.
+// The indices of a SegmentMax's maxima: of the first row that holds each.
 #include "segment_spread.h"
 
 namespace maxops {
@@ -12,17 +12,17 @@ public:
     // Rows of a piece into `places`, rows of the output from segment `piece.from` on.
     void take(const Piece& piece, std::int64_t* places) const {
         const auto first = static_cast<std::size_t>(piece.from);
-        const Locate to{call_.out + first * rows_.row_bytes() + piece.column * rows_.itemsize(),
-                        static_cast<std::ptrdiff_t>(rows_.row_bytes()),
-                        places + piece.column,
-                        rows_.width(),
-                        piece.width,
-                        piece.from,
-                        piece.to};
+        const SegmentArgmax to{call_.out + first * rows_.row_bytes() + piece.column * rows_.itemsize(),
+                               static_cast<std::ptrdiff_t>(rows_.row_bytes()),
+                               places + piece.column,
+                               rows_.width(),
+                               piece.width,
+                               piece.from,
+                               piece.to};
         rows_.for_blocks(piece.column, piece.width, piece.begin, piece.end, [&](const RowBlock& block) {
             if (block.ids != nullptr)
-                kernels_.locate_in_segments[rows_.id_type()](&to, static_cast<std::int64_t>(block.row),
-                                                             block.data, block.stride, block.ids, block.n);
+                kernels_.argmax_segments[rows_.id_type()](&to, static_cast<std::int64_t>(block.row),
+                                                          block.data, block.stride, block.ids, block.n);
             else if (block.segment >= piece.from && block.segment < piece.to)
                 take_run(to, block);
             return true;
@@ -31,28 +31,28 @@ public:
 
 private:
     // Many rows of one segment: only up to where all is found.
-    void take_run(const Locate& to, const RowBlock& block) const {
+    void take_run(const SegmentArgmax& to, const RowBlock& block) const {
         const std::int64_t id = block.segment;
         const auto* results = to.results + (id - to.from) * to.result_stride;
-        std::int64_t* places = to.places + static_cast<std::size_t>(id - to.from) * to.places_stride;
+        std::int64_t* places = to.indices + static_cast<std::size_t>(id - to.from) * to.indices_stride;
         if (to.width == 1 && block.stride == static_cast<std::ptrdiff_t>(rows_.itemsize())) {
             if (places[0] >= 0) return;
             std::int64_t place = -1;
-            kernels_.locate_in_rows(&place, block.data, 0, results, 1, block.n);
+            kernels_.argmax_rows(&place, block.data, 0, results, 1, block.n);
             if (place >= 0) places[0] = static_cast<std::int64_t>(block.row) + place;
             return;
         }
         static const std::int64_t ids[kIndexRunRows] = {};
-        Locate one = to;
+        SegmentArgmax one = to;
         one.results = results;
-        one.places = places;
+        one.indices = places;
         one.from = 0;
         one.to = 1;
         for (std::size_t r = 0; r < block.n; r += kIndexRunRows) {
             if (std::all_of(places, places + to.width, [](std::int64_t place) { return place >= 0; })) return;
-            kernels_.locate_in_segments[1](&one, static_cast<std::int64_t>(block.row + r),
-                                           block.data + static_cast<std::ptrdiff_t>(r) * block.stride,
-                                           block.stride, ids, std::min(kIndexRunRows, block.n - r));
+            kernels_.argmax_segments[1](&one, static_cast<std::int64_t>(block.row + r),
+                                        block.data + static_cast<std::ptrdiff_t>(r) * block.stride,
+                                        block.stride, ids, std::min(kIndexRunRows, block.n - r));
         }
     }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 #include "cache.h"
 
@@ -14,33 +15,30 @@ std::size_t largest_output = SIZE_MAX;
 struct Extent {
     std::uintptr_t first, last;
 
-    explicit Extent(PyArrayObject* array) {
-        first = last = reinterpret_cast<std::uintptr_t>(PyArray_DATA(array));
-        if (PyArray_SIZE(array) == 0) return;
-        for (int axis = 0; axis < PyArray_NDIM(array); ++axis) {
-            npy_intp reach = (PyArray_DIM(array, axis) - 1) * PyArray_STRIDE(array, axis);
+    explicit Extent(const View& array) {
+        first = last = reinterpret_cast<std::uintptr_t>(array.data);
+        if (array.elements() == 0) return;
+        for (int axis = 0; axis < array.rank; ++axis) {
+            const std::ptrdiff_t reach = (array.sizes[axis] - 1) * array.strides[axis];
             (reach < 0 ? first : last) += static_cast<std::uintptr_t>(reach);
         }
-        last += static_cast<std::uintptr_t>(PyArray_ITEMSIZE(array));
+        last += kernels_of(array.type).itemsize;
     }
     bool overlaps(const Extent& other) const { return first < other.last && other.first < last; }
 };
 
 // Sure to be free of overlap: from the innermost axis outwards, each steps over all that lies within.
-bool elements_are_apart(PyArrayObject* array) {
-    if (PyArray_IS_C_CONTIGUOUS(array) || PyArray_SIZE(array) == 0) return true;
+bool has_no_internal_overlap(const View& array) {
+    if (array.contiguous || array.elements() == 0) return true;
     struct Axis {
-        npy_intp stride, size;
+        std::ptrdiff_t stride, size;
     };
     Axis axes[kMaxRank];
     int rank = 0;
-    for (int axis = 0; axis < PyArray_NDIM(array); ++axis) {
-        npy_intp stride = PyArray_STRIDE(array, axis);
-        if (PyArray_DIM(array, axis) > 1)
-            axes[rank++] = {stride < 0 ? -stride : stride, PyArray_DIM(array, axis)};
-    }
+    for (int axis = 0; axis < array.rank; ++axis)
+        if (array.sizes[axis] > 1) axes[rank++] = {std::abs(array.strides[axis]), array.sizes[axis]};
     std::sort(axes, axes + rank, [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
-    npy_intp within = PyArray_ITEMSIZE(array);
+    auto within = static_cast<std::ptrdiff_t>(kernels_of(array.type).itemsize);
     for (int i = 0; i < rank; ++i) {
         if (axes[i].stride < within) return false;
         within += axes[i].stride * (axes[i].size - 1);
@@ -48,12 +46,9 @@ bool elements_are_apart(PyArrayObject* array) {
     return true;
 }
 
-bool is_same_array(PyArrayObject* a, PyArrayObject* b) {
-    const int rank = PyArray_NDIM(a);
-    if (PyArray_DATA(a) != PyArray_DATA(b) || PyArray_NDIM(b) != rank) return false;
-    if (PyArray_ISNOTSWAPPED(a) != PyArray_ISNOTSWAPPED(b)) return false;
-    return std::equal(PyArray_DIMS(a), PyArray_DIMS(a) + rank, PyArray_DIMS(b)) &&
-           std::equal(PyArray_STRIDES(a), PyArray_STRIDES(a) + rank, PyArray_STRIDES(b));
+bool is_same_array(const View& a, const View& b) {
+    return a.data == b.data && a.swapped == b.swapped && a.has_shape_of(b) &&
+           std::equal(a.strides, a.strides + a.rank, b.strides);
 }
 
 }  // namespace
@@ -144,10 +139,10 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     return array;
 }
 
-bool can_write_through(PyArrayObject* out, PyArrayObject* const* inputs, Py_ssize_t count, bool in_place) {
-    if (!elements_are_apart(out)) return false;
+bool can_write_through(const View& out, const View* inputs, std::size_t count, bool in_place) {
+    if (!has_no_internal_overlap(out)) return false;
     const Extent written(out);
-    for (Py_ssize_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         if (!written.overlaps(Extent(inputs[i]))) continue;
         if (!in_place || !is_same_array(out, inputs[i])) return false;
     }

@@ -3,7 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "iterate.h"
+#include "api.h"
 #include "numpy.h"
 
 namespace maxops {
@@ -26,6 +26,6 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
 
 // Whether an output can be written element by element while the inputs are read: it shares no memory with
 // them, but for one that it is in place of.
-bool can_write_through(PyArrayObject* out, PyArrayObject* const* inputs, Py_ssize_t count, bool in_place);
+bool can_write_through(const View& out, const View* inputs, std::size_t count, bool in_place);
 
 }  // namespace maxops

@@ -5,14 +5,17 @@
 //   integers: themselves
 // Nothing here touches a floating-point register, so subnormals, signalling NaNs and the
 // processor's rounding and flushing modes cannot change a result.
-//
-// Included, like loops.h, inside a namespace of the instruction set that it is compiled for.
+#pragma once
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
-// `Int` is the signed integer of the float's width, `positive_infinity` the bits of +Inf:
-// the format's exponent and mantissa follow from the two.
+#include "isa.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
+
 template <class Int, Int positive_infinity>
 struct FloatOrder {
     using Bits = Int;
@@ -80,3 +83,7 @@ using Float16 = FloatOrder<std::int16_t, 0x7C00>;
 using BFloat16 = FloatOrder<std::int16_t, 0x7F80>;
 using Float32 = FloatOrder<std::int32_t, 0x7F800000>;
 using Float64 = FloatOrder<std::int64_t, 0x7FF0000000000000>;
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

@@ -31,17 +31,17 @@ bool once_over_output(const Run& run, const SegmentRows& rows, const Segments& c
 }
 
 template <class Id>
-struct __attribute__((packed, may_alias)) Loose {
+struct __attribute__((packed, may_alias)) Unaligned {
     Id value;
 };
 
 // Threads may mark a segment at once, all alike.
 template <class Id>
 void mark(const RowBlock& block, std::size_t count, std::uint8_t* is_empty) {
-    auto* ids = static_cast<const Loose<Id>*>(block.ids);
+    auto* ids = static_cast<const Unaligned<Id>*>(block.ids);
     for (std::size_t i = 0; i < block.n; ++i) {
         // read once: another thread may change it meanwhile, and what was checked must be what is used
-        const std::int64_t id = static_cast<const volatile Loose<Id>*>(ids + i)->value;
+        const std::int64_t id = static_cast<const volatile Unaligned<Id>*>(ids + i)->value;
         if (static_cast<std::uint64_t>(id) < count)
             __atomic_store_n(is_empty + id, std::uint8_t{0}, __ATOMIC_RELAXED);
     }
@@ -76,21 +76,21 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
 
     bool finished = over_output(run, rows, call, [&](std::size_t row, std::size_t count) {
         for (std::size_t copy = 0; copy < spread.copies(); ++copy)
-            kernels.lay_keys(copy_at(copy, row), call.first, count * width);
+            kernels.init_segments(copy_at(copy, row), call.first, count * width);
     });
     if (!finished) return false;
 
     std::atomic<bool> has_lowest{false};
     finished = spread([&](const Piece& piece) {
         const std::size_t first = static_cast<std::size_t>(piece.from);
-        const Scatter to{copy_at(piece.copy, first) + piece.column * kernels.itemsize,
-                         static_cast<std::ptrdiff_t>(row_bytes),
-                         piece.width,
-                         piece.from,
-                         piece.to,
-                         piece.from == 0 && piece.to == call.num_segments};
+        const UnsortedSegments to{copy_at(piece.copy, first) + piece.column * kernels.itemsize,
+                                  static_cast<std::ptrdiff_t>(row_bytes),
+                                  piece.width,
+                                  piece.from,
+                                  piece.to,
+                                  piece.from == 0 && piece.to == call.num_segments};
         rows.for_blocks(piece.column, piece.width, piece.begin, piece.end, [&](const RowBlock& block) {
-            if (kernels.take_rows[rows.id_type()](&to, block.data, block.stride, block.ids, block.n))
+            if (kernels.accumulate_rows[rows.id_type()](&to, block.data, block.stride, block.ids, block.n))
                 has_lowest.store(true, std::memory_order_relaxed);
             return true;
         });
@@ -101,11 +101,11 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
     if (is_marked && !find_empty({id_kernels, run.poll}, id_kernels, call, is_empty.get())) return false;
     return once_over_output(run, rows, call, [&](std::size_t row, std::size_t count) {
         for (std::size_t copy = 1; copy < spread.copies(); ++copy)
-            kernels.join_keys(copy_at(0, row), copy_at(copy, row), count * width);
+            kernels.merge_segments(copy_at(0, row), copy_at(copy, row), count * width);
         const std::uint8_t* marks = is_marked ? is_empty.get() + row : nullptr;
         const std::size_t n = is_plain ? 1 : width;
-        kernels.settle(copy_at(0, row), static_cast<std::ptrdiff_t>(n * kernels.itemsize), marks, call.fill,
-                       count * width / n, n);
+        kernels.finalize_segments(copy_at(0, row), static_cast<std::ptrdiff_t>(n * kernels.itemsize), marks,
+                                  call.fill, count * width / n, n);
     });
 }
 

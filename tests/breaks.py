@@ -50,7 +50,12 @@ class Break:
         return text
 
 
-_SEGMENT, _BLOCKS, _ROWS = "loops_segment.h", "loops_segment_blocks.h", "segment_rows.h"
+_SEGMENT, _IDS, _BLOCKS, _ROWS = (
+    "kernels/segment.h",
+    "kernels/segment_ids.h",
+    "kernels/segment_blocks.h",
+    "segment_rows.h",
+)
 BREAKS = (
     # ------------------------------------------------------------------ segments: resumption
     Break("a run never resumes the open segment", _SEGMENT, "resumes = id == walk->previous;", "resumes = false;"),
@@ -111,13 +116,13 @@ BREAKS = (
     ),
     Break(
         "a run takes the first row of the next segment",
-        _SEGMENT,
+        _IDS,
         "while (i < n && ids[i].value == id) ++i;",
         "while (i < n && ids[i].value == id) ++i;\ni += i < n;",
     ),
     Break(
         "galloping looks at the wrong end of a stretch",
-        _SEGMENT,
+        _IDS,
         "if (n - i >= stretch && ids[i + stretch - 1].value == id) i += stretch;",
         "if (n - i >= stretch && ids[i].value == id) i += stretch;",
     ),
@@ -217,15 +222,15 @@ BREAKS = (
     # ------------------------------------------------------------------ segments in any order
     Break(
         "a piece of one column is taken for contiguous",
-        "loops_scatter.h",
-        "if (to->width > 1 || to->stride != sizeof(Keys)) return take_rows",
-        "if (to->width > 1) return take_rows",
+        "kernels/unsorted.h",
+        "if (to->width > 1 || to->stride != sizeof(Keys)) return accumulate_rows",
+        "if (to->width > 1) return accumulate_rows",
     ),
     Break(
         "the first copy of the keys is not merged",
         "scatter.cpp",
-        "for (std::size_t copy = 1; copy < spread.copies(); ++copy) kernels.join_keys",
-        "for (std::size_t copy = 2; copy < spread.copies(); ++copy) kernels.join_keys",
+        "for (std::size_t copy = 1; copy < spread.copies(); ++copy) kernels.merge_segments",
+        "for (std::size_t copy = 2; copy < spread.copies(); ++copy) kernels.merge_segments",
     ),
     Break(
         "ranges of segments leave out the last of each",
@@ -235,20 +240,20 @@ BREAKS = (
     ),
     Break(
         "the last row of a block of chosen rows is left out",
-        "loops_scatter.h",
+        "kernels/unsorted.h",
         "for (std::size_t k = 0; k < count; ++k) has_lowest |=",
         "for (std::size_t k = 0; k + 1 < count; ++k)\nhas_lowest |=",
     ),
     # ------------------------------------------------------------------ ReduceMax
     Break(
         "the last of the rows that are left is dropped",
-        "loops.h",
+        "kernels/reduce.h",
         "for (; rows > 0; --rows) { const Item<T>* __restrict a",
         "for (; rows > 1; --rows) {\nconst Item<T>* __restrict a",
     ),
     Break(
         "transposed rows past the last whole tile are dropped",
-        "loops.h",
+        "kernels/reduce.h",
         "for (std::size_t r = 0; r < rows; r += kTile)",
         "for (std::size_t r = 0; r + kTile <= rows; r += kTile)",
     ),
@@ -279,8 +284,8 @@ BREAKS = (
     # ------------------------------------------------------------------ indices
     Break(
         "later rows overwrite the index of a column",
-        "loops_locate.h",
-        "if (first[j] == kNone || places[begin + j] >= 0) continue;",
+        "kernels/argmax.h",
+        "if (first[j] == kNone || indices[begin + j] >= 0) continue;",
         "if (first[j] == kNone) continue;",
     ),
     Break(
@@ -291,9 +296,9 @@ BREAKS = (
     ),
     Break(
         "the last row of a segment is the index",
-        "loops_locate.h",
-        "if (static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(*place)) *place = row;",
-        "*place = row;",
+        "kernels/argmax.h",
+        "if (static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(*index)) *index = row;",
+        "*index = row;",
     ),
     # ------------------------------------------------------------------ Max
     Break(
@@ -316,56 +321,56 @@ BREAKS = (
     ),
     Break(
         "the last chunk of a gather is dropped",
-        "loops_copy.h",
-        "for (std::size_t i = 0; i < n; i += turn)",
-        "for (std::size_t i = 0; i + turn <= n; i += turn)",
+        "kernels/copy.h",
+        "for (std::size_t i = 0; i < n; i += chunk)",
+        "for (std::size_t i = 0; i + chunk <= n; i += chunk)",
     ),
     # ------------------------------------------------------------------ vectors
     Break(
         "a vector's scan resumes nothing",
-        "simd_v3_segments.h",
+        "kernels/simd_v3_segments.h",
         "keys = Lanes::join(keys, carry, Lanes::is_at(here, place[-1]));",
         "",
         "x86-64-v3",
     ),
     Break(
         "a reduction's last vector is left out",
-        "simd_v3_reduce.h",
+        "kernels/simd_v3_reduce.h",
         "if (i < n) a.take(load_vector(items + n - kCount)); return a;",
         "return a;",
         "x86-64-v3",
     ),
     Break(
         "columns past the last whole vector are left out",
-        "simd_v3_reduce.h",
+        "kernels/simd_v3_reduce.h",
         "if (j < n) whole(n - kCount);",
         "",
         "x86-64-v3",
     ),
     Break(
         "the elements past the last whole vector are left out",
-        "simd_v3_fold.h",
+        "kernels/simd_v3_fold.h",
         "if (i < n) store_vector(out + n - kCount, whole(n - kCount));",
         "",
         "x86-64-v3",
     ),
     Break(
         "AVX-512: a vector's scan resumes nothing",
-        "simd_v4_segments.h",
+        "kernels/simd_v4_segments.h",
         "keys = Lanes::highest(goes_on, keys, carry);",
         "",
         "x86-64-v4",
     ),
     Break(
         "AVX-512: a reduction's last vector is left out",
-        "simd_v4_reduce.h",
+        "kernels/simd_v4_reduce.h",
         "if (i < n) a.take(load_items<T>(items + n - kCount)); return a;",
         "return a;",
         "x86-64-v4",
     ),
     Break(
         "AVX-512: the elements past the last whole vector are left out",
-        "simd_v4_fold.h",
+        "kernels/simd_v4_fold.h",
         "if (i < n) masked(i, n - i);",
         "",
         "x86-64-v4",
@@ -389,7 +394,7 @@ class Miniature:
     def build(self, isa: str) -> None:
         """Compile what changed; raises CalledProcessError with what the compiler said."""
         place = self.root / f"build-{isa}"
-        sets = "" if isa == "baseline" else isa.replace("-", "_")
+        sets = isa.replace("x86-64-", "x86_64_")
         options = ("MAXOPS_MINIATURE=ON", "MAXOPS_EMULATE_AVX512=ON", f"MAXOPS_ISAS={sets}")
         flags = [f"-D{option}" for option in (*options, f"Python_EXECUTABLE={sys.executable}")]
         for command in (

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from conformance_runs import careful, hostile, many, swift, swifter
-from maxops.conformance import page
+from conformance_runs import careful, hostile, many, swift, swifter, with_a_larger_call
+from maxops.conformance import ledger, page
 
 if TYPE_CHECKING:
     from selenium import webdriver
@@ -103,6 +103,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     page.write(folder / "page.html", [swift(), swifter(), careful()])
     page.write(folder / "many.html", [many(5000)])
     page.write(folder / "hostile.html", [hostile()])
+    page.write(folder / "abridged.html", [ledger.abridged(with_a_larger_call()[0])])
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):

@@ -194,6 +194,17 @@ def swift() -> Run:
     return maker.run
 
 
+def with_a_larger_call() -> tuple[Run, str]:
+    """The same, but one of the cases of a kind has a call of its own, which is larger; and that case."""
+    run = swift()
+    case = next(case for case in run["cases"] if "ReduceMax-13.value/int8" in case)
+    small = run["reproducers"][found(run, case)["reproducer"] or 0]
+    larger = {name: elements(np.full(3, 2**53, "int64")) for name in small["inputs"]}
+    run["reproducers"].append({**small, "inputs": larger})
+    found(run, case)["reproducer"] = len(run["reproducers"]) - 1
+    return run, case
+
+
 def swifter() -> Run:
     """The next version of it: some faults are gone, one is new, one gives another wrong answer."""
     maker = Maker("swiftmax", "2.2.0")

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 import maxops as mo
 from bits import STORED, mixed
 from maxops import dtypes, reference
-from maxops.bench import environment, goals, grid, inputs, limits, ours, page, peers, report, scaling, session
+from maxops.bench import environment, goals, grid, inputs, limits, ours, page, peers, report, saved, scaling, session
 from maxops.bench.case import Case, Operand, Segments
-from maxops.bench.measure import paired, spread
+from maxops.bench.measure import paired, rounded, spread
 from maxops.bench.oracle import expected, maximum, reduce_max, same_bits, segment_max
 from maxops.bench.peak import CALLS, extra_bytes
 from maxops.bench.peers.peer import Peer
@@ -309,7 +309,7 @@ def tiny_run(odd_peers: None, tiny_cases: list[Case]) -> dict[str, Any]:
 
 
 def test_a_run_has_what_the_page_needs(tiny_run: dict[str, Any]) -> None:
-    assert tiny_run["format"] == session.FORMAT
+    assert tiny_run["format"] == saved.FORMAT
     about = {"cpu", "isa", "threads", "output_cache", "memory_bytes", "caches", "python", "maxops", "system"}
     assert about <= tiny_run["machine"].keys()
     assert tiny_run["peers"]["numpy"]["version"] == np.__version__
@@ -460,10 +460,55 @@ def test_the_grid_can_be_listed(command: Callable[..., Any]) -> None:
     assert "int8/1e3" not in some.output
 
 
-def test_a_strange_file_is_an_error(command: Callable[..., Any], tmp_path: Path) -> None:
-    file = tmp_path / "other.json"
-    file.write_text("{}", encoding="utf-8")
-    assert "is no run of maxops bench" in str(command("--from", str(file)).exception)
+# -------------------------------------------------------------------------------------------------- files
+
+
+def test_what_is_written_is_read_and_has_a_line_for_each_case(tiny_run: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    saved.write(path, tiny_run)
+    assert saved.read(path) == json.loads(path.read_text()) == tiny_run
+    lines = path.read_text().splitlines()
+    assert [line for line in lines if line.startswith('{"case":')] == [
+        line for line in lines if any(f'"{cell["case"]}"' in line for cell in tiny_run["cells"])
+    ]
+    assert len(lines) < len(tiny_run["cells"]) + 60
+
+
+def test_figures_have_no_more_digits_than_a_clock_tells(tiny_run: dict[str, Any]) -> None:
+    assert rounded(tiny_run["cells"]) == tiny_run["cells"]
+    for cell in tiny_run["cells"]:
+        assert len(f"{cell['ours']['seconds']:e}".split("e")[0].rstrip("0")) <= 8
+
+
+STRANGE = {
+    "an empty object": ("{}", "is not a run of maxops bench in format 1"),
+    "another format": ('{"format": 0}', "is not a run of maxops bench in format 1"),
+    "a list": ("[1]", "is not a run of maxops bench in format 1"),
+    "no fields": ('{"format": 1}', "has no began"),
+    "half a file": ('{"format": 1, "cells": [', "is not JSON"),
+    "bytes": ("\udcff", "is not JSON"),
+    "a tower": ("[" * 100_000, "is not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_file_without_a_run_is_an_error(command: Callable[..., Any], tmp_path: Path, name: str) -> None:
+    file, (text, told) = tmp_path / "other.json", STRANGE[name]
+    file.write_text(text, encoding="utf-8", errors="surrogateescape")
+    error = command("--from", str(file)).exception
+    assert isinstance(error, saved.BenchFileError)
+    assert str(error).startswith(f"{file}: {told}") or str(error) == f"{file} {told}; is it a run of maxops bench?"
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"), [({}, "cells is not a list"), ([7], "cells[0] is not an object"), ([{}], "cells[0] has no band")]
+)
+def test_a_run_whose_cases_are_no_cases_is_an_error(
+    tiny_run: dict[str, Any], tmp_path: Path, cells: Any, told: str
+) -> None:
+    saved.write(tmp_path / "run.json", tiny_run | {"cells": cells})
+    with pytest.raises(saved.BenchFileError, match=re.escape(told)):
+        saved.read(tmp_path / "run.json")
 
 
 def test_import_of_maxops_stays_light() -> None:

@@ -19,6 +19,6 @@ def test_every_break_has_its_place() -> None:
 
 def test_a_break_without_its_place_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "native").mkdir()
-    (tmp_path / "native" / "loops.h").write_text("int a;\n")
+    (tmp_path / "native" / "kernels.h").write_text("int a;\n")
     with pytest.raises(ValueError, match="has its text 0 times"):
-        Break("no such text", "loops.h", "int b;", "").apply(tmp_path)
+        Break("no such text", "kernels.h", "int b;", "").apply(tmp_path)

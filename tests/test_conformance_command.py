@@ -160,7 +160,7 @@ def workers_of(parent: int) -> list[int]:
 
 def test_ctrl_c_ends_everything() -> None:
     here = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{here}; from maxops_command import main; main()"
+    code = f"{here}; from maxops.cli import main; main()"
     command = [sys.executable, "-c", code, "conform", "numpy"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not workers_of(process.pid):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ import pytest
 
 import maxops as mo
 from all_cases import ALL
-from conformance_runs import careful, found, hostile, swift
+from conformance_runs import careful, found, hostile, swift, with_a_larger_call
 from maxops.bench import environment
-from maxops.conformance import ledger, saved, session
+from maxops.conformance import junit, ledger, matrix, saved, session
 from maxops.conformance.kinds import kinds
 from maxops.conformance.result import Finding, Run, elements
 from maxops.errors import RunFileError
@@ -126,6 +127,34 @@ def test_files_have_the_names_of_their_runs(tmp_path: Path) -> None:
     saved.write(tmp_path / "other-1.json", [swift(), careful()])
     with pytest.raises(RunFileError, match="holds 2 runs; wanted one in each file"):
         ledger.read(tmp_path)
+
+
+def test_a_run_is_abridged_to_the_calls_that_the_page_shows(tmp_path: Path) -> None:
+    run, case = with_a_larger_call()
+    kept = ledger.abridged(run)
+    assert kept["cases"] == run["cases"]
+    assert kept["findings"] == run["findings"]
+    number = found(run, case)["reproducer"]
+    assert number is not None
+    assert [each for each in kept["reproducers"] if not each["script"]] == [kept["reproducers"][number]]
+    assert kept["reproducers"][:number] == run["reproducers"][:number]
+    whole, part = run["reproducers"][number], kept["reproducers"][number]
+    assert part == {**whole, "inputs": {}, "script": "", "shown": ""}
+    assert ledger.page([kept]) == ledger.page([run])
+    assert matrix.findings(kept) == matrix.findings(run)
+    assert ledger.abridged(kept) == kept
+    saved.write(tmp_path / "run.json", [kept])
+    assert saved.read(tmp_path / "run.json") == [kept]
+
+
+def test_reports_of_an_abridged_run_speak_of_no_script_that_is_not_there(tmp_path: Path) -> None:
+    run, case = with_a_larger_call()
+    for each, count in ((run, 1), (ledger.abridged(run), 0)):
+        junit.write(tmp_path / "run.xml", [each])
+        text = (tmp_path / "run.xml").read_text()
+        (test,) = re.findall(f'<testcase name="{re.escape(case)}".*?</testcase>', text, re.DOTALL)
+        assert "computed in float64" in test
+        assert test.count("the script below") == count
 
 
 # ------------------------------------------------------------------------------------------------------- page

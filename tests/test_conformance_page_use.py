@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance_runs import HOSTILE, swift
+from conformance_runs import HOSTILE, swift, with_a_larger_call
 
 pytest.importorskip("selenium")
 from selenium.webdriver.common.keys import Keys
@@ -111,6 +111,16 @@ def test_without_a_clipboard_the_script_is_selected(browser: Browser) -> None:
     browser.one(".copy").click()
     browser.until(lambda: browser.one(".script [role=status]").text == "Selected: press Ctrl+C")
     assert browser.run("return String(getSelection())").strip() == RUN["reproducers"][0]["script"].strip()
+
+
+def test_of_an_abridged_run_a_call_without_its_script_says_how_to_make_it(browser: Browser) -> None:
+    case = with_a_larger_call()[1]
+    browser.open("abridged", open=case, of="swiftmax 2.1.0")
+    assert f"maxops conform RUNTIME --only {case}" in browser.one("#detail").text
+    assert browser.all("#detail .script") == []
+    browser.open("abridged", open=ZERO, of="swiftmax 2.1.0")
+    assert "maxops conform RUNTIME --only" not in browser.one("#detail .script").text
+    assert "import swiftmax" in browser.one("#detail").text
 
 
 # --------------------------------------------------------------------------------------------------- keys

@@ -64,18 +64,6 @@ def test_an_unknown_instruction_set_is_an_error(isa: str) -> None:
     )
 
 
-@pytest.mark.parametrize("variable", ["MAXOPS_ISA", "MAXOPS_NUM_THREADS", "MAXOPS_OUTPUT_CACHE"])
-@pytest.mark.parametrize(
-    "started", [["-m", "maxops"], ["-mmaxops"], ["-c", "from maxops_command import main; main()"]], ids=" ".join
-)
-def test_what_the_command_does_not_understand_is_one_line(started: list[str], variable: str) -> None:
-    command = [sys.executable, *started, "operators", "-m"]
-    done = subprocess.run(command, env=os.environ | {variable: "x"}, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"maxops: error: {variable} is 'x'; ")
-    assert done.stderr.count("\n") == 1
-
-
 def test_use_isa_says_whether_there_is_such_a_set() -> None:
     before = _native.isa()
     assert not _native.use_isa("avx1024")

@@ -19,7 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            ["errors", "extras", "_native", "_limits", "_xla"],
+            ["errors", "extras", "json_text", "program", "_native", "_limits", "_xla"],
             ["dtypes"],
             ["spec"],
             ["shapes", "calls"],

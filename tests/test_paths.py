@@ -227,7 +227,7 @@ def test_rows_and_columns_at_every_alignment(dtype: DType) -> None:
         assert_same_bits(mo.reduce_max(moved), whole)
 
 
-STREAM_BYTES, STREAMS_FROM = 65536, 32768  # native/simd_v3_reduce.h: kLongest, kStreamed
+STREAM_BYTES, STREAMS_FROM = 65536, 32768  # native/kernels/simd_v3_reduce.h: kLongest, kStreamed
 
 
 @each_width

@@ -106,6 +106,35 @@ def test_python_numbers_that_are_not_held(dtype: DType, values: list[float]) -> 
     assert_same_bits(out, of_words(dtype, [1, 1]))
 
 
+@pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16], ids=str)
+def test_every_number_of_two_bytes_is_held_and_none_between(dtype: DType) -> None:
+    magnitudes = np.arange(dtype.infinity_bits, dtype=np.uint16).view(dtype.numpy).astype(np.float64)
+    lowest = of_words(dtype, [dtype.lowest_bits])[0]
+    numbers = np.concatenate([-magnitudes[::-1], magnitudes])
+    for number in numbers.tolist():
+        assert float(mo.maximum(lowest, number)) == number
+        if number == int(number):
+            assert float(mo.maximum(lowest, int(number))) == number
+    between = np.concatenate([(numbers[1:] + numbers[:-1]) / 2, np.nextafter(numbers, np.inf)])
+    between = between[~np.isin(between, numbers)]
+    for number in between[:: 7 if dtype is BFLOAT16 else 5].tolist():
+        with pytest.raises(DTypeError, match="does not hold exactly"):
+            mo.maximum(lowest, number)
+
+
+def test_numbers_around_every_power_of_two_in_float32() -> None:
+    lowest = np.float32(-np.inf)
+    with np.errstate(all="ignore"):
+        for exponent in range(-152, 130):
+            for factor in (1.0, 1 + 2**-23, 1 + 2**-24, 2 - 2**-23, 2 - 2**-24, -1.0, -1 - 2**-23, -1 - 2**-24):
+                number = factor * 2.0**exponent
+                if float(np.float32(number)) == number:
+                    assert float(mo.maximum(lowest, number)) == number
+                else:
+                    with pytest.raises(DTypeError, match="does not hold exactly"):
+                        mo.maximum(lowest, number)
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_numpys_error_state_changes_nothing(dtype: DType) -> None:
     array = of_words(dtype, [0])

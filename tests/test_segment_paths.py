@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("isa")
 
 each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
 each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
-BLOCK = 1024  # rows, or four blocks of 256; native/loops_segment_blocks.h: kBlockRows, PlainScan::kRows
+BLOCK = 1024  # rows, or four blocks of 256; native/kernels/segment_blocks.h: kBlockRows, PlainScan::kRows
 
 each_id_type = pytest.mark.parametrize("ids_as", [np.int32, np.int64], ids=["int32", "int64"])
 

@@ -1,17 +1,12 @@
 """Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them."""
 
-import sys as _sys
-
-from maxops import errors
+from maxops import errors, program
 
 try:
     from maxops.engines.native import get_num_threads, memory_info, set_num_threads
-except errors.ConfigurationError as _error:
-    # `python -m maxops` imports this before any line of the command is run, and calls the program "-m" meanwhile
-    if _sys.argv[:1] != ["-m"] or not _sys.orig_argv[-len(_sys.argv)].endswith(__name__):
-        raise
-    print(f"maxops: error: {_error}", file=_sys.stderr)
-    _sys.exit(2)
+except errors.ConfigurationError as _error:  # the environment says what maxops does not understand
+    program.end_command(_error)
+    raise
 from maxops.ops import Operator, maximum, operator, operators, reduce_max, register_engine, run, segment_max
 
 __all__ = [

@@ -1,5 +1,5 @@
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -8,42 +8,37 @@ _Array = np.ndarray[Any, np.dtype[Any]]
 
 class OutOfMemoryError(MemoryError): ...
 
+class Entry:
+    def __new__(
+        cls,
+        function: Callable[..., Any],
+        operator: str,
+        *,
+        types: Sequence[str] = ...,
+        index_types: Sequence[str] = ...,
+        broadcast: str = "numpy",
+        negative_axes: bool = True,
+        explicit_types: bool = False,
+        positional: int = ...,
+        keywords: Sequence[str] = ...,
+    ) -> Self: ...
+    def __call__(self, *args: Any, **options: Any) -> _Array: ...
+
 def entry(function: _Function, /) -> _Function: ...
 def set_readable_call(function: Callable[..., Any], /) -> None: ...
-def maximum(*arrays: _Array, out: _Array | None = None) -> _Array | None: ...
-def reduce_max(
-    data: _Array,
-    axes: tuple[int, ...] | None = None,
-    keepdims: bool = True,
-    noop_with_empty_axes: bool = False,
-    out: _Array | None = None,
-    *,
-    initial: _Array | None = None,
-) -> _Array | None: ...
-def segment_max(
-    data: _Array,
-    segment_ids: _Array | None = None,
-    num_segments: int | None = None,
-    *,
-    fill_mode: str | None = None,
-    out: _Array | None = None,
-    check_ids: bool = True,
-    offsets: _Array | None = None,
-    sorted: bool = True,
-    initial: _Array | None = None,
-) -> _Array | None: ...
+
+# The operators, with the parameters of maxops.ops; None where a call is not clearly valid.
+def maximum(*arrays: Any, **options: Any) -> Any: ...
+def reduce_max(*args: Any, **options: Any) -> Any: ...
+def segment_max(*args: Any, **options: Any) -> Any: ...
 
 planned_maximum = maximum
 planned_reduce_max = reduce_max
 planned_segment_max = segment_max
 
-def new_indices(shape: tuple[int, ...], /) -> _Array | None: ...
-def locate(data: _Array, axes: tuple[int, ...], values: _Array, indices: _Array, /) -> _Array | None: ...
-def locate_segments(
-    data: _Array, names: _Array, by_offsets: bool, in_order: bool, values: _Array, indices: _Array, /
-) -> _Array | None: ...
-def empty_segments(names: _Array, by_offsets: bool, num_segments: int, /) -> _Array | None: ...
-def names_are_right(names: _Array, by_offsets: bool, in_order: bool, limit: int | None, /) -> bool | None: ...
+def check_indices(
+    indices: _Array, by_offsets: bool, sorted: bool, negative_is_bad: bool, num_segments: int | None, rows: int, /
+) -> tuple[str, int, int, int] | None: ...
 def isas() -> list[str]: ...
 def isa() -> str: ...
 def use_isa(name: str, /) -> bool: ...

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, overload
+from functools import partial
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
 from maxops import _native, spec
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall, check_attributes, of_node
-from maxops.dtypes import DType
+from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
 from maxops.engines.base import Engine
@@ -352,9 +352,10 @@ def register_engine(
     table.register(name, types, engine, beside=beside)
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(_native.Entry):
     """One operator at one version of one standard, or a plain function: called, it takes what that takes and no more.
+
+    Inputs come by position and attributes by name, both as the document has them, and ``out`` beside them.
 
     >>> import numpy as np
     >>> operator("ONNX", "Max", 8)(np.float32([1, 2]), np.float32([2, 1]))
@@ -362,6 +363,24 @@ class Operator:
     """
 
     spec: Spec
+    __wrapped__: Callable[..., Any]
+
+    def __new__(cls, spec: Spec) -> Self:
+        """The operator of a row of the spec table."""
+        function = partial(_run_plain if spec.operator in _PLAIN else _run_operator, spec)
+        self = super().__new__(cls, function, **_native_rules(spec))
+        self.spec = spec
+        self.__wrapped__ = function
+        return self
+
+    def __reduce__(self) -> tuple[type[Operator], tuple[Spec]]:
+        return Operator, (self.spec,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operator) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
 
     @property
     def standard(self) -> str:
@@ -391,17 +410,38 @@ class Operator:
     def __repr__(self) -> str:
         return f"<{self.standard} {self.spec.name}>"
 
-    def __call__(self, *inputs: Any, out: Array | None = None, **attributes: Any) -> Array:
-        """Run the operator: inputs by position, attributes by name, both as the document has them."""
-        if (function := _PLAIN.get(self.spec.operator)) is None:
-            result: Array = run(of_node(self.spec, inputs, attributes, out))
-        else:
-            check_attributes(self.spec, attributes)
-            result = function(*inputs, **attributes, **({} if out is None else {"out": out}))
-        return result
-
 
 _PLAIN: dict[str, Callable[..., Any]] = {"maximum": maximum, "reduce_max": reduce_max, "segment_max": segment_max}
+
+
+def _run_plain(row: Spec, /, *inputs: Any, out: Any = None, **attributes: Any) -> Any:
+    check_attributes(row, attributes)
+    return _PLAIN[row.operator](*inputs, **attributes, **({} if out is None else {"out": out}))
+
+
+def _run_operator(row: Spec, /, *inputs: Any, out: Array | None = None, **attributes: Any) -> Any:
+    return engine.run(of_node(row, inputs, attributes, out))
+
+
+def _native_rules(row: Spec) -> dict[str, Any]:
+    """What a row lets a call have, for the native way in; the planner judges all else."""
+    if row.operator in _PLAIN:
+        return {"operator": row.operator}
+    name, positional = {
+        "Max": ("maximum", 0),
+        "ReduceMax": ("reduce_max", 1 + row.axes_input),
+        "SegmentMax": ("segment_max", 3),
+    }[row.operator]
+    return {
+        "operator": name,
+        "types": [dtype.name for dtype in row.dtypes if dtype is not REAL],
+        "index_types": [dtype.name for dtype in row.index_dtypes],
+        "broadcast": row.broadcast,
+        "negative_axes": row.negative_axes,
+        "explicit_types": row.explicit_types,
+        "positional": positional,
+        "keywords": ["out", *(name for name in row.attributes if name != "consumed_inputs")],  # which Max ignores
+    }
 
 
 def operator(standard: str, name: str, version: int | None = None) -> Operator:

@@ -76,6 +76,30 @@ def _one(full: tuple[int, ...], masks: Any, winner: int, dtype: Any, layouts: tu
         counted[f"maximum: {layout}"] += 2
 
 
+def scalars(dtype: Any = np.float32) -> None:
+    """An array beside a scalar, as NumPy and Python spell it, of any length, and among two more arrays."""
+    for count in (1, 2, 3):
+        with threads(count):
+            for full in (*((size,) for size in range(71)), *((2, size) for size in range(41)), (2, 3, 4)):
+                for winner, layout in itertools.product((0, 1), ("contiguous", "strided", "swapped")):
+                    _beside_scalar(full, winner, dtype, layout)
+
+
+def _beside_scalar(full: tuple[int, ...], winner: int, dtype: Any, layout: str) -> None:
+    array, scalar = _inputs(full, ((True,) * len(full), (False,) * len(full)), winner, dtype)
+    one = dtype(scalar.reshape(-1)[0]) if scalar.size else dtype(3)
+    expected = np.maximum(array, one)
+    given = LAYOUTS[layout](array)
+    for other in (one, one.item(), np.array(one), np.array(one).astype(np.array(one).dtype.newbyteorder())):
+        for inputs in ((given, other), (other, given), (given, other, given), (given, given, other, given)):
+            got = mo.maximum(*inputs)
+            out = given.astype(given.dtype.newbyteorder("="))  # one of the inputs, where it is contiguous
+            mo.maximum(out, other, out=out)
+            if got.tobytes() != expected.tobytes() or out.tobytes() != expected.tobytes():
+                fail(f"maximum, beside a scalar, {layout}", expected, got, inputs=inputs)
+            counted["maximum: scalars"] += 2
+
+
 def more_inputs(dtype: Any = np.float32) -> None:
     """Five to nineteen inputs, of which eight, four or fewer are folded at once; each the highest in turn."""
     for full in ((3,), (9,), (2, 3)):

@@ -22,6 +22,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
         elementwise.broadcasts, layouts=("contiguous", "pitched"), most=3, of=elementwise.LONGER
     ),
     "maximum, overlaps": elementwise.overlaps,
+    "maximum, scalars": elementwise.scalars,
     "maximum, layouts": functools.partial(elementwise.broadcasts, layouts=LAYOUTS[1:], most=3),
     "maximum, many inputs": elementwise.more_inputs,
     "maximum, threads": elementwise.threaded,

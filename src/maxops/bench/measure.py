@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from timeit import Timer
+from typing import Any
 
 from maxops.bench.way import Way
 
+DIGITS = 7  # of a figure: more than any clock tells, and half of what a float would be written with
 SAMPLE_SECONDS = 0.001  # of calls in one sample: long beside the clock's grain, short beside a scheduler's slice
 MOST_SAMPLES = 401
 FEWEST_PAIRS = 5
@@ -123,3 +125,16 @@ def spread(values: list[float]) -> Spread:
         return Spread(values[0], values[0], values[0])
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
     return Spread(low, median, high)
+
+
+def rounded(figures: Any) -> Any:
+    """Figures as a run has them: every float in JSON with so many digits.
+
+    >>> rounded({"seconds": 1.23456789e-07, "pairs": 401})
+    {'seconds': 1.234568e-07, 'pairs': 401}
+    """
+    if isinstance(figures, float):
+        return float(f"{figures:.{DIGITS}g}")
+    if isinstance(figures, dict):
+        return {name: rounded(each) for name, each in figures.items()}
+    return [rounded(each) for each in figures] if isinstance(figures, list) else figures

@@ -13,14 +13,14 @@ from maxops.bench import environment, goals, limits, meaning, ours, peak, peers,
 from maxops.bench.case import Case
 from maxops.bench.inputs import build
 from maxops.bench.limits import Limits
-from maxops.bench.measure import Paired, Stopwatch, once, paired
+from maxops.bench.measure import Paired, Stopwatch, once, paired, rounded
 from maxops.bench.oracle import expected, same_bits
 from maxops.bench.peers.peer import Peer
+from maxops.bench.saved import FORMAT
 from maxops.bench.verdict import Verdict, in_words, judge
 from maxops.bench.way import RefusedError, Way, Work
 from maxops.dtypes import DType
 
-FORMAT = 1
 SECONDS = 0.3
 QUICK_SECONDS = 0.02
 CONTENDER = 3.0  # times the best right peer's time, in a first look
@@ -209,17 +209,17 @@ def run(
         done("the machine's memory limit", None)
         if session.limits is not None:
             size = 3_000_000 if quick else limits.TABLE_BYTES
-            result["limits"] = limits.as_json(limits.table(threads, size=size, seconds=0.1 if quick else 3.0))
+            result["limits"] = rounded(limits.as_json(limits.table(threads, size=size, seconds=0.1 if quick else 3.0)))
         done("peak memory", None)
         result["memory"] = peak.measure(*((4_000_000, tuple(peak.CALLS)[:2]) if quick else ()))
         done("threads and sizes", None)
-        result["scaling"] = scaling.measure(threads, quick=quick)
+        result["scaling"] = rounded(scaling.measure(threads, quick=quick))
     result["cells"] = []
     kept = perf_counter()
     try:
         for number, case in enumerate(cases):
             done(f"{number + 1} of {len(cases)}: {case.id}", None)
-            cell = session.cell(case)
+            cell = rounded(session.cell(case))
             result["cells"].append(cell)
             done(case.id, cell)
             if case.bytes_touched > LARGE_BYTES:

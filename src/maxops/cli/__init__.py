@@ -8,6 +8,8 @@ import traceback
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
+from maxops.program import BAD_USE
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
@@ -27,7 +29,7 @@ def main() -> None:
     except Exception as error:
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package in EXTRA:
-            told, code = f'the command needs the package {package!r}: pip install "maxops[cli]"', 2
+            told, code = f'the command needs the package {package!r}: pip install "maxops[cli]"', BAD_USE
         else:
             traceback.print_exc()
             told, code = "this is a fault of maxops itself; please report it with the lines above", OUR_FAULT

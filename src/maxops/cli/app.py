@@ -17,8 +17,8 @@ import maxops
 from maxops import _native
 from maxops.cli import arrays, bench, check, conform, operators, rewrite, run
 from maxops.errors import MaxopsError
+from maxops.program import BAD_USE
 
-BAD_USE = 2  # 1 is kept for "ran, but the outputs differ", and "read, but a clause is broken"
 INTERRUPTED = 130
 CLOSED_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 

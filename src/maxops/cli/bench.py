@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -14,22 +13,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import maxops
-from maxops.bench import environment, gpu, grid, page, peers, report, session
+from maxops.bench import environment, gpu, grid, page, peers, report, saved, session
 from maxops.bench.case import OPERATORS, Case, OperatorName, label
 from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.engines.native import MOST_THREADS
-from maxops.errors import MaxopsError
 from maxops.whole_files import check_place, write_text
 
 WRONG = 1
 MOST_SECONDS = 1e6
 _EVERY = "all"
-
-
-class BenchFileError(MaxopsError, ValueError):
-    """A file of an earlier run that cannot be read, or that is none."""
 
 
 def _check_seconds(seconds: float | None) -> float | None:
@@ -79,7 +73,7 @@ def bench(
     if html_file is not None and find_spec("matplotlib") is None:
         raise typer.BadParameter('the plots need matplotlib: pip install "maxops[bench]"', param_hint="--html")
     if earlier is not None:
-        _write(_read(earlier), None, html_file, markdown_file, details=False)
+        _write(saved.read(earlier), None, html_file, markdown_file, details=False)
         return
     if json_file is not None:
         check_place(json_file)
@@ -150,13 +144,9 @@ def _keeper(json_file: Path | None) -> Callable[[dict[str, Any]], None]:
 
     def keep(run: dict[str, Any]) -> None:
         if json_file is not None:
-            write_text(json_file, _as_text(run))
+            saved.write(json_file, run)
 
     return keep
-
-
-def _as_text(run: dict[str, Any]) -> str:
-    return json.dumps(run, indent=1) + "\n"
 
 
 def _write(
@@ -167,7 +157,7 @@ def _write(
         show(table.columns, table.rows)
     print(f"\n{report.headline(run)}")
     texts: dict[Path | None, Callable[[], str]] = {
-        json_file: lambda: _as_text(run),
+        json_file: lambda: saved.as_text(run),
         html_file: lambda: page.html(run),
         markdown_file: lambda: report.markdown(run),
     }
@@ -176,18 +166,6 @@ def _write(
             continue
         write_text(file, text())
         print(f"wrote {file}")
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        run = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BenchFileError(f"{file}: {error.strerror}") from error
-    except ValueError as error:
-        raise BenchFileError(f"{file}: is no JSON: {error}") from error
-    if not isinstance(run, dict) or run.get("format") != session.FORMAT:
-        raise BenchFileError(f"{file}: is no run of maxops bench in format {session.FORMAT}")
-    return run
 
 
 def _operators(given: list[str]) -> list[OperatorName]:

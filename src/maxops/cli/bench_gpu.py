@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from maxops.bench import gpu, gpu_measure
 from maxops.cli.table import show
 from maxops.dtypes import DType
+from maxops.json_text import in_lines
 from maxops.whole_files import write_text
 
 
@@ -30,6 +30,6 @@ def bench_gpu(rows: list[DType], only: str, json_file: Path | None) -> bool:
     show(gpu_measure.columns(), [gpu_measure.row(one) for one in found])
     if json_file is not None:
         run = {"device": device, "torch": torch.__version__, "cells": [one.as_json() for one in found]}
-        write_text(json_file, json.dumps(run, indent=1) + "\n")
+        write_text(json_file, in_lines(run) + "\n")
         print(f"wrote {json_file}")
     return all(one.same_bits for one in found)

@@ -72,7 +72,8 @@ def _details(run: Run, finding: Finding) -> str:
     if finding["reproducer"] is not None:
         reproducer = run["reproducers"][finding["reproducer"]]
         shown = "the script below shows it" if reproducer["checked"] else "the script below did not show it again"
-        lines += ["", f"{shown}:", "", reproducer["script"]]
+        if reproducer["script"]:
+            lines += ["", f"{shown}:", "", reproducer["script"]]
     return "\n".join(lines)
 
 

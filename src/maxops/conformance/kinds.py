@@ -84,7 +84,7 @@ def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
 
 def _size(group: Group) -> tuple[bool, int, int]:
     version = clause_name(group.clause).version or 0
-    if group.reproducer is None:
+    if group.reproducer is None or not group.reproducer["script"]:
         return True, 0, -version
     return False, sum(len(each["values"]) for each in group.reproducer["inputs"].values()), -version
 

@@ -53,6 +53,20 @@ def read(folder: Path) -> list[Run]:
     return runs
 
 
+def abridged(run: Run) -> Run:
+    """A run as the ledger keeps it: of each kind of finding, the smallest call alone has its inputs and its script.
+
+    The page shows no other. The others are most of a run's bytes, and `maxops conform RUNTIME --only CASE` makes them
+    again.
+    """
+    shown = {kind.smallest.number for kind in kinds(run)}
+    reproducers: list[Reproducer] = [
+        each if number in shown else {**each, "inputs": {}, "script": "", "shown": ""}
+        for number, each in enumerate(run["reproducers"])
+    ]
+    return {**run, "reproducers": reproducers}
+
+
 def page(runs: Sequence[Run]) -> str:
     """docs/findings.md, as Markdown."""
     lines = [INTRODUCTION, *_summary(runs), *(line for run in runs for line in _of_runtime(run))]

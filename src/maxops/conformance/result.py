@@ -94,7 +94,8 @@ class Finding(TypedDict):
 class Reproducer(TypedDict):
     """The smallest call that still shows a finding, and a script that shows it with the runtime alone.
 
-    `shown` is what the script printed when it was run, and `checked` whether that is what the kit saw.
+    `shown` is what the script printed when it was run, and `checked` whether that is what the kit saw. `inputs`,
+    `script` and `shown` are empty where a run is abridged, as in maxops's own ledger: there a smaller call shows it.
     """
 
     inputs: dict[str, Elements]

@@ -14,6 +14,7 @@ from maxops import dtypes
 from maxops.conformance.named import case_name, clause_name
 from maxops.conformance.result import SCHEMA, Run
 from maxops.errors import RunFileError
+from maxops.json_text import in_lines
 from maxops.whole_files import write_text
 
 _JSON_NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
@@ -39,32 +40,14 @@ def read(path: Path) -> list[Run]:
 
 
 def write(path: Path, runs: Sequence[Run]) -> None:
-    """Write one run as an object, several as a list; the same runs give the same bytes.
-
-    A case and a finding have a line each, so that a file of thousands stays small, and a diff of two of them says what
-    changed.
-    """
-    texts = [_lines(run) for run in runs]
-    text = texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]"
-    write_text(path, text + "\n")
+    """Write one run as an object, several as a list."""
+    write_text(path, as_text(runs))
 
 
-def _lines(run: Run) -> str:
-    fields = []
-    for name, value in run.items():
-        if isinstance(value, dict) and value:
-            entries = ",\n".join(f"{_dense(key)}:{_dense(each)}" for key, each in value.items())
-            fields.append(f"{_dense(name)}:{{\n{entries}\n}}")
-        elif isinstance(value, list) and value:
-            entries = ",\n".join(map(_dense, value))
-            fields.append(f"{_dense(name)}:[\n{entries}\n]")
-        else:
-            fields.append(f"{_dense(name)}:{_dense(value)}")
-    return "{\n" + ",\n".join(fields) + "\n}"
-
-
-def _dense(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+def as_text(runs: Sequence[Run]) -> str:
+    """The text of a file; the same runs give the same. A case, a finding and a reproducer have a line each."""
+    texts = [in_lines(run) for run in runs]
+    return (texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]") + "\n"
 
 
 def _refuse(constant: str) -> NoReturn:

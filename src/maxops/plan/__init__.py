@@ -5,10 +5,11 @@ for other arrays plans with `abstract` ones, which have their shapes and types a
 """
 
 from maxops.calls import Call, MaxCall, ReduceCall
+from maxops.plan.faults import check_offsets, check_segment_ids
 from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, plan_reduce_max
-from maxops.plan.segment import SegmentPlan, check_offsets, check_segment_ids, plan_segment_max
+from maxops.plan.segment import SegmentPlan, plan_segment_max
 from maxops.plan.values import Array, abstract, array_of, choice, flag, widened, widened_dtype
 
 Plan = MaxPlan | ReducePlan | SegmentPlan

@@ -18,6 +18,7 @@ from maxops.errors import (
     SegmentIdsError,
     ShapeError,
 )
+from maxops.plan.faults import OutOfRange, check_offsets, check_segment_ids
 from maxops.plan.output import output_of
 from maxops.plan.values import (
     Array,
@@ -35,8 +36,6 @@ from maxops.shapes import Shape
 from maxops.spec import Spec
 
 FillMode = Literal["ZERO", "LOWEST"]
-# None: past num_segments dropped if the ids are sorted, as OpenVINO has it; an error if they are in any order.
-OutOfRange = Literal["error", "drop"]
 
 
 class SegmentPlan(NamedTuple):
@@ -166,42 +165,6 @@ def _index(array: Array, values_known: bool) -> Array:
     return widened(array) if values_known else abstract(array.shape, widened_dtype(array.dtype))
 
 
-def check_segment_ids(
-    spec: Spec,
-    ids: Array,
-    *,
-    sorted: bool = True,
-    out_of_range: OutOfRange | None = None,
-    num_segments: int | None = None,
-    start: int = 0,
-) -> None:
-    """Raise for the first id that is not allowed; `start` is the position of the first of them all."""
-    block = 1 << 20  # bounds the memory that comparing takes
-    for begin in range(0, len(ids), block):
-        part = ids[begin : begin + block]
-        if out_of_range != "drop" and (negative := np.flatnonzero(part < 0)).size:
-            place = begin + int(negative[0])
-            raise SegmentIdsError(
-                f"{spec.name} segment_ids must not be negative: position {start + place} holds {ids[place]}",
-                spec.clause("ids"),
-            )
-        if out_of_range == "error" and num_segments is not None and (past := np.flatnonzero(part >= num_segments)).size:
-            place = begin + int(past[0])
-            raise SegmentIdsError(
-                f"{spec.name} segment_ids must lie below num_segments, which is {num_segments}: position "
-                f"{start + place} holds {ids[place]}; out_of_range='drop' leaves such rows out",
-                spec.clause("out_of_range"),
-            )
-        part = ids[begin : begin + block + 1]
-        if sorted and (down := np.flatnonzero(part[1:] < part[:-1])).size:
-            place = begin + int(down[0]) + 1
-            raise SegmentIdsError(
-                f"{spec.name} segment_ids must not decrease: position {start + place} holds {ids[place]} "
-                f"after {ids[place - 1]}",
-                spec.clause("ids"),
-            )
-
-
 def _highest_id(ids: Array, is_sorted: bool) -> int:
     """The highest id, or -1 if none is in range."""
     if len(ids) == 0:
@@ -218,25 +181,6 @@ def _offsets(spec: Spec, value: object) -> Array:
             spec.clause("offsets"),
         )
     return offsets
-
-
-def check_offsets(spec: Spec, offsets: Array, rows: int) -> None:
-    """Raise unless offsets run from 0 to the number of rows without a step down."""
-    if (first := int(offsets[0])) != 0:
-        raise OffsetsError(f"{spec.name} offsets must begin with 0: position 0 holds {first}", spec.clause("offsets"))
-    if (down := np.flatnonzero(offsets[1:] < offsets[:-1])).size:
-        place = int(down[0]) + 1
-        raise OffsetsError(
-            f"{spec.name} offsets must not decrease: position {place} holds {offsets[place]} after "
-            f"{offsets[place - 1]}",
-            spec.clause("offsets"),
-        )
-    if (last := int(offsets[-1])) != rows:
-        raise OffsetsError(
-            f"{spec.name} offsets must end with the number of rows, which is {rows}: position {len(offsets) - 1} "
-            f"holds {last}",
-            spec.clause("offsets"),
-        )
 
 
 def _has_empty(ids: Array | None, offsets: Array | None, count: int) -> bool:

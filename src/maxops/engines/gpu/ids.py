@@ -9,7 +9,7 @@ from maxops.engines.gpu import device
 from maxops.engines.gpu.ids_kernels import bounds, first_wrong
 from maxops.engines.gpu.tensors import new
 from maxops.plan import check_offsets, check_segment_ids
-from maxops.plan.segment import OutOfRange
+from maxops.plan.faults import OutOfRange
 from maxops.spec import Spec
 
 BLOCK = 1024

@@ -15,7 +15,7 @@ from maxops.engines.gpu.reduce import contiguous_strides
 from maxops.engines.gpu.scatter_kernels import finish, scatter_indices, scatter_keys
 from maxops.engines.gpu.segment_kernels import chunk_maxima, segments
 from maxops.plan import SegmentPlan
-from maxops.plan.segment import OutOfRange
+from maxops.plan.faults import OutOfRange
 
 # Elements of a chunk: what a long segment is cut into. A power of two.
 CHUNK = 8192

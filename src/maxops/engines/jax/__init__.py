@@ -86,8 +86,6 @@ def _segment_max(call: SegmentCall) -> jax.Array | tuple[jax.Array, ...]:
         past_is_bad=bounds.out_of_range == "error",
         # -Inf under an initial value, which is then never lower
         fill=plan.fill_bits if plan.initial is None else plan.dtype.lowest_bits,
-        name=row.name,
-        clause=row.clause("ids"),
     )
     return inputs.alone_if_one(
         compiled.segment_max(

@@ -65,15 +65,13 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
         negative_is_bad=how.negative_is_bad,
         past_is_bad=how.past_is_bad,
         fill=how.fill_as_int64,
-        name=how.name,
-        clause=how.clause,
     )
     return result.reshape(*batch, how.count, *row)
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     """The index of the first element that is each maximum; without the axes."""
-    call = jax.ffi.ffi_call("maxops_locate", _like(data, values.shape, index_dtype()))
+    call = jax.ffi.ffi_call("maxops_argmax", _like(data, values.shape, index_dtype()))
     return call(data, values, axes=np.array(axes, np.int64))
 
 
@@ -82,7 +80,7 @@ def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: S
     batch = ids.shape[:-1]
     rows, row = data.shape[len(batch)], data.shape[len(batch) + 1 :]
     sizes, width = prod(batch), prod(row)
-    call = jax.ffi.ffi_call("maxops_locate_segments", _like(data, (sizes, how.count, width), index_dtype()))
+    call = jax.ffi.ffi_call("maxops_argmax_in_segments", _like(data, (sizes, how.count, width), index_dtype()))
     result = call(
         data.reshape(sizes, rows, width),
         ids.reshape(sizes, ids.shape[-1]),

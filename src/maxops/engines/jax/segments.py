@@ -16,8 +16,7 @@ class Segments:
     """How rows lie in segments; hashable, as what JAX compiles for is.
 
     `order` says what the ids are: "sorted", in "any" order, or "offsets" in their place. Where `checks`, the ids
-    are looked at as they come, and what is wrong is an error of name and clause. `fill` is the bits of the value
-    for empty segments.
+    are looked at as they come. `fill` is the bits of the value for empty segments.
     """
 
     count: int
@@ -26,8 +25,6 @@ class Segments:
     negative_is_bad: bool
     past_is_bad: bool
     fill: int
-    name: str
-    clause: str
 
     @property
     def fill_as_int64(self) -> int:

@@ -80,9 +80,14 @@ function smallest(group) {
       make("dd", {}, side.values.length ? elementList(side) : "empty")])),
     entries.length ? make("p", {}, "Attributes: ", make("code", {}, entries.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))) : null,
     comparison(wanted, got, null),
-    make("h4", {}, "A script with the runtime alone"), scriptBox(script),
-    make("p", { class: checked ? "checked yes" : "checked" }, checked ? "It was run, and showed this." : "It was run, and did not show this again."),
-    shown ? make("details", {}, make("summary", {}, "What it printed"), make("pre", { tabindex: "0" }, shown)) : null);
+    ...(script ? [
+      make("h4", {}, "A script with the runtime alone"), scriptBox(script),
+      make("p", { class: checked ? "checked yes" : "checked" }, checked ? "It was run, and showed this." : "It was run, and did not show this again."),
+      shown ? make("details", {}, make("summary", {}, "What it printed"), make("pre", { tabindex: "0" }, shown)) : null,
+    ] : [
+      make("p", { class: "hint" }, "This run is abridged: of each kind of finding it has one script. To make this one again: ",
+        make("code", {}, `maxops conform RUNTIME --only ${group.findings[0].case}`)),
+    ]));
 }
 
 function scriptBox(script) {

@@ -1,0 +1,308 @@
+// Max and ReduceMax.
+#include "api.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "initial.h"
+#include "item.h"
+#include "scratch.h"
+
+namespace maxops {
+
+bool View::has_shape_of(const View& other) const {
+    return rank == other.rank && std::equal(sizes, sizes + rank, other.sizes);
+}
+
+Operand View::operand(int shape_rank) const {
+    Operand operand;
+    operand.data = data;
+    operand.swapped = swapped;
+    const int lead = shape_rank - rank;
+    for (int axis = 0; axis < lead; ++axis) operand.strides[axis] = 0;
+    for (int axis = 0; axis < rank; ++axis)
+        operand.strides[lead + axis] = sizes[axis] == 1 ? 0 : strides[axis];
+    return operand;
+}
+
+Shape View::shape() const {
+    Shape shape;
+    shape.rank = rank;
+    std::copy(sizes, sizes + rank, shape.size);
+    return shape;
+}
+
+std::uint64_t canonical(int type, char* item) {
+    const Kernels& kernels = kernels_of(type);
+    const void* in[] = {item};
+    alignas(8) char out[8] = {};
+    kernels.fold[1](out, 0, in, kNoStrides, 1, 1);
+    std::memcpy(item, out, kernels.itemsize);
+    return bits_of(out, kernels.itemsize);
+}
+
+// ---------------------------------------------------------------------------- Max
+
+Fault broadcast(const View* inputs, std::size_t count, Broadcasting how, Shape* shape) {
+    shape->rank = 0;
+    for (std::size_t k = 0; k < count; ++k) shape->rank = std::max(shape->rank, inputs[k].rank);
+    std::fill(shape->size, shape->size + shape->rank, 1);
+    bool has_one[kMaxRank] = {};
+    for (std::size_t k = 0; k < count; ++k) {
+        const View& input = inputs[k];
+        const Fault fault{Fault::kShapes, static_cast<std::int64_t>(k)};
+        if (how == Broadcasting::kNone && !input.has_shape_of(inputs[0])) return fault;
+        const int lead = shape->rank - input.rank;
+        for (int axis = 0; axis < shape->rank; ++axis) {
+            const auto size = axis < lead ? 1 : static_cast<std::size_t>(input.sizes[axis - lead]);
+            std::size_t& whole = shape->size[axis];
+            has_one[axis] = has_one[axis] || size == 1;
+            if (size != whole && size != 1) {
+                if (whole != 1) return fault;
+                whole = size;
+            }
+            if (how == Broadcasting::kStrict && whole == 0 && has_one[axis]) return fault;
+        }
+    }
+    return {};
+}
+
+bool are_alike(const View* inputs, std::size_t count) {
+    const View* first = nullptr;
+    for (std::size_t k = 0; k < count; ++k) {
+        if (inputs[k].rank == 0) {
+            if (inputs[k].swapped) return false;
+            continue;
+        }
+        if (first == nullptr) first = inputs + k;
+        if (!inputs[k].contiguous || !inputs[k].has_shape_of(*first)) return false;
+    }
+    return true;
+}
+
+namespace {
+
+std::vector<Operand> operands_of(const View* inputs, std::size_t count, int rank, const View* out) {
+    std::vector<Operand> operands;
+    operands.reserve(count + 1);
+    for (std::size_t k = 0; k < count; ++k) operands.push_back(inputs[k].operand(rank));
+    if (out != nullptr) operands.push_back(out->operand(rank));
+    return operands;
+}
+
+// Inputs that are alike, to an output like them: nothing to align, order or merge. Two of them may be an
+// array and a scalar; beside more, scalars have rank 0 as all else.
+class FlatMax {
+public:
+    FlatMax(const Kernels& kernels, const View* inputs, std::size_t count, const View& out)
+        : kernels_(kernels), inputs_(inputs), count_(count), out_(out) {
+        if (count > Kernels::kMostInputs || kernels.fold[count] == nullptr || !out.contiguous ||
+            !are_alike(inputs, count))
+            return;
+        std::size_t scalars = 0;
+        for (std::size_t k = 0; k < count; ++k)
+            if (inputs[k].rank < out.rank) {
+                scalars += 1;
+                scalar_ = k;
+            }
+        is_beside_scalar_ = scalars == 1 && count == 2;
+        serves_ = scalars == 0 || is_beside_scalar_;
+    }
+    bool serves() const { return serves_; }
+
+    bool operator()(const Run& run, std::size_t n, std::size_t bytes) const {
+        const std::size_t itemsize = kernels_.itemsize;
+        const std::size_t grain = task_items(n, itemsize * (count_ + 1), kTaskAlignment);
+        return in_shares(run, n, grain, bytes, [&](std::size_t begin, std::size_t end) {
+            char* to = out_.data + begin * itemsize;
+            if (is_beside_scalar_)
+                return kernels_.fold_rows_with(to, 0, inputs_[1 - scalar_].data + begin * itemsize, 0,
+                                               inputs_[scalar_].data, 0, 1, end - begin);
+            const void* in[Kernels::kMostInputs];
+            for (std::size_t k = 0; k < count_; ++k) in[k] = inputs_[k].data + begin * itemsize;
+            kernels_.fold[count_](to, 0, in, kNoStrides, 1, end - begin);
+        });
+    }
+
+private:
+    const Kernels& kernels_;
+    const View* const inputs_;
+    const std::size_t count_;
+    const View& out_;
+    std::size_t scalar_ = 0;
+    bool is_beside_scalar_ = false, serves_ = false;
+};
+
+}  // namespace
+
+Fault layout(const View* inputs, std::size_t count, const Shape& shape, int* axes) {
+    try {
+        const auto operands = operands_of(inputs, count, shape.rank, nullptr);
+        memory_order(shape, operands.data(), operands.size(), axes);
+        return {};
+    } catch (const std::bad_alloc&) {
+        return {Fault::kOutOfMemory};
+    }
+}
+
+Fault maximum(Poll poll, const View* inputs, std::size_t count, const View& out, bool streams) {
+    if (!reserve_scratch()) return {Fault::kOutOfMemory};
+    const Kernels& kernels = kernels_of(out.type);
+    const Run run{kernels, poll, streams};
+    const std::size_t n = out.elements(), bytes = n * kernels.itemsize * (count + 1);
+    const FlatMax flat(kernels, inputs, count, out);
+    if (flat.serves() && !(streams && bytes >= kStreamedBytes)) return finished(flat(run, n, bytes));
+    try {
+        Shape shape = out.shape();
+        auto operands = operands_of(inputs, count, out.rank, &out);
+        return finished(fold(run, shape, operands));
+    } catch (const std::bad_alloc&) {
+        return {Fault::kOutOfMemory};
+    }
+}
+
+// ---------------------------------------------------------------------------- ReduceMax
+
+Fault mark_axes(const std::int64_t* axes, std::size_t count, bool negative_allowed, Reduction* call) {
+    const int rank = call->data.rank;
+    std::fill(call->is_reduced, call->is_reduced + rank, count == 0);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::int64_t axis = axes[i] < 0 && negative_allowed ? axes[i] + rank : axes[i];
+        const auto position = static_cast<std::int64_t>(i);
+        if (axis < 0 || axis >= rank) return {Fault::kAxisRange, position, axes[i]};
+        if (call->is_reduced[axis]) return {Fault::kAxisTwice, position, axes[i]};
+        call->is_reduced[axis] = true;
+    }
+    return {};
+}
+
+Shape output_shape(const Reduction& call) {
+    Shape shape;
+    for (int axis = 0; axis < call.data.rank; ++axis) {
+        if (!call.is_reduced[axis])
+            shape.size[shape.rank++] = static_cast<std::size_t>(call.data.sizes[axis]);
+        else if (call.keepdims)
+            shape.size[shape.rank++] = 1;
+    }
+    return shape;
+}
+
+void layout(const Reduction& call, int* axes) {
+    int order[kMaxRank], place[kMaxRank], kept = 0;
+    const Operand data = call.data.operand(call.data.rank);
+    memory_order(call.data.shape(), &data, 1, order);
+    for (int axis = 0, next = 0; axis < call.data.rank; ++axis)
+        place[axis] = call.is_reduced[axis] && !call.keepdims ? -1 : next++;
+    for (int i = 0; i < call.data.rank; ++i)
+        if (place[order[i]] >= 0) axes[kept++] = place[order[i]];
+}
+
+namespace {
+
+// Contiguous data as `before` blocks of `length` rows of `after` elements, reduced along `length`.
+struct Rows {
+    std::size_t before = 1, length = 1, after = 1;
+};
+
+// Whether the reduced axes stand together, so that the data is such blocks.
+bool are_rows(const Reduction& call, Rows* rows) {
+    int axis = 0;
+    const auto part = [&](bool is_reduced) {
+        std::size_t count = 1;
+        for (; axis < call.data.rank && call.is_reduced[axis] == is_reduced; ++axis)
+            count *= static_cast<std::size_t>(call.data.sizes[axis]);
+        return count;
+    };
+    rows->before = part(false);
+    rows->length = part(true);
+    rows->after = part(false);
+    return axis == call.data.rank;
+}
+
+// Small arrays, without a plan of tasks.
+void reduce_rows(const Kernels& kernels, const char* data, const Rows& rows, char* out) {
+    char* keys = scratch<SmallReduceBuffers>().keys;
+    const std::size_t outputs = rows.before * rows.after, block = rows.after * kernels.itemsize;
+    kernels.start(keys, outputs);
+    if (rows.after == 1) {
+        const auto stride = static_cast<std::ptrdiff_t>(rows.length * kernels.itemsize);
+        kernels.rows(keys, data, stride, rows.before, rows.length);
+    } else {
+        for (std::size_t i = 0; i < rows.before; ++i)
+            kernels.columns(keys + i * block, data + i * block * rows.length,
+                            static_cast<std::ptrdiff_t>(block), rows.length, rows.after);
+    }
+    kernels.finish(out, keys, outputs);
+}
+
+// An operand of the output's shape, along the data's axes: it does not move along those that are reduced.
+Operand along_data(const Reduction& call, const View& out) {
+    Operand operand{out.data, {}, out.swapped};
+    for (int axis = 0, next = 0; axis < call.data.rank; ++axis) {
+        if (call.is_reduced[axis] && !call.keepdims) continue;
+        const bool moves = !call.is_reduced[axis] && call.data.sizes[axis] != 1;
+        operand.strides[axis] = moves ? out.strides[next] : 0;
+        ++next;
+    }
+    return operand;
+}
+
+// The maximum of nothing is the lowest value there is.
+bool fill_with_lowest(const Run& run, const View& out) {
+    alignas(8) char lowest[8];
+    put_bits(run.kernels.lowest, run.kernels.itemsize, lowest);
+    Shape shape = out.shape();
+    std::vector<Operand> operands{Operand{lowest, {}, false}, out.operand(out.rank)};
+    return fold(run, shape, operands);
+}
+
+}  // namespace
+
+Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
+    if (!reserve_scratch()) return {Fault::kOutOfMemory};
+    const Kernels& kernels = kernels_of(out.type);
+    const View& data = call.data;
+    const std::size_t bytes = data.bytes();
+    Rows rows;
+    if (out.elements() == 0) return {};
+    try {
+        const Run run{kernels, poll};
+        Initial initial(call.initial, out);
+        if (bytes > 0 && bytes < kKeepsGilBytes && out.contiguous && data.contiguous &&
+            are_rows(call, &rows)) {
+            reduce_rows(kernels, data.data, rows, out.data);
+            return finished(initial.fold(run));
+        }
+        if (bytes == 0) return finished(fill_with_lowest(run, out) && initial.fold(run));
+        Shape shape = data.shape();
+        Operand operands[2] = {data.operand(data.rank), along_data(call, out)};
+        return finished(reduce(run, shape, operands) && initial.fold(run));
+    } catch (const std::bad_alloc&) {
+        return {Fault::kOutOfMemory};
+    }
+}
+
+Fault argmax(Poll poll, const Reduction& call, const View& values, const View& indices) {
+    if (!reserve_scratch()) return {Fault::kOutOfMemory};
+    auto* places = reinterpret_cast<std::int64_t*>(indices.data);
+    if (indices.elements() == 0) return {};
+    if (call.data.elements() == 0) {
+        std::fill(places, places + indices.elements(), -1);
+        return {};
+    }
+    Located located;
+    located.shape = call.data.shape();
+    std::copy(call.is_reduced, call.is_reduced + call.data.rank, located.is_reduced);
+    located.data = call.data.operand(call.data.rank);
+    located.results = along_data(call, values);
+    located.places = along_data(call, indices);
+    try {
+        return finished(locate({kernels_of(call.data.type), poll}, located));
+    } catch (const std::bad_alloc&) {
+        return {Fault::kOutOfMemory};
+    }
+}
+
+}  // namespace maxops

@@ -1,0 +1,309 @@
+// SegmentMax: the ids or offsets of a call, its maxima and their indices.
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "api.h"
+#include "initial.h"
+#include "scratch.h"
+
+namespace maxops {
+namespace {
+
+// ---------------------------------------------------------------------------- ids and offsets, one by one
+
+template <class Id>
+Id id_at(const View& indices, std::int64_t i) {
+    Id id;
+    std::memcpy(&id, indices.data + i * indices.strides[0], sizeof id);
+    if (!indices.swapped) return id;
+    if constexpr (sizeof(Id) == 4)
+        return static_cast<Id>(__builtin_bswap32(static_cast<std::uint32_t>(id)));
+    else
+        return static_cast<Id>(__builtin_bswap64(static_cast<std::uint64_t>(id)));
+}
+
+bool is_wide(const Segmentation& call) {
+    return call.indices.type == static_cast<int>(Type::int64_);
+}
+
+std::int64_t id_at(const Segmentation& call, std::int64_t i) {
+    return is_wide(call) ? id_at<std::int64_t>(call.indices, i) : id_at<std::int32_t>(call.indices, i);
+}
+
+std::int64_t rows_of(const Segmentation& call) {
+    return call.data.rank == 0 ? 0 : call.data.sizes[0];
+}
+
+// Ids of uint64 come here where one is past int64's highest: a Fault then has its bits.
+template <class Id>
+std::int64_t signed_of(Id id) {
+    return static_cast<std::int64_t>(id);
+}
+
+template <class Id>
+bool is_at_least(Id id, std::int64_t limit) {
+    const std::int64_t value = signed_of(id);
+    return value >= limit || (!std::is_signed_v<Id> && value < 0);
+}
+
+template <class Id>
+Fault find_id_fault(const Segmentation& call) {
+    // In blocks, and rule by rule within a block, so that the first kind of fault is reported first.
+    constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+    const View& ids = call.indices;
+    const std::int64_t n = ids.sizes[0];
+    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+        const std::int64_t end = std::min(n, begin + kBlock);
+        const auto first = [&](auto breaks_rule) {
+            std::int64_t i = begin;
+            while (i < end && !breaks_rule(i)) ++i;
+            return i;
+        };
+        if (std::is_signed_v<Id> && call.negative_is_bad) {
+            const std::int64_t i = first([&](std::int64_t at) { return id_at<Id>(ids, at) < 0; });
+            if (i < end) return {Fault::kNegativeId, i, signed_of(id_at<Id>(ids, i))};
+        }
+        if (call.past_is_bad && call.num_segments >= 0) {
+            const std::int64_t i =
+                first([&](std::int64_t at) { return is_at_least(id_at<Id>(ids, at), call.num_segments); });
+            if (i < end) return {Fault::kIdTooLarge, i, signed_of(id_at<Id>(ids, i)), call.num_segments};
+        }
+        if (call.is_sorted) {
+            const std::int64_t i = first(
+                [&](std::int64_t at) { return at + 1 < n && id_at<Id>(ids, at + 1) < id_at<Id>(ids, at); });
+            if (i < end)
+                return {Fault::kIdsDecrease, i + 1, signed_of(id_at<Id>(ids, i + 1)),
+                        signed_of(id_at<Id>(ids, i))};
+        }
+    }
+    return {};
+}
+
+template <class Id>
+Fault find_offset_fault(const Segmentation& call) {
+    const View& offsets = call.indices;
+    const std::int64_t last = offsets.sizes[0] - 1, rows = rows_of(call);
+    const std::int64_t begin = signed_of(id_at<Id>(offsets, 0)), end = signed_of(id_at<Id>(offsets, last));
+    if (begin != 0) return {Fault::kOffsetsBegin, 0, begin};
+    for (std::int64_t i = 1; i <= last; ++i)
+        if (const Id here = id_at<Id>(offsets, i), before = id_at<Id>(offsets, i - 1); here < before)
+            return {Fault::kOffsetsDecrease, i, signed_of(here), signed_of(before)};
+    if (end != rows) return {Fault::kOffsetsEnd, last, end, rows};
+    return {};
+}
+
+// ---------------------------------------------------------------------------- and all at once, by kernels
+
+const Kernels& id_kernels_of(const Segmentation& call) {
+    return kernels_of(call.indices.type);
+}
+
+bool are_sorted(Poll poll, const Segmentation& call, bool* sorted) {
+    return ids_are_sorted({id_kernels_of(call), poll}, call.indices.operand(1),
+                          static_cast<std::size_t>(call.indices.sizes[0]), sorted);
+}
+
+// The highest id, or -1 if none is in range. `no_negative`: below 0 stands for one that is negative, whatever
+// the others are. False if the poll stopped it.
+bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::int64_t* highest) {
+    *highest = -1;
+    const std::int64_t rows = call.indices.sizes[0];
+    if (rows == 0) return true;
+    // As unsigned numbers, negative ids are the highest.
+    const Type as_unsigned = is_wide(call) ? Type::uint64_ : Type::uint32_;
+    const Kernels& kernels = no_negative ? kernels_of(static_cast<int>(as_unsigned)) : id_kernels_of(call);
+    alignas(8) char native[8];
+    Shape shape{1, {static_cast<std::size_t>(rows)}};
+    Operand operands[2] = {call.indices.operand(1), {native, {0}, false}};
+    if (!reduce({kernels, poll}, shape, operands)) return false;
+    const std::ptrdiff_t one = 1;
+    View found = call.indices;
+    found.data = native;
+    found.swapped = false;
+    found.sizes = found.strides = &one;
+    *highest = is_wide(call) ? id_at<std::int64_t>(found, 0) : id_at<std::int32_t>(found, 0);
+    return true;
+}
+
+// One by one.
+Fault find_index_fault(const Segmentation& call) {
+    const auto find = [&](auto id) {
+        using Id = decltype(id);
+        return call.by_offsets ? find_offset_fault<Id>(call) : find_id_fault<Id>(call);
+    };
+    if (call.indices.type == static_cast<int>(Type::uint64_)) return find(std::uint64_t{});
+    return is_wide(call) ? find(std::int64_t{}) : find(std::int32_t{});
+}
+
+// Where a fault is known to be: of ids that change meanwhile, none may be found.
+Fault report(const Segmentation& call) {
+    const Fault fault = find_index_fault(call);
+    return fault ? fault : Fault{Fault::kNotHandled};
+}
+
+Fault plan_offsets(Poll poll, Segmentation* call) {
+    // Looked at in any case, since what is written where depends on them.
+    const std::int64_t last = call->indices.sizes[0] - 1;
+    bool valid = id_at(*call, 0) == 0 && id_at(*call, last) == rows_of(*call);
+    if (valid && !are_sorted(poll, *call, &valid)) return {Fault::kStopped};
+    if (!valid && call->checks) return report(*call);
+    call->has_rows = valid;
+    if (call->num_segments < 0) call->num_segments = last;
+    return {};
+}
+
+Fault plan_sorted(Poll poll, Segmentation* call, bool is_new) {
+    const std::int64_t rows = call->indices.sizes[0];
+    const std::int64_t last = rows == 0 ? -1 : id_at(*call, rows - 1);
+    const bool is_given = call->num_segments >= 0;
+    if (call->checks && rows > 0) {
+        if (!call->negative_is_bad) {  // the kernels know of no negative ids that are allowed
+            if (const Fault fault = find_index_fault(*call)) return fault;
+        } else if (call->past_is_bad && is_given && last >= call->num_segments) {
+            return report(*call);
+        } else if (!is_new || last < 0 || call->num_segments == 0 || call->data.elements() == 0) {
+            // Nothing may be written to the caller's output before all are known to be valid; and an empty
+            // output has no pass over the ids.
+            bool valid = true;
+            if (!are_sorted(poll, *call, &valid)) return {Fault::kStopped};
+            if (!valid) return report(*call);
+        } else {
+            call->checks_with_maxima = true;
+        }
+    }
+    if (is_given) return {};
+    if (last == INT64_MAX) return {Fault::kNotHandled};
+    call->num_segments = std::max<std::int64_t>(last, -1) + 1;
+    return {};
+}
+
+Fault plan_unsorted(Poll poll, Segmentation* call) {
+    const bool is_given = call->num_segments >= 0, checks = call->checks && call->negative_is_bad;
+    if (!checks && is_given) return {};
+    std::int64_t highest = -1;
+    if (!find_highest(poll, *call, checks, &highest)) return {Fault::kStopped};
+    if (checks && highest < 0 && call->indices.sizes[0] > 0) return report(*call);
+    if (checks && call->past_is_bad && is_given && highest >= call->num_segments) return report(*call);
+    if (highest == INT64_MAX && !is_given) return {Fault::kNotHandled};
+    if (!is_given) call->num_segments = std::max<std::int64_t>(highest, -1) + 1;
+    return {};
+}
+
+// ---------------------------------------------------------------------------- a call as the core takes it
+
+Segments segments_of(const Segmentation& call) {
+    Segments segments{};
+    segments.shape = call.data.shape();
+    if (!call.has_rows) segments.shape.size[0] = 0;
+    segments.data = call.data.operand(call.data.rank);
+    segments.ids = call.indices.operand(1);
+    segments.id_type = is_wide(call) ? 1 : 0;
+    segments.num_segments = call.num_segments;
+    segments.fill = call.fill;
+    segments.first = kernels_of(call.data.type).lowest;
+    segments.bounds = call.by_offsets ? static_cast<std::size_t>(call.indices.sizes[0]) : 0;
+    segments.checks = call.checks_with_maxima;
+    segments.trusts = !call.checks_with_maxima && !call.by_offsets;
+    return segments;
+}
+
+// Small arrays and ids in order: nothing is aligned or shared out. Whether the ids are as they should be.
+bool segment_small(const Kernels& kernels, const Segmentation& call, const View& out) {
+    SegmentWalk walk{};
+    walk.out = out.data;
+    walk.width = out.elements() / static_cast<std::size_t>(call.num_segments);
+    walk.out_stride = static_cast<std::ptrdiff_t>(walk.width * kernels.itemsize);
+    walk.num_segments = call.num_segments;
+    walk.fill = call.fill;
+    walk.gallops = !call.checks_with_maxima;
+    walk.checks = call.checks_with_maxima;
+    walk.previous = -1;
+    walk.scratch = scratch<SegmentBuffers>().kernel;
+    kernels.segment[is_wide(call) ? 1 : 0](&walk, call.data.data, walk.out_stride, call.indices.data,
+                                           static_cast<std::size_t>(call.indices.sizes[0]));
+    if (walk.is_unsorted) return false;
+    kernels.fill(&walk, walk.previous + 1, call.num_segments);
+    return true;
+}
+
+template <class Act>
+Fault guarded(const Act& act) {
+    if (!reserve_scratch()) return {Fault::kOutOfMemory};
+    try {
+        return act();
+    } catch (const std::bad_alloc&) {
+        return {Fault::kOutOfMemory};
+    }
+}
+
+}  // namespace
+
+Fault check_indices(Poll poll, const Segmentation& call) {
+    return guarded([&]() -> Fault {
+        if (call.indices.type == static_cast<int>(Type::uint64_)) return find_index_fault(call);
+        Segmentation known = call;  // nothing is to be found out
+        if (known.by_offsets) return plan_offsets(poll, &known);
+        const bool has_limit = call.num_segments >= 0;
+        if (!has_limit) known.num_segments = INT64_MAX;
+        known.past_is_bad = call.past_is_bad && has_limit;
+        return known.is_sorted ? plan_sorted(poll, &known, false) : plan_unsorted(poll, &known);
+    });
+}
+
+Fault plan_segments(Poll poll, Segmentation* call, bool is_new) {
+    return guarded([&] {
+        if (call->by_offsets) return plan_offsets(poll, call);
+        return call->is_sorted ? plan_sorted(poll, call, is_new) : plan_unsorted(poll, call);
+    });
+}
+
+Fault segment_max(Poll poll, const Segmentation& call, const View& out) {
+    return guarded([&]() -> Fault {
+        if (out.elements() == 0) return {};
+        const Kernels& kernels = kernels_of(call.data.type);
+        const Run run{kernels, poll};
+        Initial initial(call.initial, out);
+        if (call.data.bytes() + out.bytes() < kKeepsGilBytes && call.data.contiguous &&
+            call.indices.contiguous && call.is_sorted && !call.by_offsets)
+            return segment_small(kernels, call, out) ? finished(initial.fold(run)) : report(call);
+        Segments segments = segments_of(call);
+        segments.out = out.data;
+        if (call.initial != nullptr) segments.first = segments.fill;
+        bool sorted = true;
+        const bool is_done = call.is_sorted || call.by_offsets
+                                 ? segment(run, id_kernels_of(call), segments, &sorted)
+                                 : scatter(run, id_kernels_of(call), segments);
+        if (is_done && !sorted) return report(call);
+        return finished(is_done && initial.fold(run));
+    });
+}
+
+Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64_t* indices) {
+    return guarded([&]() -> Fault {
+        if (values.elements() == 0) return {};
+        Segments segments = segments_of(call);
+        segments.out = values.data;
+        segments.checks = segments.trusts = false;
+        const bool is_done = locate_segments({kernels_of(call.data.type), poll}, id_kernels_of(call),
+                                             segments, call.is_sorted || call.by_offsets, indices);
+        return finished(is_done);
+    });
+}
+
+Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty) {
+    return guarded([&]() -> Fault {
+        if (call.num_segments == 0) return {};
+        Segments segments{};
+        segments.ids = call.indices.operand(1);
+        segments.id_type = is_wide(call) ? 1 : 0;
+        segments.num_segments = call.num_segments;
+        segments.bounds = call.by_offsets ? static_cast<std::size_t>(call.indices.sizes[0]) : 0;
+        segments.shape = {1, {call.by_offsets ? SIZE_MAX : static_cast<std::size_t>(call.indices.sizes[0])}};
+        const Kernels& kernels = id_kernels_of(call);
+        return finished(find_empty({kernels, poll}, kernels, segments, is_empty));
+    });
+}
+
+}  // namespace maxops

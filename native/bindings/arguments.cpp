@@ -1,0 +1,260 @@
+#include "arguments.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+#include "../element_types.h"
+#include "../item.h"
+#include <numpy/arrayscalars.h>
+
+namespace maxops {
+namespace {
+
+PyTypeObject* memory_map;  // numpy.memmap
+
+constexpr std::ptrdiff_t kNoSizes[1] = {};
+
+// Where NumPy's own scalars have their element.
+constexpr std::size_t kScalarOffset = offsetof(PyDoubleScalarObject, obval);
+static_assert(offsetof(PyBoolScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyByteScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyHalfScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyFloatScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyLongScalarObject, obval) == kScalarOffset);
+static_assert(offsetof(PyLongLongScalarObject, obval) == kScalarOffset);
+
+View scalar_view(int type, Item* item) {
+    return {item->bytes, kNoSizes, kNoSizes, 0, type, false, true};
+}
+
+// ---------------------------------------------------------------------------- exact conversions
+
+// A float's format, from the bits of its quiet NaN: the lowest of those is the highest of the mantissa.
+struct Format {
+    int mantissa_bits, exponent_bits;
+
+    explicit Format(const Kernels& kernels)
+        : mantissa_bits(__builtin_ctzll(kernels.nan) + 1),
+          exponent_bits(static_cast<int>(8 * kernels.itemsize) - 1 - mantissa_bits) {}
+};
+
+// The bits of a number in a narrower or the same format; false if it does not hold it exactly.
+bool encode(double number, const Kernels& kernels, std::uint64_t* bits) {
+    if (std::isnan(number)) {
+        *bits = kernels.nan;
+        return true;
+    }
+    std::uint64_t wide;
+    std::memcpy(&wide, &number, sizeof wide);
+    constexpr int kMantissa = 52, kBias = 1023;
+    const Format format(kernels);
+    if (format.mantissa_bits == kMantissa) {
+        *bits = wide;
+        return true;
+    }
+    const std::uint64_t sign = (wide >> 63) << (8 * kernels.itemsize - 1);
+    const std::uint64_t fraction = wide & ((std::uint64_t{1} << kMantissa) - 1);
+    const int exponent = static_cast<int>(wide >> kMantissa & 0x7FF) - kBias;
+    const int bias = (1 << (format.exponent_bits - 1)) - 1, dropped = kMantissa - format.mantissa_bits;
+    const auto is_exact = [](std::uint64_t from, int shift) {
+        return shift <= kMantissa && (from & ((std::uint64_t{1} << shift) - 1)) == 0;
+    };
+    if (std::isinf(number)) {
+        *bits = sign | ((std::uint64_t{1} << format.exponent_bits) - 1) << format.mantissa_bits;
+    } else if (number == 0) {
+        *bits = sign;
+    } else if (exponent > bias) {
+        return false;
+    } else if (exponent >= 1 - bias) {
+        if (!is_exact(fraction, dropped)) return false;
+        *bits =
+            sign | static_cast<std::uint64_t>(exponent + bias) << format.mantissa_bits | fraction >> dropped;
+    } else {  // a subnormal there
+        const std::uint64_t significand = fraction | std::uint64_t{1} << kMantissa;
+        const int shift = dropped + (1 - bias - exponent);
+        if (exponent == -kBias || !is_exact(significand, shift)) return false;
+        *bits = sign | significand >> shift;
+    }
+    return true;
+}
+
+bool encode_integer(PyObject* object, int type, std::uint64_t* bits) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    const Kernels& kernels = kernels_of(type);
+    const bool is_float = kernels.nan != 0, is_signed = kernels.lowest != 0;
+    if (is_float) {
+        constexpr double kPast = 9223372036854775808.0;  // 2^63, which a double may round up to
+        const auto number = static_cast<double>(value);
+        return overflow == 0 && number < kPast && static_cast<long long>(number) == value &&
+               encode(number, kernels, bits);
+    }
+    const int width = static_cast<int>(8 * kernels.itemsize);
+    if (!is_signed && width == 64 && overflow > 0) {
+        *bits = PyLong_AsUnsignedLongLong(object);
+        if (!PyErr_Occurred()) return true;
+        PyErr_Clear();
+        return false;
+    }
+    const long long highest = is_signed || width == 64 ? static_cast<long long>(~std::uint64_t{0} >> 1) >>
+                                                             (is_signed ? 64 - width : 0)
+                                                       : (1LL << width) - 1;
+    const long long lowest = is_signed ? -highest - 1 : 0;
+    *bits = static_cast<std::uint64_t>(value);
+    return overflow == 0 && lowest <= value && value <= highest;
+}
+
+}  // namespace
+
+bool find_argument_types() {
+    PyObject* numpy = PyImport_ImportModule("numpy");
+    PyObject* found = numpy == nullptr ? nullptr : PyObject_GetAttrString(numpy, "memmap");
+    Py_XDECREF(numpy);
+    memory_map = reinterpret_cast<PyTypeObject*>(found);  // for good
+    return found != nullptr;
+}
+
+PyArrayObject* plain_array(PyObject* object) {
+    const bool is_plain = object != nullptr && (PyArray_CheckExact(object) || Py_TYPE(object) == memory_map);
+    return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
+}
+
+View view_of(PyArrayObject* array, int type) {
+    static_assert(sizeof(npy_intp) == sizeof(std::ptrdiff_t));
+    const bool is_native = PyArray_ISNOTSWAPPED(array);
+    return {PyArray_BYTES(array),
+            reinterpret_cast<const std::ptrdiff_t*>(PyArray_DIMS(array)),
+            reinterpret_cast<const std::ptrdiff_t*>(PyArray_STRIDES(array)),
+            PyArray_NDIM(array),
+            type,
+            !is_native,
+            is_native && PyArray_IS_C_CONTIGUOUS(array)};
+}
+
+bool read_typed(PyObject* object, View* view, Item* item) {
+    if (PyArrayObject* array = plain_array(object)) {
+        const int type = type_of(array);
+        if (type < 0) return false;
+        *view = view_of(array, type);
+        return true;
+    }
+    const int type = object == nullptr ? -1 : type_of_scalar(object);
+    if (type < 0) return false;
+    *view = scalar_view(type, item);
+    const std::size_t itemsize = kernels_of(type).itemsize;
+    if (type != static_cast<int>(Type::bfloat16_)) {
+        std::memcpy(item->bytes, reinterpret_cast<const char*>(object) + kScalarOffset, itemsize);
+        return true;
+    }
+    PyObject* array = PyArray_FromScalar(object, nullptr);  // of a type that is not NumPy's own
+    if (array == nullptr) {
+        PyErr_Clear();
+        return false;
+    }
+    std::memcpy(item->bytes, PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), itemsize);
+    Py_DECREF(array);
+    return true;
+}
+
+bool is_python_scalar(PyObject* object) {
+    return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object);
+}
+
+bool read_python_scalar(PyObject* object, int type, View* view, Item* item) {
+    const Kernels& kernels = kernels_of(type);
+    const bool is_bool = type == static_cast<int>(Type::bool_);
+    std::uint64_t bits = 0;
+    if (PyBool_Check(object) || is_bool) {
+        if (!PyBool_Check(object) || !is_bool) return false;
+        bits = object == Py_True ? 1 : 0;
+    } else if (PyFloat_CheckExact(object)) {
+        if (kernels.nan == 0 || !encode(PyFloat_AS_DOUBLE(object), kernels, &bits)) return false;
+    } else if (!PyLong_CheckExact(object) || !encode_integer(object, type, &bits)) {
+        return false;
+    }
+    put_bits(bits, kernels.itemsize, item->bytes);
+    *view = scalar_view(type, item);
+    return true;
+}
+
+bool read_scalar(PyObject* object, int type, Item* item) {
+    View view;
+    if (is_python_scalar(object)) return read_python_scalar(object, type, &view, item);
+    if (!read_typed(object, &view, item) || view.rank != 0 || view.type != type) return false;
+    char native[8];
+    kernels_of(type).gather(native, view.data, 0, 1, view.swapped);
+    std::memcpy(item->bytes, native, sizeof native);
+    return true;
+}
+
+bool read_integer(PyObject* object, std::int64_t* value) {
+    if (PyLong_CheckExact(object)) {
+        int overflow = 0;
+        *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+        return overflow == 0;
+    }
+    if (!PyArray_IsScalar(object, Integer)) return false;
+    PyObject* number = PyNumber_Index(object);
+    if (number == nullptr) {
+        PyErr_Clear();
+        return false;
+    }
+    const bool is_read = PyLong_CheckExact(number) && read_integer(number, value);
+    Py_DECREF(number);
+    return is_read;
+}
+
+bool read_flag(PyObject* object, bool* value) {
+    if (object == nullptr) return true;
+    if (PyBool_Check(object)) {
+        *value = object == Py_True;
+        return true;
+    }
+    std::int64_t number = 0;
+    if (PyArray_IsScalar(object, Bool))
+        number = PyArrayScalar_VAL(object, Bool);
+    else if (!read_integer(object, &number))
+        return false;
+    *value = number == 1;
+    return number == 0 || number == 1;
+}
+
+bool read_axes(PyObject* object, std::int64_t* axes, std::size_t* count) {
+    *count = 0;
+    if (!is_given(object)) return true;
+    if (PyArrayObject* array = plain_array(object)) {
+        if (type_of(array) != static_cast<int>(Type::int64_) || PyArray_NDIM(array) != 1) return false;
+        const npy_intp size = PyArray_DIM(array, 0);
+        if (size > kMaxRank) return false;
+        *count = static_cast<std::size_t>(size);
+        kernels_of(static_cast<int>(Type::int64_))
+            .gather(axes, PyArray_BYTES(array), PyArray_STRIDE(array, 0), *count,
+                    !PyArray_ISNOTSWAPPED(array));
+        return true;
+    }
+    if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) {
+        *count = 1;
+        return read_integer(object, axes);
+    }
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    if (size > kMaxRank) return false;
+    for (Py_ssize_t i = 0; i < size; ++i)
+        if (!read_integer(PySequence_Fast_GET_ITEM(object, i), axes + i)) return false;
+    *count = static_cast<std::size_t>(size);
+    return true;
+}
+
+bool is_word(PyObject* object, const char* lower) {
+    if (!PyUnicode_CheckExact(object) || !PyUnicode_IS_ASCII(object)) return false;
+    const auto size = static_cast<std::size_t>(PyUnicode_GET_LENGTH(object));
+    const auto* text = reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(object));
+    if (size != std::strlen(lower)) return false;
+    for (std::size_t i = 0; i < size; ++i) {
+        const bool is_upper = 'A' <= text[i] && text[i] <= 'Z';
+        if ((is_upper ? text[i] - 'A' + 'a' : text[i]) != lower[i]) return false;
+    }
+    return true;
+}
+
+}  // namespace maxops

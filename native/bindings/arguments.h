@@ -1,0 +1,55 @@
+// Python's arguments as the native API takes them: views of arrays and scalars, axes, flags, integers, words.
+// Each returns false for what is not clearly valid, without an error set: the planner says what is wrong.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <cstdint>
+
+#include "../api.h"
+#include "../numpy.h"
+
+namespace maxops {
+
+inline bool is_given(PyObject* object) {
+    return object != nullptr && object != Py_None;
+}
+
+// The array itself, or a memory map, which is one; null for anything else.
+PyArrayObject* plain_array(PyObject* object);
+
+View view_of(PyArrayObject* array, int type);
+
+// Room for a scalar's element, which a view then points to.
+struct alignas(8) Item {
+    char bytes[8];
+};
+
+// A view of an array or NumPy scalar of one of our types.
+bool read_typed(PyObject* object, View* view, Item* item);
+
+// Whether an object is one of Python's own numbers, which take the type of the arrays beside them.
+bool is_python_scalar(PyObject* object);
+// A Python number in a type that holds it exactly.
+bool read_python_scalar(PyObject* object, int type, View* view, Item* item);
+
+// Either; a scalar of this type.
+bool read_scalar(PyObject* object, int type, Item* item);
+
+// True, False, 0 or 1, of Python's or NumPy's. `value` stays if none is given.
+bool read_flag(PyObject* object, bool* value);
+
+// An integer of Python's or NumPy's.
+bool read_integer(PyObject* object, std::int64_t* value);
+
+// An integer, or several in a list, a tuple or a 1-D array of int64: at most kMaxRank. None, and none of
+// them, are 0.
+bool read_axes(PyObject* object, std::int64_t* axes, std::size_t* count);
+
+// Whether an object is a str that reads so, in any case.
+bool is_word(PyObject* object, const char* lower);
+
+// Finds what the above compare with; false with an error set. Once, on import.
+bool find_argument_types();
+
+}  // namespace maxops

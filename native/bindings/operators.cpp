@@ -1,0 +1,429 @@
+// Max, ReduceMax and SegmentMax on NumPy's arrays: arguments in, the native API, arrays out.
+#include "operators.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+#include "../element_types.h"
+#include "../item.h"
+#include "arguments.h"
+#include "output.h"
+#include "released.h"
+
+namespace maxops {
+namespace {
+
+// What the calls below give back: an array, or nothing; and nothing may mean this.
+inline PyObject* const kNotHandled = nullptr;
+
+constexpr int kMostParameters = 16;
+const char* const kMaximumNames[] = {"out", "ties"};
+const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out",
+                                       "axis", "dim",  "initial",  "return_indices",       "ties"};
+const char* const kSegmentMaxNames[] = {"data",      "segment_ids",    "num_segments", "fill_mode",    "out",
+                                        "check_ids", "offsets",        "sorted",       "out_of_range", "dim",
+                                        "initial",   "return_indices", "return_empty", "ties"};
+
+PyObject* interned[kOperators][kMostParameters];
+
+// Arguments by their parameters. Those that are None or not given are null, but for the first `positional`
+// of them, which have to tell the two apart.
+class Arguments {
+public:
+    explicit Arguments(int which) : entry_(kOperatorEntries[which]), names_(interned[which]) {}
+
+    // False if they do not fit.
+    bool sort(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+        std::fill(values_, values_ + entry_.count, nullptr);
+        if (positional > rules.positional) return false;
+        std::copy(args, args + positional, values_);
+        return sort_keywords(rules, args + positional, keywords);
+    }
+    bool sort_keywords(const Rules& rules, PyObject* const* values, PyObject* keywords) {
+        const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+        for (Py_ssize_t k = 0; k < count; ++k) {
+            const int place = place_of(PyTuple_GET_ITEM(keywords, k));
+            if (place < 0 || (rules.keywords >> place & 1) == 0 || values_[place] != nullptr) return false;
+            values_[place] = values[k];
+        }
+        return true;
+    }
+    PyObject* operator[](int place) const { return values_[place]; }
+
+private:
+    int place_of(PyObject* name) const {
+        for (int place = 0; place < entry_.count; ++place)
+            if (name == names_[place]) return place;
+        for (int place = 0; place < entry_.count; ++place)  // a string that nobody interned
+            if (PyUnicode_Compare(name, names_[place]) == 0) return place;
+        return -1;
+    }
+
+    const OperatorEntry& entry_;
+    PyObject* const* names_;
+    PyObject* values_[kMostParameters] = {};
+};
+
+// Gradients at ties: no result depends on it.
+bool is_ties(PyObject* object) {
+    return object == nullptr ||
+           (PyUnicode_CheckExact(object) && (PyUnicode_CompareWithASCIIString(object, "even") == 0 ||
+                                             PyUnicode_CompareWithASCIIString(object, "first") == 0));
+}
+
+bool read_initial(PyObject* object, int type, Item* item, const char** initial) {
+    if (!is_given(object)) return true;
+    if (!read_scalar(object, type, item)) return false;
+    canonical(type, item->bytes);
+    *initial = item->bytes;
+    return true;
+}
+
+// A new int64 array of an output's shape.
+PyArrayObject* new_indices(const Shape& shape) {
+    npy_intp dims[kMaxRank];
+    for (int axis = 0; axis < shape.rank; ++axis) dims[axis] = static_cast<npy_intp>(shape.size[axis]);
+    bool is_mapped = false;
+    return new_output(NPY_INT64, shape.rank, dims, nullptr, &is_mapped);
+}
+
+// The values, and what else is asked for; takes the references of the latter.
+PyObject* together(PyObject* values, PyArrayObject* indices, PyArrayObject* empty) {
+    if (indices == nullptr && empty == nullptr) return values;
+    PyObject* all = values == nullptr ? nullptr : PyTuple_New(1 + (indices != nullptr) + (empty != nullptr));
+    if (all == nullptr) {
+        Py_XDECREF(values);
+        Py_XDECREF(indices);
+        Py_XDECREF(empty);
+        return nullptr;
+    }
+    Py_ssize_t place = 0;
+    PyTuple_SET_ITEM(all, place++, values);
+    for (PyArrayObject* more : {indices, empty})
+        if (more != nullptr) PyTuple_SET_ITEM(all, place++, reinterpret_cast<PyObject*>(more));
+    return all;
+}
+
+// ---------------------------------------------------------------------------- Max
+
+PyObject* run_maximum(const Rules& rules, const View* inputs, std::size_t count, PyObject* out) {
+    const int type = inputs[0].type;
+    Shape shape;
+    if (broadcast(inputs, count, rules.broadcasting, &shape)) return kNotHandled;
+    Output output(out, type, shape);
+    if (!output.fits()) return kNotHandled;
+    int axes[kMaxRank];
+    const bool in_c_order = output.is_given() || are_alike(inputs, count);
+    if (!in_c_order && layout(inputs, count, shape, axes)) throw std::bad_alloc();
+    if (!output.prepare(inputs, count, true, in_c_order ? nullptr : axes)) return nullptr;
+    const View view = output.view();
+    const Fault fault = run_released(view.bytes() * (count + 1), [&] {
+        return maximum(poll_signals, inputs, count, view, output.is_mapped());
+    });
+    return fault ? output.fail() : output.result();
+}
+
+PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    Arguments given(0);
+    if (positional == 0 || !given.sort_keywords(rules, args + positional, keywords) || !is_ties(given[1]))
+        return kNotHandled;
+    constexpr std::size_t kFew = 8;
+    View few_views[kFew];
+    Item few_items[kFew];
+    const auto count = static_cast<std::size_t>(positional);
+    std::vector<View> many_views(count > kFew ? count : 0);
+    std::vector<Item> many_items(count > kFew ? count : 0);
+    View* views = count > kFew ? many_views.data() : few_views;
+    Item* items = count > kFew ? many_items.data() : few_items;
+    // Those with a type of their own first: Python's numbers take it.
+    int type = -1;
+    bool has_numbers = false;
+    for (std::size_t k = 0; k < count; ++k) {
+        if (is_python_scalar(args[k])) {
+            has_numbers = true;
+            continue;
+        }
+        if (!read_typed(args[k], views + k, items + k)) return kNotHandled;
+        if (type >= 0 && views[k].type != type) return kNotHandled;
+        type = views[k].type;
+    }
+    if (type < 0 || !rules.takes(type) || (has_numbers && rules.explicit_types)) return kNotHandled;
+    for (std::size_t k = 0; has_numbers && k < count; ++k)
+        if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
+            return kNotHandled;
+    return run_maximum(rules, views, count, given[0]);
+}
+
+// ---------------------------------------------------------------------------- ReduceMax
+
+PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t positional,
+                          PyObject* keywords) {
+    Arguments given(1);
+    if (!given.sort(rules, args, positional, keywords) || !is_ties(given[9]) || is_given(given[6]))
+        return kNotHandled;
+    Reduction call;
+    Item item, first;
+    bool noop = false, with_indices = false;
+    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
+    if (!read_flag(given[2], &call.keepdims) || !read_flag(given[3], &noop) ||
+        !read_flag(given[8], &with_indices))
+        return kNotHandled;
+    if (is_given(given[1]) && is_given(given[5])) return kNotHandled;
+    std::int64_t axes[kMaxRank];
+    std::size_t count = 0;
+    if (!read_axes(is_given(given[1]) ? given[1] : given[5], axes, &count) || (noop && count == 0))
+        return kNotHandled;
+    if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;
+    if (!read_initial(given[7], call.data.type, &first, &call.initial)) return kNotHandled;
+
+    const Shape shape = output_shape(call);
+    Output output(given[4], call.data.type, shape);
+    if (!output.fits()) return kNotHandled;
+    PyArrayObject* indices = nullptr;
+    if (with_indices && (indices = new_indices(shape)) == nullptr) return nullptr;
+    int order[kMaxRank];
+    if (count > 0) layout(call, order);
+    int* const axes_out = count > 0 ? order : nullptr;
+    // Nothing is written to the caller's output before the indices are there.
+    if (with_indices ? !output.make(axes_out) : !output.prepare(&call.data, 1, false, axes_out)) {
+        Py_XDECREF(indices);
+        return nullptr;
+    }
+    const View view = output.view();
+    const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_)) : View{};
+    const Fault fault = run_released(std::max(call.data.bytes(), view.bytes()), [&] {
+        const Fault found = reduce_max(poll_signals, call, view);
+        return found || !with_indices ? found : argmax(poll_signals, call, view, places);
+    });
+    if (fault) {
+        Py_XDECREF(indices);
+        return output.fail();
+    }
+    return together(output.result(), indices, nullptr);
+}
+
+// ---------------------------------------------------------------------------- SegmentMax
+
+// What empty segments hold.
+bool read_fill(PyObject* fill_mode, int type, Segmentation* call) {
+    const Kernels& kernels = kernels_of(type);
+    if (call->initial != nullptr) {
+        call->fill = bits_of(call->initial, kernels.itemsize);
+        return !is_given(fill_mode);
+    }
+    if (fill_mode == nullptr) return false;
+    const bool is_lowest = is_word(fill_mode, "lowest");
+    call->fill = is_lowest ? kernels.lowest_finite : 0;
+    return is_lowest || is_word(fill_mode, "zero");
+}
+
+bool read_out_of_range(PyObject* object, Segmentation* call) {
+    call->past_is_bad = !call->is_sorted;
+    if (!is_given(object)) return true;
+    if (call->by_offsets || !PyUnicode_CheckExact(object)) return false;
+    const bool drops = PyUnicode_CompareWithASCIIString(object, "drop") == 0;
+    call->negative_is_bad = call->past_is_bad = !drops;
+    return drops || PyUnicode_CompareWithASCIIString(object, "error") == 0;
+}
+
+// Ids or offsets of any integer type, in one that the core has: `widened` becomes a new reference if that
+// takes a copy. Those of uint64 past 2^63 - 1 come out negative, which is not clearly valid.
+bool read_indices(PyObject* object, const Rules& rules, View* view, PyArrayObject** widened) {
+    PyArrayObject* array = plain_array(object);
+    const int type = array == nullptr ? -1 : type_of(array);
+    if (type < 0 || (rules.index_types >> type & 1) == 0 || PyArray_NDIM(array) != 1) return false;
+    const bool is_core = type == static_cast<int>(Type::int32_) || type == static_cast<int>(Type::int64_);
+    if (is_core) {
+        *view = view_of(array, type);
+        return true;
+    }
+    if (type == static_cast<int>(Type::uint64_)) {  // the same bits, if none is past int64's highest
+        *view = view_of(array, static_cast<int>(Type::int64_));
+        return true;
+    }
+    const bool is_narrow = kernels_of(type).itemsize < 4;
+    PyObject* made = PyArray_CastToType(array, PyArray_DescrFromType(is_narrow ? NPY_INT32 : NPY_INT64), 0);
+    if (made == nullptr) {
+        if (PyErr_ExceptionMatches(PyExc_MemoryError)) set_out_of_memory();
+        return false;
+    }
+    *widened = reinterpret_cast<PyArrayObject*>(made);
+    *view = view_of(*widened, static_cast<int>(is_narrow ? Type::int32_ : Type::int64_));
+    return true;
+}
+
+bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count) {
+    if (!is_given(object)) return true;
+    if (PyLong_CheckExact(object)) return read_integer(object, count) && *count >= 0;
+    View view;
+    Item item;
+    if (!read_typed(object, &view, &item) || view.rank != 0 || (rules.index_types >> view.type & 1) == 0)
+        return false;
+    const Kernels& kernels = kernels_of(view.type);
+    char native[8];
+    kernels.gather(native, view.data, 0, 1, view.swapped);
+    const std::uint64_t bits = bits_of(native, kernels.itemsize);
+    // Negative ones and those past int64's highest have the highest bit of their width.
+    *count = static_cast<std::int64_t>(bits);
+    const bool is_signed = kernels.lowest != 0;
+    return *count >= 0 && !(is_signed && (bits & kernels.lowest) != 0);
+}
+
+PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObject** widened) {
+    Segmentation call;
+    Item item, first;
+    bool with_indices = false, with_empty = false;
+    call.by_offsets = is_given(given[6]);
+    if (!is_ties(given[13]) || is_given(given[9])) return kNotHandled;
+    if (!read_flag(given[5], &call.checks) || !read_flag(given[7], &call.is_sorted) ||
+        !read_flag(given[11], &with_indices) || !read_flag(given[12], &with_empty))
+        return kNotHandled;
+    if (call.by_offsets && (is_given(given[1]) || !call.is_sorted)) return kNotHandled;
+    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type) || call.data.rank < 1)
+        return kNotHandled;
+    const int type = call.data.type;
+    if (!read_out_of_range(given[8], &call) || !read_num_segments(given[2], rules, &call.num_segments) ||
+        !read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], type, &call))
+        return kNotHandled;
+    if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &call.indices, widened)) return kNotHandled;
+    if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[0])
+        return kNotHandled;
+    if (call.indices.type == static_cast<int>(Type::int64_) &&
+        type_of(reinterpret_cast<PyArrayObject*>(given[call.by_offsets ? 6 : 1])) ==
+            static_cast<int>(Type::uint64_) &&
+        !(call.checks && call.negative_is_bad))
+        return kNotHandled;  // such an id past 2^63 - 1 is not negative, but of no segment
+
+    const bool is_new = !is_given(given[4]) || with_indices;
+    const std::size_t index_bytes = call.indices.bytes();
+    Fault fault = run_released(index_bytes, [&] { return plan_segments(poll_signals, &call, is_new); });
+    if (fault) return nullptr;
+    Shape shape = call.data.shape();
+    shape.size[0] = static_cast<std::size_t>(call.num_segments);
+    Output output(given[4], type, shape);
+    if (!output.fits()) return kNotHandled;
+    PyArrayObject *indices = nullptr, *empty = nullptr;
+    const auto fail = [&]() -> PyObject* {
+        Py_XDECREF(indices);
+        Py_XDECREF(empty);
+        return output.fail();
+    };
+    const auto count = static_cast<npy_intp>(call.num_segments);
+    bool is_mapped = false;
+    if (with_empty && (empty = new_output(NPY_BOOL, 1, &count, nullptr, &is_mapped)) == nullptr)
+        return fail();
+    if (with_indices && (indices = new_indices(shape)) == nullptr) return fail();
+    const View inputs[] = {call.data, call.indices};
+    const bool is_direct = !with_indices && output.is_contiguous();
+    if (is_direct ? !output.prepare(inputs, 2, false, nullptr) : !output.make(nullptr)) return fail();
+    const View view = output.view();
+    fault = run_released(call.data.bytes() + view.bytes() + index_bytes, [&] {
+        Fault found = segment_max(poll_signals, call, view);
+        if (!found && with_indices)
+            found = argmax(poll_signals, call, view, static_cast<std::int64_t*>(PyArray_DATA(indices)));
+        if (!found && with_empty)
+            found = empty_segments(poll_signals, call, static_cast<std::uint8_t*>(PyArray_DATA(empty)));
+        return found;
+    });
+    return fault ? fail() : together(output.result(), indices, empty);
+}
+
+PyObject* call_segment_max(const Rules& rules, PyObject* const* args, Py_ssize_t positional,
+                           PyObject* keywords) {
+    Arguments given(2);
+    if (!given.sort(rules, args, positional, keywords)) return kNotHandled;
+    PyArrayObject* widened = nullptr;
+    PyObject* result = run_segment_max(rules, given, &widened);
+    Py_XDECREF(widened);
+    return result;
+}
+
+template <std::size_t count>
+constexpr int size_of(const char* const (&)[count]) {
+    static_assert(count <= kMostParameters);
+    return static_cast<int>(count);
+}
+
+}  // namespace
+
+const OperatorEntry kOperatorEntries[] = {
+    {"maximum", call_maximum, kMaximumNames, size_of(kMaximumNames), 0},
+    {"reduce_max", call_reduce_max, kReduceMaxNames, size_of(kReduceMaxNames), 5},
+    {"segment_max", call_segment_max, kSegmentMaxNames, size_of(kSegmentMaxNames), 3}};
+
+const OperatorEntry* find_operator(PyObject* name) {
+    for (const OperatorEntry& entry : kOperatorEntries)
+        if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, entry.name) == 0) return &entry;
+    return nullptr;
+}
+
+int place_of_parameter(const OperatorEntry& entry, PyObject* name) {
+    for (int place = 0; place < entry.count; ++place)
+        if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, entry.parameters[place]) == 0)
+            return place;
+    return -1;
+}
+
+Rules plain_rules(const OperatorEntry& entry) {
+    constexpr std::uint32_t kAll = ~std::uint32_t{0};
+    Rules rules;
+    rules.types = kAll;
+    for (int type = 0; type < kTypes; ++type) {
+        const Kernels& kernels = kernels_of(type);
+        const bool is_integer = kernels.nan == 0 && type != static_cast<int>(Type::bool_);
+        rules.index_types |= is_integer ? std::uint32_t{1} << type : 0;
+    }
+    rules.positional = entry.positional;
+    rules.keywords = kAll;
+    return rules;
+}
+
+bool intern_parameters() {
+    for (int which = 0; which < kOperators; ++which)
+        for (int place = 0; place < kOperatorEntries[which].count; ++place) {
+            PyObject* name = PyUnicode_InternFromString(kOperatorEntries[which].parameters[place]);
+            if (name == nullptr) return false;
+            interned[which][place] = name;  // for good
+        }
+    return true;
+}
+
+bool goes_to_python() {
+    if (!PyErr_Occurred()) return true;
+    if (!PyErr_ExceptionMatches(out_of_memory_error())) return false;
+    PyErr_Clear();
+    return true;
+}
+
+PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
+    Segmentation call;
+    PyArrayObject* array = count == 6 ? plain_array(args[0]) : nullptr;
+    const int type = array == nullptr ? -1 : type_of(array);
+    std::int64_t rows = 0;
+    const bool is_read = type >= 0 && PyArray_NDIM(array) == 1 && read_flag(args[1], &call.by_offsets) &&
+                         read_flag(args[2], &call.is_sorted) && read_flag(args[3], &call.negative_is_bad) &&
+                         (!is_given(args[4]) || read_integer(args[4], &call.num_segments)) &&
+                         read_integer(args[5], &rows);
+    const bool is_index = type == static_cast<int>(Type::int32_) || type == static_cast<int>(Type::int64_) ||
+                          type == static_cast<int>(Type::uint64_);
+    if (!is_read || !is_index || (call.by_offsets && PyArray_SIZE(array) == 0)) {
+        PyErr_SetString(PyExc_TypeError,
+                        "check_indices takes a 1-D array of int32, int64 or uint64, and its rules");
+        return nullptr;
+    }
+    call.indices = view_of(array, type);
+    call.past_is_bad = is_given(args[4]);
+    const std::ptrdiff_t size = rows;
+    call.data = {nullptr, &size, &size, 1, type, false, false};
+    const Fault fault = run_released(call.indices.bytes(), [&] { return check_indices(poll_signals, call); });
+    if (!fault) Py_RETURN_NONE;
+    if (!fault.is_of_indices()) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the ids were changed by another thread");
+        return nullptr;
+    }
+    return Py_BuildValue("sLLL", fault.name(), static_cast<long long>(fault.position),
+                         static_cast<long long>(fault.value), static_cast<long long>(fault.previous));
+}
+
+}  // namespace maxops

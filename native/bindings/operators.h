@@ -1,0 +1,62 @@
+// The operators on NumPy's arrays, as Python calls them.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <cstdint>
+
+#include "../api.h"
+
+namespace maxops {
+
+// What a row of the spec table (maxops.spec) lets a call have.
+struct Rules {
+    std::uint32_t types = 0, index_types = 0;  // a bit for each type
+    Broadcasting broadcasting = Broadcasting::kNumpy;
+    bool negative_axes = true;
+    bool explicit_types = false;  // no Python scalars
+    Py_ssize_t positional = 0;    // how many parameters may be given by position
+    std::uint32_t keywords = 0;   // a bit for each parameter that may be given by name
+
+    bool takes(int type) const { return (types >> type & 1) != 0; }
+};
+
+// A call with arguments as vectorcall has them. The result is a new reference; null with an error set, if
+// Ctrl-C ended it or memory did; or null without one: the call is not clearly valid, and the planner has to
+// look at it. The calling thread has its scratch.
+using Call = PyObject* (*)(const Rules& rules, PyObject* const* args, Py_ssize_t positional,
+                           PyObject* keywords);
+
+// An operator: its parameters in the order of maxops.ops, of which the bits of `keywords` above speak.
+struct OperatorEntry {
+    const char* name;
+    Call call;
+    const char* const* parameters;
+    int count;
+    Py_ssize_t positional;  // how many of them the plain function takes by position
+};
+extern const OperatorEntry kOperatorEntries[];
+constexpr int kOperators = 3;
+
+// What the rows call it: maximum, reduce_max or segment_max. Null if there is none.
+const OperatorEntry* find_operator(PyObject* name);
+
+// The place of a parameter of this name, or -1.
+int place_of_parameter(const OperatorEntry& entry, PyObject* name);
+
+// Those of the plain function.
+Rules plain_rules(const OperatorEntry& entry);
+
+// Python's strings for the parameters' names; false with an error set. Once, on import.
+bool intern_parameters();
+
+// Whether a call without a result goes on to the planner: it is not clearly valid, or memory ended, of which
+// Python says more; that error is cleared.
+bool goes_to_python();
+
+// (ids or offsets, whether they are offsets, whether they are in order, whether negative ones are faults,
+// num_segments that ids have to lie below or None, rows): the first fault as (kind, position, value,
+// previous), or None.
+PyObject* py_check_indices(PyObject* self, PyObject* const* args, Py_ssize_t count);
+
+}  // namespace maxops

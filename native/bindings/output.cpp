@@ -1,0 +1,43 @@
+#include "output.h"
+
+#include <algorithm>
+
+#include "../element_types.h"
+#include "../memory.h"
+
+namespace maxops {
+
+Output::Output(PyObject* wanted, int type, const Shape& shape) : type_(type), rank_(shape.rank) {
+    for (int axis = 0; axis < rank_; ++axis) dims_[axis] = static_cast<npy_intp>(shape.size[axis]);
+    fits_ = wanted == nullptr || wanted == Py_None;
+    if (fits_) return;
+    out_ = plain_array(wanted);
+    fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
+            PyArray_NDIM(out_) == rank_ && std::equal(dims_, dims_ + rank_, PyArray_DIMS(out_));
+}
+
+bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
+    if (out_ == nullptr || !can_write_through(view_of(out_, type_), inputs, count, in_place))
+        return make(axes);
+    is_mapped_ = true;  // or the first to be touched here: it cannot be known
+    for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != PyArray_BYTES(out_);
+    return true;
+}
+
+bool Output::make(const int* axes) {
+    made_ = new_output(number_of(type_), rank_, dims_, axes, &is_mapped_);
+    return made_ != nullptr;
+}
+
+PyObject* Output::result() {
+    if (out_ == nullptr) {
+        PyArrayObject* made = made_;
+        made_ = nullptr;
+        return reinterpret_cast<PyObject*>(made);
+    }
+    const bool is_copied = made_ == nullptr || PyArray_CopyInto(out_, made_) == 0;
+    Py_CLEAR(made_);
+    return is_copied ? Py_NewRef(reinterpret_cast<PyObject*>(out_)) : nullptr;
+}
+
+}  // namespace maxops

@@ -1,0 +1,49 @@
+// The output of a call: the caller's, a new one, or one that is copied into the caller's at the end.
+#pragma once
+#include "arguments.h"
+
+namespace maxops {
+
+class Output {
+public:
+    Output(PyObject* wanted, int type, const Shape& shape);
+    // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
+    // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
+    Output(const Output&) = delete;
+    Output& operator=(const Output&) = delete;
+
+    // Whether the caller gave none, or one that fits.
+    bool fits() const { return fits_; }
+    bool is_given() const { return out_ != nullptr; }
+    bool is_contiguous() const {
+        return out_ == nullptr || (PyArray_IS_C_CONTIGUOUS(out_) && PyArray_ISNOTSWAPPED(out_));
+    }
+
+    // Has the array to write; false with an error set if it cannot be had. The caller's own, if it shares no
+    // memory with the inputs but for one that it is in place of (`in_place`). New ones are laid out by `axes`
+    // from outermost to innermost, or in C order if null.
+    bool prepare(const View* inputs, std::size_t count, bool in_place, const int* axes);
+    // The same, but never the caller's own.
+    bool make(const int* axes);
+
+    View view() const { return view_of(made_ != nullptr ? made_ : out_, type_); }
+    // Whether the array to write has pages already, and is none of the inputs.
+    bool is_mapped() const { return is_mapped_; }
+
+    // A new reference to what the call returns.
+    PyObject* result();
+    PyObject* fail() {
+        Py_CLEAR(made_);
+        return nullptr;
+    }
+
+private:
+    const int type_, rank_;
+    npy_intp dims_[kMaxRank];
+    bool fits_;
+    PyArrayObject* out_ = nullptr;   // the caller's, borrowed
+    PyArrayObject* made_ = nullptr;  // ours
+    bool is_mapped_ = false;
+};
+
+}  // namespace maxops

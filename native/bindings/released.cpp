@@ -1,0 +1,37 @@
+#include "released.h"
+
+#include <pthread.h>
+
+namespace maxops {
+
+static unsigned long main_thread;  // the only one that Python runs signals' handlers on
+
+// In a forked child that is the one that forked, whichever it was.
+[[maybe_unused]] static const int at_fork =
+    pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
+
+bool is_main_thread() {
+    return PyThread_get_thread_ident() == main_thread;
+}
+
+bool poll_signals() {
+    if (!is_main_thread()) return true;
+    PyGILState_STATE state = PyGILState_Ensure();
+    bool go_on = PyErr_CheckSignals() == 0;
+    PyGILState_Release(state);
+    return go_on;
+}
+
+bool find_main_thread() {
+    PyObject* threading = PyImport_ImportModule("threading");
+    PyObject* thread =
+        threading == nullptr ? nullptr : PyObject_CallMethod(threading, "main_thread", nullptr);
+    PyObject* ident = thread == nullptr ? nullptr : PyObject_GetAttrString(thread, "ident");
+    if (ident != nullptr) main_thread = PyLong_AsUnsignedLong(ident);
+    Py_XDECREF(threading);
+    Py_XDECREF(thread);
+    Py_XDECREF(ident);
+    return !PyErr_Occurred();
+}
+
+}  // namespace maxops

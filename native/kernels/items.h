@@ -1,0 +1,118 @@
+// Elements as NumPy has them, and what every family of kernels does with addresses.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "../isa.h"
+#include "../parameters.h"
+#include "../order.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
+
+// NumPy's data may lie at any address, and its types alias whatever the caller has there. (A struct,
+// because a typedef's attributes are lost when it becomes a template's argument.)
+template <class Int>
+struct __attribute__((packed, may_alias)) Unaligned {
+    Int value;
+};
+
+template <class T>
+using Item = Unaligned<typename T::Bits>;
+template <class T>
+using UnalignedKey = Unaligned<typename T::Key>;
+
+template <std::size_t itemsize>
+struct WordOf;
+template <>
+struct WordOf<1> {
+    using type = std::uint8_t;
+};
+template <>
+struct WordOf<2> {
+    using type = std::uint16_t;
+};
+template <>
+struct WordOf<4> {
+    using type = std::uint32_t;
+};
+template <>
+struct WordOf<8> {
+    using type = std::uint64_t;
+};
+template <class T>
+using Word = typename WordOf<sizeof(typename T::Bits)>::type;
+
+// An element's bits, but that every NaN is the one quiet NaN and every True is 1.
+template <class T>
+static inline typename T::Bits canonical(typename T::Bits bits) {
+    if constexpr (T::is_float) {
+        using U = typename T::U;
+        constexpr U kMagnitude = static_cast<U>(T::kSign - 1);
+        return (static_cast<U>(bits) & kMagnitude) > T::kInfinity ? T::kNaN : bits;
+    } else {
+        return T::bits(T::key(bits));
+    }
+}
+
+// The key of one element by itself. Of T::key() compilers make a branch on the sign where they make no
+// vectors, and no processor foresees that.
+template <class T>
+static inline typename T::Key key_of(typename T::Bits bits) {
+    if constexpr (T::is_float) {
+        using U = typename T::U;
+        constexpr U kTurned = static_cast<U>(T::kNegativeBase + 1 - T::kPositiveStep);
+        const auto sign = static_cast<U>(bits >> (8 * sizeof bits - 1));  // all ones or none
+        const auto turned = static_cast<U>((static_cast<U>(bits) ^ sign) + (sign & kTurned));
+        return static_cast<typename T::Key>(static_cast<U>(turned + T::kPositiveStep));
+    } else {
+        return T::key(bits);
+    }
+}
+
+template <class Key>
+static inline Key highest(Key a) {
+    return a;
+}
+template <class Key>
+static inline Key highest(Key a, Key b) {
+    return a < b ? b : a;
+}
+template <class Key, class... Keys>
+static inline Key highest(Key a, Key b, Keys... others) {
+    return highest(highest(a, b), others...);
+}
+
+constexpr std::size_t kLine = 64;  // bytes of a cache line
+
+template <class Target>
+inline const Target* at(const void* data, std::ptrdiff_t bytes) {
+    return reinterpret_cast<const Target*>(static_cast<const char*>(data) + bytes);
+}
+
+// Processors fetch ahead by themselves where loads follow one another closely; not where much is done with
+// each line.
+[[maybe_unused]] inline void prefetch(const void* data, std::size_t bytes) {
+    for (std::size_t line = 0; line < bytes; line += kLine)
+        __builtin_prefetch(static_cast<const char*>(data) + line);
+}
+
+// The alignment peel: how many of the first items lie before the next cache line, where whole vectors had
+// better begin; 0 if there are too few items to gain anything, or if no item begins a line.
+template <class T>
+inline std::size_t alignment_peel(const void* data, std::size_t n) {
+    std::size_t past = reinterpret_cast<std::uintptr_t>(data) % kLine;
+    if (past == 0 || past % sizeof(Item<T>) != 0 || n * sizeof(Item<T>) < kPeelBytes) return 0;
+    return (kLine - past) / sizeof(Item<T>);
+}
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

@@ -1,0 +1,82 @@
+// The ids of a SegmentMax's rows: in order, and in any order.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "items.h"
+
+namespace maxops {
+namespace MAXOPS_ISA {
+namespace {
+
+// A block's ids. They are trusted for the result and never for the memory: one outside [0, num_segments) has
+// no row. Whatever the ids, every row of the output up to the last id is written, since a step upwards fills
+// what it skips.
+template <class Id>
+struct Ids {
+    const Unaligned<Id>* ids;
+    std::size_t n;
+    std::int64_t num_segments;
+    bool gallops;
+
+    // Read once, by a volatile access: another thread may change the ids meanwhile, and what was checked must
+    // be what is used.
+    std::int64_t operator[](std::size_t i) const {
+        return static_cast<const volatile Unaligned<Id>*>(ids + i)->value;
+    }
+    bool has_row(std::int64_t id) const {
+        return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(num_segments);
+    }
+    // Where the run of ids equal to ids[i] ends.
+    std::size_t run_end(std::size_t i) const {
+        const Id id = ids[i].value;
+        const std::size_t scanned = gallops && n - i > kGallopRows ? i + kGallopRows : n;
+        for (++i; scanned - i >= kRunScan; i += kRunScan) {
+            Id differ = 0;  // in the ids' own width, which compilers turn into vectors
+            for (std::size_t k = 0; k < kRunScan; ++k) differ |= ids[i + k].value ^ id;
+            if (differ != 0) break;
+        }
+        if (scanned < n && scanned - i < kRunScan) {
+            // In sorted ids, where the last of a stretch is equal all of it is: double the stretch while
+            // that holds, then halve it.
+            std::size_t stretch = kRunScan;
+            for (; n - i >= stretch && ids[i + stretch - 1].value == id; stretch *= 2) i += stretch;
+            for (; stretch >= kRunScan; stretch /= 2)
+                if (n - i >= stretch && ids[i + stretch - 1].value == id) i += stretch;
+        }
+        while (i < n && ids[i].value == id) ++i;
+        return i;
+    }
+};
+
+template <class Id>
+static bool sorted(const void* ids_, std::size_t n) {
+    auto* __restrict ids = static_cast<const Unaligned<Id>*>(ids_);
+    if (n == 0) return true;
+    if (ids[0].value < 0) return false;
+    for (std::size_t b = 1; b < n; b += kOrderBlock) {
+        std::size_t e = n - b < kOrderBlock ? n : b + kOrderBlock;
+        Id down = 0;  // in the ids' own width, which compilers turn into vectors
+        for (std::size_t i = b; i < e; ++i) down |= static_cast<Id>(ids[i].value < ids[i - 1].value ? 1 : 0);
+        if (down != 0) return false;
+    }
+    return true;
+}
+
+// Ids as they come, each read once, by a volatile access: another thread may change them meanwhile, and what
+// was checked must be what is used. One that is not in [from, to) has a place that is not below `span`.
+template <class Id>
+struct Places {
+    const Unaligned<Id>* ids;
+    std::uint64_t from, span;
+
+    std::uint64_t operator[](std::size_t i) const {
+        const std::int64_t id = static_cast<const volatile Unaligned<Id>*>(ids + i)->value;
+        return static_cast<std::uint64_t>(id) - from;
+    }
+    bool has(std::uint64_t place) const { return place < span; }
+};
+
+}  // namespace
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

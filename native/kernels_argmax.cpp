@@ -1,0 +1,31 @@
+// One instruction set's kernels for the indices of maxima.
+#include "kernels/argmax.h"
+
+#include "kernels.h"
+
+namespace maxops {
+MAXOPS_DECLARE_KERNELS(MAXOPS_ISA)
+
+namespace MAXOPS_ISA {
+namespace {
+
+template <class T>
+constexpr ArgmaxKernels kernels_for() {
+    ArgmaxKernels k{};
+    k.argmax_rows = argmax_rows<T>;
+    k.argmax_columns = argmax_columns<T>;
+    k.argmax_segments[0] = argmax_segments<T, std::int32_t>;
+    k.argmax_segments[1] = argmax_segments<T, std::int64_t>;
+    return k;
+}
+
+}  // namespace
+
+const ArgmaxKernels argmax[kTypes] = {
+#define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
+#include "types.def"
+#undef MAXOPS_TYPE
+};
+
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

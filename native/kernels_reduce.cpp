@@ -1,0 +1,32 @@
+// One instruction set's kernels for ReduceMax.
+#include "kernels/reduce.h"
+
+#include "kernels.h"
+
+namespace maxops {
+MAXOPS_DECLARE_KERNELS(MAXOPS_ISA)
+
+namespace MAXOPS_ISA {
+namespace {
+
+template <class T>
+constexpr ReduceKernels kernels_for() {
+    ReduceKernels k{};
+    k.start = start<T>;
+    k.rows = Reduction<T>::rows;
+    k.columns = Reduction<T>::columns;
+    k.merge = merge<T>;
+    k.finish = finish<T>;
+    return k;
+}
+
+}  // namespace
+
+const ReduceKernels reduce[kTypes] = {
+#define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
+#include "types.def"
+#undef MAXOPS_TYPE
+};
+
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

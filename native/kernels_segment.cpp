@@ -1,0 +1,32 @@
+// One instruction set's kernels for SegmentMax of ids in order.
+#include "kernels/segment.h"
+
+#include "kernels.h"
+
+namespace maxops {
+MAXOPS_DECLARE_KERNELS(MAXOPS_ISA)
+
+namespace MAXOPS_ISA {
+namespace {
+
+template <class T>
+constexpr SegmentKernels kernels_for() {
+    SegmentKernels k{};
+    k.segment[0] = segment_rows<T, std::int32_t>;
+    k.segment[1] = segment_rows<T, std::int64_t>;
+    k.one_segment = one_segment<T>;
+    k.fill = fill<T>;
+    if constexpr (!T::is_float) k.sorted = sorted<typename T::Bits>;
+    return k;
+}
+
+}  // namespace
+
+const SegmentKernels segment[kTypes] = {
+#define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
+#include "types.def"
+#undef MAXOPS_TYPE
+};
+
+}  // namespace MAXOPS_ISA
+}  // namespace maxops

@@ -1,0 +1,35 @@
+"""JSON that people compare: dense, with a line for each entry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+
+def in_lines(value: Mapping[str, object]) -> str:
+    """An object, with a line for each entry of its lists and objects, so that a diff of two says what changed.
+
+    >>> print(in_lines({"format": 1, "cells": [{"case": "a"}, {"case": "b", "ratio": 2.5}]}))
+    {
+    "format":1,
+    "cells":[
+    {"case":"a"},
+    {"case":"b","ratio":2.5}
+    ]
+    }
+    """
+    fields = []
+    for name, field in value.items():
+        if isinstance(field, dict) and field:
+            entries = ",\n".join(f"{_dense(key)}:{_dense(each)}" for key, each in field.items())
+            fields.append(f"{_dense(name)}:{{\n{entries}\n}}")
+        elif isinstance(field, list) and field:
+            entries = ",\n".join(map(_dense, field))
+            fields.append(f"{_dense(name)}:[\n{entries}\n]")
+        else:
+            fields.append(f"{_dense(name)}:{_dense(field)}")
+    return "{\n" + ",\n".join(fields) + "\n}"
+
+
+def _dense(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
