@@ -132,7 +132,8 @@ def segment_max(call: SegmentCall) -> Any:
 def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
     """The arguments' memory for the core, which takes clearly valid calls; None where more has to be looked at.
 
-    `Tensor.numpy` itself refuses what is not plain: other devices and layouts, and what requires a gradient.
+    `Tensor.numpy` itself refuses what is not plain, other devices and layouts. A gradient is asked for first: a view
+    of other types would hide it, and the error of `numpy` takes longer than the rest of a small call.
     """
     if modes_are_active():
         return None
@@ -141,12 +142,10 @@ def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
         for array in arrays:
             if type(array) is not Tensor:
                 views.append(array)
-            elif array.dtype in NATIVE:
-                views.append(array.numpy())
-            elif array.requires_grad:  # which a view of other types would hide
+            elif array.requires_grad:
                 return None
             else:
-                views.append(memory.view(array))
+                views.append(array.numpy() if array.dtype in NATIVE else memory.view(array))
     except (RuntimeError, TypeError):
         return None
     return views
