@@ -90,14 +90,14 @@ def main() -> int:
         benchmark = saved_benchmarks.read(file)
         pages[file] = saved_benchmarks.as_text(benchmark)
         pages[file.with_suffix(".md")] = report.markdown(benchmark, file.name)
-    for path, wanted in pages.items():
-        if path.exists() and path.read_text(encoding="utf-8") == wanted:
+    for path, expected in pages.items():
+        if path.exists() and path.read_text(encoding="utf-8") == expected:
             continue
         if check:
             print(f"{path.relative_to(ROOT)} is stale: run python docs/generate.py", file=sys.stderr)
             stale = 1
         else:
-            path.write_text(wanted, encoding="utf-8")
+            path.write_text(expected, encoding="utf-8")
     return stale
 
 

@@ -43,7 +43,7 @@ def block_of_ids(*, each: float, gaps: int, any_order: bool, block_info: Any = N
 
 
 def bytes_of(result: Any) -> int:
-    """The arrays that a task handed on, wherever they lie in its result."""
+    """The arrays that a task communicated, wherever they are in its result."""
     if isinstance(result, np.ndarray):
         return result.nbytes
     if isinstance(result, Part):
@@ -54,15 +54,15 @@ def bytes_of(result: Any) -> int:
 
 
 def weighed(lazy: Any, sources: set[str]) -> tuple[float, int, int]:
-    """Seconds, peak bytes and bytes handed on between the tasks that are neither the data's nor the results'."""
+    """Seconds, peak bytes and bytes communicated between the tasks that are neither the data's nor the results'."""
     total, lock = 0, threading.Lock()
     seen: dict[int, weakref.ref[Any]] = {}
-    wanted = {str(key) for key in dask.core.flatten(lazy.__dask_keys__())}
+    results = {str(key) for key in dask.core.flatten(lazy.__dask_keys__())}
 
     def weigh(key: Any, result: Any, *_: Any) -> None:
         nonlocal total
         name = key[0] if isinstance(key, tuple) else key
-        if name not in sources and str(key) not in wanted:
+        if name not in sources and str(key) not in results:
             with lock:
                 # What a task passes on as it got it is counted once.
                 known = seen.get(id(result))
@@ -133,13 +133,13 @@ def main() -> None:
     if asked.ids_in_memory:
         ids = ids.compute()
     calls = ways(data, ids, asked.segments, is_sorted=not asked.any_order)
-    want = calls["maxops"]().compute()
+    expected = calls["maxops"]().compute()
     found: dict[str, list[tuple[float, int, int]]] = {}
     for name, call in list(calls.items()):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                same = np.array_equal(np.asarray(call().compute()), want)
+                same = np.array_equal(np.asarray(call().compute()), expected)
         except (ValueError, NotImplementedError, TypeError, AssertionError) as error:
             print(f"{name:28} does not run it: {str(error).splitlines()[0][:80]}")
             del calls[name]
@@ -157,13 +157,13 @@ def main() -> None:
         f"{asked.rows} rows of {asked.width} in {asked.blocks} blocks, {asked.segments} segments, {order}, gaps of "
         f"{asked.gaps}: {size / 1e6:.1f} MB"
     )
-    for name, (seconds, peak, handed) in middle.items():
-        print(f"{name:28} {seconds:8.3f} s   peak {peak / 1e6:8.1f} MB   handed on {handed / 1e6:9.1f} MB")
+    for name, (seconds, peak, moved) in middle.items():
+        print(f"{name:28} {seconds:8.3f} s   peak {peak / 1e6:8.1f} MB   communicated {moved / 1e6:9.1f} MB")
     others = {name: row for name, row in middle.items() if name != "maxops"}
     if others:
         best = min(others, key=lambda name: others[name][0])
         ratios = [other / max(own, 1e-9) for other, own in zip(others[best], middle["maxops"], strict=True)]
-        print(f"{best} over maxops: time {ratios[0]:.2f}, peak {ratios[1]:.2f}, handed on {ratios[2]:.2f}")
+        print(f"{best} over maxops: time {ratios[0]:.2f}, peak {ratios[1]:.2f}, communicated {ratios[2]:.2f}")
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ def test_maxops_is_right_on_every_instruction_set(name: str) -> None:
 def test_maxops_refuses_a_process_of_another_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
     here = _native.isa()
     monkeypatch.setattr(_native, "isa", lambda: "another")  # there may be one alone
-    with pytest.raises(BrokenRuntimeError, match=f"wants a process with MAXOPS_ISA={here}; this one has another"):
+    with pytest.raises(BrokenRuntimeError, match=f"needs a process with MAXOPS_ISA={here}; this one has another"):
         runtimes.load(f"maxops:{here}")
 
 

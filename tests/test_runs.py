@@ -56,7 +56,7 @@ def test_every_pair_of_runs(kind: str, isas: list[str]) -> None:
         if (word[0] if len(word) == 2 else word[1]).kind != kind:
             continue
         ids = runs.ids_of(word)
-        data = (runs.telling(ids) - len(ids)).astype(np.float32)
+        data = (runs.distinguishing_ranks(ids) - len(ids)).astype(np.float32)
         expected = _definition(data, ids)
         _check(word, ids, data, isas, expected)
         _check(word, ids, np.ascontiguousarray(data[:, :2]), isas, np.ascontiguousarray(expected[:, :2]))
@@ -130,7 +130,7 @@ def test_every_type(dtype: DType, isas: list[str]) -> None:
     for _ in range(60):
         word = runs.any_word(chosen, 300)
         ids = runs.ids_of(word)
-        ranks = runs.telling(ids)
+        ranks = runs.distinguishing_ranks(ids)
         if dtype.kind == "float":
             data = (-(ranks % 1900) - 1).astype(dtype.numpy)
         else:
@@ -149,7 +149,7 @@ def test_every_option(options: str, isas: list[str]) -> None:
     for _ in range(100):
         word = runs.any_word(chosen, 700)
         ids = runs.ids_of(word)
-        every = (runs.telling(ids) - len(ids)).astype(np.float32)
+        every = (runs.distinguishing_ranks(ids) - len(ids)).astype(np.float32)
         for data in (every, every[:, :2], np.ascontiguousarray(every[:, 0]), np.ascontiguousarray(every[:, 1])):
             _with_options(options, word, ids, data, isas, np.random.default_rng(len(ids)))
 
@@ -213,7 +213,7 @@ def test_shares_of_threads(width: int, threads: int, isas: list[str]) -> None:
                     head = (Run(kind, first), Run("one", 1, resumes), Run("pairs", share - 2, True))
                     word = (*head, Run("one", share + 3, resumes), Run("singles", total))
                     ids = runs.ids_of(word)[:total]
-                    every = np.ascontiguousarray((runs.telling(ids) - len(ids)).astype(np.float32)[:, :2])
+                    every = np.ascontiguousarray((runs.distinguishing_ranks(ids) - len(ids)).astype(np.float32)[:, :2])
                     data = every[:, 0] if width == 1 else np.repeat(every, 3, axis=1)[:, :width]
                     data = np.ascontiguousarray(data)
                     _check(word, ids, data, isas, _definition(data, ids))

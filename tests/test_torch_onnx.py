@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "scalar-of-data": (
         "scalar",
         (_value("FLOAT"), _value("FLOAT"), "maximum", "input 1", "input 0"),
-        "maximum input 1 is a number that only the graph's data tells",
+        "maximum input 1 is a number known at run time only",
     ),
 }
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 def in_lines(value: Mapping[str, object]) -> str:
     """An object, with a line for each entry of its lists and objects, so that a diff of two says what changed.
 
-    >>> print(in_lines({"format": 1, "cells": [{"case": "a"}, {"case": "b", "ratio": 2.5}]}))
+    >>> print(in_lines({"format": 1, "cases": [{"id": "a"}, {"id": "b", "ratio": 2.5}]}))
     {
     "format":1,
-    "cells":[
-    {"case":"a"},
-    {"case":"b","ratio":2.5}
+    "cases":[
+    {"id":"a"},
+    {"id":"b","ratio":2.5}
     ]
     }
     """

@@ -10,7 +10,7 @@ from typing import Any
 from maxops.bench.case import OPERATORS, label
 from maxops.bench.goals import BANDS, FASTEST, GOALS, LIMIT
 from maxops.bench.reasons import reason
-from maxops.bench.scaling import MANY
+from maxops.bench.scaling import UNBOUNDED
 
 Json = dict[str, Any]
 
@@ -395,7 +395,7 @@ def predictions(run: Json) -> list[Table]:
 
 
 def _most(model: Json) -> str:
-    return f", {model['most_chunks']} of them at most" if model["most_chunks"] < MANY else ""
+    return f", {model['most_chunks']} of them at most" if model["most_chunks"] < UNBOUNDED else ""
 
 
 def decades(run: Json) -> list[Table]:

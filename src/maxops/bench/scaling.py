@@ -25,7 +25,7 @@ Json = dict[str, Any]
 CORES = (1, 2, 4, 8, 16, 32, 64, 128)
 PREDICTED_BYTES = (16 * 10**6, 64 * 10**6, 10**9)
 POOL_BYTES = 5 * 10**6  # a little past where the pool is used
-MANY = 10**9  # of chunks: no bound that was seen
+UNBOUNDED = 10**9  # of chunks: no bound that was seen
 DECADES = (10**4, 10**5, 10**6, 10**7, 10**8, 10**9)
 QUICK_DECADES = (10**3, 10**4, 10**5)
 # A server's socket of today, for machines that are not here: twelve channels of DDR5-4800.
@@ -45,7 +45,7 @@ class Model:
     most_chunks: int
 
     def chunks(self, size: float) -> int:
-        """How many tasks a call falls into, which is how many threads can be at work on it."""
+        """How many tasks a call falls into, which is how many threads can work on it."""
         return max(min(int(size / self.chunk), self.most_chunks), 1)
 
     def seconds(self, size: float, threads: int, machine: float | None = None) -> float:
@@ -164,7 +164,7 @@ def _chunks(make: Make, large: int) -> tuple[float, int]:
     """Bytes of a chunk, and the most chunks that a call falls into if a large call shows such a bound."""
     chunk = POOL_BYTES / _tasks(make, POOL_BYTES)
     most = _tasks(make, large)
-    return chunk, most if most < 0.8 * large / chunk else MANY
+    return chunk, most if most < 0.8 * large / chunk else UNBOUNDED
 
 
 def fit(points: list[Json], woken: list[Json], call: float, chunk: float, most_chunks: int) -> Model:

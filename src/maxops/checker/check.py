@@ -33,11 +33,11 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     Raises ModelError for a file that is no model. What makes a model wrong is a finding, of clause "model" where no
     clause of an operator speaks of it.
     """
-    wanted = standards.known(standard)
+    chosen = standards.known(standard)
     if isinstance(model, ModelProto):
-        source, (nodes, faults) = "model", onnx_model.read_nodes(model, None, wanted)
+        source, (nodes, faults) = "model", onnx_model.read_nodes(model, None, chosen)
     elif Path(model).suffix.lower() == ".xml":
-        source, (nodes, faults) = str(model), ir_model.read_nodes(Path(model), wanted)
+        source, (nodes, faults) = str(model), ir_model.read_nodes(Path(model), chosen)
     else:
-        source, (nodes, faults) = str(model), onnx_model.read_nodes(read(Path(model)), Path(model).parent, wanted)
-    return Report(source, wanted, tuple(faults), tuple(map(judge, nodes)))
+        source, (nodes, faults) = str(model), onnx_model.read_nodes(read(Path(model)), Path(model).parent, chosen)
+    return Report(source, chosen, tuple(faults), tuple(map(judge, nodes)))

@@ -304,8 +304,8 @@ class _Reader:
                 if not task.in_function:
                     self._fault(where, f"the attribute {name!r} refers to one of a function; there is none")
             elif attribute.type != kind:
-                wanted = "unknown" if kind is None else AttributeProto.AttributeType.Name(kind)
-                found[name] = Invalid(f"{name} is of the kind {_kind_name(attribute)}; it is {wanted}")
+                expected = "unknown" if kind is None else AttributeProto.AttributeType.Name(kind)
+                found[name] = Invalid(f"{name} is of the kind {_kind_name(attribute)}; it is {expected}")
             elif kind == AttributeProto.STRING:
                 found[name] = attribute.s.decode(errors="backslashreplace")
             else:

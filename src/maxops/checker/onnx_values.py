@@ -1,4 +1,4 @@
-"""What an ONNX graph tells of its values: what it writes itself, and what the onnx package infers from that."""
+"""What an ONNX graph declares of its values: what it writes itself, and what the onnx package infers from that."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Value:
         )
 
     def without_large_tensor(self) -> Value:
-        """The value as it is handed into a function, whose body may be inferred many times."""
+        """The value as it is passed to a function, whose body may be inferred many times."""
         large = self.tensor is not None and self.tensor.ByteSize() > LARGEST_READ
         return replace(self, tensor=None) if large else self
 
@@ -177,7 +177,7 @@ def _type_of(tensor: TensorProto) -> TypeProto:
 
 
 def _constant_value(node: NodeProto, value: Value) -> Value:
-    """What a Constant node makes, of which its attribute tells the type."""
+    """What a Constant node makes, whose type its attribute gives."""
     for attribute in node.attribute:
         if attribute.name == "value" and attribute.HasField("t"):
             return Value(value.type or _type_of(attribute.t), True, attribute.t)

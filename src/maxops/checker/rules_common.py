@@ -52,8 +52,8 @@ def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
     """The number of inputs, of which the first `required` are not left out."""
     given = len(node.inputs)
     if not fewest <= given <= most:
-        wanted = str(most) if fewest == most else f"{fewest} to {most}"
-        return broken(f"has {given} inputs; it takes {wanted}")
+        expected = str(most) if fewest == most else f"{fewest} to {most}"
+        return broken(f"has {given} inputs; it takes {expected}")
     for number, known in enumerate(node.inputs[:required]):
         if known is None:
             return broken(f"input {number} has an empty name, which leaves it out; it is not optional")

@@ -95,8 +95,8 @@ def _axes_range(node: Node, row: Spec) -> Ruling:
     least = -rank if row.negative_axes else 0
     for axis in axes.given:
         if not least <= axis < rank:
-            wanted = f"the axes are {least} to {rank - 1}" if rank else "a scalar has no axes"
-            return broken(f"axis {axis} of an input of rank {rank}; {wanted}")
+            expected = f"the axes are {least} to {rank - 1}" if rank else "a scalar has no axes"
+            return broken(f"axis {axis} of an input of rank {rank}; {expected}")
     return holds(f"the input has rank {rank}")
 
 

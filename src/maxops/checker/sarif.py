@@ -36,7 +36,7 @@ def as_sarif(report: Report, version: str, *, everything: bool = False) -> dict[
             "message": {"text": f"{node}: {text}"},
             "locations": [
                 {
-                    # a model has no lines, but code scanning wants one
+                    # a model has no lines, but code scanning requires one
                     "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}},
                     "logicalLocations": [{"name": node.rsplit(" / ", 1)[-1], "fullyQualifiedName": node}],
                 }

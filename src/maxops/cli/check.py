@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.checker import Finding, JudgedNode, Report
 
 NOT_PASSED = 1
-FEW = 10  # rows of one clause
+MAX_ROWS = 10  # rows of one clause
 
 Row = tuple[tuple[str, ...], str]  # what a row says, and the node
 
@@ -138,9 +138,9 @@ def _shortened(rows: list[Row]) -> list[Row]:
     kept: list[Row] = []
     for (*group, why), where in rows:
         counted[tuple(group)] += 1
-        if counted[tuple(group)] <= FEW:
+        if counted[tuple(group)] <= MAX_ROWS:
             kept.append(((*group, why), where))
-    rest = [(group, number - FEW) for group, number in counted.items() if number > FEW]
+    rest = [(group, number - MAX_ROWS) for group, number in counted.items() if number > MAX_ROWS]
     return kept + [((*group, f"and {number} more; --all shows them"), "") for group, number in rest]
 
 

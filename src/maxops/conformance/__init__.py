@@ -30,7 +30,7 @@ def select(only: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
     >>> trial.feeds[0], trial.expected[0]
     ((array([], dtype=float32),), array(-inf, dtype=float32))
     """
-    from maxops.conformance import cases  # noqa: PLC0415  (whoever reads saved runs needs no cases)
+    from maxops.conformance import cases  # noqa: PLC0415  (readers of saved runs need no cases)
 
     return cases.select(cases.cases(), only, quick=quick)
 

@@ -55,7 +55,7 @@ def error_line(error: BaseException) -> str:
     except Exception as another:  # noqa: BLE001 - the runtime's own class
         text = f"(its text raises {type(another).__name__})"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # OpenVINO begins with the places in its source that an error came through
+    # OpenVINO begins with the source locations that an error came through
     first = next((line for line in lines if not line.endswith(":")), lines[0] if lines else "")
     name = type(error).__name__
     return f"{name}: {first}" if first else name

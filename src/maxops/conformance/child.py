@@ -111,7 +111,7 @@ class Child:
         """End the process and what it started, now; fine if it has ended."""
         if self._is_killed:  # its number may be another's by now
             return
-        with suppress(ProcessLookupError, PermissionError):  # nobody of the group is left; macOS says the latter
+        with suppress(ProcessLookupError, PermissionError):  # the group has ended; macOS raises the latter
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._is_killed = True
@@ -171,6 +171,6 @@ def _signal_name(number: int) -> str:
 
 
 def _environment(runtime: Mapping[str, str]) -> dict[str, str]:
-    """The parent's, malloc as the poison needs it, and what the runtime wants."""
+    """The parent's, malloc's tunables for poisoning, and the runtime's own."""
     tunables = ":".join(filter(None, (os.environ.get("GLIBC_TUNABLES", ""), TUNABLES)))
     return {**os.environ, "GLIBC_TUNABLES": tunables, **runtime}

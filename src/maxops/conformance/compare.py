@@ -42,7 +42,7 @@ class Comparison:
 def compare(old: Run, new: Run) -> Comparison:
     """What changed, case by case.
 
-    A fault that is now not applicable is not fixed but changed: nobody can see it any more.
+    A fault that is now not applicable is not fixed but changed: it can no longer be observed.
     """
     before, after = _findings(old), _findings(new)
     new_faults, fixed, changed, unchanged = [], [], [], 0
@@ -124,7 +124,7 @@ def summary(comparison: Comparison) -> str:
 def _answer(finding: Finding | None) -> object:
     """What makes the answer of a finding another one.
 
-    An error's words name addresses and lines, and memory that nobody wrote differs each time: neither is compared.
+    An error's words name addresses and lines, and uninitialized memory differs each time: neither is compared.
     """
     if finding is None:
         return None

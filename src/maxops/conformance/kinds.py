@@ -74,7 +74,7 @@ def _is_missing_type(group: Group) -> bool:
 
 
 def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
-    """The versions that each type is missing in: types are told together only where these are the same."""
+    """The versions that each type is missing in: types are merged only where these are the same."""
     found: dict[tuple[Row, str], list[int]] = {}
     for group in filter(_is_missing_type, every):
         for each in group.types:

@@ -24,7 +24,7 @@ Kind = Literal[
 class Outcome:
     """`outputs` has one array a feed where the runtime returned them, and `again` those of the second run if unstable.
 
-    `feed` is the number of the feed at which it came to another end.
+    `feed` is the number of the feed at which it failed.
     """
 
     kind: Kind

@@ -213,7 +213,7 @@ def _ask(child: Child, trial: Trial, seconds: float) -> tuple[Outcome, bool, boo
 
 
 def _as_far(trial: Trial, outcome: Outcome) -> Trial:
-    """A trial up to the feed that failed: what came to nothing before it need not be kept."""
+    """A trial up to the feed that failed: the feeds after it are not needed."""
     if outcome.kind == "returned":
         return trial
     return replace(trial, feeds=trial.feeds[: outcome.feed + 1], expected=None, without_nan=())

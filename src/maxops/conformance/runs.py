@@ -1,7 +1,7 @@
 """A grammar of segment ids: runs of rows whose lengths stand around every constant that switches a path.
 
 A word is a few runs, one after the other. Loops go wrong where a block, a run or a thread's share ends and another
-begins: so lengths are one less, as many, and one more than each constant of the native core has, which it tells
+begins: so lengths are one less, as many, and one more than each constant of the native core has, which it reports
 itself. A constant that is added there is a length here by itself.
 
 >>> [run.kind for run in word_of("singles 3, resume pairs 4")]
@@ -117,7 +117,7 @@ def any_word(chosen: random.Random, most: int = 5000, runs: int = 6) -> Word:
     return tuple(word)
 
 
-def telling(ids: Array) -> Array:
+def distinguishing_ranks(ids: Array) -> Array:
     """Four columns of distinct ranks, (rows, 4), that show a row that is dropped or gets where it is not of.
 
     Upwards the last row of each segment is the highest and every later segment higher; downwards the first, and every

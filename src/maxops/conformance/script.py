@@ -13,7 +13,7 @@ from maxops.conformance.sanity_calls import sanity_call
 from maxops.conformance.shrink import Counterexample
 from maxops.plan import Array
 
-# What glibc fills memory with in two runs: an answer that is not the same in both holds memory that nobody wrote.
+# What glibc fills memory with in two runs: a result that differs between them depends on uninitialized memory.
 PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"} for byte in ("85", "170"))
 REPEATS = 5  # runs, for a fault that what an earlier run left behind brings about
 

@@ -52,11 +52,11 @@ class NoAnswersError(MaxopsError, TypeError):
     """A runtime that gives something other than arrays, whatever it is asked."""
 
 
-# Called with how much is done, of how much, and what is at hand.
+# Called with how much is done, of how much, and the current case.
 Progress = Callable[[int, int, str], None]
 
 
-# The rows that a runtime is asked which cannot be told a version: the newest of each operator.
+# The rows for a runtime whose versions cannot be chosen: the newest of each operator.
 _NEWEST = {row.operator: row for row in ALL if row.version is not None}
 
 
@@ -81,7 +81,7 @@ def conform(
     seconds: float = timeout.DEFAULT,
     progress: Progress | None = None,
 ) -> Run:
-    """Ask a runtime every case, and return what the JSON holds.
+    """Run every case at a runtime, and return what the JSON holds.
 
     `kit` says how the cases were chosen, and is written as it is; a trial may take so many seconds. Raises a
     MaxopsError where the runtime cannot be started, or gives something that is no answer at all.
@@ -119,7 +119,7 @@ def conform(
 
 
 def _is_selected(runtime: Runtime, case: Case) -> bool:
-    """A runtime that cannot be told a version is asked the newest of each operator only."""
+    """A runtime whose versions cannot be chosen is tested by the newest of each operator only."""
     row = case.row
     return runtime.versioned or row.version is None or row is _NEWEST[row.operator]
 

@@ -52,5 +52,5 @@ class Subprocesses:
 
 
 def _kill(group: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # nobody of the group is left; macOS says the latter
+    with suppress(ProcessLookupError, PermissionError):  # the group has ended; macOS raises the latter
         os.killpg(group, signal.SIGKILL)

@@ -102,7 +102,7 @@ def _segment_max(*inputs: Any) -> Any:
 def _scalar(like: Any, value: Any, operator: str, name: str, beside: str) -> Any:
     row = next(row for row in spec.PLAIN if row.name == operator)
     if not isinstance(value, (bool, int, float)):
-        raise ModelError(f"{row.name} {name} is a number that only the graph's data tells; give a tensor for it")
+        raise ModelError(f"{row.name} {name} is a number known at run time only; give a tensor for it")
     return _constant(scalar_as(row, name, value, DTYPES[like.dtype], beside))
 
 

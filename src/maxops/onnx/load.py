@@ -22,7 +22,7 @@ from maxops.plan import Array
 
 # Before IR version 3 a model names no operator set: it is the first.
 FIRST_IR_WITH_OPSETS = 3
-MOST_NESTED = 32  # graphs, each of which takes three of protobuf's hundred levels
+MAX_NESTING = 32  # graphs, each of which takes three of protobuf's hundred levels
 
 
 def load(path: str | PathLike[str]) -> Model:
@@ -40,8 +40,8 @@ def load(path: str | PathLike[str]) -> Model:
     A model of Max, ReduceMax, Constant and Identity runs here alone. In any other those operators, and SegmentMax of
     maxops' own domain, run here, and the rest on onnx's reference evaluator (`Model.placements` says which).
 
-    Raises ModelError for a file that cannot be read, is not well formed, or holds what nobody here runs; where a
-    clause of an operator speaks, the error of that clause. The text names the file and the node.
+    Raises ModelError for a file that cannot be read, is not well formed, or holds operators that nothing here runs;
+    where a clause of an operator speaks, the error of that clause. The text names the file and the node.
     """
     path = Path(path)
     return _model(read(path), str(path), path)
@@ -58,7 +58,7 @@ def read(path: Path) -> ModelProto:
     except DecodeError as error:
         if "Depth" in str(error):
             raise ModelError(
-                f"{path}: nests graphs deeper than protobuf reads: about {MOST_NESTED}, as messages in messages"
+                f"{path}: nests graphs deeper than protobuf reads: about {MAX_NESTING}, as messages in messages"
             ) from error
         raise ModelError(f"{path}: is truncated, or not an ONNX model") from error
 

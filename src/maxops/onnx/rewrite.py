@@ -140,7 +140,7 @@ class _Mover:
 
 
 def _check(node: NodeProto) -> None:
-    """Refuse attributes that a node in our domain does not have: a runtime would leave them out in silence."""
+    """Refuse attributes that a node in our domain does not have: a runtime would silently leave them out."""
     known = onnx.defs.get_schema(node.op_type, VERSION, DOMAIN).attributes
     for attribute in node.attribute:
         where = f"{nodes.label(node)}: the attribute {attribute.name!r}"

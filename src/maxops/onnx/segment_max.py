@@ -106,7 +106,7 @@ class _Body:
         return self._add("Add", last, self._integers([1]))
 
     def _with_zeros_and_nans(self, highest: str, data: str, rows: str, shape: str) -> str:
-        """ScatterND keeps whichever zero came first, and a runtime's may drop a NaN: both are looked for apart."""
+        """ScatterND keeps whichever zero came first, and a runtime's may drop a NaN: both are handled separately."""
         zero, nan = self._bits(0), self._bits(self._dtype.nan_bits)
         minus_zero = self._bits(1 << self._dtype.bits - 1)
         is_plus_zero = self._add(

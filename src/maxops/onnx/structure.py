@@ -60,7 +60,7 @@ def check_unique(graph: GraphProto, source: str) -> None:
 def check_order(graph: GraphProto, source: str, outer: Container[str] = ()) -> None:
     """Nodes stand after those that make their inputs; `outer` holds the names that a subgraph sees around it.
 
-    The onnx package's checker sees this too, but cannot tell why it fails.
+    The onnx package's checker sees this too, but does not report why it fails.
     """
     makers = {name: node for node in graph.node for name in node.output}
     known = initial_names(graph) | {""}

@@ -201,7 +201,7 @@ class SegmentMax(_MaxOperator):
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
         data, ids, *count = arrays
-        # the core wants a Python integer; the array's type was looked at when the operator was made
+        # the core takes a Python integer; the array's type was checked when the operator was made
         number = [array.item() if array.ndim == 0 else array for array in count]
         fill_mode = self.attributes["fill_mode"]
         try:

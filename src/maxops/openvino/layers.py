@@ -184,7 +184,7 @@ def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
 
 
 def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
-    """SegmentMax's mode, by whichever of its two names it is given: never chosen in silence."""
+    """SegmentMax's mode, by whichever of its two names it is given: never chosen silently."""
     given = {name: layer.data[name] for name in FILL_NAMES if name in layer.data}
     clause = spec.SEGMENT_MAX_16.clause("fill_mode")
     if len({text.upper() for text in given.values()}) != 1:

@@ -6,7 +6,7 @@ from typing import Any
 
 from maxops.bench.candidate import Candidate, UnsupportedError, Work
 from maxops.bench.libraries.library import Library, flat
-from maxops.bench.libraries.pyarrow import placed
+from maxops.bench.libraries.pyarrow import scattered
 from maxops.plan import Array
 
 
@@ -25,9 +25,11 @@ class Polars(Library):
         flat(work)
         columns = [self._series(work, str(number), array) for number, array in enumerate(work.inputs.arrays)]
         frame = self.module.DataFrame(columns)
-        wanted = self.module.max_horizontal(self.module.all())
+        expression = self.module.max_horizontal(self.module.all())
         return [
-            Candidate("max_horizontal", frame.select, (wanted,), to_numpy=lambda found: found.to_series().to_numpy())
+            Candidate(
+                "max_horizontal", frame.select, (expression,), to_numpy=lambda found: found.to_series().to_numpy()
+            )
         ]
 
     def reduce_max(self, work: Work) -> list[Candidate]:
@@ -46,7 +48,7 @@ class Polars(Library):
             return frame.group_by("id").agg(highest)
 
         def to_numpy(groups: Any) -> Array:
-            return placed(work, groups["id"].to_numpy(), groups["x"].to_numpy())
+            return scattered(work, groups["id"].to_numpy(), groups["x"].to_numpy())
 
         return [Candidate("group_by", group, to_numpy=to_numpy)]
 

@@ -12,7 +12,7 @@ from maxops.bench.libraries.library import Library, flat
 from maxops.plan import Array
 
 
-def placed(work: Work, ids: Array, highest: Array) -> Array:
+def scattered(work: Work, ids: Array, highest: Array) -> Array:
     """Groups, in any order, as the operator gives them."""
     result = np.full(work.case.shape, work.lowest, work.case.dtype.numpy)
     result[ids] = highest
@@ -55,7 +55,7 @@ class PyArrow(Library):
             return table.group_by("id").aggregate([("x", "max")])
 
         def to_numpy(groups: Any) -> Array:
-            return placed(work, groups["id"].to_numpy(), groups["x_max"].to_numpy())
+            return scattered(work, groups["id"].to_numpy(), groups["x_max"].to_numpy())
 
         return [Candidate("group_by", group, to_numpy=to_numpy)]
 

@@ -19,8 +19,8 @@ from maxops.spec import Spec
 
 Layout = Literal["rows", "columns", "whole vectors"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns", "whole vectors")
-FEW = (8, 16, 33)  # lengths of whole vectors in a short run, over which all pairs are there
-FEW_PARTS = 3
+SAMPLE_LENGTHS = (8, 16, 33)  # lengths of whole vectors in a short run, over which all pairs are there
+SAMPLE_PARTS = 3
 LONG = 1000  # past what a runtime does in one piece
 PARTS = 8  # of the pairs, one for each whole vector's length: over eight lengths they are all there
 _AXIS: dict[Layout, int] = {"rows": 1, "columns": 0, "whole vectors": 0}
@@ -52,7 +52,9 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
             yield from ask(row, meaning, dtype, f"{layout} of {words}, of lengths 1 to 130", make)
             continue
         of_vectors = layout == "whole vectors"
-        sample = partial(_along, row, dtype, which, layout, *((FEW, FEW_PARTS) if of_vectors else (SAMPLE,)))
+        sample = partial(
+            _along, row, dtype, which, layout, *((SAMPLE_LENGTHS, SAMPLE_PARTS) if of_vectors else (SAMPLE,))
+        )
         sentence = f"{layout} with {words}, one among copies of the other"
         quick = how_quick(dtype, which, first=layout == LAYOUTS[0])
         if is_quick(row, dtype, quick) or (of_vectors and row is not newest(row)):  # else all lengths below are enough

@@ -136,7 +136,7 @@ def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def _no_ids(row: Spec, dtype: DType) -> Iterator[Case]:
-    """No data: no segments if nobody says how many, else empty ones."""
+    """No data: no segments without num_segments, else empty ones."""
     for index in INDEX:
         for rank, inner in ((1, ()), (2, (3,))):
             feed = _feed(dtype, [], index, inner)

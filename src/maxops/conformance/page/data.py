@@ -17,11 +17,11 @@ Json = dict[str, Any]
 # Cells of the matrix have no room for words; colours alone would leave some people out.
 MARKS: dict[Verdict, str] = {
     "crashes": "X",
-    "uninitialized memory": "L",
-    "corrupted state": "P",
+    "uninitialized memory": "U",
+    "corrupted state": "C",
     "hangs": "H",
     "violates": "V",
-    "missing error": "A",
+    "missing error": "M",
     "refuses": "R",
     "permitted": "\N{ALMOST EQUAL TO}",
     "conforms": "\N{CHECK MARK}",

@@ -60,7 +60,7 @@ class ThirdParty(Runtime):
         return run
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """The same, told to the module or class."""
+        """The same, by the module or class."""
         del feed
         module, _, name = self.name.partition(":")
         if name:
@@ -145,7 +145,7 @@ def _with_prepare(found: Any, name: str) -> Any:
 
 
 def _checked(backend: Any, name: str) -> Any:
-    """Refuse a class whose prepare wants an object: each call would fail, as if the runtime refused it."""
+    """Refuse a class whose prepare needs an instance: each call would fail, as if the runtime refused it."""
     if inspect.isclass(backend) and inspect.isfunction(inspect.getattr_static(backend, "prepare")):
         raise BrokenRuntimeError(
             f"{name}: the prepare of {backend.__name__} is not a class method, as that of onnx.backend.base.Backend is"

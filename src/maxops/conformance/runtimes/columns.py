@@ -29,6 +29,6 @@ class Columns(Library):
         return run
 
 
-def placed(call: Call, count: str, fill: str, ids: str, highest: str) -> list[str]:
+def scattered(call: Call, count: str, fill: str, ids: str, highest: str) -> list[str]:
     """Lines that put groups, which come in any order, where the operator has them."""
     return [f"actual = np.full({count}, {fill}, np.{call.dtype})", f"actual[{ids}] = {highest}"]

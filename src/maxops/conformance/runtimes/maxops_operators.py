@@ -25,11 +25,11 @@ class MaxopsOperators(Scripted):
         self.opening = (f'import os; os.environ["MAXOPS_ISA"] = {isa!r}', "import maxops")
 
     def start(self) -> None:
-        """Maxops is here; whether it is as this runtime wants it is another matter."""
+        """Check that this process has the instruction set; maxops itself is installed."""
         super().start()
         if _native.isa() != self.isa:
             raise BrokenRuntimeError(
-                f"{self.name} wants a process with MAXOPS_ISA={self.isa}; this one has {_native.isa()}"
+                f"{self.name} needs a process with MAXOPS_ISA={self.isa}; this one has {_native.isa()}"
             )
 
     @property

@@ -37,7 +37,7 @@ class OnnxRuntime(Scripted):
         return f'session = onnxruntime.InferenceSession({model}, options, providers=["CPUExecutionProvider"])'
 
     def script(self, call: Call, feed: Feed) -> list[str]:
-        """As its users write it: a fault that shows only with our options is told to be unchecked."""
+        """As its users write it: a fault that shows only with our options is reported as not reproduced."""
         lines = super().script(call, feed)
         return [line.replace(", options", "") for line in lines if line not in OPTIONS]
 

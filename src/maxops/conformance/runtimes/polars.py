@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maxops.conformance.case import Call
-from maxops.conformance.runtimes.columns import Columns, placed
+from maxops.conformance.runtimes.columns import Columns, scattered
 
 
 class Polars(Columns):
@@ -27,5 +27,5 @@ class Polars(Columns):
         return [
             f'frame = pl.DataFrame({{"ids": {ids}, "data": {data}}})',
             'groups = frame.group_by("ids").agg(pl.col("data").max())',
-            *placed(call, count, fill, 'groups["ids"].to_numpy()', 'groups["data"].to_numpy()'),
+            *scattered(call, count, fill, 'groups["ids"].to_numpy()', 'groups["data"].to_numpy()'),
         ]

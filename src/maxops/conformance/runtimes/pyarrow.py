@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maxops.conformance.case import Call
-from maxops.conformance.runtimes.columns import Columns, placed
+from maxops.conformance.runtimes.columns import Columns, scattered
 
 
 class PyArrow(Columns):
@@ -27,5 +27,5 @@ class PyArrow(Columns):
         return [
             f'table = pa.table({{"ids": {ids}, "data": {data}}})',
             'groups = table.group_by("ids").aggregate([("data", "max")])',
-            *placed(call, count, fill, 'groups["ids"].to_numpy()', 'groups["data_max"].to_numpy()'),
+            *scattered(call, count, fill, 'groups["ids"].to_numpy()', 'groups["data_max"].to_numpy()'),
         ]

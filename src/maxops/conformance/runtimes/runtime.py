@@ -1,4 +1,4 @@
-"""What every runtime's file offers: a class that prepares a call, runs it on arrays, and shows how in a script."""
+"""The base class of the runtimes: a class that prepares a call, runs it on arrays, and shows how in a script."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Runtime:
     Making one imports nothing, so that its name, environment, claims and scripts can be asked for anywhere; `start`
     imports what it needs. Whatever a runtime raises is its refusal. `claims` names the standards that it says it
     implements: only their refusals are asked of it. A library of functions claims none; its results are judged all the
-    same. `versioned` says whether it can be told an operator's version: of others, only the newest is asked.
+    same. `versioned` says whether an operator's version can be chosen: of others, only the newest is tested.
     """
 
     name: str

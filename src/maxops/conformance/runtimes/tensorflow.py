@@ -27,7 +27,7 @@ class TensorFlow(Library):
         return [f"actual = np.asarray(tf.reduce_max(tf.constant({data}), axis={axis}, keepdims={keepdims}).numpy())"]
 
     def segment_max(self, call: Call, data: str, ids: str, count: str, fill: str) -> list[str]:
-        """unsorted_segment_max, which unlike segment_max is told how many there are; then what has no ids is filled."""
+        """unsorted_segment_max, which takes the number of segments; then what has no ids is filled."""
         return [
             f"actual = tf.math.unsorted_segment_max(tf.constant({data}), tf.constant({ids}), {count}).numpy()",
             f"actual[np.bincount({ids}, minlength={count}) == 0] = {fill}",

@@ -23,7 +23,7 @@ function tally(run, clauses, type) {
   return DATA.verdicts.filter(({ name }) => found.has(name)).map(({ name }) => [name, found.get(name)]);
 }
 
-// What is right first, then from the mildest to the worst; what nobody could ask stands at the end.
+// What is right first, then from the mildest to the worst; what is not applicable is last.
 function rightFirst(counts) {
   const [none, asked] = [true, false].map((isNone) => counts.filter(([verdict]) => (verdict === "not applicable") === isNone));
   return [...asked.reverse(), ...none];
@@ -46,7 +46,7 @@ function drawRuns() {
 function asked(run) {
   const { quick, only } = run.kit;
   const cases = counted(total(tally(run, Object.keys(run.counts))), "case");
-  return [cases, quick ? "quick" : null, only ? `only ${said(only)}` : null].filter(Boolean).join(", ");
+  return [cases, quick ? "quick" : null, only?.length ? `only ${said(only)}` : null].filter(Boolean).join(", ");
 }
 
 function said(value) {
