@@ -45,6 +45,8 @@ std::uint64_t canonical(int type, char* item) {
 
 // ---------------------------------------------------------------------------- Max
 
+namespace {
+
 Fault broadcast(const View* inputs, std::size_t count, Broadcasting how, Shape* shape) {
     shape->rank = 0;
     for (std::size_t k = 0; k < count; ++k) shape->rank = std::max(shape->rank, inputs[k].rank);
@@ -82,8 +84,6 @@ bool are_alike(const View* inputs, std::size_t count) {
     return true;
 }
 
-namespace {
-
 std::vector<Operand> operands_of(const View* inputs, std::size_t count, int rank, const View* out) {
     std::vector<Operand> operands;
     operands.reserve(count + 1);
@@ -96,18 +96,18 @@ std::vector<Operand> operands_of(const View* inputs, std::size_t count, int rank
 // array and a scalar; beside more, scalars have rank 0 as all else.
 class FlatMax {
 public:
-    FlatMax(const Kernels& kernels, const View* inputs, std::size_t count, const View& out)
-        : kernels_(kernels), inputs_(inputs), count_(count), out_(out) {
-        if (count > Kernels::kMostInputs || kernels.fold[count] == nullptr || !out.contiguous ||
-            !are_alike(inputs, count))
+    FlatMax(const Kernels& kernels, const Maximum& call, const View& out)
+        : kernels_(kernels), inputs_(call.inputs), count_(call.count), out_(out) {
+        if (count_ > Kernels::kMostInputs || kernels.fold[count_] == nullptr || !out.contiguous ||
+            !call.alike)
             return;
         std::size_t scalars = 0;
-        for (std::size_t k = 0; k < count; ++k)
-            if (inputs[k].rank < out.rank) {
+        for (std::size_t k = 0; k < count_; ++k)
+            if (inputs_[k].rank < out.rank) {
                 scalars += 1;
                 scalar_ = k;
             }
-        is_beside_scalar_ = scalars == 1 && count == 2;
+        is_beside_scalar_ = scalars == 1 && count_ == 2;
         serves_ = scalars == 0 || is_beside_scalar_;
     }
     bool serves() const { return serves_; }
@@ -137,26 +137,43 @@ private:
 
 }  // namespace
 
-Fault layout(const View* inputs, std::size_t count, const Shape& shape, int* axes) {
-    try {
-        const auto operands = operands_of(inputs, count, shape.rank, nullptr);
-        memory_order(shape, operands.data(), operands.size(), axes);
-        return {};
-    } catch (const std::bad_alloc&) {
-        return {Fault::kOutOfMemory};
-    }
+Fault plan_maximum(Broadcasting how, Maximum* call) {
+    const View* inputs = call->inputs;
+    call->alike = are_alike(inputs, call->count);
+    for (std::size_t k = 1; k < call->count; ++k)
+        if (!call->alike || inputs[k].rank != inputs[0].rank)
+            return broadcast(inputs, call->count, how, &call->shape);
+    call->shape = inputs[0].shape();
+    return {};
 }
 
-Fault maximum(Poll poll, const View* inputs, std::size_t count, const View& out, bool streams) {
+bool layout(const Maximum& call, int* axes) {
+    if (call.shape.rank <= 1) return false;
+    if (std::all_of(call.inputs, call.inputs + call.count,
+                    [](const View& input) { return input.contiguous; }))
+        return false;
+    constexpr std::size_t kFew = 8;
+    if (call.count <= kFew) {
+        Operand few[kFew];
+        for (std::size_t k = 0; k < call.count; ++k) few[k] = call.inputs[k].operand(call.shape.rank);
+        memory_order(call.shape, few, call.count, axes);
+    } else {
+        const auto operands = operands_of(call.inputs, call.count, call.shape.rank, nullptr);
+        memory_order(call.shape, operands.data(), operands.size(), axes);
+    }
+    return true;
+}
+
+Fault maximum(Poll poll, const Maximum& call, const View& out, bool streams) {
     if (!reserve_scratch()) return {Fault::kOutOfMemory};
     const Kernels& kernels = kernels_of(out.type);
     const Run run{kernels, poll, streams};
-    const std::size_t n = out.elements(), bytes = n * kernels.itemsize * (count + 1);
-    const FlatMax flat(kernels, inputs, count, out);
+    const std::size_t n = out.elements(), bytes = n * kernels.itemsize * (call.count + 1);
+    const FlatMax flat(kernels, call, out);
     if (flat.serves() && !(streams && bytes >= kStreamedBytes)) return finished(flat(run, n, bytes));
     try {
         Shape shape = out.shape();
-        auto operands = operands_of(inputs, count, out.rank, &out);
+        auto operands = operands_of(call.inputs, call.count, out.rank, &out);
         return finished(fold(run, shape, operands));
     } catch (const std::bad_alloc&) {
         return {Fault::kOutOfMemory};
@@ -189,7 +206,8 @@ Shape output_shape(const Reduction& call) {
     return shape;
 }
 
-void layout(const Reduction& call, int* axes) {
+bool layout(const Reduction& call, int* axes) {
+    if (call.data.contiguous) return false;
     int order[kMaxRank], place[kMaxRank], kept = 0;
     const Operand data = call.data.operand(call.data.rank);
     memory_order(call.data.shape(), &data, 1, order);
@@ -197,6 +215,7 @@ void layout(const Reduction& call, int* axes) {
         place[axis] = call.is_reduced[axis] && !call.keepdims ? -1 : next++;
     for (int i = 0; i < call.data.rank; ++i)
         if (place[order[i]] >= 0) axes[kept++] = place[order[i]];
+    return true;
 }
 
 namespace {

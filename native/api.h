@@ -81,18 +81,23 @@ using Poll = bool (*)();
 
 enum class Broadcasting { kNone, kNumpy, kStrict };  // kStrict: no axis of size 0 beside one of size 1
 
-Fault broadcast(const View* inputs, std::size_t count, Broadcasting how, Shape* shape);
+struct Maximum {
+    const View* inputs;
+    std::size_t count;
+    // Set by plan_maximum: the broadcast shape; and whether the inputs are of one shape, contiguous and
+    // native, but for scalars, so that their elements meet in memory order.
+    Shape shape;
+    bool alike;
+};
 
-// Whether the inputs are of one shape, contiguous and native, but for scalars: their elements meet in memory
-// order.
-bool are_alike(const View* inputs, std::size_t count);
+Fault plan_maximum(Broadcasting how, Maximum* call);
 
-// The axes of a new output from outermost to innermost, as the inputs have them.
-Fault layout(const View* inputs, std::size_t count, const Shape& shape, int* axes);
+// The axes of a new output from outermost to innermost, as the inputs have them. False: C order.
+bool layout(const Maximum& call, int* axes);
 
-// `out` has the inputs' broadcast shape, and overlaps none of them but where it is the same array. `streams`:
-// its pages are mapped and it is none of the inputs.
-Fault maximum(Poll poll, const View* inputs, std::size_t count, const View& out, bool streams);
+// `out` has the call's shape, and overlaps none of the inputs but where it is the same array. `streams`: its
+// pages are mapped and it is none of the inputs.
+Fault maximum(Poll poll, const Maximum& call, const View& out, bool streams);
 
 // ---------------------------------------------------------------------------- ReduceMax
 
@@ -107,7 +112,7 @@ struct Reduction {
 Fault mark_axes(const std::int64_t* axes, std::size_t count, bool negative_allowed, Reduction* call);
 Shape output_shape(const Reduction& call);
 // As `layout` above; for new outputs of the shape above.
-void layout(const Reduction& call, int* axes);
+bool layout(const Reduction& call, int* axes);
 
 // `out` has that shape and does not overlap the data.
 Fault reduce_max(Poll poll, const Reduction& call, const View& out);

@@ -3,8 +3,8 @@
 namespace maxops {
 
 const CoreTable& core_table() {
-    static constexpr CoreTable table{sizeof(CoreTable), maximum,     mark_axes, reduce_max, argmax,
-                                     plan_segments,     segment_max, argmax};
+    static constexpr CoreTable table{kCoreTableSize, plan_maximum,  maximum,     mark_axes, reduce_max,
+                                     argmax,         plan_segments, segment_max, argmax};
     return table;
 }
 

@@ -10,9 +10,10 @@
 namespace maxops {
 
 struct CoreTable {
-    std::size_t size;  // of this table, for the reader to compare with its own
+    std::size_t size;  // of this table and of what its functions take, for the reader to compare with its own
 
-    Fault (*maximum)(Poll, const View* inputs, std::size_t count, const View& out, bool streams);
+    Fault (*plan_maximum)(Broadcasting, Maximum*);
+    Fault (*maximum)(Poll, const Maximum&, const View& out, bool streams);
     Fault (*mark_axes)(const std::int64_t* axes, std::size_t count, bool negative_allowed, Reduction*);
     Fault (*reduce_max)(Poll, const Reduction&, const View& out);
     Fault (*argmax_in_axes)(Poll, const Reduction&, const View& values, const View& indices);
@@ -20,6 +21,9 @@ struct CoreTable {
     Fault (*segment_max)(Poll, const Segmentation&, const View& out);
     Fault (*argmax_in_segments)(Poll, const Segmentation&, const View& values, std::int64_t* indices);
 };
+
+constexpr std::size_t kCoreTableSize =
+    sizeof(CoreTable) + sizeof(View) + sizeof(Maximum) + sizeof(Reduction) + sizeof(Segmentation) + kTypes;
 
 // Of the capsule that holds the table.
 constexpr char kCoreTableName[] = "maxops._native.core";

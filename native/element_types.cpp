@@ -15,10 +15,11 @@ extern const char* const kTypeNames[kTypes] = {
 #undef MAXOPS_TYPE
 };
 
+signed char types_by_number[kTypeNumbers];
+
 namespace {
 
-int type_numbers[kTypes];              // NumPy's, of new arrays
-signed char types_by_number[1 << 10];  // the other way round, -1 for types that are not ours
+int type_numbers[kTypes];  // NumPy's, of new arrays
 
 PyTypeObject* scalar_types[kTypes];  // NumPy's, for good
 
@@ -65,11 +66,6 @@ bool find_types() {
     return true;
 }
 
-int type_of_number(int number) {
-    const auto place = static_cast<std::size_t>(number);
-    return place < std::size(types_by_number) ? types_by_number[place] : -1;
-}
-
 int type_of_scalar(PyObject* object) {
     for (int type = 0; type < kTypes; ++type)
         if (Py_TYPE(object) == scalar_types[type]) return type;
@@ -83,10 +79,6 @@ int type_of_scalar(PyObject* object) {
     const int type = type_of_number(descr->type_num);
     Py_DECREF(descr);
     return type;
-}
-
-int type_of(PyArrayObject* array) {
-    return type_of_number(PyArray_TYPE(array));
 }
 
 int number_of(int type) {

@@ -13,8 +13,14 @@ bool find_types();
 
 // NumPy's number for new arrays of a type, and the type of an array: -1 if it is not one of ours.
 int number_of(int type);
-int type_of(PyArrayObject* array);
-int type_of_number(int number);
+inline constexpr int kTypeNumbers = 1 << 10;
+extern signed char types_by_number[kTypeNumbers];  // the other way round, -1 for types that are not ours
+inline int type_of_number(int number) {
+    return number < kTypeNumbers ? types_by_number[number] : -1;
+}
+inline int type_of(PyArrayObject* array) {
+    return type_of_number(PyArray_TYPE(array));
+}
 // Of a NumPy scalar; -1 for any other object too.
 int type_of_scalar(PyObject* object);
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -500,3 +502,42 @@ def test_plain_functions_take_every_type() -> None:
         assert mo.maximum(data, data).dtype == dtype.numpy
         assert mo.reduce_max(data, (0,)).dtype == dtype.numpy
         assert mo.segment_max(data, np.array([0, 0, 1]), fill_mode="ZERO").dtype == dtype.numpy
+
+
+def test_an_operator_does_not_change_and_is_no_method() -> None:
+    max_13 = mo.operator("ONNX", "Max", 13)
+
+    class Layer:
+        combine = max_13
+
+    data = some(FLOAT32)
+    assert_same_bits(Layer().combine(data, data), data)
+    with pytest.raises(AttributeError, match="does not change"):
+        max_13.spec = mo.operator("ONNX", "Max", 8).spec
+    with pytest.raises(AttributeError, match="does not change"):
+        del max_13.spec
+    assert pickle.loads(pickle.dumps(max_13)) == max_13 == copy.copy(max_13)
+    assert {max_13: 1}[mo.operator("ONNX", "Max", 13)] == 1
+
+
+def test_a_class_of_operators_may_have_a_call_of_its_own() -> None:
+    class Counted(mo.Operator):
+        def __call__(self, *args: object, **options: object) -> Any:
+            return np.array(len(args))
+
+    class Same(mo.Operator):
+        pass
+
+    spec = mo.operator("ONNX", "Max", 13).spec
+    data = some(FLOAT32)
+    assert Counted(spec)(data, data) == 2
+    assert_same_bits(Same(spec)(data, data), data)
+    assert type(copy.copy(Same(spec))) is Same
+
+
+@each_plain_function
+def test_a_plain_operator_takes_inputs_by_position_alone(operator: mo.Operator) -> None:
+    data, ids = some(FLOAT32), np.array([0, 0])
+    named = {"data": data} | ({"segment_ids": ids, "fill_mode": "ZERO"} if operator.name == "segment_max" else {})
+    with pytest.raises(AttributeValueError, match="has no attribute 'data'"):
+        operator(**named)

@@ -232,3 +232,37 @@ def test_neither_results_nor_errors_leak() -> None:
 
 def test_calls_in_a_subinterpreter() -> None:
     assert run(SUBINTERPRETER).split()[-1] == "left"
+
+
+RESHAPED = """
+import sys, threading, time
+import numpy as np, maxops as mo
+data, ids = np.zeros(1 << 18, np.float32), np.zeros(1 << 18, np.int64)
+calls = [
+    lambda: mo.maximum(data, data, out=data),
+    lambda: mo.reduce_max(data, initial=1.0),
+    lambda: mo.segment_max(data, ids, fill_mode="ZERO", return_indices=True),
+    lambda: mo.segment_max(data, ids, fill_mode="ZERO", sorted=False),
+]
+stop = time.monotonic() + 1.5
+def reshape():
+    while time.monotonic() < stop:
+        for array in (data, ids):
+            array.shape = (1 << 9, 1 << 9)
+            array.shape = (1 << 18,)
+thread = threading.Thread(target=reshape)
+thread.start()
+while time.monotonic() < stop:
+    for call in calls:
+        try:
+            call()
+        except mo.errors.MaxopsError:  # as the shapes were just then
+            pass
+thread.join()
+"""
+
+
+def test_arguments_are_reshaped_during_a_call() -> None:
+    """Assigning to `shape` frees the sizes that a call without the GIL would read."""
+    done = subprocess.run([sys.executable, "-c", RESHAPED], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import enum
+from typing import Any
+
 import numpy as np
 import pytest
 
 import maxops as mo
 from bits import Array, assert_same_bits, fast_segment_max, mixed
 from maxops.dtypes import FLOAT16, FLOAT32, INT64, UINT8, DType
-from maxops.errors import SegmentIdsError
+from maxops.errors import OutputTooLargeError, SegmentIdsError
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -91,3 +94,24 @@ def test_unsorted_ids_that_are_not_checked_write_every_row_and_no_other() -> Non
         assert set(around[500:5_500].tolist()) <= {0.0, 1.0}
         assert (around[:500] == 7).all()
         assert (around[5_500:] == 7).all()
+
+
+_LIMITS: list[dict[str, Any]] = [{"sorted": False}, {"out_of_range": "error"}, {}]
+
+
+class Count(enum.IntEnum):
+    THREE = 3
+
+
+def test_the_number_of_segments_is_any_integer() -> None:
+    data, ids = np.array([1.0, 2.0]), np.array([0, 2])
+    want = mo.segment_max(data, ids, 3, fill_mode="ZERO")
+    for count in (Count.THREE, np.uint8(3), np.int64(3), np.array(3)):
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO"), want)
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO", sorted=False), want)
+    for more in (2**63, np.uint64(2**63), 2**70):
+        for options in _LIMITS:
+            with pytest.raises(OutputTooLargeError):
+                mo.segment_max(data, ids, more, fill_mode="ZERO", **options)
+            with pytest.raises(SegmentIdsError, match="must not be negative"):
+                mo.segment_max(data, np.array([-1, 2]), more, fill_mode="ZERO", **options)

@@ -9,9 +9,10 @@
 #include <numpy/arrayscalars.h>
 
 namespace maxops {
-namespace {
 
-PyTypeObject* memory_map;  // numpy.memmap
+PyTypeObject* memory_map;
+
+namespace {
 
 constexpr std::ptrdiff_t kNoSizes[1] = {};
 
@@ -115,23 +116,6 @@ bool find_argument_types() {
     return found != nullptr;
 }
 
-PyArrayObject* plain_array(PyObject* object) {
-    const bool is_plain = object != nullptr && (PyArray_CheckExact(object) || Py_TYPE(object) == memory_map);
-    return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
-}
-
-View view_of(PyArrayObject* array, int type) {
-    static_assert(sizeof(npy_intp) == sizeof(std::ptrdiff_t));
-    const bool is_native = PyArray_ISNOTSWAPPED(array);
-    return {PyArray_BYTES(array),
-            reinterpret_cast<const std::ptrdiff_t*>(PyArray_DIMS(array)),
-            reinterpret_cast<const std::ptrdiff_t*>(PyArray_STRIDES(array)),
-            PyArray_NDIM(array),
-            type,
-            !is_native,
-            is_native && PyArray_IS_C_CONTIGUOUS(array)};
-}
-
 bool read_typed(PyObject* object, View* view, Item* item) {
     if (PyArrayObject* array = plain_array(object)) {
         const int type = type_of(array);
@@ -155,10 +139,6 @@ bool read_typed(PyObject* object, View* view, Item* item) {
     std::memcpy(item->bytes, PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), itemsize);
     Py_DECREF(array);
     return true;
-}
-
-bool is_python_scalar(PyObject* object) {
-    return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object);
 }
 
 bool read_python_scalar(PyObject* object, int type, View* view, Item* item) {

@@ -15,10 +15,26 @@ inline bool is_given(PyObject* object) {
     return object != nullptr && object != Py_None;
 }
 
-// The array itself, or a memory map, which is one; null for anything else.
-PyArrayObject* plain_array(PyObject* object);
+extern PyTypeObject* memory_map;  // numpy.memmap
 
-View view_of(PyArrayObject* array, int type);
+// The array itself, or a memory map, which is one; null for anything else.
+inline PyArrayObject* plain_array(PyObject* object) {
+    const bool is_plain = object != nullptr && (PyArray_CheckExact(object) || Py_TYPE(object) == memory_map);
+    return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
+}
+
+// Its shape and strides are the array's own: see OwnShapes.
+inline View view_of(PyArrayObject* array, int type) {
+    static_assert(sizeof(npy_intp) == sizeof(std::ptrdiff_t));
+    const bool is_native = PyArray_ISNOTSWAPPED(array);
+    return {PyArray_BYTES(array),
+            reinterpret_cast<const std::ptrdiff_t*>(PyArray_DIMS(array)),
+            reinterpret_cast<const std::ptrdiff_t*>(PyArray_STRIDES(array)),
+            PyArray_NDIM(array),
+            type,
+            !is_native,
+            is_native && PyArray_IS_C_CONTIGUOUS(array)};
+}
 
 // Room for a scalar's element, which a view then points to.
 struct alignas(8) Item {
@@ -29,7 +45,9 @@ struct alignas(8) Item {
 bool read_typed(PyObject* object, View* view, Item* item);
 
 // Whether an object is one of Python's own numbers, which take the type of the arrays beside them.
-bool is_python_scalar(PyObject* object);
+inline bool is_python_scalar(PyObject* object) {
+    return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object);
+}
 // A Python number in a type that holds it exactly.
 bool read_python_scalar(PyObject* object, int type, View* view, Item* item);
 

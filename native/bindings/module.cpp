@@ -93,10 +93,15 @@ PyObject* entry_repr(PyObject* self) {
     return PyUnicode_FromFormat("<maxops function %R>", reinterpret_cast<Entry*>(self)->function);
 }
 
-// A class of entries is called as they are, whatever code there is for its readers (set_readable_call).
+// A class of entries without a __call__ of its own is called as they are, whatever code there is for its
+// readers (set_readable_call).
 PyObject* entry_init_subclass(PyObject* type, PyObject*) {
-    reinterpret_cast<PyTypeObject*>(type)->tp_call = PyVectorcall_Call;
-    reinterpret_cast<PyTypeObject*>(type)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    auto* made = reinterpret_cast<PyTypeObject*>(type);
+    const int has_own = PyMapping_HasKeyString(made->tp_dict, "__call__");
+    if (has_own == 0) {
+        made->tp_call = PyVectorcall_Call;
+        made->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    }
     Py_RETURN_NONE;
 }
 
@@ -154,6 +159,10 @@ bool read_rules(const OperatorEntry& entry, PyObject* types, PyObject* index_typ
         rules->keywords = static_cast<std::uint32_t>(bits);
     }
     const std::string_view name = broadcasting;
+    if (name != "none" && name != "numpy" && name != "strict") {
+        PyErr_Format(PyExc_ValueError, "broadcast is %s; it is none, numpy or strict", broadcasting);
+        return false;
+    }
     rules->broadcasting = name == "none"     ? Broadcasting::kNone
                           : name == "strict" ? Broadcasting::kStrict
                                              : Broadcasting::kNumpy;
@@ -180,7 +189,7 @@ PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     if (!read_rules(*found, types, index_types, parameters, broadcasting, &rules)) return nullptr;
     rules.negative_axes = negative_axes != 0;
     rules.explicit_types = explicit_types != 0;
-    if (positional > found->count || (positional > 0 && found->positional == 0))
+    if (positional < -1 || positional > found->count || (positional > 0 && found->positional == 0))
         return PyErr_Format(PyExc_ValueError, "%R has no %zd parameters", name, positional);
     if (positional >= 0) rules.positional = positional;
     auto* entry = reinterpret_cast<Entry*>(type->tp_alloc(type, 0));
@@ -237,20 +246,14 @@ PyObject* make_entry(PyObject*, PyObject* function) {
 // ---------------------------------------------------------------------------- the module's functions
 
 // The operators without their Python functions: None where those would be asked.
-template <int which>
-PyObject* call_directly(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+// `is_planned`: None if an argument is no longer what it was; that memory ended is an error then.
+template <int which, bool is_planned>
+PyObject* call_without_python(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
     static const Rules rules = plain_rules(kOperatorEntries[which]);
     PyObject* result = guarded(kOperatorEntries[which].call, rules, args, positional, keywords);
-    if (result != nullptr || !goes_to_python()) return result;
-    Py_RETURN_NONE;
-}
-
-// The same for calls that have been planned: None if an argument is no longer what it was.
-template <int which>
-PyObject* call_planned(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    static const Rules rules = plain_rules(kOperatorEntries[which]);
-    PyObject* result = guarded(kOperatorEntries[which].call, rules, args, positional, keywords);
-    if (result != nullptr || PyErr_Occurred()) return result;
+    const bool is_handled =
+        result != nullptr || (is_planned ? PyErr_Occurred() != nullptr : !goes_to_python());
+    if (is_handled) return result;
     Py_RETURN_NONE;
 }
 
@@ -362,12 +365,14 @@ PyCFunction as_c_function(Function* function) {
 PyMethodDef methods[] = {
     {"entry", make_entry, METH_O, nullptr},
     {"set_readable_call", set_readable_call, METH_O, nullptr},
-    {"maximum", as_c_function(call_directly<0>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"reduce_max", as_c_function(call_directly<1>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"segment_max", as_c_function(call_directly<2>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"planned_maximum", as_c_function(call_planned<0>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"planned_reduce_max", as_c_function(call_planned<1>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"planned_segment_max", as_c_function(call_planned<2>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"maximum", as_c_function(call_without_python<0, false>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"reduce_max", as_c_function(call_without_python<1, false>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"segment_max", as_c_function(call_without_python<2, false>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"planned_maximum", as_c_function(call_without_python<0, true>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"planned_reduce_max", as_c_function(call_without_python<1, true>), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"planned_segment_max", as_c_function(call_without_python<2, true>), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},
     {"isa", isa, METH_NOARGS, nullptr},

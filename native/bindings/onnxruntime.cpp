@@ -225,14 +225,15 @@ private:
             if (input(i) == nullptr) return {Fault::kNotHandled};
             views.push_back(*input(i));
         }
-        Shape shape;
-        const Broadcasting how = kernel_.broadcasts ? Broadcasting::kNumpy : Broadcasting::kNone;
-        if (const Fault fault = broadcast(views.data(), views.size(), how, &shape)) return fault;
-        const auto out = output(shape.rank, shape.size);
+        Maximum call{views.data(), views.size(), {}, false};
+        if (const Fault fault =
+                plan_maximum(kernel_.broadcasts ? Broadcasting::kNumpy : Broadcasting::kNone, &call))
+            return fault;
+        const auto out = output(call.shape.rank, call.shape.size);
         // A caller's own output may overlap the inputs.
         if (out == nullptr || !can_write_through(out->view, views.data(), views.size(), true))
             return {Fault::kNotHandled};
-        return maxops::maximum(poll_signals, views.data(), views.size(), out->view, false);
+        return maxops::maximum(poll_signals, call, out->view, false);
     }
 
     Fault reduce_max() {
@@ -406,6 +407,8 @@ Status* create(const CustomOperator* op, const Api* api, const KernelInfo* info,
         Py_DECREF(module);
         Py_DECREF(attributes);
         if (node == nullptr) throw python_error(*api);
+        const std::unique_ptr<PyObject, void (*)(PyObject*)> owned(
+            node, [](PyObject* object) { Py_DECREF(object); });
         PyObject* fill_mode = PyObject_GetAttrString(node, "fill_mode");
         if (fill_mode == nullptr) throw python_error(*api);
         const bool is_lowest = is_word(fill_mode, "lowest"),
@@ -413,7 +416,7 @@ Status* create(const CustomOperator* op, const Api* api, const KernelInfo* info,
         Py_DECREF(fill_mode);
         *kernel = new Kernel{*api,
                              own(op).kind,
-                             node,
+                             Py_NewRef(node),
                              flag(*api, node, "keepdims"),
                              flag(*api, node, "broadcasts"),
                              flag(*api, node, "negative_axes"),

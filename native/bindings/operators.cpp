@@ -2,7 +2,7 @@
 #include "operators.h"
 
 #include <algorithm>
-#include <new>
+#include <memory>
 #include <vector>
 
 #include "../element_types.h"
@@ -27,8 +27,7 @@ const char* const kSegmentMaxNames[] = {"data",      "segment_ids",    "num_segm
 
 PyObject* interned[kOperators][kMostParameters];
 
-// Arguments by their parameters. Those that are None or not given are null, but for the first `positional`
-// of them, which have to tell the two apart.
+// Arguments by their parameters; null where none is given.
 class Arguments {
 public:
     explicit Arguments(int which) : entry_(kOperatorEntries[which]), names_(interned[which]) {}
@@ -65,6 +64,28 @@ private:
     PyObject* values_[kMostParameters] = {};
 };
 
+// Copies of arrays' shapes and strides: assigning to `shape` frees NumPy's own, which another thread may do
+// while the GIL is released, and a signal's handler in a poll.
+class OwnShapes {
+public:
+    void keep(View* view) {
+        const auto rank = static_cast<std::size_t>(view->rank);
+        auto& block = blocks_.emplace_back(new std::ptrdiff_t[2 * rank + 1]);
+        std::copy(view->sizes, view->sizes + rank, block.get());
+        std::copy(view->strides, view->strides + rank, block.get() + rank);
+        view->sizes = block.get();
+        view->strides = block.get() + rank;
+    }
+
+private:
+    std::vector<std::unique_ptr<std::ptrdiff_t[]>> blocks_;
+};
+
+// Whether a call that touches so many bytes lets others run meanwhile.
+bool is_interruptible(std::size_t bytes) {
+    return bytes >= std::min(kKeepsGilBytes, kThreadedBytes);
+}
+
 // Gradients at ties: no result depends on it.
 bool is_ties(PyObject* object) {
     return object == nullptr ||
@@ -80,12 +101,30 @@ bool read_initial(PyObject* object, int type, Item* item, const char** initial) 
     return true;
 }
 
+// Says which array beside the output it is that memory cannot hold.
+PyArrayObject* named(PyArrayObject* made, const char* what) {
+    if (made != nullptr || !PyErr_ExceptionMatches(out_of_memory_error())) return made;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_Format(out_of_memory_error(), "of %s: %S", what, value == nullptr ? Py_None : value);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return nullptr;
+}
+
 // A new int64 array of an output's shape.
 PyArrayObject* new_indices(const Shape& shape) {
     npy_intp dims[kMaxRank];
     for (int axis = 0; axis < shape.rank; ++axis) dims[axis] = static_cast<npy_intp>(shape.size[axis]);
     bool is_mapped = false;
-    return new_output(NPY_INT64, shape.rank, dims, nullptr, &is_mapped);
+    return named(new_output(NPY_INT64, shape.rank, dims, nullptr, &is_mapped), "its indices");
+}
+
+// A new array of bools, one for each segment.
+PyArrayObject* new_mask(npy_intp count) {
+    bool is_mapped = false;
+    return named(new_output(NPY_BOOL, 1, &count, nullptr, &is_mapped), "its mask of empty segments");
 }
 
 // The values, and what else is asked for; takes the references of the latter.
@@ -107,20 +146,24 @@ PyObject* together(PyObject* values, PyArrayObject* indices, PyArrayObject* empt
 
 // ---------------------------------------------------------------------------- Max
 
-PyObject* run_maximum(const Rules& rules, const View* inputs, std::size_t count, PyObject* out) {
+PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObject* out) {
     const int type = inputs[0].type;
-    Shape shape;
-    if (broadcast(inputs, count, rules.broadcasting, &shape)) return kNotHandled;
-    Output output(out, type, shape);
+    Maximum call{inputs, count, {}, false};
+    if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
+    Output output(out, type, call.shape);
     if (!output.fits()) return kNotHandled;
     int axes[kMaxRank];
-    const bool in_c_order = output.is_given() || are_alike(inputs, count);
-    if (!in_c_order && layout(inputs, count, shape, axes)) throw std::bad_alloc();
-    if (!output.prepare(inputs, count, true, in_c_order ? nullptr : axes)) return nullptr;
-    const View view = output.view();
-    const Fault fault = run_released(view.bytes() * (count + 1), [&] {
-        return maximum(poll_signals, inputs, count, view, output.is_mapped());
-    });
+    const bool is_ordered = !output.is_given() && layout(call, axes);
+    if (!output.prepare(inputs, count, true, is_ordered ? axes : nullptr)) return nullptr;
+    View view = output.view();
+    const std::size_t bytes = view.bytes() * (count + 1);
+    OwnShapes shapes;
+    if (is_interruptible(bytes)) {
+        for (std::size_t k = 0; k < count; ++k) shapes.keep(inputs + k);
+        shapes.keep(&view);
+    }
+    const Fault fault =
+        run_released(bytes, [&] { return maximum(poll_signals, call, view, output.is_mapped()); });
     return fault ? output.fail() : output.result();
 }
 
@@ -183,16 +226,21 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     PyArrayObject* indices = nullptr;
     if (with_indices && (indices = new_indices(shape)) == nullptr) return nullptr;
     int order[kMaxRank];
-    if (count > 0) layout(call, order);
-    int* const axes_out = count > 0 ? order : nullptr;
+    int* const axes_out = count > 0 && layout(call, order) ? order : nullptr;
     // Nothing is written to the caller's output before the indices are there.
     if (with_indices ? !output.make(axes_out) : !output.prepare(&call.data, 1, false, axes_out)) {
         Py_XDECREF(indices);
         return nullptr;
     }
-    const View view = output.view();
+    View view = output.view();
     const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_)) : View{};
-    const Fault fault = run_released(std::max(call.data.bytes(), view.bytes()), [&] {
+    const std::size_t bytes = std::max(call.data.bytes(), view.bytes()) + (with_indices ? places.bytes() : 0);
+    OwnShapes shapes;
+    if (is_interruptible(bytes)) {
+        shapes.keep(&call.data);
+        shapes.keep(&view);
+    }
+    const Fault fault = run_released(bytes, [&] {
         const Fault found = reduce_max(poll_signals, call, view);
         return found || !with_indices ? found : argmax(poll_signals, call, view, places);
     });
@@ -297,6 +345,12 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
 
     const bool is_new = !is_given(given[4]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();
+    OwnShapes shapes;
+    const bool is_long = is_interruptible(call.data.bytes() + index_bytes);
+    if (is_long) {
+        shapes.keep(&call.data);
+        shapes.keep(&call.indices);
+    }
     Fault fault = run_released(index_bytes, [&] { return plan_segments(poll_signals, &call, is_new); });
     if (fault) return nullptr;
     Shape shape = call.data.shape();
@@ -309,16 +363,23 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         Py_XDECREF(empty);
         return output.fail();
     };
-    const auto count = static_cast<npy_intp>(call.num_segments);
-    bool is_mapped = false;
-    if (with_empty && (empty = new_output(NPY_BOOL, 1, &count, nullptr, &is_mapped)) == nullptr)
-        return fail();
+    if (with_empty && (empty = new_mask(static_cast<npy_intp>(call.num_segments))) == nullptr) return fail();
     if (with_indices && (indices = new_indices(shape)) == nullptr) return fail();
     const View inputs[] = {call.data, call.indices};
     const bool is_direct = !with_indices && output.is_contiguous();
     if (is_direct ? !output.prepare(inputs, 2, false, nullptr) : !output.make(nullptr)) return fail();
-    const View view = output.view();
-    fault = run_released(call.data.bytes() + view.bytes() + index_bytes, [&] {
+    View view = output.view();
+    const std::size_t bytes = call.data.bytes() + index_bytes + view.bytes() +
+                              (with_indices ? view.elements() * sizeof(std::int64_t) : 0) +
+                              (with_empty ? shape.size[0] : 0);
+    if (is_interruptible(bytes)) {
+        if (!is_long) {
+            shapes.keep(&call.data);
+            shapes.keep(&call.indices);
+        }
+        shapes.keep(&view);
+    }
+    fault = run_released(bytes, [&] {
         Fault found = segment_max(poll_signals, call, view);
         if (!found && with_indices)
             found = argmax(poll_signals, call, view, static_cast<std::int64_t*>(PyArray_DATA(indices)));

@@ -126,17 +126,23 @@ ffi::Error wrong_call(const char* what) {
 ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out) {
     Buffer result;
     if (!result.set(*out)) return wrong_call("a type or rank that the core has not");
-    std::vector<Buffer> inputs(args.size());
-    std::vector<View> views;
+    // XLA knows no exceptions.
+    const std::unique_ptr<Buffer[]> inputs(new (std::nothrow) Buffer[args.size()]);
+    const std::unique_ptr<View[]> views(new (std::nothrow) View[args.size()]);
+    if (inputs == nullptr || views == nullptr) return error_of({Fault::kOutOfMemory});
     for (std::size_t k = 0; k < args.size(); ++k) {
         const auto input = args.get<ffi::AnyBuffer>(k);
         if (input.has_error()) return input.error();
         if (!inputs[k].set(*input) || inputs[k].view.type != result.view.type)
             return wrong_call("types that differ");
-        views.push_back(inputs[k].view);
+        views[k] = inputs[k].view;
     }
+    Maximum call{views.get(), args.size(), {}, false};
+    if (core->plan_maximum(Broadcasting::kNumpy, &call) || call.shape.rank != result.view.rank ||
+        !std::equal(result.sizes, result.sizes + result.view.rank, call.shape.size))
+        return wrong_call("shapes that do not go together");
     const PlainFloats plain;
-    return error_of(core->maximum(nullptr, views.data(), views.size(), result.view, false));
+    return error_of(core->maximum(nullptr, call, result.view, false));
 }
 
 // Data to be reduced along axes of 0 to rank - 1 that are there and not empty; and arrays of the shape
@@ -356,7 +362,7 @@ PyMODINIT_FUNC PyInit__xla() {
     using maxops::xla_calls::core;
     core = static_cast<const maxops::CoreTable*>(PyCapsule_Import(maxops::kCoreTableName, 0));
     if (core == nullptr) return nullptr;
-    if (core->size != sizeof(maxops::CoreTable)) {
+    if (core->size != maxops::kCoreTableSize) {
         PyErr_SetString(PyExc_ImportError,
                         "maxops._xla and maxops._native are of different builds; install both anew");
         return nullptr;

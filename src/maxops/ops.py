@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, NoReturn, Self, overload
 
 import numpy as np
 
@@ -369,12 +369,20 @@ class Operator(_native.Entry):
         """The operator of a row of the spec table."""
         function = partial(_run_plain if spec.operator in _PLAIN else _run_operator, spec)
         self = super().__new__(cls, function, **_native_rules(spec))
-        self.spec = spec
-        self.__wrapped__ = function
+        self.__dict__.update(spec=spec, __wrapped__=function)
         return self
 
-    def __reduce__(self) -> tuple[type[Operator], tuple[Spec]]:
-        return Operator, (self.spec,)
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{self!r} does not change: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{self!r} does not change: cannot delete {name!r}")
+
+    def __get__(self, instance: object, owner: type | None = None) -> Self:  # no method of what it is an attribute of
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Spec]]:
+        return type(self), (self.spec,)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self.spec == other.spec
@@ -426,7 +434,7 @@ def _run_operator(row: Spec, /, *inputs: Any, out: Array | None = None, **attrib
 def _native_rules(row: Spec) -> dict[str, Any]:
     """What a row lets a call have, for the native way in; the planner judges all else."""
     if row.operator in _PLAIN:
-        return {"operator": row.operator}
+        return {"operator": row.operator, "keywords": ["out", *row.attributes]}
     name, positional = {
         "Max": ("maximum", 0),
         "ReduceMax": ("reduce_max", 1 + row.axes_input),

@@ -19,6 +19,7 @@ from maxops.spec import SEGMENT_MAX, Spec
 
 # None: past num_segments dropped if the ids are sorted, as OpenVINO has it; an error if they are in any order.
 OutOfRange = Literal["error", "drop"]
+_PAST = 2**63 - 1  # more segments than any memory holds: the core counts no further
 
 
 def check_segment_ids(
@@ -31,7 +32,7 @@ def check_segment_ids(
     start: int = 0,
 ) -> None:
     """Raise for the first id that is not allowed; `start` is the position of the first of them all."""
-    limit = num_segments if out_of_range == "error" else None
+    limit = min(num_segments, _PAST) if out_of_range == "error" and num_segments is not None else None
     if sorted or out_of_range != "drop":
         _raise_first(spec, ids, (False, sorted, out_of_range != "drop", limit, len(ids)), start)
 

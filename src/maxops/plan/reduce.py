@@ -14,7 +14,7 @@ from maxops.calls import ReduceCall
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
-from maxops.plan.values import Array, array_of, dtype_of, flag, initial_of
+from maxops.plan.values import Array, array_of, dtype_of, flag, initial_of, is_integer
 from maxops.shapes import Shape
 from maxops.spec import Spec
 
@@ -83,7 +83,7 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
         values = (axes,)
     result: list[int] = []
     for value in values:
-        if isinstance(value, (bool, np.bool)) or not isinstance(value, (int, np.integer)):
+        if not is_integer(value):
             raise AxesError(
                 f"{spec.name} axes holds {value!r} of type {type(value).__name__}; axes are integers",
                 spec.clause("axes"),

@@ -206,4 +206,4 @@ def _num_segments(spec: Spec, value: Any) -> int | None:
         )
     if value < 0:
         raise NumSegmentsError(f"{spec.name} num_segments is {value}; it is not negative", clause)
-    return value
+    return int(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isnan
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -165,9 +165,14 @@ def widened(ids: Array) -> Array:
     return ids if wide == ids.dtype else ids.astype(wide)
 
 
+def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
+    """Whether a value is an integer of Python's or NumPy's; NumPy's durations, which it has among those, are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
 def flag(spec: Spec, name: str, value: object) -> bool:
     """The value of an attribute that is 0 or 1."""
-    if isinstance(value, (bool, np.bool)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
+    if isinstance(value, (bool, np.bool)) or (is_integer(value) and value in (0, 1)):
         return bool(value)
     raise AttributeValueError(f"{spec.name} {name} is {value!r}; it is 0 or 1 (False or True)", spec.clause(name))
 
