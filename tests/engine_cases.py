@@ -165,9 +165,12 @@ def _segment_case(
         used = ids
         count = max(int(ids.max(initial=-1)), -1) + 1 if num_segments is None else num_segments
     first = None if initial is None else as_dtype(dtype, initial)
-    if initial is None:
+    fill = options.get("fill_value")
+    if initial is None and fill is None:
         options.setdefault("fill_mode", "ZERO")
     values = reference.segment_max(data, used, count, options.get("fill_mode"), first)
+    if fill is not None:
+        values[np.isin(np.arange(count), used, invert=True)] = reference.maximum(as_dtype(dtype, fill))
     want = [values]
     if options.get("return_indices"):
         want.append(reference.first_in_segments(data, used, values))
@@ -193,6 +196,8 @@ def _segment_cases() -> Iterator[Case]:
         yield _segment_case("sorted", data[:, 0].copy(), SORTED, 9, dtype=dtype, **EVERYTHING)
         yield _segment_case("unsorted", data, MIXED, dtype=dtype, sorted=False, **EVERYTHING)
         yield _segment_case("offsets", data, offsets=OFFSETS, dtype=dtype, **EVERYTHING)
+        fill = -np.nan if dtype.kind == "float" else dtype is dtypes.BOOL or 2
+        yield _segment_case("fill-value", data, SORTED, 9, dtype=dtype, fill_value=fill, **EVERYTHING)
     for dtype in (dtypes.FLOAT32, dtypes.INT64, dtypes.FLOAT16):
         data = mixed(dtype, (10, 2, 3), 22, nans=0.1)
         few = as_dtype(dtype, np.random.default_rng(4).integers(0, 4, (10, 2)))
@@ -205,6 +210,8 @@ def _segment_cases() -> Iterator[Case]:
         yield _segment_case("ties", few, SORTED, dtype=dtype, **EVERYTHING)
         yield _segment_case("initial", few, SORTED, 9, dtype=dtype, initial=2, **EVERYTHING)
         yield _segment_case("initial-unsorted", few, MIXED, 9, dtype=dtype, initial=2, sorted=False, **EVERYTHING)
+        yield _segment_case("fill-value-unsorted", few, MIXED, 9, dtype=dtype, fill_value=5, sorted=False, **EVERYTHING)
+        yield _segment_case("fill-value-offsets", few, offsets=OFFSETS, dtype=dtype, fill_value=0, **EVERYTHING)
         yield _segment_case("initial-offsets", few, offsets=OFFSETS, dtype=dtype, initial=2, **EVERYTHING)
         yield _segment_case("drop", few, OUTSIDE, 7, dtype=dtype, sorted=False, out_of_range="drop", **EVERYTHING)
         yield _segment_case("drop-all", few, OUTSIDE - 99, dtype=dtype, sorted=False, out_of_range="drop", **EVERYTHING)
@@ -260,6 +267,10 @@ def _segment_refusals() -> Iterator[Case]:
     too_large = errors.OutputTooLargeError
     yield refused("uint64-past-without-num_segments", too_large, "output", far)
     yield refused("data-rank", errors.ShapeError, "data has rank 0", data=np.float32(1).reshape(()), ids=SORTED[:1])
+    fill_error = errors.AttributeValueError
+    yield refused("fill_value-fill_mode", fill_error, "fill_mode 'ZERO' and fill_value", fill_value=1)
+    yield refused("fill_value-initial", fill_error, "fill_value and initial", fill_mode=None, fill_value=1, initial=1)
+    yield refused("fill_value", errors.DTypeError, "fill_value is the Python float 0.1", fill_mode=None, fill_value=0.1)
     yield refused("no-fill_mode", errors.AttributeValueError, "fill_mode is missing", fill_mode=None)
     yield refused("fill_mode", errors.AttributeValueError, "fill_mode is 'ONE'", fill_mode="ONE")
     yield refused("fill_mode-initial", errors.AttributeValueError, "fill_mode 'ZERO' and initial", initial=1)

@@ -21,9 +21,10 @@ constexpr int kMostParameters = 16;
 const char* const kMaximumNames[] = {"out", "ties"};
 const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out",
                                        "axis", "dim",  "initial",  "return_indices",       "ties"};
-const char* const kSegmentMaxNames[] = {"data",      "segment_ids",    "num_segments", "fill_mode",    "out",
-                                        "check_ids", "offsets",        "sorted",       "out_of_range", "dim",
-                                        "initial",   "return_indices", "return_empty", "ties"};
+const char* const kSegmentMaxNames[] = {"data",         "segment_ids", "num_segments", "fill_mode",
+                                        "out",          "check_ids",   "offsets",      "sorted",
+                                        "out_of_range", "dim",         "initial",      "return_indices",
+                                        "return_empty", "ties",        "fill_value"};
 
 PyObject* interned[kOperators][kMostParameters];
 
@@ -254,11 +255,17 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
 // ---------------------------------------------------------------------------- SegmentMax
 
 // What empty segments hold.
-bool read_fill(PyObject* fill_mode, int type, Segmentation* call) {
+bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Segmentation* call) {
     const Kernels& kernels = kernels_of(type);
     if (call->initial != nullptr) {
         call->fill = bits_of(call->initial, kernels.itemsize);
-        return !is_given(fill_mode);
+        return !is_given(fill_mode) && !is_given(fill_value);
+    }
+    if (is_given(fill_value)) {
+        Item item;
+        if (is_given(fill_mode) || !read_scalar(fill_value, type, &item)) return false;
+        call->fill = canonical(type, item.bytes);
+        return true;
     }
     if (fill_mode == nullptr) return false;
     const bool is_lowest = is_word(fill_mode, "lowest");
@@ -332,7 +339,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         return kNotHandled;
     const int type = call.data.type;
     if (!read_out_of_range(given[8], &call) || !read_num_segments(given[2], rules, &call.num_segments) ||
-        !read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], type, &call))
+        !read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], given[14], type, &call))
         return kNotHandled;
     if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &call.indices, widened)) return kNotHandled;
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[0])

@@ -87,6 +87,7 @@ class SegmentCall(NamedTuple):
     segment_ids: Any = None
     num_segments: Any = None
     fill_mode: Any = None
+    fill_value: Any = None
     out: Any = None
     check_ids: Any = True
     offsets: Any = None
@@ -113,7 +114,8 @@ class SegmentCall(NamedTuple):
     @property
     def scalars(self) -> list[tuple[str, Any]]:
         """The scalars of the data's type that are given, with their names."""
-        return [] if self.initial is None else [("initial", self.initial)]
+        named = [("fill_value", self.fill_value), ("initial", self.initial)]
+        return [(name, value) for name, value in named if value is not None]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> SegmentCall:
         """The call with functions' results in the place of its arrays and scalars, and with other changes."""

@@ -196,6 +196,7 @@ def segment_max(
     num_segments: Any = None,
     *,
     fill_mode: str | None = None,
+    fill_value: Any = None,
     out: Array | None = None,
     check_ids: bool = True,
     offsets: Array | None = None,
@@ -214,6 +215,7 @@ def segment_max(
     num_segments: Any = None,
     *,
     fill_mode: str | None = None,
+    fill_value: Any = None,
     out: Any = None,
     check_ids: bool = True,
     offsets: Any = None,
@@ -233,7 +235,8 @@ def segment_max(
     segment_ids: Any = None,
     num_segments: Any = None,
     *,
-    fill_mode: str | None = None,  # required: the planner's error says more than Python's own would
+    fill_mode: str | None = None,  # or another fill: the planner's error says more than Python's own would
+    fill_value: Any = None,
     out: Any = None,
     check_ids: bool = True,
     offsets: Any = None,
@@ -255,6 +258,8 @@ def segment_max(
     array([[-128, -128],
            [   4,    9],
            [-128, -128]], dtype=int8)
+    >>> mo.segment_max(np.array([3.0, 1.0, -2.0]), np.array([0, 0, 2]), fill_value=np.nan)
+    array([ 3., nan, -2.])
     >>> mo.segment_max(np.array([3.0, 1.0, -2.0]), offsets=np.array([0, 2, 2, 3]), initial=-np.inf)
     array([  3., -inf,  -2.])
     >>> ids = np.array([2, 0, 2])
@@ -267,7 +272,10 @@ def segment_max(
             uint64 past 2^63 - 1 are past every number of segments.
         num_segments: how many segments the result has, an integer of Python's or NumPy's. Segments without ids are
             empty. None: the highest id + 1, or 0 without ids; with offsets, one less than they are.
-        fill_mode: "ZERO" or "LOWEST", the lowest finite value: what empty segments hold. Required, but for initial.
+        fill_mode: "ZERO" or "LOWEST", the lowest finite value: what empty segments hold. Required, but for fill_value
+            and initial.
+        fill_value: a scalar of the data's type, or a Python scalar that it holds exactly, NaN too: what empty segments
+            hold, and these alone. In place of fill_mode.
         out: an array for the result, of its shape and type. It may overlap the inputs.
         check_ids: False if the ids or offsets are known to be valid. If they are not, the result is wrong and
             nothing worse.
@@ -278,7 +286,7 @@ def segment_max(
             None: as OpenVINO has it for sorted ids, the former an error and the latter dropped; "error" for others.
         dim: for xarray's arrays, the name of the axis whose rows are in segments; elsewhere it is the first.
         initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
-            segment, so that empty ones hold it. In place of fill_mode.
+            segment, so that empty ones hold it. In place of fill_mode and fill_value.
         return_indices: also return the indices of the maxima (argmax).
         return_empty: also return which segments are empty.
         ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
@@ -293,8 +301,8 @@ def segment_max(
         EmptyReductionError, OutputError, OutputTooLargeError: with the clause, where a standard speaks.
         EngineError: arrays of kinds that do not go together.
 
-    Source: OpenVINO SegmentMax-16, on more types; offsets, sorted, out_of_range, initial, return_indices,
-    return_empty and ties are maxops's own.
+    Source: OpenVINO SegmentMax-16, on more types; fill_value, offsets, sorted, out_of_range, initial,
+    return_indices, return_empty and ties are maxops's own.
     """
     return table.run(
         SegmentCall(
@@ -302,6 +310,7 @@ def segment_max(
             segment_ids,
             num_segments,
             fill_mode,
+            fill_value,
             out,
             check_ids,
             offsets,

@@ -27,6 +27,7 @@ Attribute = Literal[
     "axis",
     "check_ids",
     "dim",
+    "fill_value",
     "initial",
     "offsets",
     "out_of_range",
@@ -421,7 +422,10 @@ SEGMENT_MAX = Spec(
         _own("num_segments.default", "max(segment_ids) + 1, and 0 without ids; with offsets, one less than they are"),
         _own("num_segments.smaller", "segments past num_segments are not in the output; of ids in any order an error"),
         _as(SEGMENT_MAX_16, "num_segments.larger"),
-        _own("fill_mode", "ZERO or LOWEST, the lowest finite value, for empty segments; required without initial"),
+        _own("fill_mode", "ZERO or LOWEST, the lowest finite value, for empty segments; required without another fill"),
+        _own(
+            "fill_value", "a scalar of the data's type, or a Python scalar that this holds exactly, for empty segments"
+        ),
         _as(SEGMENT_MAX_16, "shape"),
         _as(SEGMENT_MAX_16, "value"),
         _PLAIN_NAN,
@@ -434,6 +438,7 @@ SEGMENT_MAX = Spec(
     index_dtypes=_INTEGERS,
     attributes=(
         "fill_mode",
+        "fill_value",
         "check_ids",
         "offsets",
         "sorted",

@@ -123,6 +123,10 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                 ):
                     if got.tobytes() != expected.tobytes():
                         fail(call, expected, got, data=data, ids=ids, count=segments)
+                filled = np.where(index < 0, middle, best)[:size]
+                got = mo.segment_max(data, wide, segments, fill_value=middle)
+                if got.tobytes() != filled.tobytes():
+                    fail("fill_value", filled, got, data=data, ids=ids, count=segments)
                 values, rows, empty = mo.segment_max(
                     tied, wide, segments, fill_mode="ZERO", return_indices=True, return_empty=True
                 )
@@ -141,7 +145,7 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                         ids=ids,
                         initial=middle,
                     )
-                counted["sorted ids: layouts, indices, initial, empty"] += 5
+                counted["sorted ids: layouts, indices, initial, fill_value, empty"] += 6
             for end in {last, MOST_COUNT}:
                 values, rows = mo.segment_max(tied, offsets=offsets[: end + 1], fill_mode="ZERO", return_indices=True)
                 if values.tobytes() != tied_best[:end].tobytes() or rows.tobytes() != first[:end].tobytes():

@@ -59,6 +59,7 @@ def segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
         plan.segment_ids,
         plan.num_segments,
         fill_mode=plan.fill_mode,
+        fill_value=plan.fill_value,
         out=plan.out,
         check_ids=False,  # the planner has looked
         offsets=plan.offsets,

@@ -46,8 +46,9 @@ def reduce_max(plan: ReducePlan) -> Array:
 
 
 def segment_max(plan: SegmentPlan) -> Array:
-    """Run a plan of SegmentMax. An empty segment is 0: the planner has refused LOWEST where one is empty."""
-    result = np.full(plan.shape, 0 if plan.initial is None else plan.initial[()], object)
+    """Run a plan of SegmentMax. Without a value for it an empty segment is 0: the planner has refused LOWEST there."""
+    fill = plan.fill_value if plan.initial is None else plan.initial
+    result = np.full(plan.shape, 0 if fill is None else fill[()], object)
     ids = np.asarray(plan.segment_ids)
     for segment in np.unique(ids[(ids >= 0) & (ids < plan.num_segments)]).tolist():
         highest = _fold.reduce(plan.data[ids == segment], axis=0)

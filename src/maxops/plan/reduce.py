@@ -14,7 +14,7 @@ from maxops.calls import ReduceCall
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
-from maxops.plan.values import Array, array_of, dtype_of, flag, initial_of, is_integer
+from maxops.plan.values import Array, array_of, dtype_of, flag, is_integer, scalar_of
 from maxops.shapes import Shape
 from maxops.spec import Spec
 
@@ -46,7 +46,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> ReducePlan:
     keeps = flag(spec, "keepdims", call.keepdims)
     noop = flag(spec, "noop_with_empty_axes", call.noop_with_empty_axes)
     indices = flag(spec, "return_indices", call.return_indices)
-    first = initial_of(spec, call.initial, dtype)
+    first = scalar_of(spec, "initial", call.initial, dtype)
     listed = _axes(spec, call.axes, array.ndim)
     identity = noop and not listed
     if identity and first is not None:

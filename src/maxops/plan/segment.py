@@ -28,7 +28,7 @@ from maxops.plan.values import (
     dtype_of,
     flag,
     index_dtype,
-    initial_of,
+    scalar_of,
     widened,
     widened_dtype,
 )
@@ -43,7 +43,7 @@ class SegmentPlan(NamedTuple):
 
     Either `segment_ids` or `offsets` is there, of int32 or int64 whatever type was given. All have been checked if
     `check_ids`; an id that is outside 0..num_segments-1 after that is one to be dropped. `initial`, of rank 0, is one
-    more element of every segment, and what empty ones hold; without it they hold what `fill_mode` says.
+    more element of every segment, and what empty ones hold; without it that is `fill_value`, or what `fill_mode` says.
     `return_indices`: also the row of each result's first maximum, or -1. `return_empty`: also whether each segment is
     empty.
     """
@@ -62,10 +62,15 @@ class SegmentPlan(NamedTuple):
     initial: Array | None = None
     return_indices: bool = False
     return_empty: bool = False
+    fill_value: Array | None = None
 
     @property
     def fill_bits(self) -> int:
         """The bits of what an empty segment holds without `initial`."""
+        if self.fill_value is not None:
+            native = np.ascontiguousarray(self.fill_value, self.dtype.numpy)
+            is_nan = self.dtype.kind == "float" and bool(native != native)  # noqa: PLR0124 - which NaN alone is not
+            return self.dtype.nan_bits if is_nan else int(native.view(self.dtype.word)[0])
         return self.dtype.lowest_finite_bits if self.fill_mode == "LOWEST" else 0
 
 
@@ -78,8 +83,9 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     spec = call.row
     array = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", array)
-    first = initial_of(spec, call.initial, dtype)
-    mode = _fill_mode(spec, call.fill_mode, first)
+    first = scalar_of(spec, "initial", call.initial, dtype)
+    fill_value = scalar_of(spec, "fill_value", call.fill_value, dtype)
+    mode = _fill_mode(spec, call.fill_mode, {"fill_value": fill_value, "initial": first})
     check = flag(spec, "check_ids", call.check_ids)
     is_sorted = flag(spec, "sorted", call.sorted)
     outside = _out_of_range(spec, call.out_of_range, is_sorted)
@@ -118,18 +124,39 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     shape = (count, *array.shape[1:])
     whole_out = output_of(spec, call.out, dtype, shape, "shape", in_memory=in_memory)
     return SegmentPlan(
-        spec, dtype, shape, array, ids, count, mode, check, whole_out, bounds, is_sorted, first, indices, empty
+        spec,
+        dtype,
+        shape,
+        array,
+        ids,
+        count,
+        mode,
+        check,
+        whole_out,
+        bounds,
+        is_sorted,
+        first,
+        indices,
+        empty,
+        fill_value,
     )
 
 
-def _fill_mode(spec: Spec, value: object, initial: Array | None) -> FillMode | None:
+def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> FillMode | None:
     clause = spec.clause("fill_mode")
-    if initial is not None:
-        if value is None:
-            return None
+    given = [name for name, other in others.items() if other is not None]
+    if value is not None and given:
         raise AttributeValueError(
-            f"{spec.name} got fill_mode {value!r} and initial; with initial, that is what empty segments hold", clause
+            f"{spec.name} got fill_mode {value!r} and {given[0]}; with {given[0]}, that is what empty segments hold",
+            clause,
         )
+    if len(given) > 1:
+        raise AttributeValueError(
+            f"{spec.name} got fill_value and initial; with initial, that is what empty segments hold",
+            spec.clause("fill_value"),
+        )
+    if given:
+        return None
     if value is None:
         raise AttributeValueError(f"{spec.name} fill_mode is missing; it is required: 'ZERO' or 'LOWEST'", clause)
     if isinstance(value, str):

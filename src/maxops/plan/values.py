@@ -186,17 +186,15 @@ def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> st
     )
 
 
-def initial_of(spec: Spec, value: object, dtype: DType) -> Array | None:
-    """The value that a maximum begins with, as an array of rank 0 in the data's type."""
+def scalar_of(spec: Spec, name: str, value: object, dtype: DType) -> Array | None:
+    """A scalar that goes with the data, as an array of rank 0 in its type."""
     if value is None:
         return None
     if is_python_scalar(value):
-        return scalar_as(spec, "initial", value, dtype, beside="data")
-    array = array_of(spec, "initial", value)
+        return scalar_as(spec, name, value, dtype, beside="data")
+    array = array_of(spec, name, value)
     if array.ndim != 0:
-        raise ShapeError(f"{spec.name} initial has shape {array.shape}; it is a scalar", spec.clause("initial"))
-    if (found := dtype_of(spec, "initial", array)) is not dtype:
-        raise DTypeError(
-            f"{spec.name} initial is {found}, but data is {dtype}; both have one type", spec.clause("initial")
-        )
+        raise ShapeError(f"{spec.name} {name} has shape {array.shape}; it is a scalar", spec.clause(name))
+    if (found := dtype_of(spec, name, array)) is not dtype:
+        raise DTypeError(f"{spec.name} {name} is {found}, but data is {dtype}; both have one type", spec.clause(name))
     return array

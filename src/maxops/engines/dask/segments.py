@@ -67,6 +67,7 @@ def segment_max(call: SegmentCall) -> Any:
         offsets=None,
         num_segments=count,
         fill_mode=plan.fill_mode,
+        fill_value=plan.fill_value,
         check_ids=plan.check_ids and not values_known,
         sorted=plan.sorted,
         out_of_range=call.out_of_range if call.out_of_range is not None or plan.sorted else "error",

@@ -60,7 +60,7 @@ def _segment_max(call: SegmentCall) -> jax.Array | tuple[jax.Array, ...]:
     in_memory = inputs.are_on_cpu(*(array for _, array in call.arrays)) and not count_is_symbolic
     abstract = partial(inputs.abstract_of, row)
     plan = plan_segment_max(
-        call.map(abstract, abstract, num_segments=None if count_is_symbolic else count),
+        call.map(abstract, partial(inputs.scalar_of, row), num_segments=None if count_is_symbolic else count),
         in_memory=in_memory and (by_offsets or count is not None),
         values_known=False,
     )

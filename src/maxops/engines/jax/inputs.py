@@ -12,7 +12,7 @@ import numpy as np
 from jax.export import is_symbolic_dim
 
 from maxops import dtypes, plan
-from maxops.errors import DTypeError, NumSegmentsError
+from maxops.errors import AttributeValueError, DTypeError, NumSegmentsError
 from maxops.plan import Array
 from maxops.spec import Spec
 
@@ -31,6 +31,18 @@ def abstract_of(row: Spec, name: str, value: Any) -> Any:
     if not isinstance(value.dtype, np.dtype):
         raise DTypeError(f"{row.name} {name} is {value.dtype}, a type of JAX's own", row.clause("types"))
     return plan.abstract(value.shape, value.dtype)
+
+
+def scalar_of(row: Spec, name: str, value: Any) -> Any:
+    """What the planner looks at in place of a scalar: what empty segments hold is compiled in, and has to be known."""
+    if name != "fill_value" or not isinstance(value, jax.Array):
+        return abstract_of(row, name, value)
+    if is_tracer(value):
+        raise AttributeValueError(
+            f"{row.name} fill_value is traced by JAX; it is a constant, of Python's, NumPy's or JAX's",
+            row.clause("fill_value"),
+        )
+    return np.asarray(value)
 
 
 def has_symbolic_shape(value: Any) -> bool:

@@ -130,6 +130,8 @@ def save_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Te
     ctx.call = call._replace(
         data=None, segment_ids=None, offsets=None, initial=None, num_segments=ctx.segments, check_ids=False
     )  # the ids were checked if they were to be
+    if call.fill_value is not None:  # of which no element of the data is an index
+        ctx.call = ctx.call._replace(fill_mode="ZERO", fill_value=None)
     ctx.mark_non_differentiable(indices, empty)
     save(ctx, call.data, call.segment_ids, call.offsets, call.initial)
 

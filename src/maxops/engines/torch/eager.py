@@ -86,7 +86,8 @@ def reduce_max(call: ReduceCall) -> Any:
 def segment_max(call: SegmentCall) -> Any:
     """SegmentMax."""
     row, out = call.row, call.out
-    plain = out is call.offsets is call.out_of_range is call.initial is None and call.sorted is True
+    others = (out, call.fill_value, call.offsets, call.out_of_range, call.initial)
+    plain = call.sorted is True and all(other is None for other in others)
     if plain and call.return_indices is call.return_empty is False:
         views = _at_once((call.data, call.segment_ids))
         if views is not None:

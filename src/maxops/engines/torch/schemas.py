@@ -34,12 +34,14 @@ SEGMENT_MAX = {
     "return_indices": "bool",
     "return_empty": "bool",
     "ties": "str",
+    "fill_value": "Tensor?",
 }
+LATER = ("fill_value",)  # fields that operators did not have at first: programs that were exported then lack them
 
 
 def schema(fields: dict[str, str], results: int) -> str:
     """The schema of an operator with this many tensors as results."""
-    listed = ", ".join(f"{kind} {name}" for name, kind in fields.items())
+    listed = ", ".join(f"{kind} {name}" + "=None" * (name in LATER) for name, kind in fields.items())
     return f"({listed}) -> " + ("Tensor" if results == 1 else f"({', '.join(['Tensor'] * results)})")
 
 
@@ -48,7 +50,7 @@ def _maker(request: Any, fields: dict[str, str]) -> Any:
     others = {name: default for name, default in request._field_defaults.items() if name not in fields}
     order = itemgetter(*map([*fields, *others].index, request._fields))
     rest = tuple(others.values())
-    return lambda inputs: request._make(order(inputs + rest))
+    return lambda inputs: request._make(order(inputs + (None,) * (len(fields) - len(inputs)) + rest))
 
 
 _reduce, _segment = _maker(ReduceCall, REDUCE_MAX), _maker(SegmentCall, SEGMENT_MAX)
