@@ -13,6 +13,10 @@ OperatorName = Literal["Max", "ReduceMax", "SegmentMax"]
 View = Literal["whole", "transposed", "half-rows", "every-second"]
 Lengths = Literal["mean-1", "mean-10", "mean-1000", "mean-1e6", "zipf", "many-empty"]
 
+# How the call is written: with an input as a number of Python's, axes in a list, the number of segments as NumPy's
+# integer; as an operator of a standard; or on torch's tensors.
+Spelling = Literal["plain", "python-scalar", "list-axes", "numpy-integer", "operator", "torch-tensors"]
+
 OPERATORS: tuple[OperatorName, ...] = ("Max", "ReduceMax", "SegmentMax")
 
 
@@ -51,7 +55,8 @@ class Segments:
 class Case:
     """A case of the grid. `size` is nominal: the elements of the output of Max, and of the data otherwise.
 
-    `axes` and `segments` belong to ReduceMax and SegmentMax; `out` says whether the call is given an output.
+    `axes` and `segments` belong to ReduceMax and SegmentMax; `out` says whether the call is given an output,
+    and `spelling` how it is written.
     """
 
     operator: OperatorName
@@ -63,6 +68,7 @@ class Case:
     axes: tuple[int, ...] = ()
     segments: Segments | None = None
     out: bool = False
+    spelling: Spelling = "plain"
 
     @property
     def id(self) -> str:

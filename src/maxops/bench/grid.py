@@ -9,7 +9,7 @@ from math import isqrt
 from typing import Literal
 
 from maxops import dtypes
-from maxops.bench.case import OPERATORS, Case, Lengths, Operand, OperatorName, Segments, label
+from maxops.bench.case import OPERATORS, Case, Lengths, Operand, OperatorName, Segments, Spelling, label
 from maxops.dtypes import DType
 from maxops.shapes import Shape
 
@@ -18,6 +18,8 @@ EVERY_SIZE = (1, 1_000, 100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000)
 EIGHT_SIZES = (1, 1_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000)
 FROM_TWO_AXES = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
 SEGMENT_SIZES = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
+# Of calls that are written in another way, which costs whoever makes small ones.
+SPELLED_SIZES = (1, 100, 1_000)
 ROW_SIZES = (1_000, 100_000, 30_000_000, 100_000_000)
 
 TYPES = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
@@ -35,9 +37,15 @@ DEFAULT_TYPES = (
 QUICK_TYPES = (dtypes.FLOAT32, dtypes.FLOAT16)
 QUICK_SIZES = (1, 1_000, 100_000)
 QUICK_FAMILIES = {
-    "Max": ("2-inputs", "2-inputs,out", "8-inputs,out", "row,out", "transposed,out"),
-    "ReduceMax": ("all", "last-8", "first-square"),
-    "SegmentMax": ("1d,mean-1,int64", "1d,mean-10,int64", "1d,mean-10,int64,unchecked", "rows-16,mean-10,int64"),
+    "Max": ("2-inputs", "2-inputs,out", "8-inputs,out", "row,out", "transposed,out", "python-scalar", "operator"),
+    "ReduceMax": ("all", "last-8", "first-square", "list-axes", "operator"),
+    "SegmentMax": (
+        "operator",
+        "1d,mean-1,int64",
+        "1d,mean-10,int64",
+        "1d,mean-10,int64,unchecked",
+        "rows-16,mean-10,int64",
+    ),
 }
 
 
@@ -137,6 +145,14 @@ def _max_cases(dtype: DType) -> Iterator[Case]:
         name = f"{family.name},out" if out else family.name
         for size in family.sizes:
             yield Case("Max", name, dtype, size, family.operands(size), family.shape(size), out=out)
+    spellings: tuple[tuple[Spelling, Shape | None], ...] = (
+        ("python-scalar", ()),
+        ("operator", None),
+        ("torch-tensors", None),
+    )
+    for (spelling, second), size in product(spellings, SPELLED_SIZES):
+        operands = (Operand((size,)), Operand((size,) if second is None else second))
+        yield Case("Max", spelling, dtype, size, operands, (size,), spelling=spelling)
 
 
 def _reduce_cases(dtype: DType) -> Iterator[Case]:
@@ -146,6 +162,9 @@ def _reduce_cases(dtype: DType) -> Iterator[Case]:
             axes = family.axes or tuple(range(len(operand.shape)))
             shape = tuple(length for axis, length in enumerate(operand.shape) if axis not in axes)
             yield Case("ReduceMax", family.name, dtype, size, (operand,), shape, axes)
+    spellings: tuple[Spelling, ...] = ("list-axes", "operator", "torch-tensors")
+    for spelling, size in product(spellings, SPELLED_SIZES):
+        yield Case("ReduceMax", spelling, dtype, size, (Operand((size,)),), (), (0,), spelling=spelling)
 
 
 def _segment_cases(dtype: DType) -> Iterator[Case]:
@@ -161,6 +180,11 @@ def _segment_cases(dtype: DType) -> Iterator[Case]:
             segments = Segments(lengths, id_type, check, segment_count(lengths, count))
             operand, shape = Operand((count, *row)), (segments.count, *row)
             yield Case("SegmentMax", name, dtype, size, (operand,), shape, segments=segments)
+    spellings: tuple[Spelling, ...] = ("numpy-integer", "operator", "torch-tensors")
+    for spelling, size in product(spellings, SPELLED_SIZES):
+        segments = Segments("mean-1", "int64", True, segment_count("mean-1", size))
+        operand, shape = Operand((size,)), (segments.count,)
+        yield Case("SegmentMax", spelling, dtype, size, (operand,), shape, segments=segments, spelling=spelling)
 
 
 def segment_count(lengths: Lengths, rows: int) -> int:

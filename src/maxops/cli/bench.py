@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import maxops
 from maxops.atomic_files import check_writable, write_text
-from maxops.bench import environment, gpu, grid, libraries, page, report, saved, session
+from maxops.bench import environment, gpu, grid, libraries, ours, page, report, saved, session
 from maxops.bench.case import OPERATORS, Case, OperatorName, label
 from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.table import show
@@ -87,7 +87,7 @@ def bench(
     chosen_operators = _operators(operators or [])
     names = _names(library or [], libraries.NAMES, "--libraries", "library")
     rows = _types(types or [], quick)
-    cases = grid.cases(chosen_operators, rows, quick=quick)
+    cases = [case for case in grid.cases(chosen_operators, rows, quick=quick) if ours.supports(case)]
     labels = _names(sizes or [], [label(size) for size in sorted({case.size for case in cases})], "--sizes", "size")
     cases = [case for case in cases if label(case.size) in labels and only in case.id]
     if not cases:

@@ -42,7 +42,8 @@ class NumPy(Library):
         arrays, out = work.inputs.arrays, work.inputs.out
         if len(arrays) > 2:
             return [Candidate("maximum, chained", _chain, (arrays, out))]
-        return [Candidate("maximum", np.maximum, arrays, {} if out is None else {"out": out})]
+        inputs = (arrays[0], arrays[1].item()) if work.case.spelling == "python-scalar" else arrays
+        return [Candidate("maximum", np.maximum, inputs, {} if out is None else {"out": out})]
 
     def reduce_max(self, work: Work) -> list[Candidate]:
         """The method, which is quicker to call than the function."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,28 @@ import numpy as np
 from maxops.bench.candidate import Candidate, UnsupportedError, Work
 from maxops.bench.libraries.library import Library
 from maxops.plan import Array
+
+
+def as_tensor(torch: Any) -> Callable[[Array], Any]:
+    """An array's own memory as a tensor."""
+
+    def convert(array: Array) -> Any:
+        if array.dtype.name != "bfloat16":
+            return torch.from_numpy(array)
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+
+    return convert
+
+
+def as_numpy(torch: Any, dtype: np.dtype[Any]) -> Callable[[Any], Array]:
+    """A tensor's own memory as an array."""
+
+    def convert(tensor: Any) -> Array:
+        if tensor.dtype is torch.bfloat16:
+            return np.asarray(tensor.view(torch.int16).numpy()).view(dtype)
+        return np.asarray(tensor.numpy())
+
+    return convert
 
 
 class Torch(Library):
@@ -24,18 +47,10 @@ class Torch(Library):
         warnings.filterwarnings("ignore", message=".*(index_reduce|segment_reduce|scatter_reduce).*")
 
     def _tensor(self, array: Array) -> Any:
-        """The array's own memory as a tensor."""
-        if array.dtype.name != "bfloat16":
-            return self.module.from_numpy(array)
-        return self.module.from_numpy(array.view(np.int16)).view(self.module.bfloat16)
+        return as_tensor(self.module)(array)
 
     def _numpy(self, work: Work) -> Any:
-        def convert(tensor: Any) -> Array:
-            if tensor.dtype is self.module.bfloat16:
-                return np.asarray(tensor.view(self.module.int16).numpy()).view(work.case.dtype.numpy)
-            return np.asarray(tensor.numpy())
-
-        return convert
+        return as_numpy(self.module, work.case.dtype.numpy)
 
     def maximum(self, work: Work) -> list[Candidate]:
         """torch.maximum; more than two inputs pair by pair into one output."""
