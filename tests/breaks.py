@@ -398,14 +398,14 @@ BREAKS = (
     ),
     Break(
         "a vector's scan resumes nothing",
-        "kernels/simd_v3_segments.h",
-        "keys = Lanes::join(keys, carry, Lanes::is_at(here, place[-1]));",
+        "kernels/segment_scan.h",
+        "keys = max_where(same_lanes<V>(equal(here, Places::splat(place[-1]))), keys, carry);",
         "",
         "x86-64-v3",
     ),
     Break(
         "AVX-512: a vector's scan resumes nothing",
-        "kernels/simd_v4_segments.h",
+        "kernels/segment_avx512.h",
         "keys = Lanes::highest(goes_on, keys, carry);",
         "",
         "x86-64-v4",

@@ -35,7 +35,10 @@ MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximu
         store(out + i, first);
         store(out + i + V::kLanes, second);
     }
-    for (; n - i >= V::kLanes; i += V::kLanes) store(out + i, whole(i));
+    if (n - i >= V::kLanes) {
+        store(out + i, whole(i));
+        i += V::kLanes;
+    }
     if (i == n) return;
     if constexpr (kHasMaskedMemory)
         some(i, n - i);

@@ -4,8 +4,13 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "elementwise.h"
 #include "reduce.h"
 #include "segment_blocks.h"
+
+#ifndef MAXOPS_AVX512
+#include "segment_scan.h"
+#endif
 
 namespace maxops {
 namespace MAXOPS_ISA {
@@ -118,7 +123,8 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, st
             differ |= id[done + k].value ^ static_cast<Id>(next + static_cast<Id>(k));
         if (differ != 0) break;
         const std::size_t begin = done * width, end = begin + kSingles * width;
-        for (std::size_t k = begin; k < end; ++k) out[k].value = canonical<T>(from[k].value);
+        in_vectors<T>(out + begin, end - begin,
+                      [&](const auto& load) { return canonical_lanes<T>(load(from + begin)); });
     }
     if (done > 0) fill<T>(walk, previous + 1, first);
     return done;
@@ -132,14 +138,16 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, co
     return i + rows;
 }
 
-// As short_segments, for as many rows from i on as it can and cares to take; an instruction set's own header
-// may have a better one.
-#ifndef MAXOPS_SIMD
-template <class T, class Id>
-struct VectorSegments : BlockSegments<T, Id, PlainScan<T>> {};
-#else
+// As short_segments, for as many rows from i on as it can and cares to take.
+#if defined(MAXOPS_AVX512)
 template <class T, class Id>
 struct VectorSegments;
+#elif defined(MAXOPS_HAS_COMPRESSION)
+template <class T, class Id>
+using VectorSegments = BlockSegments<T, Id, VectorScan<T>>;
+#else
+template <class T, class Id>
+using VectorSegments = BlockSegments<T, Id, PlainScan<T>>;
 #endif
 
 // From a row on whose id is no segment's of the output. Where it returns false the block's last row is done
@@ -236,10 +244,8 @@ static void segment_rows(SegmentWalk* walk, const void* data_, std::ptrdiff_t st
     }
 }
 
-#if MAXOPS_SIMD == 4
-#include "simd_v4_segments.h"
-#elif MAXOPS_SIMD == 3
-#include "simd_v3_segments.h"
+#if defined(MAXOPS_AVX512)
+#include "segment_avx512.h"
 #endif
 
 }  // namespace
