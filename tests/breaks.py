@@ -139,8 +139,8 @@ BREAKS = (
     Break(
         "the last column of a block of columns is not finished",
         _SEGMENT,
-        "finish<T>(out, keys, n);",
-        "finish<T>(out, keys, n > 1 ? n - 1 : n);",
+        "kernels.finish(out, keys, n);",
+        "kernels.finish(out, keys, n > 1 ? n - 1 : n);",
     ),
     Break(
         "the last stores of a scan are moved by one",

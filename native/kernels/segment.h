@@ -13,8 +13,20 @@
 #endif
 
 namespace maxops {
+MAXOPS_DECLARE_KERNELS(MAXOPS_ISA)
+
 namespace MAXOPS_ISA {
 namespace {
+
+template <class T>
+struct TypeOf;
+#define MAXOPS_TYPE(name, order)                     \
+    template <>                                      \
+    struct TypeOf<order> {                           \
+        static constexpr Type value = Type::name##_; \
+    };
+#include "../types.def"
+#undef MAXOPS_TYPE
 
 // Few rows of a line's columns, whose keys stay in registers. (Unrolled, the loops would not become vectors.)
 template <class T, std::size_t n>
@@ -49,6 +61,7 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
         take_few(std::integral_constant<std::size_t, kLine>{});
         take_few(std::integral_constant<std::size_t, quarter_of(kLine)>{});
     }
+    const ReduceKernels& kernels = reduce[static_cast<int>(TypeOf<T>::value)];  // not compiled here again
     alignas(64) typename T::Key keys[kBlock];
     for (; j < width; j += kBlock) {
         std::size_t n = width - j < kBlock ? width - j : kBlock;
@@ -59,8 +72,8 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
                 keys[i] = highest(T::key(out[i].value), T::key(first[i].value));
         else
             for (std::size_t i = 0; i < n; ++i) keys[i] = T::key(first[i].value);
-        columns<T>(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
-        finish<T>(out, keys, n);
+        kernels.columns(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
+        kernels.finish(out, keys, n);
     }
 }
 
