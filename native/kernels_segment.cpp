@@ -4,8 +4,6 @@
 #include "kernels.h"
 
 namespace maxops {
-MAXOPS_DECLARE_KERNELS(MAXOPS_ISA)
-
 namespace MAXOPS_ISA {
 namespace {
 

@@ -15,9 +15,10 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-#if defined(MAXOPS_EMULATE_WIDTH)
-constexpr std::size_t kVectorBytes = MAXOPS_EMULATE_WIDTH;
-#elif defined(__AVX512BW__)
+#if defined(__AVX512BW__) && !defined(MAXOPS_AVX512)  // the build says it where AVX-512 is emulated
+#define MAXOPS_AVX512
+#endif
+#if defined(MAXOPS_AVX512)
 constexpr std::size_t kVectorBytes = 64;
 #elif defined(__AVX2__)
 constexpr std::size_t kVectorBytes = 32;
@@ -105,6 +106,16 @@ MAXOPS_INLINE Vec<Int, bytes> shift_right(Vec<Int, bytes> a) {
     return {a.v >> count};
 }
 
+// Shifts without the sign, and all ones or all zeros by it, whatever the type.
+template <int count, class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> unsigned_shift_right(Vec<Int, bytes> a) {
+    return as<Int>(shift_right<count>(as<std::make_unsigned_t<Int>>(a)));
+}
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> sign_lanes(Vec<Int, bytes> a) {
+    return as<Int>(shift_right<8 * sizeof(Int) - 1>(as<std::make_signed_t<Int>>(a)));
+}
+
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Mask<Int, bytes> less(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return {(typename Mask<Int, bytes>::Native)(a.v < b.v)};
@@ -139,6 +150,17 @@ MAXOPS_INLINE Vec<Int, bytes> max(Vec<Int, bytes> a, Vec<Int, bytes> b) {
 template <class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> min(Vec<Int, bytes> a, Vec<Int, bytes> b) {
     return {a.v < b.v ? a.v : b.v};
+}
+
+// The higher of the two where a lane is set, else a.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> max_where(Mask<Int, bytes> where, Vec<Int, bytes> a, Vec<Int, bytes> b) {
+    return select(where, max(a, b), a);
+}
+// A mask of lanes of another sign.
+template <class V, class Int, std::size_t bytes>
+MAXOPS_INLINE Mask<typename V::Lane, bytes> same_lanes(Mask<Int, bytes> mask) {
+    return {mask.v};
 }
 
 // Lanes as unsigned integers, whatever their type.
@@ -279,6 +301,117 @@ template <std::size_t distance, class Int, std::size_t bytes>
 MAXOPS_INLINE Vec<Int, bytes> swap(Vec<Int, bytes> a) {
     return shuffle<Swapped<distance>>(a, a);
 }
+
+// A shuffle of lanes as one of their words of 4 bytes: within 16 bytes compilers find the instruction that
+// does not cross them, which takes a third of the time.
+template <class Lanes, std::size_t words>
+struct ByWords {
+    template <std::size_t lanes>
+    static constexpr int of(std::size_t word) {
+        return static_cast<int>(
+            static_cast<std::size_t>(Lanes::template of<lanes / words>(word / words)) * words + word % words);
+    }
+};
+template <class Lanes, class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> shuffle_words(Vec<Int, bytes> a) {
+    const auto words = as<std::uint32_t>(a);
+    return as<Int>(shuffle<ByWords<Lanes, sizeof(Int) / 4>>(words, words));
+}
+
+// The lane `distance` before, in each 16 bytes; the first one where there is none.
+template <std::size_t itemsize, std::size_t distance>
+struct MovedUp {
+    template <std::size_t>
+    static constexpr int of(std::size_t lane) {
+        constexpr std::size_t kBlock = 16 / itemsize;
+        return static_cast<int>(lane % kBlock < distance ? lane / kBlock * kBlock : lane - distance);
+    }
+};
+template <std::size_t distance, class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> moved_up(Vec<Int, bytes> a) {
+    return shuffle_words<MovedUp<sizeof(Int), distance>>(a);
+}
+template <std::size_t itemsize>
+struct LastOfBlock {
+    template <std::size_t>
+    static constexpr int of(std::size_t lane) {
+        return static_cast<int>(lane | (16 / itemsize - 1));
+    }
+};
+template <std::size_t itemsize>
+struct FirstBlock {
+    template <std::size_t>
+    static constexpr int of(std::size_t lane) {
+        return static_cast<int>(lane % (16 / itemsize));
+    }
+};
+// The last lane of the first 16 bytes, in all lanes. (Within blocks, then blocks: AVX2 takes less time for
+// the two than for a step across.)
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> splat_low_last(Vec<Int, bytes> a) {
+    a = shuffle_words<LastOfBlock<sizeof(Int)>>(a);
+    return shuffle<FirstBlock<sizeof(Int)>>(a, a);
+}
+template <std::size_t itemsize>
+struct LastBlock {
+    template <std::size_t lanes>
+    static constexpr int of(std::size_t lane) {
+        return static_cast<int>(lanes - 16 / itemsize + lane % (16 / itemsize));
+    }
+};
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> splat_last(Vec<Int, bytes> a) {
+    a = shuffle_words<LastOfBlock<sizeof(Int)>>(a);
+    return shuffle<LastBlock<sizeof(Int)>>(a, a);
+}
+
+// The bits that any lane has.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE std::uint64_t any_bits(Vec<Int, bytes> a) {
+    if constexpr (bytes > 16) {
+        return any_bits(bit_or(low_half(a), high_half(a)));
+    } else {
+        const auto words = as<std::uint64_t>(a);
+        const std::uint64_t all = words.v[0] | words.v[1];
+        return sizeof(Int) == 8 ? all : (all | all >> 32) & 0xFFFFFFFF;
+    }
+}
+
+// As many narrower items as V has lanes, widened.
+template <class V, class Item>
+MAXOPS_INLINE V load_widened(const void* from) {
+    if constexpr (sizeof(Item) == sizeof(typename V::Lane)) {
+        return V::load(from);
+    } else {
+        typename NativeVec<Item, V::kLanes * sizeof(Item)>::type items;
+        __builtin_memcpy(&items, from, sizeof items);
+        using Wide = std::conditional_t<std::is_signed_v<Item>, std::make_signed_t<typename V::Lane>,
+                                        std::make_unsigned_t<typename V::Lane>>;
+        return as<typename V::Lane>(
+            Vec<Wide, V::kBytes>{__builtin_convertvector(items, typename Vec<Wide, V::kBytes>::Native)});
+    }
+}
+
+// The lanes that a mask does not leave out come first; what comes after them may be anything.
+template <class V>
+struct Compression;
+template <class Int, std::size_t bytes>
+struct Compression<Vec<Int, bytes>> {
+    Mask<Int, bytes> left_out;
+
+    MAXOPS_INLINE unsigned count() const {
+        unsigned kept = 0;
+        for (std::size_t k = 0; k < bytes / sizeof(Int); ++k) kept += left_out.v[k] == 0 ? 1 : 0;
+        return kept;
+    }
+    template <class Any>
+    MAXOPS_INLINE Vec<Any, bytes> compress(Vec<Any, bytes> a) const {
+        std::size_t to = 0;
+        for (std::size_t k = 0; k < bytes / sizeof(Int); ++k)
+            if (left_out.v[k] == 0) a.v[to++] = a.v[k];
+        return a;
+    }
+};
 
 // The highest of all lanes.
 template <class Int, std::size_t bytes>

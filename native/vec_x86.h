@@ -81,9 +81,69 @@ MAXOPS_INLINE Mask<std::uint16_t, 32> at_least(Vec<std::uint16_t, 32> a, Vec<std
 }
 #endif
 
+#if defined(__AVX2__)
+// The lowest unsigned lane of any is 0, which a mask makes of it; of signed lanes of 64 bits there is no
+// maximum.
+MAXOPS_INLINE Vec<std::uint32_t, 32> max_where(Mask<std::uint32_t, 32> where, Vec<std::uint32_t, 32> a,
+                                               Vec<std::uint32_t, 32> b) {
+    return max(a, bit_and(b, as_lanes(where)));
+}
+MAXOPS_INLINE Vec<std::int64_t, 32> max_where(Mask<std::int64_t, 32> where, Vec<std::int64_t, 32> a,
+                                              Vec<std::int64_t, 32> b) {
+    return select(Mask<std::int64_t, 32>{less(a, b).v & where.v}, b, a);
+}
+
+// One instruction each, where compilers widen bytes in two steps and load first.
+#define MAXOPS_WIDEN(Item, name, load)                                                                  \
+    template <>                                                                                         \
+    MAXOPS_INLINE Vec<std::uint32_t, 32> load_widened<Vec<std::uint32_t, 32>, Item>(const void* from) { \
+        return {(Vec<std::uint32_t, 32>::Native)_mm256_cvt##name##_epi32(load((const __m128i*)from))};  \
+    }
+MAXOPS_WIDEN(std::int8_t, epi8, _mm_loadl_epi64)
+MAXOPS_WIDEN(std::uint8_t, epu8, _mm_loadl_epi64)
+MAXOPS_WIDEN(std::int16_t, epi16, _mm_loadu_si128)
+MAXOPS_WIDEN(std::uint16_t, epu16, _mm_loadu_si128)
+#undef MAXOPS_WIDEN
+
+// For every set of lanes that are left out, the other lanes' numbers, to be moved to the front.
+template <unsigned lanes>
+struct CompressionTable {
+    static constexpr unsigned kWords = 8 / lanes;  // of 32 bits, in a lane
+    alignas(32) std::uint32_t from[1U << lanes][8];
+
+    constexpr CompressionTable() : from() {
+        for (unsigned set = 0; set < 1U << lanes; ++set)
+            for (unsigned lane = 0, to = 0; lane < lanes; ++lane)
+                if ((set >> lane & 1) == 0)
+                    for (unsigned word = 0; word < kWords; ++word) from[set][to++] = lane * kWords + word;
+    }
+};
+template <unsigned lanes>
+constexpr CompressionTable<lanes> kCompressionTable;
+
+// The lanes that a mask leaves out come last.
+#define MAXOPS_HAS_COMPRESSION
+template <class Int>
+struct Compression<Vec<Int, 32>> {
+    static constexpr unsigned kLanes = 32 / sizeof(Int);
+    unsigned set;  // left out
+
+    MAXOPS_INLINE explicit Compression(Mask<Int, 32> left_out)
+        : set(static_cast<unsigned>(sizeof(Int) == 4 ? _mm256_movemask_ps((__m256)left_out.v)
+                                                     : _mm256_movemask_pd((__m256d)left_out.v))) {}
+    MAXOPS_INLINE unsigned count() const { return kLanes - static_cast<unsigned>(__builtin_popcount(set)); }
+    template <class Any>
+    MAXOPS_INLINE Vec<Any, 32> compress(Vec<Any, 32> a) const {
+        const auto* from = reinterpret_cast<const __m256i*>(kCompressionTable<kLanes>.from[set]);
+        return {(typename Vec<Any, 32>::Native)_mm256_permutevar8x32_epi32((__m256i)a.v,
+                                                                           _mm256_load_si256(from))};
+    }
+};
+#endif
+
 // AVX-512 keeps masks in registers of their own; compilers move those of the vector extensions to and fro.
 // Parts of a vector under a mask take one instruction, in place of pieces.
-#if defined(__AVX512BW__)
+#if defined(MAXOPS_AVX512)
 #define MAXOPS_HAS_MASKED_MEMORY
 template <std::size_t itemsize>
 struct MaskRegister;
@@ -99,9 +159,6 @@ struct MaskRegister;
         }                                                                                                 \
         MAXOPS_INLINE static __m512i select(type mask, __m512i yes, __m512i no) {                         \
             return _mm512_mask_mov_epi##bits(no, mask, yes);                                              \
-        }                                                                                                 \
-        MAXOPS_INLINE static __m512i lanes_of(type mask) {                                                \
-            return _mm512_movm_epi##bits(mask);                                                           \
         }                                                                                                 \
         MAXOPS_INLINE static type equal(__m512i a, __m512i b) {                                           \
             return _mm512_cmpeq_epi##bits##_mask(a, b);                                                   \
@@ -126,10 +183,6 @@ struct Mask<Int, 64> {
         return {static_cast<typename Register::type>((std::uint64_t{1} << lanes) - 1)};
     }
 };
-template <class Int>
-MAXOPS_INLINE Vec<Int, 64> as_lanes(Mask<Int, 64> mask) {
-    return {(typename Vec<Int, 64>::Native)MaskRegister<sizeof(Int)>::lanes_of(mask.v)};
-}
 template <class Int>
 MAXOPS_INLINE Mask<Int, 64> less(Vec<Int, 64> a, Vec<Int, 64> b) {
     using Register = MaskRegister<sizeof(Int)>;

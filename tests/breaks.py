@@ -139,8 +139,8 @@ BREAKS = (
     Break(
         "the last column of a block of columns is not finished",
         _SEGMENT,
-        "finish<T>(out, keys, n);",
-        "finish<T>(out, keys, n > 1 ? n - 1 : n);",
+        "kernels.finish(out, keys, n);",
+        "kernels.finish(out, keys, n > 1 ? n - 1 : n);",
     ),
     Break(
         "the last stores of a scan are moved by one",
@@ -398,14 +398,14 @@ BREAKS = (
     ),
     Break(
         "a vector's scan resumes nothing",
-        "kernels/simd_v3_segments.h",
-        "keys = Lanes::join(keys, carry, Lanes::is_at(here, place[-1]));",
+        "kernels/segment_scan.h",
+        "keys = max_where(same_lanes<V>(equal(here, Places::splat(place[-1]))), keys, carry);",
         "",
         "x86-64-v3",
     ),
     Break(
         "AVX-512: a vector's scan resumes nothing",
-        "kernels/simd_v4_segments.h",
+        "kernels/segment_avx512.h",
         "keys = Lanes::highest(goes_on, keys, carry);",
         "",
         "x86-64-v4",

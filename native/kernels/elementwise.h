@@ -31,11 +31,13 @@ MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximu
     std::size_t i = alignment_peel<T>(out, n) % V::kLanes;
     if (i > 0) store(out, whole(0));
     for (; n - i >= 2 * V::kLanes; i += 2 * V::kLanes) {
-        const V first = whole(i), second = whole(i + V::kLanes);
-        store(out + i, first);
-        store(out + i + V::kLanes, second);
+        store(out + i, whole(i));  // each before the next is loaded: stores downwards take 1.3 times as long
+        store(out + i + V::kLanes, whole(i + V::kLanes));
     }
-    for (; n - i >= V::kLanes; i += V::kLanes) store(out + i, whole(i));
+    if (n - i >= V::kLanes) {
+        store(out + i, whole(i));
+        i += V::kLanes;
+    }
     if (i == n) return;
     if constexpr (kHasMaskedMemory)
         some(i, n - i);

@@ -4,12 +4,29 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "elementwise.h"
 #include "reduce.h"
 #include "segment_blocks.h"
 
+#ifndef MAXOPS_AVX512
+#include "segment_scan.h"
+#endif
+
 namespace maxops {
+MAXOPS_DECLARE_KERNELS(MAXOPS_ISA)
+
 namespace MAXOPS_ISA {
 namespace {
+
+template <class T>
+struct TypeOf;
+#define MAXOPS_TYPE(name, order)                     \
+    template <>                                      \
+    struct TypeOf<order> {                           \
+        static constexpr Type value = Type::name##_; \
+    };
+#include "../types.def"
+#undef MAXOPS_TYPE
 
 // Few rows of a line's columns, whose keys stay in registers. (Unrolled, the loops would not become vectors.)
 template <class T, std::size_t n>
@@ -44,6 +61,7 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
         take_few(std::integral_constant<std::size_t, kLine>{});
         take_few(std::integral_constant<std::size_t, quarter_of(kLine)>{});
     }
+    const ReduceKernels& kernels = reduce[static_cast<int>(TypeOf<T>::value)];  // not compiled here again
     alignas(64) typename T::Key keys[kBlock];
     for (; j < width; j += kBlock) {
         std::size_t n = width - j < kBlock ? width - j : kBlock;
@@ -54,8 +72,8 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
                 keys[i] = highest(T::key(out[i].value), T::key(first[i].value));
         else
             for (std::size_t i = 0; i < n; ++i) keys[i] = T::key(first[i].value);
-        columns<T>(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
-        finish<T>(out, keys, n);
+        kernels.columns(keys, at<Item<T>>(data, stride) + j, stride, rows - 1, n);
+        kernels.finish(out, keys, n);
     }
 }
 
@@ -118,7 +136,8 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, st
             differ |= id[done + k].value ^ static_cast<Id>(next + static_cast<Id>(k));
         if (differ != 0) break;
         const std::size_t begin = done * width, end = begin + kSingles * width;
-        for (std::size_t k = begin; k < end; ++k) out[k].value = canonical<T>(from[k].value);
+        in_vectors<T>(out + begin, end - begin,
+                      [&](const auto& load) { return canonical_lanes<T>(load(from + begin)); });
     }
     if (done > 0) fill<T>(walk, previous + 1, first);
     return done;
@@ -132,14 +151,16 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, co
     return i + rows;
 }
 
-// As short_segments, for as many rows from i on as it can and cares to take; an instruction set's own header
-// may have a better one.
-#ifndef MAXOPS_SIMD
-template <class T, class Id>
-struct VectorSegments : BlockSegments<T, Id, PlainScan<T>> {};
-#else
+// As short_segments, for as many rows from i on as it can and cares to take.
+#if defined(MAXOPS_AVX512)
 template <class T, class Id>
 struct VectorSegments;
+#elif defined(MAXOPS_HAS_COMPRESSION)
+template <class T, class Id>
+using VectorSegments = BlockSegments<T, Id, VectorScan<T>>;
+#else
+template <class T, class Id>
+using VectorSegments = BlockSegments<T, Id, PlainScan<T>>;
 #endif
 
 // From a row on whose id is no segment's of the output. Where it returns false the block's last row is done
@@ -236,10 +257,8 @@ static void segment_rows(SegmentWalk* walk, const void* data_, std::ptrdiff_t st
     }
 }
 
-#if MAXOPS_SIMD == 4
-#include "simd_v4_segments.h"
-#elif MAXOPS_SIMD == 3
-#include "simd_v3_segments.h"
+#if defined(MAXOPS_AVX512)
+#include "segment_avx512.h"
 #endif
 
 }  // namespace

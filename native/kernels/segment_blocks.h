@@ -11,7 +11,7 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-constexpr std::size_t kMargin = 8;  // lanes that may be touched beyond a block
+constexpr std::size_t kMargin = 16;  // lanes that may be touched beyond a block
 
 // A block's ids, each read once: another thread may change them meanwhile, and what was checked must be what
 // is used.

@@ -1,6 +1,6 @@
-// The AVX-512 intrinsics that simd_v4*.h use, in plain C++, by Intel's Intrinsics Guide and Software
-// Developer's Manual: with MAXOPS_EMULATE_AVX512 those kernels run, and are tested, on any x86-64 machine
-// that has AVX2. Never shipped.
+// The AVX-512 intrinsics that vec_x86.h and kernels/segment_avx512.h use, in plain C++, by Intel's Intrinsics
+// Guide and Software Developer's Manual: with MAXOPS_EMULATE_AVX512 those kernels run, and are tested, on any
+// x86-64 machine that has AVX2. Never shipped.
 //
 // Included before anything else. Where the kernels stand, inside namespace maxops, these functions hide the
 // compiler's own of the same names; one that is missing here is a compile error, since the processor's flag
@@ -22,10 +22,6 @@
 #undef _mm512_cmpeq_epi32_mask
 #undef _mm512_cmpeq_epi64_mask
 #undef _mm512_cmpeq_epi8_mask
-#undef _mm512_cmpeq_epu16_mask
-#undef _mm512_cmpeq_epu32_mask
-#undef _mm512_cmpeq_epu64_mask
-#undef _mm512_cmpeq_epu8_mask
 #undef _mm512_cmplt_epi16_mask
 #undef _mm512_cmplt_epi32_mask
 #undef _mm512_cmplt_epi64_mask
@@ -43,17 +39,11 @@
 #undef _mm512_mask_cmpgt_epi64_mask
 #undef _mm512_range_pd
 #undef _mm512_range_ps
-#undef _mm512_rol_epi32
 #undef _mm512_setr_epi32
 #undef _mm512_setr_epi64
-#undef _mm512_shuffle_epi32
-#undef _mm512_shuffle_i64x2
-#undef _mm512_slli_epi16
 #undef _mm512_slli_epi32
-#undef _mm512_srai_epi16
 #undef _mm512_srai_epi32
 #undef _mm512_srai_epi64
-#undef _mm512_srli_epi16
 #undef _mm512_srli_epi32
 #undef _mm512_ternarylogic_epi64
 
@@ -108,24 +98,12 @@ static inline void store(void* to, std::uint64_t mask, const __m512i& v) {
     }
 }
 
-// The lanes of T in 128 bits, of which an instruction moves each four or two by themselves.
-template <class T>
-constexpr std::size_t kBlock = 16 / sizeof(T);
-
 // Lane i is lane from(i) of one vector, or of two, of which the second one's come after the first one's.
 template <class T, class From>
 static inline __m512i permute(__m512i a, __m512i b, const From& from) {
     constexpr std::size_t kCount = 64 / sizeof(T);
     return vector<T>([&](std::size_t i) { return lane<T>(from(i) < kCount ? a : b, from(i) % kCount); });
 }
-template <class T>
-static inline __m512i unpack(__m512i a, __m512i b, std::size_t first) {
-    constexpr std::size_t kCount = 64 / sizeof(T);
-    return permute<T>(a, b, [&](std::size_t i) {
-        return i % 2 * kCount + i / kBlock<T> * kBlock<T> + first + i % kBlock<T> / 2;
-    });
-}
-
 template <class T>
 static inline __m512i compress(std::uint64_t mask, __m512i v) {
     T lanes[64 / sizeof(T)] = {};
@@ -174,30 +152,13 @@ static inline Int range(Int a, Int b, Int infinity, int what) {
             return result;                                                    \
         });                                                                   \
     }
-MAXOPS_EMULATE(add_epi8, std::uint8_t, x + y)
-MAXOPS_EMULATE(add_epi16, std::uint16_t, x + y)
 MAXOPS_EMULATE(add_epi32, std::uint32_t, x + y)
 MAXOPS_EMULATE(add_epi64, std::uint64_t, x + y)
-MAXOPS_EMULATE(sub_epi8, std::uint8_t, x - y)
-MAXOPS_EMULATE(sub_epi16, std::uint16_t, x - y)
 MAXOPS_EMULATE(sub_epi32, std::uint32_t, x - y)
 MAXOPS_EMULATE(sub_epi64, std::uint64_t, x - y)
-MAXOPS_EMULATE(max_epi8, std::int8_t, x > y ? x : y)
-MAXOPS_EMULATE(max_epi16, std::int16_t, x > y ? x : y)
 MAXOPS_EMULATE(max_epi32, std::int32_t, x > y ? x : y)
 MAXOPS_EMULATE(max_epi64, std::int64_t, x > y ? x : y)
-MAXOPS_EMULATE(max_epu8, std::uint8_t, x > y ? x : y)
-MAXOPS_EMULATE(max_epu16, std::uint16_t, x > y ? x : y)
-MAXOPS_EMULATE(max_epu32, std::uint32_t, x > y ? x : y)
-MAXOPS_EMULATE(max_epu64, std::uint64_t, x > y ? x : y)
-MAXOPS_EMULATE(min_epi8, std::int8_t, x < y ? x : y)
-MAXOPS_EMULATE(min_epi16, std::int16_t, x < y ? x : y)
 MAXOPS_EMULATE(min_epi32, std::int32_t, x < y ? x : y)
-MAXOPS_EMULATE(min_epi64, std::int64_t, x < y ? x : y)
-MAXOPS_EMULATE(min_epu8, std::uint8_t, x < y ? x : y)
-MAXOPS_EMULATE(min_epu16, std::uint16_t, x < y ? x : y)
-MAXOPS_EMULATE(min_epu32, std::uint32_t, x < y ? x : y)
-MAXOPS_EMULATE(min_epu64, std::uint64_t, x < y ? x : y)
 MAXOPS_EMULATE(or_si512, std::uint64_t, x | y)
 MAXOPS_EMULATE(xor_si512, std::uint64_t, x ^ y)
 #undef MAXOPS_EMULATE
@@ -221,10 +182,6 @@ MAXOPS_EMULATE(cmpeq_epi8, std::int8_t, __mmask64, x == y)
 MAXOPS_EMULATE(cmpeq_epi16, std::int16_t, __mmask32, x == y)
 MAXOPS_EMULATE(cmpeq_epi32, std::int32_t, __mmask16, x == y)
 MAXOPS_EMULATE(cmpeq_epi64, std::int64_t, __mmask8, x == y)
-MAXOPS_EMULATE(cmpeq_epu8, std::uint8_t, __mmask64, x == y)
-MAXOPS_EMULATE(cmpeq_epu16, std::uint16_t, __mmask32, x == y)
-MAXOPS_EMULATE(cmpeq_epu32, std::uint32_t, __mmask16, x == y)
-MAXOPS_EMULATE(cmpeq_epu64, std::uint64_t, __mmask8, x == y)
 MAXOPS_EMULATE(cmpneq_epi32, std::int32_t, __mmask16, x != y)
 MAXOPS_EMULATE(cmpneq_epi64, std::int64_t, __mmask8, x != y)
 MAXOPS_EMULATE(cmpgt_epi32, std::int32_t, __mmask16, x > y)
@@ -240,14 +197,10 @@ MAXOPS_EMULATE(cmpgt_epi64, std::int64_t, __mmask8, x > y)
             return result;                                        \
         });                                                       \
     }
-MAXOPS_EMULATE(slli_epi16, std::uint16_t, by < kBits ? x << by : 0)
 MAXOPS_EMULATE(slli_epi32, std::uint32_t, by < kBits ? x << by : 0)
-MAXOPS_EMULATE(srli_epi16, std::uint16_t, by < kBits ? x >> by : 0)
 MAXOPS_EMULATE(srli_epi32, std::uint32_t, by < kBits ? x >> by : 0)
-MAXOPS_EMULATE(srai_epi16, std::int16_t, x >> (by < kBits ? by : kBits - 1))
 MAXOPS_EMULATE(srai_epi32, std::int32_t, x >> (by < kBits ? by : kBits - 1))
 MAXOPS_EMULATE(srai_epi64, std::int64_t, x >> (by < kBits ? by : kBits - 1))
-MAXOPS_EMULATE(rol_epi32, std::uint32_t, x << by % kBits | x >> (kBits - by % kBits) % kBits)
 #undef MAXOPS_EMULATE
 
 #define MAXOPS_EMULATE(name, From, VectorOfFrom, To)                                                \
@@ -311,12 +264,6 @@ static inline __m512i _mm512_setzero_si512() {
     static inline __m512i _mm512_permutexvar_epi##bits(__m512i from, __m512i v) {                      \
         return emulated::permute<T>(                                                                   \
             v, v, [&](std::size_t i) { return emulated::lane<T>(from, i) % (512 / bits); });           \
-    }                                                                                                  \
-    static inline __m512i _mm512_unpacklo_epi##bits(__m512i a, __m512i b) {                            \
-        return emulated::unpack<T>(a, b, 0);                                                           \
-    }                                                                                                  \
-    static inline __m512i _mm512_unpackhi_epi##bits(__m512i a, __m512i b) {                            \
-        return emulated::unpack<T>(a, b, emulated::kBlock<T> / 2);                                     \
     }
 MAXOPS_EMULATE(32, std::uint32_t, __mmask16)
 MAXOPS_EMULATE(64, std::uint64_t, __mmask8)
@@ -335,16 +282,6 @@ static inline __m512i _mm512_setr_epi64(long long a, long long b, long long c, l
     return emulated::vector<std::int64_t>([&](std::size_t at) { return lanes[at]; });
 }
 
-static inline __m512i _mm512_loadu_si512(const void* from) {
-    return _mm512_maskz_loadu_epi64(0xFF, from);
-}
-static inline void _mm512_storeu_si512(void* to, __m512i v) {
-    _mm512_mask_storeu_epi64(to, 0xFF, v);
-}
-static inline void _mm512_store_si512(void* to, __m512i v) {
-    if (reinterpret_cast<std::uintptr_t>(to) % 64 != 0) __builtin_trap();
-    _mm512_storeu_si512(to, v);
-}
 static inline __m128i _mm_maskz_loadu_epi8(__mmask16 mask, const void* from) {
     return emulated::load<std::int8_t>(_mm_setzero_si128(), mask, from);
 }
@@ -367,12 +304,6 @@ static inline __m512 _mm512_castsi512_ps(__m512i v) {
 static inline __m512d _mm512_castsi512_pd(__m512i v) {
     return emulated::lane<__m512d>(v, 0);
 }
-static inline __m512i _mm512_castps_si512(__m512 v) {
-    return emulated::lane<__m512i>(v, 0);
-}
-static inline __m512i _mm512_castpd_si512(__m512d v) {
-    return emulated::lane<__m512i>(v, 0);
-}
 static inline __m256i _mm512_extracti64x4_epi64(__m512i v, int half) {
     return emulated::lane<__m256i>(v, static_cast<std::size_t>(half) & 1);
 }
@@ -387,18 +318,6 @@ static inline __m512i _mm512_permutex2var_epi32(__m512i a, __m512i from, __m512i
     return emulated::permute<std::uint32_t>(
         a, b, [&](std::size_t i) { return emulated::lane<std::uint32_t>(from, i) % 32; });
 }
-// No function: a caller's _MM_PERM_ENUM would find the compiler's own beside it.
-constexpr auto _mm512_shuffle_epi32 = [](__m512i v, int from) {
-    return emulated::permute<std::uint32_t>(
-        v, v, [&](std::size_t i) { return i / 4 * 4 + (static_cast<unsigned>(from) >> i % 4 * 2) % 4; });
-};
-// Of blocks of 128 bits: two of `a`, then two of `b`.
-static inline __m512i _mm512_shuffle_i64x2(__m512i a, __m512i b, int from) {
-    return emulated::permute<std::uint64_t>(a, b, [&](std::size_t i) {
-        return i / 4 * 8 + (static_cast<unsigned>(from) >> i / 2 * 2) % 4 * 2 + i % 2;
-    });
-}
-
 static inline __m512i _mm512_maskz_sllv_epi64(__mmask8 mask, __m512i v, __m512i by) {
     return emulated::vector<std::uint64_t>([&](std::size_t i) {
         const auto bits = emulated::lane<std::uint64_t>(by, i);

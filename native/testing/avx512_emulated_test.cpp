@@ -44,17 +44,6 @@ void lanes_that_move() {
     EXPECT(_mm512_alignr_epi32(b, a, 3), i32, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 100, 101, 102);
     EXPECT(_mm512_alignr_epi32(b, a, 0), i32, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     EXPECT(_mm512_alignr_epi64(d, c, 7), i64, 7, 100, 101, 102, 103, 104, 105, 106);
-    EXPECT(_mm512_unpacklo_epi32(a, b), i32, 0, 100, 1, 101, 4, 104, 5, 105, 8, 108, 9, 109, 12, 112, 13,
-           113);
-    EXPECT(_mm512_unpackhi_epi32(a, b), i32, 2, 102, 3, 103, 6, 106, 7, 107, 10, 110, 11, 111, 14, 114, 15,
-           115);
-    EXPECT(_mm512_unpacklo_epi64(c, d), i64, 0, 100, 2, 102, 4, 104, 6, 106);
-    EXPECT(_mm512_unpackhi_epi64(c, d), i64, 1, 101, 3, 103, 5, 105, 7, 107);
-    EXPECT(_mm512_shuffle_epi32(a, _MM_PERM_BADC), i32, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    EXPECT(_mm512_shuffle_epi32(a, _MM_PERM_AAAD), i32, 3, 0, 0, 0, 7, 4, 4, 4, 11, 8, 8, 8, 15, 12, 12, 12);
-    EXPECT(_mm512_shuffle_i64x2(c, d, 0x88), i64, 0, 1, 4, 5, 100, 101, 104, 105);
-    EXPECT(_mm512_shuffle_i64x2(c, d, 0xDD), i64, 2, 3, 6, 7, 102, 103, 106, 107);
-    EXPECT(_mm512_shuffle_i64x2(c, c, 0x4E), i64, 4, 5, 6, 7, 0, 1, 2, 3);
     EXPECT(_mm512_extracti64x4_epi64(c, 1), i64, 4, 5, 6, 7);
     // Indices are taken modulo the lanes there are.
     EXPECT(_mm512_permutexvar_epi32(of<i32>({15, 16, 33, -1}), a), i32, 15, 0, 1, 15, 0);
@@ -69,22 +58,11 @@ void lanes_that_move() {
 
 void lanes_by_themselves() {
     using i8 = std::int8_t;
-    using i16 = std::int16_t;
     using i32 = std::int32_t;
     using i64 = std::int64_t;
     constexpr i8 kMost8 = 127;
-    EXPECT(_mm512_add_epi8(of<i8>({kMost8, -1}), of<i8>({1, -1})), i8, -128, -2, 0);
-    EXPECT(_mm512_sub_epi16(of<i16>({-32768, 0}), of<i16>({1, 1})), i16, 32767, -1, 0);
     const __m512i minus = _mm512_set1_epi8(-1), one8 = _mm512_set1_epi8(1), one16 = _mm512_set1_epi16(1),
                   one32 = _mm512_set1_epi32(1), one64 = _mm512_set1_epi64(1);
-    EXPECT(_mm512_max_epi8(minus, one8), i8, 1, 1);
-    EXPECT(_mm512_max_epu8(minus, one8), i8, -1, -1);
-    EXPECT(_mm512_min_epi16(minus, one16), i16, -1, -1);
-    EXPECT(_mm512_min_epu16(minus, one16), i16, 1, 1);
-    EXPECT(_mm512_max_epi32(minus, one32), i32, 1, 1);
-    EXPECT(_mm512_max_epu32(minus, one32), i32, -1, -1);
-    EXPECT(_mm512_max_epi64(minus, one64), i64, 1, 1);
-    EXPECT(_mm512_max_epu64(minus, one64), i64, -1, -1);
     EXPECT(_mm512_mask_max_epi32(one32, 2, minus, _mm512_setzero_si512()), i32, 1, 0, 1);
     expect(_mm512_cmplt_epi8_mask(minus, one8) == ~__mmask64{0}, "cmplt_epi8");
     expect(_mm512_cmplt_epu8_mask(minus, one8) == 0, "cmplt_epu8");
@@ -92,24 +70,17 @@ void lanes_by_themselves() {
     expect(_mm512_cmplt_epu16_mask(one16, minus) == ~__mmask32{0}, "cmplt_epu16");
     expect(_mm512_cmplt_epu32_mask(one32, of<i32>({2, 1, 0, -1})) == 0x9, "cmplt_epu32");
     expect(_mm512_cmplt_epi64_mask(one64, of<i64>({2, 1, 0, -1})) == 0x1, "cmplt_epi64");
-    expect(_mm512_cmpeq_epu64_mask(one64, of<i64>({2, 1, 0, 1})) == 0xA, "cmpeq_epu64");
     expect(_mm512_cmpneq_epi64_mask(one64, of<i64>({2, 1, 0, 1})) == 0xF5, "cmpneq_epi64");
     expect(_mm512_mask_cmpgt_epi32_mask(0x6, one32, of<i32>({0, 0, 1, 0})) == 0x2, "mask_cmpgt_epi32");
     expect(_mm512_mask_cmpgt_epi64_mask(0xC, one64, of<i64>({0, 0, 1, -1})) == 0x8, "mask_cmpgt_epi64");
 
     // By more bits than there are: zeros, or the sign.
     const __m512i low = of<i32>({-0x7FFEFFFE, 0x00018001});
-    EXPECT(_mm512_slli_epi16(low, 8), i16, 0x200, 0x100, 0x100, 0x100);
-    EXPECT(_mm512_slli_epi16(low, 16), i16, 0, 0, 0, 0);
-    EXPECT(_mm512_srli_epi16(low, 8), i16, 0, 0x80, 0x80, 0);
-    EXPECT(_mm512_srai_epi16(low, 8), i16, 0, -128, -128, 0);
-    EXPECT(_mm512_srai_epi16(low, 16), i16, 0, -1, -1, 0);
     EXPECT(_mm512_slli_epi32(low, 16), i32, 0x00020000, static_cast<i32>(0x80010000));
     EXPECT(_mm512_srli_epi32(low, 16), i32, 0x8001, 1);
     EXPECT(_mm512_srli_epi32(low, 32), i32, 0, 0);
     EXPECT(_mm512_srai_epi32(low, 31), i32, -1, 0);
     EXPECT(_mm512_srai_epi64(of<i64>({-2, 2}), 63), i64, -1, 0);
-    EXPECT(_mm512_rol_epi32(low, 16), i32, 0x00028001, static_cast<i32>(0x80010001));
     EXPECT(_mm512_maskz_sllv_epi64(0x17, one64, of<i64>({63, 64, -1, 1, 2})), i64,
            std::numeric_limits<i64>::min(), 0, 0, 0, 4, 0, 0, 0);
     expect(_mm512_reduce_or_epi64(of<i64>({1, 0, 2, 0, 0, 0, 0, 8})) == 11, "reduce_or_epi64");

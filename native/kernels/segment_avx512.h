@@ -1,8 +1,7 @@
-// What AVX-512 does better than the loops: short segments, a vector of rows at a time.
-//
-// Included by simd_v4.h.
-
-// The instructions by lane width, under one name each.
+// What AVX-512 does better than segment_blocks.h: short segments, a vector of rows at a time, straight from
+// the ids to the output by compressing and expanding vectors. By segment_scan.h at its width, segments of 1
+// to 120 rows take 1.2 to 1.6 times as long, and 30 rows 1.1 to 1.3 times. Included by segment.h, inside its
+// namespace. The instructions by lane width, under one name each.
 struct Lanes32i {
     using Lane = std::int32_t;
     using Mask = __mmask16;
@@ -254,8 +253,7 @@ struct VectorSegments {
         while (ids.n - i > kCount) {
             // Two lines of ids a turn are more than the processor foresees: by measurement.
             if constexpr (kCount * sizeof(Id) > 64)
-                for (const std::size_t ahead : {2048, 2112})
-                    __builtin_prefetch(reinterpret_cast<const char*>(ids.ids + i) + ahead);
+                prefetch(reinterpret_cast<const char*>(ids.ids + i) + kIdsAheadBytes, 2 * kLine);
             const unsigned taken = vectors.template step<true>(i, kCount);
             if (taken == 0) break;
             i += kCount;
