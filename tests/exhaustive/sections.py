@@ -11,12 +11,13 @@ import numpy as np
 
 from maxops import _native
 
-from . import any_order, elementwise, reduce, segments
+from . import any_order, elementwise, reduce, segments, values
 from .states import counted
 
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "backwards", "swapped")
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
+    **{f"values, {of}": functools.partial(values.pairs, np.dtype(of).type) for of in ("float32", "float16", "float64")},
     "maximum": elementwise.broadcasts,
     "maximum, longer": functools.partial(
         elementwise.broadcasts, layouts=("contiguous", "pitched"), most=3, of=elementwise.LONGER

@@ -1,0 +1,64 @@
+"""Every operator on every pair of hard values: zeros, subnormals, infinities and NaNs of both signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import maxops as mo
+
+from .states import Array, counted, fail
+
+SIZES = (1, 2, 3, 5, 9, 17, 40, 70)  # pieces of vectors, vectors, and more than two of any width
+
+
+def _hard(dtype: Any) -> Array:
+    """Bits, of both signs: 0, the subnormals' ends, 1, the highest number, infinity and NaNs, signalling too."""
+    unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    infinity = int(np.array(np.inf, dtype).view(unsigned))
+    least = int(np.finfo(dtype).smallest_normal.view(unsigned))
+    one = int(np.array(1, dtype).view(unsigned))
+    sign = 1 << (8 * unsigned.itemsize - 1)
+    bits = [0, 1, least - 1, least, one, infinity - 1, infinity, infinity + 1, infinity + least // 2, sign - 1]
+    return np.array([x | s for s in (0, sign) for x in bits], unsigned)
+
+
+def _highest(x: int, y: int, dtype: Any) -> int:
+    """The maximum of two floats, all given as bits: by the definition, in Python's integers."""
+    unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    infinity = int(np.array(np.inf, dtype).view(unsigned))
+    sign = 1 << (8 * unsigned.itemsize - 1)
+    if max(x & (sign - 1), y & (sign - 1)) > infinity:
+        return int(np.array(np.nan, dtype).view(unsigned)) & (sign - 1)
+    return max(x, y, key=lambda bits: sign - 1 - bits if bits & sign else bits)
+
+
+def pairs(dtype: Any) -> None:
+    """The two in two inputs, and one between two stretches of the other: what comes after must not undo it."""
+    hard = _hard(dtype)
+    for x in hard:
+        for y in hard:
+            expected = _highest(int(x), int(y), dtype)
+            for n in SIZES:
+                a, b = np.full(n, x), np.full(n, y)
+                for inputs in ((a, b), (a, b, a), (a, b[:1])):
+                    got = mo.maximum(*(each.view(dtype) for each in inputs)).view(hard.dtype)
+                    if (got != expected).any():
+                        fail("maximum", hex(expected), [hex(z) for z in got], inputs=inputs)
+                mixed = a.copy()
+                mixed[n // 3 : n - n // 3] = y
+                rows = np.tile(mixed, (5, 1))
+                alone = expected if n > 2 else _highest(int(y), int(y), dtype)
+                for name, got in (
+                    ("all", mo.reduce_max(mixed.view(dtype))),
+                    ("rows", mo.reduce_max(rows.view(dtype), axes=1)),
+                    ("columns", mo.reduce_max(np.ascontiguousarray(rows.T).view(dtype), axes=0)),
+                ):
+                    if (np.asarray(got).view(hard.dtype) != alone).any():
+                        fail(f"reduce_max, {name}", hex(alone), got, data=rows)
+                ids = np.repeat(np.arange(n), 2)
+                got = mo.segment_max(np.tile(np.array([x, y]), n).view(dtype), ids, fill_mode="ZERO").view(hard.dtype)
+                if (got != expected).any():
+                    fail("segment_max", hex(expected), [hex(z) for z in got], x=hex(x), y=hex(y), ids=ids)
+                counted["values"] += 7
