@@ -78,7 +78,9 @@ def test_the_grid_is_as_wide_as_asked_for() -> None:
     assert {f"last-{length}" for length in ("3", "8", "80", "1000", "1e4")} <= families["ReduceMax"]
     assert {"all", "first-narrow", "first-square", "middle", "transposed-last"} <= families["ReduceMax"]
     parts = {part for family in families["SegmentMax"] for part in family.split(",")}
-    assert parts == {"1d", "rows-16", "rows-64", "int32", "int64", "unchecked", *grid.LENGTHS}
+    spellings = {case.spelling for case in EVERY if case.spelling != "plain"}
+    assert spellings == {"python-scalar", "list-axes", "numpy-integer", "operator", "torch-tensors"}
+    assert parts - spellings == {"1d", "rows-16", "rows-64", "int32", "int64", "unchecked", *grid.LENGTHS}
     assert max(case.bytes_touched for case in EVERY) <= 10**9
     for dtype in grid.TYPES:
         sizes = {case.size for case in EVERY if case.dtype is dtype and case.family in ("2-inputs", "all")}

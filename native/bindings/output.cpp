@@ -7,11 +7,11 @@
 
 namespace maxops {
 
-Output::Output(PyObject* wanted, int type, const Shape& shape) : type_(type), rank_(shape.rank) {
+Output::Output(PyObject* given, int type, const Shape& shape) : type_(type), rank_(shape.rank) {
     for (int axis = 0; axis < rank_; ++axis) dims_[axis] = static_cast<npy_intp>(shape.size[axis]);
-    fits_ = wanted == nullptr || wanted == Py_None;
+    fits_ = given == nullptr || given == Py_None;
     if (fits_) return;
-    out_ = plain_array(wanted);
+    out_ = plain_array(given);
     fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
             PyArray_NDIM(out_) == rank_ && std::equal(dims_, dims_ + rank_, PyArray_DIMS(out_));
 }

@@ -6,7 +6,7 @@ namespace maxops {
 
 class Output {
 public:
-    Output(PyObject* wanted, int type, const Shape& shape);
+    Output(PyObject* given, int type, const Shape& shape);
     // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
     // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
     Output(const Output&) = delete;

@@ -29,6 +29,10 @@ if [ ! -d "$dir/site/numpy" ]; then
     numpy ml_dtypes pytest hypothesis
 fi
 
+if ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then
+  python3 -m pip install -q --target "$dir/tools" cmake ninja
+  export PATH="$dir/tools/bin:$PATH" PYTHONPATH="$dir/tools"
+fi
 include="$dir/root/usr/include"
 cmake -S "$top" -B "$dir/build" -G Ninja -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
   -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DCMAKE_CXX_FLAGS="-I$include -I$include/python$version" \

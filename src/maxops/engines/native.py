@@ -26,7 +26,7 @@ def maximum(plan: MaxPlan) -> Array:
 
 
 def reduce_max(plan: ReducePlan) -> Array | tuple[Array, ...]:
-    """Run a plan of ReduceMax: its values, and with return_indices where they stand."""
+    """Run a plan of ReduceMax: its values, and with return_indices their argmax."""
     if plan.identity:
         return _identity(plan)
     result: Array | tuple[Array, ...] = _run(
@@ -142,24 +142,24 @@ def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,20}", text) else None
 
 
-def _cache_limit(wanted: str) -> int:
-    if not wanted:
+def _cache_limit(text: str) -> int:
+    if not text:
         return min(LARGEST_OUTPUT // 16, 1 << 30)
     units = {"K": 10, "M": 20, "G": 30}
-    unit = units.get(wanted[-1].upper())
-    number = _number(wanted if unit is None else wanted[:-1])
+    unit = units.get(text[-1].upper())
+    number = _number(text if unit is None else text[:-1])
     if number is None or (limit := number << (unit or 0)) > LARGEST_OUTPUT:
         raise ConfigurationError(
-            f"MAXOPS_OUTPUT_CACHE is {wanted!r}; it is a number of bytes, such as 268435456, 256M or 2G, up to the "
+            f"MAXOPS_OUTPUT_CACHE is {text!r}; it is a number of bytes, such as 268435456, 256M or 2G, up to the "
             "machine's memory, or 0 for no cache"
         )
     return limit
 
 
-def _thread_count(wanted: str) -> int:
-    count = _number(wanted) if wanted else min(usable_cpus(), MOST_THREADS)
+def _thread_count(text: str) -> int:
+    count = _number(text) if text else min(usable_cpus(), MOST_THREADS)
     if count is None or not 1 <= count <= MOST_THREADS:
-        raise ConfigurationError(f"MAXOPS_NUM_THREADS is {wanted!r}; it is an integer from 1 to {MOST_THREADS}")
+        raise ConfigurationError(f"MAXOPS_NUM_THREADS is {text!r}; it is an integer from 1 to {MOST_THREADS}")
     return count
 
 

@@ -135,8 +135,8 @@ class Maximum(_MaxOperator):
         calls.check_auto_broadcast(self.attributes["auto_broadcast"])
         shapes = list(map(_sizes, ports))
         if all(size.is_static for shape in shapes for size in shape):
-            return list(self.plan([_stand_in(port) for port in ports]).shape)
-        sizes = plan_max(calls.maximum([_stand_in(port) for port in ports], "numpy")).shape
+            return list(self.plan([_abstract(port) for port in ports]).shape)
+        sizes = plan_max(calls.maximum([_abstract(port) for port in ports], "numpy")).shape
         result: list[Any] = []
         for axis, size in enumerate(sizes, -len(sizes)):
             beside = [shape[axis] for shape in shapes if len(shape) >= -axis and shape[axis].is_dynamic]
@@ -161,12 +161,12 @@ class ReduceMax(_MaxOperator):
         """Known where the axes are a constant; their number may be known where they are not."""
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
-            some = _stand_in(ports[1])
-            self.plan([_stand_in(ports[0]), some.reshape(-1)[:0] if some.ndim < 2 else some])
+            some = _abstract(ports[1])
+            self.plan([_abstract(ports[0]), some.reshape(-1)[:0] if some.ndim < 2 else some])
             if self.attributes["keep_dims"]:
                 return [ov.Dimension()] * len(sizes)
             return [ov.Dimension()] * max(len(sizes) - some.size, 0) if ports[1].get_partial_shape().is_static else None
-        plan = self.plan([_stand_in(ports[0]), axes])
+        plan = self.plan([_abstract(ports[0]), axes])
         return sizes if plan.identity else list(reduced(tuple(sizes), plan.axes, keepdims=plan.keepdims))
 
     def plan(self, arrays: list[Array]) -> ReducePlan:
@@ -190,7 +190,7 @@ class SegmentMax(_MaxOperator):
         shapes = list(map(_sizes, ports))
         lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
         length = lengths[0] if lengths else 1
-        plan = self.plan([_stand_in(port, length) for port in ports])
+        plan = self.plan([_abstract(port, length) for port in ports])
         decides = ports[2] if len(ports) > 2 else ports[1]
         return [ov.Dimension() if _constant(decides) is None else plan.num_segments, *shapes[0][1:]]
 
@@ -238,7 +238,7 @@ def _constant(port: Any) -> Array | None:
     return _array(node) if node.get_type_name() == "Constant" else None
 
 
-def _stand_in(port: Any, length: int = 1) -> Array:
+def _abstract(port: Any, length: int = 1) -> Array:
     """An array of the port's type and shape: a constant's own, or one of zeros with 1 for each size that is open.
 
     `length` is for the first size.

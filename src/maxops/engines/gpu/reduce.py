@@ -67,7 +67,7 @@ def reduce_max(
     indices: torch.Tensor | None,
     order: Order,
 ) -> None:
-    """Write the maxima along axes of a tensor of bits into `out`, which is contiguous, and where they stand.
+    """Write the maxima along axes of a tensor of bits into `out`, which is contiguous, and their indices.
 
     Where few elements are kept, the reduced ones are shared out to many programs, and a second pass reduces what
     they found: the same bits, whatever the shares.
