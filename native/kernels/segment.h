@@ -20,7 +20,7 @@ namespace {
 
 template <class T>
 struct TypeOf;
-#define MAXOPS_TYPE(name, order, ...)                     \
+#define MAXOPS_TYPE(name, order, ...)                \
     template <>                                      \
     struct TypeOf<order> {                           \
         static constexpr Type value = Type::name##_; \
