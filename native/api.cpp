@@ -115,7 +115,7 @@ public:
     bool operator()(const Run& run, std::size_t n, std::size_t bytes) const {
         const std::size_t itemsize = kernels_.itemsize;
         const std::size_t grain = task_items(n, itemsize * (count_ + 1), kTaskAlignment);
-        return in_shares(run, n, grain, bytes, [&](std::size_t begin, std::size_t end) {
+        return parallel_for(run, n, grain, bytes, [&](std::size_t begin, std::size_t end) {
             char* to = out_.data + begin * itemsize;
             if (is_beside_scalar_)
                 return kernels_.fold_rows_with(to, 0, inputs_[1 - scalar_].data + begin * itemsize, 0,
@@ -305,20 +305,20 @@ Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
 
 Fault argmax(Poll poll, const Reduction& call, const View& values, const View& indices) {
     if (!reserve_scratch()) return {Fault::kOutOfMemory};
-    auto* places = reinterpret_cast<std::int64_t*>(indices.data);
+    auto* first = reinterpret_cast<std::int64_t*>(indices.data);
     if (indices.elements() == 0) return {};
     if (call.data.elements() == 0) {
-        std::fill(places, places + indices.elements(), -1);
+        std::fill(first, first + indices.elements(), -1);
         return {};
     }
-    Located located;
-    located.shape = call.data.shape();
-    std::copy(call.is_reduced, call.is_reduced + call.data.rank, located.is_reduced);
-    located.data = call.data.operand(call.data.rank);
-    located.results = along_data(call, values);
-    located.places = along_data(call, indices);
+    ArgmaxCall core_call;
+    core_call.shape = call.data.shape();
+    std::copy(call.is_reduced, call.is_reduced + call.data.rank, core_call.is_reduced);
+    core_call.data = call.data.operand(call.data.rank);
+    core_call.results = along_data(call, values);
+    core_call.indices = along_data(call, indices);
     try {
-        return finished(locate({kernels_of(call.data.type), poll}, located));
+        return finished(argmax_in_axes({kernels_of(call.data.type), poll}, core_call));
     } catch (const std::bad_alloc&) {
         return {Fault::kOutOfMemory};
     }

@@ -286,8 +286,8 @@ Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64
         Segments segments = segments_of(call);
         segments.out = values.data;
         segments.checks = segments.trusts = false;
-        const bool is_done = locate_segments({kernels_of(call.data.type), poll}, id_kernels_of(call),
-                                             segments, call.is_sorted || call.by_offsets, indices);
+        const bool is_done = argmax_in_segments({kernels_of(call.data.type), poll}, id_kernels_of(call),
+                                                segments, call.is_sorted || call.by_offsets, indices);
         return finished(is_done);
     });
 }

@@ -132,11 +132,11 @@ bool fold(const Run& run, Shape& shape, std::vector<Operand>& operands) {
     const bool streams =
         run.may_stream && bytes >= kStreamedBytes && operands.back().is_contiguous(shape, itemsize);
     auto in_tasks = [&](const auto& share) {
-        return in_shares(run, count, task_items(count, itemsize * operands.size(), kTaskAlignment), bytes,
-                         [&](std::size_t begin, std::size_t end) {
-                             share(begin, end);
-                             if (streams) end_streams();
-                         });
+        return parallel_for(run, count, task_items(count, itemsize * operands.size(), kTaskAlignment), bytes,
+                            [&](std::size_t begin, std::size_t end) {
+                                share(begin, end);
+                                if (streams) end_streams();
+                            });
     };
     if (const FoldRows rows(run.kernels, shape, operands, streams); rows.serves()) return in_tasks(rows);
     if (const int across = axis_across(run.kernels, shape, operands); across >= 0)

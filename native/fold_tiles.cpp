@@ -110,8 +110,8 @@ int axis_across(const Kernels& kernels, const Shape& shape, const std::vector<Op
 
 bool fold_tiles(const Run& run, const Shape& shape, const std::vector<Operand>& operands, int across) {
     const Tiles tiles(run.kernels, shape, operands, across);
-    return in_shares(run, tiles.bands(), task_items(tiles.bands(), tiles.band_bytes()),
-                     tiles.bands() * tiles.band_bytes(), tiles);
+    return parallel_for(run, tiles.bands(), task_items(tiles.bands(), tiles.band_bytes()),
+                        tiles.bands() * tiles.band_bytes(), tiles);
 }
 
 }  // namespace maxops

@@ -28,11 +28,11 @@ public:
         if (!is_given_) return true;
         if (!out_.contiguous) return maxops::fold(run, shape_, operands_);
         const std::size_t n = out_.elements(), itemsize = run.kernels.itemsize;
-        return in_shares(run, n, task_items(n, 2 * itemsize, kTaskAlignment), 2 * n * itemsize,
-                         [&](std::size_t begin, std::size_t end) {
-                             char* at = out_.data + begin * itemsize;
-                             run.kernels.fold_rows_with(at, 0, at, 0, item_, 0, 1, end - begin);
-                         });
+        return parallel_for(run, n, task_items(n, 2 * itemsize, kTaskAlignment), 2 * n * itemsize,
+                            [&](std::size_t begin, std::size_t end) {
+                                char* at = out_.data + begin * itemsize;
+                                run.kernels.fold_rows_with(at, 0, at, 0, item_, 0, 1, end - begin);
+                            });
     }
 
 private:

@@ -131,7 +131,7 @@ bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sor
     std::atomic<bool> all{true};
     // Each share looks back at the id before it.
     bool finished =
-        in_shares(run, n, kTaskBytes / itemsize, n * itemsize, [&](std::size_t begin, std::size_t end) {
+        parallel_for(run, n, kTaskBytes / itemsize, n * itemsize, [&](std::size_t begin, std::size_t end) {
             begin -= begin > 0;
             if (ids.is_contiguous(shape, itemsize)) {
                 if (!run.kernels.sorted(ids.data + begin * itemsize, end - begin)) all.store(false);

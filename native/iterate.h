@@ -34,7 +34,7 @@ public:
     explicit Position(const Shape& shape);  // its first place
     Position(const Shape& shape, std::size_t flat);
     std::size_t operator[](int axis) const { return index_[axis]; }
-    // Moves on by n places along `axis`, at most to its end, from where it carries to the axes before it.
+    // Moves on by n indices along `axis`, at most to its end, from where it carries to the axes before it.
     void advance(const Shape& shape, int axis, std::size_t n);
     std::ptrdiff_t offset(const Operand& operand) const;
 
@@ -100,7 +100,8 @@ void for_rows(const Shape& shape, std::size_t begin, std::size_t end, const Visi
 
 // share(begin, end) over [0, count), in shares of `grain` if the whole touches enough bytes to pay.
 template <class Share>
-bool in_shares(const Run& run, std::size_t count, std::size_t grain, std::size_t bytes, const Share& share) {
+bool parallel_for(const Run& run, std::size_t count, std::size_t grain, std::size_t bytes,
+                  const Share& share) {
     if (bytes < kThreadedBytes) {
         share(std::size_t{0}, count);
         return true;
@@ -144,17 +145,17 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call);
 bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call, std::uint8_t* is_empty);
 
 // The first row of each segment that holds the result, or -1; call.out holds the results.
-bool locate_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
-                     std::int64_t* places);
+bool argmax_in_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
+                        std::int64_t* indices);
 
 // For each of the results, the place among the reduced axes, in C order, of the first element that holds it,
-// or -1. Results and places have the data's shape, with stride 0 along the reduced axes.
-struct Located {
+// or -1. Results and indices have the data's shape, with stride 0 along the reduced axes.
+struct ArgmaxCall {
     Shape shape;
     bool is_reduced[kMaxRank];
-    Operand data, results, places;
+    Operand data, results, indices;
 };
-bool locate(const Run& run, const Located& call);
+bool argmax_in_axes(const Run& run, const ArgmaxCall& call);
 
 // Whether the n ids are non-negative and never decrease; `run` with the kernels of the ids' type.
 bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sorted);

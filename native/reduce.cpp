@@ -246,7 +246,7 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
     const std::size_t parts =
         std::min({bytes / kTaskBytes, most, whole.places(), whole.elements_each() / kPartElements});
     if (bytes < kThreadedBytes || outputs / least >= kPartsEnough || parts < 2)
-        return in_shares(run, outputs, grain, bytes, whole);
+        return parallel_for(run, outputs, grain, bytes, whole);
 
     // Few outputs of many elements: parts of a reduced axis first, then their maxima.
     std::vector<char> partial(parts * outputs * itemsize);

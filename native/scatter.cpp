@@ -11,8 +11,8 @@ namespace {
 template <class Each>
 bool over_output(const Run& run, const SegmentRows& rows, const Segments& call, const Each& each) {
     const auto count = static_cast<std::size_t>(call.num_segments);
-    return in_shares(run, count, kTaskBytes / rows.row_bytes() + 1, count * rows.row_bytes(),
-                     [&](std::size_t begin, std::size_t end) { each(begin, end - begin); });
+    return parallel_for(run, count, kTaskBytes / rows.row_bytes() + 1, count * rows.row_bytes(),
+                        [&](std::size_t begin, std::size_t end) { each(begin, end - begin); });
 }
 
 // The same for what cannot be done twice. A child that is forked inside the poll does all tasks again, so the
@@ -23,8 +23,8 @@ bool once_over_output(const Run& run, const SegmentRows& rows, const Segments& c
     const std::size_t round = kRoundBytes * static_cast<std::size_t>(num_threads()) / rows.row_bytes() + 1;
     for (std::size_t begin = 0; begin < count; begin += round) {
         const std::size_t n = std::min(round, count - begin);
-        in_shares({run.kernels, nullptr}, n, kTaskBytes / rows.row_bytes() + 1, n * rows.row_bytes(),
-                  [&](std::size_t from, std::size_t to) { each(begin + from, to - from); });
+        parallel_for({run.kernels, nullptr}, n, kTaskBytes / rows.row_bytes() + 1, n * rows.row_bytes(),
+                     [&](std::size_t from, std::size_t to) { each(begin + from, to - from); });
         if (begin + n < count && run.poll != nullptr && !run.poll()) return false;
     }
     return true;
@@ -117,24 +117,24 @@ bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call,
     const auto count = static_cast<std::size_t>(call.num_segments);
     if (call.bounds > 0) {
         const std::size_t itemsize = id_kernels.itemsize;
-        return in_shares(run, count, kTaskBytes / itemsize, count * itemsize,
-                         [&](std::size_t begin, std::size_t end) {
-                             for (std::size_t i = begin; i < end; ++i)
-                                 is_empty[i] = i >= rows.bounded() || rows.offset(i) >= rows.offset(i + 1);
-                         });
+        return parallel_for(run, count, kTaskBytes / itemsize, count * itemsize,
+                            [&](std::size_t begin, std::size_t end) {
+                                for (std::size_t i = begin; i < end; ++i)
+                                    is_empty[i] = i >= rows.bounded() || rows.offset(i) >= rows.offset(i + 1);
+                            });
     }
     std::fill(is_empty, is_empty + count, std::uint8_t{1});
     const std::size_t itemsize = id_kernels.itemsize;
-    return in_shares(run, rows.rows(), kTaskBytes / itemsize, rows.rows() * itemsize,
-                     [&](std::size_t begin, std::size_t end) {
-                         rows.for_blocks(0, 1, begin, end, [&](const RowBlock& block) {
-                             if (rows.id_type() == 0)
-                                 mark<std::int32_t>(block, count, is_empty);
-                             else
-                                 mark<std::int64_t>(block, count, is_empty);
-                             return true;
-                         });
-                     });
+    return parallel_for(run, rows.rows(), kTaskBytes / itemsize, rows.rows() * itemsize,
+                        [&](std::size_t begin, std::size_t end) {
+                            rows.for_blocks(0, 1, begin, end, [&](const RowBlock& block) {
+                                if (rows.id_type() == 0)
+                                    mark<std::int32_t>(block, count, is_empty);
+                                else
+                                    mark<std::int64_t>(block, count, is_empty);
+                                return true;
+                            });
+                        });
 }
 
 }  // namespace maxops

@@ -50,11 +50,11 @@ bool fill_rows(const Run& run, const SegmentRows& whole, const Segments& call, s
     const std::size_t row_bytes = whole.width() * run.kernels.itemsize,
                       rows = static_cast<std::size_t>(to - from);
     const SegmentWalk walk = walk_from(whole, call, 0, whole.width(), 0, nullptr);
-    return in_shares(run, rows, kTaskBytes / row_bytes + 1, rows * row_bytes,
-                     [&](std::size_t begin, std::size_t end) {
-                         run.kernels.fill(&walk, from + static_cast<std::int64_t>(begin),
-                                          from + static_cast<std::int64_t>(end));
-                     });
+    return parallel_for(run, rows, kTaskBytes / row_bytes + 1, rows * row_bytes,
+                        [&](std::size_t begin, std::size_t end) {
+                            run.kernels.fill(&walk, from + static_cast<std::int64_t>(begin),
+                                             from + static_cast<std::int64_t>(end));
+                        });
 }
 
 // Every row of the data, with what lies between their segments; before them all of the output is filled, if
@@ -74,7 +74,7 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
     if (columns < width || bytes < kThreadedBytes) {
         if (is_filled && !fill_rows(run, whole, call, 0, call.num_segments)) return false;
         const std::size_t worth = columns < width ? std::max(bytes, kThreadedBytes) : bytes;
-        bool finished = in_shares(run, width, columns, worth, [&](std::size_t column, std::size_t end) {
+        bool finished = parallel_for(run, width, columns, worth, [&](std::size_t column, std::size_t end) {
             if (!in_order.load()) return;
             SegmentWalk walk = walk_from(whole, call, column, end - column, 0, nullptr);
             walk.is_filled = is_filled;
@@ -89,7 +89,7 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
     const std::size_t shares = (rows + grain - 1) / grain;
     std::vector<char> aside(shares * row_bytes);  // before anything is written: memory may end
     if (is_filled && !fill_rows(run, whole, call, 0, call.num_segments)) return false;
-    bool finished = in_shares(run, rows, grain, bytes, [&](std::size_t begin, std::size_t end) {
+    bool finished = parallel_for(run, rows, grain, bytes, [&](std::size_t begin, std::size_t end) {
         if (!in_order.load()) return;
         char* target = aside.data() + begin / grain * row_bytes;
         SegmentWalk walk = walk_from(whole, call, 0, width, begin, target);

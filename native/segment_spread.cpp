@@ -29,10 +29,10 @@ bool Spread::operator()(FunctionRef<void(const Piece&)> take) const {
 
 bool Spread::by_columns(FunctionRef<void(const Piece&)> take) const {
     const std::size_t grain = std::min(kTaskColumnsBytes / rows_.itemsize(), rows_.most_columns());
-    return in_shares(run_, rows_.width(), grain, std::max(bytes_, kThreadedBytes),
-                     [&](std::size_t column, std::size_t end) {
-                         take({column, end - column, 0, rows_.rows(), 0, num_segments_, 0});
-                     });
+    return parallel_for(run_, rows_.width(), grain, std::max(bytes_, kThreadedBytes),
+                        [&](std::size_t column, std::size_t end) {
+                            take({column, end - column, 0, rows_.rows(), 0, num_segments_, 0});
+                        });
 }
 
 // More tasks than copies, so that the poll is asked now and then; each takes a copy that is free.
@@ -47,7 +47,7 @@ bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
             for (std::size_t copy = 0; copy < copies_; ++copy)
                 if (!taken_[copy].exchange(true, std::memory_order_acquire)) return copy;
     };
-    return in_shares(run_, rows, grain, bytes_, [&](std::size_t begin, std::size_t end) {
+    return parallel_for(run_, rows, grain, bytes_, [&](std::size_t begin, std::size_t end) {
         const std::size_t copy = take_one();
         take({0, rows_.width(), begin, end, 0, num_segments_, copy});
         taken_[copy].store(false, std::memory_order_release);

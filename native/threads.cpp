@@ -234,11 +234,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // On a busy machine a helper comes too late for a call of microseconds, or is put aside in the middle of a
-// task and the call waits for it. If that goes on, brief calls do without help for a while, and longer each
-// time; what a worker needs to wake up is allowed for.
-class Patience {
+// task and the call waits for it. If that goes on, brief calls do without help for a while, and twice as long
+// each time (exponential backoff); what a worker needs to wake up is allowed for.
+class Backoff {
 public:
-    bool is_lost() const { return ticks(Clock::now()) < alone_until_.load(std::memory_order_relaxed); }
+    bool is_waiting() const { return ticks(Clock::now()) < alone_until_.load(std::memory_order_relaxed); }
 
     void learn(bool was_helped, Clock::duration waited) {
         constexpr auto kPrompt = std::chrono::microseconds(50), kWaking = std::chrono::microseconds(500);
@@ -267,7 +267,7 @@ private:
     std::atomic<Clock::rep> alone_until_{0}, failing_since_{0};
     std::atomic<int> doublings_{0};
 };
-Patience patience;
+Backoff backoff;
 
 }  // namespace
 
@@ -276,7 +276,7 @@ bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*po
 
     auto most = static_cast<int>(
         std::min<std::size_t>(static_cast<std::size_t>(num_threads()), std::max<std::size_t>(count, 1)));
-    if (is_brief && patience.is_lost()) most = 1;
+    if (is_brief && backoff.is_waiting()) most = 1;
     Job job{task, count, most - 1};
     tasks_done.store(0);
     tasks_wanted.store(count);
@@ -298,7 +298,7 @@ bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*po
         }
         done = Clock::now();
     }
-    if (is_brief && most > 1) patience.learn(job.was_helped.load(), Clock::now() - done);
+    if (is_brief && most > 1) backoff.learn(job.was_helped.load(), Clock::now() - done);
     return !job.stopped.load();
 }
 

@@ -293,7 +293,7 @@ BREAKS = (
     ),
     Break(
         "a later part of a single output wins",
-        "locate.cpp",
+        "argmax.cpp",
         "for (std::size_t i = 0; i < parts && place < 0; ++i) place =",
         "for (std::size_t i = 0; i < parts; ++i) place =",
     ),

@@ -9,10 +9,11 @@
 namespace maxops {
 namespace {
 
-class Locator {
+class AxesArgmax {
 public:
-    explicit Locator(const Kernels& kernels, const Located& call) : kernels_(kernels), data_(call.data.data) {
-        Operand kept[3] = {call.data, call.results, call.places};
+    explicit AxesArgmax(const Kernels& kernels, const ArgmaxCall& call)
+        : kernels_(kernels), data_(call.data.data) {
+        Operand kept[3] = {call.data, call.results, call.indices};
         for (int axis = 0; axis < call.shape.rank; ++axis) {
             const std::size_t size = call.shape.size[axis];
             if (call.is_reduced[axis]) {
@@ -27,7 +28,7 @@ public:
         simplify(&kept_, kept, 3, kernels.itemsize);
         in_kept_ = kept[0];
         results_ = kept[1];
-        places_ = kept[2];
+        indices_ = kept[2];
         inner_ = kept_.rank - 1;
         const int last = reduced_.rank - 1;
         rows_lie_ = is_item(reduced_strides_[last], reduced_.size[last]);
@@ -38,16 +39,16 @@ public:
 
     std::size_t outputs() const { return kept_.elements(); }
     std::size_t elements_each() const { return reduced_.elements(); }
-    std::size_t places() const { return reduced_.size[0]; }  // that parts are made of
+    std::size_t positions() const { return reduced_.size[0]; }  // that parts are made of
     std::size_t least() const { return by_rows_ ? 1 : kIndexStrip; }
 
-    // Outputs begin to end, counted in C order over the kept axes in memory order, among places `from` to
-    // `to` of the outermost reduced axis. write(output, its own place in the array of places, number).
+    // Outputs begin to end, counted in C order over the kept axes in memory order, among positions `from` to
+    // `to` of the outermost reduced axis. write(output, its own position in the array of indices, number).
     template <class Write>
     void take(std::size_t begin, std::size_t end, std::size_t from, std::size_t to,
               const Write& write) const {
         char* results = scratch<IndexBuffers>().results;
-        std::int64_t* places = scratch<IndexBuffers>().indices;
+        std::int64_t* indices = scratch<IndexBuffers>().indices;
         Position position(kept_, begin);
         while (begin < end) {
             const std::size_t n = std::min({end - begin, kIndexStrip, kept_.size[inner_] - position[inner_]});
@@ -55,12 +56,13 @@ public:
             kernels_.gather(results, results_.data + position.offset(results_), results_.strides[inner_], n,
                             results_.swapped);
             if (by_rows_)
-                rows(places, data, results, n, from, to);
+                rows(indices, data, results, n, from, to);
             else
-                columns(places, data, results, n, from, to);
-            char* here = places_.data + position.offset(places_);
+                columns(indices, data, results, n, from, to);
+            char* here = indices_.data + position.offset(indices_);
             for (std::size_t i = 0; i < n; ++i)
-                write(begin + i, here + static_cast<std::ptrdiff_t>(i) * places_.strides[inner_], places[i]);
+                write(begin + i, here + static_cast<std::ptrdiff_t>(i) * indices_.strides[inner_],
+                      indices[i]);
             begin += n;
             position.advance(kept_, inner_, n);
         }
@@ -71,7 +73,7 @@ private:
         reduced_.size[reduced_.rank] = size;
         reduced_strides_[reduced_.rank++] = stride;
     }
-    // Neighbours that are one run of memory become one axis; the order of places stays.
+    // Neighbours that are one run of memory become one axis; the order of positions stays.
     void add_reduced(std::size_t size, std::ptrdiff_t stride) {
         if (size == 1) return;
         const int last = reduced_.rank - 1;
@@ -104,24 +106,24 @@ private:
         }
     }
 
-    void rows(std::int64_t* places, const char* data, const char* results, std::size_t n, std::size_t from,
+    void rows(std::int64_t* indices, const char* data, const char* results, std::size_t n, std::size_t from,
               std::size_t to) const {
         const std::ptrdiff_t across = in_kept_.strides[inner_];
         if (rows_lie_ && reduced_.rank == 1) {
-            kernels_.argmax_rows(places, data + static_cast<std::ptrdiff_t>(from) * reduced_strides_[0],
+            kernels_.argmax_rows(indices, data + static_cast<std::ptrdiff_t>(from) * reduced_strides_[0],
                                  across, results, n, to - from);
             for (std::size_t i = 0; i < n; ++i)
-                places[i] += places[i] < 0 ? 0 : static_cast<std::int64_t>(from);
+                indices[i] += indices[i] < 0 ? 0 : static_cast<std::int64_t>(from);
             return;
         }
         for (std::size_t i = 0; i < n; ++i, data += across, results += kernels_.itemsize) {
-            places[i] = -1;
+            indices[i] = -1;
             for_runs(data, from, to,
                      [&](const char* run, std::size_t place, std::ptrdiff_t stride, std::size_t m) {
-                         places[i] =
+                         indices[i] =
                              rows_lie_ ? in_run(run, results, m) : in_gathered(run, stride, results, m);
-                         if (places[i] < 0) return true;
-                         places[i] += static_cast<std::int64_t>(place);
+                         if (indices[i] < 0) return true;
+                         indices[i] += static_cast<std::int64_t>(place);
                          return false;
                      });
         }
@@ -144,11 +146,11 @@ private:
         return -1;
     }
 
-    void columns(std::int64_t* places, const char* data, const char* results, std::size_t n, std::size_t from,
-                 std::size_t to) const {
+    void columns(std::int64_t* indices, const char* data, const char* results, std::size_t n,
+                 std::size_t from, std::size_t to) const {
         char* block = scratch<IndexBuffers>().rows;
         const auto width = static_cast<std::ptrdiff_t>(n * kernels_.itemsize);
-        std::fill(places, places + n, -1);
+        std::fill(indices, indices + n, -1);
         std::size_t left = n;
         for_runs(data, from, to,
                  [&](const char* run, std::size_t place, std::ptrdiff_t stride, std::size_t m) {
@@ -159,7 +161,7 @@ private:
                          if (!columns_lie_)
                              kernels_.gather_rows(block, here, stride, in_kept_.strides[inner_], rows, n,
                                                   swapped_);
-                         left -= kernels_.argmax_columns(places, static_cast<std::int64_t>(place + r),
+                         left -= kernels_.argmax_columns(indices, static_cast<std::int64_t>(place + r),
                                                          columns_lie_ ? here : block,
                                                          columns_lie_ ? stride : width, rows, results, n);
                      }
@@ -171,15 +173,15 @@ private:
     const char* data_;
     Shape kept_, reduced_;  // the reduced axes keep their order
     std::ptrdiff_t reduced_strides_[kMaxRank];
-    Operand in_kept_, results_, places_;
+    Operand in_kept_, results_, indices_;
     bool swapped_, by_rows_, rows_lie_, columns_lie_;
     int inner_;
 };
 
 }  // namespace
 
-bool locate(const Run& run, const Located& call) {
-    const Locator whole(run.kernels, call);
+bool argmax_in_axes(const Run& run, const ArgmaxCall& call) {
+    const AxesArgmax whole(run.kernels, call);
     const std::size_t outputs = whole.outputs(), itemsize = run.kernels.itemsize;
     const std::size_t bytes = outputs * whole.elements_each() * itemsize;
     const auto put = [](std::size_t, char* to, std::int64_t place) { std::memcpy(to, &place, sizeof place); };
@@ -188,10 +190,10 @@ bool locate(const Run& run, const Located& call) {
     const std::size_t most =
         std::max(kPartsEnough, static_cast<std::size_t>(num_threads())) * kPartsPerThread;
     const std::size_t parts =
-        std::min({bytes / kTaskBytes, most, whole.places(), whole.elements_each() / kPartElements});
+        std::min({bytes / kTaskBytes, most, whole.positions(), whole.elements_each() / kPartElements});
     if (bytes < kThreadedBytes || outputs / whole.least() >= kPartsEnough || parts < 2)
-        return in_shares(run, outputs, grain, bytes, [&](std::size_t begin, std::size_t end) {
-            whole.take(begin, end, 0, whole.places(), put);
+        return parallel_for(run, outputs, grain, bytes, [&](std::size_t begin, std::size_t end) {
+            whole.take(begin, end, 0, whole.positions(), put);
         });
 
     // Few outputs of many elements: parts of the outermost reduced axis; the first part that finds an element
@@ -200,7 +202,7 @@ bool locate(const Run& run, const Located& call) {
     std::atomic<std::size_t> found{parts};
     const auto task = [&](std::size_t i) {
         if (outputs == 1 && found.load(std::memory_order_relaxed) < i) return;
-        const std::size_t n = whole.places();
+        const std::size_t n = whole.positions();
         whole.take(
             0, outputs, i * n / parts, (i + 1) * n / parts,
             [&](std::size_t output, char*, std::int64_t place) { partial[i * outputs + output] = place; });

@@ -4,17 +4,17 @@
 namespace maxops {
 namespace {
 
-class Places {
+class SegmentIndices {
 public:
-    Places(const Kernels& kernels, const SegmentRows& rows, const Segments& call)
+    SegmentIndices(const Kernels& kernels, const SegmentRows& rows, const Segments& call)
         : kernels_(kernels), rows_(rows), call_(call) {}
 
-    // Rows of a piece into `places`, rows of the output from segment `piece.from` on.
-    void take(const Piece& piece, std::int64_t* places) const {
+    // Rows of a piece into `indices`, rows of the output from segment `piece.from` on.
+    void take(const Piece& piece, std::int64_t* indices) const {
         const auto first = static_cast<std::size_t>(piece.from);
         const SegmentArgmax to{call_.out + first * rows_.row_bytes() + piece.column * rows_.itemsize(),
                                static_cast<std::ptrdiff_t>(rows_.row_bytes()),
-                               places + piece.column,
+                               indices + piece.column,
                                rows_.width(),
                                piece.width,
                                piece.from,
@@ -34,22 +34,23 @@ private:
     void take_run(const SegmentArgmax& to, const RowBlock& block) const {
         const std::int64_t id = block.segment;
         const auto* results = to.results + (id - to.from) * to.result_stride;
-        std::int64_t* places = to.indices + static_cast<std::size_t>(id - to.from) * to.indices_stride;
+        std::int64_t* indices = to.indices + static_cast<std::size_t>(id - to.from) * to.indices_stride;
         if (to.width == 1 && block.stride == static_cast<std::ptrdiff_t>(rows_.itemsize())) {
-            if (places[0] >= 0) return;
+            if (indices[0] >= 0) return;
             std::int64_t place = -1;
             kernels_.argmax_rows(&place, block.data, 0, results, 1, block.n);
-            if (place >= 0) places[0] = static_cast<std::int64_t>(block.row) + place;
+            if (place >= 0) indices[0] = static_cast<std::int64_t>(block.row) + place;
             return;
         }
         static const std::int64_t ids[kIndexRunRows] = {};
         SegmentArgmax one = to;
         one.results = results;
-        one.indices = places;
+        one.indices = indices;
         one.from = 0;
         one.to = 1;
         for (std::size_t r = 0; r < block.n; r += kIndexRunRows) {
-            if (std::all_of(places, places + to.width, [](std::int64_t place) { return place >= 0; })) return;
+            if (std::all_of(indices, indices + to.width, [](std::int64_t place) { return place >= 0; }))
+                return;
             kernels_.argmax_segments[1](&one, static_cast<std::int64_t>(block.row + r),
                                         block.data + static_cast<std::ptrdiff_t>(r) * block.stride,
                                         block.stride, ids, std::min(kIndexRunRows, block.n - r));
@@ -73,15 +74,15 @@ std::size_t run_end(const SegmentRows& rows, std::size_t row, std::size_t end) {
 }
 
 // Rows in order, in shares. Where one begins within a segment, what it finds goes aside, to be merged.
-bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call, const Places& all,
-                   std::int64_t* places) {
+bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call, const SegmentIndices& all,
+                   std::int64_t* indices) {
     const std::size_t width = rows.width(), count = rows.rows(),
                       bytes_each = rows.row_bytes() + rows.id_bytes();
     const std::size_t grain = std::max(count / kSharesEnough, kTaskBytes / bytes_each) + 1;
     const std::size_t shares = (count + grain - 1) / grain;
     std::vector<std::int64_t> aside(shares * width, -1), ids_aside(shares, -1);
     const bool finished =
-        in_shares(run, count, grain, count * bytes_each, [&](std::size_t begin, std::size_t end) {
+        parallel_for(run, count, grain, count * bytes_each, [&](std::size_t begin, std::size_t end) {
             const std::size_t share = begin / grain;
             const std::int64_t id = rows.segment_of(begin);
             if (begin > 0 && id >= 0 && id < call.num_segments && id == rows.segment_of(begin - 1)) {
@@ -90,11 +91,11 @@ bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call
                 all.take({0, width, begin, head, id, id + 1, 0}, aside.data() + share * width);
                 begin = head;
             }
-            if (begin < end) all.take({0, width, begin, end, 0, call.num_segments, 0}, places);
+            if (begin < end) all.take({0, width, begin, end, 0, call.num_segments, 0}, indices);
         });
     for (std::size_t share = 0; finished && share < shares; ++share) {
         if (ids_aside[share] < 0) continue;
-        std::int64_t* row = places + static_cast<std::size_t>(ids_aside[share]) * width;
+        std::int64_t* row = indices + static_cast<std::size_t>(ids_aside[share]) * width;
         for (std::size_t j = 0; j < width; ++j)
             if (row[j] < 0) row[j] = aside[share * width + j];
     }
@@ -103,23 +104,24 @@ bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call
 
 }  // namespace
 
-bool locate_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
-                     std::int64_t* places) {
+bool argmax_in_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
+                        std::int64_t* indices) {
     const SegmentRows rows(run.kernels, id_kernels, call);
     const std::size_t cells = static_cast<std::size_t>(call.num_segments) * rows.width();
     const auto over_cells = [&](const auto& each) {
-        return in_shares(run, cells, kTaskBytes / sizeof *places, cells * sizeof *places, each);
+        return parallel_for(run, cells, kTaskBytes / sizeof *indices, cells * sizeof *indices, each);
     };
-    if (!over_cells([&](std::size_t begin, std::size_t end) { std::fill(places + begin, places + end, -1); }))
+    if (!over_cells(
+            [&](std::size_t begin, std::size_t end) { std::fill(indices + begin, indices + end, -1); }))
         return false;
     if (cells == 0 || rows.rows() == 0) return true;
-    const Places all(run.kernels, rows, call);
-    if (in_order && !rows.is_wide()) return take_in_order(run, rows, call, all, places);
+    const SegmentIndices all(run.kernels, rows, call);
+    if (in_order && !rows.is_wide()) return take_in_order(run, rows, call, all, indices);
 
-    const Spread spread(run, rows, call.num_segments, sizeof *places);
+    const Spread spread(run, rows, call.num_segments, sizeof *indices);
     std::vector<std::int64_t> copies((spread.copies() - 1) * cells, -1);
     const auto copy_at = [&](std::size_t copy) {
-        return copy == 0 ? places : copies.data() + (copy - 1) * cells;
+        return copy == 0 ? indices : copies.data() + (copy - 1) * cells;
     };
     const bool finished = spread([&](const Piece& piece) {
         all.take(piece, copy_at(piece.copy) + static_cast<std::size_t>(piece.from) * rows.width());
@@ -129,9 +131,9 @@ bool locate_segments(const Run& run, const Kernels& id_kernels, const Segments& 
         for (std::size_t copy = 1; copy < spread.copies(); ++copy) {
             const std::int64_t* others = copy_at(copy);
             for (std::size_t i = begin; i < end; ++i) {  // -1, as an unsigned number, is the highest
-                const auto here = static_cast<std::uint64_t>(places[i]),
+                const auto here = static_cast<std::uint64_t>(indices[i]),
                            there = static_cast<std::uint64_t>(others[i]);
-                places[i] = static_cast<std::int64_t>(std::min(here, there));
+                indices[i] = static_cast<std::int64_t>(std::min(here, there));
             }
         }
     });
