@@ -57,4 +57,4 @@ chmod +x "$dir/python"
 export PYTHONPATH="$dir/site:$top/tests" PYTHONDONTWRITEBYTECODE=1 PYTHONHOME="$dir/root/usr"
 cd "$top"
 "$dir/python" -c 'import platform; from maxops import _native; print(platform.machine(), _native.isas())'
-exec "$dir/python" -m pytest -c /dev/null --rootdir "$top" -p no:cacheprovider -q -m "not exhaustive" "$@"
+exec "$dir/python" -m pytest -o addopts="" -W error -ra --strict-markers -p no:cacheprovider -q -m "not exhaustive" "$@"
