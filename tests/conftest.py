@@ -7,6 +7,8 @@ import os
 # NumPy's BLAS starts a thread for each core when it is imported, which costs the hundreds of processes that tests start
 # as much as all the rest of NumPy; nothing here multiplies matrices.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Where set, as in many containers, it hides what a program's buffered streams do at its end.
+os.environ.pop("PYTHONUNBUFFERED", None)
 import re
 import signal
 from collections.abc import Generator, Iterator

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from contextlib import suppress
 from pathlib import PurePath
+from typing import TextIO
 
 BAD_USE = 2  # 1 is kept for "ran, but the outputs differ", and "read, but a clause is broken"
 
@@ -24,7 +25,20 @@ def is_command() -> bool:
 def end_command(error: Exception) -> None:
     """If the program is the command, end it in one line: no line of its own has been run before maxops is imported."""
     if is_command():
-        if sys.stderr is not None:  # where Python has None, it is closed
-            with suppress(OSError):  # nobody can be told; the exit code says it
-                print(f"maxops: error: {error}", file=sys.stderr, flush=True)
+        print_line(f"maxops: error: {error}")
         sys.exit(BAD_USE)
+
+
+def print_line(line: str) -> None:
+    """Print a line on stderr; if that takes none, the exit code alone says what happened."""
+    if sys.stderr is None:  # closed
+        return
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
+
+
+def discard(stream: TextIO) -> None:
+    """Give up what a stream holds: Python would write it once more at its end, and exit with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

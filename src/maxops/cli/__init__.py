@@ -8,7 +8,7 @@ import traceback
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
-from maxops.program import BAD_USE
+from maxops.program import BAD_USE, print_line
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -33,7 +33,7 @@ def main() -> None:
         else:
             traceback.print_exc()
             message, code = "this is a fault of maxops itself; please report it with the lines above", OUR_FAULT
-        print(f"maxops: error: {message}", file=sys.stderr)
+        print_line(f"maxops: error: {message}")
         raise SystemExit(code) from error
 
 

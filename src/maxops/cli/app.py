@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -17,7 +16,7 @@ import maxops
 from maxops import _native
 from maxops.cli import arrays, bench, check, conform, operators, rewrite, run
 from maxops.errors import MaxopsError
-from maxops.program import BAD_USE
+from maxops.program import BAD_USE, discard, print_line
 
 INTERRUPTED = 130
 CLOSED_PIPE = 141  # as a shell reports a program that SIGPIPE ended
@@ -75,32 +74,20 @@ def _code_of(command: Callable[[], None]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         code = CLOSED_PIPE
-        _discard(sys.stdout)
+        discard(sys.stdout)
     except OSError as error:
         message = _os_error_text(error)
-        _discard(sys.stdout)
+        discard(sys.stdout)
     if message:
-        _print(f"maxops: error: {' '.join(line.strip() for line in message.splitlines())}")
+        print_line(f"maxops: error: {' '.join(line.strip() for line in message.splitlines())}")
         code = BAD_USE
     elif code == INTERRUPTED:
-        _print("maxops: interrupted")
+        print_line("maxops: interrupted")
     return code
 
 
 def _os_error_text(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-
-
-def _print(line: str) -> None:
-    try:
-        print(line, file=sys.stderr, flush=True)
-    except OSError:  # nobody can be told; the exit code says it
-        _discard(sys.stderr)
-
-
-def _discard(stream: TextIO) -> None:
-    """Give up what a stream holds: Python would write it once more at its end, and complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _help_of(error: Exception) -> str:
