@@ -87,7 +87,9 @@ struct Maximum {
     // Set by plan_maximum: the broadcast shape; and whether the inputs are of one shape, contiguous and
     // native, but for scalars, so that their elements meet in memory order.
     Shape shape;
-    bool alike;
+    bool alike = false;
+
+    Maximum(const View* all_inputs, std::size_t how_many) : inputs(all_inputs), count(how_many) {}
 };
 
 Fault plan_maximum(Broadcasting how, Maximum* call);

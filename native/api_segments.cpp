@@ -115,7 +115,7 @@ bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::in
     const Type as_unsigned = is_wide(call) ? Type::uint64_ : Type::uint32_;
     const Kernels& kernels = no_negative ? kernels_of(static_cast<int>(as_unsigned)) : id_kernels_of(call);
     alignas(8) char native[8];
-    Shape shape{1, {static_cast<std::size_t>(rows)}};
+    Shape shape(static_cast<std::size_t>(rows));
     Operand operands[2] = {call.indices.operand(1), {native, {0}, false}};
     if (!reduce({kernels, poll}, shape, operands)) return false;
     const std::ptrdiff_t one = 1;
@@ -300,7 +300,8 @@ Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty
         segments.id_type = is_wide(call) ? 1 : 0;
         segments.num_segments = call.num_segments;
         segments.bounds = call.by_offsets ? static_cast<std::size_t>(call.indices.sizes[0]) : 0;
-        segments.shape = {1, {call.by_offsets ? SIZE_MAX : static_cast<std::size_t>(call.indices.sizes[0])}};
+        segments.shape =
+            Shape(call.by_offsets ? SIZE_MAX : static_cast<std::size_t>(call.indices.sizes[0]));
         const Kernels& kernels = id_kernels_of(call);
         return finished(find_empty({kernels, poll}, kernels, segments, is_empty));
     });

@@ -127,7 +127,7 @@ void simplify(Shape* shape, Operand* operands, std::size_t count, std::size_t it
 
 bool ids_are_sorted(const Run& run, const Operand& ids, std::size_t n, bool* sorted) {
     const std::size_t itemsize = run.kernels.itemsize, block = kBlockBytes / itemsize;
-    const Shape shape{1, {n}};
+    const Shape shape(n);
     std::atomic<bool> all{true};
     // Each share looks back at the id before it.
     bool finished =

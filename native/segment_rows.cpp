@@ -37,7 +37,7 @@ SegmentRows::SegmentRows(const Kernels& kernels, const Kernels& id_kernels, cons
     width_ = row_.elements();
     rows_in_place_ = in_row_.is_contiguous(row_, kernels.itemsize);
     const std::size_t count = call.bounds > 0 ? call.bounds : rows_;
-    ids_in_place_ = call.ids.is_contiguous({1, {count}}, id_kernels.itemsize);
+    ids_in_place_ = call.ids.is_contiguous(Shape(count), id_kernels.itemsize);
     if (call.bounds == 0) return;
     if (!ids_in_place_) {
         own_offsets_.resize(count * id_kernels.itemsize);

@@ -225,7 +225,7 @@ private:
             if (input(i) == nullptr) return {Fault::kNotHandled};
             views.push_back(*input(i));
         }
-        Maximum call{views.data(), views.size(), {}, false};
+        Maximum call(views.data(), views.size());
         if (const Fault fault =
                 plan_maximum(kernel_.broadcasts ? Broadcasting::kNumpy : Broadcasting::kNone, &call))
             return fault;

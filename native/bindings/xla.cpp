@@ -137,7 +137,7 @@ ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out) {
             return wrong_call("types that differ");
         views[k] = inputs[k].view;
     }
-    Maximum call{views.get(), args.size(), {}, false};
+    Maximum call(views.get(), args.size());
     if (core->plan_maximum(Broadcasting::kNumpy, &call) || call.shape.rank != result.view.rank ||
         !std::equal(result.sizes, result.sizes + result.view.rank, call.shape.size))
         return wrong_call("shapes that do not go together");
