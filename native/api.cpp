@@ -13,18 +13,19 @@
 namespace maxops {
 
 bool View::has_shape_of(const View& other) const {
-    return rank == other.rank && std::equal(sizes, sizes + rank, other.sizes);
+    if (rank != other.rank) return false;
+    for (int axis = 0; axis < rank; ++axis)  // std::equal calls memcmp, which costs more for so few
+        if (sizes[axis] != other.sizes[axis]) return false;
+    return true;
 }
 
-Operand View::operand(int shape_rank) const {
-    Operand operand;
-    operand.data = data;
-    operand.swapped = swapped;
+void View::get_operand(int shape_rank, Operand* operand) const {
+    operand->data = data;
+    operand->swapped = swapped;
     const int lead = shape_rank - rank;
-    for (int axis = 0; axis < lead; ++axis) operand.strides[axis] = 0;
+    for (int axis = 0; axis < lead; ++axis) operand->strides[axis] = 0;
     for (int axis = 0; axis < rank; ++axis)
-        operand.strides[lead + axis] = sizes[axis] == 1 ? 0 : strides[axis];
-    return operand;
+        operand->strides[lead + axis] = sizes[axis] == 1 ? 0 : strides[axis];
 }
 
 Shape View::shape() const {
@@ -85,10 +86,9 @@ bool are_alike(const View* inputs, std::size_t count) {
 }
 
 std::vector<Operand> operands_of(const View* inputs, std::size_t count, int rank, const View* out) {
-    std::vector<Operand> operands;
-    operands.reserve(count + 1);
-    for (std::size_t k = 0; k < count; ++k) operands.push_back(inputs[k].operand(rank));
-    if (out != nullptr) operands.push_back(out->operand(rank));
+    std::vector<Operand> operands(count + (out != nullptr));
+    for (std::size_t k = 0; k < count; ++k) inputs[k].get_operand(rank, &operands[k]);
+    if (out != nullptr) out->get_operand(rank, &operands[count]);
     return operands;
 }
 
@@ -114,7 +114,9 @@ public:
 
     bool operator()(const Run& run, std::size_t n, std::size_t bytes) const {
         const std::size_t itemsize = kernels_.itemsize;
-        const std::size_t grain = task_items(n, itemsize * (count_ + 1), kTaskAlignment);
+        // One task needs no grain, and its divisions take as long as the rest of a small call.
+        const std::size_t grain =
+            bytes < kThreadedBytes ? n : task_items(n, itemsize * (count_ + 1), kTaskAlignment);
         return parallel_for(run, n, grain, bytes, [&](std::size_t begin, std::size_t end) {
             char* to = out_.data + begin * itemsize;
             if (is_beside_scalar_)
@@ -155,7 +157,7 @@ bool layout(const Maximum& call, int* axes) {
     constexpr std::size_t kFew = 8;
     if (call.count <= kFew) {
         Operand few[kFew];
-        for (std::size_t k = 0; k < call.count; ++k) few[k] = call.inputs[k].operand(call.shape.rank);
+        for (std::size_t k = 0; k < call.count; ++k) call.inputs[k].get_operand(call.shape.rank, few + k);
         memory_order(call.shape, few, call.count, axes);
     } else {
         const auto operands = operands_of(call.inputs, call.count, call.shape.rank, nullptr);
@@ -258,12 +260,13 @@ void reduce_rows(const Kernels& kernels, const char* data, const Rows& rows, cha
 
 // An operand of the output's shape, along the data's axes: it does not move along those that are reduced.
 Operand along_data(const Reduction& call, const View& out) {
-    Operand operand{out.data, {}, out.swapped};
+    Operand operand;
+    operand.data = out.data;
+    operand.swapped = out.swapped;
     for (int axis = 0, next = 0; axis < call.data.rank; ++axis) {
-        if (call.is_reduced[axis] && !call.keepdims) continue;
         const bool moves = !call.is_reduced[axis] && call.data.sizes[axis] != 1;
         operand.strides[axis] = moves ? out.strides[next] : 0;
-        ++next;
+        next += !call.is_reduced[axis] || call.keepdims;
     }
     return operand;
 }
@@ -273,7 +276,7 @@ bool fill_with_lowest(const Run& run, const View& out) {
     alignas(8) char lowest[8];
     put_bits(run.kernels.lowest, run.kernels.itemsize, lowest);
     Shape shape = out.shape();
-    std::vector<Operand> operands{Operand{lowest, {}, false}, out.operand(out.rank)};
+    std::vector<Operand> operands{Operand(lowest), out.operand(out.rank)};
     return fold(run, shape, operands);
 }
 

@@ -35,7 +35,12 @@ struct View {
     std::size_t bytes() const { return elements() * kernels_of(type).itemsize; }
     bool has_shape_of(const View& other) const;
     // With its axes aligned with the last axes of a shape of this rank, and stride 0 where its size is 1.
-    Operand operand(int shape_rank) const;
+    void get_operand(int shape_rank, Operand* operand) const;
+    Operand operand(int shape_rank) const {
+        Operand operand;
+        get_operand(shape_rank, &operand);
+        return operand;
+    }
     Shape shape() const;
 };
 

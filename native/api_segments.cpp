@@ -116,7 +116,7 @@ bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::in
     const Kernels& kernels = no_negative ? kernels_of(static_cast<int>(as_unsigned)) : id_kernels_of(call);
     alignas(8) char native[8];
     Shape shape(static_cast<std::size_t>(rows));
-    Operand operands[2] = {call.indices.operand(1), {native, {0}, false}};
+    Operand operands[2] = {call.indices.operand(1), Operand(native)};
     if (!reduce({kernels, poll}, shape, operands)) return false;
     const std::ptrdiff_t one = 1;
     View found = call.indices;
@@ -300,8 +300,7 @@ Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty
         segments.id_type = is_wide(call) ? 1 : 0;
         segments.num_segments = call.num_segments;
         segments.bounds = call.by_offsets ? static_cast<std::size_t>(call.indices.sizes[0]) : 0;
-        segments.shape =
-            Shape(call.by_offsets ? SIZE_MAX : static_cast<std::size_t>(call.indices.sizes[0]));
+        segments.shape = Shape(call.by_offsets ? SIZE_MAX : static_cast<std::size_t>(call.indices.sizes[0]));
         const Kernels& kernels = id_kernels_of(call);
         return finished(find_empty({kernels, poll}, kernels, segments, is_empty));
     });

@@ -83,23 +83,18 @@ const InstructionSet kSets[] = {
     {nullptr, nullptr, nullptr},
 };
 
-const InstructionSet* best() {
-    const InstructionSet* set = kSets;
-    while (set->name != nullptr && !set->runs_here()) ++set;
-    return set;
-}
+}  // namespace
 
 std::atomic<const InstructionSet*> chosen{nullptr};
-
-}  // namespace
 
 const InstructionSet* instruction_sets() {
     return kSets;
 }
 
-const InstructionSet& current() {
-    const InstructionSet* set = chosen.load(std::memory_order_relaxed);
-    if (set == nullptr) chosen.store(set = best(), std::memory_order_relaxed);
+const InstructionSet& choose_best() {
+    const InstructionSet* set = kSets;
+    while (set->name != nullptr && !set->runs_here()) ++set;
+    chosen.store(set, std::memory_order_relaxed);
     return *set;
 }
 

@@ -17,9 +17,9 @@ extern const char* const kTypeNames[kTypes] = {
 
 signed char types_by_number[kTypeNumbers];
 
-namespace {
+int type_numbers[kTypes];
 
-int type_numbers[kTypes];  // NumPy's, of new arrays
+namespace {
 
 PyTypeObject* scalar_types[kTypes];  // NumPy's, for good
 
@@ -79,10 +79,6 @@ int type_of_scalar(PyObject* object) {
     const int type = type_of_number(descr->type_num);
     Py_DECREF(descr);
     return type;
-}
-
-int number_of(int type) {
-    return type_numbers[type];
 }
 
 }  // namespace maxops

@@ -12,7 +12,10 @@ extern const char* const kTypeNames[kTypes];
 bool find_types();
 
 // NumPy's number for new arrays of a type, and the type of an array: -1 if it is not one of ours.
-int number_of(int type);
+extern int type_numbers[kTypes];
+inline int number_of(int type) {
+    return type_numbers[type];
+}
 inline constexpr int kTypeNumbers = 1 << 10;
 extern signed char types_by_number[kTypeNumbers];  // the other way round, -1 for types that are not ours
 inline int type_of_number(int number) {

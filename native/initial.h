@@ -17,7 +17,7 @@ public:
         std::memcpy(item_, item, kernels_of(out.type).itemsize);
         if (out.contiguous) return;
         shape_ = out.shape();
-        const Operand output = out.operand(out.rank), one{item_, {}, false};
+        const Operand output = out.operand(out.rank), one(item_);
         operands_ = {output, one, output};
     }
     Initial(const Initial&) = delete;

@@ -33,7 +33,10 @@ struct Shape {
 struct Operand {
     char* data;
     std::ptrdiff_t strides[kMaxRank];
-    bool swapped;  // not in this machine's byte order
+    bool swapped = false;  // not in this machine's byte order
+
+    Operand() {}                                                   // by hand, as Shape's
+    explicit Operand(char* element) : data(element), strides{} {}  // the same one everywhere
 
     bool is_contiguous(const Shape& shape, std::size_t itemsize) const;
 };

@@ -59,7 +59,7 @@ public:
     // The output's elements from those of `parts` parts, one after the other in `partial`.
     void finish_parts(std::size_t parts, char* partial) const {
         Shape stacked;
-        Operand from{partial, {}, false}, to = out_;
+        Operand from(partial), to = out_;
         auto step = item();
         for (int axis = kept_.rank - 1; axis >= 0; --axis) {
             stacked.size[axis + 1] = kept_.size[axis];

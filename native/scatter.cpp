@@ -112,7 +112,7 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
 bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call, std::uint8_t* is_empty) {
     Segments without_data = call;
     without_data.shape.rank = 1;
-    without_data.data = {nullptr, {}, false};
+    without_data.data = Operand(nullptr);
     const SegmentRows rows(run.kernels, id_kernels, without_data);
     const auto count = static_cast<std::size_t>(call.num_segments);
     if (call.bounds > 0) {

@@ -116,13 +116,7 @@ bool find_argument_types() {
     return found != nullptr;
 }
 
-bool read_typed(PyObject* object, View* view, Item* item) {
-    if (PyArrayObject* array = plain_array(object)) {
-        const int type = type_of(array);
-        if (type < 0) return false;
-        *view = view_of(array, type);
-        return true;
-    }
+bool read_numpy_scalar(PyObject* object, View* view, Item* item) {
     const int type = object == nullptr ? -1 : type_of_scalar(object);
     if (type < 0) return false;
     *view = scalar_view(type, item);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "../api.h"
+#include "../element_types.h"
 #include "../numpy.h"
 
 namespace maxops {
@@ -41,8 +42,15 @@ struct alignas(8) Item {
     char bytes[8];
 };
 
-// A view of an array or NumPy scalar of one of our types.
-bool read_typed(PyObject* object, View* view, Item* item);
+// A view of an array or NumPy scalar of one of our types. Arrays are read here, without a call.
+bool read_numpy_scalar(PyObject* object, View* view, Item* item);
+inline bool read_typed(PyObject* object, View* view, Item* item) {
+    PyArrayObject* array = plain_array(object);
+    if (array == nullptr) return read_numpy_scalar(object, view, item);
+    const int type = type_of(array);
+    if (type >= 0) *view = view_of(array, type);
+    return type >= 0;
+}
 
 // Whether an object is one of Python's own numbers, which take the type of the arrays beside them.
 inline bool is_python_scalar(PyObject* object) {

@@ -253,8 +253,9 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         shapes.keep(&view);
     }
     const Fault fault = run_released(bytes, [&] {
-        const Fault found = reduce_max(poll_signals, call, view);
-        return found || !with_indices ? found : argmax(poll_signals, call, view, places);
+        Fault found = reduce_max(poll_signals, call, view);
+        if (with_indices && !found) found = argmax(poll_signals, call, view, places);
+        return found;  // which no call without indices copies: that would wait for its stores
     });
     if (fault) {
         Py_XDECREF(indices);
@@ -369,8 +370,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         shapes.keep(&call.data);
         shapes.keep(&call.indices);
     }
-    Fault fault = run_released(index_bytes, [&] { return plan_segments(poll_signals, &call, is_new); });
-    if (fault) return nullptr;
+    if (run_released(index_bytes, [&] { return plan_segments(poll_signals, &call, is_new); })) return nullptr;
     Shape shape = call.data.shape();
     shape.size[0] = static_cast<std::size_t>(call.num_segments);
     Output output(given[4], type, shape);
@@ -397,7 +397,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         }
         shapes.keep(&view);
     }
-    fault = run_released(bytes, [&] {
+    const Fault fault = run_released(bytes, [&] {
         Fault found = segment_max(poll_signals, call, view);
         if (!found && with_indices)
             found = argmax(poll_signals, call, view, static_cast<std::int64_t*>(PyArray_DATA(indices)));

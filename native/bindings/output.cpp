@@ -7,13 +7,13 @@
 
 namespace maxops {
 
-Output::Output(PyObject* given, int type, const Shape& shape) : type_(type), rank_(shape.rank) {
-    for (int axis = 0; axis < rank_; ++axis) dims_[axis] = static_cast<npy_intp>(shape.size[axis]);
+Output::Output(PyObject* given, int type, const Shape& shape) : type_(type), shape_(shape) {
+    static_assert(sizeof(npy_intp) == sizeof shape.size[0]);
     fits_ = given == nullptr || given == Py_None;
     if (fits_) return;
     out_ = plain_array(given);
     fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
-            PyArray_NDIM(out_) == rank_ && std::equal(dims_, dims_ + rank_, PyArray_DIMS(out_));
+            PyArray_NDIM(out_) == shape.rank && std::equal(dims(), dims() + shape.rank, PyArray_DIMS(out_));
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
@@ -25,7 +25,7 @@ bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const
 }
 
 bool Output::make(const int* axes) {
-    made_ = new_output(number_of(type_), rank_, dims_, axes, &is_mapped_);
+    made_ = new_output(number_of(type_), shape_.rank, dims(), axes, &is_mapped_);
     return made_ != nullptr;
 }
 

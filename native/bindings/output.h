@@ -6,6 +6,7 @@ namespace maxops {
 
 class Output {
 public:
+    // The shape stays the caller's.
     Output(PyObject* given, int type, const Shape& shape);
     // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
     // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
@@ -38,8 +39,10 @@ public:
     }
 
 private:
-    const int type_, rank_;
-    npy_intp dims_[kMaxRank];
+    const npy_intp* dims() const { return reinterpret_cast<const npy_intp*>(shape_.size); }
+
+    const int type_;
+    const Shape& shape_;
     bool fits_;
     PyArrayObject* out_ = nullptr;   // the caller's, borrowed
     PyArrayObject* made_ = nullptr;  // ours
