@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ import maxops as mo
 from bits import STORED, mixed
 from maxops import dtypes, reference
 from maxops.bench import (
+    compare,
     environment,
     goals,
     grid,
@@ -548,3 +550,97 @@ def test_a_probe_has_the_shape_it_says() -> None:
         "SegmentMax", "x", dtypes.INT8, 4, (Operand((4,)),), (2,), segments=Segments("mean-1", "int32", True, 2)
     )
     assert (case.bytes_read, case.bytes_written) == (4 + 16, 2)
+
+
+# -------------------------------------------------------------------------------------------------- compare
+
+
+BROKEN = """
+_right = maximum
+def maximum(*args, **options):
+    return -_right(*args, **options)
+def reduce_max(*args, **options):
+    raise TypeError("not in this version")
+"""
+
+
+def other_maxops(folder: Path, more: str = "") -> Path:
+    """A second copy of the package, which runs `more` when it is imported."""
+    package = Path(mo.__file__).parent
+    shutil.copytree(package, folder / "maxops", ignore=shutil.ignore_patterns("__pycache__"))
+    with (folder / "maxops" / "__init__.py").open("a", encoding="utf-8") as file:
+        file.write(more)
+    return folder
+
+
+def compared(other: Path, *only: str) -> dict[str, Any]:
+    return compare.run([case_of(each) for each in only], other, 1, seconds=0.01)
+
+
+def test_two_installs_are_timed_on_the_same_inputs(tmp_path: Path) -> None:
+    names = ["Max/2-inputs,out/float32/1e3", "SegmentMax/numpy-integer/int8/1e2", "ReduceMax/operator/bfloat16/1"]
+    result = compared(other_maxops(tmp_path), *names)
+    assert [case["status"] for case in result["cases"]] == ["timed"] * 3
+    assert result["this"]["folder"] == str(Path(mo.__file__).resolve().parent)
+    assert result["other"]["folder"] == str(tmp_path / "maxops")
+    families, *_ = compare.tables(result)
+    assert [row[:3] for row in families.rows][:3] == [
+        ("Max", "2-inputs,out", "1"), ("SegmentMax", "numpy-integer", "1"), ("ReduceMax", "operator", "1"),
+    ]  # fmt: skip
+    assert not compare.different(result)
+
+
+def test_other_bits_and_other_errors_are_no_figures(tmp_path: Path) -> None:
+    other = other_maxops(tmp_path, BROKEN)
+    result = compared(other, "Max/2-inputs/float32/1", "ReduceMax/all/int8/1")
+    assert [case["status"] for case in result["cases"]] == [
+        "different bits",
+        "other does not run it: TypeError: not in this version",
+    ]
+    assert compare.different(result) == ["Max/2-inputs/float32/1"]
+    assert [table.title for table in compare.tables(result)][1:] == ["Not timed"]
+
+
+def test_cases_below_are_listed() -> None:
+    cases = [
+        {"id": f"Max/a/int8/{number}", "operator": "Max", "family": "a", "status": "timed",
+         "ratio": {"low": ratio, "median": ratio, "high": ratio}}
+        for number, ratio in enumerate((1.2, 0.94, 0.95, 0.5))
+    ]  # fmt: skip
+    families, below = compare.tables({"cases": cases})
+    assert list(families.rows) == [("Max", "a", "4", "0.94", "0.50", "2"), ("Max", "all", "4", "0.94", "0.50", "2")]
+    assert [row[0] for row in below.rows] == ["Max/a/int8/3", "Max/a/int8/1"]
+
+
+def test_the_same_maxops_is_no_comparison() -> None:
+    with pytest.raises(compare.CompareError, match=r"is this maxops: "):
+        compared(Path(mo.__file__).parents[1], "Max/2-inputs/float32/1")
+
+
+@pytest.mark.parametrize(
+    ("program", "message"), [("", "Permission denied"), ("#!/bin/sh\nexit 3\n", "its maxops ended with code 3")]
+)
+def test_what_is_no_python_with_maxops_is_an_error(tmp_path: Path, program: str, message: str) -> None:
+    python = tmp_path / "python"
+    python.write_text(program)
+    python.chmod(0o755 if program else 0o644)
+    with pytest.raises(compare.CompareError, match=message):
+        compared(python, "Max/2-inputs/float32/1")
+
+
+def test_compare_prints_tables_and_writes_json(tmp_path: Path) -> None:
+    other = other_maxops(tmp_path / "other")
+    command = [sys.executable, "-m", "maxops", "bench", "Max", "--only", "2-inputs/float32/1", "--sizes", "1"]
+    command += ["--quick", "--compare", str(other), "--json", str(tmp_path / "found.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("this: maxops ")
+    assert "Speedup over the other" in done.stdout
+    (case,) = json.loads((tmp_path / "found.json").read_text())["cases"]
+    assert (case["id"], case["status"]) == ("Max/2-inputs/float32/1", "timed")
+
+
+def test_compare_takes_no_other_outputs(command: Callable[..., Any], tmp_path: Path) -> None:
+    result = command("--compare", str(tmp_path), "--markdown", str(tmp_path / "x.md"))
+    assert result.exit_code == 2
+    assert "--compare prints tables and takes --json" in " ".join(result.output.replace("│", "").split())

@@ -121,7 +121,7 @@ def _selected(path: Path) -> str:
 
 def _commit() -> str:
     """The commit of the source tree, if this is one."""
-    root = Path(__file__).resolve().parents[3]
+    root = Path(maxops.__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
     completed = subprocess.run(

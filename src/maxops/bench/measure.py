@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from timeit import Timer
-from typing import Any
+from typing import Any, Protocol
 
 from maxops.bench.candidate import Candidate
 
@@ -89,7 +89,22 @@ def quickest(candidates: Iterable[Candidate]) -> Candidate:
 
 def paired(ours: Candidate, theirs: Candidate, seconds: float) -> Paired:
     """Their time over ours, for samples one after the other, within a budget of seconds but at least a few."""
-    watches = Stopwatch(ours), Stopwatch(theirs)
+    return paired_watches(Stopwatch(ours), Stopwatch(theirs), seconds)
+
+
+class Watch(Protocol):
+    """What times one candidate, here or in another process."""
+
+    def warm_up(self, sample_seconds: float, /) -> float:
+        """Run until a sample takes long enough; the seconds of one call."""
+
+    def seconds(self) -> float:
+        """Seconds of one call, over a sample of calls."""
+
+
+def paired_watches(ours: Watch, theirs: Watch, seconds: float) -> Paired:
+    """As `paired`, of candidates that have their watches."""
+    watches = ours, theirs
     # short samples where the budget is short
     sample = min(SAMPLE_SECONDS, seconds / (4 * MIN_PAIRS))
     for watch in watches:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,12 +15,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import maxops
 from maxops.atomic_files import check_writable, write_text
-from maxops.bench import environment, gpu, grid, libraries, ours, page, report, saved, session
-from maxops.bench.case import OPERATORS, Case, OperatorName, label
+from maxops.bench import compare, environment, gpu, grid, libraries, ours, page, report, saved, session
+from maxops.bench.case import OPERATORS, OperatorName, label
 from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.engines.native import MOST_THREADS
+from maxops.json_text import in_lines
 
 WRONG = 1
 MAX_SECONDS = 1e6
@@ -63,6 +65,15 @@ def bench(
     on_gpu: Annotated[
         bool, typer.Option("--gpu", help="On a CUDA device instead; takes --types, --only and --json.")
     ] = False,
+    other: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            metavar="PATH",
+            exists=True,
+            help="Beside another maxops instead: its Python, or the folder that holds its package.",
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the cases and end.")] = False,
     earlier: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every figure here.")] = None,
@@ -79,6 +90,8 @@ def bench(
         return
     if json_file is not None:
         check_writable(json_file)
+    if other is not None and (html_file or markdown_file or on_gpu):
+        raise typer.BadParameter("--compare prints tables and takes --json; --html, --markdown and --gpu are not for it")
     if on_gpu:
         names = _names(types or list(gpu.DEFAULT_TYPES), [str(dtype) for dtype in grid.TYPES], "--types", "type")
         if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in names], only, json_file):
@@ -101,44 +114,63 @@ def bench(
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.re_execute(count)
-    run = _measure(cases, names, count, seconds, quick=quick, whole=not cases_only, keep=_keeper(json_file))
+    budget = (session.QUICK_SECONDS if quick else session.SECONDS) if seconds is None else seconds
+    with _progress(len(cases)) as done:
+        if other is not None:
+            run = compare.run(cases, other, count, seconds=budget, done=done)
+        else:
+            run = session.run(
+                cases,
+                names,
+                count,
+                seconds=budget,
+                quick=quick,
+                whole=not cases_only,
+                command=" ".join(["maxops", *sys.argv[1:]]),
+                done=done,
+                keep=_keeper(json_file),
+            )
+    if other is not None:
+        _write_comparison(run, json_file)
+        return
     _write(run, json_file, html_file, markdown_file, details=True)
     if failures := report.our_failures(run):
         print(f"maxops: {len(failures)} of our own results are wrong, first {failures[0]}", file=sys.stderr)
         raise typer.Exit(WRONG)
 
 
-def _measure(
-    cases: list[Case],
-    names: list[str],
-    threads: int,
-    seconds: float | None,
-    *,
-    quick: bool,
-    whole: bool,
-    keep: Callable[[dict[str, Any]], None],
-) -> dict[str, Any]:
-    budget = (session.QUICK_SECONDS if quick else session.SECONDS) if seconds is None else seconds
+@contextmanager
+def _progress(count: int) -> Iterator[Callable[[str, dict[str, Any] | None], None]]:
+    """A bar on stderr, if that is a terminal; call the result with each stage's name, and with each case when done."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     hidden = not sys.stderr.isatty()
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, refresh_per_second=2, disable=hidden) as bar:
-        task = bar.add_task("maxops bench", total=len(cases))
+        task = bar.add_task("maxops bench", total=count)
 
         def done(text: str, case: dict[str, Any] | None) -> None:
             bar.update(task, description=text, advance=0 if case is None else 1)
 
-        return session.run(
-            cases,
-            names,
-            threads,
-            seconds=budget,
-            quick=quick,
-            whole=whole,
-            command=" ".join(["maxops", *sys.argv[1:]]),
-            done=done,
-            keep=keep,
-        )
+        yield done
+
+
+def _write_comparison(run: dict[str, Any], json_file: Path | None) -> None:
+    for name in ("this", "other"):
+        about = run[name]
+        print(f"{name}: maxops {about['maxops']} {about['commit']}, {about['isa']}, {about['folder']}")
+    _show(compare.tables(run))
+    if json_file is not None:
+        write_text(json_file, in_lines(run) + "\n")
+        print(f"wrote {json_file}")
+    if failures := compare.different(run):
+        print(f"maxops: the two differ in bits in {len(failures)} cases, first {failures[0]}", file=sys.stderr)
+        raise typer.Exit(WRONG)
+
+
+def _show(tables: list[report.Table]) -> None:
+    for table in tables:
+        print(f"\n{table.title}" + (f"\n{table.note}" if table.note else ""))
+        show(table.columns, table.rows)
 
 
 def _keeper(json_file: Path | None) -> Callable[[dict[str, Any]], None]:
@@ -154,9 +186,7 @@ def _keeper(json_file: Path | None) -> Callable[[dict[str, Any]], None]:
 def _write(
     run: dict[str, Any], json_file: Path | None, html_file: Path | None, markdown_file: Path | None, *, details: bool
 ) -> None:
-    for table in [*(report.cases(run) if details else []), *report.summary(run)]:
-        print(f"\n{table.title}" + (f"\n{table.note}" if table.note else ""))
-        show(table.columns, table.rows)
+    _show([*(report.cases(run) if details else []), *report.summary(run)])
     print(f"\n{report.headline(run)}")
     texts: dict[Path | None, Callable[[], str]] = {
         json_file: lambda: saved.as_text(run),

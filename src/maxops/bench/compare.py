@@ -1,0 +1,165 @@
+"""Two installs of maxops side by side: the same calls in two processes, in turn, A B A B ..."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import maxops
+from maxops.bench import compare_worker, environment
+from maxops.bench.case import Case
+from maxops.bench.measure import Paired, paired_watches
+from maxops.bench.report import Table, spread, times
+from maxops.errors import MaxopsError
+
+Json = dict[str, Any]
+
+FORMAT = 1
+LOW = 0.95  # of the other's speed: from here down a case is listed
+AGAIN = 2  # times a case that seems slower is measured once more; the median of all stands
+
+
+class CompareError(MaxopsError, RuntimeError):
+    """Another maxops that cannot be started, or that is this one."""
+
+
+class Install:
+    """A process that has imported one maxops; a watch, as `paired_watches` wants it, for the case that it prepared."""
+
+    def __init__(self, where: Path, threads: int) -> None:
+        """Start a Python, or with a folder this Python with `maxops` of that folder."""
+        self.where = where
+        python = sys.executable if where.is_dir() else str(where)
+        variables = os.environ | environment.quiet(threads)
+        variables.pop("PYTHONPATH", None)
+        if where.is_dir():
+            variables["PYTHONPATH"] = str(where)
+        try:
+            # -P: beside the worker's file lie modules that are not to be found by their bare names
+            self._process = subprocess.Popen(
+                [python, "-P", compare_worker.__file__],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=variables,
+            )  # fmt: skip
+        except OSError as error:
+            raise CompareError(f"--compare: {where}: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def ask(self, **request: Any) -> Json:
+        """One request, one answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+            answer: Json = json.loads(self._process.stdout.readline())
+        except (BrokenPipeError, ValueError) as error:
+            code = self._process.wait()
+            raise CompareError(f"--compare: {self.where}: its maxops ended with code {code}; see above") from error
+        return answer
+
+    def warm_up(self, sample_seconds: float) -> float:
+        """Run until a sample takes long enough; the seconds of one call."""
+        return float(self.ask(warm_up=sample_seconds)["seconds"])
+
+    def seconds(self) -> float:
+        """Seconds of one call, over a sample of calls."""
+        return float(self.ask(sample=True)["seconds"])
+
+
+def run(
+    cases: Sequence[Case],
+    other: Path,
+    threads: int,
+    *,
+    seconds: float,
+    done: Callable[[str, Json | None], None] = lambda text, measured: None,
+) -> Json:
+    """Measure cases on this maxops and on another: its Python, or the folder that holds its package.
+
+    Ctrl-C ends the run with the cases that are done.
+    """
+    with ExitStack() as stack:
+        places = (Path(maxops.__file__).resolve().parents[1], other)
+        installs = tuple(stack.enter_context(Install(place, threads)) for place in places)
+        about = [install.ask() for install in installs]
+        if about[0]["folder"] == about[1]["folder"]:
+            raise CompareError(f"--compare: {other} is this maxops: {about[1]['folder']}")
+        result: Json = {"format": FORMAT, "this": about[0], "other": about[1], "cases": []}
+        try:
+            for number, case in enumerate(cases):
+                done(f"{number + 1} of {len(cases)}: {case.id}", None)
+                row = _measure(case, installs, seconds)
+                result["cases"].append(row)
+                done(case.id, row)
+        except KeyboardInterrupt:
+            result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases"
+    return result
+
+
+def _measure(case: Case, installs: Sequence[Install], seconds: float) -> Json:
+    row: Json = {"id": case.id, "operator": case.operator, "family": case.family}
+    prepared = [install.ask(case=case.id) for install in installs]
+    for whose, answer in zip(("this", "other"), prepared, strict=True):
+        if "error" in answer:
+            return row | {"status": f"{whose} does not run it: {answer['error']}"}
+    if prepared[0]["inputs"] != prepared[1]["inputs"]:
+        return row | {"status": "other inputs: the two have NumPys that draw different numbers"}
+    if prepared[0]["result"] != prepared[1]["result"]:
+        return row | {"status": "different bits"}
+    found = [paired_watches(installs[0], installs[1], seconds)]
+    if found[0].ratio.median < LOW:
+        found += [paired_watches(installs[0], installs[1], seconds) for _ in range(AGAIN)]
+    middle: Paired = sorted(found, key=lambda one: one.ratio.median)[len(found) // 2]
+    return row | {"status": "timed", **asdict(middle)}
+
+
+def tables(result: Json) -> list[Table]:
+    """By operator and family, then each case below, then what was not timed."""
+    note = f"The other's time over this one's: above 1 this one is faster. Below {LOW} at first: the median of three."
+    timed = [case for case in result["cases"] if case["status"] == "timed"]
+    families = [
+        (operator, family, *_summary(_of(timed, operator, family)))
+        for operator, family in dict.fromkeys((case["operator"], case["family"]) for case in timed)
+    ]
+    wholes = [
+        (operator, "all", *_summary(_of(timed, operator))) for operator in dict.fromkeys(c["operator"] for c in timed)
+    ]
+    columns = ("operator", "family", "cases", "median", "lowest", f"below {LOW}")
+    found = [Table("Speedup over the other", note, columns, [*families, *wholes])]
+    if low := sorted((case for case in timed if _ratio(case) < LOW), key=_ratio):
+        rows = [(case["id"], spread(case["ratio"])) for case in low]
+        found.append(Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), rows))
+    if others := [(case["id"], case["status"]) for case in result["cases"] if case["status"] != "timed"]:
+        found.append(Table("Not timed", "", ("case", "why"), others))
+    return found
+
+
+def different(result: Json) -> list[str]:
+    """The cases whose bits differ."""
+    return [case["id"] for case in result["cases"] if case["status"] == "different bits"]
+
+
+def _of(cases: Iterable[Json], operator: str, family: str | None = None) -> list[float]:
+    return [_ratio(case) for case in cases if case["operator"] == operator and family in (None, case["family"])]
+
+
+def _ratio(case: Json) -> float:
+    return float(case["ratio"]["median"])
+
+
+def _summary(ratios: list[float]) -> tuple[str, str, str, str]:
+    below = sum(ratio < LOW for ratio in ratios)
+    return str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(below)

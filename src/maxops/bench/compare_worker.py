@@ -1,0 +1,74 @@
+"""One install of maxops, timed on request: a process of its own Python, with the cases of the bench beside this file.
+
+Each line on stdin is a request, each line on stdout its answer, in JSON. The cases and how they are called are this
+version's; what is called is whatever `import maxops` finds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import maxops
+
+Json = dict[str, Any]
+
+
+def _take_bench_of_this_folder() -> None:
+    """Let `maxops.bench` be this version's, whichever maxops is installed."""
+    folder = Path(__file__).parent
+    spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    assert spec is not None
+    sys.modules["maxops.bench"] = module_from_spec(spec)
+
+
+def serve(requests: Any, answers: Any) -> None:
+    """Answer until stdin ends."""
+    _take_bench_of_this_folder()
+    # here, since they come from the folder that was just chosen
+    from maxops.bench import environment, grid, ours  # noqa: PLC0415
+    from maxops.bench.candidate import Work  # noqa: PLC0415
+    from maxops.bench.inputs import build  # noqa: PLC0415
+    from maxops.bench.measure import Stopwatch  # noqa: PLC0415
+    from maxops.bench.oracle import words  # noqa: PLC0415
+    from maxops.bench.verdict import one_line  # noqa: PLC0415
+
+    cases = {case.id: case for case in grid.cases(types=grid.TYPES)}
+    watch: Any = None
+
+    def prepare(case_id: str) -> Json:
+        nonlocal watch
+        watch = None  # its arrays go before the next ones come
+        work = Work(cases[case_id], build(cases[case_id]), maxops.get_num_threads())
+        arrays = [*work.inputs.bases, *([] if work.inputs.ids is None else [work.inputs.ids])]
+        inputs = [crc32(words(array)) for array in arrays]
+        try:
+            candidate = ours.candidate(work)
+            result = candidate.result(work.case)
+        except Exception as error:  # noqa: BLE001  (an older version may not take the call: that is its figure)
+            return {"error": one_line(error)}
+        watch = Stopwatch(candidate)
+        return {"inputs": inputs, "result": [str(result.dtype), result.shape, crc32(words(result))]}
+
+    for line in requests:
+        request = json.loads(line)
+        if "case" in request:
+            answer = prepare(request["case"])
+        elif "warm_up" in request:
+            answer = {"seconds": watch.warm_up(request["warm_up"])}
+        elif "sample" in request:
+            answer = {"seconds": watch.seconds()}
+        else:
+            answer = {"folder": str(Path(maxops.__file__).parent), **environment.machine(maxops.get_num_threads())}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    own = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    serve(sys.stdin, own)
