@@ -5,6 +5,7 @@ An engine is held to it through its `Adapter` in engine_adapters.py; what only o
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -81,8 +82,7 @@ def _max_cases() -> Iterator[Case]:
 def _reduce_case(
     name: str, data: Array, axes: Any = None, dtype: DType = dtypes.FLOAT32, initial: Any = None, **options: Any
 ) -> Case:
-    taken = (axes,) if isinstance(axes, int) else tuple(axes or ())
-    taken = tuple(axis % data.ndim for axis in taken)
+    taken = () if axes is None else tuple(int(axis) % data.ndim for axis in np.ravel(axes))
     identity = bool(options.get("noop_with_empty_axes")) and not taken
     first = None if initial is None else as_dtype(dtype, initial)
     values = reference.reduce_max(data, taken, keepdims=options.get("keepdims", True), identity=identity, initial=first)
@@ -108,6 +108,10 @@ def _reduce_cases() -> Iterator[Case]:
         yield _reduce_case("outer-indices", data, (2, 0), dtype=dtype, return_indices=True)
         yield _reduce_case("all-indices", data, dtype=dtype, keepdims=False, return_indices=True)
         yield _reduce_case("rank-0", mixed(dtype, (), 3), dtype=dtype, return_indices=True)
+        arrays = (np.array([1, 2], np.int8), np.array([1], np.uint64), np.array(1))
+        for spelled in ([2], range(2), deque([0, -1]), *arrays):
+            kind = f"{type(spelled).__name__}-{getattr(spelled, 'ndim', 1)}-{np.asarray(spelled).dtype}"
+            yield _reduce_case(f"axes-{kind}", data, spelled, dtype=dtype)
         yield _reduce_case("noop", data, dtype=dtype, noop_with_empty_axes=True)
         yield _reduce_case("noop-indices", data, dtype=dtype, noop_with_empty_axes=True, return_indices=True)
         few = as_dtype(dtype, np.random.default_rng(3).integers(0, 4, (4, 6)))

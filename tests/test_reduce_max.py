@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,8 @@ from bits import (
 from instruction_sets import by_itself, on_each_isa
 from maxops import reference
 from maxops.dtypes import FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, DType
+from maxops.engines import table
+from maxops.errors import AxesError
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -53,6 +56,45 @@ def _lengths(dtype: DType) -> list[tuple[Array, Array]]:
     """(row, maximum) of every length from 0 to 130, NaNs being rare enough that other values win too."""
     row = mixed(dtype, 130, 1, nans=0.01)
     return [(row[-n:] if n else row[:0], reference.reduce_max(row[-n:] if n else row[:0])) for n in range(131)]
+
+
+def spelled_axes(axes: list[int]) -> Iterator[Any]:
+    """The same axes as lists, tuples and arrays of every integer type, byte order and stride."""
+    yield axes
+    yield tuple(axes)
+    yield [np.int8(axis) for axis in axes]
+    for dtype in (row for row in STORED if row.kind in ("int", "uint")):
+        if min(axes) >= 0 or dtype.kind == "int":
+            array = np.array(axes, dtype.numpy)
+            yield array
+            yield swapped(array)
+            yield np.repeat(array, 2)[::2]
+
+
+@by_itself
+@pytest.mark.parametrize("axes", [[0], [1, 0], [2, 0], [-1], [-1, 0], [2, 1, 0]], ids=str)
+def test_axes_however_they_are_written_stay_in_c(axes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = mixed(FLOAT32, (2, 3, 4))
+    want = reference.reduce_max(data, tuple(axis % 3 for axis in axes))
+    monkeypatch.setattr(table, "run", None)  # what is not handled in C comes here
+    calls = list(spelled_axes(axes))
+    if axes == [0]:
+        calls += [0, np.uint8(0), range(1)]
+    for each in calls:
+        assert_same_bits(mo.reduce_max(data, each), want)
+        assert_same_bits(mo.reduce_max(data, axis=each), want)
+
+
+@by_itself
+@pytest.mark.parametrize("dtype", [UINT8, INT8, INT32, INT64], ids=str)
+def test_axes_of_a_standard_are_of_its_type(dtype: DType) -> None:
+    data, axes = mixed(FLOAT32, (2, 3)), np.array([1], dtype.numpy)
+    operator = mo.operator("ONNX", "ReduceMax", 18)
+    if dtype is INT64:
+        assert_same_bits(operator(data, axes), reference.reduce_max(data, (1,)))
+    else:
+        with pytest.raises(AxesError, match=f"axes is an array of {dtype} and shape .1,.; it is int64 and 1-D"):
+            operator(data, axes)
 
 
 @each_type

@@ -179,6 +179,22 @@ bool read_integer(PyObject* object, std::int64_t* value) {
     return is_read;
 }
 
+// The value of an integer's bits; false if it is past int64's highest.
+static bool read_bits(const Kernels& kernels, std::uint64_t bits, std::int64_t* value) {
+    const auto unused = static_cast<int>(64 - 8 * kernels.itemsize);
+    const bool is_signed = kernels.lowest != 0;
+    *value =
+        is_signed ? static_cast<std::int64_t>(bits << unused) >> unused : static_cast<std::int64_t>(bits);
+    return is_signed || *value >= 0;
+}
+
+bool read_integer_item(const View& item, std::int64_t* value) {
+    const Kernels& kernels = kernels_of(item.type);
+    char native[8];
+    kernels.gather(native, item.data, 0, 1, item.swapped);
+    return read_bits(kernels, bits_of(native, kernels.itemsize), value);
+}
+
 bool read_flag(PyObject* object, bool* value) {
     if (object == nullptr) return true;
     if (PyBool_Check(object)) {
@@ -194,18 +210,34 @@ bool read_flag(PyObject* object, bool* value) {
     return number == 0 || number == 1;
 }
 
-bool read_axes(PyObject* object, std::int64_t* axes, std::size_t* count) {
+bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::size_t* count) {
     *count = 0;
     if (!is_given(object)) return true;
     if (PyArrayObject* array = plain_array(object)) {
-        if (type_of(array) != static_cast<int>(Type::int64_) || PyArray_NDIM(array) != 1) return false;
+        const int type = type_of(array);
+        if (type < 0 || (types >> type & 1) == 0 || PyArray_NDIM(array) != 1) return false;
         const npy_intp size = PyArray_DIM(array, 0);
         if (size > kMaxRank) return false;
         *count = static_cast<std::size_t>(size);
-        kernels_of(static_cast<int>(Type::int64_))
-            .gather(axes, PyArray_BYTES(array), PyArray_STRIDE(array, 0), *count,
-                    !PyArray_ISNOTSWAPPED(array));
+        const Kernels& kernels = kernels_of(type);
+        alignas(8) char native[kMaxRank * 8];
+        kernels.gather(native, PyArray_BYTES(array), PyArray_STRIDE(array, 0), *count,
+                       !PyArray_ISNOTSWAPPED(array));
+        for (std::size_t i = 0; i < *count; ++i)
+            if (!read_bits(kernels, bits_of(native + i * kernels.itemsize, kernels.itemsize), axes + i))
+                return false;
         return true;
+    }
+    if (PyRange_Check(object)) {
+        const Py_ssize_t size = PySequence_Size(object);  // -1 where it is past any number of axes
+        PyObject* listed = 0 <= size && size <= kMaxRank ? PySequence_Tuple(object) : nullptr;
+        if (listed == nullptr) {
+            PyErr_Clear();
+            return false;
+        }
+        const bool is_read = read_axes(listed, types, axes, count);
+        Py_DECREF(listed);
+        return is_read;
     }
     if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) {
         *count = 1;

@@ -62,15 +62,18 @@ bool read_python_scalar(PyObject* object, int type, View* view, Item* item);
 // Either; a scalar of this type.
 bool read_scalar(PyObject* object, int type, Item* item);
 
+// Of a view of rank 0 of one of our integer types; false if it is past int64's highest.
+bool read_integer_item(const View& item, std::int64_t* value);
+
 // True, False, 0 or 1, of Python's or NumPy's. `value` stays if none is given.
 bool read_flag(PyObject* object, bool* value);
 
 // An integer of Python's or NumPy's.
 bool read_integer(PyObject* object, std::int64_t* value);
 
-// An integer, or several in a list, a tuple or a 1-D array of int64: at most kMaxRank. None, and none of
-// them, are 0.
-bool read_axes(PyObject* object, std::int64_t* axes, std::size_t* count);
+// An integer, or several in a list, a tuple, a range or a 1-D array of one of the types: at most kMaxRank.
+// None, and none of them, are 0.
+bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::size_t* count);
 
 // Whether an object is a str that reads so, in any case.
 bool is_word(PyObject* object, const char* lower);

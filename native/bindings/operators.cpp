@@ -227,8 +227,8 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     if (is_given(given[1]) && is_given(given[5])) return kNotHandled;
     std::int64_t axes[kMaxRank];
     std::size_t count = 0;
-    if (!read_axes(is_given(given[1]) ? given[1] : given[5], axes, &count) || (noop && count == 0))
-        return kNotHandled;
+    PyObject* const named = is_given(given[1]) ? given[1] : given[5];
+    if (!read_axes(named, rules.index_types, axes, &count) || (noop && count == 0)) return kNotHandled;
     if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;
     if (!read_initial(given[7], call.data.type, &first, &call.initial)) return kNotHandled;
 
@@ -327,14 +327,7 @@ bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count
     Item item;
     if (!read_typed(object, &view, &item) || view.rank != 0 || (rules.index_types >> view.type & 1) == 0)
         return false;
-    const Kernels& kernels = kernels_of(view.type);
-    char native[8];
-    kernels.gather(native, view.data, 0, 1, view.swapped);
-    const std::uint64_t bits = bits_of(native, kernels.itemsize);
-    // Negative ones and those past int64's highest have the highest bit of their width.
-    *count = static_cast<std::int64_t>(bits);
-    const bool is_signed = kernels.lowest != 0;
-    return *count >= 0 && !(is_signed && (bits & kernels.lowest) != 0);
+    return read_integer_item(view, count) && *count >= 0;
 }
 
 PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObject** widened) {

@@ -20,6 +20,7 @@ from maxops.engines import numpy as engine
 from maxops.engines import table
 from maxops.engines.base import Engine
 from maxops.errors import AxesError
+from maxops.plan import listed_axes
 from maxops.spec import Clause, Spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -155,8 +156,8 @@ def reduce_max(
 
     Args:
         data: an array of any shape: NumPy's, or of any kind that an engine takes, as in `maximum`.
-        axes: an integer, a sequence of integers or a 1-D int64 array, each in -r..r-1 and named once, where r is the
-            rank. None or empty: all axes.
+        axes: an integer, or a sequence or array of integers, each in -r..r-1 and named once, where r is the rank.
+            None or empty: all axes.
         keepdims: keep reduced axes, with size 1.
         noop_with_empty_axes: with no axes, return the data's own elements, bit for bit.
         out: an array for the result, of its shape and type. It may overlap the data.
@@ -186,6 +187,7 @@ def reduce_max(
                 spec.REDUCE_MAX.clause("axes"),
             )
         axes = axis
+    axes = listed_axes(axes)
     return table.run(ReduceCall(data, axes, keepdims, noop_with_empty_axes, out, dim, initial, return_indices, ties))
 
 

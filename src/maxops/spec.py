@@ -54,7 +54,8 @@ class Spec:
 
     ``rules`` maps each clause's short name to (statement, source, level); ``broadcast`` is "none" (one shape),
     "numpy", or "strict" (as numpy, but a zero-size axis against one of size 1 is refused). ``index_dtypes`` are the
-    types of ids and of their number. ``leaves_open`` is what the clause `nan` decides because the source does not.
+    types of ids and of their number, or of an array of axes. ``leaves_open`` is what the clause `nan` decides because
+    the source does not.
     """
 
     standard: str
@@ -183,6 +184,7 @@ REDUCE_MAX_1 = Spec(
             ("the maximum of an empty set is -Inf, or the lowest value", "decided before version 20", "undecided"),
         ),
     ),
+    index_dtypes=(dtypes.INT64,),
     attributes=("axes", "keepdims"),
     negative_axes=False,
 )
@@ -379,7 +381,7 @@ REDUCE_MAX = Spec(
         _own("types", _TYPES),
         _SCALARS,
         _ARRAYS,
-        _own("axes", "integers, or a 1-D int64 array: the axes to reduce, each once; also called axis"),
+        _own("axes", "an integer, or a sequence or array of integers: the axes to reduce, each once; also called axis"),
         _as(REDUCE_MAX_20, "axes.range"),
         _own("axes.default", "None and no axes: all are reduced"),
         _DIM,
@@ -393,6 +395,7 @@ REDUCE_MAX = Spec(
         _OUT,
         _TIES,
     ),
+    index_dtypes=_INTEGERS,
     attributes=("axes", "keepdims", "noop_with_empty_axes", "axis", "dim", "initial", "return_indices", "ties"),
     leaves_open=frozenset(),
 )

@@ -91,7 +91,7 @@ def bench(
     if json_file is not None:
         check_writable(json_file)
     if other is not None and (html_file or markdown_file or on_gpu):
-        raise typer.BadParameter("--compare prints tables and takes --json; --html, --markdown and --gpu are not for it")
+        raise typer.BadParameter("--compare prints tables and takes --json, but not --html, --markdown or --gpu")
     if on_gpu:
         names = _names(types or list(gpu.DEFAULT_TYPES), [str(dtype) for dtype in grid.TYPES], "--types", "type")
         if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in names], only, json_file):
