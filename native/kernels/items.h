@@ -2,12 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include "../isa.h"
 #include "../parameters.h"
