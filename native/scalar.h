@@ -33,6 +33,15 @@ constexpr Scalar<Int> bit_and(Scalar<Int> a, Scalar<Int> b) {
     return {static_cast<Int>(a.v & b.v)};
 }
 template <class Int>
+constexpr Scalar<Int> bit_xor(Scalar<Int> a, Scalar<Int> b) {
+    return {static_cast<Int>(a.v ^ b.v)};
+}
+// All ones or all zeros, by the sign.
+template <class Int>
+constexpr Scalar<Int> sign_lanes(Scalar<Int> a) {
+    return {static_cast<Int>(a.v >> (8 * sizeof(Int) - 1))};
+}
+template <class Int>
 constexpr bool less(Scalar<Int> a, Scalar<Int> b) {
     return a.v < b.v;
 }

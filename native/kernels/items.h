@@ -44,44 +44,20 @@ struct WordOf<8> {
 template <class T>
 using Word = typename WordOf<sizeof(typename T::Bits)>::type;
 
-// An element's bits, but that every NaN is the one quiet NaN and every True is 1.
+// Of one element by itself: its bits, but that every NaN is the one quiet NaN and every True is 1; and its
+// key.
 template <class T>
 static inline typename T::Bits canonical(typename T::Bits bits) {
-    if constexpr (T::is_float) {
-        using U = typename T::U;
-        constexpr U kMagnitude = static_cast<U>(T::kSign - 1);
-        return (static_cast<U>(bits) & kMagnitude) > T::kInfinity ? T::kNaN : bits;
-    } else {
-        return T::bits(T::key(bits));
-    }
+    return T::canonical(Scalar<typename T::Bits>{bits}).v;
 }
-
-// The key of one element by itself. Of T::key() compilers make a branch on the sign where they make no
-// vectors, and no processor foresees that.
 template <class T>
 static inline typename T::Key key_of(typename T::Bits bits) {
-    if constexpr (T::is_float) {
-        using U = typename T::U;
-        constexpr U kTurned = static_cast<U>(T::kNegativeBase + 1 - T::kPositiveStep);
-        const auto sign = static_cast<U>(bits >> (8 * sizeof bits - 1));  // all ones or none
-        const auto turned = static_cast<U>((static_cast<U>(bits) ^ sign) + (sign & kTurned));
-        return static_cast<typename T::Key>(static_cast<U>(turned + T::kPositiveStep));
-    } else {
-        return T::key(bits);
-    }
+    return T::branchless_keys(Scalar<typename T::Bits>{bits}).v;
 }
 
 template <class Key>
-static inline Key highest(Key a) {
-    return a;
-}
-template <class Key>
 static inline Key highest(Key a, Key b) {
-    return a < b ? b : a;
-}
-template <class Key, class... Keys>
-static inline Key highest(Key a, Key b, Keys... others) {
-    return highest(highest(a, b), others...);
+    return max(Scalar<Key>{a}, Scalar<Key>{b}).v;
 }
 
 constexpr std::size_t kLine = 64;  // bytes of a cache line

@@ -114,18 +114,6 @@ MAXOPS_INLINE V max_of_two(V x, V y) {
         return Maxima<T, V>(x, y).finalize();
 }
 
-// The same values, but that every NaN is the one quiet NaN and every True is 1.
-template <class T, class V>
-MAXOPS_INLINE V canonical_lanes(V bits) {
-    if constexpr (T::is_float) {
-        const V magnitude = bit_and(bits, V::splat(static_cast<typename T::Bits>(T::kSign - 1)));
-        return select(less(V::splat(static_cast<typename T::Bits>(T::kInfinity)), magnitude),
-                      V::splat(T::kNaN), bits);
-    } else {
-        return T::keys(bits);
-    }
-}
-
 // Keys of what Maxima::finalize() gave.
 template <class T, class V>
 MAXOPS_INLINE V keys_of(const V& finalized) {

@@ -137,7 +137,7 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, st
         if (differ != 0) break;
         const std::size_t begin = done * width, end = begin + kSingles * width;
         in_vectors<T>(out + begin, end - begin,
-                      [&](const auto& load) { return canonical_lanes<T>(load(from + begin)); });
+                      [&](const auto& load) { return T::canonical(load(from + begin)); });
     }
     if (done > 0) fill<T>(walk, previous + 1, first);
     return done;
