@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +13,6 @@ import numpy as np
 import pytest
 
 from maxops import dtypes, spec
-from maxops.conformance import serialization
 from maxops.conformance.attempt import attempt, error_line
 from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.outcome import Outcome
@@ -163,12 +163,12 @@ def test_changed_objects_are_seen() -> None:
 def test_types_and_rows_arrive_as_the_receivers_own() -> None:
     bfloat16 = np.array([1, 2], ml_dtypes.bfloat16)
     sent = Trial(call_of(dtypes.BFLOAT16), ((bfloat16, bfloat16),), None)
-    result = serialization.from_bytes(serialization.to_bytes(sent))
+    result = pickle.loads(pickle.dumps(sent))
     assert result.call.row is spec.MAX_13
     assert result.call.dtype is dtypes.BFLOAT16
     assert result.feeds[0][0].dtype == bfloat16.dtype
     own = Call(spec.MAXIMUM, sent.call.inputs)  # a row that is not in the table
-    assert serialization.from_bytes(serialization.to_bytes(own)) == own
+    assert pickle.loads(pickle.dumps(own)) == own
 
 
 def test_a_feed_more_is_a_few_calls_more() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +28,10 @@ class DType:
 
     def __str__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
+        """Pickled by name, since there is one of each, and much asks `dtype is REAL`."""
+        return _named, (self.name,)
 
     @property
     def word(self) -> np.dtype:
@@ -83,6 +88,12 @@ BOOL = _numeric("bool", "bool", "bool")
 REAL = DType("real", "", "real", 0, np.dtype(object))
 
 ALL = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, BOOL, REAL)
+BY_NAME = {dtype.name: dtype for dtype in ALL}
+
+
+def _named(name: str) -> DType:
+    return BY_NAME[name]
+
 
 # By scalar type, which NumPy shares between byte orders; "q" and "Q" are int64 and uint64 under C's other name.
 _BY_SCALAR = {dtype.numpy.type: dtype for dtype in ALL} | {np.dtype("q").type: INT64, np.dtype("Q").type: UINT64}

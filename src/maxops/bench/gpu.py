@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from maxops import dtypes
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError
@@ -180,9 +181,7 @@ def _public() -> Any:
 
 def as_array(tensor: Any) -> Array:
     """A tensor's bits as an array on the CPU."""
-    torch, name = import_module("torch"), str(tensor.dtype).removeprefix("torch.")
-    dtypes = import_module("maxops.dtypes")
-    dtype = next(dtype for dtype in dtypes.ALL if str(dtype) == name)
+    torch, dtype = import_module("torch"), dtypes.BY_NAME[str(tensor.dtype).removeprefix("torch.")]
     storage = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}[dtype.bits]
     array: Array = tensor.detach().view(storage).cpu().numpy().view(dtype.numpy)
     return array

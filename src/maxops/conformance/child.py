@@ -13,7 +13,6 @@ from multiprocessing import Pipe
 from types import TracebackType
 from typing import Any, Self
 
-from maxops.conformance import serialization
 from maxops.conformance.poison import TUNABLES
 from maxops.errors import MaxopsError
 
@@ -79,7 +78,7 @@ class Child:
         """Send a request and return the response."""
         os.ftruncate(self._output.fileno(), 0)  # what is printed from here on belongs to this message
         try:
-            self._connection.send_bytes(serialization.to_bytes(message))
+            self._connection.send(message)
         except OSError:
             raise ChildEndedError(self._end()) from None
         return self.response(seconds)
@@ -88,7 +87,7 @@ class Child:
         """The next response."""
         try:
             if self._connection.poll(seconds):
-                return serialization.from_bytes(self._connection.recv_bytes())
+                return self._connection.recv()
         except (EOFError, OSError):
             raise ChildEndedError(self._end()) from None
         if self._process.poll() is not None:  # and a process of its own holds the pipe open

@@ -14,7 +14,6 @@ from maxops.conformance.ids import Row, clause_name, row, sort_key
 from maxops.conformance.result import Elements, Finding, Message, Run, Verdict
 from maxops.conformance.wording import BY_SEVERITY, first_difference
 
-_TYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 # Of these the clause says enough: how a process ended, or what was taken for right, may differ from call to call.
 _BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "uninitialized memory", "corrupted state", "hangs", "missing error")
 
@@ -42,7 +41,7 @@ class Kind:
     def types(self) -> list[str]:
         """The types that show it, in the order of the type table."""
         found = {each for group in self.groups for each in group.types}
-        return [*(name for name in _TYPES if name in found), *sorted(found - _TYPES.keys())]
+        return [*(name for name in dtypes.BY_NAME if name in found), *sorted(found - dtypes.BY_NAME.keys())]
 
     @property
     def operator(self) -> str:
@@ -107,7 +106,7 @@ def _difference(expected: Elements | Message, actual: Elements) -> object:
     if expected["shape"] != actual["shape"]:
         return "shape"
     number = first_difference(expected, actual)
-    dtype = _TYPES.get(expected["type"])
+    dtype = dtypes.BY_NAME.get(expected["type"])
     if dtype is None or dtype.kind != "float" or number is None:
         return "float" if dtype is not None and dtype.kind == "float" else "no float"
     expected_class, actual_class = (_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))

@@ -115,8 +115,8 @@ def _fault_of_array(array: dict[str, Any]) -> str:
         return f"has shape {shape} with {counts}; expected {size} of each, or no bits"
     if not bits:
         return ""
-    dtype = next((each for each in dtypes.ALL if each.name == array["type"] and each is not dtypes.REAL), None)
-    if dtype is None:
+    dtype = dtypes.BY_NAME.get(array["type"])
+    if dtype is None or dtype is dtypes.REAL:
         return f"has bits of type {array['type']!r}, which maxops does not know"
     pattern = re.compile(f"[0-9A-F]{{{dtype.bits // 4}}}")
     odd = next((each for each in bits if not pattern.fullmatch(each)), None)

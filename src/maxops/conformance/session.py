@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ import numpy as np
 
 import maxops
 from maxops.bench import environment
-from maxops.conformance import runtimes, serialization, timeout
+from maxops.conformance import runtimes, timeout
 from maxops.conformance.case import Case, Trial
 from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.judge import Judgement, judge
@@ -272,7 +273,7 @@ class _Session:
 
         def run(trial: Trial) -> Outcome:
             # a trial that several rows judge is made smaller for each, by much the same steps
-            key = serialization.to_bytes((trial.call, trial.feeds))
+            key = pickle.dumps((trial.call, trial.feeds))
             if key not in self._outcomes:
                 self._outcomes[key] = process.run(each.case.id, trial, self._seconds)
             return self._outcomes[key]

@@ -12,9 +12,8 @@ import gc
 import os
 import signal
 from multiprocessing.connection import Connection
-from typing import Any
 
-from maxops.conformance import resource_limits, runtimes, serialization
+from maxops.conformance import resource_limits, runtimes
 from maxops.conformance.attempt import attempt, error_line, same_bits
 from maxops.conformance.case import Trial
 from maxops.conformance.outcome import Outcome
@@ -37,12 +36,12 @@ def main(arguments: list[str]) -> None:
         runtime = runtimes.load(name)
         version = runtime.version
     except MaxopsError as error:
-        connection.send_bytes(serialization.to_bytes(("failed", str(error))))
+        connection.send(("failed", str(error)))
         return
     except BaseException as error:  # noqa: BLE001 - a third party's import may raise anything
-        connection.send_bytes(serialization.to_bytes(("failed", f"{name} cannot be loaded: {error_line(error)}")))
+        connection.send(("failed", f"{name} cannot be loaded: {error_line(error)}"))
         return
-    connection.send_bytes(serialization.to_bytes(("ready", version)))
+    connection.send(("ready", version))
     _Serving(runtime, connection).serve()
 
 
@@ -59,17 +58,14 @@ class _Serving:
     def serve(self) -> None:
         while True:
             try:
-                message = serialization.from_bytes(self._connection.recv_bytes())
+                message = self._connection.recv()
             except EOFError:
                 return
             kind, arguments = message[0], message[1:]
             if kind == "sanity call":
-                self._send(self._add_sanity_call(*arguments))
+                self._connection.send(self._add_sanity_call(*arguments))
             else:
                 self._try(*arguments)
-
-    def _send(self, answer: Any) -> None:
-        self._connection.send_bytes(serialization.to_bytes(answer))
 
     def _add_sanity_call(self, trial: Trial) -> bool:
         outcome = attempt(self._runtime, trial, self._memory)
@@ -83,9 +79,9 @@ class _Serving:
             self._frozen = True
         outcome = attempt(self._runtime, trial, self._memory)
         errors = outcome.kind in _ERRORS or (trial.is_refusal and outcome.kind != "not applicable")
-        self._send((outcome, errors))
+        self._connection.send((outcome, errors))
         if errors:
-            self._send(self._corrupted(trial.call.row.operator))
+            self._connection.send(self._corrupted(trial.call.row.operator))
 
     def _corrupted(self, operator: str) -> str:
         """What is wrong now with a sanity call of the same operator; with the first one, if there is none of it."""
