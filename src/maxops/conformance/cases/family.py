@@ -12,7 +12,7 @@ from maxops.conformance.case import Call, Case, Feed, Trial
 from maxops.conformance.expected import expected_result, without_nan
 from maxops.conformance.pool import is_nan
 from maxops.dtypes import DType
-from maxops.spec import Clause, Spec
+from maxops.spec import Spec
 
 # What a family asks, by the short names of the clauses that may have it: the first that a row knows.
 _CLAUSES = {
@@ -23,8 +23,9 @@ _CLAUSES = {
 }
 # How widely a short run asks something, the newest versions in any case:
 # for one type of theirs, for each, for one type of the older versions too, or for each and for one of the older ones.
-Quick = Literal["once", "each type", "each row", "each type and row"]
-Refused = Literal["once", "each row"]  # which are of one type anyway
+# True is "once".
+Quick = Literal["once", "each type", "each row", "each type and row"] | bool
+Refused = Literal["once", "each row"] | bool  # which are of one type anyway
 CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # looked at more closely than the others, which have most of it in common
 
 
@@ -76,30 +77,13 @@ def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
             yield from together
 
 
-def is_quick(row: Spec, dtype: DType, quick: Quick | None) -> bool:
+def is_quick(row: Spec, dtype: DType, quick: Quick) -> bool:
     """Whether a short run asks this of a row and a type."""
-    if quick is None or not (is_current(row) or quick.endswith("row")):
+    if not quick or not (is_current(row) or str(quick).endswith("row")):
         return False
-    if is_current(row) and quick.startswith("each type"):
+    if is_current(row) and str(quick).startswith("each type"):
         return True
     return dtype is (dtypes.FLOAT32 if dtypes.FLOAT32 in row.dtypes else row.dtypes[0])
-
-
-def case(
-    row: Spec,
-    meaning: str,
-    dtype: DType,
-    sentence: str,
-    make: Callable[[], Trial],
-    *,
-    refusal: bool = False,
-    quick: bool = False,
-    shared: str = "",
-) -> Case:
-    """One row's case."""
-    name = short(row, meaning)
-    clause = Clause(row.clause(name), *dict(row.rules)[name])
-    return Case(row, clause, dtype, sentence, make, refusal, quick, shared)
 
 
 def ask(
@@ -109,36 +93,56 @@ def ask(
     sentence: str,
     make: Callable[[], Trial],
     *,
-    quick: Quick | None = None,
+    quick: Quick = False,
     among: Sequence[Spec] | None = None,
 ) -> Iterator[Case]:
-    """A case with a result, for each row that has a say and takes the type; those after the first share its trial."""
-    first = ""
-    asked = is_quick(row, dtype, quick)
-    for judge in judges(row) if among is None else among:
-        if dtype in judge.dtypes:
-            made = case(judge, meaning, dtype, sentence, make, quick=asked, shared=first)
-            first = first or made.id
-            yield made
+    """A case with a result, for each row that has a say and takes the type."""
+    taking = [judge for judge in among or judges(row) if dtype in judge.dtypes]
+    return _sharing(taking, meaning, dtype, sentence, make, refusal=False, quick=is_quick(row, dtype, quick))
+
+
+def compute(
+    meaning: str,
+    sentence: str,
+    call: Call,
+    *feeds: Feed,
+    quick: Quick = False,
+    among: Sequence[Spec] | None = None,
+) -> Iterator[Case]:
+    """The same for a call on small arrays, whose results the reference computes."""
+    make = partial(computed, among[0] if among else call.row, call, feeds)
+    return ask(call.row, meaning, call.dtype, sentence, make, quick=quick, among=among)
 
 
 def refuse(
-    row: Spec,
     meaning: str,
-    dtype: DType,
     sentence: str,
     call: Call,
     feed: Feed,
     *,
+    quick: Refused = False,
     among: Sequence[Spec] | None = None,
-    quick: Refused | None = None,
 ) -> Iterator[Case]:
     """A case that must be refused, for each row that has a say; a short run has it whatever the type."""
-    first = ""
-    asked = quick == "each row" or (quick == "once" and is_current(row))
+    asked = quick == "each row" or (bool(quick) and is_current(call.row))
     make = partial(Trial, call, (feed,), None)
-    for judge in judges(row) if among is None else among:
-        made = case(judge, meaning, dtype, sentence, make, refusal=True, quick=asked, shared=first)
+    return _sharing(among or judges(call.row), meaning, call.dtype, sentence, make, refusal=True, quick=asked)
+
+
+def _sharing(
+    rows: Iterable[Spec],
+    meaning: str,
+    dtype: DType,
+    sentence: str,
+    make: Callable[[], Trial],
+    *,
+    refusal: bool,
+    quick: bool,
+) -> Iterator[Case]:
+    """A case for each row; those after the first share its trial."""
+    first = ""
+    for row in rows:
+        made = Case(row, row.rule(short(row, meaning)), dtype, sentence, make, refusal, quick, shared=first)
         first = first or made.id
         yield made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -11,7 +12,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import Quick, ask, computed, is_current, is_quick, judges, rows, stored
+from maxops.conformance.cases.family import Quick, ask, compute, computed, is_current, is_quick, judges, rows, stored
 from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs, tiled
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -33,14 +34,7 @@ def cases() -> Iterator[Case]:
 
 def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
     plain = pool.distinct(dtype, (5,)), pool.distinct(dtype, (5,), 1)
-    yield from ask(
-        row,
-        "T",
-        dtype,
-        "two short vectors",
-        partial(computed, row, call(row, dtype, 2), [plain]),
-        quick="each type and row",
-    )
+    yield from compute("T", "two short vectors", call(row, dtype, 2), plain, quick="each type and row")
     for which, meaning, words in meanings(dtype):
         quick: Quick = "each type and row" if which == "value" else "each type"
         if is_quick(row, dtype, quick):  # a full run has these lengths below
@@ -49,11 +43,8 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
         if row.broadcast == "none":  # versions that show with vectors what Max-8 does: a few lengths tell them apart
             full = partial(_lanes, row, dtype, which, SAMPLE, False)
             yield from ask(row, meaning, dtype, f"{words} in each lane of some lengths 1 to 130", full)
-        elif which == "zeros":
-            full = partial(_lanes, row, dtype, which, range(1, 131), False)
-            yield from ask(row, meaning, dtype, f"{words} in each lane of lengths 1 to 130", full)
         else:
-            for lengths in bands(6 if is_current(row) else 3):
+            for lengths in bands(1 if which == "zeros" else 6 if is_current(row) else 3):
                 full = partial(_lanes, row, dtype, which, lengths, False)
                 yield from ask(row, meaning, dtype, f"{words} in each lane {between(lengths)}", full)
         for count in (8, 40):
@@ -63,23 +54,18 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
         if which != "zeros":
             make = partial(_threes, row, dtype, which)
             yield from ask(row, meaning, dtype, f"{words.replace('pair', 'three')}, in each order", make)
-    alone = partial(computed, row, call(row, dtype, 1), [(pool.ordinary(dtype),)])
-    yield from ask(row, "inputs", dtype, "one input", alone, quick="once")
+    yield from compute("inputs", "one input", call(row, dtype, 1), (pool.ordinary(dtype),), quick=True)
     for count in (3, 8, 40):
         feed = tuple(pool.distinct(dtype, (5,), turn) for turn in range(count))
-        make = partial(computed, row, call(row, dtype, count), [feed])
-        yield from ask(row, "inputs", dtype, f"{count} inputs", make)
+        yield from compute("inputs", f"{count} inputs", call(row, dtype, count), feed)
     if dtype.kind == "float":
-        alone = partial(computed, row, call(row, dtype, 1), [(pool.nans(dtype),)])
-        yield from ask(row, "nan", dtype, "one input of NaNs", alone, quick="once")
+        yield from compute("nan", "one input of NaNs", call(row, dtype, 1), (pool.nans(dtype),), quick=True)
     for constant, words in (((0,), "the first input"), ((1,), "the second input"), ((0, 1), "both inputs")):
-        make = partial(_constant, row, dtype, constant)
-        yield from ask(row, "value", dtype, f"{words} a constant of the model", make)
+        yield from compute("value", f"{words} a constant of the model", *_constant(row, dtype, constant))
     if "consumed_inputs" in row.attributes:
         for given in ([0, 0], [1, 1]):
-            with_it = Call(row, call(row, dtype, 2).inputs, (("consumed_inputs", given),), 1)
-            make = partial(computed, row, with_it, [plain])
-            yield from ask(row, "consumed_inputs", dtype, f"consumed_inputs {given}", make, quick="each row")
+            with_it = replace(call(row, dtype, 2), attributes=(("consumed_inputs", given),))
+            yield from compute("consumed_inputs", f"consumed_inputs {given}", with_it, plain, quick="each row")
 
 
 def call(row: Spec, dtype: DType, count: int, rank: int = 1) -> Call:
@@ -135,13 +121,13 @@ def _threes(row: Spec, dtype: DType, which: Which) -> Trial:
     return computed(row, call(row, dtype, 3), [tuple(values[column] for column in indices.T)])
 
 
-def _constant(row: Spec, dtype: DType, constant: tuple[int, ...]) -> Trial:
+def _constant(row: Spec, dtype: DType, constant: tuple[int, ...]) -> tuple[Call, Feed]:
     arrays = pool.distinct(dtype, (2, 5)), pool.distinct(dtype, (2, 5), 1)
     inputs = tuple(
         Input(name(number), dtype, (2, 5), array if number in constant else None) for number, array in enumerate(arrays)
     )
     feed = tuple(array for number, array in enumerate(arrays) if number not in constant)
-    return computed(row, Call(row, inputs, (), 2), [feed])
+    return Call(row, inputs, (), 2), feed
 
 
 def _real(row: Spec, profile: Spec) -> Iterator[Case]:
@@ -156,5 +142,4 @@ def _real(row: Spec, profile: Spec) -> Iterator[Case]:
         ("inputs", "three inputs", tuple(pool.distinct(real, (5,), turn) for turn in range(3))),
         ("shape", "vectors of one size", (pool.distinct(real, (7,)), pool.distinct(real, (7,), 1))),
     ):
-        make = partial(computed, profile, call(row, real, len(feed)), [feed])
-        yield from ask(row, meaning, real, sentence, make, quick="each type", among=[profile])
+        yield from compute(meaning, sentence, call(row, real, len(feed)), feed, quick="each type", among=[profile])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from maxops import dtypes, shapes
 from maxops.conformance import pool, runs
 from maxops.conformance.case import Call, Case, Input
-from maxops.conformance.cases.family import Refused, ask, computed, judges, refuse, rows, stored, subsampled
+from maxops.conformance.cases.family import Refused, compute, judges, refuse, rows, stored, subsampled
 from maxops.conformance.cases.max import name
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -91,9 +90,8 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
     for sentence, sets in GROUPS.items():
         accepting = [judge for judge in judges(row) if not any(refusal(judge, each) for each in sets)]
         if accepting:
-            make = partial(computed, row, _call(row, dtype, sets[0]), [_feed(dtype, each) for each in sets])
-            quick = sentence in QUICK
-            yield from ask(row, "shape", dtype, sentence, make, quick="once" if quick else None, among=accepting)
+            call, feeds = _call(row, dtype, sets[0]), [_feed(dtype, each) for each in sets]
+            yield from compute("shape", sentence, call, *feeds, quick=sentence in QUICK, among=accepting)
 
 
 def refusal(row: Spec, sizes: Sequence[Shape]) -> str:
@@ -114,9 +112,8 @@ def _refused(row: Spec, sets: Sequence[tuple[Shape, ...]]) -> Iterator[Case]:
         for meaning in ("mismatch", "zero-size"):
             refusing = [judge for judge in judges(row) if refusal(judge, each) == meaning]
             if refusing:
-                asked, feed = _call(row, dtype, each), _feed(dtype, each)
-                quick = _QUICK_REFUSALS.get(each)
-                yield from refuse(row, meaning, dtype, sentence, asked, feed, among=refusing, quick=quick)
+                call, feed, quick = _call(row, dtype, each), _feed(dtype, each), _QUICK_REFUSALS.get(each, False)
+                yield from refuse(meaning, sentence, call, feed, quick=quick, among=refusing)
 
 
 def _words(shape: Shape) -> str:

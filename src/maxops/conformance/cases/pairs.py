@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -92,16 +92,13 @@ def repeated(dtype: DType, which: Which) -> Pairs:
     if not 0 < table.different < MAX_LENGTH:
         return table
     count = MAX_LENGTH if table.different == 2 else -(-MAX_LENGTH // table.different)
-    return Pairs(
-        np.repeat(table.u, count),
-        np.repeat(table.v, count),
-        np.repeat(table.expected, count),
-        np.repeat(table.alone, count),
-        np.repeat(table.without_nan, count),
-        np.repeat(table.alone_without_nan, count),
-        table.has_nan,
-        _positions(np.repeat(table.position >= table.different, count)),
-        table.different * count,
+    names = ("u", "v", "expected", "alone", "without_nan", "alone_without_nan")
+    arrays: dict[str, Any] = {name: np.repeat(getattr(table, name), count) for name in names}
+    return replace(
+        table,
+        **arrays,
+        position=_positions(np.repeat(table.position >= table.different, count)),
+        different=table.different * count,
     )
 
 

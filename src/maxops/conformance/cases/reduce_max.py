@@ -11,7 +11,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import CLOSER, Quick, ask, computed, is_quick, newest, rows, stored
+from maxops.conformance.cases.family import CLOSER, Quick, ask, compute, is_quick, newest, rows, stored
 from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs, repeated
 from maxops.dtypes import DType
 from maxops.plan import Array
@@ -30,17 +30,17 @@ def cases() -> Iterator[Case]:
     """The cases of ReduceMax's values."""
     for row in rows("ReduceMax"):
         for dtype in stored(row):
-            plain = partial(computed, row, reducing(row, dtype, (None,), [0]), [(pool.distinct(dtype, (5,)),)])
-            yield from ask(row, "T", dtype, "a short vector", plain, quick="each type and row")
+            plain = (pool.distinct(dtype, (5,)),)
+            yield from compute("T", "a short vector", reducing(row, dtype, 1, [0]), plain, quick="each type and row")
             for layout in LAYOUTS:
                 yield from _of_layout(row, dtype, layout)
 
 
-def how_quick(dtype: DType, which: Which, *, first: bool) -> Quick | None:
+def how_quick(dtype: DType, which: Which, *, first: bool) -> Quick:
     """How widely a short run asks for the pairs in a layout: the first one's for each type, others for a few types."""
     if first:
         return "each type and row" if which == "value" else "each type"
-    return "each type" if dtype in CLOSER else None
+    return "each type" if dtype in CLOSER else False
 
 
 def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
@@ -73,15 +73,10 @@ def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
 
 
 def reducing(
-    row: Spec,
-    dtype: DType,
-    dims: tuple[int | None, ...],
-    axes: Sequence[int] | None,
-    keepdims: int | None = 0,
-    **attributes: int,
+    row: Spec, dtype: DType, rank: int, axes: Sequence[int] | None, keepdims: int | None = 0, **attributes: int
 ) -> Call:
-    """ReduceMax over known axes, as the version has them: an attribute, or a constant input."""
-    inputs: list[Input | None] = [Input("data", dtype, dims)]
+    """ReduceMax of a rank over known axes, as the version has them: an attribute, or a constant input."""
+    inputs: list[Input | None] = [Input("data", dtype, (None,) * rank)]
     given: list[tuple[str, object]] = [*attributes.items()]
     if axes is not None and row.axes_input:
         inputs.append(Input("axes", dtypes.INT64, (len(axes),), np.array(axes, np.int64)))
@@ -89,8 +84,8 @@ def reducing(
         given.append(("axes", list(axes)))
     if keepdims is not None:
         given.append(("keepdims", keepdims))
-    rank = len(dims) if keepdims != 0 else len(dims) - len(axes or dims)
-    return Call(row, tuple(inputs), tuple(given), max(rank, 0))
+    keeps_all = keepdims != 0 or (not axes and attributes.get("noop_with_empty_axes"))
+    return Call(row, tuple(inputs), tuple(given), rank if keeps_all else max(rank - len(axes or range(rank)), 0))
 
 
 def copies_with_one(table: Pairs, length: int) -> list[Array]:
@@ -130,6 +125,5 @@ def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Seque
                 feeds.append((array if layout == "rows" else np.ascontiguousarray(array.T),))
                 expected.append(best)
                 other.append(without)
-    dims = (None,) if layout == "whole vectors" else (None, None)
-    call = reducing(row, dtype, dims, [_AXIS[layout]])
+    call = reducing(row, dtype, 1 if layout == "whole vectors" else 2, [_AXIS[layout]])
     return Trial(call, tuple(feeds), tuple(expected), tuple(other) if table.has_nan else ())

@@ -6,6 +6,7 @@ Shapes that do not go together stand with the shapes of Max.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
     if row.operator == "Max":
         return of_max.call(row, dtype, 2), (data, pool.distinct(dtype, (3,), 1))
     if row.operator == "ReduceMax":
-        return reducing(row, dtype, (None,), [0]), (data,)
+        return reducing(row, dtype, 1, [0]), (data,)
     return segments(row, dtype), (data, IDS)
 
 
@@ -54,10 +55,8 @@ def _unlisted(row: Spec) -> Iterator[Case]:
     for dtype in dtypes.ALL:
         refusing = [judge for judge in judges(row) if dtype not in judge.dtypes]
         if refusing and dtype is not dtypes.REAL:  # which no model holds
-            call, feed = small(row, dtype)
-            quick: Refused | None = "once" if dtype in unlisted[:1] else None
-            quick = "each row" if dtype in later[:1] else quick
-            yield from refuse(row, "T", dtype, "a type that is not listed", call, feed, among=refusing, quick=quick)
+            quick: Refused = "each row" if dtype in later[:1] else dtype in unlisted[:1]
+            yield from refuse("T", "a type that is not listed", *small(row, dtype), among=refusing, quick=quick)
 
 
 def _mixed(row: Spec) -> Iterator[Case]:
@@ -68,28 +67,24 @@ def _mixed(row: Spec) -> Iterator[Case]:
         inputs = Input("a", first, (None,)), Input("b", second, (None,))
         feed = pool.distinct(first, (3,)), pool.distinct(second, (3,), 1)
         listing = [judge for judge in judges(row) if {first, second} <= {*judge.dtypes}]
-        quick: Refused | None = "once" if first is types[0] else None
-        asked = Call(row, inputs, (), 1)
-        yield from refuse(row, "T", first, f"beside {second}", asked, feed, among=listing, quick=quick)
+        call = Call(row, inputs, (), 1)
+        yield from refuse("T", f"beside {second}", call, feed, among=listing, quick=first is types[0])
 
 
 def _inputs(row: Spec) -> Iterator[Case]:
     dtype = dtypes.FLOAT32
     nothing = Call(row, (), (("fill_mode", "ZERO"),) if row.operator == "SegmentMax" else (), 1, dtype)
-    yield from refuse(row, "inputs", dtype, "no inputs", nothing, (), quick="once")
+    yield from refuse("inputs", "no inputs", nothing, (), quick=True)
     call, feed = small(row, dtype)
-    more = Input("more", dtypes.INT64, (None,)), Input("most", dtypes.INT64, (None,))
-    axis = np.zeros(1, np.int64)
-    if row.operator == "ReduceMax" and not row.axes_input:
-        call_ = Call(row, (call.inputs[0], more[0]), (), call.rank)
-        yield from refuse(row, "inputs", dtype, "axes as an input", call_, (*feed, axis), quick="once")
-    elif row.operator == "ReduceMax":
-        call_ = Call(row, (call.inputs[0], *more), (), call.rank)
-        yield from refuse(row, "inputs", dtype, "three inputs", call_, (*feed, axis, axis), quick="once")
+    if row.operator == "ReduceMax":
+        number, words = (2, "three inputs") if row.axes_input else (1, "axes as an input")
+        more = [Input(name, dtypes.INT64, (None,)) for name in ("more", "most")[:number]]
+        wrong = Call(row, (call.inputs[0], *more), (), call.rank)
+        yield from refuse("inputs", words, wrong, (*feed, *[np.zeros(1, np.int64)] * number), quick=True)
     elif row.operator == "SegmentMax":
-        bare = Call(row, call.inputs[:1], call.attributes, 1)
-        yield from refuse(row, "inputs", dtype, "data alone", bare, feed[:1], quick="once")
+        bare = replace(call, inputs=call.inputs[:1])
+        yield from refuse("inputs", "data alone", bare, feed[:1], quick=True)
         scalars = Input("num_segments", dtypes.INT64, ()), Input("more", dtypes.INT64, ())
-        call_ = Call(row, (*call.inputs, *scalars), call.attributes, 1)
         count = np.array(2, np.int64)
-        yield from refuse(row, "inputs", dtype, "four inputs", call_, (*feed, count, count))
+        wrong = replace(call, inputs=(*call.inputs, *scalars))
+        yield from refuse("inputs", "four inputs", wrong, (*feed, count, count))

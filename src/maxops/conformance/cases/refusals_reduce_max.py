@@ -12,7 +12,6 @@ from maxops.conformance.case import Call, Case, Input
 from maxops.conformance.cases.family import Refused, refuse
 from maxops.conformance.cases.reduce_axes import dynamic, form, int64
 from maxops.conformance.cases.reduce_max import reducing
-from maxops.plan import Array
 from maxops.spec import Spec
 
 DTYPE = dtypes.FLOAT32
@@ -28,57 +27,44 @@ TWICE_BY_SIGN: list[tuple[int, list[int]]] = [(1, [0, -1]), (3, [1, -2])]
 def cases(row: Spec) -> Iterator[Case]:
     """The cases of a row."""
     below = BELOW if row.negative_axes else [(1, [-1]), (2, [0, -1]), *BELOW]
-    for meaning, sets in (
-        ("axes.range", [*OUTSIDE, *below]),
-        ("axes", TWICE + (TWICE_BY_SIGN if row.negative_axes else [])),
-    ):
-        for rank, axes in sets:
-            quick: Refused | None = "once" if (rank, axes) in QUICK else None
-            if axes == [-1] and not row.negative_axes and rank:  # the version's own
-                quick = "each row"
-            data = pool.distinct(DTYPE, (2,) * rank)
-            label = f"{axes} of rank {rank}"
-            call = reducing(row, DTYPE, (None,) * rank, axes, 1)
-            yield from refuse(row, meaning, DTYPE, f"{form(row)} {label}", call, (data,), quick=quick)
-            if row.axes_input:
-                coming = dynamic(row, DTYPE, rank, 0, 1)
-                sentence = f"axes that come with the data, {label}"
-                yield from refuse(
-                    row, meaning, DTYPE, sentence, coming, (data, int64(axes)), quick=quick if rank < 2 else None
-                )
+    wrong = [("axes.range", *each) for each in (*OUTSIDE, *below)]
+    wrong += [("axes", *each) for each in TWICE + (TWICE_BY_SIGN if row.negative_axes else [])]
+    for meaning, rank, axes in wrong:
+        quick: Refused = (rank, axes) in QUICK
+        if axes == [-1] and not row.negative_axes and rank:  # the version's own
+            quick = "each row"
+        data, label = pool.distinct(DTYPE, (2,) * rank), f"{axes} of rank {rank}"
+        call = reducing(row, DTYPE, rank, axes, 1)
+        yield from refuse(meaning, f"{form(row)} {label}", call, (data,), quick=quick)
+        if row.axes_input:
+            call = dynamic(row, DTYPE, rank, 0, 1)
+            sentence = f"axes that come with the data, {label}"
+            yield from refuse(meaning, sentence, call, (data, int64(axes)), quick=rank < 2 and quick)
     if row.axes_input:
         yield from _no_list(row)
     data = pool.distinct(DTYPE, (2,))
     for value in (2, -1):
-        call = reducing(row, DTYPE, (None,), [0], value)
         yield from refuse(
-            row, "keepdims", DTYPE, f"keepdims {value}", call, (data,), quick="once" if value == 2 else None
+            "keepdims", f"keepdims {value}", reducing(row, DTYPE, 1, [0], value), (data,), quick=value == 2
         )
         if "noop_with_empty_axes" in row.attributes:
-            call = reducing(row, DTYPE, (None,), None, 1, noop_with_empty_axes=value)
-            yield from refuse(
-                row, "noop_with_empty_axes", DTYPE, str(value), call, (data,), quick="once" if value == 2 else None
-            )
+            call = reducing(row, DTYPE, 1, None, 1, noop_with_empty_axes=value)
+            yield from refuse("noop_with_empty_axes", str(value), call, (data,), quick=value == 2)
 
 
 def _no_list(row: Spec) -> Iterator[Case]:
     """Axes that are no list of int64."""
     data = pool.distinct(DTYPE, (2, 2))
-    lists: dict[str, Array] = {
-        "float32": np.zeros(1, np.float32),
-        "int32": np.zeros(1, np.int32),
-        "of rank 2": np.zeros((1, 1), np.int64),
-        "a scalar": np.array(0, np.int64),
-    }
-    for words, axes in lists.items():
-        dtype = dtypes.of(axes.dtype)
-        assert dtype is not None
-        inputs = Input("data", DTYPE, (None, None)), Input("axes", dtype, (None,) * axes.ndim)
-        call = Call(row, inputs, (("keepdims", 1),), 2)
-        quick: Refused | None = "once" if words == "int32" else None
-        sentence = f"axes that come with the data, {words}"
-        yield from refuse(row, "axes", DTYPE, sentence, call, (data, axes), quick=quick)
-        constant = Input("axes", dtype, axes.shape, axes)
-        call = Call(row, (inputs[0], constant), (("keepdims", 1),), 2)
-        quick = "once" if words == "of rank 2" else None
-        yield from refuse(row, "axes", DTYPE, f"constant axes, {words}", call, (data,), quick=quick)
+    for words, dtype, shape in (
+        ("float32", dtypes.FLOAT32, (1,)),
+        ("int32", dtypes.INT32, (1,)),
+        ("of rank 2", dtypes.INT64, (1, 1)),
+        ("a scalar", dtypes.INT64, ()),
+    ):
+        axes = np.zeros(shape, dtype.numpy)
+        for how, given, feed, quick in (
+            ("axes that come with the data", Input("axes", dtype, (None,) * axes.ndim), (data, axes), "int32"),
+            ("constant axes", Input("axes", dtype, axes.shape, axes), (data,), "of rank 2"),
+        ):
+            call = Call(row, (Input("data", DTYPE, (None, None)), given), (("keepdims", 1),), 2)
+            yield from refuse("axes", f"{how}, {words}", call, feed, quick=words == quick)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input
 from maxops.conformance.cases.family import refuse
 from maxops.conformance.cases.segment_max import segments
-from maxops.plan import Array
 from maxops.spec import Spec
 
 DTYPE = dtypes.FLOAT32
 DATA = pool.distinct(DTYPE, (3,))
+IDS = np.array([0, 0, 1], np.int64)
 WRONG_IDS = {
     "the first id negative": [-1, 0, 1],
     "an id in the middle negative": [0, -1, 1],
@@ -44,65 +45,62 @@ QUICK = (
 
 def cases(row: Spec) -> Iterator[Case]:
     """The cases of a row."""
-    sorted_ids = np.array([0, 0, 1], np.int64)
+    for meaning, sentence, call, feed in (*_ids(row), *_shapes(row), *_types(row), *_numbers(row), *_modes(row)):
+        yield from refuse(meaning, sentence, call, feed, quick=sentence in QUICK)
+
+
+Wrong = Iterator[tuple[str, str, Call, Feed]]  # the clause's meaning, a sentence, and the call
+
+
+def _ids(row: Spec) -> Wrong:
     for index in (dtypes.INT32, dtypes.INT64):
         for words, ids in WRONG_IDS.items():
-            array = np.array(ids, index.numpy)
-            call = segments(row, DTYPE, ids=index)
-            yield from _refuse(row, "ids", f"{words}, {index}", call, (DATA, array))
-    known = Call(row, (Input("data", DTYPE, (None,)), _ids(np.array([1, 0, 2], np.int64))), (("fill_mode", "ZERO"),), 1)
-    yield from _refuse(row, "ids", "constant ids that decrease", known, (DATA,))
-    counted = segments(row, DTYPE, number=dtypes.INT64)
+            yield "ids", f"{words}, {index}", segments(row, DTYPE, ids=index), (DATA, np.array(ids, index.numpy))
+    yield "ids", "constant ids that decrease", segments(row, DTYPE, ids=np.array([1, 0, 2], np.int64)), (DATA,)
     feed = DATA, np.array([0, -1, 1], np.int64), np.array(2, np.int64)
-    yield from _refuse(row, "ids", "an id in the middle negative, with num_segments", counted, feed)
+    yield "ids", "an id in the middle negative, with num_segments", segments(row, DTYPE, number=dtypes.INT64), feed
 
-    scalar = Call(row, (Input("data", DTYPE, ()), _ids()), (("fill_mode", "ZERO"),), 1)
-    yield from _refuse(row, "data", "data a scalar", scalar, (pool.distinct(DTYPE, ()), np.zeros(1, np.int64)))
-    for words, shape in (("fewer ids than rows", (2,)), ("more ids than rows", (4,)), ("no ids", (0,))):
-        yield from _refuse(row, "ids.shape", words, segments(row, DTYPE), (DATA, np.zeros(shape, np.int64)))
-    odd: dict[str, Array] = {"ids of rank 2": np.zeros((3, 1), np.int64), "ids a scalar": np.array(0, np.int64)}
-    for words, array in odd.items():
-        flat = Input("data", DTYPE, (None,)), Input("segment_ids", dtypes.INT64, (None,) * array.ndim)
-        yield from _refuse(row, "ids.shape", words, Call(row, flat, (("fill_mode", "ZERO"),), 1), (DATA, array))
+
+def _shapes(row: Spec) -> Wrong:
+    call = segments(row, DTYPE)
+    scalar = replace(segments(row, DTYPE, rank=0), rank=1)
+    yield "data", "data a scalar", scalar, (pool.distinct(DTYPE, ()), np.zeros(1, np.int64))
+    for words, shape in (
+        ("fewer ids than rows", (2,)),
+        ("more ids than rows", (4,)),
+        ("no ids", (0,)),
+        ("ids of rank 2", (3, 1)),
+        ("ids a scalar", ()),
+    ):
+        ids = Input("segment_ids", dtypes.INT64, (None,) * len(shape))
+        yield "ids.shape", words, replace(call, inputs=(call.inputs[0], ids)), (DATA, np.zeros(shape, np.int64))
+
+
+def _types(row: Spec) -> Wrong:
     for index in (dtypes.FLOAT32, dtypes.UINT8, dtypes.INT16, dtypes.UINT64):
-        feed_ids = sorted_ids.astype(index.numpy)
-        yield from _refuse(row, "T_IDX", f"{index} ids", segments(row, DTYPE, ids=index), (DATA, feed_ids))
+        yield "T_IDX", f"{index} ids", segments(row, DTYPE, ids=index), (DATA, IDS.astype(index.numpy))
     for index in (dtypes.FLOAT32, dtypes.UINT64):
-        call = segments(row, DTYPE, number=index)
-        count = np.array(2, index.numpy)
-        yield from _refuse(row, "T_IDX", f"{index} num_segments", call, (DATA, sorted_ids, count))
-    yield from _numbers(row, sorted_ids)
-    for words, mode in (("left out", None), ("unknown", "HIGHEST"), ("empty", "")):
-        call = segments(row, DTYPE, mode)
-        yield from _refuse(row, "fill_mode", f"fill_mode {words}", call, (DATA, sorted_ids))
+        feed = DATA, IDS, np.array(2, index.numpy)
+        yield "T_IDX", f"{index} num_segments", segments(row, DTYPE, number=index), feed
 
 
-def _numbers(row: Spec, ids: Array) -> Iterator[Case]:
+def _numbers(row: Spec) -> Wrong:
     for words, number in (
         ("-1", np.array(-1, np.int64)),
         ("-1 in int32", np.array(-1, np.int32)),
         ("the lowest there is", np.array(-(2**63), np.int64)),
     ):
-        dtype = dtypes.of(number.dtype)
-        assert dtype is not None
-        call = segments(row, DTYPE, number=dtype)
-        sentence = f"num_segments {words}"
-        yield from _refuse(row, "num_segments", f"{sentence}, with the data", call, (DATA, ids, number))
-        call = segments(row, DTYPE, number=number)
-        yield from _refuse(row, "num_segments", f"{sentence}, a constant", call, (DATA, ids))
+        coming = segments(row, DTYPE, number=dtypes.of(number.dtype))
+        yield "num_segments", f"num_segments {words}, with the data", coming, (DATA, IDS, number)
+        yield "num_segments", f"num_segments {words}, a constant", segments(row, DTYPE, number=number), (DATA, IDS)
     for words, shape in (("of rank 1", (1,)), ("of two", (2,))):
-        array = np.full(shape, 2, np.int64)
-        call = segments(row, DTYPE, number=array)
-        yield from _refuse(row, "num_segments", f"num_segments {words}, a constant", call, (DATA, ids))
-        count = Input("num_segments", dtypes.INT64, (None,))
-        call = Call(row, (*segments(row, DTYPE).inputs, count), call.attributes, 1)
-        sentence = f"num_segments {words}, with the data"
-        yield from _refuse(row, "num_segments", sentence, call, (DATA, ids, array))
+        number = np.full(shape, 2, np.int64)
+        yield "num_segments", f"num_segments {words}, a constant", segments(row, DTYPE, number=number), (DATA, IDS)
+        call = segments(row, DTYPE)
+        coming = replace(call, inputs=(*call.inputs, Input("num_segments", dtypes.INT64, (None,))))
+        yield "num_segments", f"num_segments {words}, with the data", coming, (DATA, IDS, number)
 
 
-def _refuse(row: Spec, meaning: str, sentence: str, call: Call, feed: Feed) -> Iterator[Case]:
-    return refuse(row, meaning, DTYPE, sentence, call, feed, quick="once" if sentence in QUICK else None)
-
-
-def _ids(constant: Array | None = None) -> Input:
-    return Input("segment_ids", dtypes.INT64, (None,) if constant is None else constant.shape, constant)
+def _modes(row: Spec) -> Wrong:
+    for words, mode in (("left out", None), ("unknown", "HIGHEST"), ("empty", "")):
+        yield "fill_mode", f"fill_mode {words}", segments(row, DTYPE, mode), (DATA, IDS)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 import numpy as np
 
 from maxops import dtypes
 from maxops.conformance import pool
-from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import Quick, ask, computed, rows, stored, subsampled
+from maxops.conformance.case import Case, Trial
+from maxops.conformance.cases.family import Quick, ask, compute, computed, rows, stored, subsampled
 from maxops.conformance.cases.segment_max import segments
 from maxops.conformance.runs import KINDS, Kind, Run, ids_of, lengths
 from maxops.dtypes import DType
@@ -35,6 +36,8 @@ GAPS: dict[str, list[int]] = {
 INDEX = (dtypes.INT32, dtypes.INT64)
 RANKS: tuple[Shape, ...] = ((6,), (6, 3), (6, 2, 3), (6, 2, 1, 3))
 BARE: tuple[Shape, ...] = ((6, 0), (6, 2, 0), (6, 0, 3))
+MODES = ("ZERO", "LOWEST")
+IDS = [0, 0, 1, 3, 3, 4]
 
 
 def cases() -> Iterator[Case]:
@@ -53,31 +56,30 @@ def _feed(dtype: DType, ids: list[int], index: DType = dtypes.INT64, row: Shape 
     return pool.distinct(dtype, (len(ids), *row)), np.array(ids, index.numpy)
 
 
+def _count(number: int, index: DType = dtypes.INT64) -> Array:
+    return np.array(number, index.numpy)
+
+
 def _kinds(row: Spec, dtype: DType) -> Iterator[Case]:
     """Each kind of segments, in vectors and in rows, as the ids alone say how many there are."""
-    whole: list[Feed] = [_feed(dtype, ids) for ids in WHOLE.values()]
-    make = partial(computed, row, segments(row, dtype), whole)
-    yield from ask(row, "ids", dtype, "sorted ids, no segment empty", make, quick="once")
-    rows_of = [_feed(dtype, ids, row=(3,)) for ids in WHOLE.values()]
-    make = partial(computed, row, segments(row, dtype, rank=2), rows_of)
-    yield from ask(row, "ids", dtype, "sorted ids of rows, no segment empty", make)
-    for mode, meaning in (("ZERO", "fill_mode"), ("LOWEST", "lowest")):
+    vectors, whole, gaps = segments(row, dtype), WHOLE.values(), GAPS.values()
+    feeds = [_feed(dtype, ids) for ids in whole]
+    yield from compute("ids", "sorted ids, no segment empty", vectors, *feeds, quick=True)
+    feeds = [_feed(dtype, ids, row=(3,)) for ids in whole]
+    yield from compute("ids", "sorted ids of rows, no segment empty", segments(row, dtype, rank=2), *feeds)
+    for mode, meaning in zip(MODES, ("fill_mode", "lowest"), strict=True):
+        call = segments(row, dtype, mode)
         for words, ids in GAPS.items():
-            make = partial(computed, row, segments(row, dtype, mode), [_feed(dtype, ids)])
-            quick: Quick = "each type" if mode == "LOWEST" else "once"  # the lowest value is a type's own
-            yield from ask(
-                row, meaning, dtype, f"{words}, {mode}", make, quick=quick if words == "empty in the middle" else None
-            )
-        make = partial(
-            computed, row, segments(row, dtype, mode, 2), [_feed(dtype, ids, row=(3,)) for ids in GAPS.values()]
-        )
-        yield from ask(row, meaning, dtype, f"rows, some segments empty, {mode}", make)
-        lower = partial(computed, row, segments(row, dtype, mode.lower()), [_feed(dtype, [0, 2])])
-        yield from ask(row, "fill_mode", dtype, f"{mode.lower()} in lower case", lower)
-    make = partial(
-        computed, row, segments(row, dtype), [_feed(dtype, ids) for ids in (*WHOLE.values(), *GAPS.values())]
-    )
-    yield from ask(row, "num_segments.default", dtype, "as many as the ids say", make, quick="once")
+            quick: Quick = words == "empty in the middle"
+            if quick and mode == "LOWEST":  # the lowest value is a type's own
+                quick = "each type"
+            yield from compute(meaning, f"{words}, {mode}", call, _feed(dtype, ids), quick=quick)
+        feeds = [_feed(dtype, ids, row=(3,)) for ids in gaps]
+        yield from compute(meaning, f"rows, some segments empty, {mode}", segments(row, dtype, mode, 2), *feeds)
+        lower = segments(row, dtype, mode.lower())
+        yield from compute("fill_mode", f"{mode.lower()} in lower case", lower, _feed(dtype, [0, 2]))
+    feeds = [_feed(dtype, ids) for ids in (*whole, *gaps)]
+    yield from compute("num_segments.default", "as many as the ids say", vectors, *feeds, quick=True)
 
 
 def _runs(row: Spec, dtype: DType) -> Iterator[Case]:
@@ -86,7 +88,7 @@ def _runs(row: Spec, dtype: DType) -> Iterator[Case]:
         for layout, inner in (("vectors", ()), ("rows of two", (2,))):
             make = partial(_of_runs, row, dtype, kind, inner)
             sentence = f"{layout}, runs of {kind} of lengths around 4 to 128, resumed or not"
-            yield from ask(row, "ids", dtype, sentence, make, quick="once" if kind == "singles" else None)
+            yield from ask(row, "ids", dtype, sentence, make, quick=kind == "singles")
 
 
 def _of_runs(row: Spec, dtype: DType, kind: Kind, inner: Shape) -> Trial:
@@ -102,75 +104,58 @@ def _of_runs(row: Spec, dtype: DType, kind: Kind, inner: Shape) -> Trial:
 def _types(row: Spec, dtype: DType) -> Iterator[Case]:
     ids = [0, 0, 1, 3]
     for index in INDEX:
-        make = partial(computed, row, segments(row, dtype, ids=index), [_feed(dtype, ids, index)])
-        yield from ask(row, "T_IDX", dtype, f"{index} ids", make, quick="once" if index is dtypes.INT32 else None)
+        call, feed = segments(row, dtype, ids=index), _feed(dtype, ids, index)
+        yield from compute("T_IDX", f"{index} ids", call, feed, quick=index is dtypes.INT32)
         for number in INDEX:
             call = segments(row, dtype, ids=index, number=number)
-            make = partial(computed, row, call, [(*_feed(dtype, ids, index), np.array(5, number.numpy))])
-            yield from ask(row, "T_IDX", dtype, f"{index} ids and {number} num_segments", make)
-    make = partial(computed, row, segments(row, dtype), [_feed(dtype, ids)])
-    yield from ask(row, "inputs", dtype, "data and ids", make)
+            sentence = f"{index} ids and {number} num_segments"
+            yield from compute("T_IDX", sentence, call, (*feed, _count(5, number)))
+    feed = _feed(dtype, ids)
+    yield from compute("inputs", "data and ids", segments(row, dtype), feed)
     call = segments(row, dtype, number=dtypes.INT64)
-    make = partial(computed, row, call, [(*_feed(dtype, ids), np.array(4, np.int64))])
-    yield from ask(row, "inputs", dtype, "data, ids and num_segments", make, quick="once")
+    yield from compute("inputs", "data, ids and num_segments", call, (*feed, _count(4)), quick=True)
 
 
 def _numbers(row: Spec, dtype: DType) -> Iterator[Case]:
     """Fewer segments than the ids have, as many, and more; known beforehand, and with the data."""
-    ids = [0, 0, 1, 3, 3, 4]
     for meaning, counts in (
         ("num_segments", (5,)),
         ("num_segments.smaller", (0, 1, 2, 3, 4)),
         ("num_segments.larger", (6, 7, 100)),
     ):
-        for mode in ("ZERO", "LOWEST"):
-            feeds: list[Feed] = [(*_feed(dtype, ids, row=(2,)), np.array(count, np.int64)) for count in counts]
-            make = partial(computed, row, segments(row, dtype, mode, 2, number=dtypes.INT64), feeds)
-            listed = ", ".join(map(str, counts))
-            sentence = f"{listed} for 5 segments, with the data, {mode}"
-            yield from ask(row, meaning, dtype, sentence, make, quick="once" if mode == "ZERO" else None)
+        for mode in MODES:
+            feeds = [(*_feed(dtype, IDS, row=(2,)), _count(count)) for count in counts]
+            call = segments(row, dtype, mode, 2, number=dtypes.INT64)
+            sentence = f"{', '.join(map(str, counts))} for 5 segments, with the data, {mode}"
+            yield from compute(meaning, sentence, call, *feeds, quick=mode == "ZERO")
         for count in counts:
-            known = np.array(count, np.int64)
-            make = partial(computed, row, segments(row, dtype, number=known), [_feed(dtype, ids)])
-            yield from ask(row, meaning, dtype, f"a constant {count} for 5 segments", make)
+            call = segments(row, dtype, number=_count(count))
+            yield from compute(meaning, f"a constant {count} for 5 segments", call, _feed(dtype, IDS))
 
 
 def _no_ids(row: Spec, dtype: DType) -> Iterator[Case]:
     """No data: no segments without num_segments, else empty ones."""
-    for index in INDEX:
-        for rank, inner in ((1, ()), (2, (3,))):
-            feed = _feed(dtype, [], index, inner)
-            make = partial(computed, row, segments(row, dtype, "ZERO", rank, ids=index), [feed])
-            sentence = f"no rows of rank {rank}, {index} ids"
-            quick: Quick | None = "once" if rank == 1 else None
-            yield from ask(row, "num_segments.no_ids", dtype, sentence, make, quick=quick)
-            for mode in ("ZERO", "LOWEST"):
-                call = segments(row, dtype, mode, rank, ids=index, number=dtypes.INT64)
-                make = partial(computed, row, call, [(*feed, np.array(3, np.int64))])
-                yield from ask(row, "num_segments.larger", dtype, f"{sentence}, 3 segments, {mode}", make)
+    for index, inner in product(INDEX, ((), (3,))):
+        rank, feed = 1 + len(inner), _feed(dtype, [], index, inner)
+        sentence = f"no rows of rank {rank}, {index} ids"
+        call = segments(row, dtype, "ZERO", rank, ids=index)
+        yield from compute("num_segments.no_ids", sentence, call, feed, quick=rank == 1)
+        for mode in MODES:
+            call = segments(row, dtype, mode, rank, ids=index, number=dtypes.INT64)
+            yield from compute("num_segments.larger", f"{sentence}, 3 segments, {mode}", call, (*feed, _count(3)))
 
 
 def _shapes(row: Spec, dtype: DType) -> Iterator[Case]:
-    ids = [0, 0, 1, 3, 3, 4]
     for meaning, shapes in (("data", RANKS), ("shape", (*RANKS[1:], *BARE))):
         for shape in shapes:
-            feed = pool.distinct(dtype, shape), np.array(ids, np.int64)
-            call = segments(row, dtype, rank=len(shape))
-            make = partial(computed, row, call, [feed])
-            quick = shape == (RANKS[0] if meaning == "data" else RANKS[1])
-            sentence = f"data {'x'.join(map(str, shape))}"
-            yield from ask(row, meaning, dtype, sentence, make, quick="once" if quick else None)
-    make = partial(computed, row, segments(row, dtype, rank=2), [_feed(dtype, [0], row=(1,))])
-    yield from ask(row, "ids.shape", dtype, "one id for one row of one element", make, quick="once")
+            call, feed = segments(row, dtype, rank=len(shape)), _feed(dtype, IDS, row=shape[1:])
+            yield from compute(meaning, f"data {'x'.join(map(str, shape))}", call, feed, quick=shape == shapes[0])
+    call, feed = segments(row, dtype, rank=2), _feed(dtype, [0], row=(1,))
+    yield from compute("ids.shape", "one id for one row of one element", call, feed, quick=True)
 
 
 def _constants(row: Spec, dtype: DType) -> Iterator[Case]:
-    ids = np.array([0, 0, 1, 3, 3, 4], np.int64)
-    inputs = Input("data", dtype, (None, None)), Input("segment_ids", dtypes.INT64, (6,), ids)
-    data = pool.distinct(dtype, (6, 2))
-    call = Call(row, inputs, (("fill_mode", "ZERO"),), 2)
-    yield from ask(row, "ids.shape", dtype, "constant ids", partial(computed, row, call, [(data,)]))
-    known = Input("num_segments", dtypes.INT64, (), np.array(6, np.int64))
-    call = Call(row, (*inputs, known), (("fill_mode", "LOWEST"),), 2)
-    make = partial(computed, row, call, [(data,)])
-    yield from ask(row, "num_segments.larger", dtype, "constant ids and a constant 6 for 5 segments", make)
+    data, ids = _feed(dtype, IDS, row=(2,))
+    yield from compute("ids.shape", "constant ids", segments(row, dtype, rank=2, ids=ids), (data,))
+    call = segments(row, dtype, "LOWEST", 2, ids=ids, number=_count(6))
+    yield from compute("num_segments.larger", "constant ids and a constant 6 for 5 segments", call, (data,))

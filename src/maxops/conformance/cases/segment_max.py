@@ -11,7 +11,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
-from maxops.conformance.cases.family import ask, computed, is_quick, rows, stored
+from maxops.conformance.cases.family import ask, compute, is_quick, rows, stored
 from maxops.conformance.cases.pairs import SAMPLE, Which, bands, between, meanings, repeated
 from maxops.conformance.cases.reduce_max import best_of, copies_with_one, how_quick
 from maxops.dtypes import DType
@@ -26,9 +26,9 @@ def cases() -> Iterator[Case]:
     """The cases of SegmentMax's values."""
     for row in rows("SegmentMax"):
         for dtype in stored(row):
-            ids = np.array([0, 0, 1, 1, 1], np.int64)
-            plain = partial(computed, row, segments(row, dtype), [(pool.distinct(dtype, (5,)), ids)])
-            yield from ask(row, "T", dtype, "a short vector in two segments", plain, quick="each type and row")
+            plain = pool.distinct(dtype, (5,)), np.array([0, 0, 1, 1, 1], np.int64)
+            sentence = "a short vector in two segments"
+            yield from compute("T", sentence, segments(row, dtype), plain, quick="each type and row")
             for layout in LAYOUTS:
                 yield from _of_layout(row, dtype, layout)
             yield from _below_zero(row, dtype)
@@ -60,19 +60,23 @@ def segments(
     mode: str | None = "ZERO",
     rank: int = 1,
     *,
-    ids: DType = dtypes.INT64,
+    ids: DType | Array = dtypes.INT64,
     number: DType | Array | None = None,
 ) -> Call:
-    """SegmentMax of any sizes; `number` is num_segments' type if it comes with the data, or its value."""
-    inputs = [Input("data", dtype, (None,) * rank), Input("segment_ids", ids, (None,))]
-    if isinstance(number, DType):
-        inputs.append(Input("num_segments", number, ()))
-    elif number is not None:
-        known = dtypes.of(number.dtype)
-        assert known is not None
-        inputs.append(Input("num_segments", known, number.shape, number))
+    """SegmentMax of any sizes; ids and their number are of a type if they come with the data, or these constants."""
+    inputs = [Input("data", dtype, (None,) * rank), _index("segment_ids", ids, (None,))]
+    if number is not None:
+        inputs.append(_index("num_segments", number, ()))
     attributes: tuple[tuple[str, Any], ...] = () if mode is None else (("fill_mode", mode),)
     return Call(row, tuple(inputs), attributes, rank)
+
+
+def _index(name: str, given: DType | Array, dims: tuple[int | None, ...]) -> Input:
+    if isinstance(given, DType):
+        return Input(name, given, dims)
+    dtype = dtypes.of(given.dtype)
+    assert dtype is not None
+    return Input(name, dtype, given.shape, given)
 
 
 def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], mode: str = "ZERO") -> Trial:
@@ -101,7 +105,5 @@ def _below_zero(row: Spec, dtype: DType) -> Iterator[Case]:
     data = np.array([-3, -7, -1, -2, -128], dtype.numpy)
     ids = np.array([0, 0, 2, 2, 3], np.int64)
     for mode in ("ZERO", "LOWEST"):
-        make = partial(computed, row, segments(row, dtype, mode), [(data, ids)])
-        yield from ask(
-            row, "value", dtype, f"segments below zero, {mode}", make, quick="once" if mode == "ZERO" else None
-        )
+        call = segments(row, dtype, mode)
+        yield from compute("value", f"segments below zero, {mode}", call, (data, ids), quick=mode == "ZERO")
