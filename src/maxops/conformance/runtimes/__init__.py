@@ -1,4 +1,4 @@
-"""The runtimes that the kit knows, one file each; and how a name finds one."""
+"""The runtimes that the kit knows, and how a name finds one."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FILES: dict[str, tuple[str, str]] = {
     "maxops:onnx": ("maxops_models", "MaxopsOnnx"),
     "maxops:onnxruntime": ("maxops_models", "MaxopsOnnxRuntime"),
     "maxops:openvino": ("maxops_models", "MaxopsOpenVino"),
-    "numpy": ("numpy", "NumPy"),
+    "numpy": ("libraries", "NumPy"),
     "onnx-reference": ("onnx_reference", "OnnxReference"),
     "onnxruntime": ("onnxruntime", "OnnxRuntime"),
     "openvino": ("openvino", "OpenVino"),
-    "torch": ("torch", "Torch"),
-    "jax": ("jax", "Jax"),
-    "tensorflow": ("tensorflow", "TensorFlow"),
-    "pyarrow": ("pyarrow", "PyArrow"),
-    "polars": ("polars", "Polars"),
-    "numbagg": ("numbagg", "Numbagg"),
-    "numpy_groupies": ("numpy_groupies", "NumpyGroupies"),
+    "torch": ("libraries", "Torch"),
+    "jax": ("libraries", "Jax"),
+    "tensorflow": ("libraries", "TensorFlow"),
+    "pyarrow": ("libraries", "PyArrow"),
+    "polars": ("libraries", "Polars"),
+    "numbagg": ("libraries", "Numbagg"),
+    "numpy_groupies": ("libraries", "NumpyGroupies"),
 }
 GROUPS = ("maxops", "all")
 

@@ -1,0 +1,294 @@
+"""Libraries of functions: no models and no versions, only arrays and what their users write."""
+
+from __future__ import annotations
+
+from functools import reduce
+from types import MappingProxyType
+from typing import ClassVar
+
+from maxops import dtypes
+from maxops.conformance.case import Call, Feed, Input
+from maxops.conformance.literal import literal, type_text
+from maxops.conformance.runtimes.runtime import NotApplicableError, Prepared
+from maxops.conformance.runtimes.scripted import Scripted
+from maxops.dtypes import DType
+
+
+class Library(Scripted):
+    """A subclass has the lines of each operator that it has; what they are about stands in braces.
+
+    `elementwise` is for arrays: {pairs} is their maximum by `pair`, from the first to the last, {arrays} and {columns}
+    are all of them. `along_axes` is for {data}, {axis} (an expression for a tuple, or for None: all) and {keepdims};
+    `expand` puts reduced axes back, if it cannot keep them. `by_ids` is for {data} and {ids}, which lie below {count},
+    and {fill} is for empty segments. {tensor} is the data as the library's own, by `array`; `words` has what else lines
+    may name.
+    """
+
+    missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
+    array: ClassVar[str] = "{}"
+    pair: ClassVar[str] = ""
+    elementwise: ClassVar[str] = ""
+    along_axes: ClassVar[tuple[str, ...]] = ()
+    expand: ClassVar[tuple[str, ...]] = ()
+    by_ids: ClassVar[tuple[str, ...]] = ()
+
+    def setup(self, call: Call) -> list[str]:
+        """The constants."""
+        if call.dtype in self.missing_types:
+            raise NotApplicableError(f"{self.name} has no {call.dtype}")
+        self.answer(call)  # whether there is one
+        return [f"{name} = {literal(array)}" for name, array in call.constants.items()]
+
+    def answer(self, call: Call) -> list[str]:
+        """The operator's lines."""
+        if call.row.operator == "Max":
+            return self._maximum(call)
+        return self._reduce_max(call) if call.row.operator == "ReduceMax" else self._segment_max(call)
+
+    def words(self, call: Call) -> dict[str, str]:
+        """The type, its lowest value, which a maximum starts from, and its least finite one, as expressions."""
+        least = _lowest_finite(call.dtype)
+        return {"dtype": str(call.dtype), "lowest": "-np.inf" if call.dtype.kind == "float" else least, "least": least}
+
+    def tensor(self, call: Call, name: str) -> str:
+        """The array of a name as the library's own."""
+        del call
+        return self.array.format(name)
+
+    def _maximum(self, call: Call) -> list[str]:
+        if not call.inputs:
+            raise NotApplicableError("there is nothing to take the maximum of")
+        names = [_given(each).name for each in call.inputs]
+        if not self.elementwise:
+            raise NotApplicableError(f"{self.name} has no element-wise maximum")
+        tensors = [self.tensor(call, name) for name in names]
+        values = {
+            "pairs": reduce(self.pair.format, tensors) if self.pair else "",
+            "arrays": ", ".join(tensors),
+            "columns": ", ".join(f"{name!r}: {name}" for name in names),
+        }
+        return [self.elementwise.format(**values, **self.words(call))]
+
+    def _reduce_max(self, call: Call) -> list[str]:
+        attributes = dict(call.attributes)
+        data, axes = (*call.inputs, None)[:2]
+        if attributes.get("noop_with_empty_axes"):
+            raise NotApplicableError(f"{self.name} reduces or does not: it has no noop_with_empty_axes")
+        if axes is None:
+            axis = f"{tuple(attributes.get('axes', ())) or None}"
+        elif axes.constant is not None:
+            axis = f"{tuple(axes.constant.reshape(-1).tolist()) or None}"
+        else:
+            axis = f"tuple({axes.name}.tolist()) or None"
+        name, keepdims = _given(data).name, bool(attributes.get("keepdims", 1))
+        if not self.along_axes:
+            raise NotApplicableError(f"{self.name} has no maximum along axes")
+        values = {"data": name, "tensor": self.tensor(call, name), "axis": axis, "keepdims": keepdims}
+        lines = self.along_axes + (self.expand if keepdims else ())
+        return [line.format(**values, **self.words(call)) for line in lines]
+
+    def _segment_max(self, call: Call) -> list[str]:
+        data, ids, number = (_given(call.inputs[0]).name, _given(call.inputs[1]).name, (*call.inputs, None)[2])
+        mode = str(dict(call.attributes).get("fill_mode")).upper()
+        if mode not in ("ZERO", "LOWEST"):
+            raise NotApplicableError(f"{self.name} has no fill_mode {mode!r}")
+        if not self.by_ids:
+            raise NotApplicableError(f"{self.name} has no maximum by ids")
+        lines = [f"count = {f'int({ids}[-1]) + 1 if {ids}.size else 0' if number is None else f'int({number.name})'}"]
+        if number is not None:  # there may be ids past it
+            lines += [f"inside = {ids} < count", f"{data}, {ids} = {data}[inside], {ids}[inside]"]
+        words = self.words(call)
+        words |= {"data": data, "tensor": self.tensor(call, data), "ids": ids, "count": "count"}
+        words["fill"] = "0" if mode == "ZERO" else words["least"]
+        return lines + [line.format(**words) for line in self.by_ids]
+
+
+def _given(each: Input | None) -> Input:
+    if each is None:
+        raise NotApplicableError("a function's array cannot be left out")
+    return each
+
+
+def _lowest_finite(dtype: DType) -> str:
+    if dtype.kind == "float":
+        return f"{'ml_dtypes' if dtype == dtypes.BFLOAT16 else 'np'}.finfo({type_text(dtype)}).min"
+    return "False" if dtype == dtypes.BOOL else f"np.iinfo({type_text(dtype)}).min"
+
+
+FILLED = "actual[np.bincount({ids}, minlength={count}) == 0] = {fill}"  # what has no ids
+
+
+class NumPy(Library):
+    """The arrays' own package; rational numbers are Python objects to it."""
+
+    name = "numpy"
+    missing_types = frozenset()
+    pair = "np.maximum({}, {})"
+    elementwise = "actual = np.asarray({pairs})"
+    along_axes = ("actual = np.asarray(np.max({data}, axis={axis}, keepdims={keepdims}))",)
+    by_ids = (
+        "actual = np.full(({count}, *{data}.shape[1:]), {lowest}, {data}.dtype)",
+        "np.maximum.at(actual, {ids}, {data})",
+        FILLED,
+    )
+
+
+class Jax(Library):
+    """XLA on the CPU, which compiles each of these functions, with 64-bit types."""
+
+    name = "jax"
+    opening = ("import jax, jax.numpy as jnp", 'jax.config.update("jax_enable_x64", True)')
+    environment = MappingProxyType({"JAX_PLATFORMS": "cpu"})
+    array = "jnp.asarray({})"
+    pair = "jnp.maximum({}, {})"
+    elementwise = "actual = np.asarray({pairs})"
+    along_axes = ("actual = np.asarray(jnp.max({tensor}, axis={axis}, keepdims={keepdims}))",)
+    by_ids = (
+        "data, ids = {tensor}, jnp.asarray({ids})",
+        "highest = jax.ops.segment_max(data, ids, num_segments={count}, indices_are_sorted=True)",
+        "empty = np.bincount({ids}, minlength={count}) == 0",
+        "actual = np.asarray(highest.at[empty].set({fill}))",
+    )
+
+
+class TensorFlow(Library):
+    """Its eager functions, on the CPU."""
+
+    name = "tensorflow"
+    opening = ("import tensorflow as tf",)
+    # no GPU, and no start-up messages on stderr
+    environment = MappingProxyType({"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"})
+    array = "tf.constant({})"
+    pair = "tf.maximum({}, {})"
+    elementwise = "actual = {pairs}.numpy()"
+    along_axes = ("actual = np.asarray(tf.reduce_max({tensor}, axis={axis}, keepdims={keepdims}).numpy())",)
+    by_ids = ("actual = tf.math.unsorted_segment_max({tensor}, tf.constant({ids}), {count}).numpy()", FILLED)
+
+
+class Torch(Library):
+    """PyTorch's tensors share NumPy's memory; bfloat16 goes to and fro as its bits."""
+
+    name = "torch"
+    opening = ("import torch",)
+    pair = "torch.maximum({}, {})"
+    elementwise = "actual = {pairs}{numpy}"
+    along_axes = ("actual = torch.amax({tensor}, dim={axis}, keepdim={keepdims}){numpy}",)
+    by_ids = (  # scatter_reduce_ takes 64-bit ids of the data's shape
+        "data, ids = {tensor}, torch.from_numpy({ids}).long()",
+        "places = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(data.shape)",
+        "highest = torch.full(({count}, *data.shape[1:]), {lowest}, dtype=data.dtype)",
+        'highest.scatter_reduce_(0, places, data, "amax")',
+        "empty = torch.bincount(ids, minlength={count}) == 0",
+        "highest[empty] = {fill}",
+        "actual = highest{numpy}",
+    )
+
+    def start(self) -> None:
+        """On one thread: calls are small."""
+        super().start()
+        self.module.set_num_threads(1)
+
+    @property
+    def version(self) -> str:
+        """The version, without what it was built for."""
+        return str(self.module.__version__).partition("+")[0]
+
+    def tensor(self, call: Call, name: str) -> str:
+        """Of bfloat16, its bits."""
+        if call.dtype == dtypes.BFLOAT16:
+            return f"torch.from_numpy({name}.view(np.int16)).view(torch.bfloat16)"
+        return f"torch.from_numpy({name})"
+
+    def words(self, call: Call) -> dict[str, str]:
+        """Its own limits of types, and how a tensor becomes an array."""
+        is_float, is_bfloat16 = call.dtype.kind == "float", call.dtype == dtypes.BFLOAT16
+        least = f"torch.{'finfo' if is_float else 'iinfo'}(data.dtype).min"
+        return {
+            "lowest": "-np.inf" if is_float else least,
+            "least": least,
+            "numpy": ".view(torch.int16).numpy().view(ml_dtypes.bfloat16)" if is_bfloat16 else ".numpy()",
+        }
+
+
+class Numbagg(Library):
+    """It skips NaN by design, and says so in its functions' names."""
+
+    name = "numbagg"
+    opening = ("import numbagg",)
+    missing_types = frozenset({dtypes.REAL, dtypes.BFLOAT16})
+    along_axes = ("axis = {axis}", "actual = np.asarray(numbagg.nanmax({data}, axis=axis))")
+    by_ids = (  # the groups come last
+        "found = numbagg.group_nanmax({data}, {ids}, num_labels={count}, axis=0)",
+        "actual = np.moveaxis(found, -1, 0)",
+        FILLED,
+    )
+    expand = ("actual = np.expand_dims(actual, tuple(range({data}.ndim)) if axis is None else axis)",)
+
+
+class NumpyGroupies(Library):
+    """It groups, and nothing else; it does not know that ids are sorted."""
+
+    name = "numpy_groupies"
+    opening = ("import numpy_groupies",)
+    by_ids = ('actual = numpy_groupies.aggregate({ids}, {data}, func="max", size={count}, fill_value={fill}{of_rows})',)
+
+    def words(self, call: Call) -> dict[str, str]:
+        """An axis, where there is more than one."""
+        data = call.inputs[0]
+        return super().words(call) | {"of_rows": ", axis=0" if data is not None and len(data.dims) > 1 else ""}
+
+
+class Columns(Library):
+    """Libraries of columns: arrays of one axis and of one length, whose maximum of nothing is a null."""
+
+    missing_types = frozenset({dtypes.REAL, dtypes.BFLOAT16})
+
+    def words(self, call: Call) -> dict[str, str]:
+        """The shape of the maximum of a column."""
+        return super().words(call) | {"shape": "(1,)" if dict(call.attributes).get("keepdims", 1) else "()"}
+
+    def prepare(self, call: Call) -> Prepared:
+        """Refuse, of each feed, what is no column."""
+        prepared = super().prepare(call)
+
+        def run(feed: Feed) -> object:
+            arrays = [array for array in call.whole(feed) if array is not None]
+            data = arrays[: {"ReduceMax": 1, "SegmentMax": 2}.get(call.row.operator)]
+            if any(array.ndim != 1 for array in data) or len({array.shape for array in data}) > 1:
+                raise NotApplicableError(f"{self.name} has 1-D columns of one length only")
+            if call.row.operator == "ReduceMax" and data[0].size == 0:
+                raise NotApplicableError(f"{self.name} has a null, not a value, for the maximum of nothing")
+            return prepared(feed)
+
+        return run
+
+
+class PyArrow(Columns):
+    """Arrow's compute functions, which skip nulls; a NaN is none to it."""
+
+    name = "pyarrow"
+    opening = ("import pyarrow as pa, pyarrow.compute as pc",)
+    array = "pa.array({})"
+    elementwise = "actual = pc.max_element_wise({arrays}).to_numpy(zero_copy_only=False)"
+    along_axes = ("actual = pa.array([pc.max({tensor})]).to_numpy(zero_copy_only=False).reshape({shape})",)
+    by_ids = (
+        'table = pa.table({{"ids": {ids}, "data": {data}}})',
+        'groups = table.group_by("ids").aggregate([("data", "max")])',
+        "actual = np.full({count}, {fill}, np.{dtype})",
+        'actual[groups["ids"].to_numpy()] = groups["data_max"].to_numpy()',
+    )
+
+
+class Polars(Columns):
+    """Its columns, in a frame, where they keep their types."""
+
+    name = "polars"
+    opening = ("import polars as pl",)
+    elementwise = "actual = pl.DataFrame({{{columns}}}).select(pl.max_horizontal(pl.all())).to_series().to_numpy()"
+    along_axes = ('actual = pl.DataFrame({{"data": {data}}}).max().to_series().to_numpy().reshape({shape})',)
+    by_ids = (
+        'frame = pl.DataFrame({{"ids": {ids}, "data": {data}}})',
+        'groups = frame.group_by("ids").agg(pl.col("data").max())',
+        "actual = np.full({count}, {fill}, np.{dtype})",
+        'actual[groups["ids"].to_numpy()] = groups["data"].to_numpy()',
+    )
