@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +13,7 @@ from typer.core import TyperGroup
 
 import maxops
 from maxops import _native
+from maxops.bench.environment import installed
 from maxops.cli import arrays, bench, check, conform, operators, rewrite, run
 from maxops.errors import MaxopsError
 from maxops.program import BAD_USE, discard, print_line
@@ -101,11 +101,7 @@ def _warn_in_one_line(message: Warning | str, *_: object) -> str:
 
 def _print_version(is_requested: bool) -> None:
     if is_requested:
-        try:
-            number = version("maxops")
-        except PackageNotFoundError:
-            number = "(source tree, not installed)"
-        print(f"maxops {number}")
+        print(f"maxops {installed('maxops') or '(source tree, not installed)'}")
         print(f"native core: {_native.isa()}, threads: {maxops.get_num_threads()}")
         raise typer.Exit
 

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import redirect_stdout
-from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from maxops.atomic_files import write_text
+from maxops.bench.environment import installed
 from maxops.cli.table import printable, show
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
@@ -68,7 +68,8 @@ def _print(report: Report, form: str, *, everything: bool) -> None:
     if form == "json":
         print(json.dumps(as_json(report), indent=2))
     elif form == "sarif":
-        print(json.dumps(as_sarif(report, _version(), everything=everything), indent=2))
+        version = installed("maxops") or "0"  # a source tree
+        print(json.dumps(as_sarif(report, version, everything=everything), indent=2))
     else:
         _print_tables(report, everything=everything)
 
@@ -142,10 +143,3 @@ def _shortened(rows: list[Row]) -> list[Row]:
             kept.append(((*group, why), where))
     rest = [(group, number - MAX_ROWS) for group, number in counted.items() if number > MAX_ROWS]
     return kept + [((*group, f"and {number} more; --all shows them"), "") for group, number in rest]
-
-
-def _version() -> str:
-    try:
-        return version("maxops")
-    except PackageNotFoundError:
-        return "0"  # a source tree

@@ -11,7 +11,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.input_buffers import InputBuffers
-from maxops.conformance.outcome import Kind, Outcome
+from maxops.conformance.outcome import Kind, Outcome, same_bits
 from maxops.conformance.poison import Memory, patterns
 from maxops.conformance.runtimes.runtime import (
     GarbageError,
@@ -77,13 +77,6 @@ def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
         raise _FailedError("crashed", f"raised SystemExit({error.code!r})") from error
     except BaseException as error:
         raise _FailedError("refused", error_line(error)) from error
-
-
-def same_bits(one: Array, other: Array) -> bool:
-    """Whether two results are the same in every bit; rationals in every value."""
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    return bool(one.tolist() == other.tolist() if one.dtype.hasobject else one.tobytes() == other.tobytes())
 
 
 class _Running:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from multiprocessing import Pipe
-from types import TracebackType
 from typing import Any, Self
 
 from maxops.conformance.poison import TUNABLES
+from maxops.conformance.subprocesses import kill_group, signal_name
 from maxops.errors import MaxopsError
 
 # The parent's modules, but not by PYTHONPATH, which programs of another Python that a runtime starts would see, too.
@@ -69,9 +67,7 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def request(self, message: object, seconds: float) -> Any:
@@ -110,8 +106,7 @@ class Child:
         """End the process and what it started, now; fine if it has ended."""
         if self._is_killed:  # its number may be another's by now
             return
-        with suppress(ProcessLookupError, PermissionError):  # the group has ended; macOS raises the latter
-            os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process.pid)
         self._process.wait()
         self._is_killed = True
         self._connection.close()
@@ -147,7 +142,7 @@ class Child:
 
     def _how(self, status: int) -> str:
         if status < 0:
-            how = f"the process ended by {_signal_name(-status)}"
+            how = f"the process ended by {signal_name(-status)}"
         else:
             how = f"the process ended with status {status}"
         line = self._last_line()
@@ -160,13 +155,6 @@ class Child:
         printable = ("".join(filter(str.isprintable, line)).strip() for line in reversed(text.splitlines()))
         last = next(filter(None, printable), "")
         return last if len(last) <= _MAX_LINE_LENGTH else last[:_MAX_LINE_LENGTH] + "..."
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal
-        return f"signal {number}"
 
 
 def _environment(runtime: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from maxops.atomic_files import TemporaryPath, atomic_write, errors_of, save_npy
 from maxops.conformance import onnx_model
-from maxops.conformance.case import Case, Feed, Trial
+from maxops.conformance.case import Call, Case, Feed
 from maxops.conformance.ir_model import ir
 from maxops.errors import OutputError
 from maxops.plan import Array
@@ -56,7 +56,7 @@ def save(case: Case, directory: Path, numbers: Sequence[int] | None = None) -> P
 def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
     """The same as one of several, which are written all or not at all."""
     trial = case.make()
-    files = _model_files(trial)
+    files = model_files(trial.call)
     final = directory / folder_name(case)
     with errors_of(final):
         if final.exists():
@@ -67,7 +67,7 @@ def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequen
             (folder / name).write_bytes(data)
         for position, number in enumerate(range(len(trial.feeds)) if numbers is None else sorted(numbers)):
             expected = None if trial.expected is None else trial.expected[number]
-            _write_data_set(folder / f"test_data_set_{position}", trial, trial.feeds[number], expected)
+            write_data_set(folder / f"test_data_set_{position}", trial.call, trial.feeds[number], expected)
         if case.refusal:
             clause = case.clause
             text = f"{case.id}\n\nThis is to be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"
@@ -75,29 +75,30 @@ def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequen
     return final
 
 
-def _is_ir(trial: Trial) -> bool:
-    return trial.call.row.standard == "OpenVINO"
+def is_ir(call: Call) -> bool:
+    """Whether a call's model is an IR, and its arrays are .npy files."""
+    return call.row.standard == "OpenVINO"
 
 
-def _model_files(trial: Trial) -> dict[str, bytes]:
-    if not _is_ir(trial):
-        return {"model.onnx": onnx_model.model(trial.call).SerializeToString(deterministic=True)}
-    text, weights = ir(trial.call)
+def model_files(call: Call) -> dict[str, bytes]:
+    """The files of a call's model; raises NotApplicableError for a call that no model holds."""
+    if not is_ir(call):
+        return {"model.onnx": onnx_model.model(call).SerializeToString(deterministic=True)}
+    text, weights = ir(call)
     return {"model.xml": text.encode(), "model.bin": weights}
 
 
-def _write_data_set(folder: Path, trial: Trial, feed: Feed, expected: Array | None) -> None:
+def write_data_set(folder: Path, call: Call, feed: Feed, expected: Array | None = None) -> None:
+    """Make a folder of a feed, and of the result if one is expected."""
     folder.mkdir()
-    names = [each.name for each in trial.call.fed]
-    for number, (name, array) in enumerate(zip(names, feed, strict=True)):
-        _write(folder / f"input_{number}", name, array, is_ir=_is_ir(trial))
+    arrays = {
+        f"input_{number}": (each.name, array) for number, (each, array) in enumerate(zip(call.fed, feed, strict=True))
+    }
     if expected is not None:
-        _write(folder / "output_0", onnx_model.OUTPUT, expected, is_ir=_is_ir(trial))
-
-
-def _write(path: Path, name: str, array: Array, *, is_ir: bool) -> None:
-    if is_ir:
-        save_npy(path.with_suffix(".npy"), array)
-    else:
-        data = numpy_helper.from_array(array, name).SerializeToString(deterministic=True)
-        path.with_suffix(".pb").write_bytes(data)
+        arrays["output_0"] = onnx_model.OUTPUT, expected
+    for file, (name, array) in arrays.items():
+        if is_ir(call):
+            save_npy(folder / f"{file}.npy", array)
+        else:
+            data = numpy_helper.from_array(array, name).SerializeToString(deterministic=True)
+            (folder / f"{file}.pb").write_bytes(data)

@@ -19,8 +19,8 @@ _PRECISIONS = {dtype: {"float": f"FP{dtype.bits}", "bool": "BOOL"}.get(dtype.kin
                for name, dtype in DTYPES.items()} | {dtypes.BFLOAT16: "BF16"}  # fmt: skip
 
 
-def ir(call: Call) -> tuple[str, bytes]:
-    """The model; raises NotApplicableError for what an IR cannot say."""
+def ir(call: Call, *, one_line: bool = False) -> tuple[str, bytes]:
+    """The model, indented or in one line; raises NotApplicableError for what an IR cannot say."""
     if call.row.standard != "OpenVINO":
         raise NotApplicableError(f"an IR has no {call.row.standard} {call.row.name}")
     inputs = present_inputs(call)
@@ -41,8 +41,10 @@ def ir(call: Call) -> tuple[str, bytes]:
     result = _layer(layers, len(inputs) + 1, "y", "Result", "opset1")
     _port(SubElement(result, "input"), 0, call.dtype, sizes)
     _edge(edges, (len(inputs), len(inputs)), (len(inputs) + 1, 0))
-    indent(net)
-    return f'<?xml version="1.0"?>\n{tostring(net, encoding="unicode")}\n', bytes(weights)
+    if not one_line:
+        indent(net)
+    end = "" if one_line else "\n"
+    return f'<?xml version="1.0"?>{end}{tostring(net, encoding="unicode")}{end}', bytes(weights)
 
 
 def present_inputs(call: Call) -> list[Input]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from maxops import dtypes
 from maxops.conformance.case import Case, Trial
-from maxops.conformance.outcome import Outcome
-from maxops.conformance.result import Verdict
+from maxops.conformance.outcome import Outcome, same_bits
+from maxops.conformance.result import Verdict, words
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Clause
@@ -82,7 +82,7 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
 def _judge_arrays(case: Case, trial: Trial, expected_arrays: tuple[Array, ...], outcome: Outcome) -> Judgement:
     found: dict[Kind, tuple[int, Difference]] = {}
     for feed, (actual, expected) in enumerate(zip(outcome.outputs, expected_arrays, strict=True)):
-        if _same(actual, expected):
+        if same_bits(actual, expected):
             continue
         other = trial.without_nan[feed] if trial.without_nan else expected
         for each in differences(actual, expected, other):
@@ -128,12 +128,6 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
     return Judgement(verdict, broken, difference.text, kind, feed, difference.index)
 
 
-def _same(actual: Array, expected: Array) -> bool:
-    if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
-        return False
-    return actual.tolist() == expected.tolist() if expected.dtype == object else actual.tobytes() == expected.tobytes()
-
-
 def differences(actual: Array, expected: Array, without_nan: Array) -> list[Difference]:
     """What is different, each kind once, at its first place.
 
@@ -173,13 +167,13 @@ def _kinds(dtype: DType, actual: Array, expected: Array, without_nan: Array) -> 
     """For each element, in row-major order, 0 if it is the expected one, or else the number of its kind from 1."""
     if dtype is dtypes.REAL:
         return np.array([int(a != b) for a, b in zip(actual.reshape(-1), expected.reshape(-1), strict=True)])
-    actual_bits, expected_bits, other_bits = (_words(dtype, array) for array in (actual, expected, without_nan))
+    actual_bits, expected_bits, other_bits = map(words, (actual, expected, without_nan))
     result = np.where(actual_bits == expected_bits, 0, 1)
     if dtype.kind == "float":
         magnitude = dtype.word.type((1 << dtype.bits - 1) - 1)
         infinity = dtype.word.type(dtype.infinity_bits)
-        actual_nan, expected_nan = ((words & magnitude) > infinity for words in (actual_bits, expected_bits))
-        actual_zero, expected_zero = ((words & magnitude) == 0 for words in (actual_bits, expected_bits))
+        actual_nan, expected_nan = ((bits & magnitude) > infinity for bits in (actual_bits, expected_bits))
+        actual_zero, expected_zero = ((bits & magnitude) == 0 for bits in (actual_bits, expected_bits))
         differ = result > 0
         lowest = (expected_bits == dtype.lowest_finite_bits) & (actual_bits == dtype.lowest_bits)
         result[lowest] = 1 + _KINDS.index("-Inf")
@@ -188,7 +182,3 @@ def _kinds(dtype: DType, actual: Array, expected: Array, without_nan: Array) -> 
         result[differ & actual_zero & expected_zero] = 1 + _KINDS.index("sign of zero")
         result[differ & actual_nan & expected_nan] = 1 + _KINDS.index("NaN's bits")
     return result
-
-
-def _words(dtype: DType, array: Array) -> Array:
-    return array.astype(array.dtype.newbyteorder("="), order="C", copy=True).reshape(-1).view(dtype.word)

@@ -11,7 +11,7 @@ from maxops.conformance.ids import clause_name
 from maxops.conformance.kinds import Kind, kinds
 from maxops.conformance.matrix import by_standard
 from maxops.conformance.result import FAULTS, VERDICTS, Reproducer, Run, Verdict
-from maxops.conformance.wording import MEANS, OF_MANY, runtime_label, sides
+from maxops.conformance.wording import WORDS, runtime_label, sides
 from maxops.errors import RunFileError
 
 MAX_TEXT = 160  # letters of a runtime's own words
@@ -80,8 +80,8 @@ def _summary(runs: Sequence[Run]) -> list[str]:
         for run in runs
         for standard, counts in by_standard(run).items()
     ]
-    means = [f"- *{OF_MANY[each]}*: {MEANS[each]}" for each in verdicts if each != "conforms"]
-    return [*_table(("runtime", "by", "cases", *(OF_MANY[each] for each in verdicts)), rows), "", *means, ""]
+    means = [f"- *{WORDS[each].many}*: {WORDS[each].means}" for each in verdicts if each != "conforms"]
+    return [*_table(("runtime", "by", "cases", *(WORDS[each].many for each in verdicts)), rows), "", *means, ""]
 
 
 def _of_runtime(run: Run) -> list[str]:

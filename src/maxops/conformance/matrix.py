@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from maxops.conformance.ids import Row, case_name, row, sort_key
 from maxops.conformance.kinds import kinds
 from maxops.conformance.result import VERDICTS, Run, Verdict
-from maxops.conformance.wording import BY_SEVERITY, OF_MANY, Table, expected_to_actual, runtime_label
+from maxops.conformance.wording import BY_SEVERITY, WORDS, Table, expected_to_actual, runtime_label
 
 NOT_APPLICABLE = "-"
 NOT_ASKED = ""
@@ -66,7 +66,7 @@ def by_standard(run: Run) -> dict[str, Counts]:
 
 def spoken(counts: Counts) -> str:
     """Counts in words: "700 conform, 60 violate"."""
-    return ", ".join(f"{counts[verdict]} {OF_MANY[verdict]}" for verdict in VERDICTS if counts[verdict])
+    return ", ".join(f"{counts[verdict]} {WORDS[verdict].many}" for verdict in VERDICTS if counts[verdict])
 
 
 def cell(counts: Counts) -> str:

@@ -32,3 +32,10 @@ class Outcome:
     again: tuple[Array, ...] = ()
     text: str = ""
     feed: int = 0
+
+
+def same_bits(one: Array, other: Array) -> bool:
+    """Whether two results are the same in every bit; rationals in every value."""
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    return bool(one.tolist() == other.tolist() if one.dtype.hasobject else one.tobytes() == other.tobytes())

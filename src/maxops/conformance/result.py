@@ -14,7 +14,7 @@ notes                       what was observed of the runtime's processes and bel
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict, final
+from typing import Any, Literal, TypedDict, final, get_args
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from maxops.plan import Array
 
 SCHEMA = 2
 
+# In the order in which reports list them.
 Verdict = Literal[
     "conforms",
     "violates",  # another result than the clause's
@@ -36,18 +37,7 @@ Verdict = Literal[
     "not applicable",
 ]
 # In the order in which reports list them.
-VERDICTS: tuple[Verdict, ...] = (
-    "conforms",
-    "violates",
-    "refuses",
-    "missing error",
-    "crashes",
-    "hangs",
-    "uninitialized memory",
-    "corrupted state",
-    "permitted",
-    "not applicable",
-)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 # What a conforming runtime has none of.
 FAULTS: tuple[Verdict, ...] = VERDICTS[1:8]
 # Of which a run has no finding.
@@ -132,11 +122,17 @@ def elements(array: Array) -> Elements:
     flat = [array[index] for index in np.ndindex(array.shape)]
     if dtype is None or dtype is dtypes.REAL:
         return {"type": str(array.dtype), "shape": list(array.shape), "values": list(map(str, flat)), "bits": []}
-    words = array.astype(array.dtype.newbyteorder("="), order="C", copy=True).reshape(-1).view(dtype.word)
     digits = dtype.bits // 4
     return {
         "type": str(dtype),
         "shape": list(array.shape),
         "values": list(map(str, flat)),
-        "bits": [f"{int(word):0{digits}X}" for word in words],
+        "bits": [f"{int(word):0{digits}X}" for word in words(array)],
     }
+
+
+def words(array: Array) -> Array:
+    """The elements' bits, in row-major order and this machine's order of bytes."""
+    dtype = dtypes.of(array.dtype)
+    assert dtype is not None
+    return array.astype(dtype.numpy, order="C", copy=True).reshape(-1).view(dtype.word)

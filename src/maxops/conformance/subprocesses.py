@@ -1,4 +1,4 @@
-"""Subprocesses that several threads wait for, killed with their process groups at the end of a block."""
+"""Subprocesses that several threads wait for, killed with their process groups at the end of a block; signals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 
@@ -21,12 +20,10 @@ class Subprocesses:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_over = True
         for group in list(self._running):
-            _kill(group)
+            kill_group(group)
 
     def run(
         self, command: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float
@@ -47,10 +44,19 @@ class Subprocesses:
                 out, err = process.communicate(timeout=0 if self._is_over else timeout)
             finally:
                 self._running.discard(process.pid)
-                _kill(process.pid)
+                kill_group(process.pid)
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-def _kill(group: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # the group has ended; macOS raises the latter
+def kill_group(group: int) -> None:
+    """Kill a process group; fine if it has ended."""
+    with suppress(ProcessLookupError, PermissionError):  # macOS raises the latter
         os.killpg(group, signal.SIGKILL)
+
+
+def signal_name(number: int) -> str:
+    """A signal's name, if it has one."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"

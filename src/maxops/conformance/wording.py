@@ -9,46 +9,35 @@ from maxops.conformance.result import Elements, Message, Run, Verdict
 
 MAX_ELEMENTS = 4  # elements of an array in a line
 
+
+class Words(NamedTuple):
+    """How a verdict is said: of many cases ("12 violate"), in a cell that has no room for words, and what it means."""
+
+    many: str
+    mark: str
+    means: str
+
+
 # The most harmful first: crashes, memory errors, then silently wrong results.
-BY_SEVERITY: tuple[Verdict, ...] = (
-    "crashes",
-    "uninitialized memory",
-    "corrupted state",
-    "hangs",
-    "violates",
-    "missing error",
-    "refuses",
-    "permitted",
-    "conforms",
-    "not applicable",
-)
-
-# Plural forms: "12 violate".
-OF_MANY: dict[Verdict, str] = {
-    "conforms": "conform",
-    "violates": "violate",
-    "refuses": "refuse",
-    "missing error": "missing errors",
-    "crashes": "crash",
-    "hangs": "hang",
-    "uninitialized memory": "uninitialized memory",
-    "corrupted state": "corrupted state",
-    "permitted": "permitted",
-    "not applicable": "not applicable",
+WORDS: dict[Verdict, Words] = {
+    "crashes": Words("crash", "X", "the process ended"),
+    "uninitialized memory": Words(
+        "uninitialized memory",
+        "U",
+        "the result depends on uninitialized memory: two runs on the same inputs differ",
+    ),
+    "corrupted state": Words("corrupted state", "C", "after its error, valid calls fail or give other results"),
+    "hangs": Words("hang", "H", "no result before the timeout"),
+    "violates": Words("violate", "V", "another result than the clause specifies"),
+    "missing error": Words("missing errors", "M", "a result for an invalid call"),
+    "refuses": Words("refuse", "R", "an error for a valid call"),
+    "permitted": Words(
+        "permitted", "\N{ALMOST EQUAL TO}", "another result, where the standard leaves it open: no fault"
+    ),
+    "conforms": Words("conform", "\N{CHECK MARK}", "the result that the clause specifies, bit for bit"),
+    "not applicable": Words("not applicable", "\N{EN DASH}", "the runtime does not support such a call"),
 }
-
-MEANS: dict[Verdict, str] = {
-    "conforms": "the result that the clause specifies, bit for bit",
-    "violates": "another result than the clause specifies",
-    "refuses": "an error for a valid call",
-    "missing error": "a result for an invalid call",
-    "crashes": "the process ended",
-    "hangs": "no result before the timeout",
-    "uninitialized memory": "the result depends on uninitialized memory: two runs on the same inputs differ",
-    "corrupted state": "after its error, valid calls fail or give other results",
-    "permitted": "another result, where the standard leaves it open: no fault",
-    "not applicable": "the runtime does not support such a call",
-}
+BY_SEVERITY = tuple(WORDS)
 
 
 class Table(NamedTuple):

@@ -14,9 +14,9 @@ import signal
 from multiprocessing.connection import Connection
 
 from maxops.conformance import resource_limits, runtimes
-from maxops.conformance.attempt import attempt, error_line, same_bits
+from maxops.conformance.attempt import attempt, error_line
 from maxops.conformance.case import Trial
-from maxops.conformance.outcome import Outcome
+from maxops.conformance.outcome import Outcome, same_bits
 from maxops.conformance.poison import Memory
 from maxops.conformance.runtimes.runtime import Runtime
 from maxops.errors import MaxopsError

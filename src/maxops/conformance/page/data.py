@@ -10,23 +10,9 @@ from maxops import dtypes
 from maxops.conformance.groups import groups
 from maxops.conformance.ids import Row, case_name, clause, clause_name, row, sort_key, statement
 from maxops.conformance.result import FAULTS, Finding, Run, Verdict
-from maxops.conformance.wording import BY_SEVERITY, MEANS, OF_MANY, runtime_label
+from maxops.conformance.wording import WORDS, runtime_label
 
 Json = dict[str, Any]
-
-# Cells of the matrix have no room for words; colours alone would leave some people out.
-MARKS: dict[Verdict, str] = {
-    "crashes": "X",
-    "uninitialized memory": "U",
-    "corrupted state": "C",
-    "hangs": "H",
-    "violates": "V",
-    "missing error": "M",
-    "refuses": "R",
-    "permitted": "\N{ALMOST EQUAL TO}",
-    "conforms": "\N{CHECK MARK}",
-    "not applicable": "\N{EN DASH}",
-}
 
 
 def data(runs: Sequence[Run]) -> Json:
@@ -34,8 +20,8 @@ def data(runs: Sequence[Run]) -> Json:
     clauses = _clauses(runs)
     return {
         "verdicts": [
-            {"name": each, "mark": MARKS[each], "many": OF_MANY[each], "means": MEANS[each], "fault": each in FAULTS}
-            for each in BY_SEVERITY
+            {"name": each, "mark": said.mark, "many": said.many, "means": said.means, "fault": each in FAULTS}
+            for each, said in WORDS.items()
         ],
         "types": {
             each.name: {"kind": each.kind, "bits": each.bits, "exponent": each.exponent_bits} for each in dtypes.ALL

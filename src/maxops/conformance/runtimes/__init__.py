@@ -8,9 +8,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from maxops import _native
 from maxops.conformance.runtimes.backend import ThirdParty, add_cwd_to_path, is_dotted
 from maxops.conformance.runtimes.command import PREFIX, Command
-from maxops.conformance.runtimes.maxops_operators import MaxopsOperators, isas
+from maxops.conformance.runtimes.maxops_operators import MaxopsOperators
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime, UnknownRuntimeError
 
 # By name: the file, and the class in it. Their files import no package of others before `start`.
@@ -35,7 +36,7 @@ GROUPS = ("maxops", "all")
 
 def known() -> list[str]:
     """The names of all runtimes that the kit knows, here or not."""
-    return [*(f"maxops:{isa}" for isa in isas()), *FILES]
+    return [*(f"maxops:{isa}" for isa in _native.isas()), *FILES]
 
 
 def installed() -> list[str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from onnx import numpy_helper
 
-from maxops.conformance import ir_model, onnx_model, onnx_text
+from maxops.conformance import folder as case_folder
+from maxops.conformance import ir_model, onnx_text
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.runtimes.runtime import (
     BrokenRuntimeError,
@@ -22,14 +22,13 @@ from maxops.conformance.runtimes.runtime import (
     ProcessHungError,
     Runtime,
 )
+from maxops.conformance.subprocesses import signal_name
 from maxops.dtypes import BFLOAT16
 from maxops.errors import ModelInputError
 from maxops.onnx.tensors import read_tensor_file
 from maxops.plan import Array
 
 PREFIX = "command:"
-
-
 _OF_SIGNAL = 128
 _CRASHES = (signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
 
@@ -71,10 +70,12 @@ class Command(Runtime):
         """One folder and one start of the program for all feeds."""
         with TemporaryDirectory(prefix="maxops-conform-") as name:
             folder = Path(name)
-            is_ir = _write_model(call, folder)
+            for file, data in case_folder.model_files(call).items():
+                (folder / file).write_bytes(data)
             for number, feed in enumerate(feeds):
-                _write_feed(call, feed, _data_set(folder, number), is_ir)
+                case_folder.write_data_set(_data_set(folder, number), call, feed)
             self._run(folder)
+            is_ir = case_folder.is_ir(call)
             return [_output(_data_set(folder, number), is_ir) for number in range(len(feeds))]
 
     def script(self, call: Call, feed: Feed) -> list[str]:
@@ -87,11 +88,11 @@ class Command(Runtime):
             '(test_data_set := folder / "test_data_set_0").mkdir()',
         ]
         ran = f"subprocess.run([*{self.words!r}, str(folder)], check=True)"
-        if call.row.standard == "OpenVINO":
-            text, weights = ir_model.ir(call)
+        if case_folder.is_ir(call):
+            text, weights = ir_model.ir(call, one_line=True)
             return [
                 *start,
-                f'(folder / "model.xml").write_text({"".join(line.strip() for line in text.splitlines())!r})',
+                f'(folder / "model.xml").write_text({text!r})',
                 f'(folder / "model.bin").write_bytes({weights!r})',
                 f"for number, array in enumerate({named}.values()):",
                 '    np.save(test_data_set / f"input_{number}.npy", array)',
@@ -123,42 +124,14 @@ class Command(Runtime):
         # a shell that runs the program says by 128 and the number that a signal ended it
         number = -done.returncode if done.returncode < 0 else done.returncode - _OF_SIGNAL
         if done.returncode < 0 or number in _CRASHES:
-            raise ProcessEndedError(f"{self.words[0]} was ended by {_signal_name(number)}")
+            raise ProcessEndedError(f"{self.words[0]} was ended by {signal_name(number)}")
         if done.returncode > 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
             raise CommandError(said[-1] if said else f"ended with the status {done.returncode}, and said nothing")
 
 
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal
-        return f"signal {number}"
-
-
-def _write_model(call: Call, folder: Path) -> bool:
-    """Whether it is an IR."""
-    if call.row.standard == "OpenVINO":
-        text, weights = ir_model.ir(call)
-        (folder / "model.xml").write_text(text, encoding="utf-8")
-        (folder / "model.bin").write_bytes(weights)
-        return True
-    (folder / "model.onnx").write_bytes(onnx_model.model(call).SerializeToString())
-    return False
-
-
 def _data_set(folder: Path, number: int) -> Path:
     return folder / f"test_data_set_{number}"
-
-
-def _write_feed(call: Call, feed: Feed, folder: Path, is_ir: bool) -> None:
-    folder.mkdir()
-    for number, (each, array) in enumerate(zip(call.fed, feed, strict=True)):
-        if is_ir:
-            np.save(folder / f"input_{number}.npy", array)
-        else:
-            tensor = numpy_helper.from_array(array, each.name)
-            (folder / f"input_{number}.pb").write_bytes(tensor.SerializeToString())
 
 
 def _output(folder: Path, is_ir: bool) -> Array:

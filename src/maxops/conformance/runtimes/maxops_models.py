@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maxops.conformance import ir_model, onnx_text
 from maxops.conformance.case import Call
-from maxops.conformance.runtimes.maxops_operators import installed_version
+from maxops.conformance.runtimes.maxops_operators import own_version
 from maxops.conformance.runtimes.onnxruntime import OnnxRuntime
 from maxops.conformance.runtimes.openvino import OpenVino
 from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
@@ -21,18 +21,18 @@ class MaxopsOnnx(Scripted):
     @property
     def version(self) -> str:
         """The package's version."""
-        return installed_version()
+        return own_version()
 
     def setup(self, call: Call) -> list[str]:
         """The model, checked."""
         if call.row.standard != "OpenVINO":
             return [*onnx_text.lines(call), "import maxops.onnx", "ready = maxops.onnx.Backend.prepare(model)"]
-        text, weights = ir_model.ir(call)
+        text, weights = ir_model.ir(call, one_line=True)
         return [
             "import maxops.openvino, pathlib, tempfile",
             "folder = tempfile.TemporaryDirectory()",
             'path = pathlib.Path(folder.name, "model.xml")',
-            f"path.write_text({''.join(line.strip() for line in text.splitlines())!r})",
+            f"path.write_text({text!r})",
             f'path.with_suffix(".bin").write_bytes({weights!r})',
             "ready = maxops.openvino.load(path)",
             "folder.cleanup()",
@@ -54,7 +54,7 @@ class MaxopsOnnxRuntime(OnnxRuntime):
     @property
     def version(self) -> str:
         """Of both."""
-        return f"{installed_version()} in onnxruntime {self.module.__version__}"
+        return f"{own_version()} in onnxruntime {self.module.__version__}"
 
     def session(self, model: str) -> str:
         """The line that makes the session."""
@@ -73,7 +73,7 @@ class MaxopsOpenVino(OpenVino):
     @property
     def version(self) -> str:
         """Of both."""
-        return f"{installed_version()} in openvino {super().version}"
+        return f"{own_version()} in openvino {super().version}"
 
     def model(self, call: Call) -> list[str]:
         """The model, rewritten."""

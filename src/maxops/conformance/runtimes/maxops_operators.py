@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 from maxops import _native
+from maxops.bench.environment import installed
 from maxops.conformance.case import Call
 from maxops.conformance.literal import literal
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError
@@ -35,7 +34,7 @@ class MaxopsOperators(Scripted):
     @property
     def version(self) -> str:
         """The package's version."""
-        return installed_version()
+        return own_version()
 
     def setup(self, call: Call) -> list[str]:
         """The operator, and the constants."""
@@ -51,14 +50,6 @@ class MaxopsOperators(Scripted):
         return [f"actual = operator({', '.join([*given, *(f'{name}={value!r}' for name, value in call.attributes)])})"]
 
 
-def installed_version() -> str:
+def own_version() -> str:
     """The version of maxops; a source tree that is not installed has none."""
-    try:
-        return version("maxops")
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def isas() -> list[str]:
-    """The instruction sets of this machine, best first."""
-    return _native.isas()
+    return installed("maxops") or "unknown"

@@ -71,10 +71,9 @@ def _built(call: Call) -> list[str]:
 
 def _read(call: Call) -> list[str]:
     """The IR, in one line."""
-    text, weights = ir_model.ir(call)
-    short = "".join(line.strip() for line in text.splitlines())
+    text, weights = ir_model.ir(call, one_line=True)
     weights_text = f"np.frombuffer(bytes.fromhex({weights.hex()!r}), np.uint8)" if weights else "np.empty(0, np.uint8)"
-    return [f"model = core.read_model({short!r}.encode(), openvino.Tensor({weights_text}))"]
+    return [f"model = core.read_model({text!r}.encode(), openvino.Tensor({weights_text}))"]
 
 
 def _node(each: Input) -> str:
