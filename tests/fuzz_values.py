@@ -20,6 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 import maxops as mo
+import run_words
 from bits import (
     LAYOUTS,
     STORED,
@@ -42,7 +43,7 @@ NAMES = tuple(LAYOUTS)
 
 
 def _length(chosen: random.Random, itemsize: int, most: int) -> int:
-    near: tuple[int, ...] = (*range(1, 9), *runs.lengths(most), *runs.sizes(itemsize, most))
+    near: tuple[int, ...] = (*range(1, 9), *runs.lengths(most), *run_words.sizes(itemsize, most))
     length: int = chosen.choice(near) * chosen.choice((1, 1, 1, 2)) + chosen.choice((0, 0, 0, 1))
     return min(length, most)
 
@@ -61,7 +62,7 @@ def _laid(chosen: random.Random, array: Array) -> Array:
 def segments(chosen: random.Random, dtype: DType) -> str:
     """SegmentMax in order: ids or offsets, fewer or more segments, into a new output or the caller's."""
     width = chosen.choice((0, 0, 1, 2, 3, 4, 5, 8, _length(chosen, dtype.numpy.itemsize, 20_000)))
-    word = runs.any_word(chosen, 3000 if width < 9 else 40)
+    word = run_words.any_word(chosen, 3000 if width < 9 else 40)
     ids = runs.ids_of(word)
     data = _values(chosen, dtype, (len(ids), width) if width else (len(ids),))
     own = int(ids[-1]) + 1
@@ -93,7 +94,7 @@ def segments(chosen: random.Random, dtype: DType) -> str:
 def unsorted(chosen: random.Random, dtype: DType) -> str:
     """SegmentMax in any order."""
     width = chosen.choice((0, 0, 1, 2, 3, 5, _length(chosen, dtype.numpy.itemsize, 20_000)))
-    word = runs.any_word(chosen, 3000 if width < 9 else 40)
+    word = run_words.any_word(chosen, 3000 if width < 9 else 40)
     ids = runs.ids_of(word)
     chosen_rows = np.random.default_rng(chosen.randrange(1 << 30)).permutation(len(ids))
     ids = ids[chosen_rows]

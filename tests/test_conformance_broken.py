@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from all_cases import ALL
+from all_cases import ALL, UNCOVERED
 from maxops import dtypes, spec
 from maxops.conformance.attempt import attempt
 from maxops.conformance.case import Call, Case, Feed, Trial
-from maxops.conformance.cases.uncovered import UNCOVERED
 from maxops.conformance.judge import Judgement, judge
 from maxops.conformance.poison import Memory
 from maxops.conformance.runtimes.runtime import Prepared, Runtime

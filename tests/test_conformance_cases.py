@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bits
-from all_cases import ALL
+from all_cases import ALL, UNCOVERED
 from maxops import dtypes, spec
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Input
@@ -22,7 +22,6 @@ from maxops.conformance.cases import NoSuchCaseError, cases, reduce_max, segment
 from maxops.conformance.cases.family import is_current, judges, rows
 from maxops.conformance.cases.pairs import Which, pairs, repeated
 from maxops.conformance.cases.reduce_max import copies_with_one
-from maxops.conformance.cases.uncovered import UNCOVERED
 from maxops.conformance.expected import expected_result, without_nan
 from maxops.conformance.folder import folder_name
 from maxops.dtypes import DType

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import maxops as mo
+import run_words
 from bits import STORED, Array, assert_same_bits, fast_first_in_segments, fast_segment_max
 from maxops import _native
 from maxops.conformance import runs
-from maxops.conformance.runs import Run, Word
+from maxops.conformance.runs import Run
 from maxops.dtypes import DType
 
 MOST = 1100  # rows of a run: past the blocks of a scan
@@ -27,11 +28,11 @@ def _definition(data: Array, ids: Array) -> Array:
     return best
 
 
-def _said(word: Word) -> str:
+def _said(word: run_words.Word) -> str:
     return ", ".join(map(str, word))
 
 
-def _check(word: Word, ids: Array, data: Array, isas: list[str], expected: Array, **options: Any) -> None:
+def _check(word: run_words.Word, ids: Array, data: Array, isas: list[str], expected: Array, **options: Any) -> None:
     for isa in isas:
         assert _native.use_isa(isa)
         got = mo.segment_max(data, ids, fill_mode="ZERO", **options)
@@ -52,11 +53,11 @@ def isas() -> Iterator[list[str]]:
 def test_every_pair_of_runs(kind: str, isas: list[str]) -> None:
     """One column, of which each in turn tells, and rows of two and of four."""
     count = 0
-    for word in runs.words(MOST):
+    for word in run_words.words(MOST):
         if (word[0] if len(word) == 2 else word[1]).kind != kind:
             continue
         ids = runs.ids_of(word)
-        data = (runs.distinguishing_ranks(ids) - len(ids)).astype(np.float32)
+        data = (run_words.distinguishing_ranks(ids) - len(ids)).astype(np.float32)
         expected = _definition(data, ids)
         _check(word, ids, data, isas, expected)
         _check(word, ids, np.ascontiguousarray(data[:, :2]), isas, np.ascontiguousarray(expected[:, :2]))
@@ -128,9 +129,9 @@ def test_every_type(dtype: DType, isas: list[str]) -> None:
     """Ranks as the type has them; for those of few values, wrapped, which hides some rows and not all."""
     chosen = random.Random(dtype.name)
     for _ in range(60):
-        word = runs.any_word(chosen, 300)
+        word = run_words.any_word(chosen, 300)
         ids = runs.ids_of(word)
-        ranks = runs.distinguishing_ranks(ids)
+        ranks = run_words.distinguishing_ranks(ids)
         if dtype.kind == "float":
             data = (-(ranks % 1900) - 1).astype(dtype.numpy)
         else:
@@ -147,15 +148,15 @@ def test_every_type(dtype: DType, isas: list[str]) -> None:
 def test_every_option(options: str, isas: list[str]) -> None:
     chosen = random.Random(options)
     for _ in range(100):
-        word = runs.any_word(chosen, 700)
+        word = run_words.any_word(chosen, 700)
         ids = runs.ids_of(word)
-        every = (runs.distinguishing_ranks(ids) - len(ids)).astype(np.float32)
+        every = (run_words.distinguishing_ranks(ids) - len(ids)).astype(np.float32)
         for data in (every, every[:, :2], np.ascontiguousarray(every[:, 0]), np.ascontiguousarray(every[:, 1])):
             _with_options(options, word, ids, data, isas, np.random.default_rng(len(ids)))
 
 
 def _with_options(
-    options: str, word: Word, ids: Array, data: Array, isas: list[str], order: np.random.Generator
+    options: str, word: run_words.Word, ids: Array, data: Array, isas: list[str], order: np.random.Generator
 ) -> None:
     expected = _definition(data, ids)
     for isa in isas:
@@ -183,9 +184,9 @@ def _with_options(
 @pytest.mark.parametrize("sorted_ids", [True, False], ids=["in order", "any order"])
 def test_every_width(sorted_ids: bool, isas: list[str]) -> None:
     """Rows as wide as blocks, tasks and pieces of columns are, and a column more or less."""
-    ids = runs.ids_of(runs.word_of("one 2, singles 2, resume pairs 4"))
+    ids = runs.ids_of(run_words.word_of("one 2, singles 2, resume pairs 4"))
     for itemsize, kind in ((4, np.float32), (8, np.int64), (1, np.uint8)):
-        for width in runs.sizes(itemsize, 70_000):
+        for width in run_words.sizes(itemsize, 70_000):
             base = np.arange(width) % 97
             rows = (np.arange(len(ids)) * 7 % len(ids))[:, np.newaxis]
             data = (base + rows + (100 if kind is np.uint8 else -300)).astype(kind)
@@ -213,7 +214,9 @@ def test_shares_of_threads(width: int, threads: int, isas: list[str]) -> None:
                     head = (Run(kind, first), Run("one", 1, resumes), Run("pairs", share - 2, True))
                     word = (*head, Run("one", share + 3, resumes), Run("singles", total))
                     ids = runs.ids_of(word)[:total]
-                    every = np.ascontiguousarray((runs.distinguishing_ranks(ids) - len(ids)).astype(np.float32)[:, :2])
+                    every = np.ascontiguousarray(
+                        (run_words.distinguishing_ranks(ids) - len(ids)).astype(np.float32)[:, :2]
+                    )
                     data = every[:, 0] if width == 1 else np.repeat(every, 3, axis=1)[:, :width]
                     data = np.ascontiguousarray(data)
                     _check(word, ids, data, isas, _definition(data, ids))
@@ -228,4 +231,4 @@ def test_a_new_parameter_is_a_new_length() -> None:
         if unit == "rows" and value <= 5000:
             assert {max(value - 1, 1), value, value + 1} <= set(runs.lengths()), name
         if unit == "bytes" and value // 4 < 100_000:
-            assert {value // 4, value // 4 + 1} - {0} <= set(runs.sizes(4)), name
+            assert {value // 4, value // 4 + 1} - {0} <= set(run_words.sizes(4)), name

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
+import run_words
 from bits import Array
 from instruction_sets import on_each_source
 from maxops import _native
@@ -32,7 +33,7 @@ def _winners(length: int) -> tuple[int, ...]:
 
 
 def _lengths(kind: type, most: int) -> list[int]:
-    sizes = {*runs.lengths(most), *runs.sizes(np.dtype(kind).itemsize, most)}
+    sizes = {*runs.lengths(most), *run_words.sizes(np.dtype(kind).itemsize, most)}
     return sorted(sizes)
 
 
