@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from html import escape
 from importlib import import_module
 from typing import Any
 
 from maxops.bench import report
 from maxops.bench.case import OPERATORS, label
+from maxops.bench.goals import FASTEST, LIMIT
 from maxops.bench.report import Json, Table
 
 INK = "#7a828e"  # reads on white and on black
@@ -95,27 +96,27 @@ def _operator(plot: _Plot, operator: str, cases: list[Json]) -> str:
     drawn = [case for case in cases if not any(part in case["family"] for part in UNDRAWN)]
     legend = "".join(f'<span><i style="background:{colours[name]}"></i>{name}</span>' for name in types)
     sections = [
-        ("speedup over the fastest correct library", lambda case: report.value(case, "fastest")),
-        ("share of the memory limit", lambda case: report.value(case, "limit")),
+        ("speedup over the fastest correct library", FASTEST, True),
+        ("share of the memory limit", LIMIT, False),
     ]
     parts = [f'<h2>{operator}</h2><div class="legend">{legend}</div>']
-    for title, value in sections:
+    for title, against, wide in sections:
         figures = []
         for family in dict.fromkeys(case["family"] for case in drawn):
-            lines = _lines([case for case in drawn if case["family"] == family], value)
+            lines = _lines([case for case in drawn if case["family"] == family], against)
             if any(len(line) > 1 for line in lines.values()):
-                svg = plot.svg(lines, colours, title, wide=title.startswith("faster"))
+                svg = plot.svg(lines, colours, title, wide=wide)
                 figures.append(f"<figure><figcaption>{escape(family.replace(',', ', '))}</figcaption>{svg}</figure>")
         if figures:
             parts.append(f"<h3>{operator}: {title}, over elements</h3><div class=plots>{''.join(figures)}</div>")
     return "".join(parts) + _heat(cases)
 
 
-def _lines(cases: Iterable[Json], value: Callable[[Json], float | None]) -> dict[str, list[tuple[int, float]]]:
+def _lines(cases: Iterable[Json], against: str) -> dict[str, list[tuple[int, float]]]:
     """By type, (size, value) in order of size."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for case in cases:
-        if (number := value(case)) is not None:
+        if (number := report.value(case, against)) is not None:
             lines.setdefault(case["type"], []).append((case["size"], number))
     return {name: sorted(points) for name, points in lines.items()}
 
