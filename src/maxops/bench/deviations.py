@@ -28,41 +28,22 @@ def _words(dtype: DType, bits: object) -> Array:
     return np.asarray(bits).astype(dtype.word).view(dtype.numpy)
 
 
-def _normal(dtype: DType, random: np.random.Generator) -> Array:
-    return (1 + random.random(SIZE)).astype(dtype.numpy)
+def _signs(dtype: DType, random: np.random.Generator) -> Array:
+    return random.integers(0, 2, SIZE).astype(np.uint64) << np.uint64(dtype.bits - 1)
 
 
-def _with(part: float, values: Draw) -> Draw:
-    """Ordinary values, a part of them replaced."""
-
-    def draw(dtype: DType, random: np.random.Generator) -> Array:
-        return np.where(random.random(SIZE) < part, values(dtype, random), _normal(dtype, random))
-
-    return draw
+def _below(limit: int, random: np.random.Generator) -> Array:
+    return random.integers(1, limit, SIZE).astype(np.uint64)
 
 
-def _nan(dtype: DType, random: np.random.Generator) -> Array:
-    return _words(dtype, np.full(SIZE, dtype.nan_bits))
+def _some(draw: Draw) -> Draw:
+    """Ordinary values, a tenth of them replaced."""
 
+    def some(dtype: DType, random: np.random.Generator) -> Array:
+        replaced, values = random.random(SIZE) < 0.1, draw(dtype, random)
+        return np.where(replaced, values, (1 + random.random(SIZE)).astype(dtype.numpy))
 
-def _other_nan(dtype: DType, random: np.random.Generator) -> Array:
-    """Quiet NaNs of either sign and any payload."""
-    sign = random.integers(0, 2, SIZE).astype(np.uint64) << np.uint64(dtype.bits - 1)
-    return _words(dtype, sign | np.uint64(dtype.nan_bits) | random.integers(1, 32, SIZE).astype(np.uint64))
-
-
-def _zeros(dtype: DType, random: np.random.Generator) -> Array:
-    sign = random.integers(0, 2, SIZE).astype(np.uint64) << np.uint64(dtype.bits - 1)
-    return _words(dtype, sign)
-
-
-def _subnormals(dtype: DType, random: np.random.Generator) -> Array:
-    sign = random.integers(0, 2, SIZE).astype(np.uint64) << np.uint64(dtype.bits - 1)
-    return _words(dtype, sign | random.integers(1, 1 << dtype.mantissa_bits, SIZE).astype(np.uint64))
-
-
-def _negative_infinity(dtype: DType, random: np.random.Generator) -> Array:
-    return _words(dtype, np.full(SIZE, dtype.lowest_bits))
+    return some
 
 
 def _any_integer(dtype: DType, random: np.random.Generator) -> Array:
@@ -78,11 +59,14 @@ def _close_integers(dtype: DType, random: np.random.Generator) -> Array:
 
 
 FLOAT_CLASSES: dict[str, Draw] = {
-    "NaN": _with(0.1, _nan),
-    "NaN's bits": _with(0.1, _other_nan),
-    "sign of zero": _zeros,
-    "subnormals": _subnormals,
-    "-Inf alone": _negative_infinity,
+    "NaN": _some(lambda dtype, _: _words(dtype, np.full(SIZE, dtype.nan_bits))),
+    # quiet ones of either sign and any payload
+    "NaN's bits": _some(
+        lambda dtype, random: _words(dtype, _signs(dtype, random) | np.uint64(dtype.nan_bits) | _below(32, random))
+    ),
+    "sign of zero": lambda dtype, random: _words(dtype, _signs(dtype, random)),
+    "subnormals": lambda dtype, random: _words(dtype, _signs(dtype, random) | _below(1 << dtype.mantissa_bits, random)),
+    "-Inf alone": lambda dtype, _: _words(dtype, np.full(SIZE, dtype.lowest_bits)),
 }
 INTEGER_CLASSES: dict[str, Draw] = {"whole range": _any_integer, "close values": _close_integers}
 

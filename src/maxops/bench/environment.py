@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import maxops
 from maxops import _native
 
 MARK = "MAXOPS_BENCH_ENVIRONMENT"
@@ -71,16 +70,8 @@ def machine(threads: int) -> dict[str, Any]:
         "commit": _commit(),
         "isa": _native.isa(),
         "threads": threads,
-        "output_cache": output_cache(),
+        "output_cache": os.environ.get("MAXOPS_OUTPUT_CACHE", "on, default size"),
     }
-
-
-def output_cache() -> str:
-    """Whether new outputs come from a cache: its size, "off", or "none" in a build without one."""
-    memory_info = getattr(maxops, "memory_info", None)
-    if memory_info is None:
-        return "none"
-    return os.environ.get("MAXOPS_OUTPUT_CACHE", "on, default size")
 
 
 def installed(distribution: str) -> str:

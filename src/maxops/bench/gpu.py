@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import maxops as mo
 from maxops import dtypes
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.dtypes import DType
@@ -96,7 +97,7 @@ class _Maker:
             f"Max,2-inputs,{self.dtype}",
             3 * self.count * self.item,
             lambda: self.gpu.run(MaxCall((a, b))),
-            lambda: _public().maximum(as_array(a), as_array(b)),
+            lambda: mo.maximum(as_array(a), as_array(b)),
             libraries,
         )
 
@@ -120,7 +121,7 @@ class _Maker:
             f"ReduceMax,{name},{self.dtype}",
             (x.numel() + out) * self.item,
             lambda: self.gpu.run(ReduceCall(x, axes, False)),
-            lambda: _public().reduce_max(as_array(x), axes, False),
+            lambda: mo.reduce_max(as_array(x), axes, False),
             libraries,
         )
 
@@ -143,9 +144,7 @@ class _Maker:
             f"SegmentMax,{name},{self.dtype}",
             moved,
             lambda: gpu.run(SegmentCall(x, **named, **options)),
-            lambda: _public().segment_max(
-                as_array(x), **{key: as_array(value) for key, value in named.items()}, **options
-            ),
+            lambda: mo.segment_max(as_array(x), **(options | {key: as_array(each) for key, each in named.items()})),
             dict(self.segment_libraries(x, ids, lengths, segments, variant)),
         )
 
@@ -173,10 +172,6 @@ class _Maker:
         if self.cupy is None or str(self.dtype) in _CUPY_LACKS:
             return None
         return self.cupy.from_dlpack(tensor)
-
-
-def _public() -> Any:
-    return import_module("maxops")
 
 
 def as_array(tensor: Any) -> Array:

@@ -14,6 +14,8 @@ ROUNDS = 15
 # A goal: this part of what a copy of as many bytes reaches.
 GOAL = 0.9
 
+COLUMNS = ("case", "ms", "GB/s", "of a copy", "times as fast as", "bits")  # of `row`
+
 Clock = Callable[[Callable[[], Any]], float]
 
 
@@ -79,11 +81,6 @@ def _copy(size: int, where: Any) -> Callable[[], Any]:
     source = torch.ones(max(size // 2, 1), dtype=torch.uint8, device=where)
     target = torch.empty_like(source)
     return lambda: target.copy_(source)
-
-
-def columns() -> tuple[str, ...]:
-    """What the table's columns are."""
-    return ("case", "ms", "GB/s", "of a copy", "times as fast as", "bits")
 
 
 def row(found: Measurement) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
@@ -80,11 +80,6 @@ def table(threads: int, *, size: int = TABLE_BYTES, seconds: float = 1.0) -> lis
                 best = fastest(candidate, seconds / 6)
                 found.append(Limit(mix, streaming, count, read + written, (read + written) / best))
     return found
-
-
-def as_json(limits: list[Limit]) -> list[dict[str, Any]]:
-    """Rows for a run's JSON."""
-    return [asdict(limit) for limit in limits]
 
 
 def _up(size: int) -> int:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,43 +23,11 @@ from maxops.plan import Array
 ELEMENTS = 16_000_000  # 64 MB of float32
 ALLOWED = 8 * 2**20  # "a few MB": stacks of threads, partial results, the first use of the pool
 
-Call = Callable[[], Array]
-
 
 def _ones(*shape: int) -> Array:
     array = np.empty(shape, np.float32)
     array.fill(1)
     return array
-
-
-def _maximum(elements: int) -> Call:
-    a, b = _ones(elements), _ones(elements)
-    return lambda: mo.maximum(a, b)
-
-
-def _maximum_out(elements: int) -> Call:
-    a, b, out = _ones(elements), _ones(elements), _ones(elements)
-    return lambda: mo.maximum(a, b, out=out)
-
-
-def _maximum_transposed(elements: int) -> Call:
-    a, b = _ones(elements // 4_000, 4_000), _ones(4_000, elements // 4_000).T
-    return lambda: mo.maximum(a, b)
-
-
-def _reduce_all(elements: int) -> Call:
-    data = _ones(elements)
-    return lambda: mo.reduce_max(data)
-
-
-def _reduce_rows(elements: int) -> Call:
-    data = _ones(elements // 8, 8)
-    return lambda: mo.reduce_max(data, -1)
-
-
-def _reduce_columns(elements: int) -> Call:
-    data = _ones(elements // 8, 8)
-    return lambda: mo.reduce_max(data, 0)
 
 
 def _ids(rows: int) -> Array:
@@ -68,25 +37,16 @@ def _ids(rows: int) -> Array:
     return ids
 
 
-def _segment(elements: int) -> Call:
-    data, ids = _ones(elements), _ids(elements)
-    return lambda: mo.segment_max(data, ids, fill_mode="ZERO")
-
-
-def _segment_rows(elements: int) -> Call:
-    data, ids = _ones(elements // 16, 16), _ids(elements // 16)
-    return lambda: mo.segment_max(data, ids, fill_mode="ZERO")
-
-
-CALLS: dict[str, Callable[[int], Call]] = {
-    "Max, new output": _maximum,
-    "Max, out=": _maximum_out,
-    "Max, one input transposed": _maximum_transposed,
-    "ReduceMax, all": _reduce_all,
-    "ReduceMax, rows of 8": _reduce_rows,
-    "ReduceMax, columns of 8": _reduce_columns,
-    "SegmentMax, 1-D": _segment,
-    "SegmentMax, rows of 16": _segment_rows,
+# By name: the call on arrays of about so many elements.
+CALLS: dict[str, Callable[[int], Callable[[], Array]]] = {
+    "Max, new output": lambda n: partial(mo.maximum, _ones(n), _ones(n)),
+    "Max, out=": lambda n: partial(mo.maximum, _ones(n), _ones(n), out=_ones(n)),
+    "Max, one input transposed": lambda n: partial(mo.maximum, _ones(n // 4_000, 4_000), _ones(4_000, n // 4_000).T),
+    "ReduceMax, all": lambda n: partial(mo.reduce_max, _ones(n)),
+    "ReduceMax, rows of 8": lambda n: partial(mo.reduce_max, _ones(n // 8, 8), -1),
+    "ReduceMax, columns of 8": lambda n: partial(mo.reduce_max, _ones(n // 8, 8), 0),
+    "SegmentMax, 1-D": lambda n: partial(mo.segment_max, _ones(n), _ids(n), fill_mode="ZERO"),
+    "SegmentMax, rows of 16": lambda n: partial(mo.segment_max, _ones(n // 16, 16), _ids(n // 16), fill_mode="ZERO"),
 }
 
 

@@ -71,31 +71,10 @@ def goal_rows(run: Json) -> list[Json]:
     return rows
 
 
-def below(run: Json) -> list[Json]:
-    """Cases where the fastest correct library is faster, the farthest behind first, with the reason if one is given."""
-    cases = [case for case in run["cases"] if case["ratio"] is not None and case["ratio"]["median"] < 1]
-    return [
-        {
-            "case": case["id"],
-            "fastest": case["fastest"],
-            "candidate": case["libraries"][case["fastest"]]["candidate"],
-            "ratio": case["ratio"],
-            "reason": reason(case["id"]),
-        }
-        for case in sorted(cases, key=lambda case: float(case["ratio"]["median"]))
-    ]
-
-
 def wrong(run: Json) -> list[Json]:
     """Libraries whose timed result was wrong, with how fast they were."""
     return [
-        {
-            "case": case["id"],
-            "library": name,
-            "candidate": entry["candidate"],
-            "reason": entry["reason"],
-            "ratio": entry["ratio"],
-        }
+        {"case": case["id"], "library": name, **entry}
         for case in run["cases"]
         for name, entry in case["libraries"].items()
         if entry["status"] == "wrong"
@@ -267,18 +246,19 @@ def _notes(case: Json) -> str:
 
 
 def below_one(run: Json) -> Table:
-    """Cases below 1.0, with their reasons."""
+    """Cases where the fastest correct library is faster, the farthest behind first, with the reason if one is given."""
+    compared = [case for case in run["cases"] if case["ratio"] is not None]
     rows = [
         (
-            row["case"],
-            f"{row['fastest']} ({row['candidate']})",
-            spread(row["ratio"]),
-            row["reason"] or NO_REASON,
+            case["id"],
+            f"{case['fastest']} ({case['libraries'][case['fastest']]['candidate']})",
+            spread(case["ratio"]),
+            reason(case["id"]) or NO_REASON,
         )
-        for row in below(run)
+        for case in sorted(compared, key=lambda case: float(case["ratio"]["median"]))
+        if case["ratio"]["median"] < 1
     ]
-    total = sum(case["ratio"] is not None for case in run["cases"])
-    note = f"{len(rows)} of {total} cases. Reasons are in src/maxops/bench/reasons.py."
+    note = f"{len(rows)} of {len(compared)} cases. Reasons are in src/maxops/bench/reasons.py."
     return Table("Below 1.0 against the fastest correct library", note, ("case", "library", "speedup", "reason"), rows)
 
 
@@ -381,21 +361,18 @@ def predictions(run: Json) -> list[Table]:
             found = {row["cores"]: row for row in fitted["predicted"] if row["bytes"] == amount}
             rows.append((size(amount), *(times(found[count]["speedup"]) for count in cores)))
         model = fitted["model"]
+        most = f", {model['most_chunks']} of them at most" if model["most_chunks"] < UNBOUNDED else ""
         note = (
             f"Predicted speedup over one core, on a machine that moves "
             f"{run['scaling']['socket_bytes_per_second'] / 1e9:.0f} GB/s in all. Fitted here at 1 to "
             f"{run['scaling']['threads']} threads: a call costs {seconds(model['call'])}, one core moves "
             f"{model['core'] / 1e9:.1f} GB/s and all {model['machine'] / 1e9:.1f} GB/s, the first helper wakes after "
             f"{seconds(model['wake'])} and each next {seconds(model['each'])} later, chunks are of "
-            f"{size(model['chunk'])}{_most(model)}; where it was fitted it is off by "
+            f"{size(model['chunk'])}{most}; where it was fitted it is off by "
             f"{fitted['mean_error']:.0%} on average."
         )
         tables.append(Table(f"{operator} on more cores", note, ("bytes", *map(str, cores)), rows))
     return tables
-
-
-def _most(model: Json) -> str:
-    return f", {model['most_chunks']} of them at most" if model["most_chunks"] < UNBOUNDED else ""
 
 
 def decades(run: Json) -> list[Table]:

@@ -24,9 +24,8 @@ from maxops.dtypes import DType
 SECONDS = 0.3
 QUICK_SECONDS = 0.02
 CONTENDER = 3.0  # times the fastest correct library's time, in a first sample
-HOPELESS = (
-    5.0  # times the fastest correct library's time at the size before: then a call that would last long is left out
-)
+# Times the fastest correct library's time at the size before: then a call that would last long is left out.
+HOPELESS = 5.0
 LONG_SECONDS = 0.1
 KEEP_EVERY_SECONDS = 60.0
 LARGE_BYTES = 10**7  # from here on a case's arrays are not left to the collector's own time
@@ -115,7 +114,7 @@ class Session:
         if self.limits is not None:
             row["limit"], seconds = self._limit(self.limits, case, own_candidate)
             mine += [seconds] if seconds else []
-        row["ours"]["seconds"] = sorted(mine)[len(mine) // 2] if mine else self._alone(own_candidate)
+        row["ours"]["seconds"] = sorted(mine)[len(mine) // 2] if mine else Stopwatch(own_candidate).warm_up()
         # again, now that many runs have gone by: a result that only sometimes is right is wrong
         if own.status == "correct" and not same_bits(own_candidate.result(case), expected):
             row["ours"] |= {"status": "wrong", "reason": "correct at first, wrong after timing"}
@@ -145,9 +144,6 @@ class Session:
         timed = {candidate.name: paired(own_candidate, candidate, self.seconds / 2) for candidate in candidates}
         name = min(timed, key=lambda name: timed[name].ratio.median)
         return {"status": "correct", "reason": "", "candidate": name, **_figures(timed[name])}, timed[name].ours
-
-    def _alone(self, own_candidate: Candidate) -> float:
-        return Stopwatch(own_candidate).warm_up()
 
     def find_deviations(self, types: Iterable[DType], operators: Iterable[Any]) -> Json:
         """By library, then operator and type: the special values on which it deviates from the standards."""
@@ -218,7 +214,8 @@ def run(
         done("the machine's memory limit", None)
         if session.limits is not None:
             size = 3_000_000 if quick else limits.TABLE_BYTES
-            result["limits"] = rounded(limits.as_json(limits.table(threads, size=size, seconds=0.1 if quick else 3.0)))
+            found = limits.table(threads, size=size, seconds=0.1 if quick else 3.0)
+            result["limits"] = rounded([asdict(limit) for limit in found])
         done("peak memory", None)
         result["memory"] = peak.measure(*((4_000_000, tuple(peak.CALLS)[:2]) if quick else ()))
         done("threads and sizes", None)

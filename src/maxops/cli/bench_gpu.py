@@ -27,7 +27,7 @@ def bench_gpu(rows: list[DType], only: str, json_file: Path | None) -> bool:
             torch.cuda.empty_cache()
     device, capability = torch.cuda.get_device_name(where), torch.cuda.get_device_capability(where)
     print(f"\n{device}, compute capability {capability[0]}.{capability[1]}, PyTorch {torch.__version__}, 1 GiB tensors")
-    show(gpu_measure.columns(), [gpu_measure.row(one) for one in found])
+    show(gpu_measure.COLUMNS, [gpu_measure.row(one) for one in found])
     if json_file is not None:
         run = {"device": device, "torch": torch.__version__, "cases": [one.as_json() for one in found]}
         write_text(json_file, in_lines(run) + "\n")
