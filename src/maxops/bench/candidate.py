@@ -31,6 +31,11 @@ class Work:
         return self.inputs.arrays[0]
 
     @property
+    def axes(self) -> tuple[int, ...] | None:
+        """The axes that are reduced; None for all."""
+        return None if len(self.case.axes) == self.data.ndim else self.case.axes
+
+    @property
     def ids(self) -> Array:
         """The segment ids."""
         assert self.inputs.ids is not None

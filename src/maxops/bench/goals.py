@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from maxops import dtypes
 from maxops.bench.case import Case
 
 Band = Literal["1", "1e3", "1e5", "64 MB"]
@@ -40,28 +41,16 @@ def band(case: Case) -> Band | None:
     return sizes.get(case.size)
 
 
-def _bits(case: Case) -> int:
-    return case.dtype.bits if case.dtype.kind != "bool" else 0
-
-
 def _is_half(case: Case) -> bool:
     return case.dtype.kind == "float" and case.dtype.bits == 16
-
-
-def _two(case: Case, out: bool) -> bool:
-    return case.operator == "Max" and case.family.partition(",")[0] == "2-inputs" and case.out is out
 
 
 def _full(case: Case) -> bool:
     return not _is_half(case) and case.dtype.kind != "bool"
 
 
-def _eight(case: Case, type_name: str) -> bool:
-    return case.operator == "Max" and case.family.partition(",")[0] == "8-inputs" and str(case.dtype) == type_name
-
-
-def _max_of(*families: str) -> Callable[[Case], bool]:
-    return lambda case: case.operator == "Max" and case.family.partition(",")[0] in families
+def _max(case: Case, *families: str) -> bool:
+    return case.operator == "Max" and case.family.partition(",")[0] in families
 
 
 def _reduce(case: Case, *, short: bool) -> bool:
@@ -89,31 +78,43 @@ _TWO_IN_CACHE = (Target(1.0, "torch"), Target(1.4, "numpy"))
 GOALS = (
     Goal(
         "Max of 2, new output: f32, f64, integers",
-        lambda case: _two(case, out=False) and _full(case),
+        lambda case: _max(case, "2-inputs") and not case.out and _full(case),
         _at(2, 2, 0, Target(3), Target(0.9, LIMIT)) | {"1e5": _TWO_IN_CACHE},
     ),
     Goal(
         "Max of 2, out=: f32, f64, integers",
-        lambda case: _two(case, out=True) and _full(case),
+        lambda case: _max(case, "2-inputs") and case.out and _full(case),
         _at(2, 2, 0, Target(1.2), Target(0.9, LIMIT)) | {"1e5": _TWO_IN_CACHE},
     ),
     Goal(
         "Max of 2: f16, bf16",
-        lambda case: (_two(case, out=False) or _two(case, out=True)) and _is_half(case),
+        lambda case: _max(case, "2-inputs") and _is_half(case),
         _at(2, 5, 2.5, Target(1.6), Target(0.9, LIMIT)),
     ),
-    Goal("Max of 8: f32", lambda case: _eight(case, "float32"), _at(4, 4, 1.3, Target(1.7))),
-    Goal("Max of 8: f16", lambda case: _eight(case, "float16"), _at(4, 12, 4, Target(3))),
-    Goal("Max, broadcast", _max_of("row", "column", "outer", "scalar"), _at(0, 2, 1.5, Target(1.5))),
-    Goal("Max, transposed", _max_of("transposed"), _at(0, 2, 1.5, Target(4))),
+    Goal(
+        "Max of 8: f32",
+        lambda case: _max(case, "8-inputs") and case.dtype is dtypes.FLOAT32,
+        _at(4, 4, 1.3, Target(1.7)),
+    ),
+    Goal(
+        "Max of 8: f16",
+        lambda case: _max(case, "8-inputs") and case.dtype is dtypes.FLOAT16,
+        _at(4, 12, 4, Target(3)),
+    ),
+    Goal(
+        "Max, broadcast",
+        lambda case: _max(case, "row", "column", "outer", "scalar"),
+        _at(0, 2, 1.5, Target(1.5)),
+    ),
+    Goal("Max, transposed", lambda case: _max(case, "transposed"), _at(0, 2, 1.5, Target(4))),
     Goal(
         "ReduceMax all: 4-8 byte",
-        lambda case: case.operator == "ReduceMax" and case.family == "all" and _bits(case) >= 32,
+        lambda case: case.operator == "ReduceMax" and case.family == "all" and case.dtype.bits >= 32,
         _at(5, 5, 1.6, Target(1.0), Target(0.95, LIMIT)),
     ),
     Goal(
         "ReduceMax all: 16-bit",
-        lambda case: case.operator == "ReduceMax" and case.family == "all" and _bits(case) == 16,
+        lambda case: case.operator == "ReduceMax" and case.family == "all" and case.dtype.bits == 16,
         _at(5, 10, 4, Target(2.5)),
     ),
     Goal("ReduceMax over axes", lambda case: _reduce(case, short=False), _at(3, 2, 2, Target(1.3))),

@@ -11,10 +11,9 @@ from maxops.conformance.ids import clause_name
 from maxops.conformance.kinds import Kind, kinds
 from maxops.conformance.matrix import by_standard
 from maxops.conformance.result import FAULTS, VERDICTS, Reproducer, Run, Verdict
-from maxops.conformance.wording import WORDS, runtime_label, sides
+from maxops.conformance.wording import WORDS, runtime_label, shortened, sides
 from maxops.errors import RunFileError
 
-MAX_TEXT = 160  # letters of a runtime's own words
 REFUSES: Verdict = "refuses"  # told by itself: what is missing is no wrong answer
 INTRODUCTION = """\
 # Findings of the conformance kit
@@ -194,8 +193,7 @@ def _table(columns: Iterable[str], rows: Iterable[Sequence[object]]) -> list[str
 
 def _code(text: str) -> str:
     """A runtime's own words, or an array, in a cell."""
-    short = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
-    return f"`{short.replace('`', chr(39))}`".replace("|", "\\|")
+    return f"`{shortened(text).replace('`', chr(39))}`".replace("|", "\\|")
 
 
 def _plain(text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from maxops import dtypes
@@ -27,7 +25,7 @@ def literal(array: Array) -> str:
     if array.size == 0:
         return f"np.empty({array.shape}, {type_text(dtype)})"
     if dtype == dtypes.REAL:
-        return f"np.array({_nested(array.tolist())}, object)"
+        return f"np.array({array.tolist()}, object)"
     native = array.astype(dtype.numpy, order="C", copy=True)
     if dtype.kind != "float":
         return f"np.array({native.tolist()}, {type_text(dtype)})"
@@ -47,12 +45,6 @@ def type_text(dtype: DType) -> str:
     return {"bool": "np.bool_", "real": "object"}.get(dtype.name, f"np.{dtype}")
 
 
-def _nested(items: Any, shape: tuple[int, ...] | None = None) -> str:
-    """Nested lists of what has its text, or of rationals, as Python text."""
-    if shape is not None:
-        laid = np.empty(len(items), object)
-        laid[:] = items
-        items = laid.reshape(shape).tolist()
-    if isinstance(items, list):
-        return f"[{', '.join(map(_nested, items))}]"
-    return str(items) if isinstance(items, str) else repr(items)
+def _nested(texts: list[str], shape: tuple[int, ...]) -> str:
+    """Nested lists of what has its text."""
+    return str(np.array(texts, object).reshape(shape).tolist()).replace("'", "")

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from maxops.conformance.ids import Row, case_name, row, sort_key
 from maxops.conformance.kinds import kinds
 from maxops.conformance.result import VERDICTS, Run, Verdict
-from maxops.conformance.wording import BY_SEVERITY, WORDS, Table, expected_to_actual, runtime_label
+from maxops.conformance.wording import BY_SEVERITY, WORDS, Table, expected_to_actual, runtime_label, shortened
 
 NOT_APPLICABLE = "-"
 NOT_ASKED = ""
-MAX_TEXT = 160  # letters of the expected and the actual result
 
 Counts = Counter[Verdict]
 
@@ -35,16 +34,11 @@ def findings(run: Run) -> Table:
             f"{kind.operator} {kind.row.short}",
             ", ".join(kind.types),
             str(len(kind.findings)),
-            _shortened(expected_to_actual(kind.smallest.expected, kind.smallest.actual)),
+            shortened(expected_to_actual(kind.smallest.expected, kind.smallest.actual)),
         )
         for kind in kinds(run)
     ]
     return Table(f"What {runtime_label(run)} does", ("verdict", "clause", "types", "cases", "expected -> actual"), rows)
-
-
-def _shortened(text: str) -> str:
-    """Errors have long texts; reports in files have the whole."""
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
 
 
 def summary(run: Run) -> str:

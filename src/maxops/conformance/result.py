@@ -119,15 +119,12 @@ def elements(array: Array) -> Elements:
     {'type': 'float32', 'shape': [1], 'values': ['-0.0'], 'bits': ['80000000']}
     """
     dtype = dtypes.of(array.dtype)
-    flat = [array[index] for index in np.ndindex(array.shape)]
-    if dtype is None or dtype is dtypes.REAL:
-        return {"type": str(array.dtype), "shape": list(array.shape), "values": list(map(str, flat)), "bits": []}
-    digits = dtype.bits // 4
+    has_bits = dtype is not None and dtype is not dtypes.REAL
     return {
-        "type": str(dtype),
+        "type": str(dtype if has_bits else array.dtype),
         "shape": list(array.shape),
-        "values": list(map(str, flat)),
-        "bits": [f"{int(word):0{digits}X}" for word in words(array)],
+        "values": [str(array[index]) for index in np.ndindex(array.shape)],
+        "bits": [f"{int(word):0{2 * array.itemsize}X}" for word in words(array)] if has_bits else [],
     }
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from maxops.conformance.result import Elements, Message, Run, Verdict
 
 MAX_ELEMENTS = 4  # elements of an array in a line
+MAX_TEXT = 160  # letters of a result in a cell
 
 
 class Words(NamedTuple):
@@ -51,6 +52,11 @@ class Table(NamedTuple):
 def runtime_label(run: Run) -> str:
     """The runtime and its version, as reports name it."""
     return f"{run['runtime']} {run['version']}".strip()
+
+
+def shortened(text: str) -> str:
+    """A runtime's own words may be long; reports in files have the whole."""
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
 
 
 def one_line(result: Elements | Message) -> str:

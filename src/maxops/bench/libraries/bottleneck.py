@@ -13,12 +13,10 @@ class Bottleneck(Library):
 
     def reduce_max(self, work: Work) -> list[Candidate]:
         """Nanmax."""
-        axes = work.case.axes
-        if len(axes) == work.data.ndim:
-            return [Candidate("nanmax", self.module.nanmax, (work.data,))]
-        if len(axes) > 1:
+        if work.axes is not None and len(work.axes) > 1:
             raise UnsupportedError("reduces one axis or all")
-        return [Candidate("nanmax", self.module.nanmax, (work.data,), {"axis": axes[0]})]
+        options = {} if work.axes is None else {"axis": work.axes[0]}
+        return [Candidate("nanmax", self.module.nanmax, (work.data,), options)]
 
 
 LIBRARY = Bottleneck

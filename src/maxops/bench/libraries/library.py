@@ -46,6 +46,13 @@ class Library:
         raise UnsupportedError("has no maximum by ids")
 
 
+def columns(work: Work) -> None:
+    """Reject what no library of columns has."""
+    flat(work)
+    if work.case.dtype.name == "bfloat16":
+        raise UnsupportedError("has no bfloat16")
+
+
 def flat(work: Work) -> None:
     """Reject all but whole 1-D inputs of one shape."""
     shapes = {operand.shape for operand in work.case.operands}

@@ -13,8 +13,8 @@ class Numbagg(Library):
 
     def reduce_max(self, work: Work) -> list[Candidate]:
         """Nanmax."""
-        axes = None if len(work.case.axes) == work.data.ndim else work.case.axes
-        return [Candidate("nanmax", self.module.nanmax, (work.data,), {} if axes is None else {"axis": axes})]
+        options = {} if work.axes is None else {"axis": work.axes}
+        return [Candidate("nanmax", self.module.nanmax, (work.data,), options)]
 
     def segment_max(self, work: Work) -> list[Candidate]:
         """group_nanmax, along the first axis; it moves the groups last."""

@@ -47,7 +47,7 @@ class NumPy(Library):
 
     def reduce_max(self, work: Work) -> list[Candidate]:
         """The method, which is quicker to call than the function."""
-        axis = None if len(work.case.axes) == work.data.ndim else work.case.axes
+        axis = work.axes
         candidates = [
             Candidate("maximum.reduce", np.maximum.reduce, (work.data, axis)),
             Candidate("max", work.data.max, (axis,)),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxops.bench.candidate import Candidate, UnsupportedError, Work
-from maxops.bench.libraries.library import Library, flat
+from maxops.bench.candidate import Candidate, Work
+from maxops.bench.libraries.library import Library, columns
 from maxops.bench.libraries.pyarrow import scattered
 from maxops.plan import Array
 
@@ -15,16 +15,10 @@ class Polars(Library):
 
     name = "polars"
 
-    def _series(self, work: Work, name: str, array: Array) -> Any:
-        if work.case.dtype.name == "bfloat16":
-            raise UnsupportedError("has no bfloat16")
-        return self.module.Series(name, array)
-
     def maximum(self, work: Work) -> list[Candidate]:
         """max_horizontal; it has no `out=`."""
-        flat(work)
-        columns = [self._series(work, str(number), array) for number, array in enumerate(work.inputs.arrays)]
-        frame = self.module.DataFrame(columns)
+        columns(work)
+        frame = self.module.DataFrame({str(number): array for number, array in enumerate(work.inputs.arrays)})
         expression = self.module.max_horizontal(self.module.all())
         return [
             Candidate(
@@ -34,14 +28,14 @@ class Polars(Library):
 
     def reduce_max(self, work: Work) -> list[Candidate]:
         """A column's maximum."""
-        flat(work)
-        return [Candidate("Series.max", self._series(work, "x", work.data).max)]
+        columns(work)
+        return [Candidate("Series.max", self.module.Series("x", work.data).max)]
 
     def segment_max(self, work: Work) -> list[Candidate]:
         """group_by, of a column that says it is sorted."""
-        flat(work)
+        columns(work)
         polars = self.module
-        frame = polars.DataFrame([polars.Series("id", work.ids).set_sorted(), self._series(work, "x", work.data)])
+        frame = polars.DataFrame([polars.Series("id", work.ids).set_sorted(), polars.Series("x", work.data)])
         highest = polars.col("x").max()
 
         def group() -> Any:

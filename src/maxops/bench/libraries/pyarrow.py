@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.candidate import Candidate, UnsupportedError, Work
-from maxops.bench.libraries.library import Library, flat
+from maxops.bench.candidate import Candidate, Work
+from maxops.bench.libraries.library import Library, columns
 from maxops.plan import Array
 
 
@@ -29,27 +29,23 @@ class PyArrow(Library):
         self.module.set_cpu_count(threads)
         self.compute: Any = import_module("pyarrow.compute")
 
-    def _array(self, work: Work, array: Array) -> Any:
-        if work.case.dtype.name == "bfloat16":
-            raise UnsupportedError("has no bfloat16")
-        return self.module.array(array)
-
     def maximum(self, work: Work) -> list[Candidate]:
         """max_element_wise; it has no `out=`."""
-        flat(work)
-        arrays = tuple(self._array(work, array) for array in work.inputs.arrays)
+        columns(work)
+        arrays = tuple(map(self.module.array, work.inputs.arrays))
         return [Candidate("max_element_wise", self.compute.max_element_wise, arrays, to_numpy=_numpy)]
 
     def reduce_max(self, work: Work) -> list[Candidate]:
         """max of a whole column."""
-        flat(work)
-        array = self._array(work, work.data)
-        return [Candidate("max", self.compute.max, (array,), to_numpy=lambda scalar: scalar.as_py())]
+        columns(work)
+        return [
+            Candidate("max", self.compute.max, (self.module.array(work.data),), to_numpy=lambda scalar: scalar.as_py())
+        ]
 
     def segment_max(self, work: Work) -> list[Candidate]:
         """group_by, which does not know that ids are sorted."""
-        flat(work)
-        table = self.module.table({"id": self.module.array(work.ids), "x": self._array(work, work.data)})
+        columns(work)
+        table = self.module.table({"id": self.module.array(work.ids), "x": self.module.array(work.data)})
 
         def group() -> Any:
             return table.group_by("id").aggregate([("x", "max")])

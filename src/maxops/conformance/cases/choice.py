@@ -27,7 +27,7 @@ def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = Fal
     ['ONNX.Max-13.T/int8/two-short-vectors']
     """
     offered = [case for case in cases if case.quick or not quick]
-    patterns = [part.strip() for text in only for part in _parts(text)]
+    patterns = [part.strip() for text in only for part in text.split(",") if part.strip()]
     if not patterns:
         return offered
     ids = {case.id.lower(): case for case in offered}
@@ -41,10 +41,6 @@ def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = Fal
             )
         chosen |= found
     return [case for name, case in ids.items() if name in chosen]
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in text.split(",") if part.strip()]
 
 
 def _fits(name: str, pattern: str) -> bool:
