@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterable
 from html import escape
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 from maxops.bench import report
@@ -20,37 +21,10 @@ COLOURS = ("#3b82f6", "#f97316", "#10b981", "#a855f7", "#ef4444", "#14b8a6", "#e
 UNDRAWN = (",int32", ",unchecked")
 LONG = 48  # letters from which a cell of a table wraps
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5d6775; --line: #dfe3e8; --card: #fff; --ground: #f5f6f8;
-  --good: #0f9d58; --bad: #d93025; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --soft: #9aa4b2; --line: #2c333d; --card: #171b21;
-  --ground: #0e1116; --good: #4cc38a; --bad: #ff7b72; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 78rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .3rem; }
-p { margin: .2rem 0 .8rem; color: var(--soft); max-width: 60rem; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .7rem; margin: 1.2rem 0; }
-.tile, figure, .table { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
-.tile { padding: .7rem .9rem; } .tile b { display: block; font-size: 1.5rem; } .tile span { color: var(--soft); }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: .8rem; }
-figure { margin: 0; padding: .5rem .6rem; } figcaption { font-size: .9rem; font-weight: 600; }
-figure svg { width: 100%; height: auto; display: block; }
-.legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .9rem; color: var(--soft); margin: .4rem 0; }
-.legend i { display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem; margin-right: .35rem; }
-.table { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
-th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { position: sticky; top: 0; background: var(--card); } tr:last-child td { border-bottom: 0; }
-td { white-space: nowrap; } td.long { white-space: normal; min-width: 16rem; }
-.good { color: var(--good); font-weight: 600; } .bad { color: var(--bad); font-weight: 600; }
-.heat td:not(:first-child) { text-align: right; font-variant-numeric: tabular-nums; }
-details > summary { cursor: pointer; font-weight: 600; margin: 1.2rem 0 .5rem; }
-"""
-
 
 def html(run: Json) -> str:
     """The page. Plots need matplotlib, of the extra `bench`."""
-    plot = _Plot()
+    plot, style = _Plot(), (files(__package__) / "page.css").read_text(encoding="utf-8")
     parts = [f"<h1>maxops against other libraries</h1><p>{escape(report.headline(run))}.</p>", _tiles(run)]
     summary = report.summary(run)
     for operator in OPERATORS:
@@ -65,7 +39,7 @@ def html(run: Json) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>maxops bench</title>'
-        f"<style>{STYLE}</style></head><body><main>{''.join(parts)}</main></body></html>\n"
+        f"<style>{style}</style></head><body><main>{''.join(parts)}</main></body></html>\n"
     )
 
 

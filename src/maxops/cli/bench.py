@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import maxops
 from maxops.atomic_files import check_writable, write_text
 from maxops.bench import compare, environment, gpu, grid, libraries, ours, page, report, saved, session
 from maxops.bench.case import OPERATORS, OperatorName, label
 from maxops.cli.bench_gpu import bench_gpu
+from maxops.cli.progress import counting_bar
 from maxops.cli.table import show
 from maxops.dtypes import DType
 from maxops.engines.native import MOST_THREADS
@@ -142,10 +141,7 @@ def bench(
 @contextmanager
 def _progress(count: int) -> Iterator[Callable[[str, dict[str, Any] | None], None]]:
     """A bar on stderr, if that is a terminal; call the result with each stage's name, and with each case when done."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    hidden = not sys.stderr.isatty()
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, refresh_per_second=2, disable=hidden) as bar:
+    with counting_bar(refresh_per_second=2) as bar:
         task = bar.add_task("maxops bench", total=count)
 
         def done(text: str, case: dict[str, Any] | None) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maxops.atomic_files import atomic_write, check_writable
+from maxops.cli.progress import counting_bar
 from maxops.cli.table import printable, show
 from maxops.conformance import timeout
 from maxops.errors import ConfigurationError, MaxopsError
@@ -151,9 +151,7 @@ def _run(
 
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    hidden = not sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden) as bar:
+    with counting_bar() as bar:
         task = bar.add_task(name)
 
         def progress(done: int, of: int, doing: str) -> None:

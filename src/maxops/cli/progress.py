@@ -1,4 +1,4 @@
-"""A progress bar for work that lasts, drawn by a thread that looks at the native core's counters."""
+"""Progress bars: one that counts, and one drawn by a thread that looks at the native core's counters."""
 
 from __future__ import annotations
 
@@ -8,12 +8,24 @@ from contextlib import contextmanager
 from threading import Event, Thread
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from maxops import _native
 
 AFTER_SECONDS = 1.5
 EVERY_SECONDS = 0.1
+
+
+def counting_bar(refresh_per_second: float = 10) -> Progress:
+    """A bar that counts, on stderr if that is a terminal."""
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        refresh_per_second=refresh_per_second,
+        disable=not sys.stderr.isatty(),
+    )
 
 
 @contextmanager

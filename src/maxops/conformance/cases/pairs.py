@@ -122,6 +122,11 @@ def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
     return found
 
 
+def lowest_alone(dtype: DType) -> tuple[Which, str, str]:
+    """The same of the lowest value, which a loop must not start above."""
+    return "lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"
+
+
 def tiled(array: Array, more: int = MAX_LENGTH) -> Array:
     """The array again and again, so that every rotation is a slice."""
     return np.concatenate([array] * (-(-(len(array) + more) // len(array))))

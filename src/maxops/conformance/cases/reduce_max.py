@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
 from maxops.conformance.cases.family import CLOSER, Quick, ask, compute, is_quick, newest, rows, stored
-from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, meanings, pairs, repeated
+from maxops.conformance.cases.pairs import SAMPLE, Pairs, Which, bands, between, lowest_alone, meanings, pairs, repeated
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Spec
@@ -44,9 +44,7 @@ def how_quick(dtype: DType, which: Which, *, first: bool) -> Quick:
 
 
 def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
-    found = meanings(dtype)
-    found.append(("lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"))
-    for which, meaning, words in found:
+    for which, meaning, words in (*meanings(dtype), lowest_alone(dtype)):
         if which == "lowest":
             make = partial(_along, row, dtype, which, layout, range(1, 131))
             yield from ask(row, meaning, dtype, f"{layout} of {words}, of lengths 1 to 130", make)
@@ -107,23 +105,31 @@ def best_of(table: Pairs, length: int) -> tuple[Array, Array]:
     return (table.alone, table.alone_without_nan) if length == 1 else (table.expected, table.without_nan)
 
 
-def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], parts: int = 1) -> Trial:
-    """Copies of u and one v along an axis. Of whole vectors, each length may have one of some parts of the pairs."""
-    table = (pairs if layout == "whole vectors" else repeated)(dtype, which)
+def along(
+    table: Pairs, call: Call, lengths: Sequence[int], laid: Callable[[Array], Iterable[tuple[Feed, Any]]]
+) -> Trial:
+    """Copies of u and one v, of each length: the feeds that are laid out of them, with the index of their results."""
     feeds: list[Feed] = []
     expected: list[Array] = []
     other: list[Array] = []
     for length in lengths:
         best, without = best_of(table, length)
         for array in copies_with_one(table, length):
-            if layout == "whole vectors":
-                chosen = range(length % parts, len(table), parts)
-                feeds += [(array[number],) for number in chosen]
-                expected += [best[number : number + 1].reshape(()) for number in chosen]
-                other += [without[number : number + 1].reshape(()) for number in chosen]
-            else:
-                feeds.append((array if layout == "rows" else np.ascontiguousarray(array.T),))
-                expected.append(best)
-                other.append(without)
-    call = reducing(row, dtype, 1 if layout == "whole vectors" else 2, [_AXIS[layout]])
+            for feed, index in laid(array):
+                feeds.append(feed)
+                expected.append(best[index])
+                other.append(without[index])
     return Trial(call, tuple(feeds), tuple(expected), tuple(other) if table.has_nan else ())
+
+
+def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], parts: int = 1) -> Trial:
+    """Copies of u and one v along an axis. Of whole vectors, each length may have one of some parts of the pairs."""
+
+    def laid(array: Array) -> list[tuple[Feed, Any]]:
+        if layout == "whole vectors":
+            return [((array[number],), (number, ...)) for number in range(array.shape[1] % parts, len(array), parts)]
+        return [((array if layout == "rows" else np.ascontiguousarray(array.T),), ...)]
+
+    table = (pairs if layout == "whole vectors" else repeated)(dtype, which)
+    call = reducing(row, dtype, 1 if layout == "whole vectors" else 2, [_AXIS[layout]])
+    return along(table, call, lengths, laid)

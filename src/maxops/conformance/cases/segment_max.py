@@ -12,8 +12,8 @@ from maxops import dtypes
 from maxops.conformance import pool
 from maxops.conformance.case import Call, Case, Feed, Input, Trial
 from maxops.conformance.cases.family import ask, compute, is_quick, rows, stored
-from maxops.conformance.cases.pairs import SAMPLE, Which, bands, between, meanings, repeated
-from maxops.conformance.cases.reduce_max import best_of, copies_with_one, how_quick
+from maxops.conformance.cases.pairs import SAMPLE, Which, bands, between, lowest_alone, meanings, repeated
+from maxops.conformance.cases.reduce_max import along, how_quick
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Spec
@@ -35,9 +35,7 @@ def cases() -> Iterator[Case]:
 
 
 def _of_layout(row: Spec, dtype: DType, layout: Layout) -> Iterator[Case]:
-    found = meanings(dtype)
-    found.append(("lowest", "value", "-Inf alone" if dtype.kind == "float" else "the lowest value alone"))
-    for which, meaning, words in found:
+    for which, meaning, words in (*meanings(dtype), lowest_alone(dtype)):
         if which == "lowest":
             for mode in ("ZERO", "LOWEST"):
                 make = partial(_along, row, dtype, which, layout, range(1, 131), mode)
@@ -80,22 +78,15 @@ def _index(name: str, given: DType | Array, dims: tuple[int | None, ...]) -> Inp
 
 
 def _along(row: Spec, dtype: DType, which: Which, layout: Layout, lengths: Sequence[int], mode: str = "ZERO") -> Trial:
-    table = repeated(dtype, which)
-    flat = layout == "segments of a vector"
-    feeds: list[Feed] = []
-    expected: list[Array] = []
-    other: list[Array] = []
-    for length in lengths:
-        best, without = best_of(table, length)
-        for array in copies_with_one(table, length):
-            if flat:
-                feeds.append((array.reshape(-1), np.repeat(np.arange(len(table)), length)))
-            else:
-                feeds.append((np.ascontiguousarray(array.T), np.zeros(length, np.int64)))
-            expected.append(best if flat else best[np.newaxis])
-            other.append(without if flat else without[np.newaxis])
-    call = segments(row, dtype, mode, 1 if flat else 2)
-    return Trial(call, tuple(feeds), tuple(expected), tuple(other) if table.has_nan else ())
+    is_flat = layout == "segments of a vector"
+
+    def laid(array: Array) -> list[tuple[Feed, Any]]:
+        count, length = array.shape
+        if is_flat:
+            return [((array.reshape(-1), np.repeat(np.arange(count), length)), ...)]
+        return [((np.ascontiguousarray(array.T), np.zeros(length, np.int64)), np.newaxis)]
+
+    return along(repeated(dtype, which), segments(row, dtype, mode, 1 if is_flat else 2), lengths, laid)
 
 
 def _below_zero(row: Spec, dtype: DType) -> Iterator[Case]:
