@@ -14,12 +14,18 @@ import bits
 from all_cases import ALL
 from maxops import dtypes, openvino
 from maxops import onnx as maxops_onnx
+from maxops.atomic_files import atomic_write
 from maxops.conformance.case import Case
-from maxops.conformance.folder import REFUSAL, folder_name, save, spread
+from maxops.conformance.folder import REFUSAL, folder_name, spread, write
 from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.onnx import suite
 
 BY_ID = {case.id: case for case in ALL}
+
+
+def save(case: Case, directory: Path, numbers: list[int] | None = None) -> Path:
+    with atomic_write(make_folders=True) as temporary:
+        return write(case, directory, temporary, numbers)
 
 
 def saved_onnx() -> list[Case]:

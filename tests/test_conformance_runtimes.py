@@ -28,9 +28,9 @@ from maxops.conformance.runtimes.runtime import BrokenRuntimeError, NotApplicabl
 from maxops.dtypes import DType
 from maxops.plan import Array
 
-NAMES = [f"maxops:{_native.isa()}", *(name for name in runtimes.FILES)]
+NAMES = [f"maxops:{_native.isa()}", *(name for name in runtimes.CLASSES)]
 # What has to be there, if it is no more than maxops and onnx.
-PACKAGES = {name: name.removeprefix("maxops:") for name in runtimes.FILES} | {
+PACKAGES = {name: name.removeprefix("maxops:") for name in runtimes.CLASSES} | {
     "maxops:onnx": "onnx",
     "onnx-reference": "onnx",
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from onnx import numpy_helper
 
-from maxops.atomic_files import TemporaryPath, atomic_write, errors_of, save_npy
+from maxops.atomic_files import TemporaryPath, errors_of, save_npy
 from maxops.conformance import onnx_model
 from maxops.conformance.case import Call, Case, Feed
 from maxops.conformance.ir_model import ir
@@ -42,19 +42,13 @@ def spread(count: int, most: int = MAX_DATA_SETS) -> list[int]:
     return list(range(count)) if count <= most else [number * (count - 1) // (most - 1) for number in range(most)]
 
 
-def save(case: Case, directory: Path, numbers: Sequence[int] | None = None) -> Path:
-    """Write a case to a folder of its name in a directory, and return the folder.
+def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
+    """Write a case to a folder of its name in a directory, as one of several that are written all or not at all.
 
     A feed is a data set; of many, `numbers` chooses some, which keep their order and are numbered anew. Raises
     NotApplicableError for a call that no model holds, before anything is written, and OutputError if the folder is
-    there or cannot be written; then nothing of it is left.
+    there or cannot be written.
     """
-    with atomic_write(make_folders=True) as temporary:
-        return write(case, directory, temporary, numbers)
-
-
-def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequence[int] | None = None) -> Path:
-    """The same as one of several, which are written all or not at all."""
     trial = case.make()
     files = model_files(trial.call)
     final = directory / folder_name(case)

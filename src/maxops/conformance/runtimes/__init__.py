@@ -4,39 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 from maxops import _native
 from maxops.conformance.runtimes.backend import ThirdParty, add_cwd_to_path, is_dotted
 from maxops.conformance.runtimes.command import PREFIX, Command
+from maxops.conformance.runtimes.libraries import Jax, Numbagg, NumPy, NumpyGroupies, Polars, PyArrow, TensorFlow, Torch
+from maxops.conformance.runtimes.maxops_models import MaxopsOnnx, MaxopsOnnxRuntime, MaxopsOpenVino
 from maxops.conformance.runtimes.maxops_operators import MaxopsOperators
+from maxops.conformance.runtimes.onnx_reference import OnnxReference
+from maxops.conformance.runtimes.onnxruntime import OnnxRuntime
+from maxops.conformance.runtimes.openvino import OpenVino
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime, UnknownRuntimeError
 
-# By name: the file, and the class in it. Their files import no package of others before `start`.
-FILES: dict[str, tuple[str, str]] = {
-    "maxops:onnx": ("maxops_models", "MaxopsOnnx"),
-    "maxops:onnxruntime": ("maxops_models", "MaxopsOnnxRuntime"),
-    "maxops:openvino": ("maxops_models", "MaxopsOpenVino"),
-    "numpy": ("libraries", "NumPy"),
-    "onnx-reference": ("onnx_reference", "OnnxReference"),
-    "onnxruntime": ("onnxruntime", "OnnxRuntime"),
-    "openvino": ("openvino", "OpenVino"),
-    "torch": ("libraries", "Torch"),
-    "jax": ("libraries", "Jax"),
-    "tensorflow": ("libraries", "TensorFlow"),
-    "pyarrow": ("libraries", "PyArrow"),
-    "polars": ("libraries", "Polars"),
-    "numbagg": ("libraries", "Numbagg"),
-    "numpy_groupies": ("libraries", "NumpyGroupies"),
+# They import no package of others before `start`.
+CLASSES: dict[str, Callable[[], Runtime]] = {
+    each.name: each
+    for each in (
+        MaxopsOnnx,
+        MaxopsOnnxRuntime,
+        MaxopsOpenVino,
+        NumPy,
+        OnnxReference,
+        OnnxRuntime,
+        OpenVino,
+        Torch,
+        Jax,
+        TensorFlow,
+        PyArrow,
+        Polars,
+        Numbagg,
+        NumpyGroupies,
+    )
 }
 GROUPS = ("maxops", "all")
 
 
 def known() -> list[str]:
     """The names of all runtimes that the kit knows, here or not."""
-    return [*(f"maxops:{isa}" for isa in _native.isas()), *FILES]
+    return [*(f"maxops:{isa}" for isa in _native.isas()), *CLASSES]
 
 
 def installed() -> list[str]:
@@ -94,11 +101,7 @@ def load(name: str) -> Runtime:
 
 
 def _make(name: str) -> Runtime:
-    if name not in FILES:
-        return MaxopsOperators(name.removeprefix("maxops:"))
-    file, kind = FILES[name]
-    make: Callable[[], Runtime] = getattr(import_module(f"{__name__}.{file}"), kind)
-    return make()
+    return CLASSES[name]() if name in CLASSES else MaxopsOperators(name.removeprefix("maxops:"))
 
 
 def _is_installed(runtime: Runtime) -> bool:
