@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import maxops
 from maxops import _native
 
 MARK = "MAXOPS_BENCH_ENVIRONMENT"

@@ -107,11 +107,7 @@ class _Plot:
                 "svg.hashsalt": "maxops",  # the same run gives the same page
                 "font.family": "sans-serif",
                 "font.size": 9,
-                "text.color": INK,
-                "axes.edgecolor": INK,
-                "axes.labelcolor": INK,
-                "xtick.color": INK,
-                "ytick.color": INK,
+                **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
                 "axes.spines.top": False,
                 "axes.spines.right": False,
             }

@@ -13,20 +13,11 @@ from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.input_buffers import InputBuffers
 from maxops.conformance.outcome import Kind, Outcome, same_bits
 from maxops.conformance.poison import Memory, patterns
-from maxops.conformance.runtimes.runtime import (
-    GarbageError,
-    NotApplicableError,
-    Prepared,
-    ProcessEndedError,
-    ProcessHungError,
-    Runtime,
-)
+from maxops.conformance.runtimes.runtime import GarbageError, NoResultError, Prepared, Runtime
 from maxops.plan import Array
 
 
-class _FailedError(Exception):
-    """The runtime failed to return a result."""
-
+class _FailedError(NoResultError):
     def __init__(self, kind: Kind, text: str) -> None:
         super().__init__(text)
         self.kind = kind
@@ -38,7 +29,7 @@ def attempt(runtime: Runtime, trial: Trial, memory: Memory) -> Outcome:
     try:
         outputs = running.first()
         again = running.second()
-    except _FailedError as error:
+    except NoResultError as error:
         return Outcome(error.kind, text=f"{error}{running.when}", feed=running.feed)
     finally:
         memory.reset()
@@ -65,14 +56,8 @@ def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
     """What the runtime's code returns; whatever it raises is its refusal, also what is no Exception."""
     try:
         return function(*arguments)
-    except NotApplicableError as error:
-        raise _FailedError("not applicable", str(error)) from error
-    except GarbageError as error:
-        raise _FailedError("garbage", str(error)) from error
-    except ProcessHungError as error:
-        raise _FailedError("hung", str(error)) from error
-    except ProcessEndedError as error:
-        raise _FailedError("crashed", str(error)) from error
+    except NoResultError:
+        raise
     except SystemExit as error:  # an end of the process, were it not for us
         raise _FailedError("crashed", f"raised SystemExit({error.code!r})") from error
     except BaseException as error:
@@ -123,7 +108,7 @@ class _Running:
             self._runtime.run, self._call, [inputs.feed(number) for number in range(len(self._feeds))]
         )
         if not isinstance(result, list) or len(result) != len(self._feeds):
-            raise _FailedError("garbage", f"gave {_described(result)} for {len(self._feeds)} feeds")
+            raise GarbageError(f"gave {_described(result)} for {len(self._feeds)} feeds")
         outputs = []
         for self.feed, each in enumerate(result):
             outputs.append(_array(each))
@@ -146,12 +131,12 @@ def _array(result: object) -> Array:
     if isinstance(result, np.generic):
         result = np.asarray(result)
     if not isinstance(result, np.ndarray):
-        raise _FailedError("garbage", f"gave {_described(result)} for 1 output")
+        raise GarbageError(f"gave {_described(result)} for 1 output")
     dtype = dtypes.of(result.dtype)
     if dtype is None or (
         dtype is dtypes.REAL and not all(isinstance(each, int | Fraction) for each in result.reshape(-1))
     ):
-        raise _FailedError("garbage", f"gave an array of {result.dtype}")
+        raise GarbageError(f"gave an array of {result.dtype}")
     return np.array(result, order="C", copy=True)
 
 

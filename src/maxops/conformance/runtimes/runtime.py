@@ -8,13 +8,22 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from maxops.conformance.case import Call, Feed
+from maxops.conformance.outcome import Kind
 from maxops.errors import MaxopsError
 
 Prepared = Callable[[Feed], object]
 
 
-class NotApplicableError(Exception):
+class NoResultError(Exception):
+    """There is no result to judge, but an outcome of this kind; the text says more."""
+
+    kind: Kind
+
+
+class NotApplicableError(NoResultError):
     """The runtime has nothing that means this call; the text says what is missing."""
+
+    kind = "not applicable"
 
 
 class UnknownRuntimeError(MaxopsError, LookupError):
@@ -25,16 +34,22 @@ class BrokenRuntimeError(MaxopsError, ImportError):
     """A runtime that is not installed, cannot be imported, or holds nothing that runs models."""
 
 
-class GarbageError(Exception):
+class GarbageError(NoResultError):
     """What came back is not an array, or not as many as there are outputs; the text says what it was."""
 
+    kind = "garbage"
 
-class ProcessEndedError(Exception):
+
+class ProcessEndedError(NoResultError):
     """A process that the runtime works in ended by a signal, or did not end in time."""
+
+    kind: Kind = "crashed"
 
 
 class ProcessHungError(ProcessEndedError):
     """It did not end in time."""
+
+    kind = "hung"
 
 
 class Runtime:
