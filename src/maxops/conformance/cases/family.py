@@ -22,10 +22,10 @@ _CLAUSES = {
     "propagates": ("NaN", "nan"),
 }
 # How widely a short run asks something, the newest versions in any case:
-# for one type of theirs, for each, for one type of the older versions too, or for each and for one of the older ones.
-# True is "once".
-Quick = Literal["once", "each type", "each row", "each type and row"] | bool
-Refused = Literal["once", "each row"] | bool  # which are of one type anyway
+# for one type of theirs (True), for each, for one type of the older versions too, or for each and for one of the older
+# ones.
+Quick = Literal["each type", "each row", "each type and row"] | bool
+Refused = Literal["each row"] | bool  # which are of one type anyway
 CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # looked at more closely than the others, which have most of it in common
 
 

@@ -15,21 +15,17 @@ from maxops.dtypes import DType
 
 
 class Library(Scripted):
-    """A subclass has the lines of each operator that it has; what they are about stands in braces.
-
-    `elementwise` is for arrays: {pairs} is their maximum by `pair`, from the first to the last, {arrays} and {columns}
-    are all of them. `along_axes` is for {data}, {axis} (an expression for a tuple, or for None: all) and {keepdims};
-    `expand` puts reduced axes back, if it cannot keep them. `by_ids` is for {data} and {ids}, which lie below {count},
-    and {fill} is for empty segments. {tensor} is the data as the library's own, by `array`; `words` has what else lines
-    may name.
-    """
+    """A subclass has the lines of each operator that it has; what differs by call stands in braces, or in `words`."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
-    array: ClassVar[str] = "{}"
-    pair: ClassVar[str] = ""
+    array: ClassVar[str] = "{}"  # one of NumPy's as the library's own, which {tensor} is of the data
+    # Of all inputs: {pairs} is their maximum by `pair`, from the first to the last, {arrays} and {columns} list them.
     elementwise: ClassVar[str] = ""
+    pair: ClassVar[str] = ""
+    # Of {data}; {axis} is an expression for a tuple, or for None: all. What cannot keep axes puts them back.
     along_axes: ClassVar[tuple[str, ...]] = ()
     expand: ClassVar[tuple[str, ...]] = ()
+    # Of {data} and {ids}, which lie below count; {fill} is for empty segments.
     by_ids: ClassVar[tuple[str, ...]] = ()
 
     def setup(self, call: Call) -> list[str]:
@@ -98,7 +94,7 @@ class Library(Scripted):
         if number is not None:  # there may be ids past it
             lines += [f"inside = {ids} < count", f"{data}, {ids} = {data}[inside], {ids}[inside]"]
         words = self.words(call)
-        words |= {"data": data, "tensor": self.tensor(call, data), "ids": ids, "count": "count"}
+        words |= {"data": data, "tensor": self.tensor(call, data), "ids": ids}
         words["fill"] = "0" if mode == "ZERO" else words["least"]
         return lines + [line.format(**words) for line in self.by_ids]
 
@@ -115,7 +111,7 @@ def _lowest_finite(dtype: DType) -> str:
     return "False" if dtype == dtypes.BOOL else f"np.iinfo({type_text(dtype)}).min"
 
 
-FILLED = "actual[np.bincount({ids}, minlength={count}) == 0] = {fill}"  # what has no ids
+FILLED = "actual[np.bincount({ids}, minlength=count) == 0] = {fill}"  # what has no ids
 
 
 class NumPy(Library):
@@ -127,7 +123,7 @@ class NumPy(Library):
     elementwise = "actual = np.asarray({pairs})"
     along_axes = ("actual = np.asarray(np.max({data}, axis={axis}, keepdims={keepdims}))",)
     by_ids = (
-        "actual = np.full(({count}, *{data}.shape[1:]), {lowest}, {data}.dtype)",
+        "actual = np.full((count, *{data}.shape[1:]), {lowest}, {data}.dtype)",
         "np.maximum.at(actual, {ids}, {data})",
         FILLED,
     )
@@ -145,8 +141,8 @@ class Jax(Library):
     along_axes = ("actual = np.asarray(jnp.max({tensor}, axis={axis}, keepdims={keepdims}))",)
     by_ids = (
         "data, ids = {tensor}, jnp.asarray({ids})",
-        "highest = jax.ops.segment_max(data, ids, num_segments={count}, indices_are_sorted=True)",
-        "empty = np.bincount({ids}, minlength={count}) == 0",
+        "highest = jax.ops.segment_max(data, ids, num_segments=count, indices_are_sorted=True)",
+        "empty = np.bincount({ids}, minlength=count) == 0",
         "actual = np.asarray(highest.at[empty].set({fill}))",
     )
 
@@ -162,7 +158,7 @@ class TensorFlow(Library):
     pair = "tf.maximum({}, {})"
     elementwise = "actual = {pairs}.numpy()"
     along_axes = ("actual = np.asarray(tf.reduce_max({tensor}, axis={axis}, keepdims={keepdims}).numpy())",)
-    by_ids = ("actual = tf.math.unsorted_segment_max({tensor}, tf.constant({ids}), {count}).numpy()", FILLED)
+    by_ids = ("actual = tf.math.unsorted_segment_max({tensor}, tf.constant({ids}), count).numpy()", FILLED)
 
 
 class Torch(Library):
@@ -176,9 +172,9 @@ class Torch(Library):
     by_ids = (  # scatter_reduce_ takes 64-bit ids of the data's shape
         "data, ids = {tensor}, torch.from_numpy({ids}).long()",
         "places = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(data.shape)",
-        "highest = torch.full(({count}, *data.shape[1:]), {lowest}, dtype=data.dtype)",
+        "highest = torch.full((count, *data.shape[1:]), {lowest}, dtype=data.dtype)",
         'highest.scatter_reduce_(0, places, data, "amax")',
-        "empty = torch.bincount(ids, minlength={count}) == 0",
+        "empty = torch.bincount(ids, minlength=count) == 0",
         "highest[empty] = {fill}",
         "actual = highest{numpy}",
     )
@@ -218,7 +214,7 @@ class Numbagg(Library):
     missing_types = frozenset({dtypes.REAL, dtypes.BFLOAT16})
     along_axes = ("axis = {axis}", "actual = np.asarray(numbagg.nanmax({data}, axis=axis))")
     by_ids = (  # the groups come last
-        "found = numbagg.group_nanmax({data}, {ids}, num_labels={count}, axis=0)",
+        "found = numbagg.group_nanmax({data}, {ids}, num_labels=count, axis=0)",
         "actual = np.moveaxis(found, -1, 0)",
         FILLED,
     )
@@ -230,7 +226,7 @@ class NumpyGroupies(Library):
 
     name = "numpy_groupies"
     opening = ("import numpy_groupies",)
-    by_ids = ('actual = numpy_groupies.aggregate({ids}, {data}, func="max", size={count}, fill_value={fill}{of_rows})',)
+    by_ids = ('actual = numpy_groupies.aggregate({ids}, {data}, func="max", size=count, fill_value={fill}{of_rows})',)
 
     def words(self, call: Call) -> dict[str, str]:
         """An axis, where there is more than one."""
@@ -274,7 +270,7 @@ class PyArrow(Columns):
     by_ids = (
         'table = pa.table({{"ids": {ids}, "data": {data}}})',
         'groups = table.group_by("ids").aggregate([("data", "max")])',
-        "actual = np.full({count}, {fill}, np.{dtype})",
+        "actual = np.full(count, {fill}, np.{dtype})",
         'actual[groups["ids"].to_numpy()] = groups["data_max"].to_numpy()',
     )
 
@@ -289,6 +285,6 @@ class Polars(Columns):
     by_ids = (
         'frame = pl.DataFrame({{"ids": {ids}, "data": {data}}})',
         'groups = frame.group_by("ids").agg(pl.col("data").max())',
-        "actual = np.full({count}, {fill}, np.{dtype})",
+        "actual = np.full(count, {fill}, np.{dtype})",
         'actual[groups["ids"].to_numpy()] = groups["data"].to_numpy()',
     )
