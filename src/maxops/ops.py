@@ -20,10 +20,9 @@ from maxops.engines import numpy as engine
 from maxops.engines import table
 from maxops.engines.base import Engine
 from maxops.errors import AxesError
-from maxops.plan import listed_axes
+from maxops.plan import Array, listed_axes
 from maxops.spec import Clause, Spec
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Scalar = bool | int | float | Fraction | np.generic
 
 

@@ -11,25 +11,21 @@ import numpy as np
 
 from maxops import _native
 from maxops.errors import ConfigurationError, MaxopsError, OutputTooLargeError
-from maxops.plan import LARGEST_OUTPUT, MaxPlan, ReducePlan, SegmentPlan
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Plan = MaxPlan | ReducePlan | SegmentPlan
+from maxops.plan import LARGEST_OUTPUT, MaxPlan, Plan, ReducePlan, SegmentPlan
 
 MOST_THREADS = 1024
 
 
-def maximum(plan: MaxPlan) -> Array:
+def maximum(plan: MaxPlan) -> Any:
     """Run a plan of Max."""
-    result: Array = _run(plan, _native.planned_maximum, *plan.inputs, out=plan.out)
-    return result
+    return _run(plan, _native.planned_maximum, *plan.inputs, out=plan.out)
 
 
-def reduce_max(plan: ReducePlan) -> Array | tuple[Array, ...]:
+def reduce_max(plan: ReducePlan) -> Any:
     """Run a plan of ReduceMax: its values, and with return_indices their argmax."""
     if plan.identity:
         return _identity(plan)
-    result: Array | tuple[Array, ...] = _run(
+    return _run(
         plan,
         _native.planned_reduce_max,
         plan.data,
@@ -39,10 +35,9 @@ def reduce_max(plan: ReducePlan) -> Array | tuple[Array, ...]:
         initial=plan.initial,
         return_indices=plan.return_indices,
     )
-    return result
 
 
-def _identity(plan: ReducePlan) -> Array | tuple[Array, ...]:
+def _identity(plan: ReducePlan) -> Any:
     """The data itself, bit for bit, each element its own maximum."""
     indices = (_run(plan, np.zeros, plan.shape, np.int64),) if plan.return_indices else ()
     out = _run(plan, np.empty, plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
@@ -50,9 +45,9 @@ def _identity(plan: ReducePlan) -> Array | tuple[Array, ...]:
     return (out, *indices) if indices else out
 
 
-def segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
+def segment_max(plan: SegmentPlan) -> Any:
     """Run a plan of SegmentMax: its values, and what else it asks for."""
-    result: Array | tuple[Array, ...] = _run(
+    return _run(
         plan,
         _native.planned_segment_max,
         plan.data,
@@ -68,7 +63,6 @@ def segment_max(plan: SegmentPlan) -> Array | tuple[Array, ...]:
         return_indices=plan.return_indices,
         return_empty=plan.return_empty,
     )
-    return result
 
 
 def _run(plan: Plan, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
