@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxops import shapes, spec
-from maxops.checker import sizes
+from maxops import shapes, sizes, spec
 from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.report import RULES, judge
 from maxops.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64
-from maxops.model import Dims
+from maxops.sizes import Dims
 from maxops.spec import Spec
 
 Case = Callable[[Spec], Node]

@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             ["errors", "extras", "json_text", "program", "_native", "_limits", "_xla"],
             ["dtypes"],
             ["spec"],
-            ["shapes", "calls"],
+            ["shapes", "sizes", "calls"],
             ["plan"],
             ["reference", "engines"],
             ["ops", "atomic_files"],

@@ -21,8 +21,8 @@ from maxops import onnx as mx
 from maxops.cli.app import app
 from maxops.dtypes import BOOL, FLOAT32, DType
 from maxops.onnx.evaluated import all_nodes
-from maxops.onnx.schemas import FILL_MODES
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
+from maxops.plan import FILL_MODES
 from official import official_cases
 
 OPSET_18 = '<ir_version: 8, opset_import: ["": 18]> '

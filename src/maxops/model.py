@@ -8,13 +8,12 @@ from typing import Any, Protocol, overload
 
 import numpy as np
 
-from maxops import dtypes
+from maxops import dtypes, sizes
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.plan import Array
+from maxops.sizes import Dims
 
-# An unnamed size is None, and may differ from any other; sizes of one name are equal.
-Dims = tuple[int | str | None, ...]
 # Called before each node with its number from 0, the number of nodes, and the node in words.
 Progress = Callable[[int, int, str], None]
 
@@ -51,8 +50,7 @@ class Value:
     dims: Dims
 
     def __str__(self) -> str:
-        sizes = ["?" if size is None else str(size) for size in self.dims]
-        return f"{self.name!r}: {self.dtype} {_tuple(sizes)}"
+        return f"{self.name!r}: {self.dtype} {sizes.text(self.dims)}"
 
     def admits(self, array: Array) -> bool:
         """Whether an array has the type, the rank and the fixed sizes; named sizes are for a whole run to compare."""
@@ -71,6 +69,13 @@ class Step:
     inputs: tuple[str, ...]
     output: str
     compute: Callable[[Sequence[Array | None]], Array]
+
+
+def identity(inputs: Sequence[Array | None]) -> Array:
+    """What a step computes whose output is its input."""
+    (data,) = inputs
+    assert data is not None
+    return data
 
 
 @dataclass(frozen=True)
@@ -249,7 +254,3 @@ def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple
                     f"{source}: input {value.name!r} has shape {array.shape}, with size {size} along axis {axis}, "
                     f"but {declared!r} is {first} from {where}; {expected}"
                 )
-
-
-def _tuple(items: Sequence[str]) -> str:
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"

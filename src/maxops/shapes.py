@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TypeVar
 
 Shape = tuple[int, ...]
+Size = TypeVar("Size")
 
 
 class MismatchError(Exception):
@@ -38,8 +40,8 @@ def broadcast(shapes: Sequence[Shape], *, zero_with_one: bool = True) -> Shape:
     return tuple(result)
 
 
-def reduced(shape: Shape, axes: Sequence[int], *, keepdims: bool) -> Shape:
-    """The shape after reducing the axes, each in 0..r-1.
+def reduced(shape: Sequence[Size], axes: Collection[int], *, keepdims: bool) -> tuple[Size | int, ...]:
+    """The shape after reducing the axes, each in 0..r-1; its sizes may be names or symbols.
 
     >>> reduced((2, 3, 4), [1], keepdims=True), reduced((2, 3, 4), [1], keepdims=False)
     ((2, 1, 4), (2, 4))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from maxops.dtypes import DType
-from maxops.model import Dims
 from maxops.plan import Array
+from maxops.sizes import Dims, text
 from maxops.spec import Spec
 
 # An attribute whose value a function's caller sets, where no caller is known.
@@ -84,8 +84,5 @@ class Node:
 
 
 def shape(dims: Dims | None) -> str:
-    """A shape in words, with ? for a size that is open."""
-    if dims is None:
-        return "of unknown rank"
-    sizes = ["?" if size is None else str(size) for size in dims]
-    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+    """A shape in words."""
+    return "of unknown rank" if dims is None else text(dims)

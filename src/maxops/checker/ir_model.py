@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from maxops import dtypes
 from maxops.checker import standards
 from maxops.checker.facts import Invalid, Known, Node
 from maxops.checker.report import MODEL, Finding
@@ -21,15 +20,10 @@ from maxops.openvino import calls, ir, layers
 from maxops.openvino.layers import Layer, Port
 from maxops.openvino.weights import Weights
 from maxops.plan import Array
+from maxops.sizes import MAX_ELEMENTS
 
 OPERATORS = {"Maximum": "Max", "ReduceMax": "ReduceMax", "SegmentMax": "SegmentMax"}
-# As ports name the types; <data> has the names of `calls.DTYPES`.
-PRECISIONS: dict[str, DType] = {
-    {"float": "FP", "int": "I", "uint": "U", "bool": "BOOL"}[dtype.kind]
-    + ("" if dtype is dtypes.BOOL else str(dtype.bits)): dtype
-    for dtype in calls.DTYPES.values()
-    if dtype is not dtypes.BFLOAT16
-} | {"BF16": dtypes.BFLOAT16}
+TYPES_OF_PORTS = {name: dtype for dtype, name in calls.PORT_NAMES.items()}
 OPEN_TYPES = ("", "UNSPECIFIED", "undefined", "dynamic")
 # Axes and numbers of segments are constants of few bytes; larger ones are weights, and are not read.
 LARGEST_READ = 4096
@@ -58,7 +52,7 @@ class _Reader:
     def __init__(self, root: Element, weights: Weights, standard: str | None) -> None:
         self.nodes: list[Node] = []
         self.faults: list[Finding] = []
-        self._root, self._weights, self._standard = root, weights, standard
+        self._weights, self._standard = weights, standard
         # with such a Parameter, a port without sizes may be of any rank, and not only a scalar's
         self._any_rank = any(data.get("shape") == ANY_RANK for data in root.iter("data"))
         self._waiting: deque[tuple[str, Element, int]] = deque([("net", root, 0)])
@@ -117,7 +111,7 @@ class _Reader:
             dtype, declared = self._type(net, layer, port)
             net.values[layer.id, port] = Known(layer.name, dtype, None, declared)
             dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "its output port")
-            if dims is not None and prod(size for size in dims if isinstance(size, int) and size) > layers.MAX_ELEMENTS:
+            if dims is not None and prod(size for size in dims if isinstance(size, int) and size) > MAX_ELEMENTS:
                 raise ModelError(f"has the sizes {dims}, more elements than can be counted")
             net.values[layer.id, port] = Known(layer.name, dtype, dims, declared)
         if layer.type == "Const":
@@ -133,7 +127,7 @@ class _Reader:
         """The type at an output port, and whether the file writes it; max operators hand their input's on."""
         name = layer.precisions.get(port, "")
         if name not in OPEN_TYPES:
-            return PRECISIONS.get(name, name), True
+            return TYPES_OF_PORTS.get(name, name), True
         name = layer.data.get("element_type", "") if layer.type in ("Parameter", "Const") else ""
         if name not in OPEN_TYPES:
             return calls.DTYPES.get(name, name), True

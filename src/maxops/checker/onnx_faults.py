@@ -14,8 +14,7 @@ from maxops.errors import ModelError
 from maxops.onnx import structure
 from maxops.onnx.external import leaves_folder
 from maxops.onnx.tensors import DTYPES, check_keys, check_size
-
-MAX_ELEMENTS = 2**62
+from maxops.sizes import MAX_ELEMENTS
 
 
 def graph_faults(graph: GraphProto, outer: Container[str], folder: Path | None) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,10 +11,10 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, nump
 from maxops.checker.facts import Known
 from maxops.checker.sandbox import sandboxed
 from maxops.errors import ModelError
-from maxops.model import Dims
 from maxops.onnx import schemas
-from maxops.onnx.tensors import DTYPES, to_array, type_name
+from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name
 from maxops.plan import Array
+from maxops.sizes import Dims
 
 # Inference reads shapes and axes, which are small; larger tensors go to it without their data.
 LARGEST_READ = 16384  # bytes
@@ -119,7 +118,7 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
         fixed = None if tensor.name in defaults else tensor
         values[tensor.name] = Value(values.get(tensor.name, Value()).type or _type_of(tensor), True, fixed)
     for sparse in graph.sparse_initializer:
-        kind = TypeProto.SparseTensor(elem_type=sparse.values.data_type, shape=_shape(sparse.dims))
+        kind = TypeProto.SparseTensor(elem_type=sparse.values.data_type, shape=shape_of(sparse.dims))
         values[sparse.values.name] = Value(TypeProto(sparse_tensor_type=kind), True)
     for node in graph.node:
         for name in node.output:
@@ -159,21 +158,11 @@ def _merged(written: TypeProto, found: TypeProto | None) -> TypeProto:
 
 def _dims(tensor: TypeProto.Tensor) -> Dims:
     """The sizes; a negative one, which is a fault of its own, is as open as none."""
-    return tuple(
-        (dim.dim_value if dim.dim_value >= 0 else None) if dim.HasField("dim_value") else dim.dim_param or None
-        for dim in tensor.shape.dim
-    )
-
-
-def _shape(dims: Sequence[int]) -> onnx.TensorShapeProto:
-    shape = onnx.TensorShapeProto()
-    for size in dims:
-        shape.dim.add(dim_value=size)
-    return shape
+    return tuple(None if isinstance(size, int) and size < 0 else size for size in dims_of(tensor.shape))
 
 
 def _type_of(tensor: TensorProto) -> TypeProto:
-    return TypeProto(tensor_type=TypeProto.Tensor(elem_type=tensor.data_type, shape=_shape(tensor.dims)))
+    return TypeProto(tensor_type=TypeProto.Tensor(elem_type=tensor.data_type, shape=shape_of(tensor.dims)))
 
 
 def _constant_value(node: NodeProto, value: Value) -> Value:

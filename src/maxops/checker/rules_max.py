@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maxops.checker import sizes
+from maxops import sizes
 from maxops.checker.facts import Invalid, Known, Node, shape
 from maxops.checker.rules_common import count, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, broken, holds, unknown
@@ -11,7 +11,6 @@ from maxops.spec import Spec
 
 
 def _inputs(node: Node, row: Spec) -> Ruling:
-    del row
     return count(node, 1, MOST_INPUTS, len(node.inputs))
 
 
@@ -49,7 +48,6 @@ def _same(node: Node) -> Ruling:
 
 
 def _broadcastable(node: Node, row: Spec) -> Ruling:
-    del row
     inputs = node.distinct_inputs
     if not inputs:
         return unknown("there are no inputs")
@@ -65,7 +63,6 @@ def _broadcastable(node: Node, row: Spec) -> Ruling:
 
 
 def _broadcast_output(node: Node, row: Spec) -> Ruling:
-    del row
     found = sizes.broadcast([known.dims for known in node.distinct_inputs])
     if found.conflicts or not node.inputs:
         return unknown("the inputs do not broadcast, so that no shape is right")
@@ -73,7 +70,6 @@ def _broadcast_output(node: Node, row: Spec) -> Ruling:
 
 
 def _zero_size(node: Node, row: Spec) -> Ruling:
-    del row
     inputs = node.distinct_inputs
     found = sizes.broadcast([known.dims for known in inputs])
     if found.zero_with_one:
@@ -89,7 +85,6 @@ def _zero_size(node: Node, row: Spec) -> Ruling:
 
 
 def _explicit(node: Node, row: Spec) -> Ruling:
-    del row
     for known in _values(node):
         if not known.declared:
             return broken(
@@ -99,7 +94,6 @@ def _explicit(node: Node, row: Spec) -> Ruling:
 
 
 def _dense(node: Node, row: Spec) -> Ruling:
-    del row
     for known in _values(node):
         if known.sparse or known.written_sparse:
             return broken(f"{known.name!r} is {'' if known.sparse else 'written as '}a sparse tensor")
@@ -110,7 +104,6 @@ def _dense(node: Node, row: Spec) -> Ruling:
 
 
 def _static(node: Node, row: Spec) -> Ruling:
-    del row
     opened = [known for known in _values(node) if not sizes.is_static(known.dims)]
     for known in opened:
         if known.declared:
@@ -121,14 +114,12 @@ def _static(node: Node, row: Spec) -> Ruling:
 
 
 def _opset(node: Node, row: Spec) -> Ruling:
-    del row
     if node.opset is None:
         return broken("the model names no operator set for it, or more than one")
     return holds(f"operator set {node.opset}")
 
 
 def _consumed(node: Node, row: Spec) -> Ruling:
-    del row
     given = node.attributes.get("consumed_inputs")
     return broken(given.text) if isinstance(given, Invalid) else holds("ignored")
 

@@ -10,7 +10,7 @@ from maxops import dtypes, shapes
 from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.rules_common import count, flag, listed_type, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
-from maxops.model import Dims
+from maxops.sizes import Dims
 from maxops.spec import Spec
 
 
@@ -159,9 +159,7 @@ def _expected(node: Node, row: Spec) -> Dims | None:
         return data.dims
     if isinstance(keeps, Ruling):
         return None
-    reduced = set(axes)
-    # shapes.reduced puts a 1 or nothing in the place of a size, and hands on the others, named ones too
-    return shapes.reduced(data.dims, reduced, keepdims=bool(keeps))  # type: ignore[arg-type]
+    return shapes.reduced(data.dims, axes, keepdims=bool(keeps))
 
 
 def _empty(node: Node, row: Spec) -> Ruling:

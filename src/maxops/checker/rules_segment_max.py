@@ -6,18 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from maxops.checker import sizes
+from maxops import sizes
 from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
-from maxops.plan import Array
+from maxops.plan import FILL_MODES, Array
 from maxops.spec import Spec
-
-FILL_MODES = ("ZERO", "LOWEST")
 
 
 def _inputs(node: Node, row: Spec) -> Ruling:
-    del row
     return count(node, 2, 3, 2)
 
 
@@ -26,7 +23,6 @@ def _type(node: Node, row: Spec) -> Ruling:
 
 
 def _data(node: Node, row: Spec) -> Ruling:
-    del row
     data = node.input(0)
     if data is None or data.dims is None:
         return unknown("the rank of data is not known")
@@ -43,7 +39,6 @@ def _index_type(node: Node, row: Spec) -> Ruling:
 
 
 def _ids_shape(node: Node, row: Spec) -> Ruling:
-    del row
     data, ids = node.input(0), node.input(1)
     if ids is None or ids.dims is None:
         return unknown("the rank of segment_ids is not known")
@@ -58,7 +53,6 @@ def _ids_shape(node: Node, row: Spec) -> Ruling:
 
 
 def _ids(node: Node, row: Spec) -> Ruling:
-    del row
     known = node.input(1)
     if known is not None and known.dims == (0,):
         return holds("there are none")
@@ -75,7 +69,6 @@ def _ids(node: Node, row: Spec) -> Ruling:
 
 
 def _num_segments(node: Node, row: Spec) -> Ruling:
-    del row
     known = node.input(2)
     if known is None:
         return holds("not given")
@@ -88,7 +81,6 @@ def _num_segments(node: Node, row: Spec) -> Ruling:
 
 
 def _default(node: Node, row: Spec) -> Ruling:
-    del row
     if node.input(2) is not None:
         return holds("num_segments is given")
     ids = _integers(node.input(1))
@@ -103,7 +95,6 @@ def _default(node: Node, row: Spec) -> Ruling:
 
 
 def _no_ids(node: Node, row: Spec) -> Ruling:
-    del row
     if node.input(2) is not None:
         return holds("num_segments is given")
     ids, output = node.input(1), node.output
@@ -118,12 +109,10 @@ def _no_ids(node: Node, row: Spec) -> Ruling:
 
 
 def _smaller(node: Node, row: Spec) -> Ruling:
-    del row
     return _against_ids(node, lambda number, ids: bool((ids >= number).any()), "smaller than")
 
 
 def _larger(node: Node, row: Spec) -> Ruling:
-    del row
     return _against_ids(node, lambda number, ids: number > int(ids.max(initial=-1)) + 1, "larger than")
 
 
@@ -139,7 +128,6 @@ def _against_ids(node: Node, applies: Callable[[int, Array], bool], word: str) -
 
 
 def _fill_mode(node: Node, row: Spec) -> Ruling:
-    del row
     given = node.attributes.get("fill_mode")
     if given is None:
         return broken("fill_mode is missing; it is ZERO or LOWEST")
@@ -151,7 +139,6 @@ def _fill_mode(node: Node, row: Spec) -> Ruling:
 
 
 def _lowest(node: Node, row: Spec) -> Ruling:
-    del row
     given = node.attributes.get("fill_mode")
     if isinstance(given, str) and given.upper() == "ZERO":
         return holds("fill_mode is ZERO")
@@ -159,7 +146,6 @@ def _lowest(node: Node, row: Spec) -> Ruling:
 
 
 def _shape(node: Node, row: Spec) -> Ruling:
-    del row
     data, number = node.input(0), node.input(2)
     if data is None or not data.dims:
         return unknown("the shape of data is not known")

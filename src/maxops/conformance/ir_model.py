@@ -10,13 +10,9 @@ from maxops import dtypes
 from maxops.conformance.case import Call, Input
 from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.dtypes import DType
-from maxops.openvino.calls import DTYPES
+from maxops.openvino.calls import NAMES, PORT_NAMES
 
 VERSION = "11"
-_ELEMENT_TYPES = {dtype: name for name, dtype in DTYPES.items()}
-# As ports write types: "f32" is FP32 there, and the others are in capitals.
-_PRECISIONS = {dtype: {"float": f"FP{dtype.bits}", "bool": "BOOL"}.get(dtype.kind, name.upper())
-               for name, dtype in DTYPES.items()} | {dtypes.BFLOAT16: "BF16"}  # fmt: skip
 
 
 def ir(call: Call, *, one_line: bool = False) -> tuple[str, bytes]:
@@ -59,7 +55,7 @@ def element_type(dtype: DType) -> str:
     """OpenVINO's name of a type."""
     if dtype == dtypes.REAL:
         raise NotApplicableError("OpenVINO has no type for real numbers")
-    return _ELEMENT_TYPES[dtype]
+    return NAMES[dtype]
 
 
 def _source(layers: Element, number: int, each: Input, weights: bytearray) -> None:
@@ -83,7 +79,7 @@ def _layer(layers: Element, number: int, name: str, kind: str, version: str) -> 
 
 
 def _port(side: Element, number: int, dtype: DType, sizes: list[str]) -> None:
-    port = SubElement(side, "port", id=str(number), precision=_PRECISIONS[dtype])
+    port = SubElement(side, "port", id=str(number), precision=PORT_NAMES[dtype])
     for size in sizes:
         SubElement(port, "dim").text = size
 

@@ -38,10 +38,8 @@ def reduce_max(plan: ReducePlan) -> Any:
     values = np.empty(kept, object)
     if values.size:
         all_rows = rows
-        if plan.initial is not None:
-            all_rows = np.concatenate(
-                [rows, np.broadcast_to(plan.initial, (1, *kept))]
-            )  # last, since ties keep the first
+        if plan.initial is not None:  # last, since ties keep the first
+            all_rows = np.concatenate([rows, np.broadcast_to(plan.initial, (1, *kept))])
         values[...] = _fold.reduce(all_rows, axis=0)
     values = values.reshape(plan.shape)
     if not plan.return_indices:

@@ -14,10 +14,10 @@ from onnx.external_data_helper import load_external_data_for_model
 
 from maxops import dtypes
 from maxops.errors import ModelError
-from maxops.model import Dims, Model, Step, Value
+from maxops.model import Model, Step, Value
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import GraphEvaluator
-from maxops.onnx.tensors import DTYPES, other_type, to_array, type_name
+from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, type_name
 from maxops.plan import Array
 
 # Before IR version 3 a model names no operator set: it is the first.
@@ -194,9 +194,7 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
             raise ModelError(f"{where} has the type {type_name(tensor.elem_type)}; maxops runs {listed}")
         if any(value.name == info.name for value in values):
             raise ModelError(f"{where} appears twice")
-        dims: Dims = tuple(
-            dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in tensor.shape.dim
-        )
+        dims = dims_of(tensor.shape)
         value = Value(info.name, dtype, dims)
         if any(isinstance(size, int) and size < 0 for size in dims):
             raise ModelError(f"{where} has a negative size: {value}; a size that is open has a name or nothing")

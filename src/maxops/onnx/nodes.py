@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from onnx.onnx_cpp2py_export.checker import CheckerContext
 
 from maxops import ops, spec
 from maxops.errors import InputCountError, ModelError
-from maxops.model import Step
+from maxops.model import Step, identity
 from maxops.onnx.tensors import to_array
 from maxops.plan import Array
 from maxops.spec import Spec
@@ -66,7 +65,7 @@ def check(node: NodeProto, where: str, opset: int, ir_version: int) -> None:
 def step(node: NodeProto, where: str, opset: int) -> Step:
     """The step of a checked node of Max, ReduceMax or Identity."""
     if node.op_type == "Identity":
-        return Step(label(node), tuple(node.input), node.output[0], _identity)
+        return Step(label(node), tuple(node.input), node.output[0], identity)
     row = row_of(node.op_type, opset, where)
     optional = {1} if node.op_type == "ReduceMax" else set()
     for number, name in enumerate(node.input):
@@ -88,12 +87,6 @@ def row_of(operator: str, opset: int, where: str) -> Spec:
     if row is None or row.version != newest:
         raise ModelError(f"{where}: operator set {opset} has {operator}-{newest}, which this maxops does not know")
     return row
-
-
-def _identity(inputs: Sequence[Array | None]) -> Array:
-    (data,) = inputs
-    assert data is not None
-    return data
 
 
 def constant(node: NodeProto, where: str, folder: Path | None) -> Array:

@@ -8,19 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 import onnx
-from onnx import TensorProto, TensorShapeProto, TypeProto, numpy_helper
+from onnx import TensorProto, TypeProto, numpy_helper
 from onnx.checker import ValidationError
 from onnx.defs import OpSchema
 from onnx.shape_inference import InferenceError
 
-from maxops import spec
+from maxops import sizes, spec
 from maxops.dtypes import DType
-from maxops.plan import Array
+from maxops.onnx.tensors import dims_of, shape_of
+from maxops.plan import FILL_MODES, Array
+from maxops.shapes import reduced
 from maxops.spec import Spec
 
 DOMAIN = "maxops"
 VERSION = 1
-FILL_MODES = ("ZERO", "LOWEST")
 SEGMENT_MAX = spec.SEGMENT_MAX_16
 INDEX_TYPES = SEGMENT_MAX.index_dtypes
 NEWEST = {"Max": spec.MAX_13, "ReduceMax": spec.REDUCE_MAX_20}
@@ -30,7 +31,6 @@ SINCE_VERSION = "since_version"
 Parameter = OpSchema.FormalParameter
 Option = OpSchema.FormalParameterOption
 Attribute = OpSchema.Attribute
-Dimension = TensorShapeProto.Dimension
 
 
 def register() -> None:
@@ -141,25 +141,11 @@ def _infer_max(context: Any) -> None:
     result = TypeProto()
     result.tensor_type.elem_type = context.get_input_type(0).tensor_type.elem_type
     types = [context.get_input_type(number).tensor_type for number in range(context.get_num_inputs())]
-    if all(tensor.HasField("shape") for tensor in types):
-        shapes = [list(tensor.shape.dim) for tensor in types]
-        rank = max(map(len, shapes))
-        for axis in range(-rank, 0):
-            sizes = [shape[axis] for shape in shapes if len(shape) >= -axis]
-            result.tensor_type.shape.dim.add().CopyFrom(_common(sizes))
+    # shapes that do not broadcast are no error here, which would end the inference of the whole model: the run says so
+    common = sizes.broadcast([dims_of(tensor.shape) if tensor.HasField("shape") else None for tensor in types]).dims
+    if common is not None:
+        result.tensor_type.shape.CopyFrom(shape_of(common))
     context.set_output_type(0, result)
-
-
-def _common(sizes: list[Dimension]) -> Dimension:
-    fixed = {size.dim_value for size in sizes if size.HasField("dim_value")} - {1}
-    if len(fixed) == 1:
-        return Dimension(dim_value=fixed.pop())
-    if fixed:  # they do not broadcast: the run says so (an error here would end the inference of the whole model)
-        return Dimension()
-    named = {size.dim_param for size in sizes if not size.HasField("dim_value")}
-    if not named:
-        return Dimension(dim_value=1)
-    return Dimension(dim_param=named.pop()) if len(named) == 1 and named != {""} else Dimension()
 
 
 def _infer_reduce_max(context: Any) -> None:
@@ -168,20 +154,14 @@ def _infer_reduce_max(context: Any) -> None:
     result = TypeProto()
     result.tensor_type.elem_type = data.tensor_type.elem_type
     axes = _known_axes(context)
-    dims = list(data.tensor_type.shape.dim)
+    dims = dims_of(data.tensor_type.shape)
     rank = len(dims)
     if data.tensor_type.HasField("shape") and axes is not None and all(-rank <= axis < rank for axis in axes):
-        reduced = {axis % rank for axis in axes}
+        taken = {axis % rank for axis in axes}
         if not axes and not _integer(context, "noop_with_empty_axes", 0):
-            reduced = set(range(rank))
-        keeps = _integer(context, "keepdims", 1)
-        shape = result.tensor_type.shape
-        shape.SetInParent()
-        for axis, size in enumerate(dims):
-            if axis not in reduced:
-                shape.dim.add().CopyFrom(size)
-            elif keeps:
-                shape.dim.add().dim_value = 1
+            taken = set(range(rank))
+        keeps = bool(_integer(context, "keepdims", 1))
+        result.tensor_type.shape.CopyFrom(shape_of(reduced(dims, taken, keepdims=keeps)))
     context.set_output_type(0, result)
 
 

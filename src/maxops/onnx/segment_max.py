@@ -12,9 +12,10 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorPro
 
 from maxops.dtypes import DType
 from maxops.errors import ModelError
-from maxops.onnx.schemas import DOMAIN, FILL_MODES, register
+from maxops.onnx.schemas import DOMAIN, register
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
 from maxops.onnx.tensors import DTYPES
+from maxops.plan import FILL_MODES
 
 NAME = ROW.operator
 PORTABLE_OPSET = 18  # the first with ScatterND's reduction "max"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from pathlib import Path
 
 import numpy as np
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, TensorShapeProto, helper, numpy_helper
 from onnx.checker import ValidationError
 
 from maxops import dtypes
@@ -15,6 +16,7 @@ from maxops.dtypes import DType
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.model import OtherType
 from maxops.plan import Array
+from maxops.sizes import Dims, Size
 
 # By ONNX's number for the type; `real` has none.
 DTYPES: dict[int, DType] = {
@@ -36,6 +38,23 @@ def other_type(elem_type: int) -> OtherType | None:
     if elem_type == TensorProto.UNDEFINED or elem_type not in TensorProto.DataType.values():
         return None
     return OtherType(type_name(elem_type), np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)))
+
+
+def dims_of(shape: TensorShapeProto) -> Dims:
+    """The sizes of a shape, by their names where they have no number."""
+    return tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in shape.dim)
+
+
+def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
+    """The shape of these sizes."""
+    shape = TensorShapeProto()
+    for size in dims:
+        dim = shape.dim.add()
+        if isinstance(size, str):
+            dim.dim_param = size
+        elif size is not None:
+            dim.dim_value = size
+    return shape
 
 
 def to_array(tensor: TensorProto, where: str, folder: Path | None = None) -> Array:

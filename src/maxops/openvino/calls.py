@@ -12,13 +12,17 @@ from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, AxesError, ShapeError
 from maxops.plan import Array
 
-# By the names of OpenVINO's element types; `real` has none.
-DTYPES: dict[str, DType] = {
-    {"float": "f", "int": "i", "uint": "u", "bool": "boolean"}[dtype.kind]
-    + ("" if dtype is dtypes.BOOL else str(dtype.bits)): dtype
+_LETTERS = {"float": "f", "int": "i", "uint": "u"}
+# OpenVINO's names of the types, of which `real` has none; and what an IR calls them where it writes a port's type.
+NAMES: dict[DType, str] = {
+    dtype: f"{_LETTERS[dtype.kind]}{dtype.bits}"
     for dtype in dtypes.ALL
-    if dtype not in (dtypes.REAL, dtypes.BFLOAT16)
-} | {"bf16": dtypes.BFLOAT16}
+    if dtype.kind in _LETTERS and dtype is not dtypes.BFLOAT16
+} | {dtypes.BOOL: "boolean", dtypes.BFLOAT16: "bf16"}
+PORT_NAMES: dict[DType, str] = {
+    dtype: f"FP{dtype.bits}" if dtype.kind == "float" else name.upper() for dtype, name in NAMES.items()
+} | {dtypes.BFLOAT16: "BF16", dtypes.BOOL: "BOOL"}
+DTYPES: dict[str, DType] = {name: dtype for dtype, name in NAMES.items()}
 
 
 def check_auto_broadcast(kind: str) -> None:

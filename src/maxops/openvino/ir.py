@@ -18,7 +18,7 @@ from defusedxml.ElementTree import parse
 
 from maxops.dtypes import DType
 from maxops.errors import ModelError
-from maxops.model import Model, OtherType, Step, Value
+from maxops.model import Model, OtherType, Step, Value, identity
 from maxops.openvino import layers
 from maxops.openvino.layers import Layer, Port
 from maxops.openvino.weights import Weights
@@ -74,7 +74,7 @@ def load(path: str | PathLike[str]) -> Model:
             start = sources[layer.id, next(iter(layer.inputs))]
             sizes = found[start[0]].outputs[start[1]]
             outputs.append(layers.result(layer, types[fed[0]], sizes, where))
-            steps.append(Step(str(layer), (fed[0],), outputs[-1].name, layers.identity))
+            steps.append(Step(str(layer), (fed[0],), outputs[-1].name, identity))
             continue
         port = layers.output_port(layer, where)
         name = made[layer.id, port] = f"{layer.id}:{port}"
@@ -82,10 +82,10 @@ def load(path: str | PathLike[str]) -> Model:
             value = layers.parameter(layer, where)
             inputs.append(value)
             types[name] = value.dtype
-            steps.append(Step(str(layer), (value.name,), name, layers.identity))
+            steps.append(Step(str(layer), (value.name,), name, identity))
         elif layer.type == "Const":
-            constants[name] = array = layers.constant(layer, weights, where)
-            types[name] = layers.dtype_of(array)
+            constants[name] = layers.constant(layer, weights, where)
+            types[name] = layers.dtype(layer, where)
         else:
             types[name] = types[fed[0]]
             steps.append(Step(str(layer), tuple(fed), name, layers.compute(layer, where, _warn)))

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from math import prod
 from xml.etree.ElementTree import Element
 
-from maxops import dtypes, ops, spec
+from maxops import ops, spec
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, ModelError
-from maxops.model import Dims, OtherType, Value
+from maxops.model import OtherType, Value
 from maxops.openvino import calls
 from maxops.openvino.calls import DTYPES
 from maxops.openvino.weights import Weights
-from maxops.plan import Array
+from maxops.plan import FILL_MODES, Array
+from maxops.sizes import MAX_ELEMENTS, Dims
 
 Port = tuple[str, str]  # a layer's id, and a port's of that layer
 Compute = Callable[[Sequence[Array | None]], Array]
@@ -31,7 +32,6 @@ INPUTS = {
     "Result": (1, 1),
 }
 FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and as its document does
-MAX_ELEMENTS = 2**62
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def output_port(layer: Layer, where: str) -> str:
 
 def parameter(layer: Layer, where: str) -> Value:
     """An input of the model."""
-    return Value(layer.name, _dtype(layer, where), _dims(layer, where))
+    return Value(layer.name, dtype(layer, where), _dims(layer, where))
 
 
 def result(layer: Layer, dtype: DType | OtherType, sizes: tuple[str, ...], where: str) -> Value:
@@ -128,26 +128,12 @@ def constant(layer: Layer, weights: Weights, where: str) -> Array:
     shape = tuple(size for size in dims if isinstance(size, int))
     if len(shape) != len(dims):
         raise ModelError(f"{where}: has the open shape {_attribute(layer, 'shape', where)!r}; a constant's is fixed")
-    return weights.read(_dtype(layer, where), shape, *data_extent(layer, where), where)
+    return weights.read(dtype(layer, where), shape, *data_extent(layer, where), where)
 
 
 def data_extent(layer: Layer, where: str) -> tuple[int, int]:
     """The extent of a Const layer's data in the weights: offset and size, in bytes."""
     return _number(layer, "offset", where), _number(layer, "size", where)
-
-
-def dtype_of(array: Array) -> DType:
-    """The type of a constant."""
-    dtype = dtypes.of(array.dtype)
-    assert dtype is not None
-    return dtype
-
-
-def identity(inputs: Sequence[Array | None]) -> Array:
-    """The input itself."""
-    (data,) = inputs
-    assert data is not None
-    return data
 
 
 def compute(layer: Layer, where: str, warn: Warn) -> Compute:
@@ -166,13 +152,11 @@ def auto_broadcast(layer: Layer, where: str) -> str:
 
 
 def _maximum(layer: Layer, where: str, warn: Warn) -> Compute:
-    del warn
     kind = auto_broadcast(layer, where)
     return lambda inputs: ops.run(calls.maximum(_given(inputs), kind))
 
 
 def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
-    del warn
     keeps = keep_dims(layer, where)
 
     def run(inputs: Sequence[Array | None]) -> Array:
@@ -195,7 +179,7 @@ def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
     if unknown := sorted(set(layer.data) - set(FILL_NAMES)):
         raise AttributeValueError(f"{where}: has the unknown attribute {unknown[0]!r}", clause)
     mode = next(iter(given.values())).upper()
-    if mode not in ("ZERO", "LOWEST"):
+    if mode not in FILL_MODES:
         raise AttributeValueError(f"{where}: fill_mode is {mode!r}; it is ZERO or LOWEST", clause)
     return mode
 
@@ -237,7 +221,8 @@ def keep_dims(layer: Layer, where: str) -> bool:
     return text in ("true", "1")
 
 
-def _dtype(layer: Layer, where: str) -> DType:
+def dtype(layer: Layer, where: str) -> DType:
+    """The type that a Parameter or a Const writes."""
     name = _attribute(layer, "element_type", where)
     if name not in DTYPES:
         raise ModelError(f"{where}: has the type {name!r}; maxops runs {', '.join(DTYPES)}")

@@ -9,12 +9,13 @@ from maxops.plan.faults import check_offsets, check_segment_ids
 from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, listed_axes, plan_reduce_max
-from maxops.plan.segment import SegmentPlan, plan_segment_max
+from maxops.plan.segment import FILL_MODES, SegmentPlan, plan_segment_max
 from maxops.plan.values import Array, abstract, array_of, choice, flag, widened, widened_dtype
 
 Plan = MaxPlan | ReducePlan | SegmentPlan
 
 __all__ = [
+    "FILL_MODES",
     "LARGEST_OUTPUT",
     "MOST_INPUTS",
     "Array",

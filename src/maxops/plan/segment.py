@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from maxops.shapes import Shape
 from maxops.spec import Spec
 
 FillMode = Literal["ZERO", "LOWEST"]
+FILL_MODES: tuple[FillMode, ...] = get_args(FillMode)
 
 
 class SegmentPlan(NamedTuple):
@@ -159,11 +160,9 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> Fi
         return None
     if value is None:
         raise AttributeValueError(f"{spec.name} fill_mode is missing; it is required: 'ZERO' or 'LOWEST'", clause)
-    if isinstance(value, str):
-        if value.upper() == "ZERO":
-            return "ZERO"
-        if value.upper() == "LOWEST":
-            return "LOWEST"
+    for mode in FILL_MODES:
+        if isinstance(value, str) and value.upper() == mode:
+            return mode
     raise AttributeValueError(f"{spec.name} fill_mode is {value!r}; it is 'ZERO' or 'LOWEST'", clause)
 
 

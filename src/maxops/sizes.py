@@ -1,13 +1,24 @@
-"""Shapes of which not every size is known: equal or not, broadcast or not, or not to be known."""
+"""Shapes in models, of which not every size is known: equal or not, broadcast or not, or not to be known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from maxops.model import Dims
+# An unnamed size is None, and may differ from any other; sizes of one name are equal.
+Size = int | str | None
+Dims = tuple[Size, ...]
+MAX_ELEMENTS = 2**62  # a shape of more is nobody's, and its product is not computed with
 
-Size = int | str | None  # known, named, or open
+
+def text(dims: Dims) -> str:
+    """A shape in words, with ? for a size that is open.
+
+    >>> text((2, None)), text(("n",))
+    ('(2, ?)', '(n,)')
+    """
+    sizes = ["?" if size is None else str(size) for size in dims]
+    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
 class Broadcast(NamedTuple):
@@ -84,7 +95,7 @@ def broadcast(shapes: Sequence[Dims | None]) -> Broadcast:
             zero.append(axis)
         elif _may_be_zero_with_one(sizes, lone):
             perhaps.append(axis)
-    whole = tuple(dims) if len(known) == len(shapes) and not conflicts else None
+    whole = tuple(dims) if len(known) == len(shapes) else None
     return Broadcast(whole, tuple(conflicts), tuple(opened), tuple(zero), tuple(perhaps))
 
 
