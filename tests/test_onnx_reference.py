@@ -20,8 +20,8 @@ from maxops import errors, ops, spec
 from maxops import onnx as mx
 from maxops.cli.app import app
 from maxops.dtypes import BOOL, FLOAT32, DType
-from maxops.onnx.evaluated import all_nodes
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
+from maxops.onnx.structure import all_nodes
 from maxops.plan import FILL_MODES
 from official import official_cases
 

@@ -19,8 +19,8 @@ from maxops import onnx as mx
 from maxops.checker import check
 from maxops.cli.app import app
 from maxops.dtypes import FLOAT32
-from maxops.onnx.evaluated import all_nodes
 from maxops.onnx.rewrite import counts
+from maxops.onnx.structure import all_nodes
 
 TWO = """<ir_version: 8, opset_import: ["": 13]> g (float[2,3] x) => (float[2] y) {
     m = Max(x, x) y = ReduceMax <axes = [-1], keepdims = 0> (m) }"""

@@ -7,6 +7,8 @@ from graphlib import CycleError, TopologicalSorter
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
+from maxops.onnx.structure import with_inner
+
 Key = tuple[str, str, str]  # domain, name, overload
 
 # Inference goes through every call anew, and deeper with each; past these it goes without functions.
@@ -71,25 +73,6 @@ class Functions:
 def name_of(key: Key) -> str:
     """A function's name in words."""
     return ".".join(str(part) for part in key if part)
-
-
-def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """These nodes and all in the graphs inside them."""
-    waiting = [*nodes]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for _, graph in graphs_of(node):
-            waiting += graph.node
-
-
-def graphs_of(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """The graphs inside a node, with the names of their attributes."""
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield str(attribute.name), attribute.g
-        for number, graph in enumerate(attribute.graphs):
-            yield f"{attribute.name}[{number}]", graph
 
 
 def body(function: FunctionProto, given: Mapping[str, AttributeProto] | None, ir_version: int) -> ModelProto:

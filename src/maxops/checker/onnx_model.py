@@ -14,13 +14,14 @@ from maxops import spec
 from maxops.checker import standards
 from maxops.checker.facts import OPEN, Invalid, Node
 from maxops.checker.onnx_faults import graph_faults
-from maxops.checker.onnx_functions import Functions, Key, body, graphs_of, name_of, with_inner
+from maxops.checker.onnx_functions import Functions, Key, body, name_of
 from maxops.checker.onnx_values import Value, infer, values_of
 from maxops.checker.report import MODEL, Finding
 from maxops.checker.ruling import Verdict
 from maxops.errors import ModelError, UnknownOperatorError
 from maxops.onnx import nodes, schemas
 from maxops.onnx.load import FIRST_IR_WITH_OPSETS, imported_opset, opset_of
+from maxops.onnx.structure import all_nodes, graphs_of, with_inner
 from maxops.spec import Spec
 
 SEGMENT_MAX = schemas.SEGMENT_MAX.operator
@@ -95,8 +96,7 @@ class _Reader:
         self._waiting: deque[_Graph | _Call] = deque()
         self._calls: set[tuple[object, ...]] = set()
         self._entered: dict[Key, _Opset] = {}
-        inner = with_inner([*proto.graph.node, *(node for function in proto.functions for node in function.node)])
-        self._has_nodes = any((node.domain, node.op_type) in OPERATORS for node in inner)
+        self._has_nodes = any((node.domain, node.op_type) in OPERATORS for node in all_nodes(proto))
 
     def run(self) -> None:
         proto, functions = self._proto, self._functions

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
 from maxops.checker.facts import Known
 from maxops.checker.sandbox import sandboxed
 from maxops.errors import ModelError
-from maxops.onnx import schemas
+from maxops.onnx import nodes, schemas
 from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name
 from maxops.plan import Array
 from maxops.sizes import Dims
 
 # Inference reads shapes and axes, which are small; larger tensors go to it without their data.
 LARGEST_READ = 16384  # bytes
-
-# A Constant's other attributes: the field that holds the value, and the type that it makes.
-_PLAIN_CONSTANTS = {
-    "value_float": ("f", np.float32),
-    "value_floats": ("floats", np.float32),
-    "value_int": ("i", np.int64),
-    "value_ints": ("ints", np.int64),
-}
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,7 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
     for node in graph.node:
         for name in node.output:
             values.setdefault(name, Value())  # what is known by name alone
-        if node.op_type == "Constant" and node.domain in ("", "ai.onnx") and node.output:
+        if node.op_type == "Constant" and node.domain in nodes.DOMAINS and node.output:
             values[node.output[0]] = _constant_value(node, values.get(node.output[0], Value()))
     return values
 
@@ -170,9 +161,8 @@ def _constant_value(node: NodeProto, value: Value) -> Value:
     for attribute in node.attribute:
         if attribute.name == "value" and attribute.HasField("t"):
             return Value(value.type or _type_of(attribute.t), True, attribute.t)
-        if attribute.name in _PLAIN_CONSTANTS and not attribute.ref_attr_name:
-            field, numpy = _PLAIN_CONSTANTS[attribute.name]
-            tensor = numpy_helper.from_array(np.array(getattr(attribute, field), numpy))
+        if attribute.name in nodes.PLAIN_CONSTANTS and not attribute.ref_attr_name:
+            tensor = numpy_helper.from_array(nodes.plain_constant(attribute))
             return Value(value.type or _type_of(tensor), True, tensor)
     sparse = any(attribute.name == "sparse_value" for attribute in node.attribute)
     return Value(value.type, value.type is not None, None, sparse)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx import ModelProto, NodeProto
 
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Placement
+from maxops.onnx.nodes import DOMAINS
 from maxops.onnx.reference import ReferenceEvaluator, reference_ops
+from maxops.onnx.structure import all_nodes
 from maxops.plan import Array
 
 OURS, REFERENCE = "maxops", "onnx's reference evaluator"
@@ -51,30 +53,8 @@ class GraphEvaluator:
         return dict(zip(names, results, strict=True))
 
 
-def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
-    """Every node of a model: of its graph, of graphs inside its nodes, and of its functions."""
-    waiting: list[NodeProto] = [*proto.graph.node, *(node for function in proto.functions for node in function.node)]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += [inner for graph in inner_graphs(node) for inner in graph.node]
-
-
-def all_graphs(proto: ModelProto) -> list[GraphProto]:
-    """The graph of a model, and those inside nodes, its functions' too."""
-    return [proto.graph, *(graph for node in all_nodes(proto) for graph in inner_graphs(node))]
-
-
-def inner_graphs(node: NodeProto) -> Iterator[GraphProto]:
-    """The graphs inside a node, such as the branches of an If."""
-    for attribute in node.attribute:
-        yield from attribute.graphs
-        if attribute.type == AttributeProto.GRAPH:
-            yield attribute.g
-
-
 def _domain(node: NodeProto) -> str:
-    return "" if node.domain == "ai.onnx" else str(node.domain)
+    return "" if node.domain in DOMAINS else str(node.domain)
 
 
 def _in_words(error: Exception) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from onnx import ModelProto, TensorProto
 
 from maxops.errors import ModelError, OutputError
-from maxops.onnx.evaluated import all_graphs, all_nodes
+from maxops.onnx.structure import all_graphs, all_nodes
 
 
 def external_tensors(model: ModelProto) -> Iterator[TensorProto]:

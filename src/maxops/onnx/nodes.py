@@ -19,6 +19,13 @@ from maxops.spec import Spec
 
 DOMAINS = ("", "ai.onnx")  # two names of one domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
+# A Constant's attributes other than a tensor: the field that holds the value, and the type that it makes.
+PLAIN_CONSTANTS = {
+    "value_float": ("f", np.float32),
+    "value_floats": ("floats", np.float32),
+    "value_int": ("i", np.int64),
+    "value_ints": ("ints", np.int64),
+}
 
 
 def label(node: NodeProto) -> str:
@@ -89,6 +96,12 @@ def row_of(operator: str, opset: int, where: str) -> Spec:
     return row
 
 
+def plain_constant(attribute: AttributeProto) -> Array:
+    """The array of one of the attributes in `PLAIN_CONSTANTS`."""
+    field, dtype = PLAIN_CONSTANTS[attribute.name]
+    return np.array(getattr(attribute, field), dtype)
+
+
 def constant(node: NodeProto, where: str, folder: Path | None) -> Array:
     """The array of a checked Constant node."""
     names = sorted(attribute.name for attribute in node.attribute)
@@ -98,10 +111,9 @@ def constant(node: NodeProto, where: str, folder: Path | None) -> Array:
     attribute: AttributeProto = node.attribute[0]
     if attribute.name == "value":
         return to_array(attribute.t, f"{where}: the value", folder)
-    types = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
-    if attribute.name not in types:
-        listed = ", ".join(["value", *types])
+    if attribute.name not in PLAIN_CONSTANTS:
+        listed = ", ".join(["value", *PLAIN_CONSTANTS])
         raise ModelError(f"{where}: {attribute.name} is not among the values that maxops runs: {listed}")
-    array = np.array(onnx.helper.get_attribute_value(attribute), types[attribute.name])
+    array = plain_constant(attribute)
     array.flags.writeable = False
     return array

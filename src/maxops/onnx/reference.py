@@ -8,32 +8,50 @@ from onnx import reference
 from onnx.reference.op_run import OpRun
 
 from maxops import ops, spec
-from maxops.calls import MaxCall, ReduceCall
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.errors import ModelError
-from maxops.onnx import reference_domain, schemas
+from maxops.onnx import schemas
 from maxops.plan import Array
 from maxops.spec import Spec
 
 
 class Max(OpRun):
-    """ONNX Max at the version that the model's operator set has."""
+    """ONNX Max at the version that the model's operator set has; in our domain, that the node names."""
 
     op_domain = ""
 
-    def _run(self, *inputs: Array) -> tuple[Array]:
-        return (ops.run(MaxCall(inputs, row=_row(self))),)
+    def _run(self, *inputs: Array, since_version: int | None = None) -> tuple[Array]:
+        return (ops.run(MaxCall(inputs, row=_row(self, since_version))),)
 
 
 class ReduceMax(OpRun):
-    """ONNX ReduceMax at the version that the model's operator set has."""
+    """ONNX ReduceMax, at a version as for Max; in our domain with the axes as an input."""
 
     op_domain = ""
 
     def _run(
-        self, data: Array, axes: Any = None, keepdims: int | None = 1, noop_with_empty_axes: int | None = 0
+        self,
+        data: Array,
+        axes: Any = None,
+        keepdims: int | None = 1,
+        noop_with_empty_axes: int | None = 0,
+        since_version: int | None = None,
     ) -> tuple[Array]:
         keeps = 1 if keepdims is None else keepdims
-        return (ops.run(ReduceCall(data, axes, keeps, noop_with_empty_axes or 0, row=_row(self))),)
+        row = _row(self, since_version)
+        return (ops.run(ReduceCall(data, axes, keeps, noop_with_empty_axes or 0, row=row)),)
+
+
+class SegmentMax(OpRun):
+    """maxops.SegmentMax: OpenVINO's."""
+
+    op_domain = schemas.DOMAIN
+
+    def _run(
+        self, data: Array, segment_ids: Array, num_segments: Array | None = None, fill_mode: str | None = None
+    ) -> tuple[Array]:
+        call = SegmentCall(data, segment_ids, num_segments, fill_mode, row=schemas.SEGMENT_MAX)
+        return (ops.run(call),)
 
 
 def reference_ops() -> list[type[OpRun]]:
@@ -51,7 +69,9 @@ def reference_ops() -> list[type[OpRun]]:
     clause forbids raises that clause's error.
     """
     schemas.register()
-    return [Max, ReduceMax, reference_domain.Max, reference_domain.ReduceMax, reference_domain.SegmentMax]
+    # onnx finds an operator by its domain and by the name of its class
+    of_our_domain = [type(op.__name__, (op,), {"op_domain": schemas.DOMAIN}) for op in (Max, ReduceMax)]
+    return [Max, ReduceMax, *of_our_domain, SegmentMax]
 
 
 class ReferenceEvaluator(reference.ReferenceEvaluator):
@@ -70,7 +90,9 @@ class ReferenceEvaluator(reference.ReferenceEvaluator):
         super().__init__(proto, new_ops=[*(new_ops or []), *reference_ops()], **more)
 
 
-def _row(node: OpRun) -> Spec:
+def _row(node: OpRun, since_version: int | None) -> Spec:
+    if node.op_domain == schemas.DOMAIN:
+        return schemas.row(node.op_type, since_version)
     opsets = node.run_params["opsets"]
     opset = opsets.get("", opsets.get("ai.onnx"))
     row = None if opset is None else spec.in_opset(node.op_type, opset)

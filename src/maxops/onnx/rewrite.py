@@ -12,15 +12,14 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorS
 from maxops import spec
 from maxops.errors import ModelError
 from maxops.onnx import nodes
-from maxops.onnx.evaluated import all_graphs, all_nodes, inner_graphs
+from maxops.onnx.load import FIRST_IR_WITH_OPSETS
 from maxops.onnx.schemas import DOMAIN, SINCE_VERSION, VERSION, register
-from maxops.onnx.structure import check_names, check_node_names
+from maxops.onnx.structure import all_graphs, all_nodes, check_names, check_node_names, graphs_of
 from maxops.spec import Spec
 
 OPERATORS = ("Max", "ReduceMax")
 FLAGS = ("keepdims", "noop_with_empty_axes")
 RepeatedNodes = Any  # protobuf's container, which has no public type
-OPSETS_IR = 3  # the first IR version that names operator sets
 
 
 def rewrite(model: ModelProto) -> ModelProto:
@@ -45,10 +44,10 @@ def rewrite(model: ModelProto) -> ModelProto:
         names |= {entry.name for entry in (*graph.initializer, *graph.input)}
         names |= {sparse.values.name for sparse in graph.sparse_initializer}
     mover = _Mover(names)
-    opset = _opset(result.opset_import) if model.ir_version >= OPSETS_IR else 1
+    opset = _opset(result.opset_import) if model.ir_version >= FIRST_IR_WITH_OPSETS else 1
     if mover.move(result.graph.node, opset):
-        if model.ir_version < OPSETS_IR:
-            result.ir_version = OPSETS_IR
+        if model.ir_version < FIRST_IR_WITH_OPSETS:
+            result.ir_version = FIRST_IR_WITH_OPSETS
             result.opset_import.append(helper.make_opsetid("", 1))
         _import(result)
     for function in result.functions:
@@ -75,7 +74,7 @@ class _Mover:
         """Move nodes in place, those of graphs inside them too; how many were."""
         graphs = [found]
         for graph in graphs:  # which grows meanwhile
-            graphs += [inner.node for node in graph for inner in inner_graphs(node)]
+            graphs += [inner.node for node in graph for _, inner in graphs_of(node)]
         return sum(self._move(graph, opset) for graph in reversed(graphs))  # inner ones first: outer ones copy them
 
     def _move(self, graph: RepeatedNodes, opset: int | None) -> int:

@@ -1,15 +1,44 @@
-"""What makes a graph one at all: names that are text and stand for one value, nodes after those that they read from."""
+"""The graphs of a model, and what makes each one at all: names that are text, nodes after those that they read from."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from typing import NoReturn
 
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes
+
+
+def graphs_of(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """The graphs inside a node, such as the branches of an If, with the names of their attributes."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield str(attribute.name), attribute.g
+        for number, graph in enumerate(attribute.graphs):
+            yield f"{attribute.name}[{number}]", graph
+
+
+def with_inner(outer: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """These nodes and all in the graphs inside them."""
+    waiting = [*outer]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for _, graph in graphs_of(node):
+            waiting += graph.node
+
+
+def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
+    """Every node of a model: of its graph, of graphs inside its nodes, and of its functions."""
+    return with_inner([*proto.graph.node, *(node for function in proto.functions for node in function.node)])
+
+
+def all_graphs(proto: ModelProto) -> list[GraphProto]:
+    """The graph of a model, and those inside nodes, its functions' too."""
+    return [proto.graph, *(graph for node in all_nodes(proto) for _, graph in graphs_of(node))]
 
 
 def check_names(graph: GraphProto, source: str) -> None:

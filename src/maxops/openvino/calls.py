@@ -40,11 +40,11 @@ def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
     return MaxCall(inputs)
 
 
-def reduce_max(data: Array, axes: Array, keep_dims: bool, out: Array | None = None) -> ReduceCall:
+def reduce_max(data: Array, axes: Array, keep_dims: bool) -> ReduceCall:
     """A call of ReduceMax; in OpenVINO no axes reduce nothing."""
     if axes.ndim > 1 or dtypes.of(axes.dtype) not in (dtypes.INT32, dtypes.INT64):
         raise AxesError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of i32 or i64")
-    return ReduceCall(data, axes.reshape(-1).astype(np.int64), keep_dims, True, out)
+    return ReduceCall(data, axes.reshape(-1).astype(np.int64), keep_dims, True)
 
 
 def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentCall:

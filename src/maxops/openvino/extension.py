@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxops import ops
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.errors import DTypeError, MaxopsError
 from maxops.openvino import calls
-from maxops.plan import Array, MaxPlan, Plan, ReducePlan, SegmentPlan, plan_max, plan_reduce_max, plan_segment_max
+from maxops.plan import Array, plan, plan_reduce_max, plan_segment_max
 from maxops.shapes import reduced
 
 ov: Any = import_module("openvino")
@@ -106,7 +107,7 @@ class _MaxOperator(_Operator):
         """Run our kernel on OpenVINO's memory."""
         arrays = [_array(inputs[number]) for number in range(len(inputs))]  # looping over OpenVINO's list is slow
         out = _array(outputs[0])
-        if self.get_output_partial_shape(0).is_dynamic and out.shape != (shape := self.plan(arrays).shape):
+        if self.get_output_partial_shape(0).is_dynamic and out.shape != (shape := plan(self.call(arrays)).shape):
             outputs[0].shape = ov.Shape(shape)
             out = _array(outputs[0])
         self.run(arrays, out)
@@ -116,8 +117,8 @@ class _MaxOperator(_Operator):
         """The output's sizes, as far as they are known; None if not even their number is."""
         raise NotImplementedError
 
-    def plan(self, arrays: list[Array]) -> Plan:
-        """The plan, for its shape."""
+    def call(self, arrays: list[Array]) -> Call:
+        """The call; it checks no ids, which is left to the run."""
         raise NotImplementedError
 
     def run(self, arrays: list[Array], out: Array) -> None:
@@ -135,17 +136,17 @@ class Maximum(_MaxOperator):
         calls.check_auto_broadcast(self.attributes["auto_broadcast"])
         shapes = list(map(_sizes, ports))
         if all(size.is_static for shape in shapes for size in shape):
-            return list(self.plan([_abstract(port) for port in ports]).shape)
-        sizes = plan_max(calls.maximum([_abstract(port) for port in ports], "numpy")).shape
+            return list(plan(self.call(list(map(_abstract, ports)))).shape)
+        sizes = plan(calls.maximum(list(map(_abstract, ports)), "numpy")).shape
         result: list[Any] = []
         for axis, size in enumerate(sizes, -len(sizes)):
             beside = [shape[axis] for shape in shapes if len(shape) >= -axis and shape[axis].is_dynamic]
             result.append(size if size != 1 or not beside else beside[0] if len(beside) == 1 else ov.Dimension())
         return result
 
-    def plan(self, arrays: list[Array]) -> MaxPlan:
-        """Plan it."""
-        return plan_max(calls.maximum(arrays, self.attributes["auto_broadcast"]))
+    def call(self, arrays: list[Array]) -> MaxCall:
+        """A call of Max."""
+        return calls.maximum(arrays, self.attributes["auto_broadcast"])
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
@@ -162,22 +163,21 @@ class ReduceMax(_MaxOperator):
         sizes, axes = _sizes(ports[0]), _constant(ports[1])
         if axes is None:
             some = _abstract(ports[1])
-            self.plan([_abstract(ports[0]), some.reshape(-1)[:0] if some.ndim < 2 else some])
+            plan(self.call([_abstract(ports[0]), some.reshape(-1)[:0] if some.ndim < 2 else some]))
             if self.attributes["keep_dims"]:
                 return [ov.Dimension()] * len(sizes)
             return [ov.Dimension()] * max(len(sizes) - some.size, 0) if ports[1].get_partial_shape().is_static else None
-        plan = self.plan([_abstract(ports[0]), axes])
-        return sizes if plan.identity else list(reduced(tuple(sizes), plan.axes, keepdims=plan.keepdims))
+        planned = plan_reduce_max(self.call([_abstract(ports[0]), axes]))
+        return sizes if planned.identity else list(reduced(sizes, planned.axes, keepdims=planned.keepdims))
 
-    def plan(self, arrays: list[Array]) -> ReducePlan:
-        """Plan it."""
+    def call(self, arrays: list[Array]) -> ReduceCall:
+        """A call of ReduceMax."""
         data, axes = arrays
-        return plan_reduce_max(calls.reduce_max(data, axes, self.attributes["keep_dims"]))
+        return calls.reduce_max(data, axes, self.attributes["keep_dims"])
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
-        data, axes = arrays
-        ops.run(calls.reduce_max(data, axes, self.attributes["keep_dims"], out))
+        ops.run(self.call(arrays)._replace(out=out))
 
 
 class SegmentMax(_MaxOperator):
@@ -190,24 +190,23 @@ class SegmentMax(_MaxOperator):
         shapes = list(map(_sizes, ports))
         lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
         length = lengths[0] if lengths else 1
-        plan = self.plan([_abstract(port, length) for port in ports])
+        planned = plan_segment_max(self.call([_abstract(port, length) for port in ports]))
         decides = ports[2] if len(ports) > 2 else ports[1]
-        return [ov.Dimension() if _constant(decides) is None else plan.num_segments, *shapes[0][1:]]
+        return [ov.Dimension() if _constant(decides) is None else planned.num_segments, *shapes[0][1:]]
 
-    def plan(self, arrays: list[Array]) -> SegmentPlan:
-        """Plan it; the ids are checked when it runs."""
-        return plan_segment_max(calls.segment_max(arrays, self.attributes["fill_mode"], check_ids=False))
+    def call(self, arrays: list[Array]) -> SegmentCall:
+        """A call of SegmentMax."""
+        return calls.segment_max(arrays, self.attributes["fill_mode"], check_ids=False)
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
         data, ids, *count = arrays
         # the core takes a Python integer; the array's type was checked when the operator was made
         number = [array.item() if array.ndim == 0 else array for array in count]
-        fill_mode = self.attributes["fill_mode"]
         try:
-            ops.segment_max(data, ids, *number, fill_mode=fill_mode, out=out)
+            ops.segment_max(data, ids, *number, fill_mode=self.attributes["fill_mode"], out=out)
         except MaxopsError:
-            plan_segment_max(calls.segment_max(arrays, fill_mode))  # its error is of the operator's own clause
+            plan(self.call(arrays)._replace(check_ids=True))  # its error is of the operator's own clause
             raise
 
 
