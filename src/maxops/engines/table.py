@@ -6,13 +6,12 @@ Nothing is imported to look a type up: an array of a library that nobody has imp
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Any
 
 from maxops.calls import Call
 from maxops.engines.base import Engine, Row, check_options, class_of
 from maxops.errors import ConfigurationError, DTypeError, EngineError
-from maxops.plan.values import is_python_scalar
+from maxops.plan.values import PYTHON_SCALARS, is_python_scalar
 from maxops.spec import Spec
 
 _OUT, _DIM = frozenset({"out"}), frozenset({"dim"})
@@ -41,7 +40,7 @@ _READ_WHOLE = (
 )
 _known: dict[type, Row] = {}  # classes that were looked up already
 _found: dict[tuple[type, ...], Row] = {}  # and the rows for a few together
-_NO_ARRAYS = frozenset({type(None), bool, int, float, Fraction})
+_NO_ARRAYS = frozenset({type(None), *PYTHON_SCALARS})
 
 
 def register(

@@ -86,7 +86,6 @@ class Backend(BaseBackend):
 
         An optional input that is left out is None. `outputs_info` is not needed: results say what they are.
         """
-        del outputs_info
         opset = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         _refuse(kwargs)
         cls._check_device(device)

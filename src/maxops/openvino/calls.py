@@ -40,8 +40,9 @@ def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
     return MaxCall(inputs)
 
 
-def reduce_max(data: Array, axes: Array, keep_dims: bool) -> ReduceCall:
-    """A call of ReduceMax; in OpenVINO no axes reduce nothing."""
+def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
+    """A call of ReduceMax: data and axes; in OpenVINO no axes reduce nothing."""
+    data, axes = inputs
     if axes.ndim > 1 or dtypes.of(axes.dtype) not in (dtypes.INT32, dtypes.INT64):
         raise AxesError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of i32 or i64")
     return ReduceCall(data, axes.reshape(-1).astype(np.int64), keep_dims, True)

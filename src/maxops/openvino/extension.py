@@ -6,16 +6,18 @@ integers lose their upper half. Each operator remembers the types that it was ma
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 
 from maxops import ops
-from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.calls import Call
 from maxops.errors import DTypeError, MaxopsError
 from maxops.openvino import calls
-from maxops.plan import Array, plan, plan_reduce_max, plan_segment_max
+from maxops.plan import Array, plan, plan_reduce_max
 from maxops.shapes import reduced
 
 ov: Any = import_module("openvino")
@@ -83,7 +85,9 @@ class Convert(_Operator):
 
 
 class _MaxOperator(_Operator):
-    """One of the three."""
+    """One of the three, with the function of `calls` that makes its calls."""
+
+    make: ClassVar[Callable[..., Call]]
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:
         """The type is that of the data; sizes are those that are known."""
@@ -118,18 +122,19 @@ class _MaxOperator(_Operator):
         raise NotImplementedError
 
     def call(self, arrays: list[Array]) -> Call:
-        """The call; it checks no ids, which is left to the run."""
-        raise NotImplementedError
+        """The call, by the operator's attributes."""
+        return type(self).make(arrays, **self.attributes)
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Compute into `out`."""
-        raise NotImplementedError
+        ops.run(self.call(arrays)._replace(out=out))
 
 
 class Maximum(_MaxOperator):
     """OpenVINO's Maximum."""
 
     defaults: ClassVar[dict[str, Any]] = {"auto_broadcast": "numpy"}
+    make = staticmethod(calls.maximum)
 
     def dims(self, ports: list[Any]) -> list[Any]:
         """A size that is open gives way to one that is known and not 1."""
@@ -144,10 +149,6 @@ class Maximum(_MaxOperator):
             result.append(size if size != 1 or not beside else beside[0] if len(beside) == 1 else ov.Dimension())
         return result
 
-    def call(self, arrays: list[Array]) -> MaxCall:
-        """A call of Max."""
-        return calls.maximum(arrays, self.attributes["auto_broadcast"])
-
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
         ops.maximum(*arrays, out=out)
@@ -157,6 +158,7 @@ class ReduceMax(_MaxOperator):
     """OpenVINO's ReduceMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"keep_dims": False}
+    make = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
         """Known where the axes are a constant; their number may be known where they are not."""
@@ -167,36 +169,24 @@ class ReduceMax(_MaxOperator):
             if self.attributes["keep_dims"]:
                 return [ov.Dimension()] * len(sizes)
             return [ov.Dimension()] * max(len(sizes) - some.size, 0) if ports[1].get_partial_shape().is_static else None
-        planned = plan_reduce_max(self.call([_abstract(ports[0]), axes]))
+        planned = plan_reduce_max(calls.reduce_max([_abstract(ports[0]), axes], **self.attributes))
         return sizes if planned.identity else list(reduced(sizes, planned.axes, keepdims=planned.keepdims))
-
-    def call(self, arrays: list[Array]) -> ReduceCall:
-        """A call of ReduceMax."""
-        data, axes = arrays
-        return calls.reduce_max(data, axes, self.attributes["keep_dims"])
-
-    def run(self, arrays: list[Array], out: Array) -> None:
-        """Run it."""
-        ops.run(self.call(arrays)._replace(out=out))
 
 
 class SegmentMax(_MaxOperator):
     """OpenVINO's SegmentMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"fill_mode": ""}
+    make = staticmethod(partial(calls.segment_max, check_ids=False))  # the ids are checked when it runs
 
     def dims(self, ports: list[Any]) -> list[Any]:
         """The first size is known where num_segments, or the ids in its absence, are a constant."""
         shapes = list(map(_sizes, ports))
         lengths = [shape[0].get_length() for shape in shapes[:2] if shape and shape[0].is_static]
         length = lengths[0] if lengths else 1
-        planned = plan_segment_max(self.call([_abstract(port, length) for port in ports]))
+        (count, *_) = plan(self.call([_abstract(port, length) for port in ports])).shape
         decides = ports[2] if len(ports) > 2 else ports[1]
-        return [ov.Dimension() if _constant(decides) is None else planned.num_segments, *shapes[0][1:]]
-
-    def call(self, arrays: list[Array]) -> SegmentCall:
-        """A call of SegmentMax."""
-        return calls.segment_max(arrays, self.attributes["fill_mode"], check_ids=False)
+        return [ov.Dimension() if _constant(decides) is None else count, *shapes[0][1:]]
 
     def run(self, arrays: list[Array], out: Array) -> None:
         """Run it."""
@@ -204,9 +194,9 @@ class SegmentMax(_MaxOperator):
         # the core takes a Python integer; the array's type was checked when the operator was made
         number = [array.item() if array.ndim == 0 else array for array in count]
         try:
-            ops.segment_max(data, ids, *number, fill_mode=self.attributes["fill_mode"], out=out)
+            ops.segment_max(data, ids, *number, **self.attributes, out=out)
         except MaxopsError:
-            plan(self.call(arrays)._replace(check_ids=True))  # its error is of the operator's own clause
+            plan(calls.segment_max(arrays, **self.attributes))  # its error is of the operator's own clause
             raise
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from xml.etree.ElementTree import Element
 
 from maxops import ops, spec
+from maxops.calls import Call
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, ModelError
 from maxops.model import OtherType, Value
@@ -138,7 +140,20 @@ def data_extent(layer: Layer, where: str) -> tuple[int, int]:
 
 def compute(layer: Layer, where: str, warn: Warn) -> Compute:
     """What a layer of Maximum, ReduceMax or SegmentMax does."""
-    return {"Maximum": _maximum, "ReduceMax": _reduce_max, "SegmentMax": _segment_max}[layer.type](layer, where, warn)
+    call: Callable[[Sequence[Array]], Call]
+    if layer.type == "Maximum":
+        call = partial(calls.maximum, auto_broadcast=auto_broadcast(layer, where))
+    elif layer.type == "ReduceMax":
+        call = partial(calls.reduce_max, keep_dims=keep_dims(layer, where))
+    else:
+        call = partial(calls.segment_max, fill_mode=fill_mode(layer, where, warn))
+        sizes = list(layer.inputs.values())
+        if len(sizes) > 2 and sizes[2] == ("0",):
+            warn(
+                f"{where}: gives the scalar num_segments <dim>0</dim>, as the document's examples do; a scalar has no "
+                "dims"
+            )
+    return lambda inputs: ops.run(call([array for array in inputs if array is not None]))
 
 
 def auto_broadcast(layer: Layer, where: str) -> str:
@@ -149,22 +164,6 @@ def auto_broadcast(layer: Layer, where: str) -> str:
     except AttributeValueError as error:
         raise ModelError(f"{where}: {error}") from error
     return kind
-
-
-def _maximum(layer: Layer, where: str, warn: Warn) -> Compute:
-    kind = auto_broadcast(layer, where)
-    return lambda inputs: ops.run(calls.maximum(_given(inputs), kind))
-
-
-def _reduce_max(layer: Layer, where: str, warn: Warn) -> Compute:
-    keeps = keep_dims(layer, where)
-
-    def run(inputs: Sequence[Array | None]) -> Array:
-        data, axes = _given(inputs)
-        result: Array = ops.run(calls.reduce_max(data, axes, keeps))
-        return result
-
-    return run
 
 
 def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
@@ -182,22 +181,6 @@ def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
     if mode not in FILL_MODES:
         raise AttributeValueError(f"{where}: fill_mode is {mode!r}; it is ZERO or LOWEST", clause)
     return mode
-
-
-def _segment_max(layer: Layer, where: str, warn: Warn) -> Compute:
-    mode = fill_mode(layer, where, warn)
-    sizes = list(layer.inputs.values())
-    if len(sizes) > 2 and sizes[2] == ("0",):
-        warn(
-            f"{where}: gives the scalar num_segments <dim>0</dim>, as the document's examples do; a scalar has no dims"
-        )
-
-    return lambda inputs: ops.run(calls.segment_max(_given(inputs), mode))
-
-
-def _given(inputs: Sequence[Array | None]) -> list[Array]:
-    """The inputs; in an IR none is left out, but a last one may not be there at all."""
-    return [array for array in inputs if array is not None]
 
 
 def _attribute(layer: Layer, name: str, where: str) -> str:

@@ -41,9 +41,12 @@ def abstract(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
     return cast(Array, AbstractArray(shape, dtype))
 
 
+PYTHON_SCALARS = (bool, int, float, Fraction)
+
+
 def is_python_scalar(value: object) -> bool:
     """Whether a value has no type of its own until it stands beside an array."""
-    return isinstance(value, (bool, int, float, Fraction)) and not isinstance(value, np.generic)
+    return isinstance(value, PYTHON_SCALARS) and not isinstance(value, np.generic)
 
 
 def array_of(spec: Spec, name: str, value: object) -> Array:

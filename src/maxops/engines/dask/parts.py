@@ -194,13 +194,11 @@ def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any
 
 def whole(part: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False) -> Any:
     """The part as it is."""
-    del axis, keepdims, computing_meta
     return part
 
 
 def cut(part: Any, *, axis: Any, keepdims: bool, low: int, high: int, computing_meta: bool = False) -> Any:
     """What a part has in a range of segments."""
-    del axis, keepdims
     if computing_meta:
         return part
     if isinstance(part.ids, range):
@@ -218,7 +216,6 @@ def cut(part: Any, *, axis: Any, keepdims: bool, low: int, high: int, computing_
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, call: SegmentCall, computing_meta: bool = False) -> Any:
     """One part of several that follow each other."""
-    del axis, keepdims
     if computing_meta:
         return nested
     parts = list(_flat(nested))
@@ -249,7 +246,6 @@ def finished(
     computing_meta: bool = False,
 ) -> Any:
     """The results for a range of segments, a tuple, from the parts of all rows."""
-    del axis, keepdims
     if computing_meta:
         return nested
     part, full = _joint(list(_flat(nested)), call)

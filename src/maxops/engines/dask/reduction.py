@@ -77,7 +77,6 @@ def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
 
 def part_of_block(block: Any, *, axis: Any, keepdims: bool, indices: bool, computing_meta: bool = False) -> Any:
     """A block's own maxima. Dask asks for an array without elements, for the kind of arrays: `computing_meta`."""
-    del keepdims
     if computing_meta:
         return block
     extent = tuple(block.shape[number] for number in axis)
@@ -90,7 +89,6 @@ def part_of_block(block: Any, *, axis: Any, keepdims: bool, indices: bool, compu
 
 def merged(nested: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False) -> Any:
     """One part of a grid of them, in lists within lists, an axis each."""
-    del keepdims
     return nested if computing_meta else _merged(nested, 0)
 
 

@@ -13,31 +13,25 @@ import numpy as np
 from maxops.engines.dask.chunks import Chunks, first_block, first_of_other_axes
 
 
-def pick(tuples: Any, number: int, dtype: np.dtype[Any], sizes: Chunks | None = None, *, token: str) -> Any:
-    """The array of each block's result of this number, in blocks of these sizes along the first axis."""
-    axes = tuple(range(tuples.ndim))
-    return _picked(picked, axes, tuples, number, dtype, sizes, token)
-
-
-def pick_first_axis(tuples: Any, number: int, dtype: np.dtype[Any], sizes: Chunks, *, token: str) -> Any:
-    """The array of each block's result of this number, where that has the first axis alone: once for all columns."""
-    return _picked(picked_inside, (0,), first_of_other_axes(tuples), number, dtype, sizes, token)
-
-
-def _picked(
-    function: Any,
-    axes: tuple[int, ...],
+def pick(
     tuples: Any,
     number: int,
     dtype: np.dtype[Any],
-    sizes: Chunks | None,
+    sizes: Chunks | None = None,
+    *,
     token: str,
+    first_axis_alone: bool = False,
 ) -> Any:
+    """The array of each block's result of this number, in blocks of these sizes along the first axis.
+
+    A result may have that axis alone: it is there once for all columns.
+    """
+    axes = tuple(range(tuples.ndim))
     return da.blockwise(
-        function,
+        picked_inside if first_axis_alone else picked,
+        (0,) if first_axis_alone else axes,
+        first_of_other_axes(tuples) if first_axis_alone else tuples,
         axes,
-        tuples,
-        tuple(range(tuples.ndim)),
         number=number,
         dtype=dtype,
         adjust_chunks=None if sizes is None else {0: sizes},

@@ -27,7 +27,7 @@ from maxops.engines.dask.chunks import (
     rechunked,
     unknown,
 )
-from maxops.engines.dask.results import pick, pick_first_axis
+from maxops.engines.dask.results import pick
 from maxops.errors import EngineError, ShapeError
 from maxops.plan import Array, plan_segment_max
 
@@ -243,7 +243,7 @@ def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Any) -> 
     if call.return_indices:
         results.append(pick(whole, 1, np.dtype(np.int64), sizes, token=TOKEN))
     if call.return_empty:
-        results.append(pick_first_axis(whole, len(results), np.dtype(np.bool), sizes, token=TOKEN))
+        results.append(pick(whole, len(results), np.dtype(np.bool), sizes, token=TOKEN, first_axis_alone=True))
     return tuple(results) if len(results) > 1 else results[0]
 
 

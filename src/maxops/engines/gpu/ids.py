@@ -23,21 +23,28 @@ def check_ids(row: Spec, ids: torch.Tensor, *, is_sorted: bool, outside: OutOfRa
     """Raise planning's own error if an id is not allowed."""
     if len(ids) == 0:
         return
-    wrong = torch.full((1,), len(ids), dtype=torch.int64, device=ids.device)
-    with device.on(ids.device):
-        first_wrong[(triton.cdiv(len(ids), BLOCK),)](
-            ids,
-            ids.stride(0),
-            len(ids),
-            0 if count is None else count,
+    limit = count if outside == "error" else None
+    wrong = _first_wrong(ids, takes_negative=outside == "drop", limit=limit, is_sorted=is_sorted)
+    _raise_wrong(row, ids, wrong, is_sorted=is_sorted, outside=outside, count=count)
+
+
+def _first_wrong(indices: torch.Tensor, *, takes_negative: bool, limit: int | None, is_sorted: bool) -> torch.Tensor:
+    """The first position that holds what it must not, or the length: one number on the device."""
+    wrong = torch.full((1,), len(indices), dtype=torch.int64, device=indices.device)
+    with device.on(indices.device):
+        first_wrong[(triton.cdiv(len(indices), BLOCK),)](
+            indices,
+            indices.stride(0),
+            len(indices),
+            0 if limit is None else limit,
             wrong,
-            NEGATIVE=outside != "drop",
-            PAST=outside == "error" and count is not None,
+            NEGATIVE=not takes_negative,
+            PAST=limit is not None,
             SORTED=is_sorted,
             BLOCK=BLOCK,
             **device.LAUNCH,
         )
-    _raise_wrong(row, ids, wrong, is_sorted=is_sorted, outside=outside, count=count)
+    return wrong
 
 
 def starts_of(row: Spec, ids: torch.Tensor, count: int, *, check: bool, outside: OutOfRange | None) -> torch.Tensor:
@@ -86,20 +93,7 @@ def _raise_wrong(
 
 def check_bounds(row: Spec, offsets: torch.Tensor, rows: int) -> None:
     """Raise planning's own error if offsets are not allowed."""
-    wrong = torch.full((1,), len(offsets), dtype=torch.int64, device=offsets.device)
-    with device.on(offsets.device):
-        first_wrong[(triton.cdiv(len(offsets), BLOCK),)](
-            offsets,
-            offsets.stride(0),
-            len(offsets),
-            0,
-            wrong,
-            NEGATIVE=False,
-            PAST=False,
-            SORTED=True,
-            BLOCK=BLOCK,
-            **device.LAUNCH,
-        )
+    wrong = _first_wrong(offsets, takes_negative=True, limit=None, is_sorted=True)
     ends = torch.stack([wrong[0], offsets[0].to(torch.int64), offsets[-1].to(torch.int64)]).tolist()
     if ends != [len(offsets), 0, rows]:
         check_offsets(row, offsets.cpu().numpy(), rows)

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.engines.gpu import device
 from maxops.engines.gpu.order import Order
+from maxops.engines.torch.memory import DTYPES
 from maxops.errors import DTypeError, EngineError, OutputError, OutputTooLargeError
 from maxops.plan import abstract
 from maxops.spec import Spec
-
-_TYPES = {getattr(torch, str(dtype)): dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL}
 
 _LONGEST = np.iinfo(np.int64).max
 
@@ -67,7 +65,7 @@ def planned(row: Spec, name: str, value: Any) -> Any:
 
 def type_of(row: Spec, name: str, value: torch.Tensor) -> DType:
     """The row of a tensor's type."""
-    dtype = _TYPES.get(value.dtype)
+    dtype = DTYPES.get(value.dtype)
     if dtype is None:
         raise DTypeError(
             f"{row.name} {name} is {value.dtype}; the types are {', '.join(map(str, row.dtypes))}", row.clause("types")
@@ -82,7 +80,7 @@ def scalar(_: str, value: Any) -> Any:
     """
     if not isinstance(value, torch.Tensor) or value.ndim:
         return value
-    dtype = _TYPES.get(value.dtype)
+    dtype = DTYPES.get(value.dtype)
     if dtype is None:
         return value
     return bits(value, Order(dtype).storage).cpu().numpy().view(dtype.numpy)

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from maxops.engines.jax.integer_keys import keys_of
-from maxops.engines.jax.segments import Segments, ids_of_rows
+from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
 
 
 def index_dtype() -> np.dtype:
@@ -40,8 +40,7 @@ def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> 
 
 def holders_in_segments(data: jax.Array, values: jax.Array, segments: jax.Array, inside: jax.Array) -> jax.Array:
     """Whether each element of the data holds its segment's maximum."""
-    across = (slice(None), *[np.newaxis] * (data.ndim - 1))
-    return (keys_of(data) == keys_of(values)[segments]) & inside[across]
+    return (keys_of(data) == keys_of(values)[segments]) & for_columns(inside, data)
 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:

@@ -17,10 +17,7 @@ from maxops.engines.jax.segments import Segments, empty_segments
 Results = tuple[jax.Array, ...]
 
 
-@partial(jax.jit, inline=True, static_argnames=("ties", "native"))
-def maximum(*arrays: jax.Array, ties: str, native: bool) -> jax.Array:
-    """Max of arrays of one type that broadcast."""
-    return maxima.maximum(*arrays, ties=ties, native=native)
+maximum = jax.jit(maxima.maximum, inline=True, static_argnames=("ties", "native"))
 
 
 @partial(jax.jit, inline=True, static_argnames=("axes", "keepdims", "return_indices", "ties", "native"))

@@ -9,12 +9,14 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 from math import prod
+from typing import Any
 
 import jax
 import numpy as np
 
 from maxops.engines.jax.argmax import index_dtype
 from maxops.engines.jax.segments import Segments
+from maxops.shapes import reduced
 
 
 @cache
@@ -46,27 +48,23 @@ def maximum(*arrays: jax.Array) -> jax.Array:
 
 def reduce_max(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     """ReduceMax along axes in 0..r-1, which the result is without."""
-    shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
-    call = jax.ffi.ffi_call("maxops_reduce_max", _like(data, shape))
+    call = jax.ffi.ffi_call("maxops_reduce_max", _like(data, reduced(data.shape, axes, keepdims=False)))
     return call(data, axes=np.array(axes, np.int64))
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
     """SegmentMax of data (*batch, rows, *row) by ids (*batch, rows), or by offsets."""
-    batch = ids.shape[:-1]
-    rows, row = data.shape[len(batch)], data.shape[len(batch) + 1 :]
-    sizes, width = prod(batch), prod(row)
-    call = jax.ffi.ffi_call("maxops_segment_max", _like(data, (sizes, how.count, width)))
-    result = call(
-        data.reshape(sizes, rows, width),
-        ids.reshape(sizes, ids.shape[-1]),
-        order=how.order,
+    return _in_segments(
+        "maxops_segment_max",
+        how,
+        None,
+        data,
+        ids,
         checks=how.checks,
         negative_is_bad=how.negative_is_bad,
         past_is_bad=how.past_is_bad,
         fill=how.fill_as_int64,
     )
-    return result.reshape(*batch, how.count, *row)
 
 
 def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
@@ -77,14 +75,22 @@ def first_in_axes(data: jax.Array, values: jax.Array, axes: tuple[int, ...]) -> 
 
 def first_in_segments(data: jax.Array, values: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
     """The first row of each segment that holds its maximum; batches as in `segment_max`."""
-    batch = ids.shape[:-1]
-    rows, row = data.shape[len(batch)], data.shape[len(batch) + 1 :]
+    return _in_segments("maxops_argmax_in_segments", how, index_dtype(), data, ids, values)
+
+
+def _in_segments(
+    name: str,
+    how: Segments,
+    dtype: np.dtype | None,
+    data: jax.Array,
+    ids: jax.Array,
+    *values: jax.Array,
+    **attributes: Any,
+) -> jax.Array:
+    """A call on arrays that have one axis for all batches, and one for all that a row holds."""
+    batch, row = ids.shape[:-1], data.shape[ids.ndim :]
     sizes, width = prod(batch), prod(row)
-    call = jax.ffi.ffi_call("maxops_argmax_in_segments", _like(data, (sizes, how.count, width), index_dtype()))
-    result = call(
-        data.reshape(sizes, rows, width),
-        ids.reshape(sizes, ids.shape[-1]),
-        values.reshape(sizes, how.count, width),
-        order=how.order,
-    )
-    return result.reshape(values.shape)
+    call = jax.ffi.ffi_call(name, _like(data, (sizes, how.count, width), dtype))
+    rows, *values_of_rows = (array.reshape(sizes, array.shape[len(batch)], width) for array in (data, *values))
+    result = call(rows, ids.reshape(sizes, ids.shape[-1]), *values_of_rows, order=how.order, **attributes)
+    return result.reshape(*batch, how.count, *row)

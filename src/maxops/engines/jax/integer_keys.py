@@ -15,7 +15,7 @@ from jax import lax
 
 from maxops import dtypes
 from maxops.dtypes import DType
-from maxops.engines.jax.segments import Segments, ids_of_rows
+from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
 
 
 def dtype_of(array: jax.Array) -> DType:
@@ -76,8 +76,8 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
         return jax.vmap(lambda data, ids: segment_max(data, ids, how))(data, ids)
     dtype, keys = dtype_of(data), keys_of(data)
     segments, inside = ids_of_rows(ids, data.shape[0], how)
-    across = (slice(None), *[np.newaxis] * (data.ndim - 1))
     lowest = keys.dtype.type(np.iinfo(keys.dtype).min)
-    highest = jnp.full((how.count, *data.shape[1:]), lowest).at[segments].max(jnp.where(inside[across], keys, lowest))
+    kept = jnp.where(for_columns(inside, data), keys, lowest)
+    highest = jnp.full((how.count, *data.shape[1:]), lowest).at[segments].max(kept)
     has_rows = jnp.zeros(how.count, jnp.int8).at[segments].max(inside.astype(jnp.int8)) != 0
-    return jnp.where(has_rows[across], values_of(highest, dtype), filled((), how.fill, dtype))
+    return jnp.where(for_columns(has_rows, data), values_of(highest, dtype), filled((), how.fill, dtype))

@@ -20,7 +20,8 @@ from jax.lax import stop_gradient
 from maxops.engines.jax import argmax, custom_calls, integer_keys
 from maxops.engines.jax.integer_keys import keys_of
 from maxops.engines.jax.lowering import primitive
-from maxops.engines.jax.segments import Segments, ids_of_rows
+from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
+from maxops.shapes import reduced
 
 _Pair = tuple[jax.Array, Any]
 
@@ -71,9 +72,8 @@ def _share(total: jax.Array, count: jax.Array) -> jax.Array:
 def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, native: bool) -> jax.Array:
     """ReduceMax along axes in 0..r-1, which the result is without."""
     if data.size == 0:
-        shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
         dtype = integer_keys.dtype_of(data)
-        return integer_keys.filled(shape, dtype.lowest_bits, dtype)
+        return integer_keys.filled(reduced(data.shape, axes, keepdims=False), dtype.lowest_bits, dtype)
     return _reduce_max(data, axes=axes, ties=ties, native=native)
 
 
@@ -126,9 +126,8 @@ def _segment_max_jvp(
         segments, inside = ids_of_rows(ids, data.shape[0], how)
         if ties == "first":
             rows = jax.lax.broadcasted_iota(argmax.index_dtype(), data.shape, 0)
-            across = (slice(None), *[np.newaxis] * (data.ndim - 1))
             first = first_in_segments(stop_gradient(data), stop_gradient(values), ids, how=how, native=native)
-            holds = (first[segments] == rows) & inside[across]
+            holds = (first[segments] == rows) & for_columns(inside, data)
         else:
             holds = argmax.holders_in_segments(data, values, segments, inside)
         tangent = jnp.zeros_like(values).at[segments].add(jnp.where(holds, part, 0))

@@ -43,6 +43,11 @@ def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, ja
     return jnp.where(inside, ids, 0), inside
 
 
+def for_columns(flags: jax.Array, like: jax.Array) -> jax.Array:
+    """What is known of each row, with axes of size 1 for what rows hold."""
+    return jnp.expand_dims(flags, tuple(range(1, like.ndim)))
+
+
 def empty_segments(ids: jax.Array, rows: int, how: Segments) -> jax.Array:
     """Whether each segment has no rows."""
     if how.count == 0:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import torch
@@ -108,6 +109,13 @@ def in_axes(ctx: Any) -> Any:
     data, initial = ctx.saved_tensors
     again = ctx.call._replace(data=data.detach(), initial=initial, return_indices=True)
     return torch.ops.maxops.reduce_max(*arguments(again))[1]
+
+
+def reduced_last(ctx: Any) -> tuple[list[int], list[Any], Any]:
+    """An order of the axes in which the reduced ones come last; the sizes of the others, and the product of theirs."""
+    taken = sorted(ctx.axes)
+    kept = [axis for axis in range(len(ctx.shape)) if axis not in taken]
+    return [*kept, *taken], [ctx.shape[axis] for axis in kept], prod(ctx.shape[axis] for axis in taken)
 
 
 def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:

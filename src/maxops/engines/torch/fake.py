@@ -18,6 +18,7 @@ from maxops.engines.torch.kernels import nothing
 from maxops.engines.torch.memory import check, example, like, planned, symbolic
 from maxops.engines.torch.schemas import reduce_call, segment_call
 from maxops.plan import abstract, plan_max, plan_reduce_max, plan_segment_max
+from maxops.shapes import reduced
 
 
 def _planned(_: str, tensor: Tensor) -> Any:
@@ -45,13 +46,9 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     call = reduce_call(*inputs)
     _check(call)
     data, plan = call.data, plan_reduce_max(call.map(_planned, _planned), in_memory=False)
-    if plan.identity:
-        shape = list(data.shape)
-    else:
-        sizes = [(1 if axis in plan.axes else size, axis) for axis, size in enumerate(data.shape)]
-        shape = [size for size, axis in sizes if plan.keepdims or axis not in plan.axes]
+    shape = data.shape if plan.identity else reduced(data.shape, plan.axes, keepdims=plan.keepdims)
     indices = data.new_empty(shape, dtype=torch.int64) if plan.return_indices else nothing(data)
-    return like([data], data.shape) if plan.identity else data.new_empty(shape), indices
+    return like([data], shape) if plan.identity else data.new_empty(shape), indices
 
 
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:

@@ -45,58 +45,33 @@ class Maximum(Function):
         return jvp.maximum(ctx, tangents)
 
 
+def _run(operator: Any, kernel: Any) -> Any:
+    """Call the operator, or at once what it would call."""
+
+    def forward(*inputs: Any) -> Any:
+        return (operator if needs_dispatch(*inputs) else kernel)(*inputs)
+
+    return staticmethod(forward)
+
+
 class ReduceMax(Function):
     """ReduceMax: the operator's arguments."""
 
     generate_vmap_rule = True
-
-    @staticmethod
-    def forward(*inputs: Any) -> Any:
-        """Call the operator, or at once what it would call."""
-        run: Any = operators.reduce_max if needs_dispatch(*inputs) else kernels.reduce_max
-        return run(*inputs)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """Keep what gradients need."""
-        argmax.save_reduce_max(ctx, inputs, output)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """See `gradients`."""
-        return gradients.reduce_max(ctx, *grads)
-
-    @staticmethod
-    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Any:
-        """See `jvp`."""
-        return jvp.reduce_max(ctx, tangent), None
+    forward: Any = _run(operators.reduce_max, kernels.reduce_max)
+    setup_context: Any = staticmethod(argmax.save_reduce_max)
+    backward: Any = staticmethod(gradients.reduce_max)
+    jvp: Any = staticmethod(jvp.reduce_max)
 
 
 class SegmentMax(Function):
     """SegmentMax: the operator's arguments."""
 
     generate_vmap_rule = True
-
-    @staticmethod
-    def forward(*inputs: Any) -> Any:
-        """Call the operator, or at once what it would call."""
-        run: Any = operators.segment_max if needs_dispatch(*inputs) else kernels.segment_max
-        return run(*inputs)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-        """Keep what gradients need."""
-        argmax.save_segment_max(ctx, inputs, output)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """See `gradients`."""
-        return gradients.segment_max(ctx, *grads)
-
-    @staticmethod
-    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Any:
-        """See `jvp`."""
-        return jvp.segment_max(ctx, tangent), None, None
+    forward: Any = _run(operators.segment_max, kernels.segment_max)
+    setup_context: Any = staticmethod(argmax.save_segment_max)
+    backward: Any = staticmethod(gradients.segment_max)
+    jvp: Any = staticmethod(jvp.segment_max)
 
 
 for function in (Maximum, ReduceMax, SegmentMax):

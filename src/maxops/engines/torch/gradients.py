@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import torch
@@ -49,12 +48,8 @@ def _reduce_max(ctx: Any, grad: Tensor) -> Tensor:
     if ctx.call.ties == "even":
         held, count = argmax.mask_in_axes(ctx)
         return torch.where(held, argmax.share(grad.reshape(count.shape), count), 0)
-    taken = sorted(ctx.axes)
-    kept = [axis for axis in range(len(ctx.shape)) if axis not in taken]
-    rows, length = [ctx.shape[axis] for axis in kept], prod(ctx.shape[axis] for axis in taken)
-    # The reduced axes as one, which comes last.
+    order, rows, length = argmax.reduced_last(ctx)
     spread = argmax.put(grad.reshape([*rows, 1]), argmax.in_axes(ctx).reshape([*rows, 1]), length, len(rows))
-    order = [*kept, *taken]
     return spread.reshape([ctx.shape[axis] for axis in order]).permute([order.index(at) for at in range(len(order))])
 
 

@@ -6,13 +6,13 @@ The first element that holds a maximum moves it, or all that hold it do by their
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from maxops.engines.torch import argmax
+from maxops.shapes import reduced
 
 
 def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
@@ -24,26 +24,30 @@ def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
     return moved if count is None else argmax.share(moved, count)
 
 
-def reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
+def reduce_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None]:
     """ReduceMax."""
+    return _reduce_max(ctx, tangent), None
+
+
+def _reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
     if ctx.identity:
         return tangent.clone()
-    shape = [1 if axis in ctx.axes else size for axis, size in enumerate(ctx.shape)]
-    if not ctx.call.keepdims:
-        shape = [size for axis, size in enumerate(ctx.shape) if axis not in ctx.axes]
+    shape = reduced(ctx.shape, ctx.axes, keepdims=ctx.call.keepdims)
     if ctx.call.ties == "even":
         held, count = argmax.mask_in_axes(ctx)
         moved = torch.where(held, tangent, 0)
         return argmax.share(moved.sum(ctx.axes, keepdim=True) if ctx.axes else moved, count).reshape(shape)
-    taken = sorted(ctx.axes)
-    kept = [axis for axis in range(len(ctx.shape)) if axis not in taken]
-    rows, length = [ctx.shape[axis] for axis in kept], prod(ctx.shape[axis] for axis in taken)
-    flat = tangent.permute([*kept, *taken]).reshape([*rows, length])
+    order, rows, length = argmax.reduced_last(ctx)
+    flat = tangent.permute(order).reshape([*rows, length])
     return argmax.take(flat, argmax.in_axes(ctx).reshape([*rows, 1]), len(rows)).reshape(shape)
 
 
-def segment_max(ctx: Any, tangent: Tensor) -> Tensor:
+def segment_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None, None]:
     """SegmentMax."""
+    return _segment_max(ctx, tangent), None, None
+
+
+def _segment_max(ctx: Any, tangent: Tensor) -> Tensor:
     if ctx.call.ties == "first":
         return argmax.take(tangent, argmax.in_segments(ctx), 0)
     held, ids, count = argmax.mask_in_segments(ctx)

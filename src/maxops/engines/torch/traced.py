@@ -28,7 +28,7 @@ from maxops.engines.torch.operators import ROWS
 from maxops.engines.torch.schemas import REDUCE_MAX, SEGMENT_MAX, arguments, reduce_call, segment_call
 from maxops.errors import AxesError, MaxopsError
 from maxops.plan import abstract, array_of, plan_reduce_max, plan_segment_max
-from maxops.plan.values import scalar_as
+from maxops.plan.values import is_python_scalar, scalar_as
 from maxops.spec import Spec
 
 
@@ -238,9 +238,7 @@ def _listed(row: Spec, axes: Any) -> Any:
 
 def _beside(row: Spec, name: str, value: Any, device: torch.device) -> Any:
     """A NumPy array beside tensors as a tensor; tensors and Python scalars as they are."""
-    if isinstance(value, Tensor) or (
-        isinstance(value, (bool, int, float, Fraction)) and not isinstance(value, np.generic)
-    ):
+    if isinstance(value, Tensor) or is_python_scalar(value):
         return value
     if not isinstance(value, (np.ndarray, np.generic)):
         _raise(_is_array(row.name, name, value))
