@@ -5,17 +5,29 @@ Every error says where, what it got, what was expected and, in brackets at the e
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class MaxopsError(Exception):
     """Base of all errors that maxops raises on purpose.
 
     ``clause`` is the id of the broken clause, as `maxops.operators` lists them: a standard's for its named versions,
-    ``maxops.maximum.types`` and the like for the plain functions; or "" where neither speaks.
+    ``maxops.maximum.types`` and the like for the plain functions; or "" where neither speaks. ``message`` is the text
+    without it.
     """
 
     def __init__(self, message: str, clause: str = "") -> None:
+        self.message = message
         self.args = (f"{message} [{clause}]" if clause else message,)  # PyTorch's compiler follows no super().__init__
         self.clause = clause
+
+    def at(self, where: str) -> Self:
+        """The same error with a place before its text.
+
+        >>> ShapeError("input 1 is too long", "ONNX.Max-6.shape").at("model.onnx")
+        ShapeError('model.onnx: input 1 is too long [ONNX.Max-6.shape]')
+        """
+        return type(self)(f"{where}: {self.message}", self.clause)
 
 
 class DTypeError(MaxopsError, TypeError):

@@ -183,8 +183,7 @@ class Model:
             try:
                 values[step.output] = step.compute([values[name] if name else None for name in step.inputs])
             except MaxopsError as error:
-                text = str(error).removesuffix(f" [{error.clause}]")
-                raise type(error)(f"{self.source}: {step.label}: {text}", error.clause) from error
+                raise error.at(f"{self.source}: {step.label}") from error
             for name in {*step.inputs, step.output} - kept - {""}:
                 if last_use.get(name, number) == number:
                     del values[name]

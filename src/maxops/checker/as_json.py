@@ -11,7 +11,6 @@ FORMAT = 2
 
 def as_json(report: Report) -> dict[str, Any]:
     """The report as dictionaries and lists; a change that could break a reader raises the number of the format."""
-    clauses = {clause.id: clause for node in report.nodes if node.row for clause in node.row.clauses}
     return {
         "format": FORMAT,
         "model": report.source,
@@ -32,7 +31,7 @@ def as_json(report: Report) -> dict[str, Any]:
         ],
         "clauses": {
             name: {"statement": clause.statement, "source": clause.source, "level": clause.level}
-            for name, clause in clauses.items()
+            for name, clause in report.clauses.items()
         },
     }
 

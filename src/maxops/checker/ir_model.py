@@ -193,4 +193,4 @@ def _or_invalid(read: Callable[[], object]) -> object:
 
 def _bare(error: MaxopsError) -> str:
     """An error's text without a place and a clause, which stand beside it here."""
-    return str(error).removeprefix(": ").removesuffix(f" [{error.clause}]")
+    return error.message.removeprefix(": ")

@@ -8,7 +8,7 @@ from functools import cached_property
 from maxops.checker import rules_max, rules_reduce_max, rules_segment_max
 from maxops.checker.facts import Node
 from maxops.checker.ruling import Verdict
-from maxops.spec import Spec
+from maxops.spec import Clause, Spec
 
 # Instead of a clause's id, for what makes a model malformed and no clause covers.
 MODEL = "model"
@@ -62,6 +62,11 @@ class Report:
     def findings(self) -> tuple[Finding, ...]:
         """The model's faults, and each node's clauses."""
         return (*self.faults, *(finding for node in self.nodes for finding in node.findings))
+
+    @property
+    def clauses(self) -> dict[str, Clause]:
+        """The clauses that were judged, by id."""
+        return {clause.id: clause for node in self.nodes if node.row for clause in node.row.clauses}
 
     @property
     def broken(self) -> bool:

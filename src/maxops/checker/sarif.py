@@ -66,11 +66,10 @@ def as_sarif(report: Report, version: str, *, everything: bool = False) -> dict[
 
 def _rules(report: Report) -> list[dict[str, Any]]:
     """The clauses that were judged, and the two rules that are no clauses."""
-    clauses = {clause.id: clause for node in report.nodes if node.row for clause in node.row.clauses}
     rules = [
         (MODEL, "the model is well formed", "the format of the model"),
         (OUTSIDE, "every max operator is one of the standard", "the standard that is asked for"),
-        *((clause.id, clause.statement, clause.source) for clause in clauses.values()),
+        *((clause.id, clause.statement, clause.source) for clause in report.clauses.values()),
     ]
     return [
         {"id": name, "shortDescription": {"text": statement}, "help": {"text": f"{statement} ({source})"}}

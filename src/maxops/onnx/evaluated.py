@@ -46,8 +46,7 @@ class GraphEvaluator:
                 warnings.simplefilter("ignore", RuntimeWarning)
                 results = self._evaluator.run(names, dict(inputs))
         except MaxopsError as error:
-            text = str(error).removesuffix(f" [{error.clause}]")
-            raise type(error)(f"{self._source}: {text}", error.clause) from error
+            raise error.at(self._source) from error
         except Exception as error:  # as above
             raise ModelError(f"{self._source}: onnx's reference evaluator: {_in_words(error)}") from error
         return dict(zip(names, results, strict=True))

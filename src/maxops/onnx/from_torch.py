@@ -89,9 +89,7 @@ def _segment_max(*inputs: Any) -> Any:
     data, segment_ids, num_segments = call.data, call.segment_ids, call.num_segments
     _refuse(row, call, "segment_ids", "num_segments", "fill_mode", "check_ids")
     _check_type(row, "data", data)
-    if (ids := DTYPES[segment_ids.dtype]) not in row.index_dtypes:
-        listed = ", ".join(map(str, row.index_dtypes))
-        raise DTypeError(f"{row.name} segment_ids is {ids}; the types are {listed}", row.clause("T_IDX"))
+    _check_type(row, "segment_ids", segment_ids, "T_IDX")
     import onnxscript  # noqa: PLC0415 - slow to import
 
     count = _op().Constant(value_int=num_segments) if isinstance(num_segments, int) else num_segments
@@ -117,10 +115,11 @@ def _constant(array: Any) -> Any:
     return _op().Constant(value=onnx_ir.tensor(array))
 
 
-def _check_type(row: Spec, name: str, value: Any) -> None:
-    if (dtype := DTYPES[value.dtype]) not in row.dtypes:
-        listed = ", ".join(map(str, row.dtypes))
-        raise DTypeError(f"{row.name} {name} is {dtype}; the types are {listed}", row.clause("T"))
+def _check_type(row: Spec, name: str, value: Any, clause: str = "T") -> None:
+    types = row.dtypes if clause == "T" else row.index_dtypes
+    if (dtype := DTYPES[value.dtype]) not in types:
+        listed = ", ".join(map(str, types))
+        raise DTypeError(f"{row.name} {name} is {dtype}; the types are {listed}", row.clause(clause))
 
 
 def _refuse(row: Spec, call: ReduceCall | SegmentCall, *taken: str) -> None:

@@ -70,8 +70,7 @@ def _replace(node: Any, operators: Mapping[tuple[str, str], Any]) -> None:
     try:
         ours = operator(node.input_values(), **(node.attributes if operators is OURS else node.get_attributes()))
     except MaxopsError as error:
-        text = str(error).removesuffix(f" [{error.clause}]")
-        raise type(error)(f"{name} ({info.name}): {text}", error.clause) from error
+        raise error.at(f"{name} ({info.name})") from error
     replace_node(node, ours)
     ours.set_friendly_name(name)
 

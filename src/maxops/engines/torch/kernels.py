@@ -6,7 +6,7 @@ A result that was not asked for is an empty tensor, since an operator of torch h
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -44,11 +44,10 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     """ReduceMax on the CPU."""
     call = reduce_call(*inputs)
     check_ties(call)
-    result = engine.run(call.map(_view, _view))
-    values, indices = result if call.return_indices else (result, None)
+    values, *indices = _tuple(engine.run(call.map(_view, _view)))
     return (
         elementwise(values, call.data) if is_identity(call) else contiguous(values),
-        nothing(call.data) if indices is None else contiguous(indices),
+        contiguous(*indices) if indices else nothing(call.data),
     )
 
 
@@ -56,12 +55,14 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax on the CPU."""
     call = segment_call(*inputs)
     check_ties(call)
-    result = engine.run(call.map(_view, _view))
-    return _three(call, list(map(contiguous, result if isinstance(result, tuple) else (result,))))
+    return _three(call, map(contiguous, _tuple(engine.run(call.map(_view, _view)))))
 
 
-def _three(call: SegmentCall, results: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    parts = iter(results)
+def _tuple(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _three(call: SegmentCall, parts: Iterator[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     return (
         next(parts),
         next(parts) if call.return_indices else nothing(call.data),
@@ -81,13 +82,12 @@ def maximum_on_gpu(tensors: Sequence[Tensor], ties: str) -> Tensor:
 def reduce_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor]:
     """ReduceMax on a GPU."""
     call = reduce_call(*inputs)
-    result = _run_on_gpu(call)
-    values, indices = result if call.return_indices else (result, nothing(call.data))
-    return laid_out(values, [call.data]) if is_identity(call) else values.contiguous(), indices
+    values, *indices = _tuple(_run_on_gpu(call))
+    whole = laid_out(values, [call.data]) if is_identity(call) else values.contiguous()
+    return whole, indices[0] if indices else nothing(call.data)
 
 
 def segment_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax on a GPU."""
     call = segment_call(*inputs)
-    result = _run_on_gpu(call)
-    return _three(call, list(result) if isinstance(result, tuple) else [result])
+    return _three(call, iter(_tuple(_run_on_gpu(call))))

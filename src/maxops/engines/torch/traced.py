@@ -80,8 +80,7 @@ def _refusal_of(check: Callable[..., object]) -> Callable[..., Refusal | None]:
         try:
             check(*args)
         except MaxopsError as error:
-            text = str(error)
-            return type(error).__name__, text.removesuffix(f" [{error.clause}]") if error.clause else text, error.clause
+            return type(error).__name__, error.message, error.clause
         return None
 
     marked: Any = torch.compiler.assume_constant_result(checked)
