@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -37,6 +37,16 @@ def by_operator(
         return functions[type(call)](call)
 
     return run
+
+
+def as_tuple(result: Any) -> tuple[Any, ...]:
+    """The results of a call, which is one of them where there are no others."""
+    return result if isinstance(result, tuple) else (result,)
+
+
+def alone_if_one(results: Sequence[Any]) -> Any:
+    """What a call returns of its results: the inverse of `as_tuple`."""
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 _imported: dict[str, Engine] = {}

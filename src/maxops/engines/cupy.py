@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from maxops.calls import Call, SegmentCall
+from maxops.engines.base import alone_if_one, as_tuple
 from maxops.errors import DTypeError, EngineError, OutputError
 from maxops.spec import Spec
 
@@ -27,11 +28,8 @@ def run(call: Call) -> Any:
     lent = call.map(lend, lend, out=lend("out", out))
     if isinstance(lent, SegmentCall):
         lent = lent._replace(num_segments=lend("num_segments", lent.num_segments))
-    result = _kernels(row).run(lent)
-    if not isinstance(result, tuple):
-        return cupy.from_dlpack(result) if out is None else out
-    first = cupy.from_dlpack(result[0]) if out is None else out
-    return (first, *map(cupy.from_dlpack, result[1:]))
+    values, *others = as_tuple(_kernels(row).run(lent))
+    return alone_if_one([cupy.from_dlpack(values) if out is None else out, *map(cupy.from_dlpack, others)])
 
 
 def _kernels(row: Spec) -> Any:

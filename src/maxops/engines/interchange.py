@@ -13,6 +13,7 @@ import numpy as np
 from maxops.calls import Call, MaxCall, SegmentCall
 from maxops.engines import columns
 from maxops.engines import numpy as engine
+from maxops.engines.base import alone_if_one, as_tuple
 from maxops.errors import DTypeError, EngineError
 from maxops.plan.values import Array, is_python_scalar
 from maxops.spec import Spec
@@ -82,6 +83,4 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
             call.row.clause("arrays"),
         )
     (space,) = spaces.values()
-    if isinstance(result, tuple):
-        return tuple(map(space.from_dlpack, result))
-    return space.from_dlpack(result)
+    return alone_if_one([*map(space.from_dlpack, as_tuple(result))])

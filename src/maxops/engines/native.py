@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxops import _native
+from maxops.engines.base import alone_if_one
 from maxops.errors import ConfigurationError, MaxopsError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, MaxPlan, Plan, ReducePlan, SegmentPlan
 
@@ -39,10 +40,10 @@ def reduce_max(plan: ReducePlan) -> Any:
 
 def _identity(plan: ReducePlan) -> Any:
     """The data itself, bit for bit, each element its own maximum."""
-    indices = (_run(plan, np.zeros, plan.shape, np.int64),) if plan.return_indices else ()
+    indices = [_run(plan, np.zeros, plan.shape, np.int64)] if plan.return_indices else []
     out = _run(plan, np.empty, plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
     np.copyto(out, plan.data, casting="equiv")
-    return (out, *indices) if indices else out
+    return alone_if_one([out, *indices])
 
 
 def segment_max(plan: SegmentPlan) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from maxops.engines.base import alone_if_one
 from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan
 
 
@@ -94,4 +95,4 @@ def _give(out: Array | None, values: Array, *others: Array) -> Any:
     if out is not None:
         out[...] = values
         values = out
-    return (values, *others) if others else values
+    return alone_if_one([values, *others])

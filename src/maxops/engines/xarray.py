@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from types import EllipsisType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines import table
-from maxops.engines.base import by_operator
+from maxops.engines.base import alone_if_one, as_tuple, by_operator
 from maxops.errors import (
     AttributeValueError,
     AxesError,
@@ -29,7 +29,6 @@ from maxops.spec import Spec
 
 Named = xr.DataArray | xr.Variable
 KeepAttrs = Literal["drop_conflicts", "drop"]
-T = TypeVar("T")
 
 
 def _maximum(call: MaxCall) -> Any:
@@ -67,7 +66,7 @@ def _reduce_max(call: ReduceCall) -> Any:
     result = table.run(call._replace(data=data.data))
     gone = [data.dims[axis] for axis in sorted(plan.axes)]
     left = [name for name in data.dims if plan.keepdims or name not in gone]
-    return _together([_dress(data, part, gone, left, values=i == 0) for i, part in enumerate(_parts(result))])
+    return alone_if_one([_dress(data, part, gone, left, values=i == 0) for i, part in enumerate(as_tuple(result))])
 
 
 def _segment_max(call: SegmentCall) -> Any:
@@ -88,7 +87,7 @@ def _segment_max(call: SegmentCall) -> Any:
     within = call._replace(data=rows, dim=None)
     result = table.run(within.map(lambda _, value: value.data if isinstance(value, Named) else value))
     assert along is not None  # without an axis there are no rows, and the plan has refused
-    parts = _parts(result)
+    parts = list(as_tuple(result))
     if parts[0].shape[0] != parts[0].shape[0]:  # Dask's NaN
         raise NumSegmentsError(
             f"{row.name} num_segments is missing: it goes by the values of a Dask array, and xarray has no dimensions "
@@ -104,7 +103,7 @@ def _segment_max(call: SegmentCall) -> Any:
         dressed.append(_dress(data, placed.data, [along], placed.dims, values=i == 0))
     # Through a Variable, since a DataArray would take a Dask array's key for its name.
     plain = [xr.Variable([segments], part) for part in empty]
-    return _together([*dressed, *(map(xr.DataArray, plain) if isinstance(data, xr.DataArray) else plain)])
+    return alone_if_one([*dressed, *(map(xr.DataArray, plain) if isinstance(data, xr.DataArray) else plain)])
 
 
 run = by_operator(_maximum, _reduce_max, _segment_max)
@@ -276,11 +275,3 @@ def _keep_attrs() -> KeepAttrs:
     """As xarray's own operations: kept where inputs agree, unless its options say otherwise."""
     options: Any = xr.get_options  # which xarray leaves without types
     return "drop" if options()["keep_attrs"] is False else "drop_conflicts"
-
-
-def _parts(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, tuple) else [result]
-
-
-def _together(results: list[T]) -> T | tuple[T, ...]:
-    return results[0] if len(results) == 1 else tuple(results)

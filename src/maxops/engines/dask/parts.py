@@ -12,6 +12,7 @@ from dask.sizeof import sizeof
 
 from maxops import spec
 from maxops.calls import SegmentCall
+from maxops.engines.base import as_tuple
 from maxops.engines.dask.blocks import run
 from maxops.engines.dask.chunks import first_block
 from maxops.errors import SegmentIdsError, ShapeError
@@ -257,9 +258,7 @@ def finished(
     ids, values, indices = _rows(full or [part])
     count = max(part.count, int(ids.max(initial=-1)) + 1) if high is None else high - low
     asked = call._replace(data=values, segment_ids=ids - low, num_segments=count, check_ids=False, out_of_range=None)
-    result = run(asked)
-    if not isinstance(result, tuple):
-        return (result,)
+    result = as_tuple(run(asked))
     if not call.return_indices or not full:
         return result
     own = result[1]

@@ -18,6 +18,7 @@ from dask.utils import parse_bytes
 
 from maxops import spec
 from maxops.calls import SegmentCall
+from maxops.engines.base import alone_if_one
 from maxops.engines.dask import parts
 from maxops.engines.dask.chunks import (
     BLOCKS_CAN_BE_CHOSEN,
@@ -244,7 +245,7 @@ def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Any) -> 
         results.append(pick(whole, 1, np.dtype(np.int64), sizes, token=TOKEN))
     if call.return_empty:
         results.append(pick(whole, len(results), np.dtype(np.bool), sizes, token=TOKEN, first_axis_alone=True))
-    return tuple(results) if len(results) > 1 else results[0]
+    return alone_if_one(results)
 
 
 def _rows_at_once(found: Any, count: int) -> int:

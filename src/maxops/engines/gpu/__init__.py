@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.base import by_operator
+from maxops.engines.base import alone_if_one, by_operator
 from maxops.engines.gpu import fold, reduce, segment, tensors
 from maxops.engines.gpu.order import Order
 from maxops.engines.torch.memory import widened
@@ -100,7 +100,7 @@ def _segment_max(call: SegmentCall) -> Any:
         results.append(indices)
     if plan.return_empty:
         results.append(empty)
-    return tuple(results) if len(results) > 1 else results[0]
+    return alone_if_one(results)
 
 
 run = by_operator(_maximum, _reduce_max, _segment_max)

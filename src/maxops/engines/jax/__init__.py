@@ -8,12 +8,13 @@ the error is JAX's own with the same text, and not at all on other devices.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax
 from jax.export import is_symbolic_dim
 
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.base import by_operator
+from maxops.engines.base import alone_if_one, by_operator
 from maxops.engines.jax import compiled, inputs
 from maxops.engines.jax.lowering import are_native, only_integer_keys
 from maxops.engines.jax.segments import Segments
@@ -35,11 +36,11 @@ def _maximum(call: MaxCall) -> jax.Array:
     return result
 
 
-def _reduce_max(call: ReduceCall) -> jax.Array | tuple[jax.Array, ...]:
+def _reduce_max(call: ReduceCall) -> Any:
     row, data = call.row, call.data
     abstract = partial(inputs.abstract_of, row)
     plan = plan_reduce_max(call.map(abstract, abstract), in_memory=inputs.are_on_cpu(data))
-    return inputs.alone_if_one(
+    return alone_if_one(
         compiled.reduce_max(
             inputs.as_jax(row, "data", data),
             inputs.initial_as_jax(row, call.initial, plan.initial),
@@ -52,7 +53,7 @@ def _reduce_max(call: ReduceCall) -> jax.Array | tuple[jax.Array, ...]:
     )
 
 
-def _segment_max(call: SegmentCall) -> jax.Array | tuple[jax.Array, ...]:
+def _segment_max(call: SegmentCall) -> Any:
     row, data, out_of_range = call.row, call.data, call.out_of_range
     by_offsets = call.offsets is not None
     count = inputs.number_of_segments(row, call.num_segments)
@@ -87,7 +88,7 @@ def _segment_max(call: SegmentCall) -> jax.Array | tuple[jax.Array, ...]:
         # -Inf under an initial value, which is then never lower
         fill=plan.fill_bits if plan.initial is None else plan.dtype.lowest_bits,
     )
-    return inputs.alone_if_one(
+    return alone_if_one(
         compiled.segment_max(
             inputs.as_jax(row, "data", data),
             bounds.as_jax(segments),

@@ -84,11 +84,6 @@ def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
     return all(device.platform == "cpu" for device in devices)
 
 
-def alone_if_one(results: tuple[jax.Array, ...]) -> jax.Array | tuple[jax.Array, ...]:
-    """What a call returns of its results."""
-    return results if len(results) > 1 else results[0]
-
-
 def number_of_segments(row: Spec, value: Any) -> Any:
     """num_segments, which is known, or the symbol of a size, since a shape depends on it."""
     if is_tracer(value):

@@ -15,6 +15,7 @@ from torch import Tensor
 from maxops import _native
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as engine
+from maxops.engines.base import alone_if_one, as_tuple
 from maxops.engines.torch import functions, memory, outputs
 from maxops.engines.torch.dispatch import modes_are_active, needs_dispatch
 from maxops.engines.torch.memory import NATIVE
@@ -65,9 +66,8 @@ def reduce_max(call: ReduceCall) -> Any:
     if not needs_dispatch(data, *(value for _, value in call.scalars), out):
         result = engine.run(call.map(_view, _scalar, out=outputs.memory(out)))
         if out is None and call.noop_with_empty_axes and (call.axes is None or np.size(call.axes) == 0):
-            same, *indices = result if isinstance(result, tuple) else (result,)  # the data itself
-            kept = memory.elementwise(same, data)
-            return (kept, *map(memory.result, indices)) if indices else kept
+            same, *indices = as_tuple(result)  # the data itself
+            return alone_if_one([memory.elementwise(same, data), *map(memory.result, indices)])
         return _tensors(out, result)
     plan = plan_reduce_max(call.map(_planned, _scalar, out=None), in_memory=False)
     planned = call.map(
@@ -127,7 +127,7 @@ def segment_max(call: SegmentCall) -> Any:
     values, indices, empty = functions.segment_max(*arguments(planned))
     results = [outputs.copy(row, out, values)]
     results += [indices] * plan.return_indices + [empty] * plan.return_empty
-    return tuple(results) if len(results) > 1 else results[0]
+    return alone_if_one(results)
 
 
 def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
@@ -186,6 +186,5 @@ def _as_tensor(row: Spec, name: str, given: Any, planned: Array, device: torch.d
 
 def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:
     """What the NumPy engine gave, as tensors of the same memory; out for what was written there."""
-    parts = result if isinstance(result, tuple) else (result,)
-    tensors = [memory.result(part) if out is None or number else out for number, part in enumerate(parts)]
-    return tuple(tensors) if isinstance(result, tuple) else tensors[0]
+    values, *others = as_tuple(result)
+    return alone_if_one([memory.result(values) if out is None else out, *map(memory.result, others)])

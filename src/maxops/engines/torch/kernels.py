@@ -15,7 +15,7 @@ from torch import Tensor
 from maxops import _native
 from maxops.calls import Call, MaxCall, SegmentCall
 from maxops.engines import numpy as engine
-from maxops.engines.base import check_ties
+from maxops.engines.base import as_tuple, check_ties
 from maxops.engines.torch.memory import elementwise, laid_out, view
 from maxops.engines.torch.memory import result as contiguous
 from maxops.engines.torch.schemas import is_identity, reduce_call, segment_call
@@ -44,7 +44,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     """ReduceMax on the CPU."""
     call = reduce_call(*inputs)
     check_ties(call)
-    values, *indices = _tuple(engine.run(call.map(_view, _view)))
+    values, *indices = as_tuple(engine.run(call.map(_view, _view)))
     return (
         elementwise(values, call.data) if is_identity(call) else contiguous(values),
         contiguous(*indices) if indices else nothing(call.data),
@@ -55,11 +55,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax on the CPU."""
     call = segment_call(*inputs)
     check_ties(call)
-    return _three(call, map(contiguous, _tuple(engine.run(call.map(_view, _view)))))
-
-
-def _tuple(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
+    return _three(call, map(contiguous, as_tuple(engine.run(call.map(_view, _view)))))
 
 
 def _three(call: SegmentCall, parts: Iterator[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -82,7 +78,7 @@ def maximum_on_gpu(tensors: Sequence[Tensor], ties: str) -> Tensor:
 def reduce_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor]:
     """ReduceMax on a GPU."""
     call = reduce_call(*inputs)
-    values, *indices = _tuple(_run_on_gpu(call))
+    values, *indices = as_tuple(_run_on_gpu(call))
     whole = laid_out(values, [call.data]) if is_identity(call) else values.contiguous()
     return whole, indices[0] if indices else nothing(call.data)
 
@@ -90,4 +86,4 @@ def reduce_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor]:
 def segment_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax on a GPU."""
     call = segment_call(*inputs)
-    return _three(call, iter(_tuple(_run_on_gpu(call))))
+    return _three(call, iter(as_tuple(_run_on_gpu(call))))
