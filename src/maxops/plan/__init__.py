@@ -9,7 +9,7 @@ from maxops.plan.faults import check_offsets, check_segment_ids
 from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, listed_axes, plan_reduce_max
-from maxops.plan.segment import FILL_MODES, SegmentPlan, plan_segment_max
+from maxops.plan.segment import FILL_MODES, SegmentPlan, default_num_segments, plan_segment_max
 from maxops.plan.values import Array, abstract, array_of, choice, flag, widened, widened_dtype
 
 Plan = MaxPlan | ReducePlan | SegmentPlan
@@ -28,6 +28,7 @@ __all__ = [
     "check_offsets",
     "check_segment_ids",
     "choice",
+    "default_num_segments",
     "flag",
     "listed_axes",
     "plan",

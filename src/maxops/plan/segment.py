@@ -43,10 +43,10 @@ class SegmentPlan(NamedTuple):
     """SegmentMax of the rows of `data`, by the ids of the rows or by where each segment's rows begin and end.
 
     Either `segment_ids` or `offsets` is there, of int32 or int64 whatever type was given. All have been checked if
-    `check_ids`; an id that is outside 0..num_segments-1 after that is one to be dropped. `initial`, of rank 0, is one
-    more element of every segment, and what empty ones hold; without it that is `fill_value`, or what `fill_mode` says.
-    `return_indices`: also the row of each result's first maximum, or -1. `return_empty`: also whether each segment is
-    empty.
+    `check_ids`; an id that is outside 0..num_segments-1 after that is one to be dropped. Ids have an `out_of_range`
+    unless they are sorted and it was not given. `initial`, of rank 0, is one more element of every segment, and what
+    empty ones hold; without it that is `fill_value`, or what `fill_mode` says. `return_indices`: also the row of each
+    result's first maximum, or -1. `return_empty`: also whether each segment is empty.
     """
 
     spec: Spec
@@ -64,6 +64,7 @@ class SegmentPlan(NamedTuple):
     return_indices: bool = False
     return_empty: bool = False
     fill_value: Array | None = None
+    out_of_range: OutOfRange | None = None
 
     @property
     def fill_bits(self) -> int:
@@ -101,7 +102,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
         if values_known and check:
             check_segment_ids(spec, ids, sorted=is_sorted, out_of_range=outside, num_segments=given)
         ids = _index(ids, values_known)
-        count = given if given is not None else _highest_id(ids, is_sorted) + 1 if values_known else 0
+        count = given if given is not None else default_num_segments(ids, is_sorted) if values_known else 0
     else:
         if call.segment_ids is not None:
             raise InputCountError(
@@ -140,6 +141,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
         indices,
         empty,
         fill_value,
+        outside,
     )
 
 
@@ -191,11 +193,11 @@ def _index(array: Array, values_known: bool) -> Array:
     return widened(array) if values_known else abstract(array.shape, widened_dtype(array.dtype))
 
 
-def _highest_id(ids: Array, is_sorted: bool) -> int:
-    """The highest id, or -1 if none is in range."""
+def default_num_segments(ids: Any, is_sorted: bool) -> int:
+    """The highest id + 1, or 0 if none is in range; of ids in an array of any kind."""
     if len(ids) == 0:
-        return -1
-    return max(int(ids[-1] if is_sorted else ids.max()), -1)
+        return 0
+    return max(int(ids[-1] if is_sorted else ids.max()), -1) + 1
 
 
 def _offsets(spec: Spec, value: object) -> Array:

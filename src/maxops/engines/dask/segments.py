@@ -71,7 +71,7 @@ def segment_max(call: SegmentCall) -> Any:
         fill_value=plan.fill_value,
         check_ids=plan.check_ids and not values_known,
         sorted=plan.sorted,
-        out_of_range=call.out_of_range if call.out_of_range is not None or plan.sorted else "error",
+        out_of_range=plan.out_of_range,
         initial=plan.initial,
         return_indices=plan.return_indices,
         return_empty=plan.return_empty,

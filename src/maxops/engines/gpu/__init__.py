@@ -86,7 +86,7 @@ def _segment_max(call: SegmentCall) -> Any:
     segment_ids, offsets = (None if names is None else widened(names) for names in (call.segment_ids, call.offsets))
     order = Order(plan.dtype)
     count = None if num_segments is None and offsets is None else plan.num_segments
-    bounds = segment.named(plan, segment_ids, offsets, count, call.out_of_range)
+    bounds = segment.named(plan, segment_ids, offsets, count)
     shape = (bounds.count, *plan.shape[1:])
     tensors.check_out(row, out, data.dtype, shape, where)
     result = tensors.new(row, shape, data.dtype, where)

@@ -14,8 +14,7 @@ from maxops.engines.gpu.order import Constant, Order
 from maxops.engines.gpu.reduce import contiguous_strides
 from maxops.engines.gpu.scatter_kernels import finish, scatter_indices, scatter_keys
 from maxops.engines.gpu.segment_kernels import chunk_maxima, segments
-from maxops.plan import SegmentPlan
-from maxops.plan.faults import OutOfRange
+from maxops.plan import SegmentPlan, default_num_segments
 
 # Elements of a chunk: what a long segment is cut into. A power of two.
 CHUNK = 8192
@@ -41,7 +40,6 @@ def named(
     given: torch.Tensor | None,
     offsets: torch.Tensor | None,
     count: int | None,
-    out_of_range: str | None,
 ) -> Segments:
     """The segments that ids or offsets name, checked as the plan has it."""
     row = plan.spec
@@ -52,13 +50,11 @@ def named(
         count = known if count is None else count
         return Segments(count, offsets.contiguous(), min(known, count))
     assert given is not None
-    outside: OutOfRange | None = "drop" if out_of_range == "drop" else "error"
-    if plan.sorted and out_of_range is None:
-        outside = None
+    outside = plan.out_of_range
     if plan.sorted:
         check = plan.check_ids
         if count is None:
-            count = max(int(given[-1].item()), -1) + 1 if len(given) else 0
+            count = default_num_segments(given, is_sorted=True)
             if check and count > len(given) + _SURELY:  # an id too many rows past may be a wrong one
                 ids.check_ids(row, given, is_sorted=True, outside=outside, count=None)
                 check = False
@@ -66,7 +62,7 @@ def named(
     if plan.check_ids:
         ids.check_ids(row, given, is_sorted=False, outside=outside, count=count)
     if count is None:
-        count = max(int(given.max().item()), -1) + 1 if len(given) else 0
+        count = default_num_segments(given, is_sorted=False)
     return Segments(count, ids=given)
 
 

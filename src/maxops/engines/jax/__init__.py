@@ -54,7 +54,7 @@ def _reduce_max(call: ReduceCall) -> Any:
 
 
 def _segment_max(call: SegmentCall) -> Any:
-    row, data, out_of_range = call.row, call.data, call.out_of_range
+    row, data = call.row, call.data
     by_offsets = call.offsets is not None
     count = inputs.number_of_segments(row, call.num_segments)
     count_is_symbolic = is_symbolic_dim(count)
@@ -71,7 +71,7 @@ def _segment_max(call: SegmentCall) -> Any:
         call.offsets if by_offsets else call.segment_ids,
         plan.data.shape[0],
         sorted=plan.sorted,
-        out_of_range=None if out_of_range is None and plan.sorted else out_of_range or "error",
+        out_of_range=plan.out_of_range,
         count=count if count_is_symbolic else plan.num_segments if by_offsets or count is not None else None,
     )
     if plan.check_ids and bounds.are_known:

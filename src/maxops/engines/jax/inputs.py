@@ -155,12 +155,8 @@ class Bounds:
                 "result's shape: under jax.jit and the like num_segments is a Python integer",
                 self.row.clause("num_segments"),
             )
-        if self.rows == 0:
-            return 0
         with jax.ensure_compile_time_eval():
-            values = np.asarray(self.values) if self._are_at_hand else self.values
-            highest = values[-1] if self.sorted else values.max()
-            return max(int(highest), -1) + 1
+            return plan.default_num_segments(np.asarray(self.values) if self._are_at_hand else self.values, self.sorted)
 
     def as_jax(self, count: int) -> Any:
         """The values as JAX takes them: int64 become int32 where JAX has no other, ids past the last being dropped."""
