@@ -7,7 +7,8 @@ try:
 except errors.ConfigurationError as _error:  # the environment says what maxops does not understand
     program.end_command(_error)
     raise
-from maxops.ops import Operator, maximum, operator, operators, reduce_max, register_engine, run, segment_max
+from maxops.engines.table import register_engine
+from maxops.ops import Operator, maximum, operator, operators, reduce_max, run, segment_max
 
 __all__ = [
     "Operator",

@@ -6,7 +6,7 @@ Results are always arrays, of rank 0 too: an operator's result is a tensor, what
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, NoReturn, Self, overload
@@ -18,7 +18,6 @@ from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall, check_attribute
 from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
-from maxops.engines.base import Engine
 from maxops.errors import AxesError
 from maxops.plan import Array, listed_axes
 from maxops.spec import Clause, Spec
@@ -324,42 +323,6 @@ def segment_max(
             ties,
         )
     )
-
-
-def register_engine(
-    name: str, types: str | type | Iterable[str | type], engine: str | Engine, *, beside: Iterable[str] = ("numpy",)
-) -> None:
-    """Have an engine of your own run `maximum`, `reduce_max` and `segment_max` on arrays of its types.
-
-    >>> import numpy as np
-    >>> import maxops as mo
-    >>> class Meters:
-    ...     def __init__(self, values):
-    ...         self.values = values
-    >>> class MetersEngine:
-    ...     def run(self, call):
-    ...         return Meters(mo.run(call.map(lambda name, value: getattr(value, "values", value))))
-    >>> mo.register_engine("meters", Meters, MetersEngine())
-    >>> mo.maximum(Meters(np.array([1, 5])), Meters(np.array([4, 2]))).values
-    array([4, 5])
-
-    Args:
-        name: a name for messages, and for other engines' ``beside``. An engine of that name is replaced.
-        types: the arrays' class or classes. A string "module:class" is looked up only once somebody has imported the
-            module.
-        engine: an object with a function ``run``, which gets each call as one request, a `maxops.calls.MaxCall`,
-            `ReduceCall` or `SegmentCall` with the arguments as they were spelled, and returns what the call does; or
-            the name of such a module, to be imported at the first call. `maxops.run` runs a request, such as one of
-            other arrays that ``call.map`` puts in the place of its own.
-        beside: the names of the engines whose arrays this one takes beside its own: "numpy", "dask", "xarray",
-            "torch", "jax", "cupy", or another that was registered.
-
-    An engine that is registered later is asked before those that are there. A call goes to the engine that takes
-    the types of all its arrays.
-
-    Raises ConfigurationError for types that are none, and for an engine without ``run``.
-    """
-    table.register(name, types, engine, beside=beside)
 
 
 class Operator(_native.Entry):

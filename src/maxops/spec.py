@@ -17,25 +17,6 @@ from maxops.errors import UnknownOperatorError
 Level = Literal["must", "undecided"]
 # What a source may leave open of values: whether a NaN propagates, which bits a NaN has, and how zeros are ordered.
 Open = Literal["NaN", "NaN's bits", "sign of zero"]
-Attribute = Literal[
-    "consumed_inputs",
-    "axes",
-    "keepdims",
-    "noop_with_empty_axes",
-    "fill_mode",
-    # and the options of the plain functions
-    "axis",
-    "check_ids",
-    "dim",
-    "fill_value",
-    "initial",
-    "offsets",
-    "out_of_range",
-    "return_empty",
-    "return_indices",
-    "sorted",
-    "ties",
-]
 
 
 @dataclass(frozen=True)
@@ -64,7 +45,7 @@ class Spec:
     dtypes: tuple[DType, ...]
     rules: tuple[tuple[str, tuple[str, str, Level]], ...]
     index_dtypes: tuple[DType, ...] = ()
-    attributes: tuple[Attribute, ...] = ()
+    attributes: tuple[str, ...] = ()
     axes_input: bool = False
     negative_axes: bool = True
     broadcast: Literal["none", "numpy", "strict"] = "numpy"

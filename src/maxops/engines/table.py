@@ -18,7 +18,7 @@ _OUT, _DIM = frozenset({"out"}), frozenset({"dim"})
 NUMPY = Row("numpy", ("numpy:ndarray", "numpy:generic"), "maxops.engines.numpy", options=_OUT)
 # Any other array that NumPy can look at by a protocol.
 INTERCHANGE = Row("interchange", (), "maxops.engines.interchange", frozenset({"numpy"}))
-# Asked in this order; `register` puts new rows first.
+# Asked in this order; `register_engine` puts new rows first.
 _rows = [
     NUMPY,
     Row("dask", ("dask.array:Array",), "maxops.engines.dask", frozenset({"numpy"})),
@@ -43,10 +43,39 @@ _found: dict[tuple[type, ...], Row] = {}  # and the rows for a few together
 _NO_ARRAYS = frozenset({type(None), *PYTHON_SCALARS})
 
 
-def register(
+def register_engine(
     name: str, types: str | type | Iterable[str | type], engine: str | Engine, *, beside: Iterable[str] = ("numpy",)
 ) -> None:
-    """Put an engine into the table, before those that are there; see `maxops.register_engine`."""
+    """Have an engine of your own run `maximum`, `reduce_max` and `segment_max` on arrays of its types.
+
+    >>> import numpy as np
+    >>> import maxops as mo
+    >>> class Meters:
+    ...     def __init__(self, values):
+    ...         self.values = values
+    >>> class MetersEngine:
+    ...     def run(self, call):
+    ...         return Meters(mo.run(call.map(lambda name, value: getattr(value, "values", value))))
+    >>> mo.register_engine("meters", Meters, MetersEngine())
+    >>> mo.maximum(Meters(np.array([1, 5])), Meters(np.array([4, 2]))).values
+    array([4, 5])
+
+    Args:
+        name: a name for messages, and for other engines' ``beside``. An engine of that name is replaced.
+        types: the arrays' class or classes. A string "module:class" is looked up only once somebody has imported the
+            module.
+        engine: an object with a function ``run``, which gets each call as one request, a `maxops.calls.MaxCall`,
+            `ReduceCall` or `SegmentCall` with the arguments as they were spelled, and returns what the call does; or
+            the name of such a module, to be imported at the first call. `maxops.run` runs a request, such as one of
+            other arrays that ``call.map`` puts in the place of its own.
+        beside: the names of the engines whose arrays this one takes beside its own: "numpy", "dask", "xarray",
+            "torch", "jax", "cupy", or another that was registered.
+
+    An engine that is registered later is asked before those that are there. A call goes to the engine that takes
+    the types of all its arrays.
+
+    Raises ConfigurationError for types that are none, and for an engine without ``run``.
+    """
     listed = (types,) if isinstance(types, (str, type)) else tuple(types)
     if not listed or not all(isinstance(kind, type) or (isinstance(kind, str) and ":" in kind) for kind in listed):
         raise ConfigurationError(f"the types of engine {name!r} are {types!r}; each is a class or 'module:class'")
@@ -64,7 +93,7 @@ def row_of(kind: type) -> Row | None:
         row = next((row for row in _rows if row.takes(kind)), None)
         if row is None and (hasattr(kind, "__dlpack__") or hasattr(kind, "__array__")):
             row = INTERCHANGE
-        if row is not None and row is not INTERCHANGE:  # whose place an import or `register` may still take
+        if row is not None and row is not INTERCHANGE:  # whose place an import or `register_engine` may still take
             _known[kind] = row
     return row
 

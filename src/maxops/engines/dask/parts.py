@@ -16,7 +16,16 @@ from maxops.engines.base import as_tuple
 from maxops.engines.dask.blocks import run
 from maxops.engines.dask.chunks import first_block
 from maxops.errors import SegmentIdsError, ShapeError
-from maxops.plan import Array, abstract, array_of, check_offsets, check_segment_ids, plan_segment_max, widened
+from maxops.plan import (
+    Array,
+    abstract,
+    array_of,
+    check_offsets,
+    check_segment_ids,
+    default_num_segments,
+    plan_segment_max,
+    widened,
+)
 
 ROW = spec.SEGMENT_MAX
 
@@ -256,7 +265,7 @@ def finished(
         position, wrong = part.fault
         _check(call, wrong, position)
     ids, values, indices = _rows(full or [part])
-    count = max(part.count, int(ids.max(initial=-1)) + 1) if high is None else high - low
+    count = max(part.count, default_num_segments(ids, is_sorted=False)) if high is None else high - low
     asked = call._replace(data=values, segment_ids=ids - low, num_segments=count, check_ids=False, out_of_range=None)
     result = as_tuple(run(asked))
     if not call.return_indices or not full:

@@ -93,7 +93,7 @@ def _segment_max(call: SegmentCall) -> Any:
     indices = tensors.new(row, shape, torch.int64, where) if plan.return_indices else None
     empty = tensors.new(row, (bounds.count,), torch.bool, where)
     source, target = tensors.bits(data, order.storage), tensors.bits(result, order.storage)
-    constant = segment.fill(plan, order)
+    constant = order.constant(plan.fill_bits) if plan.initial is None else order.constant_of(plan.initial)
     segment.segment_max(source, bounds, constant, plan.initial is not None, target, indices, empty, order)
     results = [tensors.give(result, out)]
     if indices is not None:

@@ -66,13 +66,6 @@ def named(
     return Segments(count, ids=given)
 
 
-def fill(plan: SegmentPlan, order: Order) -> Constant:
-    """`initial`, or what an empty segment holds."""
-    if plan.initial is not None:
-        return order.constant_of(plan.initial)
-    return order.constant(plan.fill_bits)
-
-
 @dataclass(frozen=True)
 class Rows:
     """The data as rows of `width` elements, and the steps from row to row and from column to column."""
