@@ -8,11 +8,10 @@ from maxops import dtypes
 from maxops.conformance.case import Call
 from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.dtypes import DType
-from maxops.onnx.tensors import DTYPES
+from maxops.onnx.tensors import NUMBERS
 
 IR_VERSION = 8  # the first with every type here, and old enough for every runtime
 OUTPUT = "y"
-_ELEMENT_TYPES = {dtype: number for number, dtype in DTYPES.items()}
 
 
 def model(call: Call) -> ModelProto:
@@ -43,4 +42,4 @@ def element_type(dtype: DType) -> int:
     """ONNX's number of a type."""
     if dtype == dtypes.REAL:
         raise NotApplicableError("ONNX has no type for real numbers")
-    return _ELEMENT_TYPES[dtype]
+    return NUMBERS[dtype]

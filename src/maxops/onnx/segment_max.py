@@ -14,7 +14,7 @@ from maxops.dtypes import DType
 from maxops.errors import ModelError
 from maxops.onnx.schemas import DOMAIN, register
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
-from maxops.onnx.tensors import DTYPES
+from maxops.onnx.tensors import DTYPES, NUMBERS
 from maxops.plan import FILL_MODES
 
 NAME = ROW.operator
@@ -135,8 +135,7 @@ class _Body:
     def _bits(self, bits: int) -> str:
         """A scalar of the type, by its bits, since a NaN's do not outlive a detour over a float."""
         size = self._dtype.numpy.itemsize
-        number = TensorProto.DataType.Value(self._dtype.onnx.upper())
-        tensor = TensorProto(data_type=number, raw_data=bits.to_bytes(size, "little"))
+        tensor = TensorProto(data_type=NUMBERS[self._dtype], raw_data=bits.to_bytes(size, "little"))
         return self._add("Constant", value=tensor)
 
     def _filled(self, value: str, shape: str) -> str:

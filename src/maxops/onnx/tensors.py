@@ -18,10 +18,11 @@ from maxops.model import OtherType
 from maxops.plan import Array
 from maxops.sizes import Dims, Size
 
-# By ONNX's number for the type; `real` has none.
-DTYPES: dict[int, DType] = {
-    TensorProto.DataType.Value(dtype.onnx.upper()): dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL
+# ONNX's numbers of the types; `real` has none.
+NUMBERS: dict[DType, int] = {
+    dtype: TensorProto.DataType.Value(dtype.onnx.upper()) for dtype in dtypes.ALL if dtype is not dtypes.REAL
 }
+DTYPES: dict[int, DType] = {number: dtype for dtype, number in NUMBERS.items()}
 # What the format knows of data in another file, and `basepath`, which the onnx package writes.
 EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")
 
