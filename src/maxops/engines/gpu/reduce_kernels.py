@@ -65,13 +65,10 @@ def reduce(
         inside, number = spread(k < kept, r, ACROSS)
         position = from_kept + from_reduced
         key = keys(tl.load(data + position, mask=inside, other=LOWEST), FORMAT)
-        if INDICES:
-            if HAS_INDICES:
-                number = tl.load(indices + position, mask=inside, other=-1).to(found.dtype)
-                number = tl.where(number < 0, NOWHERE, number)
-            best, found = better(best, found, key, number)
-        else:
-            best = tl.maximum(best, key)
+        if HAS_INDICES:
+            number = tl.load(indices + position, mask=inside, other=-1).to(found.dtype)
+            number = tl.where(number < 0, NOWHERE, number)
+        best, found = better(best, found, key, number, INDICES)
     if whole < end:
         r = whole + tl.arange(0, REDUCED)
         from_kept, from_reduced = spread(start, offset(r, reduced_sizes, reduced_strides), ACROSS)
@@ -79,13 +76,9 @@ def reduce(
         inside = inside & (number < end)
         position = from_kept + from_reduced
         key = keys(tl.load(data + position, mask=inside, other=LOWEST), FORMAT)
-        if INDICES:
-            if HAS_INDICES:
-                number = tl.load(indices + position, mask=inside, other=-1).to(found.dtype)
-            number = tl.where(inside & (number >= 0), number, NOWHERE)
-            best, found = better(best, found, key, number)
-        else:
-            best = tl.maximum(best, key)
+        if HAS_INDICES:
+            number = tl.load(indices + position, mask=inside, other=-1).to(found.dtype)
+        best, found = better(best, found, key, tl.where(inside & (number >= 0), number, NOWHERE), INDICES)
     top, where = first_best(best, found, axis, NOWHERE, INDICES)
     if HAS_INITIAL:
         first = tl.full(top.shape, initial, top.dtype)
@@ -98,10 +91,13 @@ def reduce(
 
 
 @triton.jit
-def better(best, best_index, key, index):
-    """The higher of two keys, and of equal ones that of the first index."""
-    take = (key > best) | ((key == best) & (index < best_index))
-    return tl.where(take, key, best), tl.where(take, index, best_index)
+def better(best, best_index, key, index, INDICES: tl.constexpr):
+    """The higher of two keys, and with INDICES its index: of equal ones the first."""
+    if INDICES:
+        take = (key > best) | ((key == best) & (index < best_index))
+        return tl.where(take, key, best), tl.where(take, index, best_index)
+    else:
+        return tl.maximum(best, key), best_index
 
 
 @triton.jit

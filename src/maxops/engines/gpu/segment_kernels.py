@@ -66,10 +66,7 @@ def chunk_maxima(
             from_column, from_row = spread(column.to(kind) * column_step, row * row_step, ACROSS)
             inside, number = spread(column < width, row, ACROSS)
             key = keys(tl.load(data + from_column + from_row, mask=inside, other=LOWEST), FORMAT)
-            if INDICES:
-                best, found = better(best, found, key, number)
-            else:
-                best = tl.maximum(best, key)
+            best, found = better(best, found, key, number, INDICES)
         top, where = first_best(best, found, axis, NOWHERE, INDICES)
         tl.store(part + chunk * width + column, top, mask=column < width)
         if INDICES:
@@ -100,11 +97,10 @@ def _with_parts(
         inside = step < limit
         position = (origin + step) * width + lane
         key = tl.load(part + position, mask=inside, other=LOWEST_KEY)
+        number = step
         if INDICES:
             number = tl.load(part_indices + position, mask=inside, other=0).to(found.dtype)
-            best, found = better(best, found, key, tl.where(inside, number, NOWHERE))
-        else:
-            best = tl.maximum(best, key)
+        best, found = better(best, found, key, tl.where(inside, number, NOWHERE), INDICES)
     return best, found
 
 
@@ -168,10 +164,7 @@ def segments(
             row += tl.where(step >= early, late, 0)
         inside = step < limit
         key = keys(tl.load(data + (row * row_step + lane), mask=inside, other=LOWEST), FORMAT)
-        if INDICES:
-            best, found = better(best, found, key, tl.where(inside, row, NOWHERE))
-        else:
-            best = tl.maximum(best, key)
+        best, found = better(best, found, key, tl.where(inside, row, NOWHERE), INDICES)
     if CHUNKED:
         chunks = skipped // CHUNK
         best, found = _with_parts(
