@@ -19,7 +19,7 @@ from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
 from maxops.errors import AxesError
-from maxops.plan import Array, listed_axes
+from maxops.plan import Array
 from maxops.spec import Clause, Spec
 
 Scalar = bool | int | float | Fraction | np.generic
@@ -185,7 +185,6 @@ def reduce_max(
                 spec.REDUCE_MAX.clause("axes"),
             )
         axes = axis
-    axes = listed_axes(axes)
     return table.run(ReduceCall(data, axes, keepdims, noop_with_empty_axes, out, dim, initial, return_indices, ties))
 
 

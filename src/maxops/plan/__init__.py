@@ -8,7 +8,7 @@ from maxops.calls import Call, MaxCall, ReduceCall
 from maxops.plan.faults import check_offsets, check_segment_ids
 from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
-from maxops.plan.reduce import ReducePlan, listed_axes, plan_reduce_max
+from maxops.plan.reduce import ReducePlan, plan_reduce_max
 from maxops.plan.segment import FILL_MODES, SegmentPlan, default_num_segments, plan_segment_max
 from maxops.plan.values import Array, abstract, array_of, choice, flag, widened, widened_dtype
 
@@ -30,7 +30,6 @@ __all__ = [
     "choice",
     "default_num_segments",
     "flag",
-    "listed_axes",
     "plan",
     "plan_max",
     "plan_reduce_max",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from math import prod
 from operator import index
 from typing import NamedTuple
@@ -18,8 +17,6 @@ from maxops.plan.output import output_of
 from maxops.plan.values import Array, array_of, dtype_of, flag, is_integer, scalar_of
 from maxops.shapes import Shape
 from maxops.spec import Spec
-
-_MOST_AXES = 64  # of any array: NumPy's own limit
 
 
 class ReducePlan(NamedTuple):
@@ -69,37 +66,27 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> ReducePlan:
     return ReducePlan(spec, dtype, shape, array, taken, keeps, identity, whole_out, first, indices)
 
 
-def listed_axes(axes: object) -> object:
-    """Any sequence or array of integers in a list; what else a call has for axes as it is, which a plan refuses.
-
-    >>> listed_axes(range(2)), listed_axes(np.array(1, np.int8)), listed_axes("0")
-    ([0, 1], [1], '0')
-    """
-    if isinstance(axes, np.ndarray) and axes.ndim <= 1 and axes.dtype.kind in "iu":
-        return axes.reshape(-1).tolist()
-    if isinstance(axes, Sequence) and not isinstance(axes, (str, bytes, list, tuple)):
-        return list(islice(axes, _MOST_AXES + 1))  # one more than any array has is as wrong as all of a long range
-    return axes
+def _listed(spec: Spec, axes: object) -> Iterable[object]:
+    """Axes one by one: of an integer, or of a sequence or array of integers."""
+    if isinstance(axes, np.ndarray):
+        alone = len(spec.index_dtypes) > 1 and axes.ndim == 0  # as NumPy takes it; no standard has that
+        if dtypes.of(axes.dtype) not in spec.index_dtypes or not (alone or axes.ndim == 1):
+            expected = "of integers" if len(spec.index_dtypes) > 1 else str(spec.index_dtypes[0])
+            raise AxesError(
+                f"{spec.name} axes is an array of {axes.dtype} and shape {axes.shape}; it is {expected} and 1-D",
+                spec.clause("axes"),
+            )
+        listed: list[object] = axes.reshape(-1).tolist()
+        return listed
+    return axes if isinstance(axes, Sequence) and not isinstance(axes, (str, bytes)) else (axes,)
 
 
 def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
     """The axes in 0..r-1; empty if none are given."""
     if axes is None:
         return ()
-    if isinstance(axes, np.ndarray):
-        if dtypes.of(axes.dtype) not in spec.index_dtypes or axes.ndim != 1:
-            expected = str(spec.index_dtypes[0]) if len(spec.index_dtypes) == 1 else "of integers"
-            raise AxesError(
-                f"{spec.name} axes is an array of {axes.dtype} and shape {axes.shape}; it is {expected} and 1-D",
-                spec.clause("axes"),
-            )
-        values: Iterable[object] = axes.tolist()
-    elif isinstance(axes, (list, tuple)):
-        values = axes
-    else:
-        values = (axes,)
     result: list[int] = []
-    for value in values:
+    for value in _listed(spec, axes):
         if not is_integer(value):
             raise AxesError(
                 f"{spec.name} axes holds {value!r} of type {type(value).__name__}; axes are integers",

@@ -156,7 +156,7 @@ def reduce_max(call: ReduceCall) -> Any:
     row, data, axes = call.row, call.data, call.axes
     if isinstance(axes, np.ndarray):
         axes = _listed(row, axes)
-    axes = [_constant(axis) for axis in axes] if isinstance(axes, (list, tuple)) else _constant(axes)
+    axes = [_constant(axis) for axis in axes] if isinstance(axes, (list, tuple, range)) else _constant(axes)
     _raise(_check_reduce_options(data.ndim, *_options(call._replace(axes=axes), REDUCE_MAX)[1:]))
     device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, call.out, device, data)
