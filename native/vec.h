@@ -175,6 +175,12 @@ MAXOPS_INLINE Vec<Int, bytes> unsigned_max(Vec<Int, bytes> a, Vec<Int, bytes> b)
     return as<Int>(max(as<U>(a), as<U>(b)));
 }
 
+// The same lanes. Where it is a hook, what is computed from them comes after what is written before it.
+template <class Int, std::size_t bytes>
+MAXOPS_INLINE Vec<Int, bytes> in_step(Vec<Int, bytes> a) {
+    return a;
+}
+
 // ---------------------------------------------------------------------------- lanes as floats
 
 template <std::size_t itemsize>

@@ -9,21 +9,25 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// out[i] = maximum(load), where load(from) are `from`'s items i and on, in vectors that begin where the
-// output's cache lines do. The first and the last may overlap others: if the output is one of the inputs, the
+template <class V, std::size_t count>
+struct Several {
+    V each[count];
+};
+
+// out[i] = maximum(load...), where load(from) are `from`'s items i and on, in vectors that begin where the
+// output's cache lines do; of one vector or of two at once, in step. The first and the last may overlap others: if the output is one of the inputs, the
 // maximum is taken again with what it already has.
 template <class T, class Maximum>
 MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximum) {
     using V = Vec<typename T::Bits>;
     const auto some = [&](std::size_t at, std::size_t items) {
         Pieces<V>::with(items, [&](auto piece) {
-            piece.store(out + at,
-                        maximum([&](const Item<T>* from) { return piece.load(from + at, V::splat(0)); }));
+            const auto load = [&](const Item<T>* from) { return piece.load(from + at, V::splat(0)); };
+            piece.store(out + at, maximum(load).each[0]);
         });
     };
-    const auto whole = [&](std::size_t at) {
-        return maximum([&](const Item<T>* from) { return V::load(from + at); });
-    };
+    const auto loads = [](std::size_t at) { return [at](const Item<T>* from) { return V::load(from + at); }; };
+    const auto whole = [&](std::size_t at) { return maximum(loads(at)).each[0]; };
     if (n < V::kLanes) {
         if (n > 0) some(0, n);
         return;
@@ -31,8 +35,11 @@ MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximu
     std::size_t i = alignment_peel<T>(out, n) % V::kLanes;
     if (i > 0) store(out, whole(0));
     for (; n - i >= 2 * V::kLanes; i += 2 * V::kLanes) {
-        store(out + i, whole(i));  // each before the next is loaded: stores downwards take 1.3 times as long
-        store(out + i + V::kLanes, whole(i + V::kLanes));
+        // Stores downwards take 1.3 times as long.
+        const auto both = maximum(loads(i), loads(i + V::kLanes));
+        store(out + i, both.each[0]);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        store(out + i + V::kLanes, both.each[1]);
     }
     if (n - i >= V::kLanes) {
         store(out + i, whole(i));
@@ -50,6 +57,23 @@ inline Item<T>* to_row(void* out, std::ptrdiff_t bytes) {
     return reinterpret_cast<Item<T>*>(static_cast<char*>(out) + bytes);
 }
 
+// The inputs' maxima where each load takes them from, an input after the other.
+template <class T, int inputs, class... Load>
+MAXOPS_INLINE auto maxima_in_step(const Item<T>* const (&from)[inputs], const Load&... load) {
+    Maxima<T> maxima[] = {Maxima<T>(load(from[0]), load(from[1]))...};
+    for (int k = 2; k < inputs; k += 2) {
+        if constexpr (sizeof...(load) > 1)
+            for (Maxima<T>& each : maxima) each.high = in_step(each.high);
+        auto* each = maxima;
+        if (k + 1 < inputs)
+            (each++->accumulate(load(from[k]), load(from[k + 1])), ...);
+        else
+            (each++->accumulate(load(from[k])), ...);
+    }
+    auto* each = maxima;
+    return Several<Vec<typename T::Bits>, sizeof...(load)>{{(static_cast<void>(load), each++->finalize())...}};
+}
+
 template <class T, int inputs>
 void fold(void* out, std::ptrdiff_t out_stride, const void* const* in, const std::ptrdiff_t* strides,
           std::size_t rows, std::size_t n) {
@@ -58,16 +82,16 @@ void fold(void* out, std::ptrdiff_t out_stride, const void* const* in, const std
     for (std::ptrdiff_t r = 0; r < static_cast<std::ptrdiff_t>(rows); ++r) {
         const Item<T>* from[inputs];
         for (int k = 0; k < inputs; ++k) from[k] = at<Item<T>>(in[k], r * strides[k]);
-        in_vectors<T>(to_row<T>(out, r * out_stride), n, [&](const auto& load) {
+        in_vectors<T>(to_row<T>(out, r * out_stride), n, [&](const auto&... load) {
+            using Found = Several<Vec<typename T::Bits>, sizeof...(load)>;
             if constexpr (inputs == 1) {
-                return Maxima<T>(load(from[0])).finalize();
+                return Found{{Maxima<T>(load(from[0])).finalize()...}};
             } else if constexpr (inputs == 2) {
-                return max_of_two<T>(load(from[0]), load(from[1]));
-            } else {
-                Maxima<T> maxima(load(from[0]), load(from[1]));
-                for (int k = 2; k + 1 < inputs; k += 2) maxima.accumulate(load(from[k]), load(from[k + 1]));
-                if constexpr (inputs % 2 == 1) maxima.accumulate(load(from[inputs - 1]));
-                return maxima.finalize();
+                return Found{{max_of_two<T>(load(from[0]), load(from[1]))...}};
+            } else if constexpr (inputs <= 4) {
+                return maxima_in_step<T, inputs>(from, load...);
+            } else {  // registers are too few for both at once
+                return Found{{maxima_in_step<T, inputs>(from, load).each[0]...}};
             }
         });
     }
@@ -84,7 +108,9 @@ void fold_rows_with(void* out, std::ptrdiff_t out_stride, const void* in, std::p
         const Item<T>* from = at<Item<T>>(in, r * in_stride);
         const V item = V::splat(at<Item<T>>(items, r * item_stride)->value);
         in_vectors<T>(to_row<T>(out, r * out_stride), n,
-                      [&](const auto& load) { return max_of_two<T>(item, load(from)); });
+                      [&](const auto&... load) {
+                          return Several<V, sizeof...(load)>{{max_of_two<T>(item, load(from))...}};
+                      });
     }
 }
 

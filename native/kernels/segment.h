@@ -136,8 +136,9 @@ static std::size_t single_rows(const SegmentWalk* walk, const Item<T>* items, st
             differ |= id[done + k].value ^ static_cast<Id>(next + static_cast<Id>(k));
         if (differ != 0) break;
         const std::size_t begin = done * width, end = begin + kSingles * width;
-        in_vectors<T>(out + begin, end - begin,
-                      [&](const auto& load) { return T::canonical(load(from + begin)); });
+        in_vectors<T>(out + begin, end - begin, [&](const auto&... load) {
+            return Several<Vec<typename T::Bits>, sizeof...(load)>{{T::canonical(load(from + begin))...}};
+        });
     }
     if (done > 0) fill<T>(walk, previous + 1, first);
     return done;
