@@ -73,8 +73,10 @@ public:
     void keep(View* view) {
         const auto rank = static_cast<std::size_t>(view->rank);
         std::ptrdiff_t* block = room_for(2 * rank);
-        std::copy(view->sizes, view->sizes + rank, block);
-        std::copy(view->strides, view->strides + rank, block + rank);
+        for (std::size_t axis = 0; axis < rank; ++axis) {
+            block[axis] = view->sizes[axis];
+            block[rank + axis] = view->strides[axis];
+        }
         view->sizes = block;
         view->strides = block + rank;
     }

@@ -15,8 +15,8 @@ struct Several {
 };
 
 // out[i] = maximum(load...), where load(from) are `from`'s items i and on, in vectors that begin where the
-// output's cache lines do; of one vector or of two at once, in step. The first and the last may overlap others: if the output is one of the inputs, the
-// maximum is taken again with what it already has.
+// output's cache lines do; of one vector or of two at once, in step. The first and the last may overlap
+// others: if the output is one of the inputs, the maximum is taken again with what it already has.
 template <class T, class Maximum>
 MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximum) {
     using V = Vec<typename T::Bits>;
@@ -26,7 +26,9 @@ MAXOPS_INLINE void in_vectors(Item<T>* out, std::size_t n, const Maximum& maximu
             piece.store(out + at, maximum(load).each[0]);
         });
     };
-    const auto loads = [](std::size_t at) { return [at](const Item<T>* from) { return V::load(from + at); }; };
+    const auto loads = [](std::size_t at) {
+        return [at](const Item<T>* from) { return V::load(from + at); };
+    };
     const auto whole = [&](std::size_t at) { return maximum(loads(at)).each[0]; };
     if (n < V::kLanes) {
         if (n > 0) some(0, n);
@@ -71,7 +73,8 @@ MAXOPS_INLINE auto maxima_in_step(const Item<T>* const (&from)[inputs], const Lo
             (each++->accumulate(load(from[k])), ...);
     }
     auto* each = maxima;
-    return Several<Vec<typename T::Bits>, sizeof...(load)>{{(static_cast<void>(load), each++->finalize())...}};
+    return Several<Vec<typename T::Bits>, sizeof...(load)>{
+        {(static_cast<void>(load), each++->finalize())...}};
 }
 
 template <class T, int inputs>
@@ -107,10 +110,9 @@ void fold_rows_with(void* out, std::ptrdiff_t out_stride, const void* in, std::p
     for (std::ptrdiff_t r = 0; r < static_cast<std::ptrdiff_t>(rows); ++r) {
         const Item<T>* from = at<Item<T>>(in, r * in_stride);
         const V item = V::splat(at<Item<T>>(items, r * item_stride)->value);
-        in_vectors<T>(to_row<T>(out, r * out_stride), n,
-                      [&](const auto&... load) {
-                          return Several<V, sizeof...(load)>{{max_of_two<T>(item, load(from))...}};
-                      });
+        in_vectors<T>(to_row<T>(out, r * out_stride), n, [&](const auto&... load) {
+            return Several<V, sizeof...(load)>{{max_of_two<T>(item, load(from))...}};
+        });
     }
 }
 
