@@ -319,10 +319,6 @@ static void short_rows(typename T::Key* __restrict acc, const Item<T>* __restric
     }
 }
 
-// Up to where transposing rows beats a vector each: by measurement.
-template <class T>
-constexpr std::size_t kShortRow = sizeof(typename T::Bits) <= 2 ? kTransposedNarrowRow : kTransposedRow;
-
 template <class T, std::size_t n>
 void short_rows_in_chunks(typename T::Key* acc, const Item<T>* items, std::size_t rows) {
     constexpr std::size_t kRowBytes = n * sizeof(Item<T>);
@@ -333,12 +329,12 @@ void short_rows_in_chunks(typename T::Key* acc, const Item<T>* items, std::size_
     }
 }
 
-// Short rows of any length: as columns, once transposed in cache.
+// Rows of as many items as a square of the transpose has: as columns, once transposed in cache.
 template <class T>
 void transposed_rows(typename T::Key* acc, const void* data, std::ptrdiff_t stride, std::size_t rows,
                      std::size_t n) {
     constexpr std::size_t kTile = kTransposeTile;
-    alignas(64) Word<T> transposed[kShortRow<T> * kTile];
+    alignas(64) Word<T> transposed[Transpose<Word<T>>::kWidth * kTile];
     for (std::size_t r = 0; r < rows; r += kTile) {
         const std::size_t m = rows - r < kTile ? rows - r : kTile;
         prefetch(at<char>(data, static_cast<std::ptrdiff_t>(r + kTile) * stride),
