@@ -1,0 +1,38 @@
+"""The order, for every value: order.cpp's goals, by Z3."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import defaultdict
+from importlib.metadata import version
+from pathlib import Path
+
+from claims import Claim, include_flags, included, run
+
+SOURCE = "proofs/order.cpp"
+SAYS = "keys, maxima of two and of any number of elements are the sentence of the specification, for every value"
+
+
+def claims() -> list[Claim]:
+    """One claim for each type."""
+    import z3  # noqa: PLC0415
+
+    library = Path(z3.__file__).parent / "lib"
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/order"
+        link = [f"-L{library}", "-lz3", f"-Wl,-rpath,{library}"]
+        run(["g++", "-std=c++17", "-O1", *include_flags(), SOURCE, "-o", program, *link])
+        found = [json.loads(line) for line in run([program], check=False).stdout.splitlines()]
+    by_type = defaultdict(list)
+    for goal in found:
+        by_type[goal["goal"].partition(":")[0].partition(",")[0]].append(goal)
+    tool, sources = f"Z3 {version('z3-solver')}", included(SOURCE)
+    return [
+        Claim(
+            f"order.{name}", f"{name}: {SAYS}", "proof", tool, sources, len(goals),
+            tuple(goal["goal"] for goal in goals if goal["verdict"] != "proved"),
+            sum(goal["seconds"] for goal in goals),
+        )
+        for name, goals in by_type.items()
+    ]  # fmt: skip

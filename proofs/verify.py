@@ -1,0 +1,78 @@
+"""Runs the proofs, and writes what they show: `make verify`.
+
+    python proofs/verify.py [--long] [--only TEXT]
+
+Claims that take minutes are run again every time; the others, with --long: till then the last run stands, as long as
+no source that it speaks of has changed since. The result is src/maxops/evidence/evidence.json. The exit code is 1 if
+a claim does not hold, if it has fewer goals than before, or if its sources changed without its being run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from importlib import import_module
+from typing import Any
+
+from claims import ROOT, Claim, hashes
+
+EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
+FORMAT = 1
+# Modules of this folder with claims(): every time, and with --long.
+SHORT = ("order",)
+LONG: tuple[str, ...] = ()
+
+Json = dict[str, Any]
+
+
+def stale(claim: Json) -> list[str]:
+    """The sources of a claim that are not as they were when it was run."""
+    there = [path for path in claim["sources"] if (ROOT / path).exists()]
+    now = hashes(there)
+    return [path for path, was in claim["sources"].items() if now.get(path) != was]
+
+
+def problems(before: Json, after: Json) -> list[str]:
+    """Why the evidence does not stand."""
+    found = []
+    goals = {claim["id"]: claim["goals"] for claim in before["claims"]}
+    for claim in after["claims"]:
+        name = claim["id"]
+        found += [f"{name}: {goal} stands open" for goal in claim["open"]]
+        if claim["goals"] < goals.get(name, 1):
+            found.append(f"{name}: {claim['goals']} goals, where there were {goals.get(name, 1)}")
+        if changed := stale(claim):
+            found.append(f"{name}: {', '.join(changed)} changed since it was run: make verify-long")
+    there = {claim["id"] for claim in after["claims"]}
+    return found + [f"{name}: is gone" for name in goals if name not in there]
+
+
+def main() -> int:
+    """Run, write, and say what does not hold."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true", help="run what takes long, too")
+    parser.add_argument("--only", default="", metavar="TEXT", help="modules whose name contains this; nothing is written")
+    options = parser.parse_args()
+    before = json.loads(EVIDENCE.read_text(encoding="utf-8")) if EVIDENCE.exists() else {"claims": []}
+    modules = [name for name in (*SHORT, *(LONG if options.long else ())) if options.only in name]
+    claims: dict[str, Json] = {} if options.only else {claim["id"]: claim for claim in before["claims"]}
+    for module in modules:
+        began = time.perf_counter()
+        found: list[Claim] = import_module(module).claims()
+        ran = {claim.id: claim.as_json() | {"module": module} for claim in found}
+        claims = {name: claim for name, claim in claims.items() if claim["module"] != module} | ran
+        proved, goals = (sum(claim[key] for claim in ran.values()) for key in ("proved", "goals"))
+        print(f"{module}: {len(ran)} claims, {proved} of {goals} goals, {time.perf_counter() - began:.1f} s", flush=True)
+    after = {"format": FORMAT, "claims": [claims[name] for name in sorted(claims)]}
+    wrong = problems({"claims": []} if options.only else before, after)
+    if not options.only:
+        EVIDENCE.parent.mkdir(exist_ok=True)
+        EVIDENCE.write_text(json.dumps(after, indent=1) + "\n", encoding="utf-8")
+    print("\n".join(wrong) or f"{len(after['claims'])} claims hold")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
