@@ -1,5 +1,6 @@
 // One lane: an integer with the named operations of Vec (vec.h), for what is taken element by element.
 #pragma once
+#include <cstdint>
 #include <type_traits>
 
 #include "isa.h"
@@ -8,10 +9,17 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
+// The integer of twice the width.
+template <class Int>
+struct Wider {
+    using Signed = std::conditional_t<sizeof(Int) == 1, std::int16_t,
+                                      std::conditional_t<sizeof(Int) == 2, std::int32_t, std::int64_t>>;
+    using type = std::conditional_t<std::is_signed_v<Int>, Signed, std::make_unsigned_t<Signed>>;
+};
+
 template <class Int>
 struct Scalar {
     using Lane = Int;
-    using Unsigned = std::make_unsigned_t<Int>;
     Int v;
 
     static constexpr Scalar splat(Int value) { return {value}; }

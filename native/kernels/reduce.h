@@ -95,8 +95,7 @@ MAXOPS_INLINE auto in_wide_lanes(Vec<Key> keys) {
     if constexpr (sizeof(Key) >= 4) {
         return keys;
     } else {
-        using Wide = std::conditional_t<sizeof(Key) == 1, std::int16_t, std::int32_t>;
-        using Lane = std::conditional_t<std::is_signed_v<Key>, Wide, std::make_unsigned_t<Wide>>;
+        using Lane = typename Wider<Key>::type;
         constexpr int kBits = 8 * sizeof(Key);
         // the higher half of each lane against the lower one
         const auto low = as<Key>(shift_left<kBits>(as<Lane>(keys)));
