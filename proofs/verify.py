@@ -21,7 +21,7 @@ from claims import ROOT, Claim, hashes
 EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 1
 # Modules of this folder with claims(): every time, and with --long.
-SHORT = ("order",)
+SHORT = ("order", "walks")
 LONG: tuple[str, ...] = ()
 
 Json = dict[str, Any]
