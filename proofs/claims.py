@@ -52,7 +52,9 @@ def included(source: str, under: str = "native") -> tuple[str, ...]:
     words = run(command).stdout.replace("\\\n", " ").split()[1:]
     paths = (Path(word) for word in words)
     inside = (path if path.is_absolute() else ROOT / path for path in paths)
-    known = {str(path.resolve().relative_to(ROOT)) for path in inside if path.exists() and ROOT in path.resolve().parents}
+    known = {
+        str(path.resolve().relative_to(ROOT)) for path in inside if path.exists() and ROOT in path.resolve().parents
+    }
     return tuple(sorted(path for path in known if path == source or path.startswith((f"{under}/", "proofs/"))))
 
 
@@ -63,9 +65,20 @@ def include_flags() -> Sequence[str]:
     return ["-isystem", str(Path(z3.__file__).parent / "include")]
 
 
-def run(command: Sequence[str], *, check: bool = True, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+def isa_here() -> str:
+    """The instruction set that `-march=native` compiles for, as maxops names it."""
+    macros = run(["g++", "-march=native", "-dM", "-E", "-x", "c++", "/dev/null"]).stdout
+    known = {"__AVX512BW__": "x86-64-v4", "__AVX2__": "x86-64-v3", "__SSE4_2__": "x86-64-v2"}
+    return next((name for macro, name in known.items() if f" {macro} " in macros), "baseline")
+
+
+def run(
+    command: Sequence[str], *, check: bool = True, timeout: float | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a tool at the root; what it says of an error is shown."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=timeout)
     if check and done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        raise RuntimeError(
+            f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
+        )
     return done

@@ -9,7 +9,7 @@ from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
 
-from claims import Claim, include_flags, included, run
+from claims import Claim, include_flags, included, isa_here, run
 
 SOURCE = "proofs/order.cpp"
 SAYS = "keys, maxima of two and of any number of elements are the sentence of the specification, for every value"
@@ -54,7 +54,8 @@ def _pairs() -> list[Claim]:
     return [
         Claim(
             f"order.{name}.pairs", f"{name}: {says}", "exhaustive", run(["g++", "--version"]).stdout.splitlines()[0],
-            included(source), 1, (f"{count} pairs are wrong",) if count else (), seconds, {"pairs": 2**32},
+            included(source), 1, (f"{count} pairs are wrong",) if count else (), seconds,
+            {"pairs": 2**32, "isa": isa_here()},
         )
         for name, count in wrong.items()
     ]  # fmt: skip

@@ -18,6 +18,9 @@ from typing import Any
 
 from claims import ROOT, Claim, hashes
 
+sys.path.append(str(ROOT / "native"))
+from digest import digest
+
 EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 1
 # Modules of this folder with claims(): every time, and with --long.
@@ -53,7 +56,9 @@ def main() -> int:
     """Run, write, and say what does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true", help="run what takes long, too")
-    parser.add_argument("--only", default="", metavar="TEXT", help="modules whose name contains this; nothing is written")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="modules whose name contains this; nothing is written"
+    )
     options = parser.parse_args()
     before = json.loads(EVIDENCE.read_text(encoding="utf-8")) if EVIDENCE.exists() else {"claims": []}
     modules = [name for name in (*SHORT, *(LONG if options.long else ())) if options.only in name]
@@ -64,8 +69,10 @@ def main() -> int:
         ran = {claim.id: claim.as_json() | {"module": module} for claim in found}
         claims = {name: claim for name, claim in claims.items() if claim["module"] != module} | ran
         proved, goals = (sum(claim[key] for claim in ran.values()) for key in ("proved", "goals"))
-        print(f"{module}: {len(ran)} claims, {proved} of {goals} goals, {time.perf_counter() - began:.1f} s", flush=True)
-    after = {"format": FORMAT, "claims": [claims[name] for name in sorted(claims)]}
+        print(
+            f"{module}: {len(ran)} claims, {proved} of {goals} goals, {time.perf_counter() - began:.1f} s", flush=True
+        )
+    after = {"format": FORMAT, "native": digest(), "claims": [claims[name] for name in sorted(claims)]}
     wrong = problems({"claims": []} if options.only else before, after)
     if not options.only:
         EVIDENCE.parent.mkdir(exist_ok=True)

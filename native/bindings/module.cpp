@@ -9,6 +9,7 @@
 #include "../element_types.h"
 #include "../memory.h"
 #include "../scratch.h"
+#include "../sources.h"
 #include "arguments.h"
 #include "operators.h"
 #include "released.h"
@@ -276,6 +277,10 @@ PyObject* isas(PyObject*, PyObject*) {
     return names;
 }
 
+PyObject* py_sources(PyObject*, PyObject*) {
+    return PyUnicode_FromString(sources());
+}
+
 PyObject* isa(PyObject*, PyObject*) {
     return PyUnicode_FromString(current().name);
 }
@@ -374,6 +379,7 @@ PyMethodDef methods[] = {
     {"planned_segment_max", as_c_function(call_without_python<2, true>), METH_FASTCALL | METH_KEYWORDS,
      nullptr},
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
+    {"sources", py_sources, METH_NOARGS, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},
     {"isa", isa, METH_NOARGS, nullptr},
     {"use_isa", use_isa, METH_O, nullptr},

@@ -1,0 +1,26 @@
+"""What the native core is built of, in one number: the build puts it into the module, `maxops evidence` compares it.
+
+python native/digest.py HEADER
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KINDS = (".cpp", ".h", ".def")
+
+
+def digest() -> str:
+    """The SHA-256 of the sources' names and bytes, and of how they are compiled."""
+    paths = [*(path for path in (ROOT / "native").rglob("*") if path.suffix in KINDS), ROOT / "CMakeLists.txt"]
+    whole = hashlib.sha256()
+    for name, path in sorted((path.relative_to(ROOT).as_posix(), path) for path in paths):
+        whole.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(f'#define MAXOPS_SOURCES "{digest()}"\n', encoding="utf-8")
