@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 import maxops
 from maxops import _native
 from maxops.bench.environment import installed
-from maxops.cli import arrays, bench, check, conform, operators, rewrite, run
+from maxops.cli import arrays, bench, check, conform, evidence, operators, rewrite, run
 from maxops.errors import MaxopsError
 from maxops.program import BAD_USE, discard, print_line
 
@@ -139,3 +139,4 @@ app.command("check")(check.check)
 app.command("operators")(operators.operators)
 app.command("conform")(conform.conform)
 app.command("bench")(bench.bench)
+app.command("evidence")(evidence.evidence)
