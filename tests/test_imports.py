@@ -27,7 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             ["reference", "engines"],
             ["ops", "atomic_files"],
             [""],  # maxops itself: the public names
-            ["model"],
+            ["model", "evidence"],
             ["onnx", "openvino", "bench"],
             ["onnxruntime", "checker"],
             ["conformance"],

@@ -1,4 +1,5 @@
-"""Memory that ends during a call: an error that says so, a MemoryError, and nothing has been written to `out`.
+"""Memory that ends during a call: an error that says so, a MemoryError, and nothing has been written to `out`. And how
+much a call asks for, which docs/safety.md bounds.
 
 Once for real, under a limit of the process that grows until the call is done; and with each allocation of a call
 failing in turn, since those that are small find room under any limit.
@@ -108,6 +109,67 @@ for name, (call, shape, dtype) in CALLS.items():
 print(FAILS)
 """
 
+# What docs/safety.md says of memory: of arrays of `inputs` arguments, `data` bytes of data and ids, results that are made
+# beside `out`, and what a way of its own adds.
+BOUNDED = """
+import ctypes
+asked = ctypes.CDLL(None).allocated_bytes
+asked.restype = ctypes.c_long
+THREADS = mo.get_num_threads()
+KIB, MIB = 1 << 10, 1 << 20
+single, wide = np.ones(3 << 20, np.float32), random.integers(-99, 99, (40_000, 40)).astype(np.float32)
+few_outputs = random.integers(-99, 99, (4000, 1000)).astype(np.float32)
+few = np.sort(random.integers(0, 50, len(wide)))
+shuffled = random.permutation(few)
+def fewer(inputs): return 4 * KIB * (inputs + 2)
+def parts(data): return min(data // 2, 4 * max(16, THREADS) * 128 * KIB) if data >= MIB else 0
+def shares(data, row): return 64 * row if data >= MIB else 0
+def copies(data, segments): return segments + data // 4
+def ids_of(data): return data.nbytes + 8 * len(data)
+BOUNDS = {
+    "maximum": fewer(2),
+    "maximum_of_many": fewer(10),
+    "maximum_over_an_input": table.nbytes + fewer(2),
+    "reduce_max": fewer(1),
+    "reduce_max_initial": fewer(1),
+    "reduce_max_indices": 700 * (4 + 8) + fewer(1),
+    "segment_max": shares(ids_of(rows), 32) + fewer(2),
+    "segment_max_by_offsets": shares(ids_of(rows), 32) + fewer(2),
+    "segment_max_by_strided_offsets": 8 * 601 + shares(ids_of(rows), 32) + fewer(2),
+    "segment_max_unsorted": copies(ids_of(rows), 500) + fewer(2),
+    "segment_max_unsorted_into_many": copies(ids_of(column), 50_000) + fewer(2),
+    "segment_max_indices": 500 * (4 * 16 + 1) + shares(ids_of(rows), 4 * 16) + 64 * 8 + fewer(2),
+    "reduce_max_in_parts": parts(single.nbytes) + fewer(1),
+    "reduce_max_of_columns_in_parts": parts(few_outputs.nbytes) + fewer(1),
+    "segment_max_of_wide_rows": shares(ids_of(wide), 160) + fewer(2),
+    "segment_max_narrow_ids": 4 * len(wide) + shares(ids_of(wide), 160) + fewer(2),
+    "segment_max_unsorted_of_wide_rows": copies(ids_of(wide), 50) + fewer(2),
+}
+# What allocates nothing at all, but for the little that Python does to call a function of keyword arguments.
+f = np.ones(999, np.float32)
+NONE = {
+    "alike": (lambda out: mo.maximum(f, f, out=out), f.shape, np.float32),
+    "alike, in shares": (lambda out: mo.maximum(single, single, out=out), single.shape, np.float32),
+    "rows": (lambda out: mo.reduce_max(few_outputs, 1, False, out=out), (4000,), np.float32),
+    "columns of few": (lambda out: mo.reduce_max(table[:9], 0, False, out=out), (700,), np.int32),
+}
+CALLS |= NONE | {
+    "reduce_max_in_parts": (reduce(single, None), (), np.float32),
+    "reduce_max_of_columns_in_parts": (reduce(few_outputs, 0), (1000,), np.float32),
+    "segment_max_of_wide_rows": (segment(wide, segment_ids=few, **zero), (50, 40), np.float32),
+    "segment_max_narrow_ids": (segment(wide, segment_ids=few.astype(np.int8), **zero), (50, 40), np.float32),
+    "segment_max_unsorted_of_wide_rows": (segment(wide, segment_ids=shuffled, **anyhow), (50, 40), np.float32),
+}
+for name, bound in (BOUNDS | dict.fromkeys(NONE, 256)).items():
+    call, shape, dtype = CALLS[name]
+    out = np.zeros(shape, dtype)
+    call(out), call(out)  # threads and their working memory, which a worker may yet begin late to ask for
+    before = asked()
+    call(out)
+    assert asked() - before <= bound + (THREADS - 1) * 96 * KIB, (name, asked() - before, bound)
+print(len(BOUNDS))
+"""
+
 LIMITED = """
 import resource
 import numpy as np
@@ -171,13 +233,26 @@ def test_nothing_is_written_under_any_limit_of_memory() -> None:
     assert run(LIMITED, **no_kept_blocks) == "right\n"
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="stands before glibc's own malloc")
-def test_nothing_is_written_whichever_allocation_fails(tmp_path: Path) -> None:
-    """Alone, or with two that follow it, which come when Python says what went wrong."""
+@pytest.fixture(scope="module")
+def failing_malloc(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library that stands before malloc, compiled."""
+    if platform.libc_ver()[0] != "glibc":
+        pytest.skip("it stands before glibc's own malloc")
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         pytest.skip("not installed: a C compiler")
-    library = tmp_path / "failing_malloc.so"
+    library = tmp_path_factory.mktemp("malloc") / "failing_malloc.so"
     source = Path(__file__).with_name("failing_malloc.c")
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
-    assert int(run(CALLS + FAILING, LD_PRELOAD=str(library))) > 50
+    return str(library)
+
+
+def test_nothing_is_written_whichever_allocation_fails(failing_malloc: str) -> None:
+    """Alone, or with two that follow it, which come when Python says what went wrong."""
+    assert int(run(CALLS + FAILING, LD_PRELOAD=failing_malloc)) > 50
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_call_asks_for_no_more_than_its_bound(failing_malloc: str, threads: int) -> None:
+    code = (CALLS + BOUNDED).replace("mo.set_num_threads(4)", f"mo.set_num_threads({threads})")
+    assert int(run(code, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")) > 10

@@ -115,6 +115,12 @@ def test_the_number_of_threads_may_change_during_calls() -> None:
         mo.set_num_threads(before)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux lists them")
+def test_one_thread_starts_no_other() -> None:
+    assert run("mo.set_num_threads(1); right(); print(len(os.listdir('/proc/self/task')))") == "1\n"
+    assert int(run("right(); print(len(os.listdir('/proc/self/task')))")) > 1
+
+
 def test_more_threads_than_work() -> None:
     before = mo.get_num_threads()
     try:
