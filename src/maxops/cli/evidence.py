@@ -51,8 +51,6 @@ def _show(differing: list[str]) -> None:
     named = ", ".join(package.isas()) or "none by name"
     print(f"instruction set in use: {_native.isa()}; claims about compiled code speak of: {named}")
     if differing:
-        print(
-            f"this is another build than the evidence speaks of: {', '.join(differing)} differ from what was looked at"
-        )
+        print(f"this is another build than the evidence speaks of; what differs: {', '.join(differing)}")
     else:
         print("this build is the one that the evidence speaks of")

@@ -1,0 +1,245 @@
+"""The matrix of evidence, its files and pages, and the command that says whether it speaks of this build."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from maxops import _native, evidence, spec
+from maxops.cli.app import app
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "proofs"), str(ROOT / "native")]
+
+import clauses_cited  # noqa: E402
+import digest  # type: ignore[import-not-found]  # noqa: E402
+import matrix  # type: ignore[import-not-found]  # noqa: E402
+
+if TYPE_CHECKING:
+    from conformance_browser import Browser
+
+pytest_plugins = ["conformance_browser"]
+
+EVERY = [row.rule(short) for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules]
+
+
+def made(by_hand: Any = None, claims: Any = None, cited: Any = None) -> Any:
+    """The matrix of the files' facts, or of others in their place."""
+    facts = matrix.facts()
+    given = [other if other is not None else fact for other, fact in zip((by_hand, claims, cited), facts, strict=True)]
+    return matrix.Matrix(*given)
+
+
+def changed(**tables: dict[str, Any]) -> Any:
+    """What is said by hand, with more in some tables."""
+    by_hand = copy.deepcopy(matrix.facts()[0])
+    for name, more in tables.items():
+        by_hand[name] |= more
+    return by_hand
+
+
+# ---------------------------------------------------------------------------------------------------- the matrix
+
+
+def test_the_packages_matrix_is_that_of_the_sources() -> None:
+    assert made().as_json() == json.loads(matrix.FILE.read_text(encoding="utf-8"))
+
+
+def test_every_clause_has_a_row_and_every_cell_something() -> None:
+    rows = evidence.read("matrix")["rows"]
+    assert [(row["id"], row["statement"], row["source"]) for row in rows] == [
+        (clause.id, clause.statement, clause.source) for clause in EVERY
+    ]
+    for row, clause in zip(rows, EVERY, strict=True):
+        assert (row["decision"] != "") == (clause.level == "undecided")
+        for column in matrix.COLUMNS:
+            assert bool(row[column]) != (column in row["reasons"]), (row["id"], column)
+        assert row["code"], row["id"]
+        assert row["tests"], row["id"]
+
+
+def test_a_clause_of_values_is_proved_for_each_type_of_its_row() -> None:
+    for row in evidence.read("matrix")["rows"]:
+        if row["id"].endswith(".value"):
+            of = next(each for each in (*spec.ALL, *spec.PLAIN) if each.has("value") and each.clause("value") == row["id"])
+            assert {f"order.{dtype}" for dtype in of.dtypes if str(dtype) != "real"} <= set(row["proofs"])
+            types = {name.split(".")[1] for name in row["proofs"] if name.startswith("order.")}
+            assert types <= {str(dtype) for dtype in of.dtypes}
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({"code": {"axes keepdims": ["native/api.cpp:no_such_function"]}}, "code: native/api.cpp:no_such_function is not"),
+        ({"code": {"axes": ["native/none.cpp:axes"]}}, "code: native/none.cpp:axes is not there"),
+        ({"tests": {"axes ids": ["tests/test_order.py::test_none"]}}, "tests: tests/test_order.py::test_none is not"),
+        ({"tests": {"no_such_clause": []}}, "tests: no_such_clause is no clause"),
+        ({"proofs": {"mistaken.*": "value"}}, "proofs: mistaken.* is not there"),
+        ({"assumed": {"value": ["luck"]}}, "assumed: luck is not there"),
+    ],
+    ids=["function", "file", "test", "clause", "claim", "assumption"],
+)
+def test_what_is_named_must_be_there(tables: Any, says: str) -> None:
+    with pytest.raises(matrix.MatrixError, match=re.escape(says)):
+        made(changed(**tables)).as_json()
+
+
+def test_an_empty_cell_needs_a_reason() -> None:
+    by_hand = copy.deepcopy(matrix.facts()[0])
+    del by_hand["reasons"]["proofs"]["*"]
+    with pytest.raises(matrix.MatrixError, match=r"ONNX\.Max-1\.inputs: proofs is empty, and no reason is given"):
+        made(by_hand).as_json()
+
+
+def test_a_claim_speaks_of_some_clause() -> None:
+    claims = copy.deepcopy(matrix.facts()[1])
+    claims["claims"].append(claims["claims"][0] | {"id": "walks.new"})
+    with pytest.raises(matrix.MatrixError, match=r"which clauses the claim walks\.new speaks of"):
+        made(claims=claims).as_json()
+
+
+def test_coverage_is_that_of_the_files_of_a_clause() -> None:
+    claims = copy.deepcopy(matrix.facts()[1])
+    claims["claims"].append(claims["claims"][0] | {"id": "coverage.reduce", "sources": {"native/reduce.cpp": ""}})
+    rows = {row["id"]: row for row in made(claims=claims).as_json()["rows"]}
+    assert rows["ONNX.ReduceMax-20.value"]["coverage"] == ["coverage.reduce"]
+    assert rows["ONNX.Max-13.value"]["reasons"] == {"coverage": "not measured"}
+
+
+def test_of_the_tests_that_cite_a_clause_one_is_named_that_cites_few() -> None:
+    cited = {"a::test_all": ["X.T", "X.value"], "b::test_one": ["X.T"]}
+    assert clauses_cited.summary(cited) == {
+        "X.T": {"tests": 2, "example": "b::test_one"},
+        "X.value": {"tests": 1, "example": "a::test_all"},
+    }
+
+
+def test_what_the_manual_cites_is_there() -> None:
+    text = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+    files = re.findall(r"`((?:tests|native|src|proofs|docs|\.ci)/[\w./]+(?:::?\w+)?)`", text)
+    assert len(files) > 20
+    assert [name for name in files if not matrix.exists(name)] == []
+    claims = {claim["id"] for claim in evidence.read("evidence")["claims"]}
+    patterns = re.findall(r"`((?:order|kernels|walks|contracts|coverage|mutants)\.[\w.*]+)`", text)
+    assert patterns
+    assert [name for name in patterns if not any(matrix.fnmatch(claim, name) for claim in claims)] == []
+
+
+# ------------------------------------------------------------------------------------------------------- the build
+
+
+def test_the_build_is_of_sources_as_the_tree_would_count_them() -> None:
+    assert re.fullmatch(r"[0-9a-f]{64}", _native.sources())
+    assert re.fullmatch(r"[0-9a-f]{64}", digest.digest())
+
+
+def of_this_build() -> dict[str, Any]:
+    """Evidence that speaks of what is installed, whatever is being changed."""
+    found = copy.deepcopy(evidence.read("evidence")) | {"native": _native.sources()}
+    for claim in found["claims"]:
+        claim["sources"] = {"native/order.h": "0" * 64}
+    return found
+
+
+def use(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    found = of_this_build() | changes
+    read = evidence.read
+    monkeypatch.setattr(evidence, "read", lambda name: found if name == "evidence" else read(name))
+
+
+@pytest.mark.skipif(_native.is_miniature, reason="the miniature build is never the one")
+def test_this_build_is_the_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch)
+    assert evidence.differences() == []
+    done = CliRunner().invoke(app, ["evidence"])
+    assert done.exit_code == 0
+    assert "this build is the one that the evidence speaks of" in done.stdout
+    assert f"instruction set in use: {_native.isa()}" in done.stdout
+    for claim in evidence.read("evidence")["claims"]:
+        assert claim["id"] in done.stdout
+
+
+def test_another_core_and_another_file_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = of_this_build()["claims"]
+    claims[0]["sources"] = {"src/maxops/spec.py": "0" * 64, "src/maxops/none.py": "0" * 64}
+    use(monkeypatch, native="0" * 64, claims=claims)
+    assert evidence.differences() == ["the native core", "none.py", "spec.py"]
+    done = CliRunner().invoke(app, ["evidence"])
+    assert done.exit_code == 1
+    assert "another build than the evidence speaks of; what differs: the native core, none.py, spec.py" in done.stdout
+
+
+def test_open_goals_are_shown_and_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = of_this_build()["claims"]
+    claim = next(claim for claim in claims if claim["id"] == "order.float16")
+    claim |= {"open": ["float16: a goal"], "proved": claim["goals"] - 1}
+    use(monkeypatch, claims=claims)
+    assert "float16: a goal" in CliRunner().invoke(app, ["evidence"]).stdout
+    assert evidence.by_method()["proof"]["open"] == 1
+    status = {row["id"]: row["status"] for row in evidence.table()}
+    assert status["ONNX.Max-13.value"] == "open"
+    assert status["ONNX.Max-13.T"] == "verified"
+
+
+def test_instruction_sets_are_those_that_claims_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = of_this_build()["claims"]
+    for claim, isa in zip(claims, ["x86-64-v3", ["baseline", "x86-64-v3"]], strict=False):
+        claim["figures"] = {"isa": isa}
+    use(monkeypatch, claims=claims[:2])
+    assert evidence.isas() == ["baseline", "x86-64-v3"]
+
+
+# ----------------------------------------------------------------------------------------------------------- files
+
+
+def test_json_has_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch)
+    found = json.loads(CliRunner().invoke(app, ["evidence", "--json"]).stdout)
+    assert found["claims"] == evidence.read("evidence")["claims"]
+    assert found["matrix"] == evidence.read("matrix")
+    assert found["build"]["native"] == _native.sources()
+
+
+def test_csv_has_a_line_for_each_clause(tmp_path: Path) -> None:
+    CliRunner().invoke(app, ["evidence", "--csv", str(tmp_path / "m.csv")])
+    text = (tmp_path / "m.csv").read_bytes().decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert text.splitlines()[0] == ",".join(evidence.COLUMNS)
+    assert [(row["id"], row["text"]) for row in rows] == [(clause.id, clause.statement) for clause in EVERY]
+    assert all(value for row in rows for name, value in row.items() if name != "decision")
+    value = next(row for row in rows if row["id"] == "ONNX.Max-13.value")
+    assert value["verification"].split("; ")[0] == "proof"
+    assert "native/fold.cpp:fold" in value["code"]
+
+
+def test_the_page_loads_nothing() -> None:
+    text = evidence.as_html()
+    assert text == evidence.as_html()
+    assert not re.search(r"""(?:src|href)=(?!"data:,")|url\(|@import|https?:""", text)
+    assert "default-src 'none'" in text
+
+
+def test_the_page_filters(browser: Browser) -> None:
+    (browser.folder / "evidence.html").write_text(evidence.as_html(), encoding="utf-8")
+    browser.open("evidence")
+
+    def shown() -> list[str]:
+        return [row.text.split()[0] for row in browser.all("tbody tr") if row.is_displayed()]
+
+    assert browser.count == f"{len(EVERY)} of {len(EVERY)} clauses"
+    assert browser.focused.get_attribute("id") == "filter"
+    browser.press("sonnx.max-nan ORDER.FLOAT16")
+    assert shown() == []
+    browser.run("arguments[0].value = ''", browser.one("#filter"))
+    browser.press("sonnx-draft.Max.value", " ", "ORDER.float16")
+    assert shown() == ["SONNX-draft.Max.value"]
+    assert browser.count == f"1 of {len(EVERY)} clauses"
