@@ -109,8 +109,8 @@ for name, (call, shape, dtype) in CALLS.items():
 print(FAILS)
 """
 
-# What docs/safety.md says of memory: of arrays of `inputs` arguments, `data` bytes of data and ids, results that are made
-# beside `out`, and what a way of its own adds.
+# What docs/safety.md says of memory: for so many inputs, for results that are made beside `out`, and for what each way
+# to go adds, of so many bytes of data and ids.
 BOUNDED = """
 import ctypes
 asked = ctypes.CDLL(None).allocated_bytes

@@ -10,7 +10,7 @@ import typer
 
 from maxops import _native
 from maxops import evidence as package
-from maxops.atomic_files import write_text
+from maxops.atomic_files import atomic_write, errors_of
 from maxops.cli.table import show
 
 OTHER_BUILD = 1
@@ -22,10 +22,11 @@ def evidence(
     html: Annotated[Path | None, typer.Option("--html", help="Write the matrix of clauses as a page.")] = None,
 ) -> None:
     """What shows that each clause holds; exit code 1 if this is not the build that was looked at."""
-    if csv is not None:
-        write_text(csv, package.as_csv())
-    if html is not None:
-        write_text(html, package.as_html())
+    with atomic_write() as temporary:
+        for path, text in ((csv, package.as_csv), (html, package.as_html)):
+            if path is not None:
+                with errors_of(path):
+                    temporary(path).write_text(text(), encoding="utf-8")
     differing = package.differences()
     if as_json:
         build = {"native": _native.sources(), "isa": _native.isa(), "differs": differing}
