@@ -39,6 +39,10 @@ miniature:  ## every small call there is, on a miniature of each kernel
 	$(MINIATURE)/bin/python -m pip install -q . pytest hypothesis -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(MINIATURE)/bin/python -m exhaustive
 
+verify:  ## every proof that takes minutes, into evidence.json and the pages of it; `make install` first
+	$(PYTHON) proofs/verify.py
+	$(PYTHON) docs/generate.py
+
 breaks:  ## break the native code on purpose, and see that `miniature` would notice
 	$(PYTHON) tests/breaks.py
 
@@ -79,4 +83,4 @@ arm:  ## the tests of values for aarch64, under qemu
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize miniature emulated arm breaks bench fuzz fuzz-values
+.PHONY: help install test lint format sanitize miniature emulated arm verify breaks bench fuzz fuzz-values

@@ -61,6 +61,11 @@ template <class Int>
 constexpr Scalar<Int> select(bool where, Scalar<Int> yes, Scalar<Int> no) {
     return {where ? yes.v : no.v};
 }
+// The value where the condition holds, else 0: without a branch.
+template <class Int>
+constexpr Scalar<Int> keep_if(bool where, Scalar<Int> a) {
+    return {static_cast<Int>(a.v & ~(static_cast<Int>(where) - 1))};
+}
 template <class Int>
 constexpr Scalar<Int> select_negative(Scalar<Int> where, Scalar<Int> yes, Scalar<Int> no) {
     return {where.v < 0 ? yes.v : no.v};

@@ -37,8 +37,17 @@ constexpr Scalar<Colour<Word>> max(Scalar<Colour<Word>> a, Scalar<Colour<Word>> 
     return {static_cast<Word>(a.v.set | b.v.set)};
 }
 
+template <class Word>
+constexpr Scalar<Colour<Word>> keep_if(bool where, Scalar<Colour<Word>> a) {
+    return {where ? a.v : Colour<Word>{0}};
+}
+
 template <class Word, std::size_t bytes>
 struct Mask<Colour<Word>, bytes> : Mask<Word, bytes> {};
+#if defined(MAXOPS_AVX512)  // which has masks of its own
+template <class Word>
+struct Mask<Colour<Word>, 64> : Mask<Word, 64> {};
+#endif
 
 template <class Word, std::size_t bytes>
 struct Vec<Colour<Word>, bytes> {

@@ -4,7 +4,8 @@
 
 Claims that take minutes are run again every time; the others, with --long: till then the last run stands, as long as
 no source that it speaks of has changed since. The result is src/maxops/evidence/evidence.json. The exit code is 1 if
-a claim does not hold, if it has fewer goals than before, or if its sources changed without its being run again.
+a claim does not hold, if it has fewer goals than before, or if its sources changed without its being run again. What
+this processor cannot run stands as long as its sources are the same, and is no longer claimed after that.
 """
 
 from __future__ import annotations
@@ -67,7 +68,13 @@ def main() -> int:
         began = time.perf_counter()
         found: list[Claim] = import_module(module).claims()
         ran = {claim.id: claim.as_json() | {"module": module} for claim in found}
-        claims = {name: claim for name, claim in claims.items() if claim["module"] != module} | ran
+        absent: dict[str, str] = getattr(import_module(module), "absent", dict)()
+        kept = {name: claims[name] for name in absent if name in claims and not stale(claims[name])}
+        for name, needed in absent.items():
+            what = "stands as it was run elsewhere" if name in kept else "is not claimed"
+            print(f"{name}: this processor has no {needed}; it {what}")
+        before["claims"] = [claim for claim in before["claims"] if claim["id"] not in absent.keys() - kept.keys()]
+        claims = {name: claim for name, claim in claims.items() if claim["module"] != module} | kept | ran
         proved, goals = (sum(claim[key] for claim in ran.values()) for key in ("proved", "goals"))
         print(
             f"{module}: {len(ran)} claims, {proved} of {goals} goals, {time.perf_counter() - began:.1f} s", flush=True

@@ -18,6 +18,15 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
+template <class Word, bool as_float>
+struct PlainLanes<ColourOrder<Word, as_float>> {
+    using Wide = std::conditional_t<sizeof(Word) == 8, std::uint64_t, std::uint32_t>;
+    using Lane = Colour<Wide>;
+
+    static Lane lane(Colour<Word> bits) { return static_cast<Wide>(bits.set); }
+    static Colour<Word> bits(Lane lane) { return Colour<Word>(lane); }
+};
+
 #if defined(MAXOPS_HAS_COMPRESSION) && !defined(MAXOPS_AVX512)
 // Colours in the lanes of a scan: widened, which order.cpp shows for each type's keys.
 template <class Word, bool as_float>

@@ -40,20 +40,32 @@ LEFT_OUT = {"x86-64-v4": "SegmentMax of ids in order"}
 
 def claims() -> list[Claim]:
     """One for each build that runs here."""
-    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split() if platform.machine() == "x86_64" else []
-    chosen = [name for name in BUILDS if NEEDS.get(name, "") in {"", *flags}]
-    if platform.machine() != "x86_64":
-        chosen = ["baseline"]
+    chosen = [name for name in BUILDS if not _missing(name)]
     tool = run(["g++", "--version"]).stdout.splitlines()[0]
     sources = included(SOURCE)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda name: _claim(name, Path(folder), tool, sources), chosen))
 
 
+def absent() -> dict[str, str]:
+    """The claims that this processor cannot run, and what it would need."""
+    return {_id(name): missing for name in BUILDS if (missing := _missing(name))}
+
+
+def _missing(name: str) -> str:
+    if platform.machine() != "x86_64":
+        return "" if name == "baseline" else "x86-64"
+    needed = NEEDS.get(name, "")
+    return "" if needed in {"", *Path("/proc/cpuinfo").read_text(encoding="utf-8").split()} else needed
+
+
+def _id(name: str) -> str:
+    return f"walks.{name.replace(', ', '-').replace(' ', '-')}"
+
+
 def _claim(name: str, folder: Path, tool: str, sources: tuple[str, ...]) -> Claim:
     began = time.perf_counter()
-    short = name.replace(", ", "-").replace(" ", "-")
-    program = str(folder / short)
+    program = str(folder / _id(name))
     sanitized = ("-fsanitize=address", "-fno-sanitize-recover=all")
     run(["g++", "-std=c++17", "-O1", "-w", *sanitized, *BUILDS[name], SOURCE, "-o", program])
     done = run([program], check=False)
@@ -62,6 +74,6 @@ def _claim(name: str, folder: Path, tool: str, sources: tuple[str, ...]) -> Clai
     wrong = (f"{found['wrong']} wrong: {done.stderr[:400]}",) if found["wrong"] or done.returncode else ()
     seconds = time.perf_counter() - began
     return Claim(
-        f"walks.{short}", f"{name}: {SAYS}", "exhaustive", tool, sources, 1, wrong, seconds,
+        _id(name), f"{name}: {SAYS}", "exhaustive", tool, sources, 1, wrong, seconds,
         {"states": found["states"], "bounds": BOUNDS, "isa": name.partition(",")[0], "without": LEFT_OUT.get(name, "")},
     )  # fmt: skip

@@ -86,27 +86,34 @@ struct SegmentBlock {
     alignas(64) Place place[kBlockRows + kMargin];
 };
 
-// A block's scan, row by row. Keys are unsigned here, so that a mask makes the lowest of any.
+// Keys as unsigned integers of a register's width, the lowest of them 0.
 template <class T>
-struct PlainScan {
+struct PlainLanes {
     using Key = typename T::Key;
     using Lane = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
-    using Place = std::int32_t;
-    static constexpr std::size_t kLanes = 1;
-    static constexpr std::size_t kRows =
-        kPlainScanRows;  // not the most: a long run within a block costs more here
     static constexpr Lane kLowest = static_cast<Lane>(T::kLowestKey);
 
     static Lane lane(typename T::Bits bits) {
         return static_cast<Lane>(static_cast<Lane>(T::key(bits)) - kLowest);
     }
     static typename T::Bits bits(Lane lane) { return T::bits(static_cast<Key>(lane + kLowest)); }
+};
+
+// A block's scan, row by row.
+template <class T>
+struct PlainScan : PlainLanes<T> {
+    using Lanes = PlainLanes<T>;
+    using Lane = typename Lanes::Lane;
+    using Place = std::int32_t;
+    static constexpr std::size_t kLanes = 1;
+    static constexpr std::size_t kRows =
+        kPlainScanRows;  // not the most: a long run within a block costs more here
 
     template <bool gaps>
     static void scan(const Item<T>* items, const Place* place, std::size_t n, Lane carry,
                      SegmentBlock<Lane, Place>* to) {
         Lane keys[kRows];
-        for (std::size_t k = 0; k < n; ++k) keys[k] = lane(items[k].value);
+        for (std::size_t k = 0; k < n; ++k) keys[k] = Lanes::lane(items[k].value);
         std::uint32_t steps = 0;
         for (std::size_t k = 0; k < n; ++k)
             steps |= static_cast<std::uint32_t>(place[k]) - static_cast<std::uint32_t>(place[k - 1]);
@@ -115,8 +122,7 @@ struct PlainScan {
         Lane best = carry;
         for (std::size_t k = 0; k < n; ++k) {
             const Place here = place[k];
-            best &= ~(static_cast<Lane>(here == place[k - 1]) - 1);
-            best = best < keys[k] ? keys[k] : best;
+            best = highest(keep_if(here == place[k - 1], Scalar<Lane>{best}).v, keys[k]);
             to->best[end] = best;
             if constexpr (gaps) to->place[end] = here;
             end += here != place[k + 1];
