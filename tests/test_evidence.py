@@ -105,7 +105,7 @@ def test_an_empty_cell_needs_a_reason() -> None:
 def test_a_claim_speaks_of_some_clause() -> None:
     claims = copy.deepcopy(matrix.facts()[1])
     claims["claims"].append(claims["claims"][0] | {"id": "unheard.new"})
-    with pytest.raises(matrix.MatrixError, match=r"which clauses the claim walks\.new speaks of"):
+    with pytest.raises(matrix.MatrixError, match=r"which clauses the claim unheard\.new speaks of"):
         made(claims=claims).as_json()
 
 
