@@ -628,6 +628,25 @@ def test_what_is_no_python_with_maxops_is_an_error(tmp_path: Path, program: str,
         compared(python, "Max/2-inputs/float32/1")
 
 
+def test_a_folder_without_maxops_is_no_comparison(tmp_path: Path) -> None:
+    # Python goes on to the next folder of its path: here to one that has the package
+    with pytest.raises(compare.CompareError, match=r"holds no package maxops|ended with code 1"):
+        compared(tmp_path, "Max/2-inputs/float32/1")
+
+
+def test_what_other_modules_print_is_no_answer(tmp_path: Path) -> None:
+    other = other_maxops(tmp_path, "print('hello')\n")
+    assert [case["status"] for case in compared(other, "Max/2-inputs/float32/1")["cases"]] == ["timed"]
+
+
+def test_a_crash_ends_the_run_and_keeps_what_there_is(tmp_path: Path) -> None:
+    crash = "\nimport os\ndef reduce_max(*args, **options):\n    os._exit(9)\n"
+    result = compared(other_maxops(tmp_path, crash), "Max/2-inputs/float32/1", "ReduceMax/all/int8/1")
+    assert [case["status"] for case in result["cases"]] == ["timed"]
+    assert result["interrupted"].startswith("after 1 of 2 cases --compare: ")
+    assert result["interrupted"].endswith("its maxops ended with code 9; see above")
+
+
 def test_compare_prints_tables_and_writes_json(tmp_path: Path) -> None:
     other = other_maxops(tmp_path / "other")
     command = [sys.executable, "-m", "maxops", "bench", "Max", "--only", "2-inputs/float32/1", "--sizes", "1"]

@@ -86,6 +86,25 @@ def test_axes_however_they_are_written_stay_in_c(axes: list[int], monkeypatch: p
 
 
 @by_itself
+def test_a_list_of_axes_that_changes_while_it_is_read() -> None:
+    class Shrinks(np.int64):
+        def __index__(self) -> int:
+            axes.clear()
+            return 0
+
+    axes: list[int | np.int64] = [Shrinks(0), *(10**6 + i for i in range(7))]
+    data = mixed(FLOAT32, (2,) * 8)
+    assert_same_bits(mo.reduce_max(data, axes), reference.reduce_max(data, (0,)))
+
+
+@by_itself
+@pytest.mark.parametrize("axes", [b"\0", bytearray(b"\0"), memoryview(b"\0"), "0"], ids=repr)
+def test_bytes_are_no_axes(axes: Any) -> None:
+    with pytest.raises(AxesError, match="axes are integers"):
+        mo.reduce_max(mixed(FLOAT32, (2, 3)), axes)
+
+
+@by_itself
 @pytest.mark.parametrize("dtype", [UINT8, INT8, INT32, INT64], ids=str)
 def test_axes_of_a_standard_are_of_its_type(dtype: DType) -> None:
     data, axes = mixed(FLOAT32, (2, 3)), np.array([1], dtype.numpy)

@@ -243,11 +243,16 @@ bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::s
         *count = 1;
         return read_integer(object, axes);
     }
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-    if (size > kMaxRank) return false;
-    for (Py_ssize_t i = 0; i < size; ++i)
-        if (!read_integer(PySequence_Fast_GET_ITEM(object, i), axes + i)) return false;
-    *count = static_cast<std::size_t>(size);
+    // Reading an integer may run a subclass's code, which may change a list: its size is asked each time.
+    Py_ssize_t i = 0;
+    for (; i < PySequence_Fast_GET_SIZE(object); ++i) {
+        if (i == kMaxRank) return false;
+        PyObject* item = Py_NewRef(PySequence_Fast_GET_ITEM(object, i));
+        const bool is_read = read_integer(item, axes + i);
+        Py_DECREF(item);
+        if (!is_read) return false;
+    }
+    *count = static_cast<std::size_t>(i);
     return true;
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import maxops
-from maxops.bench import compare_worker, environment
+from maxops.bench import environment
 from maxops.bench.case import Case
 from maxops.bench.measure import Paired, paired_watches
 from maxops.bench.report import Table, spread, times
@@ -23,6 +23,8 @@ from maxops.errors import MaxopsError
 Json = dict[str, Any]
 
 FORMAT = 1
+WORKER = str(Path(__file__).with_name("compare_worker.py"))
+DYING_SECONDS = 10.0
 LOW = 0.95  # of the other's speed: from here down a case is listed
 AGAIN = 2  # times a case that seems slower is measured once more; the median of all stands
 
@@ -45,8 +47,9 @@ class Install:
         try:
             # -P: beside the worker's file lie modules that are not to be found by their bare names
             self._process = subprocess.Popen(
-                [python, "-P", compare_worker.__file__],
+                [python, "-P", WORKER],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=variables,
+                start_new_session=True,  # Ctrl-C is this process's to answer
             )  # fmt: skip
         except OSError as error:
             raise CompareError(f"--compare: {where}: {error.strerror}") from error
@@ -66,7 +69,11 @@ class Install:
             print(json.dumps(request), file=self._process.stdin, flush=True)
             answer: Json = json.loads(self._process.stdout.readline())
         except (BrokenPipeError, ValueError) as error:
-            code = self._process.wait()
+            try:
+                code = self._process.wait(DYING_SECONDS)
+            except subprocess.TimeoutExpired:  # it lives, and says something else
+                self._process.kill()
+                code = self._process.wait()
             raise CompareError(f"--compare: {self.where}: its maxops ended with code {code}; see above") from error
         return answer
 
@@ -89,12 +96,14 @@ def run(
 ) -> Json:
     """Measure cases on this maxops and on another: its Python, or the folder that holds its package.
 
-    Ctrl-C ends the run with the cases that are done.
+    Ctrl-C ends the run with the cases that are done, and so does a crash of either.
     """
     with ExitStack() as stack:
         places = (Path(maxops.__file__).resolve().parents[1], other)
         installs = tuple(stack.enter_context(Install(place, threads)) for place in places)
         about = [install.ask() for install in installs]
+        if other.is_dir() and Path(about[1]["folder"]).parent != other.resolve():
+            raise CompareError(f"--compare: {other} holds no package maxops; Python found {about[1]['folder']}")
         if about[0]["folder"] == about[1]["folder"]:
             raise CompareError(f"--compare: {other} is this maxops: {about[1]['folder']}")
         result: Json = {"format": FORMAT, "this": about[0], "other": about[1], "cases": []}
@@ -104,8 +113,8 @@ def run(
                 row = _measure(case, installs, seconds)
                 result["cases"].append(row)
                 done(case.id, row)
-        except KeyboardInterrupt:
-            result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases"
+        except (KeyboardInterrupt, CompareError) as error:  # what there is, is not lost
+            result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases {error}".rstrip()
     return result
 
 

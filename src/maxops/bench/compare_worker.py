@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+if __name__ == "__main__":  # before anything is imported that might print: that is no answer
+    _ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
 import maxops
 
 Json = dict[str, Any]
@@ -69,6 +73,4 @@ def serve(requests: Any, answers: Any) -> None:
 
 
 if __name__ == "__main__":
-    own = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints is no answer
-    serve(sys.stdin, own)
+    serve(sys.stdin, _ANSWERS)

@@ -155,6 +155,8 @@ def _write_comparison(run: dict[str, Any], json_file: Path | None) -> None:
         about = run[name]
         print(f"{name}: maxops {about['maxops']} {about['commit']}, {about['isa']}, {about['folder']}")
     _show(compare.tables(run))
+    if "interrupted" in run:
+        print(f"interrupted {run['interrupted']}")
     if json_file is not None:
         write_text(json_file, in_lines(run) + "\n")
         print(f"wrote {json_file}")

@@ -54,4 +54,4 @@ def _show(differing: list[str]) -> None:
     if differing:
         print(f"this is another build than the evidence speaks of; what differs: {', '.join(differing)}")
     else:
-        print("this build is the one that the evidence speaks of")
+        print("the native sources of this build, and what else claims name, are those that the evidence speaks of")

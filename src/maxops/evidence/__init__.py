@@ -83,7 +83,7 @@ def table() -> list[dict[str, str]]:
                 "id": row["id"],
                 "text": row["statement"],
                 "source": row["source"],
-                "status": "open" if is_open else "verified",
+                "status": "open" if is_open else "claimed" if speaking else "tested",
                 "decision": row["decision"],
                 "verification": "; ".join(dict.fromkeys(methods)),
                 **{column: "; ".join(cell(row, column)) for column in CELLS},

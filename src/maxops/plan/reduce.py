@@ -78,7 +78,8 @@ def _listed(spec: Spec, axes: object) -> Iterable[object]:
             )
         listed: list[object] = axes.reshape(-1).tolist()
         return listed
-    return axes if isinstance(axes, Sequence) and not isinstance(axes, (str, bytes)) else (axes,)
+    is_text = isinstance(axes, (str, bytes, bytearray, memoryview))
+    return axes if isinstance(axes, Sequence) and not is_text else (axes,)
 
 
 def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
