@@ -5,6 +5,7 @@
 #include <z3++.h>
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "../native/kernels/maxima.h"
@@ -17,7 +18,7 @@ inline z3::context& context() {
 }
 
 // How the processor compares floats: as the vector extensions have it (x > y ? x : y), or by VRANGE, which tells -0
-// from +0 and lets a number win over a NaN. `instructions.cpp` holds both against the processor.
+// from +0; beside a NaN that may give anything here. `instructions.cpp` holds both against the processor.
 enum class Compare { kGreater, kRange };
 
 // A bit vector as wide as Int; comparisons are signed where Int is, as those of vec.h.
@@ -109,9 +110,11 @@ MAXOPS_LANES Term<Int, c> float_max(MAXOPS_LANE a, MAXOPS_LANE b) {
     if constexpr (c == Compare::kGreater) {
         return Term<Int, c>(greater);
     } else {
+        static int calls = 0;
+        const z3::expr anything = context().bv_const(("vrange" + std::to_string(calls++)).c_str(), a.kBits);
         const z3::expr zeros = x.mk_is_zero() && y.mk_is_zero();
         return Term<Int, c>(
-            z3::ite(x.mk_is_nan(), b.e, z3::ite(y.mk_is_nan(), a.e, z3::ite(zeros, a.e & b.e, greater))));
+            z3::ite(x.mk_is_nan() || y.mk_is_nan(), anything, z3::ite(zeros, a.e & b.e, greater)));
     }
 }
 // A kernel asks whether any lane is set; here there is one lane, and the answer is the question's text. Who asks has

@@ -25,7 +25,7 @@ from digest import digest
 EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 1
 # Modules of this folder with claims(): every time, and with --long.
-SHORT = ("order", "walks")
+SHORT = ("order", "instructions", "walks")
 LONG: tuple[str, ...] = ()
 
 Json = dict[str, Any]
@@ -42,11 +42,15 @@ def problems(before: Json, after: Json) -> list[str]:
     """Why the evidence does not stand."""
     found = []
     goals = {claim["id"]: claim["goals"] for claim in before["claims"]}
+    states, now = ({claim["id"]: claim["figures"] for claim in run["claims"]} for run in (before, after))
     for claim in after["claims"]:
         name = claim["id"]
         found += [f"{name}: {goal} stands open" for goal in claim["open"]]
         if claim["goals"] < goals.get(name, 1):
             found.append(f"{name}: {claim['goals']} goals, where there were {goals.get(name, 1)}")
+        looked, was = (each.get(name, {}).get("states", 0) for each in (now, states))
+        if looked < was:
+            found.append(f"{name}: {looked} states, where there were {was}")
         if changed := stale(claim):
             found.append(f"{name}: {', '.join(changed)} changed since it was run: make verify-long")
     there = {claim["id"] for claim in after["claims"]}

@@ -1,6 +1,6 @@
 // Which elements each output of a kernel is the maximum of: the kernels' own text, with colours for elements (colours.h),
-// on every small input there is, on one instruction set's vectors, with miniature or ordinary parameters. Buffers have
-// the exact size and addresses are checked (the build has AddressSanitizer), so an access out of bounds ends it.
+// on every small input there is, on one instruction set's vectors, with miniature or ordinary parameters. The line before
+// each buffer and the line behind it are looked at afterwards, and inputs are compared with what they were.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +9,8 @@
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <sanitizer/asan_interface.h>
 
 #include "colours.h"
 #include "../native/kernels/segment.h"
@@ -48,27 +50,38 @@ struct TypeOf<ColourOrder<Word, as_float>> {
     static constexpr Type value = static_cast<Type>(__builtin_ctz(sizeof(Word)));  // of the table below
 };
 
-unsigned long long states = 0, wrong = 0;
+unsigned long long states = 0, wrong = 0, touched = 0;
 
 // Memory of exactly so many bytes, at a chosen place in a cache line.
 class Buffer {
 public:
-    Buffer(std::size_t bytes, std::size_t offset) {
-        const std::size_t whole = offset + (bytes > 0 ? bytes : 1);
+    Buffer(std::size_t bytes, std::size_t offset) : size_(bytes) {
+        offset += kLine;  // the line before is looked at afterwards, and so is the one behind
+        const std::size_t whole = offset + bytes + kLine;
         void* at = nullptr;
         if (posix_memalign(&at, kLine, whole) != 0) std::abort();
         memory_ = static_cast<char*>(at);
         data_ = memory_ + offset;
-        std::memset(memory_, 0, whole);
+        std::memset(memory_, kCanary, whole);
+        std::memset(data_, 0, bytes);
+        ASAN_POISON_MEMORY_REGION(memory_, offset);  // for what the compiler sees of accesses
+        ASAN_POISON_MEMORY_REGION(data_ + bytes, kLine);
     }
-    ~Buffer() { std::free(memory_); }
+    ~Buffer() {
+        ASAN_UNPOISON_MEMORY_REGION(data_ - kLine, 2 * kLine + size_);
+        for (std::size_t k = 0; k < kLine; ++k)
+            if (data_[size_ + k] != kCanary || data_[-1 - static_cast<std::ptrdiff_t>(k)] != kCanary) touched += 1;
+        std::free(memory_);
+    }
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     char* data() const { return data_; }
 
 private:
+    static constexpr char kCanary = 0x5A;
     char* memory_;
     char* data_;
+    std::size_t size_;
 };
 
 // Elements get their colours a word's worth at a time: element i has one in round i / bits.
@@ -80,7 +93,7 @@ Word colour_of(std::size_t element, std::size_t round) {
 }
 template <class Word>
 std::size_t rounds_of(std::size_t elements) {
-    return (elements + kBits<Word> - 1) / kBits<Word>;
+    return elements == 0 ? 1 : (elements + kBits<Word> - 1) / kBits<Word>;
 }
 
 void expect(bool is_right, const char* kernel, std::size_t itemsize, const std::vector<std::size_t>& of) {
@@ -189,7 +202,7 @@ void reductions(std::size_t most_rows, std::size_t longest) {
     for (std::size_t rows = 0; rows <= most_rows; ++rows)
         for (std::size_t n = 0; n <= longest; ++n)
             for (std::size_t gap = 0; gap <= kItem; gap += kItem)
-                for (std::size_t round = 0; round < std::max<std::size_t>(1, rounds_of<Word>(rows * n)); ++round) {
+                for (std::size_t round = 0; round < rounds_of<Word>(rows * n); ++round) {
                     const std::size_t step = n * kItem + gap, outputs = by_rows ? rows : n;
                     Elements<Word> in(rows, n, step, kItem), keys(1, outputs, 0, 0), out(1, outputs, 0, kItem);
                     in.show(round);
@@ -273,7 +286,7 @@ void segment_case(const std::vector<int>& ids_, std::size_t cut, std::size_t seg
     const std::size_t n = ids_.size(), step = width * kItem + gap;
     const Word fill = static_cast<Word>(Word{1} << (kBits<Word> - 1) | 1);
     std::vector<Id> ids(ids_.begin(), ids_.end());
-    for (std::size_t round = 0; round < std::max<std::size_t>(1, rounds_of<Word>(n * width)); ++round) {
+    for (std::size_t round = 0; round < rounds_of<Word>(n * width); ++round) {
         Elements<Word> data(n, width, step, kItem), out(segments, width, width * kItem, 0);
         data.show(round);
         for (std::size_t s = 0; s < segments; ++s)
@@ -357,19 +370,35 @@ void unsorted(std::size_t longest, int most_segments) {
                 if (width > 5 && n > 2) continue;
                 Elements<Word> data(n, width, width * kItem, kItem), keys(segments, width, width * kItem, 0);
                 const Word fill = static_cast<Word>(Word{1} << (kBits<Word> - 1) | 1);
-                for (std::size_t round = 0; round < std::max<std::size_t>(1, rounds_of<Word>(n * width)); ++round) {
+                for (std::size_t round = 0; round < rounds_of<Word>(n * width); ++round) {
                     data.show(round);
                     init_segments<T>(keys.data(), 0, segments * width);
                     const UnsortedSegments to{keys.data(), static_cast<std::ptrdiff_t>(width * kItem), width, 0,
                                               most_segments, takes_all};
-                    Unsorted<T, Id>::accumulate(&to, data.data(), static_cast<std::ptrdiff_t>(width * kItem), ids.data(), n);
+                    const auto step = static_cast<std::ptrdiff_t>(width * kItem);
+                    bool has_lowest = false;
+                    if (n < 2) {
+                        has_lowest = Unsorted<T, Id>::accumulate(&to, data.data(), step, ids.data(), n);
+                    } else {  // the first row into keys of its own, which are merged
+                        Elements<Word> others(segments, width, width * kItem, 0);
+                        UnsortedSegments apart = to;
+                        apart.keys = others.data();
+                        has_lowest = Unsorted<T, Id>::accumulate(&apart, data.data(), step, ids.data(), 1);
+                        has_lowest |= Unsorted<T, Id>::accumulate(&to, data.data() + step, step, ids.data() + 1, n - 1);
+                        merge_segments<T>(keys.data(), others.data(), segments * width);
+                    }
                     std::vector<std::uint8_t> is_empty(segments, 1);
                     for (const int id : ids_)
                         if (0 <= id && id < most_segments) is_empty[static_cast<std::size_t>(id)] = 0;
-                    finalize_segments<T>(keys.data(), static_cast<std::ptrdiff_t>(width * kItem), is_empty.data(), fill,
+                    bool any_lowest = false;  // rows whose first element has no colour in this round
+                    for (std::size_t r = 0; r < n; ++r)
+                        if (0 <= ids_[r] && ids_[r] < most_segments)
+                            any_lowest = any_lowest || data.get(r, 0) == 0;
+                    // marked, or by the lowest key where no row has it
+                    finalize_segments<T>(keys.data(), step, has_lowest || takes_all ? is_empty.data() : nullptr, fill,
                                          segments, width);
                     const std::vector<Word> want = defined<Word>(ids_, data, segments, width, fill, round);
-                    bool is_right = true;
+                    bool is_right = has_lowest == any_lowest;
                     for (std::size_t s = 0; s < segments; ++s)
                         for (std::size_t j = 0; j < width; ++j) is_right = is_right && keys.get(s, j) == want[s * width + j];
                     std::vector<std::size_t> of{segments, width, takes_all, round};
@@ -389,7 +418,8 @@ using Colours64 = ColourOrder<std::uint64_t, false>;
 template <class T>
 void all() {
     using Word = decltype(T::Bits::set);
-    constexpr std::size_t kVector = kVectorBytes / sizeof(Word), kLong = 3 * kVector + 2;
+    constexpr std::size_t kVector = kVectorBytes / sizeof(Word), kPeeled = (kPeelBytes <= 256 ? kPeelBytes : 0) / sizeof(Word),
+                          kLong = 3 * kVector + 2 + kPeeled;
     folds<T, 1>(kLong);
     folds<T, 2>(kLong);
     folds<T, 3>(kLong);
@@ -429,6 +459,7 @@ int main() {
     all<Colours16>();
     all<Colours32>();
     all<Colours64>();
+    wrong += touched;
     std::printf("{\"states\":%llu,\"wrong\":%llu}\n", states, wrong);
     return wrong != 0;
 }

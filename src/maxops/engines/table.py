@@ -5,6 +5,7 @@ Nothing is imported to look a type up: an array of a library that nobody has imp
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -87,13 +88,20 @@ def register_engine(
     _found.clear()
 
 
+def _is_traced() -> bool:
+    """Whether Dynamo reads these lines, which warns of whatever a traced function keeps."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_dynamo_compiling())
+
+
 def row_of(kind: type) -> Row | None:
     """The row that takes arrays of a class, or None."""
     if (row := _known.get(kind)) is None:
         row = next((row for row in _rows if row.takes(kind)), None)
         if row is None and (hasattr(kind, "__dlpack__") or hasattr(kind, "__array__")):
             row = INTERCHANGE
-        if row is not None and row is not INTERCHANGE:  # whose place an import or `register_engine` may still take
+        # INTERCHANGE's place an import or `register_engine` may still take
+        if row is not None and row is not INTERCHANGE and not _is_traced():
             _known[kind] = row
     return row
 
@@ -138,7 +146,7 @@ def find(spec: Spec, kinds: tuple[type, ...], arrays: Iterable[tuple[str, object
         return NUMPY
     for row, _, _ in rows.values():
         if all(other == row.name or other in row.beside for other in rows):
-            if len(kinds) <= 8 and all(kind in _known or kind in _NO_ARRAYS for kind in kinds):
+            if len(kinds) <= 8 and not _is_traced() and all(kind in _known or kind in _NO_ARRAYS for kind in kinds):
                 _found[kinds] = row
             return row
     listed = ", ".join(f"{name} is of type {kind} ({row.name})" for row, name, kind in rows.values())
