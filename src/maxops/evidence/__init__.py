@@ -70,6 +70,9 @@ def cell(row: Json, column: str) -> list[str]:
     return list(row[column])
 
 
+_STRENGTH = ("proof", "exhaustive", "test", "count")
+
+
 def table() -> list[dict[str, str]]:
     """The matrix as requirements tools take it: a requirement a clause, with its status and how it is verified."""
     claims = {claim["id"]: claim for claim in read("evidence")["claims"]}
@@ -85,7 +88,7 @@ def table() -> list[dict[str, str]]:
                 "source": row["source"],
                 "status": "open" if is_open else "claimed" if speaking else "tested",
                 "decision": row["decision"],
-                "verification": "; ".join(dict.fromkeys(methods)),
+                "verification": "; ".join(sorted(dict.fromkeys(methods), key=_STRENGTH.index)),
                 **{column: "; ".join(cell(row, column)) for column in CELLS},
             }
         )
