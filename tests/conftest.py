@@ -115,3 +115,9 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _look_for_a_missing_package(report)
     return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test's name is the same in each process; pytest-xdist, which CI runs, refuses those that differ."""
+    if named := [item.nodeid for item in items if " at 0x" in item.nodeid]:
+        raise pytest.UsageError(f"these tests are named by an address, which each process has its own: {named}")

@@ -98,7 +98,7 @@ def test_a_list_of_axes_that_changes_while_it_is_read() -> None:
 
 
 @by_itself
-@pytest.mark.parametrize("axes", [b"\0", bytearray(b"\0"), memoryview(b"\0"), "0"], ids=repr)
+@pytest.mark.parametrize("axes", [b"\0", bytearray(b"\0"), memoryview(b"\0"), "0"], ids=type)
 def test_bytes_are_no_axes(axes: Any) -> None:
     with pytest.raises(AxesError, match="axes are integers"):
         mo.reduce_max(mixed(FLOAT32, (2, 3)), axes)
