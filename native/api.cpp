@@ -186,7 +186,8 @@ Fault maximum(Poll poll, const Maximum& call, const View& out, bool streams) {
 
 Fault mark_axes(const std::int64_t* axes, std::size_t count, bool negative_allowed, Reduction* call) {
     const int rank = call->data.rank;
-    std::fill(call->is_reduced, call->is_reduced + rank, count == 0);
+    call->is_reduced.reset();
+    if (count == 0) call->is_reduced.set();
     for (std::size_t i = 0; i < count; ++i) {
         const std::int64_t axis = axes[i] < 0 && negative_allowed ? axes[i] + rank : axes[i];
         const auto position = static_cast<std::int64_t>(i);
@@ -316,7 +317,7 @@ Fault argmax(Poll poll, const Reduction& call, const View& values, const View& i
     }
     ArgmaxCall core_call;
     core_call.shape = call.data.shape();
-    std::copy(call.is_reduced, call.is_reduced + call.data.rank, core_call.is_reduced);
+    core_call.is_reduced = call.is_reduced;
     core_call.data = call.data.operand(call.data.rank);
     core_call.results = along_data(call, values);
     core_call.indices = along_data(call, indices);

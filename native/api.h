@@ -110,7 +110,7 @@ Fault maximum(Poll poll, const Maximum& call, const View& out, bool streams);
 
 struct Reduction {
     View data;
-    bool is_reduced[kMaxRank];
+    AxisSet is_reduced;
     bool keepdims = true;
     const char* initial = nullptr;  // one more element of every maximum, canonical; or none
 };

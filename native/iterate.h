@@ -1,6 +1,7 @@
 // From arrays of any strides and byte order to the kernels' contiguous blocks, and to threads' shares.
 #pragma once
 #include <algorithm>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,6 +12,8 @@
 namespace maxops {
 
 constexpr int kMaxRank = 64;  // NumPy's own limit
+// One word: an array of bool is cleared by a call and read before its stores are there, 5 ns of a small call.
+using AxisSet = std::bitset<kMaxRank>;
 
 struct Shape {
     int rank = 0;
@@ -165,7 +168,7 @@ bool argmax_in_segments(const Run& run, const Kernels& id_kernels, const Segment
 // or -1. Results and indices have the data's shape, with stride 0 along the reduced axes.
 struct ArgmaxCall {
     Shape shape;
-    bool is_reduced[kMaxRank];
+    AxisSet is_reduced;
     Operand data, results, indices;
 };
 bool argmax_in_axes(const Run& run, const ArgmaxCall& call);

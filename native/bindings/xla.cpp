@@ -155,7 +155,6 @@ struct ReduceArguments {
         if (!data.set(buffer) || buffer.element_count() == 0) return false;
         call.data = data.view;
         call.keepdims = false;
-        if (axes.size() == 0) std::fill(call.is_reduced, call.is_reduced + call.data.rank, false);
         return axes.size() == 0 || !core->mark_axes(axes.begin(), axes.size(), false, &call);
     }
     // The sizes are those that the call gives, in whatever shape XLA has the buffer.

@@ -199,9 +199,14 @@ MAXOPS_INLINE Vec<typename T::Key> keys_of_rows(const Load& load) {
     }
 }
 
-// keys[j] = max(keys[j], element j of `count` rows at once), and the next rows are prefetched.
+// keys[j] = max(keys[j], element j of `count` rows at once), and the next rows are prefetched. (A function of
+// its own, and addresses of its own: among others there are too few registers for them, and columns of
+// float16 take 1.3 to twice as long.)
 template <class T, std::size_t count, bool prefetches>
-inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdiff_t next, std::size_t n) {
+static __attribute__((noinline)) void few_rows(typename T::Key* acc, const Item<T>* const* rows,
+                                               std::ptrdiff_t next, std::size_t n) {
+    const Item<T>* row[count];
+    for (std::size_t k = 0; k < count; ++k) row[k] = rows[k];
     using V = Vec<typename T::Key>;
     const auto some = [&](std::size_t j, std::size_t items) {
         Pieces<V>::with(items, [&](auto piece) {
@@ -215,7 +220,6 @@ inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdi
         const V keys = keys_of_rows<T, count>([&](std::size_t k) { return V::load(row[k] + j); });
         store(acc + j, max(V::load(acc + j), keys));
     };
-    if (n < V::kLanes) return some(0, n);
     std::size_t j = 0;
     // Vectors of a line one at a time, each line prefetched: two take 1.3 times as long.
     constexpr std::size_t kStep = V::kBytes < kLine ? 2 : 1;
@@ -238,54 +242,61 @@ inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdi
 // two in most rows; they take up to 1.1 times as long so, and few rows from memory 1.4 times.)
 constexpr bool kNarrow = kVectorBytes < kLine;
 
-// Columns of so many vectors, the last of which may overlap the one before it: what is kept of them stays in
-// registers, however many rows there are.
-template <class T, std::size_t vectors>
-MAXOPS_INLINE void narrow_columns(typename T::Key* acc, const void* data, std::ptrdiff_t stride,
-                                  std::size_t rows, std::size_t n) {
-    using V = Vec<typename T::Bits>;
-    using Keys = Vec<typename T::Key>;
-    const auto place = [n](std::size_t v) { return v + 1 < vectors ? v * V::kLanes : n - V::kLanes; };
+// Columns of so many vectors: what is kept of them stays in registers, however many rows there are.
+// load(row, v): the items in vector v of a row; keep(v, keys): their maximum.
+template <class T, std::size_t... v, class Load, class Keep>
+MAXOPS_INLINE void narrow_columns(std::index_sequence<v...>, const void* data, std::ptrdiff_t stride,
+                                  std::size_t rows, const Load& load, const Keep& keep) {
     const auto row_at = [&](std::size_t r) {
         return at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
     };
-    const auto maxima = [&](auto... v) {
-        Maxima<T> all[] = {Maxima<T>(V::load(row_at(0) + place(v)))...};
-        std::size_t r = 1;
-        for (; rows - r >= 2; r += 2) {
-            const Item<T>*first = row_at(r), *second = row_at(r + 1);
-            prefetch(at<char>(first, kPrefetchedRowsAhead), 2 * kLine);
-            (all[v].accumulate(V::load(first + place(v)), V::load(second + place(v))), ...);
-        }
-        if (r < rows) (all[v].accumulate(V::load(row_at(r) + place(v))), ...);
-        (store(acc + place(v), max(Keys::load(acc + place(v)), keys_of<T>(all[v].finalize()))), ...);
-    };
-    using One = std::integral_constant<std::size_t, 0>;
-    if constexpr (vectors == 1) maxima(One{});
-    if constexpr (vectors == 2) maxima(One{}, std::integral_constant<std::size_t, 1>{});
-    if constexpr (vectors == 3)
-        maxima(One{}, std::integral_constant<std::size_t, 1>{}, std::integral_constant<std::size_t, 2>{});
-    if constexpr (vectors == 4)
-        maxima(One{}, std::integral_constant<std::size_t, 1>{}, std::integral_constant<std::size_t, 2>{},
-               std::integral_constant<std::size_t, 3>{});
+    Maxima<T> all[] = {Maxima<T>(load(row_at(0), v))...};
+    std::size_t r = 1;
+    for (; rows - r >= 2; r += 2) {
+        const Item<T>*first = row_at(r), *second = row_at(r + 1);
+        prefetch(at<char>(first, kPrefetchedRowsAhead), 2 * kLine);
+        (all[v].accumulate(load(first, v), load(second, v)), ...);
+    }
+    if (r < rows) (all[v].accumulate(load(row_at(r), v)), ...);
+    (keep(v, keys_of<T>(all[v].finalize())), ...);
 }
 
 template <class T>
 void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t rows, std::size_t n) {
     if constexpr (kComparesFloats<T>)
         if (!float_modes_are_plain()) return columns<Bitwise<T>>(keys, data, stride, rows, n);
-    if (n == 0) return;
-    if (kNarrow && rows >= kNarrowRows && n >= Vec<typename T::Key>::kLanes) {
-        auto* narrow = static_cast<typename T::Key*>(keys);
-        const std::size_t vectors = (n - 1) / Vec<typename T::Key>::kLanes + 1;
-        if (vectors == 1) return narrow_columns<T, 1>(narrow, data, stride, rows, n);
-        if (vectors == 2) return narrow_columns<T, 2>(narrow, data, stride, rows, n);
-        if (vectors == 3) return narrow_columns<T, 3>(narrow, data, stride, rows, n);
-        if (vectors == 4) return narrow_columns<T, 4>(narrow, data, stride, rows, n);
+    if (n == 0 || rows == 0) return;
+    using V = Vec<typename T::Bits>;
+    using Keys = Vec<typename T::Key>;
+    auto* acc = static_cast<typename T::Key*>(keys);
+    if (n < V::kLanes) {
+        return Pieces<V>::with(n, [&](auto piece) {
+            narrow_columns<T>(
+                std::index_sequence<0>{}, data, stride, rows,
+                [&](const Item<T>* row, std::size_t) { return piece.load(row, V::splat(0)); },
+                [&](std::size_t, Keys found) {
+                    piece.store(acc, max(piece.load(acc, Keys::splat(0)), found));
+                });
+        });
+    }
+    if (kNarrow && rows >= kNarrowRows && n <= 4 * V::kLanes) {
+        const auto narrow = [&](auto vectors) {
+            constexpr std::size_t kLast = decltype(vectors)::size() - 1;  // may overlap the one before it
+            const auto place = [n](std::size_t v) { return v < kLast ? v * V::kLanes : n - V::kLanes; };
+            narrow_columns<T>(
+                vectors, data, stride, rows,
+                [&](const Item<T>* row, std::size_t v) { return V::load(row + place(v)); },
+                [&](std::size_t v, Keys found) {
+                    store(acc + place(v), max(Keys::load(acc + place(v)), found));
+                });
+        };
+        if (n <= V::kLanes) return narrow(std::make_index_sequence<1>{});
+        if (n <= 2 * V::kLanes) return narrow(std::make_index_sequence<2>{});
+        if (n <= 3 * V::kLanes) return narrow(std::make_index_sequence<3>{});
+        return narrow(std::make_index_sequence<4>{});
     }
     constexpr std::size_t kMost = 8;
     constexpr auto kPrefetched = static_cast<std::ptrdiff_t>(kPrefetchedStride);
-    auto* acc = static_cast<typename T::Key*>(keys);
     const Item<T>* row[kMost];
     const auto next = static_cast<std::ptrdiff_t>(kMost) * stride;
     // Longer rows are as many streams, which the processor sees by itself.
