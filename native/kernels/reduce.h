@@ -199,14 +199,9 @@ MAXOPS_INLINE Vec<typename T::Key> keys_of_rows(const Load& load) {
     }
 }
 
-// keys[j] = max(keys[j], element j of `count` rows at once), and the next rows are prefetched. (A function of
-// its own, and addresses of its own: among others there are too few registers for them, and columns of
-// float16 take 1.3 to twice as long.)
+// keys[j] = max(keys[j], element j of `count` rows at once), and the next rows are prefetched.
 template <class T, std::size_t count, bool prefetches>
-static __attribute__((noinline)) void few_rows(typename T::Key* acc, const Item<T>* const* rows,
-                                               std::ptrdiff_t next, std::size_t n) {
-    const Item<T>* row[count];
-    for (std::size_t k = 0; k < count; ++k) row[k] = rows[k];
+inline void few_rows(typename T::Key* acc, const Item<T>* const* row, std::ptrdiff_t next, std::size_t n) {
     using V = Vec<typename T::Key>;
     const auto some = [&](std::size_t j, std::size_t items) {
         Pieces<V>::with(items, [&](auto piece) {
@@ -238,23 +233,39 @@ static __attribute__((noinline)) void few_rows(typename T::Key* acc, const Item<
         whole(n - V::kLanes);
 }
 
-// Rows of bytes, of two vectors, take 1.25 times as long eight at a time. (Vectors of a whole line lie across
-// two in most rows; they take up to 1.1 times as long so, and few rows from memory 1.4 times.)
-constexpr bool kNarrow = kVectorBytes < kLine;
+// The same as a function of its own, with addresses of its own, where vectors have a whole line: among other
+// loops there are too few registers for the addresses, and columns of float16 take 1.3 to twice as long. (Of
+// smaller vectors short rows take 1.4 times as long so.)
+template <class T, std::size_t count, bool prefetches>
+static __attribute__((noinline)) void few_rows_apart(typename T::Key* acc, const Item<T>* const* rows,
+                                                     std::ptrdiff_t next, std::size_t n) {
+    const Item<T>* row[count];
+    for (std::size_t k = 0; k < count; ++k) row[k] = rows[k];
+    few_rows<T, count, prefetches>(acc, row, next, n);
+}
+template <class T, std::size_t count, bool prefetches>
+constexpr auto kColumnsLoop =
+    kVectorBytes < kLine ? few_rows<T, count, prefetches> : few_rows_apart<T, count, prefetches>;
 
-// Columns of so many vectors: what is kept of them stays in registers, however many rows there are.
-// load(row, v): the items in vector v of a row; keep(v, keys): their maximum.
+// Columns of so many vectors: what is kept of them stays in registers, however many rows there are. (Eight
+// rows at a time, rows of bytes of two vectors take 1.25 to 1.4 times as long.) load(row, v): the items in
+// vector v of a row; keep(v, keys): their maximum.
 template <class T, std::size_t... v, class Load, class Keep>
 MAXOPS_INLINE void narrow_columns(std::index_sequence<v...>, const void* data, std::ptrdiff_t stride,
                                   std::size_t rows, const Load& load, const Keep& keep) {
     const auto row_at = [&](std::size_t r) {
         return at<Item<T>>(data, static_cast<std::ptrdiff_t>(r) * stride);
     };
+    // Rows that lie apart are no stream that the processor sees.
+    constexpr auto kAhead = static_cast<std::ptrdiff_t>(kPrefetchedRowsAhead);
+    const std::ptrdiff_t apart = stride < 0 ? -stride : stride;
+    const std::ptrdiff_t ahead = (0 < apart && apart < kAhead / 8 ? kAhead / apart : 8) * stride;
     Maxima<T> all[] = {Maxima<T>(load(row_at(0), v))...};
     std::size_t r = 1;
     for (; rows - r >= 2; r += 2) {
         const Item<T>*first = row_at(r), *second = row_at(r + 1);
-        prefetch(at<char>(first, kPrefetchedRowsAhead), 2 * kLine);
+        prefetch(at<char>(first, ahead), sizeof...(v) * kVectorBytes);
+        prefetch(at<char>(second, ahead), sizeof...(v) * kVectorBytes);
         (all[v].accumulate(load(first, v), load(second, v)), ...);
     }
     if (r < rows) (all[v].accumulate(load(row_at(r), v)), ...);
@@ -279,7 +290,7 @@ void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t ro
                 });
         });
     }
-    if (kNarrow && rows >= kNarrowRows && n <= 4 * V::kLanes) {
+    if (rows >= kNarrowRows && n <= 4 * V::kLanes) {
         const auto narrow = [&](auto vectors) {
             constexpr std::size_t kLast = decltype(vectors)::size() - 1;  // may overlap the one before it
             const auto place = [n](std::size_t v) { return v < kLast ? v * V::kLanes : n - V::kLanes; };
@@ -306,13 +317,13 @@ void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t ro
         for (std::size_t k = 0; k < kMost; ++k)
             row[k] = at<Item<T>>(data, static_cast<std::ptrdiff_t>(k < rows ? k : rows - 1) * stride);
         if (rows > 4 && prefetches)
-            few_rows<T, 8, true>(acc, row, next, n);
+            kColumnsLoop<T, 8, true>(acc, row, next, n);
         else if (rows > 4)
-            few_rows<T, 8, false>(acc, row, next, n);
+            kColumnsLoop<T, 8, false>(acc, row, next, n);
         else if (rows > 1)
-            few_rows<T, 4, false>(acc, row, next, n);
+            kColumnsLoop<T, 4, false>(acc, row, next, n);
         else
-            few_rows<T, 1, false>(acc, row, next, n);
+            kColumnsLoop<T, 1, false>(acc, row, next, n);
         data = at<char>(data, next);
         rows -= rows < kMost ? rows : kMost;
     }
