@@ -18,7 +18,7 @@ SECONDS = 10
 # Of a file: Why3's server was seen to lose a prover, and Frama-C then waits forever.
 LONGEST = 300
 OPTIONS = (
-    "-wp", "-wp-rte", "-warn-signed-downcast", "-warn-unsigned-overflow", "-wp-prover", "z3,cvc4", "-wp-par", "2",
+    "-wp", "-wp-rte", "-warn-signed-downcast", "-warn-unsigned-overflow", "-wp-prover", "z3,cvc4", "-wp-par", "1",
     "-wp-cache", "none",
 )  # fmt: skip
 ASSUMES = (

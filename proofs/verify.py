@@ -25,7 +25,7 @@ from digest import digest
 EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 1
 # Modules of this folder with claims(): every time, and with --long.
-SHORT = ("order", "instructions", "walks")
+SHORT = ("order", "instructions", "walks", "contracts", "specification")
 LONG: tuple[str, ...] = ()
 
 Json = dict[str, Any]

@@ -1,22 +1,8 @@
 // Where a run of equal ids ends, with and without galloping, as native/kernels/segment_ids.h has it: Ids::run_end().
 //
 // Restated in C, since Frama-C reads no C++. What differs: `differ` says so where the text ORs the bits that differ.
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_end.h"
 
-enum { kRunScan = 16, kGallopRows = 4096 };
-
-/*@ predicate Sorted(int64_t *ids, integer b, integer n) =
-      \forall integer j, k; b <= j <= k < n ==> ids[j] <= ids[k];
-    predicate Equal(int64_t *ids, integer b, integer e, integer id) = \forall integer j; b <= j < e ==> ids[j] == id;
-*/
-
-/*@ requires i < n <= 0x4000000000000000 && \valid_read(ids + (i .. n - 1));
-    assigns \nothing;
-    ensures Inside: i < \result <= n;
-    ensures Run: !gallops || Sorted(ids, i, n) ==> Equal(ids, i, \result, ids[i]);
-    ensures End: \result < n ==> ids[\result] != ids[i]; */
 size_t run_end(const int64_t *ids, size_t i, size_t n, bool gallops) {
     const int64_t id = ids[i];
     const size_t scanned = gallops && n - i > kGallopRows ? i + kGallopRows : n;

@@ -5,18 +5,20 @@
 //   struct Walk      native/kernels.h, SegmentWalk, with a column's members
 //   fill, steps_to   native/kernels/segment_walk.h
 //   has_row, sorted  native/kernels/segment_ids.h
-//   run_end          native/kernels/segment_ids.h, what it promises; run_end.c has its text
+//   run_end          native/kernels/segment_ids.h, what it promises (run_end.h); run_end.c has its text
 //   highest_of, one_segment, short_segments, goes_on_after, segment_column, segment_rows
 //                    native/kernels/segment.h, but for the loops over vectors (single_rows, VectorSegments)
 //                    and the branch of segment_column for long runs
 //   segment          native/segment.cpp, take() and the fill at the end, on one thread
-// What differs: elements are their keys, whose order is that of integers (here int32_t); ids are int64_t; a block is [begin, end) of
-// all rows where the kernels are given the address of its first row; the walk is a global variable.
+// What differs: elements are their keys, whose order is that of integers (here int32_t); ids are int64_t; a block is
+// [begin, end) of all rows where the kernels are given the address of its first row; the walk is a global variable.
 //
 // The ids may be anything: what is asked of them is the result, not a precondition.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "run_end.h"
 
 typedef int32_t Key;
 
@@ -36,7 +38,8 @@ struct ColumnWalk {
 static struct Walk walk;
 static struct ColumnWalk at;
 
-enum { kShort = 64, kOrderBlock = 1024 };
+// Any that native/parameters.def allows.
+extern const size_t kShort, kOrderBlock;
 
 /*@ // Ids that SegmentMax accepts.
     predicate Good(int64_t *ids, integer b, integer n) =
@@ -60,8 +63,10 @@ enum { kShort = 64, kOrderBlock = 1024 };
       Bound(out, x, ids, n, S, previous) && Member(out, x, ids, n, S, previous, fill) &&
       previous == (n == 0 ? -1 : clamped(ids[n - 1], S));
 
+    predicate Parameters = RunParameters && 1 <= kShort <= 4096 && 1 <= kOrderBlock <= 65536;
     predicate Memory(Key *x, int64_t *ids, integer n) =
-      (walk.gallops ==> !walk.checks) && 0 <= walk.num_segments < INT64_MAX && \valid(walk.out + (0 .. walk.num_segments - 1)) &&
+      (walk.gallops ==> !walk.checks) && 0 <= walk.num_segments < INT64_MAX && n <= 0x4000000000000000 &&
+      Parameters && \valid(walk.out + (0 .. walk.num_segments - 1)) &&
       \valid_read(x + (0 .. n - 1)) && \valid_read(ids + (0 .. n - 1)) &&
       \separated(walk.out + (0 .. walk.num_segments - 1), x + (0 .. n - 1)) &&
       \separated(walk.out + (0 .. walk.num_segments - 1), ids + (0 .. n - 1));
@@ -112,7 +117,7 @@ static bool steps_to(int64_t previous, int64_t id) {
     return !walk.checks;
 }
 
-/*@ requires begin < end && \valid_read(ids + (begin .. end - 1));
+/*@ requires begin < end && \valid_read(ids + (begin .. end - 1)) && Parameters;
     assigns \nothing;
     ensures \result <==> Good(ids, begin, end); */
 static bool sorted(const int64_t *ids, size_t begin, size_t end) {
@@ -136,13 +141,6 @@ static bool sorted(const int64_t *ids, size_t begin, size_t end) {
     }
     return true;
 }
-
-/*@ requires i < n && \valid_read(ids + (i .. n - 1));
-    assigns \nothing;
-    ensures i < \result <= n;
-    ensures !walk.gallops || Good(ids, i, n) ==> \forall integer j; i <= j < \result ==> ids[j] == ids[i];
-    ensures \result < n ==> ids[\result] != ids[i]; */
-size_t run_end(const int64_t *ids, size_t i, size_t n);
 
 /*@ requires begin < end && \valid_read(x + (begin .. end - 1));
     assigns \nothing;
@@ -186,7 +184,8 @@ static void one_segment(int64_t id, const Key *x, const int64_t *ids, size_t beg
           Element{Pre}(walk.out, x, ids, begin, s) ==> Element(walk.out, x, ids, end, s); */
     /*@ assert SameEmpty: Right(ids, n) ==> \forall integer s; 0 <= s < id ==>
           Empty{Pre}(ids, begin, s) ==> Empty(ids, end, s); */
-    /*@ assert Filled: Right(ids, n) ==> \forall integer s; \at(walk.previous, Pre) < s < id ==> walk.out[s] == walk.fill; */
+    /*@ assert Filled: Right(ids, n) ==> \forall integer s; \at(walk.previous, Pre) < s < id ==>
+          walk.out[s] == walk.fill; */
     /*@ assert Empty: Right(ids, n) ==> \forall integer s; \at(walk.previous, Pre) < s < id ==> Empty(ids, end, s); */
 }
 
@@ -244,7 +243,8 @@ static size_t short_segments(const Key *x, const int64_t *ids, size_t n, size_t 
         loop invariant Right: Right(ids, n) ==> walk.written == 0 && Rest(previous) &&
           Stands(walk.out, x, ids, i, walk.num_segments, previous, walk.fill);
         loop invariant Taken: i > \at(i, Pre) ==> 0 <= previous < walk.num_segments && best == walk.out[previous];
-        loop invariant Resumed: Right(ids, n) && 0 <= previous < walk.num_segments && i < stop && ids[i] == previous ==> best == walk.out[previous];
+        loop invariant Resumed: Right(ids, n) && 0 <= previous < walk.num_segments && i < stop &&
+          ids[i] == previous ==> best == walk.out[previous];
         loop invariant Good: walk.checks ==> Good(ids, 0, i);
         loop assigns i, previous, best, walk.written, walk.is_unsorted, walk.out[0 .. walk.num_segments - 1];
         loop variant stop - i; */
@@ -264,10 +264,10 @@ static size_t short_segments(const Key *x, const int64_t *ids, size_t n, size_t 
 /*@ ghost
   /@ requires b < n && \valid_read(ids + (b .. n - 1));
      assigns \nothing;
-     ensures Good(ids, b, n) ==> \forall integer j; b <= j < n ==> ids[b] <= ids[j]; @/
+     ensures Good(ids, b, n) ==> Sorted(ids, b, n); @/
   static void in_order(const int64_t *ids, size_t b, size_t n) {
       /@ loop invariant b + 1 <= k <= n;
-         loop invariant Good(ids, b, n) ==> \forall integer j; b <= j < k ==> ids[b] <= ids[j];
+         loop invariant Good(ids, b, n) ==> Sorted(ids, b, k);
          loop assigns k;
          loop variant n - k; @/
       for (size_t k = b + 1; k < n; ++k) {
@@ -386,7 +386,8 @@ static void segment_rows(const Key *x, const int64_t *ids, size_t begin, size_t 
         if (walk.is_unsorted) return;
     }
     if (has_row(walk.previous) && ids[begin] == walk.previous) {
-        i = run_end(ids, begin, end);
+        //@ ghost in_order(ids, begin, end);
+        i = run_end(ids, begin, end, walk.gallops);
         one_segment(walk.previous, x, ids, begin, i, n);
     }
     segment_column(x, ids, i, end, n);
