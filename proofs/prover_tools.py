@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from claims import ROOT
 
-# The Debian package of each command.
+# The Debian package of each command, and how it says its version.
 PACKAGES = {
     "cvc4": "cvc4",
     "frama-c": "frama-c-base",
@@ -21,14 +22,21 @@ PACKAGES = {
     "why3": "why3",
     "z3": "z3",
 }
+VERSION = {"frama-c": "-version", "ocamlopt": "-version"}
+ZARITH = "libzarith-ocaml-dev"
 
 
-def require(*commands: str) -> None:
-    """Say what is missing: a proof that cannot be run is an error."""
-    missing = [name for name in commands if shutil.which(name, path=system_path()) is None]
-    if missing:
-        packages = " ".join(sorted({PACKAGES[name] for name in missing}))
-        raise RuntimeError(f"{', '.join(missing)}: not installed; apt-get install {packages}")
+def missing(*commands: str) -> set[str]:
+    """The Debian packages of those commands that are not installed; with OCaml's compiler goes Zarith."""
+    packages = {PACKAGES[name] for name in commands if shutil.which(name, path=system_path()) is None}
+    if "ocamlopt" in commands and ("ocaml" in packages or not zarith().exists()):
+        packages.add(ZARITH)
+    return packages
+
+
+def zarith() -> Path:
+    """OCaml's library of integers without a bound, which programs that Why3 extracts are linked with."""
+    return Path(call(["ocamlopt", "-where"]).strip(), "zarith", "zarith.cmxa")
 
 
 def system_path() -> str:
@@ -44,23 +52,27 @@ def call(
     text: str | None = None,
     timeout: float | None = None,
 ) -> str:
-    """What a tool prints; its failure is an error that shows it."""
+    """What a tool prints; its failure is an error that shows it. After the timeout all that it started ends."""
     environment = os.environ | {"PATH": system_path()}
     if why3_config is not None:
         environment["WHY3CONFIG"] = str(why3_config)
-    done = subprocess.run(
-        command, cwd=cwd, env=environment, input=text, capture_output=True, text=True, check=False, timeout=timeout
-    )
-    if done.returncode != 0:
-        said = f"{done.stdout[-4000:]}{done.stderr[-4000:]}"
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{said}")
-    return done.stdout
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=cwd, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as process:
+        try:
+            output, errors = process.communicate(text, timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{output[-4000:]}{errors[-4000:]}")
+    return output
 
 
 @contextmanager
 def why3_config() -> Iterator[Path]:
     """A configuration that knows the provers, in a folder of its own."""
-    require("why3", "z3", "cvc4")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "why3.conf"
         call(["why3", "config", "detect", "-C", str(path)])
@@ -72,7 +84,6 @@ def why3_config() -> Iterator[Path]:
 
 def version_of(command: str) -> str:
     """A tool's name and version, as it says them."""
-    options = {"frama-c": "-version", "cvc4": "--version", "z3": "--version", "why3": "--version", "ocamlopt": "-version"}
-    words = call([command, options[command]]).splitlines()[0].split()
+    words = call([command, VERSION.get(command, "--version")]).splitlines()[0].split()
     number = next(word for word in words if word[0].isdigit())
     return f"{command} {number}"

@@ -1,7 +1,7 @@
 // Broadcasting: shapes, strides and places, as native/api.cpp and native/iterate.cpp have them.
 //
 // Restated in C, since Frama-C reads no C++:
-//   broadcast        native/api.cpp, broadcast(), with Broadcasting::kNumPy and kStrict
+//   broadcast        native/api.cpp, broadcast(), with Broadcasting::kNumpy and kStrict
 //   get_operand      native/api.cpp, View::get_operand()
 //   position_offset  native/iterate.cpp, Position::offset()
 //   advance          native/iterate.cpp, Position::advance() by one along the last axis
