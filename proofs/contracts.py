@@ -133,7 +133,7 @@ def prove(path: Path, config: Path, *, seconds: int = SECONDS, function: str = "
     if counts is None:
         raise RuntimeError(f"{path.name}: Frama-C counts no goals:\n{output[-4000:]}")
     # Such as that a function has no contract: then goals would be missing.
-    if strange := re.findall(r"Warning:\s+(?!Memory model hypotheses).*", output):
+    if strange := re.findall(r"Warning:\s+(?!\s|Memory model hypotheses)(.*)", output):
         raise RuntimeError(f"{path.name}: {strange}")
     proved, goals = map(int, counts.groups())
     named = re.findall(r"\[wp\] (?:\[[^]]+\] )?Goal typed_(\S+)(?: : (\w+))?", output)

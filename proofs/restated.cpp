@@ -96,6 +96,7 @@ struct Both {
         : ours(static_cast<std::size_t>(num_segments), -99), theirs(ours) {
         if (is_filled)
             for (auto& value : ours) value = -50;
+        if (0 <= previous && previous < num_segments) ours[static_cast<std::size_t>(previous)] = 1;
         theirs = ours;
         walk.out = reinterpret_cast<char*>(ours.data());
         walk.out_stride = sizeof(Row);

@@ -1,134 +1,191 @@
-"""Faults put into the contracts and the specification, each of which must leave a goal open that else is proved."""
+#!/usr/bin/env python
+"""Put faults into the contracts, the core that they restate, and the specification, and see that the proofs notice.
+
+Each fault is one edit of one file, in a copy. One in a contract's C or in the specification has to leave a goal open
+that is proved without it; one in the core has to show as a difference from the contracts' C. `make seeded` tries all of
+them (some seconds each); `python proofs/seeded.py --only fold` those with a word. One that is not noticed is a hole,
+and the exit code is 1.
+"""
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import contracts
 import specification
-from claims import ROOT, Claim
-from prover_tools import require, version_of, why3_config
+from claims import ROOT
+from prover_tools import why3_config
 
 # Of a prover, for a goal that is proved in less where there is no fault.
 SECONDS = 3
 
-# A function of a file of contracts, its text, and a fault in its place.
+
+@dataclass(frozen=True)
+class Fault:
+    """One edit of a file, whose text is there once: in all of it, or in one of its functions."""
+
+    file: str  # from the root
+    function: str
+    old: str
+    new: str
+    goals_of: str = ""  # of the specification: the file whose goals show it
+
+    @property
+    def name(self) -> str:
+        """As it is reported."""
+        return f"{self.file}{f':{self.function}' if self.function else ''}: {' '.join(self.old.split())}"
+
+    def put(self, text: str) -> str:
+        """The file's text with the fault."""
+        begin, end = 0, len(text)
+        if self.function:
+            found = re.search(rf"^[a-z].*\b{self.function}\([^;]*?\{{", text, re.MULTILINE)
+            if found is None:
+                raise ValueError(f"{self.file} has no function {self.function}")
+            begin, end = found.start(), text.find("\n}\n", found.start())
+        if (count := text.count(self.old, begin, end)) != 1:
+            raise ValueError(f"{self.name}: the text is there {count} times")
+        at = text.index(self.old, begin)
+        return text[:at] + self.new + text[at + len(self.old) :]
+
+
+def _contract(name: str, function: str, old: str, new: str) -> Fault:
+    return Fault(f"proofs/contracts/{name}.c", function, old, new)
+
+
+def _core(name: str, old: str, new: str) -> Fault:
+    return Fault(f"native/{name}", "", old, new)
+
+
+def _specified(name: str, old: str, new: str) -> Fault:
+    return Fault(f"proofs/specification/{name}.mlw", "", old, new, name)
+
+
 CONTRACTS = (
-    ("segments", "has_row", "0 <= id && id < walk.num_segments;", "0 <= id && id <= walk.num_segments;"),
-    ("segments", "highest", "return a < b ? b : a;", "return a < b ? a : b;"),
-    ("segments", "fill", "s < to; ++s) walk", "s <= to; ++s) walk"),
-    ("segments", "fill", "    if (from < walk.written) from = walk.written;\n", ""),
-    ("segments", "steps_to", "if (id >= previous) return true;", "if (id > previous) return true;"),
-    ("segments", "sorted", "if (ids[i] < ids[i - 1]) down = 1;", "if (ids[i] <= ids[i - 1]) down = 1;"),
-    ("segments", "highest_of", "++i) best = highest(best, x[i]);", "++i) best = x[i];"),
-    ("segments", "one_segment", "resumes ? highest(walk.out[id], best) : best;", "best;"),
-    ("segments", "short_row", "id == previous ? best : INT32_MIN;", "INT32_MIN;"),
-    ("segments", "short_segments", "        previous = id;\n    }", "    }"),
-    ("segments", "goes_on_after", "    fill(at.previous + 1,", "    fill(at.previous + 2,"),
-    ("segments", "segment_column", "            if (!goes_on_after(x, ids, i, end, n)) break;\n", ""),
-    ("segments", "segment_rows", "walk.last_id = ids[end - 1];", "walk.last_id = ids[begin];"),
-    ("segments", "segment_rows", "i = run_end(ids, begin, end);", "i = begin + 1;"),
-    ("segments", "segment", "    fill(walk.previous + 1,", "    fill(walk.previous + 2,"),
-    ("run_end", "run_end", "n - i >= stretch && ids[i + stretch - 1] == id; s", "n - i >= stretch && ids[i + stretch] == id; s"),
-    ("run_end", "run_end", "        if (differ) break;\n", ""),
-    ("broadcast", "broadcast_axis", "            if (*whole != 1) return false;\n", ""),
-    ("broadcast", "broadcast_axis", "if (strict && *whole == 0 && has_one)", "if (strict && *whole == 0)"),
-    ("broadcast", "get_operand", "sizes[axis] == 1 ? 0 : strides[axis];", "strides[axis];"),
-    ("broadcast", "position_offset", "bytes += index", "bytes -= index"),
-    ("broadcast", "advance", "        index[axis] = 0;\n", ""),
-    ("fold", "highest", "return a < b ? b : a;", "return a < b ? a : b;"),
-    ("fold", "fold_few", "k > 0 ? sum : in[0][i * strides[0]];", "in[0][i * strides[0]];"),
-    ("fold", "fold_element", "        k += taken;", "        k += arity;"),
-    ("fold", "fold_block", "i < n; ++i) {\n        const Key best = fold_element", "i <= n; ++i) {\n        const Key best = fold_element"),
-)  # fmt: skip
+    _contract("segments", "has_row", "id < walk.num_segments;", "id <= walk.num_segments;"),
+    _contract("segments", "highest", "return a < b ? b : a;", "return a < b ? a : b;"),
+    _contract("segments", "fill", "s < to; ++s) walk", "s <= to; ++s) walk"),
+    _contract("segments", "fill", "    if (from < walk.written) from = walk.written;\n", ""),
+    _contract("segments", "steps_to", "if (id >= previous) return true;", "if (id > previous) return true;"),
+    _contract("segments", "sorted", "if (ids[i] < ids[i - 1]) down = 1;", "if (ids[i] <= ids[i - 1]) down = 1;"),
+    _contract("segments", "highest_of", "++i) best = highest(best, x[i]);", "++i) best = x[i];"),
+    _contract("segments", "one_segment", "resumes ? highest(walk.out[id], best) : best;", "best;"),
+    _contract("segments", "short_row", "id == previous ? best : INT32_MIN;", "INT32_MIN;"),
+    _contract("segments", "short_segments", "        previous = id;\n    }", "    }"),
+    _contract("segments", "goes_on_after", "    fill(at.previous + 1,", "    fill(at.previous + 2,"),
+    _contract("segments", "segment_column", "            if (!goes_on_after(x, ids, i, end, n)) break;\n", ""),
+    _contract("segments", "segment_rows", "walk.last_id = ids[end - 1];", "walk.last_id = ids[begin];"),
+    _contract("segments", "segment_rows", "i = run_end(ids, begin, end, walk.gallops);", "i = begin + 1;"),
+    _contract("segments", "segment", "    fill(walk.previous + 1,", "    fill(walk.previous + 2,"),
+    _contract("run_end", "run_end", "ids[i + stretch - 1] == id; stretch", "ids[i + stretch] == id; stretch"),
+    _contract("run_end", "run_end", "        if (differ) break;\n", ""),
+    _contract("broadcast", "broadcast_axis", "            if (*whole != 1) return false;\n", ""),
+    _contract("broadcast", "broadcast_axis", "if (strict && *whole == 0 && has_one)", "if (strict && *whole == 0)"),
+    _contract("broadcast", "get_operand", "sizes[axis] == 1 ? 0 : strides[axis];", "strides[axis];"),
+    _contract("broadcast", "position_offset", "bytes += index", "bytes -= index"),
+    _contract("broadcast", "advance", "        index[axis] = 0;\n", ""),
+    _contract("fold", "highest", "return a < b ? b : a;", "return a < b ? a : b;"),
+    _contract("fold", "fold_few", "k > 0 ? sum : in[0][i * strides[0]];", "in[0][i * strides[0]];"),
+    _contract("fold", "fold_element", "        k += taken;", "        k += arity;"),
+    _contract("fold", "fold_block", "for (size_t i = 0; i < n;", "for (size_t i = 0; i <= n;"),
+)
 
-# A file of the specification, its text, and a fault in its place; the file whose goals show it.
+CORE = (
+    _core("kernels/segment_ids.h", "stretch >= kRunScan; stretch /= 2", "stretch > kRunScan; stretch /= 2"),
+    _core("kernels/segment_ids.h", "ids[i].value < ids[i - 1].value", "ids[i].value <= ids[i - 1].value"),
+    _core("kernels/segment_walk.h", "    if (from < walk->written) from = walk->written;\n", ""),
+    _core("kernels/segment_walk.h", "walk->written = previous + 1;", "walk->written = previous;"),
+    _core("kernels/segment.h", "best = highest(before, T::key(items[i].value));", "best = T::key(items[i].value);"),
+    _core("kernels/segment.h", "resumes ? highest(T::key(out->value), best) : best", "best"),
+    _core("kernels/segment.h", "walk->last_id = ids[n - 1];", "walk->last_id = ids[0];"),
+    _core("kernels/segment.h", "    fill<T>(walk, *previous + 1, ids.num_segments);\n", ""),
+    _core("api.cpp", "whole == 0 && has_one[axis]", "whole == 0"),
+    _core("api.cpp", "sizes[axis] == 1 ? 0 : strides[axis];", "strides[axis];"),
+    _core("iterate.cpp", "        ++index_[axis - 1];\n", ""),
+    _core("fold.cpp", "if (sum != nullptr) in[i++] = sum;", "if (sum != nullptr) in[i++] = in[0];"),
+)
+
 SPECIFICATION = (
-    ("tensor", "0 <= k < d /\\ valid ks ds", "0 <= k <= d /\\ valid ks ds", "tensor"),
-    ("tensor", "Cons (if d = 1 then 0 else k) (source 0 ks ds)", "Cons k (source 0 ks ds)", "tensor"),
-    ("tensor", "if d >= e then d else e", "if d >= e then e else d", "tensor"),
-    ("tensor", "k * size ds + offset ks ds\n      | _ -> 0", "k * d + offset ks ds\n      | _ -> 0", "tensor"),
-    ("max", "maximum (x y : t) : t = if le x y then y else x", "maximum (x y : t) : t = if le x y then x else y", "max"),
-    ("max", "le x y \\/ le y x", "true", "max"),
-    ("types", "| Positive m, Positive n -> m > n", "| Positive m, Positive n -> m < n", "types"),
-    ("types", "    | NaN, _ -> false\n    | _ -> not", "    | _ -> not", "types"),
-    ("types", "    | Zero, _ -> true\n", "    | Zero, MinusZero -> false\n    | Zero, _ -> true\n", "types"),
-    ("types", "      k * n + half in", "      k * n in", "types"),
-    ("ctensor", "for p = 0 to n - 1 do", "for p = 0 to n - 2 do", "ctensor"),
-    ("ctensor", "maximum x.items[place r x.shape ks] (column", "maximum x.items[0] (column", "ctensor"),
-    ("execute", "then canonical y else canonical x", "then canonical x else canonical y", "execute"),
-)  # fmt: skip
+    _specified("tensor", "0 <= k < d /\\ valid ks ds", "0 <= k <= d /\\ valid ks ds"),
+    _specified("tensor", "Cons (if d = 1 then 0 else k) (source 0 ks ds)", "Cons k (source 0 ks ds)"),
+    _specified("tensor", "if d >= e then d else e", "if d >= e then e else d"),
+    _specified("tensor", "k * size ds + offset ks ds\n      | _ -> 0", "k * d + offset ks ds\n      | _ -> 0"),
+    _specified("max", "(x y : t) : t = if le x y then y else x", "(x y : t) : t = if le x y then x else y"),
+    _specified("max", "le x y \\/ le y x", "true"),
+    _specified("types", "| Positive m, Positive n -> m > n", "| Positive m, Positive n -> m < n"),
+    _specified("types", "    | NaN, _ -> false\n    | _ -> not", "    | _ -> not"),
+    _specified("types", "    | Zero, _ -> true\n", "    | Zero, MinusZero -> false\n    | Zero, _ -> true\n"),
+    _specified("types", "let bits = k * n + half in", "let bits = k * n in"),
+    _specified("ctensor", "for p = 0 to n - 1 do", "for p = 0 to n - 2 do"),
+    _specified("ctensor", "maximum x.items[place r x.shape ks] (column", "maximum x.items[0] (column"),
+    _specified("execute", "then canonical y else canonical x", "then canonical x else canonical y"),
+)
+FAULTS = (*CONTRACTS, *CORE, *SPECIFICATION)
 
 
-def claims() -> list[Claim]:
-    """One of the contracts, and one of the specification."""
-    require("frama-c")
-    with why3_config() as config:
-        return [
-            _claim("contracts", len(CONTRACTS), "frama-c", lambda: _contracts(config)),
-            _claim("specification", len(SPECIFICATION), "why3", lambda: _specification(config)),
-        ]
+def shown_by_contract(fault: Fault, root: Path, config: Path) -> str:
+    """The goals of its function that it leaves open."""
+    _, unproved = contracts.prove(root / fault.file, config, seconds=SECONDS, function=fault.function)
+    return ", ".join(unproved)
 
 
-def _claim(name: str, count: int, tool: str, run: Callable[[], dict[str, list[str]]]) -> Claim:
-    began = time.perf_counter()
-    open_by_fault = run()
-    suffix = "c" if name == "contracts" else "mlw"
-    sources = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "proofs" / name).glob(f"*.{suffix}"))
-    return Claim(
-        f"seeded.{name}",
-        f"each of {count} faults put into proofs/{name} leaves a goal open",
-        "test",
-        version_of(tool),
-        ("proofs/seeded.py", *sources),
-        count,
-        tuple(fault for fault, goals in open_by_fault.items() if not goals),
-        time.perf_counter() - began,
-        {"open": {fault: len(goals) for fault, goals in open_by_fault.items()}},
-    )
+def shown_by_core(_: Fault, root: Path, __: Path) -> str:
+    """What differs from the contracts' C."""
+    _, wrong = contracts.compare(root)
+    return "".join(wrong)
 
 
-def _put(path: Path, text: str, fault: str) -> None:
-    whole = path.read_text(encoding="utf-8")
-    if whole.count(text) != 1:
-        raise RuntimeError(f"{path.name}: {whole.count(text)} times {text!r}, where a fault is put")
-    path.write_text(whole.replace(text, fault), encoding="utf-8")
+def shown_by_specification(fault: Fault, root: Path, config: Path) -> str:
+    """The first goal of its file that it leaves open."""
+    with TemporaryDirectory() as folder:
+        source = root / "proofs" / "specification"
+        for goal in specification.goals_of(config, fault.goals_of, Path(folder), source):
+            if specification.prover_of(goal, (SECONDS,)) is None:
+                return goal[0].stem
+    return ""
 
 
-def _contracts(config: Path) -> dict[str, list[str]]:
-    found = {}
-    for name, function, text, fault in CONTRACTS:
-        with TemporaryDirectory() as folder:
-            path = Path(shutil.copy(ROOT / "proofs" / "contracts" / f"{name}.c", folder))
-            _put_in(path, function, text, fault)
-            _, _, unproved = contracts.prove(str(path), config, seconds=SECONDS, function=function)
-        found[f"{name}.{function}: {text.strip()}"] = list(unproved)
-    return found
+def _tries() -> Iterator[tuple[Fault, Callable[[Fault, Path, Path], str]]]:
+    yield from ((fault, shown_by_contract) for fault in CONTRACTS)
+    yield from ((fault, shown_by_core) for fault in CORE)
+    yield from ((fault, shown_by_specification) for fault in SPECIFICATION)
 
 
-def _put_in(path: Path, function: str, text: str, fault: str) -> None:
-    """In a function, whose text begins with its signature: the same line may be in another one."""
-    whole = path.read_text(encoding="utf-8")
-    signature = re.search(rf"^[a-z].*\b{function}\([^;]*?\{{", whole, re.MULTILINE)
-    at = whole.find(text, signature.start()) if signature is not None else -1
-    if at < 0 or (signature is not None and "\n}\n" in whole[signature.start() : at]):
-        raise RuntimeError(f"{path.name}: {function} has no {text!r}, where a fault is put")
-    path.write_text(whole[:at] + fault + whole[at + len(text) :], encoding="utf-8")
+def main() -> int:
+    """Try, and say which are not noticed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="faults whose file, function or text has this")
+    only = parser.parse_args().only
+    missing = contracts.packages() | specification.packages()
+    if missing:
+        parser.exit(2, f"tools of the proofs are not installed: apt-get install {' '.join(sorted(missing))}\n")
+    missed, count = [], 0
+    with TemporaryDirectory() as folder, why3_config() as config:
+        for name in ("native", "proofs"):
+            shutil.copytree(ROOT / name, Path(folder) / name)
+        for fault, show in _tries():
+            if only not in fault.name:
+                continue
+            path, began = Path(folder) / fault.file, time.perf_counter()
+            text = path.read_text(encoding="utf-8")
+            path.write_text(fault.put(text), encoding="utf-8")
+            shown = show(fault, Path(folder), config)
+            path.write_text(text, encoding="utf-8")
+            count += 1
+            missed += [] if shown else [fault.name]
+            seconds = time.perf_counter() - began
+            print(f"{'found ' if shown else 'MISSED'} {seconds:5.1f} s  {fault.name}: {shown[:80]}", flush=True)
+    print("\n".join([f"{count - len(missed)} of {count} faults found", *(f"missed: {name}" for name in missed)]))
+    return int(bool(missed) or count == 0)
 
 
-def _specification(config: Path) -> dict[str, list[str]]:
-    found = {}
-    for name, text, fault, shown in SPECIFICATION:
-        with TemporaryDirectory() as folder:
-            source = Path(shutil.copytree(specification.FOLDER, Path(folder) / "source"))
-            _put(source / f"{name}.mlw", text, fault)
-            goals = specification.goals_of(config, shown, Path(folder), source)
-            found[f"{name}: {text.strip()}"] = [
-                goal[0].stem for goal in goals if specification.prover_of(goal, (SECONDS,)) is None
-            ]
-    return found
+if __name__ == "__main__":
+    sys.exit(main())

@@ -76,8 +76,8 @@ def _proofs(config: Path) -> Claim:
     names = [goal[0].stem for goal in goals]
     return Claim(
         "specification.max",
-        "SONNX's Max in Why3, for every order, shape and number of inputs: bounds, membership, algebra, NaN, zeros, "
-        "broadcasting within bounds, each output written once",
+        "of a specification of SONNX's Max in Why3, and not of the core: for every order, shape and number of inputs "
+        "bounds, membership, algebra, NaN, zeros, broadcasting within bounds, each output written once",
         "proof",
         ", ".join(version_of(name) for name in ("why3", "cvc4", "z3")),
         _sources(),
@@ -142,11 +142,11 @@ def _executions(config: Path) -> Claim:
     kinds = Counter(str(dtype) for _, dtype, _ in cases)
     return Claim(
         "specification.executed",
-        "the program extracted from the specification gives the reference's bits, or refuses, as SONNX is read to the "
-        "letter",
+        "the program extracted from the specification gives maxops.reference's bits, or refuses, as SONNX is read to "
+        "the letter",
         "test",
         f"{version_of('why3')}, {version_of('ocamlopt')}",
-        (*_sources(), "proofs/specification/main.ml", "src/maxops/reference.py"),
+        (*_sources(), "proofs/specification/main.ml", "src/maxops/reference.py", "src/maxops/shapes.py"),
         len(cases),
         tuple(wrong),
         time.perf_counter() - began,
