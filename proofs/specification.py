@@ -34,7 +34,7 @@ PROVERS: dict[str, Callable[[int], tuple[str, ...]]] = {
     "Z3,4.8.12": lambda seconds: ("z3", "-smt2", f"-T:{seconds}", *SEEDS),
 }
 # Each prover has a little time, and where none of them knows, more.
-SECONDS = (2, 15)
+SECONDS = (2, 30)
 # What the proofs rest on besides the provers.
 ASSUMES = (
     "Why3's standard library: int, int.ComputerDivision, int.Power, real, list, array",
