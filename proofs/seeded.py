@@ -117,7 +117,7 @@ SPECIFICATION = (
     _specified("tensor", "0 <= k < d /\\ valid ks ds", "0 <= k <= d /\\ valid ks ds"),
     _specified("tensor", "Cons (if d = 1 then 0 else k) (source 0 ks ds)", "Cons k (source 0 ks ds)"),
     _specified("tensor", "if d >= e then d else e", "if d >= e then e else d"),
-    _specified("tensor", "k * size ds + offset ks ds\n      | _ -> 0", "k * d + offset ks ds\n      | _ -> 0"),
+    _specified("tensor", "k * size ds + offset ks ds\n      | _ -> 0", "k + offset ks ds\n      | _ -> 0"),
     _specified("max", "(x y : t) : t = if le x y then y else x", "(x y : t) : t = if le x y then x else y"),
     _specified("max", "le x y \\/ le y x", "true"),
     _specified("types", "| Positive m, Positive n -> m > n", "| Positive m, Positive n -> m < n"),
