@@ -115,7 +115,7 @@ def _claim(file: File, tool: str, config: Path) -> Claim:
         goals,
         unproved,
         time.perf_counter() - began,
-        {"assumes": [*ASSUMES, *file.assumes], "functions": _functions(path)},
+        {"assumes": [*ASSUMES, *file.assumes], "functions": functions(path)},
     )
 
 
@@ -145,7 +145,8 @@ def prove(path: Path, config: Path, *, seconds: int = SECONDS, function: str = "
     return goals, unproved
 
 
-def _functions(path: str) -> list[str]:
+def functions(path: str) -> list[str]:
+    """The functions of a file of contracts that it has the text of."""
     text = (ROOT / path).read_text(encoding="utf-8")
     return re.findall(r"^(?:static )?(?:bool|size_t|int64_t|Key|void) (\w+)\([^;]*?\) \{", text, re.MULTILINE)
 

@@ -22,6 +22,8 @@ sys.path += [str(ROOT / "proofs"), str(ROOT / "native")]
 
 import digest  # type: ignore[import-not-found]  # noqa: E402
 import matrix  # type: ignore[import-not-found]  # noqa: E402
+import prover_tools  # type: ignore[import-not-found]  # noqa: E402
+import verify  # type: ignore[import-not-found]  # noqa: E402
 
 import clauses_cited  # noqa: E402
 
@@ -135,6 +137,19 @@ def test_what_the_manual_cites_is_there() -> None:
     patterns = re.findall(r"`((?:order|kernels|walks|contracts|specification|coverage|mutants)\.[\w.*]+)`", text)
     assert patterns
     assert [name for name in patterns if not any(matrix.fnmatch(claim, name) for claim in claims)] == []
+
+
+# --------------------------------------------------------------------------------------------------------- the run
+
+
+def test_a_tool_that_is_missing_is_an_error_that_names_its_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(prover_tools.shutil, "which", lambda name, path: None if name in ("frama-c", "z3") else name)
+    monkeypatch.setattr(sys, "argv", ["verify.py", "--only", "contracts"])
+    with pytest.raises(SystemExit, match="2"):
+        verify.main()
+    assert "not installed: apt-get install frama-c-base z3\n" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------------- the build

@@ -10,13 +10,22 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "proofs"))
 
-from seeded import FAULTS, Fault  # type: ignore[import-not-found]  # noqa: E402
+import contracts  # type: ignore[import-not-found]  # noqa: E402
+from seeded import CONTRACTS, FAULTS, Fault  # type: ignore[import-not-found]  # noqa: E402
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_every_fault_has_its_place(fault: Fault) -> None:
     text = (ROOT / fault.file).read_text(encoding="utf-8")
     assert fault.put(text) != text
+
+
+def test_every_function_with_a_contract_has_a_fault() -> None:
+    """Under preconditions that contradict one another all goals would be proved, and no fault would be found."""
+    files = [f"{contracts.FOLDER}/{file.name}.c" for file in contracts.FILES]
+    there = {(file, function) for file in files for function in contracts.functions(file)}
+    assert there == {(fault.file, fault.function) for fault in CONTRACTS}
+    assert len(there) > 20
 
 
 def test_a_fault_without_its_place_is_an_error() -> None:
