@@ -39,9 +39,13 @@ miniature:  ## every small call there is, on a miniature of each kernel
 	$(MINIATURE)/bin/python -m pip install -q . pytest hypothesis -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(MINIATURE)/bin/python -m exhaustive
 
+# Beside Python's packages: Debian's frama-c-base why3 cvc4 z3 ocaml libzarith-ocaml-dev; it says which are missing.
 verify:  ## every proof that takes minutes, into evidence.json and the pages of it; `make install` first
 	$(PYTHON) proofs/verify.py
 	$(PYTHON) docs/generate.py
+
+seeded:  ## put faults into contracts, core and specification on purpose, and see that `verify` would notice
+	$(PYTHON) proofs/seeded.py
 
 breaks:  ## break the native code on purpose, and see that `miniature` would notice
 	$(PYTHON) tests/breaks.py
@@ -83,4 +87,4 @@ arm:  ## the tests of values for aarch64, under qemu
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize miniature emulated arm verify breaks bench fuzz fuzz-values
+.PHONY: help install test lint format sanitize miniature emulated arm verify seeded breaks bench fuzz fuzz-values

@@ -122,6 +122,10 @@ class Matrix:
             if not claim.startswith(COUNTS) and not any(fnmatch(claim, pattern) for pattern in facts["proofs"]):
                 self.problems.append(f"proofs: no line says which clauses the claim {claim} speaks of")
         self.rows = [self._row(row, short) for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules]
+        known = {key for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules for key in _keys(row, short)}
+        self._check(
+            "proofs", [name for names in facts["proofs"].values() for name in names.split()], known.__contains__
+        )
         for table in ("code", "tests", "assumed", *(f"reasons.{column}" for column in COLUMNS)):
             for key in self._table(table):
                 for name in key.split():

@@ -25,7 +25,7 @@ from digest import digest
 EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 1
 # Modules of this folder with claims(): every time, and with --long.
-SHORT = ("order", "instructions", "walks")
+SHORT = ("order", "instructions", "walks", "contracts", "specification")
 LONG: tuple[str, ...] = ()
 
 Json = dict[str, Any]
@@ -67,6 +67,9 @@ def main() -> int:
     options = parser.parse_args()
     before = json.loads(EVIDENCE.read_text(encoding="utf-8")) if EVIDENCE.exists() else {"claims": []}
     modules = [name for name in (*SHORT, *(LONG if options.long else ())) if options.only in name]
+    missing: set[str] = set().union(*(getattr(import_module(name), "packages", set)() for name in modules))
+    if missing:
+        parser.exit(2, f"tools of the proofs are not installed: apt-get install {' '.join(sorted(missing))}\n")
     claims: dict[str, Json] = {} if options.only else {claim["id"]: claim for claim in before["claims"]}
     for module in modules:
         began = time.perf_counter()

@@ -22,6 +22,8 @@ sys.path += [str(ROOT / "proofs"), str(ROOT / "native")]
 
 import digest  # type: ignore[import-not-found]  # noqa: E402
 import matrix  # type: ignore[import-not-found]  # noqa: E402
+import prover_tools  # type: ignore[import-not-found]  # noqa: E402
+import verify  # type: ignore[import-not-found]  # noqa: E402
 
 import clauses_cited  # noqa: E402
 
@@ -86,9 +88,10 @@ def test_a_clause_of_values_is_proved_for_each_type_of_its_row() -> None:
         ({"tests": {"axes ids": ["tests/test_order.py::test_none"]}}, "tests: tests/test_order.py::test_none is not"),
         ({"tests": {"no_such_clause": []}}, "tests: no_such_clause is no clause"),
         ({"proofs": {"mistaken.*": "value"}}, "proofs: mistaken.* is not there"),
+        ({"proofs": {"order.*": "value no_such_clause"}}, "proofs: no_such_clause is not there"),
         ({"assumed": {"value": ["luck"]}}, "assumed: luck is not there"),
     ],
-    ids=["function", "file", "test", "clause", "claim", "assumption"],
+    ids=["function", "file", "test", "clause", "claim", "clause of a claim", "assumption"],
 )
 def test_what_is_named_must_be_there(tables: Any, says: str) -> None:
     with pytest.raises(matrix.MatrixError, match=re.escape(says)):
@@ -131,9 +134,22 @@ def test_what_the_manual_cites_is_there() -> None:
     assert len(files) > 20
     assert [name for name in files if not matrix.exists(name)] == []
     claims = {claim["id"] for claim in evidence.read("evidence")["claims"]}
-    patterns = re.findall(r"`((?:order|kernels|walks|contracts|coverage|mutants)\.[\w.*]+)`", text)
+    patterns = re.findall(r"`((?:order|kernels|walks|contracts|specification|coverage|mutants)\.[\w.*]+)`", text)
     assert patterns
     assert [name for name in patterns if not any(matrix.fnmatch(claim, name) for claim in claims)] == []
+
+
+# --------------------------------------------------------------------------------------------------------- the run
+
+
+def test_a_tool_that_is_missing_is_an_error_that_names_its_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(prover_tools.shutil, "which", lambda name, path: None if name in ("frama-c", "z3") else name)
+    monkeypatch.setattr(sys, "argv", ["verify.py", "--only", "contracts"])
+    with pytest.raises(SystemExit, match="2"):
+        verify.main()
+    assert "not installed: apt-get install frama-c-base z3\n" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------------- the build
