@@ -1,0 +1,281 @@
+"""What tests reach of the native core, the planner, the reference and the judge: `make verify-long`.
+
+The native core is built by clang with counters, ordinary and as the miniature, and the enumerations of the miniature
+and the tests of values run on it: which regions (statements) were run, which branches went both ways, and which
+conditions decided alone (MC/DC). The same tests run under coverage.py, which counts the lines and branches of Python.
+What they miss stands in coverage.toml with its reason: a miss without one, and a reason whose miss is gone, is open.
+
+    python proofs/covered.py          run, and print what coverage.toml lacks, as it would have it
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import covered_native
+import covered_python
+from claims import ROOT, Claim, run
+
+Json = dict[str, Any]
+HAS_AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+LISTED = ROOT / "proofs" / "coverage.toml"
+TOOLS = ("clang++-19", "llvm-profdata-19", "llvm-cov-19", "llvm-cxxfilt-19", "cmake")  # clang-19 and llvm-19 of Debian
+INSTRUMENTED = "-fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -fprofile-update=atomic"
+ISAS = ("x86-64-v4", "x86-64-v3", "baseline")
+# Of the enumerations those that take seconds; the others are the same calls of more inputs, types and threads.
+SECTIONS = (
+    "values, float32",
+    "values, float16",
+    "values, float64",
+    "maximum",
+    "maximum, longer",
+    "maximum, overlaps",
+    "maximum, scalars",
+    "maximum, layouts",
+    "maximum, threads",
+    "reduce_max, out",
+    "reduce_max, longer, int16",
+    "reduce_max",
+    "reduce_max, threads",
+    "segments, threads",
+    "segments, options",
+    "ids out of range",
+    "segments, int16",
+)
+TESTS = tuple(
+    f"tests/test_{name}.py"
+    for name in (
+        *("maximum", "reduce_max", "segment_max", "paths", "segment_paths", "runs", "order", "indices", "offsets"),
+        *("unsorted_ids", "scalars", "transposed", "contracts", "bad_input", "segment_ids", "id_types", "dispatch"),
+        *("robustness", "hard_cases", "memory", "threads", "out_of_memory", "onnxruntime", "real", "bits"),
+        *("conformance_judge", "conformance_cases", "conformance_kinds", "checker_rules"),
+    )
+)
+# Beside the bindings for JAX, which are a module of their own, and what is for `maxops bench` or for tests alone.
+NATIVE_LEFT_OUT = ("native/bindings/xla.cpp", "native/limits.cpp", "native/testing/")
+PYTHON = (
+    "src/maxops/plan/*.py",
+    "src/maxops/reference.py",
+    "src/maxops/shapes.py",
+    "src/maxops/conformance/judge.py",
+    "src/maxops/conformance/expected.py",
+    "src/maxops/conformance/outcome.py",
+    "src/maxops/checker/rules_*.py",
+)
+
+
+@dataclass
+class Coverage:
+    """What was counted: by file, by file and function, and the misses, each as coverage.toml has it."""
+
+    files: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    functions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    missed: Counter[str] = field(default_factory=Counter)
+
+    def add(self, file: str, function: str, counts: Mapping[str, tuple[int, int]]) -> None:
+        """Add a function's counts: of each kind how many are covered, of how many."""
+        for table, name in ((self.files, file), (self.functions, f"{file}:{function}")):
+            row = table.setdefault(name, {})
+            for kind, (covered, total) in counts.items():
+                was = row.get(kind, [0, 0])
+                row[kind] = [was[0] + covered, was[1] + total]
+
+
+class Reasons:
+    """coverage.toml: why something is missed. What `varies` with the moment may be missed or not."""
+
+    def __init__(self, document: Json) -> None:
+        self.fixed, self.varying = Counter[str](), Counter[str]()
+        for group in document["reasons"]:
+            if not group["because"]:
+                raise ValueError(f"proofs/coverage.toml: no reason is given for {group['missed']}")
+            (self.varying if group.get("varies") else self.fixed).update(group["missed"])
+
+    def files(self) -> set[str]:
+        """The files that it speaks of."""
+        return {miss.partition(":")[0] for miss in (*self.fixed, *self.varying)}
+
+    def compare(self, missed: Counter[str], file: str) -> tuple[list[str], list[str]]:
+        """What is missed of a file without a reason, and what has a reason and is not missed."""
+        fixed, varying = (
+            Counter({miss: count for miss, count in of.items() if miss.partition(":")[0] == file})
+            for of in (self.fixed, self.varying)
+        )
+        return [*(missed - fixed - varying).elements()], [*(fixed - missed).elements()]
+
+
+def claims() -> list[Claim]:
+    """One of the native core, and one of Python; none where what AVX-512 alone reaches would be missed."""
+    if not HAS_AVX512:
+        return []
+    began = time.perf_counter()
+    measured = measure()
+    seconds = time.perf_counter() - began
+    reasons = Reasons(tomllib.loads(LISTED.read_text(encoding="utf-8")))
+    native = Claim(
+        "coverage.native",
+        "every region, branch and condition (MC/DC) of the native core is reached by its tests, or is listed with the "
+        "reason why not; a template counts by its text: what one instantiation reaches is reached",
+        "count",
+        f"{run(['clang++-19', '--version']).stdout.splitlines()[0]}, llvm-cov",
+        ("proofs/covered_native.py",),
+        0,
+    )
+    python = Claim(
+        "coverage.python",
+        "every line and branch of the planner, the reference, the judge of the kit and the checker's rules is reached "
+        "by their tests, or is listed with the reason why not",
+        "count",
+        f"coverage.py {version('coverage')}",
+        ("proofs/covered_python.py",),
+        0,
+    )
+    wrong = [f"proofs/coverage.toml: {file} is not counted" for file in sorted(reasons.files())
+             if not any(file in of.files for of in measured)]  # fmt: skip
+    native, python = (judged(claim, of, reasons) for claim, of in zip((native, python), measured, strict=True))
+    return [replace(native, open=(*wrong, *native.open), seconds=seconds), replace(python, seconds=seconds)]
+
+
+def absent() -> dict[str, str]:
+    """The claims that this processor cannot run, and what it would need."""
+    return {} if HAS_AVX512 else {"coverage.native": "avx512bw", "coverage.python": "avx512bw"}
+
+
+def judged(claim: Claim, of: Coverage, reasons: Reasons) -> Claim:
+    """The claim with what was counted; a goal is a file of which each miss has a reason."""
+    files, wrong = {}, []
+    for file, counts in sorted(of.files.items()):
+        missed = Counter({miss: count for miss, count in of.missed.items() if miss.partition(":")[0] == file})
+        lacking, gone = reasons.compare(missed, file)
+        said = [f"missed, and has no reason: {miss}" for miss in lacking]
+        said += [f"has a reason, and is not missed: {miss}" for miss in gone]
+        wrong += [f"{file}: {'; '.join(said)}"] if said else []
+        files[file] = counts | {"listed": missed.total() - len(lacking)}
+    kinds = {kind for counts in of.files.values() for kind in counts}
+    totals: Json = {
+        kind: [sum(row.get(kind, (0, 0))[i] for row in of.files.values()) for i in (0, 1)] for kind in kinds
+    }
+    totals["listed"] = sum(counts["listed"] for counts in files.values())
+    functions = {name: in_words(counts) for name, counts in sorted(of.functions.items())}
+    return replace(
+        claim,
+        sources=(*of.files, *claim.sources, "proofs/covered.py", "proofs/coverage.toml"),
+        goals=len(files),
+        open=tuple(wrong),
+        figures={"totals": totals, "files": files, "functions": functions},
+    )
+
+
+def in_words(counts: Mapping[str, Any]) -> str:
+    """Such as "regions 7/7, branches 3/4"."""
+    return ", ".join(f"{kind} {covered}/{total}" for kind, (covered, total) in counts.items() if total)
+
+
+# ------------------------------------------------------------------------------------------------ measured
+
+
+def measure() -> tuple[Coverage, Coverage]:
+    """Build, run, and count: the native core, and Python."""
+    if lacking := [name for name in TOOLS if shutil.which(name) is None]:
+        raise RuntimeError(f"not installed: {', '.join(lacking)}; apt-get install clang-19 llvm-19, pip install cmake")
+    with tempfile.TemporaryDirectory(prefix="maxops-coverage-") as name, ThreadPoolExecutor(2) as pool:
+        folder = Path(name)
+        exports = [*pool.map(lambda work: work(folder), (enumerations, tests))]
+        python = json.loads((folder / "python.json").read_text(encoding="utf-8"))
+        return of_native(exports), of_python(python, f"{folder / 'ordinary'}/")
+
+
+def enumerations(folder: Path) -> Json:
+    """What the miniature's enumerations reach, as llvm-cov has it."""
+    place = build(folder / "miniature", ["-DMAXOPS_MINIATURE=ON"])
+    sections = [word for section in SECTIONS for word in ("--only", section)]
+    sets = [word for isa in ISAS for word in ("--isa", isa)]
+    run([sys.executable, "-m", "exhaustive", "--processes", "1", *sets, *sections], env=environment(place))
+    return export(place)
+
+
+def tests(folder: Path) -> Json:
+    """What the tests reach, as llvm-cov has it; python.json is what they reach of Python."""
+    sets = ";".join(isa.replace("x86-64-", "x86_64_") for isa in ISAS)
+    place = build(folder / "ordinary", [f"-DMAXOPS_ISAS={sets}"])
+    coverage = [sys.executable, "-m", "coverage"]
+    counted = f"--include={','.join(str(place / path) for path in PYTHON)}"
+    # one process, since coverage.py counts what runs in its own
+    pytest = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *TESTS]
+    here = environment(place) | {"COVERAGE_FILE": str(folder / "python"), "CI": "true", "MAXOPS_TESTS_MAY_MISS": "1"}
+    run([*coverage, "run", "--branch", counted, *pytest], env=here)
+    run([*coverage, "json", "-o", str(folder / "python.json")], env=here)
+    return export(place)
+
+
+def build(place: Path, options: list[str]) -> Path:
+    """A folder with the package in src/maxops, its core built with counters."""
+    shutil.copytree(ROOT / "src", place / "src", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    # the debug build is -O1, and has no bound of a frame, which counters make larger
+    configured = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_COMPILER=clang++-19", f"-DCMAKE_CXX_FLAGS={INSTRUMENTED}"]
+    run(
+        ["cmake", "-S", ".", "-B", str(place / "build"), f"-DPython_EXECUTABLE={sys.executable}", *configured, *options]
+    )
+    run(["cmake", "--build", str(place / "build"), "--target", "_native", "_limits"])
+    for library in (place / "build").glob("_*.so"):
+        shutil.copy(library, place / "src" / "maxops" / library.name)
+    return place
+
+
+def environment(place: Path) -> dict[str, str]:
+    """What makes Python import that package, and its core write profiles."""
+    paths = f"{place / 'src'}:{ROOT / 'tests'}"
+    return {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "LLVM_PROFILE_FILE": str(place / "%m.profraw")}
+
+
+def export(place: Path) -> Json:
+    """The profiles of all processes, put to the source."""
+    merged, (library,) = str(place / "profile"), (place / "build").glob("_native*.so")
+    run(["llvm-profdata-19", "merge", *map(str, place.glob("*.profraw")), "-o", merged])
+    found: Json = json.loads(run(["llvm-cov-19", "export", str(library), f"-instr-profile={merged}"]).stdout)
+    return found
+
+
+def of_native(exports: list[Json]) -> Coverage:
+    """What was reached of native/, by the builds together."""
+    found = Coverage()
+    for (file, name), function in sorted(covered_native.read(exports, ROOT).items()):
+        if is_counted(file):
+            found.add(file, name, covered_native.counts(function))
+            text = (ROOT / file).read_text(encoding="utf-8").splitlines()
+            found.missed.update(
+                f"{file}:{name} | {line} | {what}" for line, what in covered_native.missed(function, text)
+            )
+    return found
+
+
+def is_counted(file: str) -> bool:
+    """Whether a file is of the core."""
+    return file.startswith("native/") and not file.startswith(NATIVE_LEFT_OUT)
+
+
+def of_python(report: Json, prefix: str) -> Coverage:
+    """What was reached of the files of Python."""
+    found = Coverage()
+    for file, name, function in covered_python.functions(report, prefix):
+        found.add(file, name, covered_python.counts(function))
+        text = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        found.missed.update(f"{file}:{name} | {line} | {what}" for line, what in covered_python.missed(function, text))
+    return found
+
+
+if __name__ == "__main__":
+    for claim in claims():
+        print(claim.id, json.dumps(claim.figures["totals"]), f"{claim.seconds:.0f} s", *claim.open, sep="\n")
