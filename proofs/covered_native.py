@@ -55,9 +55,9 @@ def _base(demangled: str) -> str:
             scope, rest = [*scope, rest[:length]], rest[length:]
         return scope[-1]
     text = demangled.replace("(anonymous namespace)::", "").replace("operator()", "operator")
-    text = re.split(r"::(?:\{lambda|\$_|'lambda)", text)[0]
     while (shorter := re.sub(r"<[^<>()]*>|\([^()<>]*\)", "", text)) != text:
         text = shorter
+    text = re.split(r"::(?:\{lambda|\$_|'lambda)", text)[0]
     text = re.sub(r"( const| &| \[clone.*\])+$", "", text)
     return text.rpartition("::")[2].rpartition(" ")[2]
 

@@ -9,11 +9,13 @@ Json = dict[str, Any]
 
 
 def functions(report: Json, prefix: str) -> Iterator[tuple[str, str, Json]]:
-    """Each file, from the root, and function, with what was reached of it; "" is what stands outside of all."""
+    """Each file, from the root, and function by its last name, with what was reached of it; "" is what
+    stands outside of all.
+    """
     for path, file in report["files"].items():
         for name, function in file["functions"].items():
             if function["summary"]["num_statements"]:
-                yield path.removeprefix(prefix), name, function
+                yield path.removeprefix(prefix), name.rpartition(".")[2], function
 
 
 def counts(function: Json) -> dict[str, tuple[int, int]]:
