@@ -56,10 +56,12 @@ TESTS = tuple(
     for name in (
         *("maximum", "reduce_max", "segment_max", "paths", "segment_paths", "runs", "order", "indices", "offsets"),
         *("unsorted_ids", "scalars", "transposed", "contracts", "bad_input", "segment_ids", "id_types", "dispatch"),
-        *("robustness", "hard_cases", "memory", "threads", "onnxruntime", "real", "bits"),
+        *("robustness", "hard_cases", "memory", "threads", "out_of_memory", "onnxruntime"),
         *("conformance_judge", "conformance_cases", "checker_rules", "planner", "rare_calls"),
     )
 )
+# These press Ctrl-C in calls of many threads, which with counters take minutes.
+TOO_LONG = "not ctrl_c"
 # Beside the bindings for JAX, which are a module of their own, and what is for `maxops bench` or for tests alone.
 NATIVE_LEFT_OUT = ("native/bindings/xla.cpp", "native/limits.cpp", "native/testing/")
 # What is counted, though its misses are not listed one by one: most are errors of Python's own calls.
@@ -219,7 +221,7 @@ def tests(folder: Path) -> Json:
     coverage = [sys.executable, "-m", "coverage"]
     counted = f"--include={','.join(str(place / path) for path in PYTHON)}"
     # one process, since coverage.py counts what runs in its own
-    pytest = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *TESTS]
+    pytest = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", TOO_LONG, *TESTS]
     here = environment(place) | {"COVERAGE_FILE": str(folder / "python"), "CI": "true", "MAXOPS_TESTS_MAY_MISS": "1"}
     run([*coverage, "run", "--branch", counted, *pytest], env=here)
     run([*coverage, "json", "-o", str(folder / "python.json")], env=here)

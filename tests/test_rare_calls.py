@@ -10,6 +10,7 @@ import pytest
 
 import maxops as mo
 from bits import Array, assert_same_bits, fast_first_in_segments, fast_maximum, fast_reduce_max, fast_segment_max, mixed
+from instruction_sets import on_each_isa
 from maxops import _native
 from maxops.dtypes import FLOAT32, UINT8
 from maxops.errors import DTypeError, OutputTooLargeError, SegmentIdsError
@@ -88,12 +89,22 @@ def test_an_output_that_begins_where_a_smaller_input_does() -> None:
 
 def test_columns_of_long_rows_in_reverse() -> None:
     data = mixed(FLOAT32, (40, 3000))
-    assert_same_bits(mo.reduce_max(data[::-1], (0,)), fast_reduce_max(data, (0,)))
+    expected = fast_reduce_max(data, (0,))
+    on_each_isa(lambda: assert_same_bits(mo.reduce_max(data[::-1], (0,)), expected))
 
 
 def test_rows_of_many_streams() -> None:
     data = mixed(UINT8, (3, 1 << 20))
-    assert_same_bits(mo.reduce_max(data, (1,)), fast_reduce_max(data, (1,)))
+    expected = fast_reduce_max(data, (1,))
+    on_each_isa(lambda: assert_same_bits(mo.reduce_max(data, (1,)), expected))
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5])
+@pytest.mark.parametrize("length", [4, 8])
+def test_few_short_rows(rows: int, length: int) -> None:
+    data = mixed(FLOAT32, (rows, length))
+    expected = fast_reduce_max(data, (1,))
+    on_each_isa(lambda: assert_same_bits(mo.reduce_max(data, (1,)), expected))
 
 
 # ------------------------------------------------------------------------------------------------ types
