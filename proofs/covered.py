@@ -56,7 +56,7 @@ TESTS = tuple(
     for name in (
         *("maximum", "reduce_max", "segment_max", "paths", "segment_paths", "runs", "order", "indices", "offsets"),
         *("unsorted_ids", "scalars", "transposed", "contracts", "bad_input", "segment_ids", "id_types", "dispatch"),
-        *("robustness", "hard_cases", "memory", "threads", "out_of_memory", "onnxruntime"),
+        *("robustness", "hard_cases", "memory", "threads", "out_of_memory", "onnxruntime", "real", "bits"),
         *("conformance_judge", "conformance_cases", "checker_rules", "planner", "rare_calls"),
     )
 )
