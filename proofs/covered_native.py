@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -35,9 +35,10 @@ class Function:
 
 # By file, from the root, and name.
 Functions = dict[tuple[str, str], Function]
+Names = Callable[[Iterable[str]], dict[str, str]]
 
 
-def names(mangled: Iterable[str]) -> dict[str, str]:
+def demangled(mangled: Iterable[str]) -> dict[str, str]:
     """The name of each function, without its scope, its types and, of a lambda, all but what it stands in."""
     every = sorted(set(mangled))
     symbols = [name.rpartition(":")[2] for name in every]
@@ -47,14 +48,14 @@ def names(mangled: Iterable[str]) -> dict[str, str]:
 
 
 @cache
-def _base(demangled: str) -> str:
-    if demangled.startswith("_Z"):  # a generic lambda with `auto` for its result, which no demangler knows
-        scope, rest = [], demangled.lstrip("_ZNK")
+def _base(said: str) -> str:
+    if said.startswith("_Z"):  # a generic lambda with `auto` for its result, which no demangler knows
+        scope, rest = [], said.lstrip("_ZNK")
         while digits := re.match(r"\d+", rest):
             length, rest = int(digits[0]), rest[digits.end() :]
             scope, rest = [*scope, rest[:length]], rest[length:]
         return scope[-1]
-    text = demangled.replace("(anonymous namespace)::", "").replace("operator()", "operator")
+    text = said.replace("(anonymous namespace)::", "").replace("operator()", "operator")
     while (shorter := re.sub(r"<[^<>()]*>|\([^()<>]*\)", "", text)) != text:
         text = shorter
     text = re.split(r"::(?:\{lambda|\$_|'lambda)", text)[0]
@@ -67,7 +68,7 @@ def within(inner: Span, outer: Span) -> bool:
     return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
-def read(exports: Iterable[Json], root: Path) -> Functions:
+def read(exports: Iterable[Json], root: Path, names: Names = demangled) -> Functions:
     """The functions of files below a folder, from the exports of several builds."""
     found: Functions = defaultdict(Function)
     for export in exports:
@@ -125,7 +126,7 @@ def missed(function: Function, text: list[str]) -> Iterator[tuple[str, str]]:
     never = {(span, outcome) for (span, outcome), seen in function.branches.items() if not seen}
     asked = {span for span, _ in never if not any(within(span, other) for other in cold)}
     for span in sorted(cold):
-        follows = any(not at((*branch[2:], *span[:2]), text).strip(" (){&|?:") for branch in asked if branch < span)
+        follows = any(not at((*branch[2:], *span[:2]), text).strip(" (){&|?:") for branch, _ in never if branch < span)
         if not follows and not any(span != other and within(span, other) for other in cold):
             yield text[span[0] - 1].strip(), "not reached"
     for span, outcome in sorted(never):

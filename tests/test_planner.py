@@ -53,7 +53,7 @@ def test_the_identity_has_no_initial() -> None:
         ({"fill_mode": "LOWEST"}, dtypes.FLOAT32.lowest_finite_bits),
         ({"fill_value": -1}, 0xBF800000),
         ({"fill_value": float("nan")}, dtypes.FLOAT32.nan_bits),
-        ({"fill_value": np.uint32([0xFFFFFFFF]).view(np.float32)[0]}, dtypes.FLOAT32.nan_bits),
+        ({"fill_value": np.array([0xFFFFFFFF], np.uint32).view(np.float32)[0]}, dtypes.FLOAT32.nan_bits),
     ],
     ids=str,
 )

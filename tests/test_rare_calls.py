@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -20,10 +21,9 @@ BLOCK = 1 << 20  # ids that are looked at together, one by one (native/api_segme
 FLUSHES = 0x8040  # subnormals are taken for zero, as an input and as a result
 
 
-def segments(ids: object, dtype: type = np.int64, **options: object) -> Array:
-    given = np.array(ids, dtype)
-    result: Array = mo.segment_max(np.ones(len(given), np.int8), given, fill_mode="ZERO", **options)  # type: ignore[arg-type, assignment]
-    return result
+def segments(ids: Any, dtype: type = np.int64, **options: Any) -> Any:
+    given: Array = np.array(ids, dtype)
+    return mo.segment_max(np.ones(len(given), np.int8), given, fill_mode="ZERO", **options)
 
 
 # ------------------------------------------------------------------------------------------------ segment ids
@@ -52,7 +52,7 @@ def test_the_highest_id_there_is(sorted: bool) -> None:
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_the_first_fault_lies_behind_the_first_block_of_ids(dtype: type) -> None:
-    ids = np.zeros(BLOCK + 2, dtype)
+    ids: Array = np.zeros(BLOCK + 2, dtype)
     ids[-1] = -1
     with pytest.raises(SegmentIdsError, match=rf"negative: position {BLOCK + 1} holds -1"):
         segments(ids, dtype, sorted=False, num_segments=1)
@@ -82,7 +82,7 @@ def test_a_long_run_of_subnormals_where_the_processor_would_flush_them() -> None
 
 
 def test_an_output_that_begins_where_a_smaller_input_does() -> None:
-    data, other = np.float32([3, 1, 2, 5]), np.float32([0, 4, 0, 0])
+    data, other = np.array([3, 1, 2, 5], np.float32), np.array([0, 4, 0, 0], np.float32)
     assert mo.maximum(data[:1], other, out=data) is data
     assert data.tolist() == [3, 4, 3, 3]
 
