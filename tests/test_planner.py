@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from maxops import dtypes
+from maxops import dtypes, reference
 from maxops.calls import ReduceCall, SegmentCall
 from maxops.errors import MaxopsError
 from maxops.plan import abstract, default_num_segments, plan_reduce_max, plan_segment_max
@@ -31,6 +33,7 @@ DATA, IDS = np.zeros((2, 3), np.float32), np.array([0, 1])
         ({"segment_ids": IDS, "sorted": 2}, "sorted"),
         ({"segment_ids": IDS, "fill_mode": None, "initial": np.zeros(1, np.float32)}, "initial"),
         ({"segment_ids": IDS, "fill_mode": None, "initial": np.float64(1)}, "initial"),
+        ({"segment_ids": IDS, "fill_mode": None, "initial": Fraction(1, 2)}, "scalars"),
     ],
     ids=str,
 )
@@ -75,6 +78,15 @@ def test_a_scalar_as_an_array_of_rank_0() -> None:
     plan = plan_reduce_max(ReduceCall(DATA, initial=np.zeros((), np.float32)))
     assert plan.initial is not None
     assert plan.initial.shape == ()
+
+
+def test_a_memory_map_is_planned_as_an_array(tmp_path: Path) -> None:
+    mapped = np.memmap(tmp_path / "data", np.float32, "w+", shape=(2, 3))
+    assert type(plan_reduce_max(ReduceCall(mapped)).data) is np.ndarray
+
+
+def test_the_reference_finds_no_index_of_what_is_not_there() -> None:
+    assert reference.first_in_axes(DATA, (1,), np.ones((2, 1), np.float32)).tolist() == [[-1], [-1]]
 
 
 def test_default_num_segments() -> None:

@@ -13,7 +13,7 @@ import maxops as mo
 from bits import Array, assert_same_bits, fast_first_in_segments, fast_maximum, fast_reduce_max, fast_segment_max, mixed
 from instruction_sets import on_each_isa
 from maxops import _native
-from maxops.dtypes import FLOAT32, UINT8
+from maxops.dtypes import FLOAT32
 from maxops.errors import DTypeError, OutputTooLargeError, SegmentIdsError
 from test_paths import float_modes
 
@@ -94,9 +94,16 @@ def test_columns_of_long_rows_in_reverse() -> None:
 
 
 def test_rows_of_many_streams() -> None:
-    data = mixed(UINT8, (3, 1 << 20))
+    """Without a highest value, which would end them early."""
+    data = np.random.default_rng(0).random((3, 1 << 18), np.float32)
     expected = fast_reduce_max(data, (1,))
     on_each_isa(lambda: assert_same_bits(mo.reduce_max(data, (1,)), expected))
+
+
+def test_every_second_of_many() -> None:
+    data, other = mixed(FLOAT32, (3, 1000)), mixed(FLOAT32, (3, 500), 1)
+    expected = fast_maximum(data[:, ::2].copy(), other)
+    on_each_isa(lambda: assert_same_bits(mo.maximum(data[:, ::2], other), expected))
 
 
 @pytest.mark.parametrize("rows", [2, 3, 5])
