@@ -44,6 +44,13 @@ def test_sorted_ids_past_num_segments() -> None:
         segments([3, 1], out_of_range="error")
 
 
+@pytest.mark.parametrize("rows", [100, 5000])
+def test_a_long_run_after_one_of_a_higher_id(rows: int) -> None:
+    for ids in ([5, 3], [0, 5, 3, 7]):
+        with pytest.raises(SegmentIdsError, match=r"holds 3 after 5 \[maxops.segment_max.ids\]"):
+            segments(np.repeat(ids, rows))
+
+
 @pytest.mark.parametrize("sorted", [True, False])
 def test_the_highest_id_there_is(sorted: bool) -> None:
     with pytest.raises(OutputTooLargeError, match=r"\[maxops.segment_max.shape\]"):
@@ -93,11 +100,11 @@ def test_columns_of_long_rows_in_reverse() -> None:
     on_each_isa(lambda: assert_same_bits(mo.reduce_max(data[::-1], (0,)), expected))
 
 
-def test_rows_of_many_streams() -> None:
+def test_a_row_whose_parts_are_of_several_streams_each() -> None:
     """Without a highest value, which would end them early."""
-    data = np.random.default_rng(0).random((3, 1 << 18), np.float32)
-    expected = fast_reduce_max(data, (1,))
-    on_each_isa(lambda: assert_same_bits(mo.reduce_max(data, (1,)), expected))
+    data = np.random.default_rng(0).random(6_000_000, np.float32)
+    expected = data.max(keepdims=True)
+    on_each_isa(lambda: assert_same_bits(mo.reduce_max(data), expected))
 
 
 def test_every_second_of_many() -> None:
