@@ -97,6 +97,9 @@ def coverage_tables(evidence: matrix.Json) -> list[str]:
             counts = " | ".join("{} of {}".format(*row[kind]) if row[kind][1] else "" for kind in kinds)
             lines.append(f"| {f'`{name}`' if name in files else name} | {counts} | {row['missed']} | {row['listed']} |")
         parts.append("\n".join(lines))
+        if without := claim["figures"]["without"]:
+            parts.append("Without MC/DC of decisions that hold another, which clang does not count:")
+            parts.append("\n".join(f"- `{each}`" for each in without))
     return parts
 
 

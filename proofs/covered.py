@@ -11,6 +11,7 @@ What they miss stands in coverage.toml with its reason: a miss without one, and 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,7 @@ class Coverage:
     files: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     functions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     missed: Counter[str] = field(default_factory=Counter)
+    without: set[str] = field(default_factory=set)  # decisions of which the compiler counts no conditions
 
     def add(self, file: str, function: str, counts: Mapping[str, tuple[int, int]]) -> None:
         """Add a function's counts: of each kind how many are covered, of how many."""
@@ -178,7 +181,7 @@ def judged(claim: Claim, of: Coverage, reasons: Reasons) -> Claim:
         sources=(*of.files, *claim.sources, "proofs/covered.py", "proofs/coverage.toml"),
         goals=len(files),
         open=tuple(wrong),
-        figures={"totals": totals, "files": files, "functions": functions},
+        figures={"totals": totals, "files": files, "functions": functions, "without": sorted(of.without)},
     )
 
 
@@ -192,15 +195,21 @@ def in_words(counts: Mapping[str, Any]) -> str:
 
 def measure() -> tuple[Coverage, Coverage]:
     """Build, run, and count: the native core, and Python."""
-    if lacking := [name for name in TOOLS if shutil.which(name) is None]:
+    lacking = [name for name in TOOLS if shutil.which(name) is None]
+    lacking += [name for name in ("coverage", "pytest") if find_spec(name) is None]
+    if lacking:
         raise RuntimeError(
-            f"not installed: {', '.join(lacking)}; apt-get install clang-19 llvm-19, pip install cmake ninja"
+            f"not installed: {', '.join(lacking)}; "
+            "apt-get install clang-19 llvm-19, pip install cmake ninja coverage pytest"
         )
     with tempfile.TemporaryDirectory(prefix="maxops-coverage-") as name, ThreadPoolExecutor(2) as pool:
         folder = Path(name)
         exports = [*pool.map(lambda work: work(folder), (enumerations, tests))]
+        native = of_native(exports)
+        for log in folder.glob("*/build.log"):
+            native.without |= uncounted(log.read_text(encoding="utf-8"))
         python = json.loads((folder / "python.json").read_text(encoding="utf-8"))
-        return of_native(exports), of_python(python, f"{folder / 'ordinary'}/")
+        return native, of_python(python, f"{folder / 'ordinary'}/")
 
 
 def enumerations(folder: Path) -> Json:
@@ -236,7 +245,8 @@ def build(place: Path, options: list[str]) -> Path:
     run(
         ["cmake", "-S", ".", "-B", str(place / "build"), f"-DPython_EXECUTABLE={sys.executable}", *configured, *options]
     )
-    run(["cmake", "--build", str(place / "build"), "--target", "_native", "_limits"])
+    said = run(["cmake", "--build", str(place / "build"), "--target", "_native", "_limits"]).stdout
+    (place / "build.log").write_text(said, encoding="utf-8")
     for library in (place / "build").glob("_*.so"):
         shutil.copy(library, place / "src" / "maxops" / library.name)
     return place
@@ -254,6 +264,13 @@ def export(place: Path) -> Json:
     run(["llvm-profdata-19", "merge", *map(str, place.glob("*.profraw")), "-o", merged])
     found: Json = json.loads(run(["llvm-cov-19", "export", str(library), f"-instr-profile={merged}"]).stdout)
     return found
+
+
+def uncounted(log: str) -> set[str]:
+    """The decisions with another inside, of which clang says that it counts no conditions."""
+    places = re.findall(rf"^{re.escape(str(ROOT))}/(\S+?):(\d+):\d+: warning: unsupported MC/DC", log, re.MULTILINE)
+    texts = {file: (ROOT / file).read_text(encoding="utf-8").splitlines() for file, _ in places}
+    return {f"{file} | {texts[file][int(line) - 1].strip()}" for file, line in places if is_counted(file)}
 
 
 def of_native(exports: list[Json]) -> Coverage:

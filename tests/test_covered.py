@@ -87,6 +87,13 @@ def test_a_functions_name(demangled: str, name: str) -> None:
     assert covered_native._base(demangled) == name
 
 
+def test_decisions_that_the_compiler_does_not_count_are_named() -> None:
+    said = f"{ROOT}/native/item.h:1:9: warning: unsupported MC/DC boolean expression; contains an operation"
+    other = f"{ROOT}/native/item.h:2:9: warning: unused variable"
+    first = (ROOT / "native" / "item.h").read_text(encoding="utf-8").splitlines()[0]
+    assert covered.uncounted(f"[1/2] Building\n{said}\n{other}\n{said}\n") == {f"native/item.h | {first}"}
+
+
 def test_python_counts_by_function() -> None:
     summary = {"covered_lines": 2, "num_statements": 3, "covered_branches": 1, "num_branches": 4}
     one = {"summary": summary, "missing_lines": [3], "missing_branches": [[2, 3], [2, 4], [1, -1]]}
@@ -126,6 +133,7 @@ def test_a_miss_with_a_reason_is_counted() -> None:
         "totals": counted,
         "files": {"native/f.cpp": counted},
         "functions": {"native/f.cpp:f": "branches 1/2"},
+        "without": [],
     }
 
 
