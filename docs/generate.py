@@ -82,7 +82,8 @@ def coverage_tables(evidence: matrix.Json) -> list[str]:
     parts = [
         "A region is what runs together, a branch one of the ways on from a condition; MC/DC counts the conditions of "
         "decisions with several that were shown to decide alone. What is missed, and why, stands in "
-        "`proofs/coverage.toml`, which `make verify-long` holds against what it counts."
+        "`proofs/coverage.toml`, which `make verify-long` holds against what it counts. Of the bindings "
+        "it is counted alone."
     ]
     for claim in evidence["claims"]:
         if not claim["id"].startswith("coverage."):
