@@ -47,6 +47,10 @@ verify:  ## every proof that takes minutes, into evidence.json and the pages of 
 seeded:  ## put faults into contracts, core and specification on purpose, and see that `verify` would notice
 	$(PYTHON) proofs/seeded.py
 
+verify-long:  ## the same with what takes longer: what tests reach, which clang-19 and llvm-19 of Debian count
+	$(PYTHON) proofs/verify.py --long
+	$(PYTHON) docs/generate.py
+
 breaks:  ## break the native code on purpose, and see that `miniature` would notice
 	$(PYTHON) tests/breaks.py
 
@@ -87,4 +91,5 @@ arm:  ## the tests of values for aarch64, under qemu
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize miniature emulated arm verify seeded breaks bench fuzz fuzz-values
+.PHONY: help install test lint format sanitize miniature emulated arm verify verify-long seeded breaks bench fuzz \
+  fuzz-values

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -73,10 +74,15 @@ def isa_here() -> str:
 
 
 def run(
-    command: Sequence[str], *, check: bool = True, timeout: float | None = None
+    command: Sequence[str],
+    *,
+    check: bool = True,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a tool at the root; what it says of an error is shown."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=timeout)
+    """Run a tool at the root, with `env` beside its environment; what it says of an error is shown."""
+    whole = None if env is None else {**os.environ, **env}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=timeout, env=whole)
     if check and done.returncode != 0:
         raise RuntimeError(
             f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}"

@@ -200,10 +200,16 @@ class Matrix:
         ]
 
     def _coverage(self, code: list[str]) -> list[str]:
+        """What tests reach of each function, and the claims that count mutants of its file."""
+        functions: Json = {}
+        for name, claim in self.claims.items():
+            if name.startswith("coverage."):
+                functions |= claim["figures"]["functions"]
         files = {name.partition(":")[0] for name in code}
-        return [
-            name for name, claim in self.claims.items() if name.startswith(COUNTS) and files & set(claim["sources"])
-        ]
+        mutants = [n for n, claim in self.claims.items() if n.startswith("mutants.") and files & set(claim["sources"])]
+        if not any(name in functions for name in code):
+            return mutants
+        return [f"{name}: {functions.get(name, 'not measured')}" for name in dict.fromkeys(code)] + mutants
 
     def _reason(self, column: str, row: Spec, short: str) -> str:
         if column == "cases" and short in UNCOVERED and row not in spec.PLAIN:

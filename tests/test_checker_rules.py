@@ -153,6 +153,10 @@ def open_axes(row: Spec) -> Node:
     return make(row, value(), value((1,), INT64)) if row.axes_input else make(row, value(), axes=OPEN)
 
 
+def axes_of_rank_2(row: Spec) -> Node:
+    return make(row, value(), value((1, 1), INT64)) if row.axes_input else make(row, value(), axes=Invalid("x"))
+
+
 def wrong_axes(row: Spec) -> Node:
     return make(row, value(), value((1,), INT32)) if row.axes_input else make(row, value(), axes=Invalid("x"))
 
@@ -174,8 +178,8 @@ REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
     },
     "axes": {
         HOLDS: [of(value()), axes([0, 1]), axes([]), axes([1], value(None))],
-        BROKEN: [axes([0, 0]), axes([1, 0, 1]), wrong_axes],
-        UNKNOWN: [open_axes],
+        BROKEN: [axes([0, 0]), axes([1, 0, 1]), wrong_axes, axes_of_rank_2],
+        UNKNOWN: [open_axes, axes([0, -1], value(None))],
     },
     "axes.range": {
         HOLDS: [of(value()), axes([0, 1]), axes([], value(()))],

@@ -112,11 +112,18 @@ def test_a_claim_speaks_of_some_clause() -> None:
         made(claims=claims).as_json()
 
 
-def test_coverage_is_that_of_the_files_of_a_clause() -> None:
+def test_coverage_is_that_of_the_functions_of_a_clause() -> None:
     claims = copy.deepcopy(matrix.facts()[1])
-    claims["claims"].append(claims["claims"][0] | {"id": "coverage.reduce", "sources": {"native/reduce.cpp": ""}})
+    claims["claims"] = [claim for claim in claims["claims"] if not claim["id"].startswith(matrix.COUNTS)]
+    counted = {"native/reduce.cpp:reduce": "branches 3/4", "native/reduce.cpp:other": "branches 1/1"}
+    one = claims["claims"][0]
+    claims["claims"].append(one | {"id": "coverage.native", "figures": {"functions": counted}})
+    claims["claims"].append(one | {"id": "mutants.reduce", "sources": {"native/reduce.cpp": ""}})
     rows = {row["id"]: row for row in made(claims=claims).as_json()["rows"]}
-    assert rows["ONNX.ReduceMax-20.value"]["coverage"] == ["coverage.reduce"]
+    cell = rows["ONNX.ReduceMax-20.value"]["coverage"]
+    assert "native/reduce.cpp:reduce: branches 3/4" in cell
+    assert "native/kernels/reduce.h:rows: not measured" in cell
+    assert cell[-1] == "mutants.reduce"
     assert rows["ONNX.Max-13.value"]["reasons"] == {"coverage": "not measured"}
 
 
