@@ -19,9 +19,9 @@ COUNTS = (None, 0, 2, 3, 6)
 GUARD = 64
 
 
-def all_ids() -> Iterator[tuple[int, ...]]:
+def all_ids(most_rows: int = MOST_ROWS) -> Iterator[tuple[int, ...]]:
     """Every sequence."""
-    for rows in range(MOST_ROWS + 1):
+    for rows in range(most_rows + 1):
         yield from itertools.product(VALUES, repeat=rows)
 
 
@@ -48,11 +48,16 @@ def by_definition(every: Array, ids: tuple[int, ...]) -> tuple[Array, Array]:
     return best, index
 
 
-def unsorted(dtype: Any = np.float32, counts: tuple[int, ...] = (1,), widths: tuple[int, ...] = WIDTHS) -> None:
+def unsorted(
+    dtype: Any = np.float32,
+    counts: tuple[int, ...] = (1,),
+    widths: tuple[int, ...] = WIDTHS,
+    most_rows: int = MOST_ROWS,
+) -> None:
     """`sorted=False`, ids out of range dropped: every number of segments and of threads."""
     for count in counts:
         with threads(count):
-            for ids in all_ids():
+            for ids in all_ids(most_rows):
                 _unsorted(ids, dtype, COUNTS if count == 1 else (None, 5), widths)
 
 
@@ -86,9 +91,9 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
         counted["ids in any order, indices"] += 1
 
 
-def wrong() -> None:
+def wrong(most_rows: int = MOST_ROWS) -> None:
     """Ids that are not in order: the error's position, an output that stays, and, unchecked, no other memory."""
-    for ids in all_ids():
+    for ids in all_ids(most_rows):
         place = first_wrong(ids)
         if place is None:
             continue
@@ -118,10 +123,10 @@ def wrong() -> None:
                 counted["wrong ids, unchecked"] += 1
 
 
-def refused() -> None:
+def refused(most_rows: int = MOST_ROWS) -> None:
     """`sorted=False` without a word on ids out of range: an error that names one."""
     data = np.zeros(MOST_ROWS, np.float32)
-    for ids in all_ids():
+    for ids in all_ids(most_rows):
         for segments in (None, 3):
             bad = [segment for segment in ids if segment < 0 or (segments is not None and segment >= segments)]
             try:

@@ -40,6 +40,12 @@ def longer() -> Iterator[tuple[int, ...]]:
     yield from ((few, many)[::turn] for few in (1, 2, 3) for many in range(10, 41) for turn in (1, -1))
 
 
+def vectors() -> Iterator[tuple[int, ...]]:
+    """Some of them."""
+    yield from ((size,) for size in (5, 8, 9, 17, 31, 33, 47, 64, 70))
+    yield from ((5, 3), (4, 9), (9, 8), (3, 20), (2, 40), (40, 2), (17, 3))
+
+
 def every(
     dtype: Any = np.float32,
     layouts: tuple[str, ...] = ("contiguous",),
@@ -92,11 +98,11 @@ def _one(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, layouts: tup
             counted[f"reduce_max: {layout}"] += 3
 
 
-def threaded(dtype: Any = np.float32) -> None:
+def threaded(dtype: Any = np.float32, most_rank: int = 3) -> None:
     """Parts of outputs and of reduced axes, and their merges."""
     for count in (2, 3):
         with threads(count):
-            every(dtype, ("contiguous", "fortran"), 3)
+            every(dtype, ("contiguous", "fortran"), most_rank)
 
 
 def outputs() -> None:

@@ -50,6 +50,33 @@ SECTIONS: dict[str, Callable[[], None]] = {
     },
 }
 
+# The same calls with lower bounds, a second or two each: enough for most faults.
+SHORT: dict[str, Callable[[], None]] = {
+    "values, float32, some": functools.partial(values.pairs, np.float32, sizes=(3, 9, 40)),
+    "values, float16, some": functools.partial(values.pairs, np.float16, sizes=(3, 40)),
+    "maximum, two inputs": functools.partial(elementwise.broadcasts, most=2),
+    "maximum, longer, two inputs": functools.partial(
+        elementwise.broadcasts, layouts=("contiguous", "pitched"), most=2, of=elementwise.LONGER[::5]
+    ),
+    "maximum, layouts, two inputs": functools.partial(elementwise.broadcasts, layouts=LAYOUTS[1:], most=2),
+    "reduce_max, rank 2": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=2),
+    "reduce_max, rank 2, int16": functools.partial(reduce.every, np.int16, layouts=LAYOUTS, most_rank=2),
+    "reduce_max, rank 3, rows": functools.partial(reduce.every, layouts=("contiguous", "pitched"), most_rank=3),
+    "reduce_max, vectors": functools.partial(reduce.every, of=reduce.vectors),
+    "reduce_max, vectors, int16": functools.partial(reduce.every, np.int16, of=reduce.vectors),
+    "reduce_max, threads, rank 2": functools.partial(reduce.threaded, most_rank=2),
+    "segments, five rows": functools.partial(segments.plain, most_rows=5),
+    "segments, five rows, int16": functools.partial(segments.plain, np.int16, most_rows=5),
+    "segments, threads, five rows": functools.partial(segments.threaded, most_rows=5),
+    "segments, options, four rows": functools.partial(segments.options, most_rows=4),
+    "ids in any order, three rows": functools.partial(any_order.unsorted, most_rows=3),
+    "ids in any order, threads, three rows": functools.partial(
+        any_order.unsorted, counts=(2,), widths=(1, 2, 4), most_rows=3
+    ),
+    "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
+    "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
+}
+
 
 def run(task: tuple[str, str]) -> tuple[str, str, Counter[str], float, str]:
     isa, name = task

@@ -37,10 +37,10 @@ def by_definition(every: Array, ids: tuple[int, ...], fill: Any) -> tuple[Array,
     return best, index
 
 
-def plain(dtype: Any = np.float32) -> None:
+def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
     """New outputs and the caller's, checked and not, both id types, both fill modes, one thread and more."""
     fills = {"ZERO": 0, "LOWEST": np.finfo(dtype).min if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min}
-    for ids in sorted_ids():
+    for ids in sorted_ids(most_rows):
         narrow, wide = np.array(ids, np.int32), np.array(ids, np.int64)
         last = ids[-1] + 1 if ids else 0
         every = recipes.matrix(ids, dtype)
@@ -71,11 +71,11 @@ def plain(dtype: Any = np.float32) -> None:
                     counted["sorted ids: new output, unchecked, out="] += 3
 
 
-def threaded(dtype: Any = np.float32) -> None:
+def threaded(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
     """Shares of rows and of columns, and their merges."""
     for count in (2, 3):
         with threads(count):
-            for ids in sorted_ids():
+            for ids in sorted_ids(most_rows):
                 wide = np.array(ids, np.int64)
                 last = ids[-1] + 1 if ids else 0
                 every = recipes.matrix(ids, dtype)
@@ -90,11 +90,11 @@ def threaded(dtype: Any = np.float32) -> None:
                             counted["sorted ids: 2 and 3 threads"] += 1
 
 
-def options(dtype: Any = np.float32) -> None:
+def options(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
     """Offsets, indices, initial, the mask of empty segments, and data and ids that are not contiguous or native."""
     for count, widths in ((1, WIDTHS), (3, (1, 3))):
         with threads(count):
-            for ids in sorted_ids(MOST_ROWS if count == 1 else 6):
+            for ids in sorted_ids(most_rows if count == 1 else min(most_rows, 6)):
                 _options(ids, dtype, widths)
 
 
