@@ -45,11 +45,13 @@ FLAGS = {
 }
 NEEDS = {"x86_64_v4": "avx512bw", "x86_64_v3": "avx2"}
 # Narrowing is of constants that are none any more; what overflows goes on.
-COMPILED = f'-include "{HEADER}" -w -fpermissive -Wno-narrowing -fwrapv'
+COMPILED = f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv"
 # The kernels that most processors run first; then what the others have for themselves.
 ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
 REACHED, DIFFERS = 1, 2
 MEMORY = 6 << 30
+FATES = ("not reached", "never differs", "survived")  # of those that live
+KILLED = 0.95  # of those that are not shown to be equivalent
 
 Json = dict[str, Any]
 
@@ -82,7 +84,7 @@ class Mutant:
         return self.file, self.function, self.text
 
 
-def build(folder: Path, files: Iterable[str]) -> list[Mutant]:
+def build(folder: Path, files: Iterable[str], isas: list[str]) -> list[Mutant]:
     """The mutants, and a miniature build that has them all, in folder/src."""
     import mutate  # noqa: PLC0415  (needs libclang)
 
@@ -91,13 +93,12 @@ def build(folder: Path, files: Iterable[str]) -> list[Mutant]:
     found = mutate.Found()
     finder = mutate.Finder(native, found, names)
     own = ["-xc++", "-std=c++17", "-DMAXOPS_MINIATURE", "-resource-dir", mutate.resource_dir()]
-    for isa in instruction_sets():
+    for isa in isas:
         for source in sorted(native.glob("kernels_*.cpp")):
             finder.parse(source, [*own, f"-DMAXOPS_ISA={isa}", *FLAGS[isa].split()])
     for name in names:
         if name.endswith(".cpp"):
             finder.parse(native / name, own)
-    places = dict(found.places)
     for part in ("native", "src", "tests", "CMakeLists.txt"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
         copy(ROOT / part, folder / part, **({"dirs_exist_ok": True} if (ROOT / part).is_dir() else {}))
@@ -107,27 +108,27 @@ def build(folder: Path, files: Iterable[str]) -> list[Mutant]:
     ):
         path = folder / name
         path.write_text(f"{path.read_text(encoding='utf-8')}\n{more}\n", encoding="utf-8")
+    numbered = list(mutate.numbered(found.places.values()))
     while True:
-        numbered = list(mutate.numbered(places.values()))
         for name in names:
-            wrapped = mutate.wrapped((native / name).read_bytes(), [each for each in numbered if each[1].file == name])
+            own_places = [each for each in numbered if each[1].file == name]
+            wrapped = mutate.wrapped((native / name).read_bytes(), own_places)
             if (folder / "native" / name).read_bytes() != wrapped:
                 (folder / "native" / name).write_bytes(wrapped)
-        said = _compile(folder)
+        said = _compile(folder, isas)
         if not said:
             break
         wrong = _lines_of_errors(said, folder / "native")
         lines = {name: mutate.line_starts((native / name).read_bytes()) for name, _ in wrong}
-        bad = {
-            key for key, place in places.items()
+        bad = [
+            place for _, place in numbered
             if any(place.file == name and mutate.is_on_line(lines[name], place, line) for name, line in wrong)
-        }  # fmt: skip
+        ]  # fmt: skip
         if not bad:
             raise RuntimeError(said[-6000:])
         print(f"{len(bad)} places do not compile: {sorted(wrong)}", flush=True)
-        for key in bad:
-            found.left_out[key[0], key[1]] = "does not compile"
-            del places[key]
+        found.left_out |= {(place.file, place.start): "does not compile" for place in bad}
+        numbered = [each for each in numbered if each[1] not in bad]  # the others keep their numbers
     mutants = []
     for first, place in numbered:
         text_of = (native / place.file).read_bytes()
@@ -144,11 +145,11 @@ def build(folder: Path, files: Iterable[str]) -> list[Mutant]:
     return mutants
 
 
-def _compile(folder: Path) -> str:
+def _compile(folder: Path, isas: list[str]) -> str:
     """What the compiler said of errors, if there are any."""
     place = folder / "build"
     defines = (
-        "CMAKE_BUILD_TYPE=Debug", "MAXOPS_MINIATURE=ON", f"MAXOPS_ISAS={';'.join(instruction_sets())}",
+        "CMAKE_BUILD_TYPE=Debug", "MAXOPS_MINIATURE=ON", f"MAXOPS_ISAS={';'.join(isas)}",
         f"Python_EXECUTABLE={sys.executable}",
     )  # fmt: skip
     run(["cmake", "-S", str(folder), "-B", str(place), *(f"-D{each}" for each in defines)])
@@ -261,3 +262,138 @@ class Runner:
                 self.tasks[task]()
 
         return self.child(act, 60)
+
+
+def survey(runner: Runner, isas: Iterable[str], tasks: Iterable[str]) -> dict[tuple[str, str], bytes]:
+    """What each task sees of each mutant on each instruction set."""
+    return {(isa, task): runner.watch(isa, task) for isa in isas for task in tasks}
+
+
+def fate(runner: Runner, mutant: Mutant, seen: dict[tuple[str, str], bytes]) -> str:
+    """What becomes of a mutant: killed (and by what), or why it lives."""
+    by_isa: dict[str, list[str]] = {}
+    for (isa, task), found in seen.items():
+        if found[mutant.number] & DIFFERS:
+            by_isa.setdefault(isa, []).append(task)
+    for isa, tasks in by_isa.items():
+        code = runner.kill(mutant, isa, sorted(tasks, key=runner.seconds.__getitem__))
+        if code:
+            how = {1: "noticed", -signal.SIGPROF: "without end", -signal.SIGALRM: "without end"}
+            return f"killed: {how.get(code, f'crash {code}')}"
+    if by_isa:
+        return "survived"
+    return "never differs" if any(found[mutant.number] & REACHED for found in seen.values()) else "not reached"
+
+
+def reasons() -> list[Json]:
+    """The reviewed survivors: file, function and texts, with the changes if not all of them, and why they live."""
+    return list(tomllib.loads(REASONS.read_text(encoding="utf-8")).get("survivor", ())) if REASONS.exists() else []
+
+
+def reason(mutant: Mutant, known: Iterable[Json]) -> str:
+    """Why a survivor is none that a test could notice; nothing if nobody has said so."""
+    for each in known:
+        if (each["file"], each["function"]) == (mutant.file, mutant.function) and mutant.text in each["texts"]:
+            if mutant.change in each.get("changes", (mutant.change,)):
+                return str(each["why"])
+    return ""
+
+
+def judge(folder: Path, mutants: list[Mutant], isas: Iterable[str], chosen: list[Mutant], *, thorough: bool) -> dict[int, str]:
+    """The fate of each chosen mutant; what a run before this one killed stays so, in a folder that is kept.
+
+    The short tasks notice most. What they leave runs all that there is, if `thorough`.
+    """
+    path = folder / "fates.json"
+    fates = {int(number): was for number, was in json.loads(path.read_text()).items()} if path.exists() else {}
+    runner = Runner(folder, max(mutant.number for mutant in mutants))
+    stages = (runner.short, tuple(name for name in runner.tasks if name not in runner.short))
+    todo = [mutant for mutant in chosen if not fates.get(mutant.number, "").startswith("killed")]
+    for tasks in stages if thorough else stages[:1]:
+        began = time.perf_counter()
+        seen = survey(runner, isas, tasks) if todo else {}
+        print(f"watched {len(tasks)} tasks in {time.perf_counter() - began:.0f} s; {len(todo)} mutants to go", flush=True)
+        for count, mutant in enumerate(todo):
+            found = fate(runner, mutant, seen)
+            # what a stage does not reach, an earlier one may have
+            fates[mutant.number] = max(fates.get(mutant.number, found), found, key=FATES.index) if found in FATES else found
+            if count % 100 == 99:
+                path.write_text(json.dumps(fates))
+                lives = sum(not fates[each.number].startswith("killed") for each in todo[: count + 1])
+                print(f"{count + 1} mutants, {lives} live, {time.perf_counter() - began:.0f} s", flush=True)
+        path.write_text(json.dumps(fates))
+        todo = [mutant for mutant in todo if not fates[mutant.number].startswith("killed")]
+    return {mutant.number: fates[mutant.number] for mutant in chosen}
+
+
+def claims() -> list[Claim]:
+    """One for each file."""
+    with tempfile.TemporaryDirectory(prefix="maxops-mutants-") as folder:
+        return run_mutants(Path(folder), "", 0, thorough=True)
+
+
+def run_mutants(folder: Path, only: str, sample: int, *, thorough: bool) -> list[Claim]:
+    """Build if the folder has none, run, and say what became of them, a claim for each file."""
+    began = time.perf_counter()
+    isas = instruction_sets()
+    if not (folder / "mutants.json").exists():
+        build(folder, FILES, isas)
+    found = json.loads((folder / "mutants.json").read_text(encoding="utf-8"))
+    mutants = [Mutant(**each) for each in found["mutants"]]
+    chosen = [mutant for mutant in mutants if only in mutant.file]
+    if sample:
+        chosen = random.Random(15).sample(chosen, min(sample, len(chosen)))
+    here = [isa for isa in ORDER if isa.replace("x86-64-", "x86_64_") in isas]
+    fates = judge(folder, mutants, here, chosen, thorough=thorough)
+    known = reasons()
+    seconds = time.perf_counter() - began
+    tool = run(["g++", "--version"]).stdout.splitlines()[0]
+    return [
+        _claim(file, [mutant for mutant in chosen if mutant.file == file], fates, known, tool, found["left_out"], seconds)
+        for file in sorted({mutant.file for mutant in chosen})
+    ]
+
+
+def _claim(
+    file: str, mutants: list[Mutant], fates: dict[int, str], known: list[Json], tool: str, left_out: Json, seconds: float
+) -> Claim:
+    lives = [mutant for mutant in mutants if not fates[mutant.number].startswith("killed")]
+    why = {mutant.number: reason(mutant, known) for mutant in lives}
+    killed = len(mutants) - len(lives)
+    stand = [mutant for mutant in lives if not why[mutant.number]]
+    says = f"{file}: the enumerations of the miniature notice each small change, but those that change no result"
+    figures = {
+        "mutants": len(mutants), "killed": killed, "equivalent": len(lives) - len(stand),
+        "share": round(killed / (killed + len(stand)), 4) if killed + len(stand) else 1.0,
+        "fates": dict(Counter(fates[mutant.number] for mutant in mutants)), "left_out_of_all_files": left_out,
+    }  # fmt: skip
+    open_ = tuple(f"{each.function}: {each.text}: {each.change}: {fates[each.number]}" for each in stand)
+    sources = (
+        f"native/{file}", "proofs/mutants.h", "proofs/mutate.py", "proofs/mutants.py", "proofs/mutants.toml",
+        *(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "exhaustive").glob("*.py")),
+    )  # fmt: skip
+    name = f"mutants.{file.replace('/', '.').rpartition('.')[0]}"
+    return Claim(name, says, "count", tool, sources, len(mutants), open_, seconds, figures)
+
+
+def main() -> int:
+    """Run, and say what lives."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many, by chance")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the build and what was found stay")
+    parser.add_argument("--short", action="store_true", help="the short enumerations alone")
+    options = parser.parse_args()
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="maxops-mutants-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    found = run_mutants(folder, options.only, options.sample, thorough=not options.short)
+    for claim in found:
+        print(f"{claim.id}: {claim.figures}")
+        print("".join(f"  {goal}\n" for goal in claim.open), end="")
+    if options.keep is None:
+        shutil.rmtree(folder)
+    return int(any(claim.figures["share"] < KILLED for claim in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

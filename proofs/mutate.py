@@ -150,7 +150,10 @@ class Finder:
             return b"constexpr" in self.text[start : cursor.location.offset]
         if parent is None or not (cursor.kind.is_expression()):
             return False
-        if parent.kind in NAMES:
+        end = cursor.extent.end.offset
+        if parent.kind in NAMES or (self.text[start - 1 : start], self.text[end : end + 1]) == (b"<", b">"):
+            return True
+        if self.text[start:].startswith(b"__builtin_shufflevector"):
             return True
         if parent.kind == Kind.VAR_DECL:  # arguments of its type, bounds
             between = self.text[parent.location.offset : start]
