@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import gc
 import json
 import mmap
 import os
@@ -31,6 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import replay
 from claims import ROOT, Claim, run
 
 FILES = (
@@ -50,7 +53,7 @@ COMPILED = f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv"
 ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
 REACHED, DIFFERS = 1, 2
 MEMORY = 6 << 30
-FATES = ("not reached", "never differs", "survived")  # of those that live
+CHUNK_SECONDS = 1.0  # of what takes a thousandth
 KILLED = 0.95  # of those that are not shown to be equivalent
 
 Json = dict[str, Any]
@@ -188,101 +191,114 @@ class Switch(ctypes.Structure):
 
 
 class Runner:
-    """Runs enumerations of the build, with mutants watched or one switched on, in a process each."""
+    """Makes the calls of enumerations again, with mutants watched or one switched on, in a process each."""
 
     def __init__(self, folder: Path, count: int) -> None:
         sys.path[:0] = [str(folder / "src"), str(folder / "tests")]
-        from exhaustive.sections import SECTIONS, SHORT  # noqa: PLC0415
+        self.count = count
+        import maxops  # noqa: PLC0415
+        from exhaustive import any_order, elementwise, reduce, segments, values  # noqa: PLC0415
+        from exhaustive.sections import SHORT  # noqa: PLC0415
 
         from maxops import _native  # noqa: PLC0415
 
-        self.tasks: dict[str, Callable[[], None]] = {**SHORT, **SECTIONS}
-        self.short = tuple(SHORT)
-        self.native = _native
+        self.maxops, self.native = maxops, _native
         self.switch = Switch.in_dll(ctypes.CDLL(_native.__file__), "maxops_mutants")
-        self.count = count
-        self.seconds: dict[str, float] = {}
+        recorder = replay.Recorder(maxops)
+        for name, task in SHORT.items():
+            began, before = time.perf_counter(), len(recorder.calls)
+            recorder.record([any_order, elementwise, reduce, segments, values], task)
+            print(f"{name}: {len(recorder.calls) - before} calls, {time.perf_counter() - began:.1f} s", flush=True)
+        self.chunks = replay.chunks(recorder.calls)
+        gc.collect()
+        gc.freeze()  # or each process would copy what the collector touches
+        gc.disable()
 
-    def child(self, act: Callable[[], None], limit: float) -> int:
-        """What a process that does this ends with: 0, 1 if a check fails, else a signal's number, negative."""
+    def child(self, act: Callable[[], bool]) -> int:
+        """What a process that does this ends with: 0, 1 if it is noticed, else a signal's number, negative."""
         sys.stdout.flush()
         pid = os.fork()
         if pid == 0:
-            code = 3
+            code = 1
             try:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-                os.dup2(1, 2)
+                if not os.environ.get("MUTANTS_SHOW"):
+                    os.dup2(1, 2)
                 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-                signal.setitimer(signal.ITIMER_PROF, limit)
-                signal.setitimer(signal.ITIMER_REAL, 10 + 8 * limit)
-                act()
-                code = 0
-            except BaseException:  # noqa: BLE001  (whatever it is, the tests noticed)
-                code = 1
+                code = int(act())
             finally:
-                os._exit(code)
+                os._exit(code)  # of an exception, too: something noticed
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-    def watch(self, isa: str, task: str) -> bytes:
-        """What of each mutant is seen in a task; and how long the task takes without."""
+    def is_noticed(self, which: Iterable[int]) -> bool:
+        """Whether a call of these chunks gives something else than it did."""
+        threads = 0
+        for number in which:
+            chunk = self.chunks[number]
+            if chunk[0].threads != threads:
+                threads = chunk[0].threads
+                self.maxops.set_num_threads(threads)
+            signal.setitimer(signal.ITIMER_PROF, CHUNK_SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, 20 * CHUNK_SECONDS)
+            if any(call.make() != call.expected for call in chunk):
+                return True
+        return False
 
-        def act() -> None:
+    def watch(self, isa: str) -> tuple[Any, bytes]:
+        """Which mutants differ in each chunk, as bits, and which are reached at all."""
+        row = (self.count + 8) // 8
+        shared = mmap.mmap(-1, row * len(self.chunks))
+        every = mmap.mmap(-1, self.count + 1)
+
+        def act() -> bool:
             assert self.native.use_isa(isa)
-            self.tasks[task]()
+            if self.is_noticed(range(len(self.chunks))):  # the same calls again, with nothing switched on
+                return True
+            seen = np.zeros(self.count + 64, np.uint8)
+            self.switch.first, self.switch.count, self.switch.chosen = 0, 1 << 31, 0
+            self.switch.seen = seen.ctypes.data
+            reached = np.frombuffer(every, np.uint8)
+            for number in range(len(self.chunks)):
+                seen[:] = 0
+                if self.is_noticed([number]):
+                    return True
+                differs = np.packbits((seen[: self.count + 1] & DIFFERS) != 0)
+                shared[number * row : (number + 1) * row] = differs.tobytes()
+                reached |= seen[: self.count + 1]
+            return False
 
-        began = time.process_time(), os.times()
-        code = self.child(act, 600)
-        after = os.times()
-        took = after.children_user + after.children_system - began[1].children_user - began[1].children_system
-        self.seconds[task] = max(self.seconds.get(task, 0.0), took)
-        if code != 0:
-            raise RuntimeError(f"{task} on {isa} ended with {code} without a mutant")
-        with mmap.mmap(-1, self.count + 64) as seen:
-            address = ctypes.addressof(ctypes.c_char.from_buffer(seen))
+        if (code := self.child(act)) != 0:
+            raise RuntimeError(f"the calls on {isa} ended with {code} without a mutant")
+        return np.frombuffer(bytes(shared), np.uint8).reshape(-1, row), bytes(every)
 
-            def watched() -> None:
-                self.switch.first, self.switch.count, self.switch.chosen, self.switch.seen = 0, 1 << 31, 0, address
-                act()
+    def kill(self, mutant: Mutant, isa: str, which: list[int]) -> int:
+        """What the process ends with that makes these chunks' calls; 0 if nothing is noticed."""
 
-            code = self.child(watched, 1200)
-            found = bytes(seen[: self.count + 1])
-        if code != 0:
-            raise RuntimeError(f"{task} on {isa} ended with {code} as it was watched")
-        return found
-
-    def kill(self, mutant: Mutant, isa: str, tasks: list[str]) -> int:
-        """What the first task that notices ends with; 0 if none does."""
-
-        def act() -> None:
+        def act() -> bool:
             assert self.native.use_isa(isa)
             self.switch.first, self.switch.count, self.switch.chosen = mutant.first, 1, mutant.number
-            for task in tasks:
-                signal.setitimer(signal.ITIMER_PROF, 2 + 2 * self.seconds[task])
-                self.tasks[task]()
+            return self.is_noticed(which)
 
-        return self.child(act, 60)
+        return self.child(act)
 
 
-def survey(runner: Runner, isas: Iterable[str], tasks: Iterable[str]) -> dict[tuple[str, str], bytes]:
-    """What each task sees of each mutant on each instruction set."""
-    return {(isa, task): runner.watch(isa, task) for isa in isas for task in tasks}
-
-
-def fate(runner: Runner, mutant: Mutant, seen: dict[tuple[str, str], bytes]) -> str:
+def fate(runner: Runner, mutant: Mutant, seen: dict[str, tuple[Any, bytes]]) -> str:
     """What becomes of a mutant: killed (and by what), or why it lives."""
-    by_isa: dict[str, list[str]] = {}
-    for (isa, task), found in seen.items():
-        if found[mutant.number] & DIFFERS:
-            by_isa.setdefault(isa, []).append(task)
-    for isa, tasks in by_isa.items():
-        code = runner.kill(mutant, isa, sorted(tasks, key=runner.seconds.__getitem__))
+    lives = "not reached"
+    for isa, (differs, reached) in seen.items():
+        which = np.flatnonzero(differs[:, mutant.number // 8] >> (7 - mutant.number % 8) & 1)
+        if reached[mutant.number] and lives == "not reached":
+            lives = "never differs"
+        if not len(which):
+            continue
+        lives = "survived"
+        which = np.random.default_rng(mutant.number).permutation(which)  # neighbours are alike
+        code = runner.kill(mutant, isa, which.tolist())
         if code:
             how = {1: "noticed", -signal.SIGPROF: "without end", -signal.SIGALRM: "without end"}
             return f"killed: {how.get(code, f'crash {code}')}"
-    if by_isa:
-        return "survived"
-    return "never differs" if any(found[mutant.number] & REACHED for found in seen.values()) else "not reached"
+    return lives
 
 
 def reasons() -> list[Json]:
@@ -299,40 +315,32 @@ def reason(mutant: Mutant, known: Iterable[Json]) -> str:
     return ""
 
 
-def judge(folder: Path, mutants: list[Mutant], isas: Iterable[str], chosen: list[Mutant], *, thorough: bool) -> dict[int, str]:
-    """The fate of each chosen mutant; what a run before this one killed stays so, in a folder that is kept.
-
-    The short tasks notice most. What they leave runs all that there is, if `thorough`.
-    """
+def judge(folder: Path, mutants: list[Mutant], isas: Iterable[str], chosen: list[Mutant]) -> dict[int, str]:
+    """The fate of each chosen mutant; what a run before this one killed stays so, in a folder that is kept."""
     path = folder / "fates.json"
     fates = {int(number): was for number, was in json.loads(path.read_text()).items()} if path.exists() else {}
-    runner = Runner(folder, max(mutant.number for mutant in mutants))
-    stages = (runner.short, tuple(name for name in runner.tasks if name not in runner.short))
     todo = [mutant for mutant in chosen if not fates.get(mutant.number, "").startswith("killed")]
-    for tasks in stages if thorough else stages[:1]:
+    if todo:
         began = time.perf_counter()
-        seen = survey(runner, isas, tasks) if todo else {}
-        print(f"watched {len(tasks)} tasks in {time.perf_counter() - began:.0f} s; {len(todo)} mutants to go", flush=True)
-        for count, mutant in enumerate(todo):
-            found = fate(runner, mutant, seen)
-            # what a stage does not reach, an earlier one may have
-            fates[mutant.number] = max(fates.get(mutant.number, found), found, key=FATES.index) if found in FATES else found
-            if count % 100 == 99:
+        runner = Runner(folder, max(mutant.number for mutant in mutants))
+        seen = {isa: runner.watch(isa) for isa in isas}
+        print(f"{len(runner.chunks)} chunks watched in {time.perf_counter() - began:.0f} s", flush=True)
+        for count, mutant in enumerate(todo, 1):
+            fates[mutant.number] = fate(runner, mutant, seen)
+            if count % 200 == 0 or count == len(todo):
                 path.write_text(json.dumps(fates))
-                lives = sum(not fates[each.number].startswith("killed") for each in todo[: count + 1])
-                print(f"{count + 1} mutants, {lives} live, {time.perf_counter() - began:.0f} s", flush=True)
-        path.write_text(json.dumps(fates))
-        todo = [mutant for mutant in todo if not fates[mutant.number].startswith("killed")]
+                lives = sum(not fates[each.number].startswith("killed") for each in todo[:count])
+                print(f"{count} of {len(todo)}, {lives} live, {time.perf_counter() - began:.0f} s", flush=True)
     return {mutant.number: fates[mutant.number] for mutant in chosen}
 
 
 def claims() -> list[Claim]:
     """One for each file."""
     with tempfile.TemporaryDirectory(prefix="maxops-mutants-") as folder:
-        return run_mutants(Path(folder), "", 0, thorough=True)
+        return run_mutants(Path(folder), "", 0)
 
 
-def run_mutants(folder: Path, only: str, sample: int, *, thorough: bool) -> list[Claim]:
+def run_mutants(folder: Path, only: str, sample: int) -> list[Claim]:
     """Build if the folder has none, run, and say what became of them, a claim for each file."""
     began = time.perf_counter()
     isas = instruction_sets()
@@ -344,7 +352,7 @@ def run_mutants(folder: Path, only: str, sample: int, *, thorough: bool) -> list
     if sample:
         chosen = random.Random(15).sample(chosen, min(sample, len(chosen)))
     here = [isa for isa in ORDER if isa.replace("x86-64-", "x86_64_") in isas]
-    fates = judge(folder, mutants, here, chosen, thorough=thorough)
+    fates = judge(folder, mutants, here, chosen)
     known = reasons()
     seconds = time.perf_counter() - began
     tool = run(["g++", "--version"]).stdout.splitlines()[0]
@@ -382,11 +390,10 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many, by chance")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the build and what was found stay")
-    parser.add_argument("--short", action="store_true", help="the short enumerations alone")
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp(prefix="maxops-mutants-"))
     folder.mkdir(parents=True, exist_ok=True)
-    found = run_mutants(folder, options.only, options.sample, thorough=not options.short)
+    found = run_mutants(folder, options.only, options.sample)
     for claim in found:
         print(f"{claim.id}: {claim.figures}")
         print("".join(f"  {goal}\n" for goal in claim.open), end="")
