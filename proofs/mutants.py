@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import gc
 import json
 import mmap
@@ -30,6 +31,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -53,7 +55,13 @@ COMPILED = f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv"
 ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
 REACHED, DIFFERS = 1, 2
 MEMORY = 6 << 30
-CHUNK_SECONDS = 1.0  # of what takes a thousandth
+LIVES = ("not reached", "never differs", "survived")
+CALLS_SECONDS, TEST_SECONDS = 0.2, 8.0  # a unit takes far less
+# Tests beside the enumerations: of what calls refuse, and of layouts.
+TESTS = (
+    "test_maximum", "test_reduce_max", "test_segment_max", "test_bad_input", "test_contracts", "test_indices",
+    "test_offsets", "test_unsorted_ids", "test_id_types", "test_threads",
+)  # fmt: skip
 KILLED = 0.95  # of those that are not shown to be equivalent
 
 Json = dict[str, Any]
@@ -191,25 +199,14 @@ class Switch(ctypes.Structure):
 
 
 class Runner:
-    """Makes the calls of enumerations again, with mutants watched or one switched on, in a process each."""
+    """Runs units of tests, with mutants watched or one switched on, in a process each.
 
-    def __init__(self, folder: Path, count: int) -> None:
-        sys.path[:0] = [str(folder / "src"), str(folder / "tests")]
-        self.count = count
-        import maxops  # noqa: PLC0415
-        from exhaustive import any_order, elementwise, reduce, segments, values  # noqa: PLC0415
-        from exhaustive.sections import SHORT  # noqa: PLC0415
+    A unit says whether something is noticed; it does the same whenever it runs without a mutant.
+    """
 
-        from maxops import _native  # noqa: PLC0415
-
-        self.maxops, self.native = maxops, _native
-        self.switch = Switch.in_dll(ctypes.CDLL(_native.__file__), "maxops_mutants")
-        recorder = replay.Recorder(maxops)
-        for name, task in SHORT.items():
-            began, before = time.perf_counter(), len(recorder.calls)
-            recorder.record([any_order, elementwise, reduce, segments, values], task)
-            print(f"{name}: {len(recorder.calls) - before} calls, {time.perf_counter() - began:.1f} s", flush=True)
-        self.chunks = replay.chunks(recorder.calls)
+    def __init__(self, native: ModuleType, count: int, units: list[Callable[[], bool]], seconds: float) -> None:
+        self.native, self.count, self.units, self.seconds = native, count, units, seconds
+        self.switch = Switch.in_dll(ctypes.CDLL(native.__file__), "maxops_mutants")
         gc.collect()
         gc.freeze()  # or each process would copy what the collector touches
         gc.disable()
@@ -222,7 +219,7 @@ class Runner:
             code = 1
             try:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-                if not os.environ.get("MUTANTS_SHOW"):
+                if not os.environ.get("MAXOPS_MUTANTS_SHOW"):
                     os.dup2(1, 2)
                 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -232,48 +229,44 @@ class Runner:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def is_noticed(self, which: Iterable[int]) -> bool:
-        """Whether a call of these chunks gives something else than it did."""
-        threads = 0
+        """Whether one of these units notices something."""
         for number in which:
-            chunk = self.chunks[number]
-            if chunk[0].threads != threads:
-                threads = chunk[0].threads
-                self.maxops.set_num_threads(threads)
-            signal.setitimer(signal.ITIMER_PROF, CHUNK_SECONDS)
-            signal.setitimer(signal.ITIMER_REAL, 20 * CHUNK_SECONDS)
-            if any(call.make() != call.expected for call in chunk):
+            signal.setitimer(signal.ITIMER_PROF, self.seconds)
+            signal.setitimer(signal.ITIMER_REAL, 20 * self.seconds)
+            if self.units[number]():
                 return True
         return False
 
     def watch(self, isa: str) -> tuple[Any, bytes]:
-        """Which mutants differ in each chunk, as bits, and which are reached at all."""
+        """Which mutants differ in each unit, as bits, and which are reached at all."""
         row = (self.count + 8) // 8
-        shared = mmap.mmap(-1, row * len(self.chunks))
+        shared = mmap.mmap(-1, row * len(self.units))
         every = mmap.mmap(-1, self.count + 1)
 
         def act() -> bool:
             assert self.native.use_isa(isa)
-            if self.is_noticed(range(len(self.chunks))):  # the same calls again, with nothing switched on
-                return True
             seen = np.zeros(self.count + 64, np.uint8)
-            self.switch.first, self.switch.count, self.switch.chosen = 0, 1 << 31, 0
-            self.switch.seen = seen.ctypes.data
             reached = np.frombuffer(every, np.uint8)
-            for number in range(len(self.chunks)):
+            for number in range(len(self.units)):
+                self.switch.count = 0
+                if self.is_noticed([number]):  # with nothing switched on
+                    raise RuntimeError(f"unit {number} notices something where there is nothing")
+                self.switch.first, self.switch.count, self.switch.chosen = 0, 1 << 31, 0
+                self.switch.seen = seen.ctypes.data
                 seen[:] = 0
                 if self.is_noticed([number]):
-                    return True
+                    raise RuntimeError(f"unit {number} notices that it is watched")
                 differs = np.packbits((seen[: self.count + 1] & DIFFERS) != 0)
                 shared[number * row : (number + 1) * row] = differs.tobytes()
                 reached |= seen[: self.count + 1]
             return False
 
         if (code := self.child(act)) != 0:
-            raise RuntimeError(f"the calls on {isa} ended with {code} without a mutant")
+            raise RuntimeError(f"the units on {isa} ended with {code} without a mutant")
         return np.frombuffer(bytes(shared), np.uint8).reshape(-1, row), bytes(every)
 
     def kill(self, mutant: Mutant, isa: str, which: list[int]) -> int:
-        """What the process ends with that makes these chunks' calls; 0 if nothing is noticed."""
+        """What the process ends with that runs these units; 0 if none of them notices."""
 
         def act() -> bool:
             assert self.native.use_isa(isa)
@@ -281,6 +274,25 @@ class Runner:
             return self.is_noticed(which)
 
         return self.child(act)
+
+
+def calls() -> list[Callable[[], bool]]:
+    """The calls of the short enumerations, some at a time."""
+    import maxops  # noqa: PLC0415
+    from exhaustive import any_order, elementwise, reduce, segments, values  # noqa: PLC0415
+    from exhaustive.sections import SHORT  # noqa: PLC0415
+
+    recorder = replay.Recorder(maxops)
+    for name, task in SHORT.items():
+        began, before = time.perf_counter(), len(recorder.calls)
+        recorder.record([any_order, elementwise, reduce, segments, values], task)
+        print(f"{name}: {len(recorder.calls) - before} calls, {time.perf_counter() - began:.1f} s", flush=True)
+
+    def unit(chunk: list[replay.Call]) -> bool:
+        maxops.set_num_threads(chunk[0].threads)
+        return any(call.make() != call.expected for call in chunk)
+
+    return [functools.partial(unit, chunk) for chunk in replay.chunks(recorder.calls)]
 
 
 def fate(runner: Runner, mutant: Mutant, seen: dict[str, tuple[Any, bytes]]) -> str:
@@ -301,6 +313,38 @@ def fate(runner: Runner, mutant: Mutant, seen: dict[str, tuple[Any, bytes]]) -> 
     return lives
 
 
+class Tests:
+    """A plugin of pytest that hands out its collected tests as units, and runs none by itself."""
+
+    def __init__(self, act: Callable[[list[Callable[[], bool]]], None]) -> None:
+        self.act = act
+        self.failed = False
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Note what failed."""
+        self.failed = self.failed or report.failed
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """In the place of pytest's own."""
+        self.act([functools.partial(self.unit, item) for item in session.items])
+        return True
+
+    def unit(self, item: Any) -> bool:
+        """Run one test with fixtures of its own; whether it fails."""
+        self.failed = False
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        return self.failed
+
+
+def by_tests(folder: Path, act: Callable[[list[Callable[[], bool]]], None]) -> None:
+    """Do something with the tests that are beside the enumerations."""
+    import pytest  # noqa: PLC0415
+
+    files = [str(folder / "tests" / f"{name}.py") for name in TESTS]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-m", "not exhaustive"]
+    pytest.main([*options, "--rootdir", str(folder), *files], plugins=[Tests(act)])
+
+
 def reasons() -> list[Json]:
     """The reviewed survivors: file, function and texts, with the changes if not all of them, and why they live."""
     return list(tomllib.loads(REASONS.read_text(encoding="utf-8")).get("survivor", ())) if REASONS.exists() else []
@@ -315,18 +359,18 @@ def reason(mutant: Mutant, known: Iterable[Json]) -> str:
     return ""
 
 
-def judge(folder: Path, mutants: list[Mutant], isas: Iterable[str], chosen: list[Mutant]) -> dict[int, str]:
+def judge(folder: Path, chosen: list[Mutant], isas: Iterable[str], runner: Runner) -> dict[int, str]:
     """The fate of each chosen mutant; what a run before this one killed stays so, in a folder that is kept."""
     path = folder / "fates.json"
     fates = {int(number): was for number, was in json.loads(path.read_text()).items()} if path.exists() else {}
     todo = [mutant for mutant in chosen if not fates.get(mutant.number, "").startswith("killed")]
     if todo:
         began = time.perf_counter()
-        runner = Runner(folder, max(mutant.number for mutant in mutants))
         seen = {isa: runner.watch(isa) for isa in isas}
-        print(f"{len(runner.chunks)} chunks watched in {time.perf_counter() - began:.0f} s", flush=True)
+        print(f"{len(runner.units)} units watched in {time.perf_counter() - began:.0f} s", flush=True)
         for count, mutant in enumerate(todo, 1):
-            fates[mutant.number] = fate(runner, mutant, seen)
+            was, now = fates.get(mutant.number, LIVES[0]), fate(runner, mutant, seen)
+            fates[mutant.number] = max(was, now, key=LIVES.index) if now in LIVES else now
             if count % 200 == 0 or count == len(todo):
                 path.write_text(json.dumps(fates))
                 lives = sum(not fates[each.number].startswith("killed") for each in todo[:count])
@@ -340,7 +384,7 @@ def claims() -> list[Claim]:
         return run_mutants(Path(folder), "", 0)
 
 
-def run_mutants(folder: Path, only: str, sample: int) -> list[Claim]:
+def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True) -> list[Claim]:
     """Build if the folder has none, run, and say what became of them, a claim for each file."""
     began = time.perf_counter()
     isas = instruction_sets()
@@ -352,7 +396,14 @@ def run_mutants(folder: Path, only: str, sample: int) -> list[Claim]:
     if sample:
         chosen = random.Random(15).sample(chosen, min(sample, len(chosen)))
     here = [isa for isa in ORDER if isa.replace("x86-64-", "x86_64_") in isas]
-    fates = judge(folder, mutants, here, chosen)
+    sys.path[:0] = [str(folder / "src"), str(folder / "tests")]
+    from maxops import _native  # noqa: PLC0415
+
+    count = max(mutant.number for mutant in mutants)
+    fates = judge(folder, chosen, here, Runner(_native, count, calls(), CALLS_SECONDS))
+    left = [mutant for mutant in chosen if not fates[mutant.number].startswith("killed")]
+    if left and tests:
+        by_tests(folder, lambda units: fates.update(judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS))))
     known = reasons()
     seconds = time.perf_counter() - began
     tool = run(["g++", "--version"]).stdout.splitlines()[0]
@@ -390,10 +441,11 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many, by chance")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the build and what was found stay")
+    parser.add_argument("--calls", action="store_true", help="the enumerations' calls alone")
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp(prefix="maxops-mutants-"))
     folder.mkdir(parents=True, exist_ok=True)
-    found = run_mutants(folder, options.only, options.sample)
+    found = run_mutants(folder, options.only, options.sample, tests=not options.calls)
     for claim in found:
         print(f"{claim.id}: {claim.figures}")
         print("".join(f"  {goal}\n" for goal in claim.open), end="")

@@ -54,7 +54,12 @@ SECTIONS: dict[str, Callable[[], None]] = {
 SHORT: dict[str, Callable[[], None]] = {
     "values, float32, some": functools.partial(values.pairs, np.float32, sizes=(3, 9, 40)),
     "values, float16, some": functools.partial(values.pairs, np.float16, sizes=(3, 40)),
-    "maximum, two inputs": functools.partial(elementwise.broadcasts, most=2),
+    "maximum, three inputs": functools.partial(elementwise.broadcasts, most=3),
+    "maximum, overlaps": elementwise.overlaps,
+    "maximum, scalars": elementwise.scalars,
+    "maximum, many inputs": elementwise.more_inputs,
+    "maximum, threads": elementwise.threaded,
+    "reduce_max, out": reduce.outputs,
     "maximum, longer, two inputs": functools.partial(
         elementwise.broadcasts, layouts=("contiguous", "pitched"), most=2, of=elementwise.LONGER[::5]
     ),
