@@ -30,6 +30,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,11 +52,14 @@ FLAGS = {
 NEEDS = {"x86_64_v4": "avx512bw", "x86_64_v3": "avx2"}
 # Narrowing is of constants that are none any more; what overflows goes on.
 COMPILED = f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv"
+# What writes or reads beside an array shows in no bits: what survives runs again in a build that checks addresses.
+SANITIZED = "-fsanitize=address -fno-omit-frame-pointer"
 # The kernels that most processors run first; then what the others have for themselves.
 ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
 REACHED, DIFFERS = 1, 2
 MEMORY = 6 << 30
 LIVES = ("not reached", "never differs", "survived")
+MOST = 1 << 30  # units that a mutant runs
 CALLS_SECONDS, TEST_SECONDS = 0.2, 8.0  # a unit takes far less
 # Tests beside the enumerations: of what calls refuse, and of layouts.
 TESTS = (
@@ -95,7 +99,7 @@ class Mutant:
         return self.file, self.function, self.text
 
 
-def build(folder: Path, files: Iterable[str], isas: list[str]) -> list[Mutant]:
+def build(folder: Path, files: Iterable[str], isas: list[str], flags: str = "") -> list[Mutant]:
     """The mutants, and a miniature build that has them all, in folder/src."""
     import mutate  # noqa: PLC0415  (needs libclang)
 
@@ -115,7 +119,7 @@ def build(folder: Path, files: Iterable[str], isas: list[str]) -> list[Mutant]:
         copy(ROOT / part, folder / part, **({"dirs_exist_ok": True} if (ROOT / part).is_dir() else {}))
     for name, more in (
         ("native/sources.cpp", "MutantSwitch maxops_mutants;"),
-        ("CMakeLists.txt", f"target_compile_options(options INTERFACE {COMPILED})"),
+        ("CMakeLists.txt", f"target_compile_options(options INTERFACE {COMPILED} {flags})"),
     ):
         path = folder / name
         path.write_text(f"{path.read_text(encoding='utf-8')}\n{more}\n", encoding="utf-8")
@@ -204,8 +208,8 @@ class Runner:
     A unit says whether something is noticed; it does the same whenever it runs without a mutant.
     """
 
-    def __init__(self, native: ModuleType, count: int, units: list[Callable[[], bool]], seconds: float) -> None:
-        self.native, self.count, self.units, self.seconds = native, count, units, seconds
+    def __init__(self, native: ModuleType, count: int, units: list[Callable[[], bool]], seconds: float, most: int) -> None:
+        self.native, self.count, self.units, self.seconds, self.most = native, count, units, seconds, most
         self.switch = Switch.in_dll(ctypes.CDLL(native.__file__), "maxops_mutants")
         gc.collect()
         gc.freeze()  # or each process would copy what the collector touches
@@ -305,7 +309,7 @@ def fate(runner: Runner, mutant: Mutant, seen: dict[str, tuple[Any, bytes]]) -> 
         if not len(which):
             continue
         lives = "survived"
-        which = np.random.default_rng(mutant.number).permutation(which)  # neighbours are alike
+        which = np.random.default_rng(mutant.number).permutation(which)[: runner.most]  # neighbours are alike
         code = runner.kill(mutant, isa, which.tolist())
         if code:
             how = {1: "noticed", -signal.SIGPROF: "without end", -signal.SIGALRM: "without end"}
@@ -346,16 +350,22 @@ def by_tests(folder: Path, act: Callable[[list[Callable[[], bool]]], None]) -> N
 
 
 def reasons() -> list[Json]:
-    """The reviewed survivors: file, function and texts, with the changes if not all of them, and why they live."""
-    return list(tomllib.loads(REASONS.read_text(encoding="utf-8")).get("survivor", ())) if REASONS.exists() else []
+    """What was said of survivors: of which file and function, of which texts (or a pattern of them) and changes."""
+    return list(tomllib.loads(REASONS.read_text(encoding="utf-8"))["survivor"]) if REASONS.exists() else []
 
 
 def reason(mutant: Mutant, known: Iterable[Json]) -> str:
-    """Why a survivor is none that a test could notice; nothing if nobody has said so."""
+    """Why no test could notice a survivor; nothing if nobody has said so."""
     for each in known:
-        if (each["file"], each["function"]) == (mutant.file, mutant.function) and mutant.text in each["texts"]:
-            if mutant.change in each.get("changes", (mutant.change,)):
-                return str(each["why"])
+        if (
+            fnmatch(mutant.file, each["file"])
+            and mutant.function in each.get("functions", (mutant.function,))
+            and mutant.kind in each.get("kinds", (mutant.kind,))
+            and (mutant.text in each.get("texts", ()) or re.search(each.get("pattern", "(?!)"), mutant.text))
+            and mutant.change in each.get("changes", (mutant.change,))
+        ):
+            each["used"] = each.get("used", 0) + 1
+            return str(each["why"])
     return ""
 
 
@@ -384,7 +394,9 @@ def claims() -> list[Claim]:
         return run_mutants(Path(folder), "", 0)
 
 
-def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True) -> list[Claim]:
+def run_mutants(
+    folder: Path, only: str, sample: int, *, tests: bool = True, most: int = MOST
+) -> list[Claim]:
     """Build if the folder has none, run, and say what became of them, a claim for each file."""
     began = time.perf_counter()
     isas = instruction_sets()
@@ -400,10 +412,10 @@ def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True) -> 
     from maxops import _native  # noqa: PLC0415
 
     count = max(mutant.number for mutant in mutants)
-    fates = judge(folder, chosen, here, Runner(_native, count, calls(), CALLS_SECONDS))
+    fates = judge(folder, chosen, here, Runner(_native, count, calls(), CALLS_SECONDS, most))
     left = [mutant for mutant in chosen if not fates[mutant.number].startswith("killed")]
     if left and tests:
-        by_tests(folder, lambda units: fates.update(judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS))))
+        by_tests(folder, lambda units: fates.update(judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS, MOST))))
     known = reasons()
     seconds = time.perf_counter() - began
     tool = run(["g++", "--version"]).stdout.splitlines()[0]

@@ -43,6 +43,8 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "wrong ids": any_order.wrong,
     "reduce_max, rank 4": reduce.every,
     **{f"segments, {name}": functools.partial(segments.plain, np.dtype(name).type) for name in ("int64", "int16")},
+    # float32's rows of more than one block of columns are wide ones, which each task has but a block of
+    "segments, int16, two blocks of columns": functools.partial(segments.plain, np.int16, most_rows=6, widths=(5,)),
     **{
         f"{name}, {of}": functools.partial(call, np.dtype(of).type)
         for name, call in (("reduce_max", reduce.every), ("maximum", elementwise.broadcasts))
@@ -72,6 +74,7 @@ SHORT: dict[str, Callable[[], None]] = {
     "reduce_max, threads, rank 2": functools.partial(reduce.threaded, most_rank=2),
     "segments, five rows": functools.partial(segments.plain, most_rows=5),
     "segments, five rows, int16": functools.partial(segments.plain, np.int16, most_rows=5),
+    "segments, five rows, int16, two blocks": functools.partial(segments.plain, np.int16, most_rows=5, widths=(5,)),
     "segments, threads, five rows": functools.partial(segments.threaded, most_rows=5),
     "segments, options, four rows": functools.partial(segments.options, most_rows=4),
     "ids in any order, three rows": functools.partial(any_order.unsorted, most_rows=3),

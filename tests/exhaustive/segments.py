@@ -37,7 +37,7 @@ def by_definition(every: Array, ids: tuple[int, ...], fill: Any) -> tuple[Array,
     return best, index
 
 
-def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
+def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS, widths: tuple[int, ...] = WIDTHS) -> None:
     """New outputs and the caller's, checked and not, both id types, both fill modes, one thread and more."""
     fills = {"ZERO": 0, "LOWEST": np.finfo(dtype).min if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min}
     for ids in sorted_ids(most_rows):
@@ -45,7 +45,7 @@ def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
         last = ids[-1] + 1 if ids else 0
         every = recipes.matrix(ids, dtype)
         best = {mode: by_definition(every, ids, fill)[0] for mode, fill in fills.items()}
-        for width in WIDTHS:
+        for width in widths:
             for data, zeros, lows in recipes.pieces(width, every, best["ZERO"], best["LOWEST"]):
                 all_zero, all_lowest, row = zeros.tobytes(), lows.tobytes(), zeros[:1].nbytes
                 for count in COUNTS:
