@@ -105,14 +105,11 @@ def wrong(most_rows: int = MOST_ROWS) -> None:
             buffer = np.full(int(np.prod(shape)) + 2 * GUARD, 7, np.float32)
             out = buffer[GUARD:-GUARD].reshape(shape)
             for given in {1: (None, out), 2: (None,)}.get(width, (out,)):
-                try:
-                    mo.segment_max(data, wide, 5, fill_mode="ZERO", out=given)
-                except SegmentIdsError as error:
-                    if f"position {place} holds {ids[place]}" not in str(error):
-                        fail("the error of wrong ids", f"position {place}", str(error), ids=ids)
-                else:
-                    fail("segment_max of wrong ids", "an error", "none", ids=ids, width=width)
-                counted["wrong ids, checked"] += 1
+                _refuses(ids, place, data, wide, 5, given)
+            # past the last segment, too, where rows are dropped; and found where blocks of ids meet
+            for segments in (1, 2):
+                _refuses(ids, place, data, wide, segments, None)
+                _refuses(ids, place, data.astype(np.int8), np.repeat(wide.astype(np.int32), 2)[::2], segments, None)
             if (buffer != 7).any():
                 fail("wrong ids with out=", "an output as it was", out, ids=ids, width=width)
             for segments in (1, 3, 5):
@@ -121,6 +118,17 @@ def wrong(most_rows: int = MOST_ROWS) -> None:
                     fail("unchecked wrong ids", "nothing written beside the output", buffer, ids=ids, count=segments)
                 buffer[:] = 7
                 counted["wrong ids, unchecked"] += 1
+
+
+def _refuses(ids: tuple[int, ...], place: int, data: Array, given: Array, segments: int, out: Array | None) -> None:
+    try:
+        mo.segment_max(data, given, segments, fill_mode="ZERO", out=out)
+    except SegmentIdsError as error:
+        if f"position {place} holds {ids[place]}" not in str(error):
+            fail("the error of wrong ids", f"position {place}", str(error), ids=ids)
+    else:
+        fail("segment_max of wrong ids", "an error", "none", ids=ids, data=data, count=segments)
+    counted["wrong ids, checked"] += 1
 
 
 def refused(most_rows: int = MOST_ROWS) -> None:

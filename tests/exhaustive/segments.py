@@ -71,6 +71,25 @@ def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS, widths: tuple[int
                     counted["sorted ids: new output, unchecked, out="] += 3
 
 
+def blocks(dtype: Any = np.int8, most_rows: int = 6) -> None:
+    """Ids with gaps in memory, which are gathered some at a time: what a block leaves open goes on in the next.
+
+    Rows so small that a task has more than one block of them.
+    """
+    for ids in sorted_ids(most_rows):
+        apart = np.repeat(np.array(ids, np.int32), 2)[::2]
+        every = recipes.matrix(ids, dtype)
+        for width in (1, 2):
+            for data, best in recipes.pieces(width, every, by_definition(every, ids, 0)[0]):
+                for count in (None, 0, 1, 3, MOST_COUNT):
+                    expected = best[: (ids[-1] + 1 if ids else 0) if count is None else count]
+                    for checks in (True, False):
+                        got = mo.segment_max(data, apart, count, fill_mode="ZERO", check_ids=checks)
+                        if got.tobytes() != expected.tobytes():
+                            fail("segment_max, blocks of ids", expected, got, data=data, ids=ids, count=count)
+                        counted["sorted ids: blocks of ids"] += 1
+
+
 def threaded(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
     """Shares of rows and of columns, and their merges."""
     for count in (2, 3):
