@@ -32,6 +32,10 @@ SECTIONS: dict[str, Callable[[], None]] = {
         reduce.every, layouts=("contiguous", "fortran", "pitched"), of=reduce.longer
     ),
     "reduce_max, longer, int16": functools.partial(reduce.every, np.int16, ("contiguous",), of=reduce.longer),
+    # elsewhere a task of the miniature has too few rows for the loops over many
+    "reduce_max, int8, many rows": functools.partial(
+        reduce.every, np.int8, ("contiguous", "fortran", "pitched"), of=reduce.many_rows
+    ),
     "reduce_max": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=3),
     "reduce_max, threads": reduce.threaded,
     "segments": segments.plain,
@@ -72,6 +76,7 @@ SHORT: dict[str, Callable[[], None]] = {
     "reduce_max, rank 3, rows": functools.partial(reduce.every, layouts=("contiguous", "pitched"), most_rank=3),
     "reduce_max, vectors": functools.partial(reduce.every, of=reduce.vectors),
     "reduce_max, vectors, int16": functools.partial(reduce.every, np.int16, of=reduce.vectors),
+    "reduce_max, int8, rows": functools.partial(reduce.every, np.int8, ("contiguous", "pitched"), of=reduce.many_rows),
     "reduce_max, threads, rank 2": functools.partial(reduce.threaded, most_rank=2),
     "segments, five rows": functools.partial(segments.plain, most_rows=5),
     "segments, five rows, int16": functools.partial(segments.plain, np.int16, most_rows=5),
