@@ -80,6 +80,14 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
                 if got.tobytes() != best[:size].tobytes():
                     fail("sorted=False", best[:size], got, data=data, ids=ids, count=segments)
                 counted["ids in any order"] += 1
+        # the lowest value there is: a segment of it alone is none of the empty ones
+        kind = np.dtype(dtype).kind
+        lowest = np.full_like(made[-1][0], -np.inf if kind == "f" else np.iinfo(dtype).min)
+        expected = np.where(made[-1][4] < 0, 0, lowest.dtype.type(lowest.flat[0]) if lowest.size else 0).astype(dtype)[:last]
+        got = mo.segment_max(lowest, wide, None, fill_mode="ZERO", sorted=False, out_of_range="drop")
+        if got.tobytes() != expected.tobytes():
+            fail("sorted=False, the lowest", expected, got, data=lowest, ids=ids)
+        counted["ids in any order, the lowest value"] += 1
         if width > 2 and len(ids) > 5:
             continue
         _, _, data, best, index = made[-1]

@@ -73,6 +73,8 @@ SHORT: dict[str, Callable[[], None]] = {
     "maximum, layouts, two inputs": functools.partial(elementwise.broadcasts, layouts=LAYOUTS[1:], most=2),
     "reduce_max, rank 2": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=2),
     "reduce_max, rank 2, int16": functools.partial(reduce.every, np.int16, layouts=LAYOUTS, most_rank=2),
+    "reduce_max, rank 2, float64": functools.partial(reduce.every, np.float64, layouts=LAYOUTS, most_rank=2),
+    "maximum, layouts, float64": functools.partial(elementwise.broadcasts, np.float64, layouts=LAYOUTS[1:], most=2),
     "reduce_max, rank 3, rows": functools.partial(reduce.every, layouts=("contiguous", "pitched"), most_rank=3),
     "reduce_max, vectors": functools.partial(reduce.every, of=reduce.vectors),
     "reduce_max, vectors, int16": functools.partial(reduce.every, np.int16, of=reduce.vectors),
@@ -87,6 +89,9 @@ SHORT: dict[str, Callable[[], None]] = {
     "ids in any order, three rows": functools.partial(any_order.unsorted, most_rows=3),
     "ids in any order, threads, three rows": functools.partial(
         any_order.unsorted, counts=(2,), widths=(1, 2, 4), most_rows=3
+    ),
+    "ids in any order, three threads, four rows": functools.partial(
+        any_order.unsorted, counts=(3,), widths=(1, 2), most_rows=4
     ),
     "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
     "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
