@@ -22,7 +22,6 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -208,7 +207,9 @@ class Runner:
     A unit says whether something is noticed; it does the same whenever it runs without a mutant.
     """
 
-    def __init__(self, native: ModuleType, count: int, units: list[Callable[[], bool]], seconds: float, most: int) -> None:
+    def __init__(
+        self, native: ModuleType, count: int, units: list[Callable[[], bool]], seconds: float, most: int
+    ) -> None:
         self.native, self.count, self.units, self.seconds, self.most = native, count, units, seconds, most
         self.switch = Switch.in_dll(ctypes.CDLL(native.__file__), "maxops_mutants")
         gc.collect()
@@ -394,9 +395,7 @@ def claims() -> list[Claim]:
         return run_mutants(Path(folder), "", 0)
 
 
-def run_mutants(
-    folder: Path, only: str, sample: int, *, tests: bool = True, most: int = MOST
-) -> list[Claim]:
+def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True, most: int = MOST) -> list[Claim]:
     """Build if the folder has none, run, and say what became of them, a claim for each file."""
     began = time.perf_counter()
     isas = instruction_sets()
@@ -415,18 +414,31 @@ def run_mutants(
     fates = judge(folder, chosen, here, Runner(_native, count, calls(), CALLS_SECONDS, most))
     left = [mutant for mutant in chosen if not fates[mutant.number].startswith("killed")]
     if left and tests:
-        by_tests(folder, lambda units: fates.update(judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS, MOST))))
+        by_tests(
+            folder,
+            lambda units: fates.update(
+                judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS, MOST))
+            ),
+        )
     known = reasons()
     seconds = time.perf_counter() - began
     tool = run(["g++", "--version"]).stdout.splitlines()[0]
     return [
-        _claim(file, [mutant for mutant in chosen if mutant.file == file], fates, known, tool, found["left_out"], seconds)
+        _claim(
+            file, [mutant for mutant in chosen if mutant.file == file], fates, known, tool, found["left_out"], seconds
+        )
         for file in sorted({mutant.file for mutant in chosen})
     ]
 
 
 def _claim(
-    file: str, mutants: list[Mutant], fates: dict[int, str], known: list[Json], tool: str, left_out: Json, seconds: float
+    file: str,
+    mutants: list[Mutant],
+    fates: dict[int, str],
+    known: list[Json],
+    tool: str,
+    left_out: Json,
+    seconds: float,
 ) -> Claim:
     lives = [mutant for mutant in mutants if not fates[mutant.number].startswith("killed")]
     why = {mutant.number: reason(mutant, known) for mutant in lives}

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from clang.cindex import Config, Cursor, CursorKind as Kind, Index, TranslationUnit
+from clang.cindex import Cursor, Index, TranslationUnit
+from clang.cindex import CursorKind as Kind
 
 # By operator: the switch of mutants.h, and what it puts instead.
 BINARY = {
@@ -66,7 +66,9 @@ def resource_dir() -> str:
     """Where the compiler's own headers are, that libclang has none of."""
     for name in ("clang", *(f"clang-{version}" for version in range(21, 13, -1))):
         try:
-            return subprocess.run([name, "-print-resource-dir"], check=True, capture_output=True, text=True).stdout.strip()
+            return subprocess.run(
+                [name, "-print-resource-dir"], check=True, capture_output=True, text=True
+            ).stdout.strip()
         except FileNotFoundError:
             continue
     raise RuntimeError("mutants need clang, for its headers: apt-get install clang")
@@ -133,7 +135,7 @@ class Finder:
             self.summand(cursor)
         elif kind == Kind.UNARY_OPERATOR:
             self.step(start, end)
-        elif kind == Kind.INTEGER_LITERAL or kind == Kind.CXX_BOOL_LITERAL_EXPR:
+        elif kind in (Kind.INTEGER_LITERAL, Kind.CXX_BOOL_LITERAL_EXPR):
             self.constant(start, end)
         elif kind in (Kind.IF_STMT, Kind.WHILE_STMT, Kind.FOR_STMT, Kind.DO_STMT, Kind.CONDITIONAL_OPERATOR):
             self.condition(cursor, kind)
@@ -175,7 +177,9 @@ class Finder:
     def add(self, start: int, end: int, kind: str, changes: tuple[str, ...], before: str, **more: Any) -> None:
         """A place, unless macros or instructions' own constants have it."""
         text = self.text[start:end]
-        balanced = all(text.count(a) == text.count(b) for a, b in (b"()", b"{}", b"[]") for a, b in [(bytes([a]), bytes([b]))])
+        balanced = all(
+            text.count(a) == text.count(b) for a, b in (b"()", b"{}", b"[]") for a, b in [(bytes([a]), bytes([b]))]
+        )
         within = any(first < end and start < last for first, last in self.macros.get(self.file, ()))
         covers = any(start <= first and last <= end for first, last in self.macros.get(self.file, ()))
         if not text or not balanced or (within and not covers):
@@ -250,7 +254,13 @@ class Finder:
                 return False
             opened += {b")": -1, b"(": 1}.get(line[at : at + 1], 0)
             if opened > 0:
-                return re.search(rb"(_mm\w*|__builtin_(ia32|shuffle|prefetch|assume)\w*|__atomic\w*|alignas|__attribute__)\s*$", line[:at]) is not None
+                return (
+                    re.search(
+                        rb"(_mm\w*|__builtin_(ia32|shuffle|prefetch|assume)\w*|__atomic\w*|alignas|__attribute__)\s*$",
+                        line[:at],
+                    )
+                    is not None
+                )
         return False
 
     def condition(self, cursor: Cursor, kind: Kind) -> None:
@@ -337,7 +347,9 @@ def wrapped(text: bytes, places: Iterable[tuple[int, Place]]) -> bytes:
     # At one offset: what ends there, the innermost first, then what is cut, then what begins, the outermost first.
     edits: list[tuple[tuple[int, int, int, int], int, bytes]] = []
     for number, place in places:
-        before, after, cut = (part.replace("{}", str(number)).encode() for part in (place.before, place.after, place.cut[2]))
+        before, after, cut = (
+            part.replace("{}", str(number)).encode() for part in (place.before, place.after, place.cut[2])
+        )
         edits.append(((place.start, 2, -place.end, place.level), 0, before))
         edits.append(((place.end, 0, -place.start, -place.level), 0, after))
         if place.cut[1]:

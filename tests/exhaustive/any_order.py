@@ -83,8 +83,11 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
         # the lowest value there is: a segment of it alone is none of the empty ones
         kind = np.dtype(dtype).kind
         lowest = np.full_like(made[-1][0], -np.inf if kind == "f" else np.iinfo(dtype).min)
-        expected = np.where(made[-1][4] < 0, 0, lowest.dtype.type(lowest.flat[0]) if lowest.size else 0).astype(dtype)[:last]
-        got = mo.segment_max(lowest, wide, None, fill_mode="ZERO", sorted=False, out_of_range="drop")
+        expected = np.where(made[-1][4] < 0, 0, lowest.dtype.type(lowest.flat[0]) if lowest.size else 0).astype(dtype)[
+            :last
+        ]
+        given = wide if width > 1 else wide.astype(np.int32)
+        got = mo.segment_max(lowest, given, None, fill_mode="ZERO", sorted=False, out_of_range="drop")
         if got.tobytes() != expected.tobytes():
             fail("sorted=False, the lowest", expected, got, data=lowest, ids=ids)
         counted["ids in any order, the lowest value"] += 1

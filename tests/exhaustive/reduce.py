@@ -16,12 +16,22 @@ import maxops as mo
 from .states import Array, counted, fail, threads
 
 SIZES = range(5)
+
+
+def _apart(x: Array) -> Array:
+    """With gaps along every axis, so that none goes on in the next."""
+    for axis in range(x.ndim):
+        x = np.repeat(x, 2, axis=axis)
+    return x[(slice(None, None, 2),) * x.ndim]
+
+
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "contiguous": lambda x: x,
     "fortran": lambda x: x.copy(order="F"),
     "transposed": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0) if x.ndim else x,
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
     "pitched": lambda x: np.repeat(x, 2, axis=0)[::2] if x.ndim else x,
+    "apart": _apart,
     "backwards": lambda x: x[(slice(None, None, -1),) * x.ndim].copy()[(slice(None, None, -1),) * x.ndim],
     "swapped": lambda x: x.astype(x.dtype.newbyteorder("S")),
 }

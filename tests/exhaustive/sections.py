@@ -14,7 +14,7 @@ from maxops import _native
 from . import any_order, elementwise, reduce, segments, values
 from .states import counted
 
-LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "backwards", "swapped")
+LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
     **{f"values, {of}": functools.partial(values.pairs, np.dtype(of).type) for of in ("float32", "float16", "float64")},
@@ -75,7 +75,9 @@ SHORT: dict[str, Callable[[], None]] = {
     "reduce_max, rank 2, int16": functools.partial(reduce.every, np.int16, layouts=LAYOUTS, most_rank=2),
     "reduce_max, rank 2, float64": functools.partial(reduce.every, np.float64, layouts=LAYOUTS, most_rank=2),
     "maximum, layouts, float64": functools.partial(elementwise.broadcasts, np.float64, layouts=LAYOUTS[1:], most=2),
-    "reduce_max, rank 3, rows": functools.partial(reduce.every, layouts=("contiguous", "pitched"), most_rank=3),
+    "reduce_max, rank 3, rows": functools.partial(
+        reduce.every, layouts=("contiguous", "pitched", "apart"), most_rank=3
+    ),
     "reduce_max, vectors": functools.partial(reduce.every, of=reduce.vectors),
     "reduce_max, vectors, int16": functools.partial(reduce.every, np.int16, of=reduce.vectors),
     "reduce_max, int8, rows": functools.partial(reduce.every, np.int8, ("contiguous", "pitched"), of=reduce.many_rows),

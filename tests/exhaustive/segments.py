@@ -106,6 +106,12 @@ def threaded(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
                             got = mo.segment_max(data, wide, segments, fill_mode="ZERO")
                             if got.tobytes() != expected.tobytes():
                                 fail(f"segment_max, {count} threads", expected, got, data=data, ids=ids, count=segments)
+                            guarded = np.full((len(expected) + 2, *data.shape[1:]), 99, dtype)
+                            mo.segment_max(data, wide, segments, fill_mode="ZERO", out=guarded[1:-1])
+                            if guarded[1:-1].tobytes() != expected.tobytes() or (guarded[[0, -1]] != 99).any():
+                                fail(
+                                    f"... out=, {count} threads", expected, guarded, data=data, ids=ids, count=segments
+                                )
                             counted["sorted ids: 2 and 3 threads"] += 1
 
 
@@ -142,6 +148,13 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                 ):
                     if got.tobytes() != expected.tobytes():
                         fail(call, expected, got, data=data, ids=ids, count=segments)
+                if width == 4:  # rows of two axes, which are gathered line by line
+                    for cube in (np.asfortranarray(data.reshape(-1, 2, 2)), data.reshape(-1, 2, 2)[:, :, ::-1]):
+                        got = mo.segment_max(cube, wide, segments, fill_mode="ZERO")
+                        lines = expected.reshape(-1, 2, 2)
+                        lines = lines if cube.strides[-1] > 0 else lines[:, :, ::-1]
+                        if got.tobytes() != lines.tobytes():
+                            fail("rows of two axes", lines, got, data=cube, ids=ids, count=segments)
                 filled = np.where(index < 0, middle, best)[:size]
                 got = mo.segment_max(data, wide, segments, fill_value=middle)
                 if got.tobytes() != filled.tobytes():
@@ -171,6 +184,9 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                     fail(
                         "offsets", (tied_best[:end], first[:end]), (values, rows), data=tied, offsets=offsets[: end + 1]
                     )
+                got = mo.segment_max(data, offsets=np.repeat(offsets[: end + 1], 2)[::2], fill_mode="ZERO")
+                if got.tobytes() != best[:end].tobytes():
+                    fail("strided offsets", best[:end], got, data=data, offsets=offsets[: end + 1])
                 got = mo.segment_max(strided, offsets=offsets[: end + 1], num_segments=2, fill_mode="ZERO")
                 if got.tobytes() != best[:2].tobytes():
                     fail("offsets, two segments", best[:2], got, data=data, offsets=offsets[: end + 1])
