@@ -39,8 +39,8 @@ import replay
 from claims import ROOT, Claim, run
 
 FILES = (
-    "kernels/*.h", "order.h", "scalar.h", "parameters.h", "initial.h", "api*.cpp", "argmax*.cpp", "fold*.*", "iterate.*",
-    "reduce.cpp", "scatter.cpp", "segment*.*",
+    "kernels/*.h", "order.h", "scalar.h", "parameters.h", "initial.h", "api*.cpp", "argmax*.cpp", "fold*.*",
+    "iterate.*", "reduce.cpp", "scatter.cpp", "segment*.*",
 )  # fmt: skip
 HEADER, REASONS = ROOT / "proofs" / "mutants.h", ROOT / "proofs" / "mutants.toml"
 FLAGS = {
@@ -113,9 +113,10 @@ def build(folder: Path, files: Iterable[str], isas: list[str], flags: str = "") 
     for name in names:
         if name.endswith(".cpp"):
             finder.parse(native / name, own)
-    for part in ("native", "src", "tests", "CMakeLists.txt"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
-        copy(ROOT / part, folder / part, **({"dirs_exist_ok": True} if (ROOT / part).is_dir() else {}))
+    for part in ("native", "src", "tests"):
+        shutil.copytree(ROOT / part, folder / part, dirs_exist_ok=True)
+    for part in ("CMakeLists.txt", "pyproject.toml"):
+        shutil.copy2(ROOT / part, folder / part)
     for name, more in (
         ("native/sources.cpp", "MutantSwitch maxops_mutants;"),
         ("CMakeLists.txt", f"target_compile_options(options INTERFACE {COMPILED} {flags})"),
@@ -351,8 +352,17 @@ def by_tests(folder: Path, act: Callable[[list[Callable[[], bool]]], None]) -> N
 
 
 def reasons() -> list[Json]:
-    """What was said of survivors: of which file and function, of which texts (or a pattern of them) and changes."""
+    """What was said of survivors: of which files, functions, texts (or a pattern of them, or of lines) and changes."""
     return list(tomllib.loads(REASONS.read_text(encoding="utf-8"))["survivor"]) if REASONS.exists() else []
+
+
+@functools.cache
+def _lines(file: str) -> list[str]:
+    return (ROOT / "native" / file).read_text(encoding="utf-8").splitlines()
+
+
+def _line(mutant: Mutant) -> str:
+    return _lines(mutant.file)[mutant.line - 1]
 
 
 def reason(mutant: Mutant, known: Iterable[Json]) -> str:
@@ -362,7 +372,11 @@ def reason(mutant: Mutant, known: Iterable[Json]) -> str:
             fnmatch(mutant.file, each["file"])
             and mutant.function in each.get("functions", (mutant.function,))
             and mutant.kind in each.get("kinds", (mutant.kind,))
-            and (mutant.text in each.get("texts", ()) or re.search(each.get("pattern", "(?!)"), mutant.text))
+            and (
+                mutant.text in each.get("texts", ())
+                or re.search(each.get("pattern", "(?!)"), mutant.text)
+                or re.search(each.get("lines", "(?!)"), _line(mutant))
+            )
             and mutant.change in each.get("changes", (mutant.change,))
         ):
             each["used"] = each.get("used", 0) + 1
