@@ -177,9 +177,7 @@ class Finder:
     def add(self, start: int, end: int, kind: str, changes: tuple[str, ...], before: str, **more: Any) -> None:
         """A place, unless macros or instructions' own constants have it."""
         text = self.text[start:end]
-        balanced = all(
-            text.count(a) == text.count(b) for a, b in (b"()", b"{}", b"[]") for a, b in [(bytes([a]), bytes([b]))]
-        )
+        balanced = all(text.count(pair[:1]) == text.count(pair[1:]) for pair in (b"()", b"{}", b"[]"))
         within = any(first < end and start < last for first, last in self.macros.get(self.file, ()))
         covers = any(start <= first and last <= end for first, last in self.macros.get(self.file, ()))
         if not text or not balanced or (within and not covers):
