@@ -227,6 +227,7 @@ class Runner:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 if not os.environ.get("MAXOPS_MUTANTS_SHOW"):
                     os.dup2(1, 2)
+                os.nice(10)  # it takes hours of one processor
                 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
                 code = int(act())
