@@ -47,7 +47,7 @@ verify:  ## every proof that takes minutes, into evidence.json and the pages of 
 seeded:  ## put faults into contracts, core and specification on purpose, and see that `verify` would notice
 	$(PYTHON) proofs/seeded.py
 
-verify-long:  ## the same with what takes longer: what tests reach, which clang-19 and llvm-19 of Debian count
+verify-long:  ## the same with what takes longer: what tests reach and notice, by clang-19 and llvm-19 of Debian
 	$(PYTHON) proofs/verify.py --long
 	$(PYTHON) docs/generate.py
 

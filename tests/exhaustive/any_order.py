@@ -19,9 +19,9 @@ COUNTS = (None, 0, 2, 3, 6)
 GUARD = 64
 
 
-def all_ids() -> Iterator[tuple[int, ...]]:
+def all_ids(most_rows: int = MOST_ROWS) -> Iterator[tuple[int, ...]]:
     """Every sequence."""
-    for rows in range(MOST_ROWS + 1):
+    for rows in range(most_rows + 1):
         yield from itertools.product(VALUES, repeat=rows)
 
 
@@ -48,11 +48,16 @@ def by_definition(every: Array, ids: tuple[int, ...]) -> tuple[Array, Array]:
     return best, index
 
 
-def unsorted(dtype: Any = np.float32, counts: tuple[int, ...] = (1,), widths: tuple[int, ...] = WIDTHS) -> None:
+def unsorted(
+    dtype: Any = np.float32,
+    counts: tuple[int, ...] = (1,),
+    widths: tuple[int, ...] = WIDTHS,
+    most_rows: int = MOST_ROWS,
+) -> None:
     """`sorted=False`, ids out of range dropped: every number of segments and of threads."""
     for count in counts:
         with threads(count):
-            for ids in all_ids():
+            for ids in all_ids(most_rows):
                 _unsorted(ids, dtype, COUNTS if count == 1 else (None, 5), widths)
 
 
@@ -75,6 +80,17 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
                 if got.tobytes() != best[:size].tobytes():
                     fail("sorted=False", best[:size], got, data=data, ids=ids, count=segments)
                 counted["ids in any order"] += 1
+        # the lowest value there is: a segment of it alone is none of the empty ones
+        kind = np.dtype(dtype).kind
+        lowest = np.full_like(made[-1][0], -np.inf if kind == "f" else np.iinfo(dtype).min)
+        expected = np.where(made[-1][4] < 0, 0, lowest.dtype.type(lowest.flat[0]) if lowest.size else 0).astype(dtype)[
+            :last
+        ]
+        given = wide if width > 1 else wide.astype(np.int32)
+        got = mo.segment_max(lowest, given, None, fill_mode="ZERO", sorted=False, out_of_range="drop")
+        if got.tobytes() != expected.tobytes():
+            fail("sorted=False, the lowest", expected, got, data=lowest, ids=ids)
+        counted["ids in any order, the lowest value"] += 1
         if width > 2 and len(ids) > 5:
             continue
         _, _, data, best, index = made[-1]
@@ -86,9 +102,9 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
         counted["ids in any order, indices"] += 1
 
 
-def wrong() -> None:
+def wrong(most_rows: int = MOST_ROWS) -> None:
     """Ids that are not in order: the error's position, an output that stays, and, unchecked, no other memory."""
-    for ids in all_ids():
+    for ids in all_ids(most_rows):
         place = first_wrong(ids)
         if place is None:
             continue
@@ -100,14 +116,11 @@ def wrong() -> None:
             buffer = np.full(int(np.prod(shape)) + 2 * GUARD, 7, np.float32)
             out = buffer[GUARD:-GUARD].reshape(shape)
             for given in {1: (None, out), 2: (None,)}.get(width, (out,)):
-                try:
-                    mo.segment_max(data, wide, 5, fill_mode="ZERO", out=given)
-                except SegmentIdsError as error:
-                    if f"position {place} holds {ids[place]}" not in str(error):
-                        fail("the error of wrong ids", f"position {place}", str(error), ids=ids)
-                else:
-                    fail("segment_max of wrong ids", "an error", "none", ids=ids, width=width)
-                counted["wrong ids, checked"] += 1
+                _refuses(ids, place, data, wide, 5, given)
+            # past the last segment, too, where rows are dropped; and found where blocks of ids meet
+            for segments in (1, 2):
+                _refuses(ids, place, data, wide, segments, None)
+                _refuses(ids, place, data.astype(np.int8), np.repeat(wide.astype(np.int32), 2)[::2], segments, None)
             if (buffer != 7).any():
                 fail("wrong ids with out=", "an output as it was", out, ids=ids, width=width)
             for segments in (1, 3, 5):
@@ -118,10 +131,21 @@ def wrong() -> None:
                 counted["wrong ids, unchecked"] += 1
 
 
-def refused() -> None:
+def _refuses(ids: tuple[int, ...], place: int, data: Array, given: Array, segments: int, out: Array | None) -> None:
+    try:
+        mo.segment_max(data, given, segments, fill_mode="ZERO", out=out)
+    except SegmentIdsError as error:
+        if f"position {place} holds {ids[place]}" not in str(error):
+            fail("the error of wrong ids", f"position {place}", str(error), ids=ids)
+    else:
+        fail("segment_max of wrong ids", "an error", "none", ids=ids, data=data, count=segments)
+    counted["wrong ids, checked"] += 1
+
+
+def refused(most_rows: int = MOST_ROWS) -> None:
     """`sorted=False` without a word on ids out of range: an error that names one."""
     data = np.zeros(MOST_ROWS, np.float32)
-    for ids in all_ids():
+    for ids in all_ids(most_rows):
         for segments in (None, 3):
             bad = [segment for segment in ids if segment < 0 or (segments is not None and segment >= segments)]
             try:

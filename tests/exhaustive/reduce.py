@@ -16,12 +16,22 @@ import maxops as mo
 from .states import Array, counted, fail, threads
 
 SIZES = range(5)
+
+
+def _apart(x: Array) -> Array:
+    """With gaps along every axis, so that none goes on in the next."""
+    for axis in range(x.ndim):
+        x = np.repeat(x, 2, axis=axis)
+    return x[(slice(None, None, 2),) * x.ndim]
+
+
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "contiguous": lambda x: x,
     "fortran": lambda x: x.copy(order="F"),
     "transposed": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0) if x.ndim else x,
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
     "pitched": lambda x: np.repeat(x, 2, axis=0)[::2] if x.ndim else x,
+    "apart": _apart,
     "backwards": lambda x: x[(slice(None, None, -1),) * x.ndim].copy()[(slice(None, None, -1),) * x.ndim],
     "swapped": lambda x: x.astype(x.dtype.newbyteorder("S")),
 }
@@ -38,6 +48,18 @@ def longer() -> Iterator[tuple[int, ...]]:
     yield from ((size,) for size in range(5, 71))
     yield from itertools.product(range(1, 10), repeat=2)
     yield from ((few, many)[::turn] for few in (1, 2, 3) for many in range(10, 41) for turn in (1, -1))
+
+
+def many_rows() -> Iterator[tuple[int, ...]]:
+    """Rows of bytes: so many in a task as a vector has lanes, and a square of the transpose."""
+    yield from itertools.product((2, 3, 7, 8, 9, 16, 17, 20, 33), (2, 3, 4, 5, 8, 9, 16, 17, 31, 33))
+    yield from ((2, 70), (3, 100), (2, 130), (3, 140))
+
+
+def vectors() -> Iterator[tuple[int, ...]]:
+    """Some of them."""
+    yield from ((size,) for size in (5, 8, 9, 17, 31, 33, 47, 64, 70))
+    yield from ((5, 3), (4, 9), (9, 8), (3, 20), (2, 40), (40, 2), (17, 3), (2, 24), (2, 33), (3, 35))
 
 
 def every(
@@ -62,13 +84,18 @@ def _one(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, layouts: tup
     outputs, each = int(np.prod(kept_shape)), int(np.prod([shape[axis] for axis in axes]))
     lowest = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
     back = np.argsort([*kept, *axes]) if shape else ()
+    # (one byte has room for few: the highest is never negative, and no other is the same but a hundred places on)
+    is_narrow = np.dtype(dtype).itemsize == 1
     ranks = np.arange(outputs * each).reshape(outputs, each) - 2000
+    highest, middle = np.arange(outputs) - 1000, -1001 + outputs // 2
+    if is_narrow:
+        ranks, highest, middle = (ranks + 2000) % 100 - 128, highest % 100, min(outputs // 2, 100)
     for winner in range(max(each, 1)):
         groups = ranks.astype(dtype)
         expected = np.full(outputs, lowest, dtype)
         index = np.full(outputs, -1, np.int64)
         if each:
-            groups[:, winner] = expected[:] = np.arange(outputs) - 1000
+            groups[:, winner] = expected[:] = highest
         ties = ranks.astype(dtype)
         for output in range(outputs if each else 0):
             index[output] = (winner + output) % each
@@ -86,17 +113,17 @@ def _one(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, layouts: tup
             best, places = mo.reduce_max(tied, None if absent else axes, return_indices=True)
             if best.tobytes() != expected.tobytes() or places.tobytes() != index.tobytes():
                 fail(f"reduce_max, indices, {layout}", (expected, index), (best, places), data=tied, axes=axes)
-            got = mo.reduce_max(given, axes, keepdims=False, initial=dtype(-1001 + outputs // 2))
-            if got.tobytes() != np.maximum(expected, dtype(-1001 + outputs // 2)).tobytes():
+            got = mo.reduce_max(given, axes, keepdims=False, initial=dtype(middle))
+            if got.tobytes() != np.maximum(expected, dtype(middle)).tobytes():
                 fail(f"reduce_max, initial, {layout}", expected, got, data=given, axes=axes)
             counted[f"reduce_max: {layout}"] += 3
 
 
-def threaded(dtype: Any = np.float32) -> None:
+def threaded(dtype: Any = np.float32, most_rank: int = 3) -> None:
     """Parts of outputs and of reduced axes, and their merges."""
     for count in (2, 3):
         with threads(count):
-            every(dtype, ("contiguous", "fortran"), 3)
+            every(dtype, ("contiguous", "fortran"), most_rank)
 
 
 def outputs() -> None:

@@ -14,7 +14,7 @@ from maxops import _native
 from . import any_order, elementwise, reduce, segments, values
 from .states import counted
 
-LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "backwards", "swapped")
+LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
     **{f"values, {of}": functools.partial(values.pairs, np.dtype(of).type) for of in ("float32", "float16", "float64")},
@@ -32,9 +32,14 @@ SECTIONS: dict[str, Callable[[], None]] = {
         reduce.every, layouts=("contiguous", "fortran", "pitched"), of=reduce.longer
     ),
     "reduce_max, longer, int16": functools.partial(reduce.every, np.int16, ("contiguous",), of=reduce.longer),
+    # elsewhere a task of the miniature has too few rows for the loops over many
+    "reduce_max, int8, many rows": functools.partial(
+        reduce.every, np.int8, ("contiguous", "fortran", "pitched"), of=reduce.many_rows
+    ),
     "reduce_max": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=3),
     "reduce_max, threads": reduce.threaded,
     "segments": segments.plain,
+    "segments, blocks of ids": segments.blocks,
     "segments, threads": segments.threaded,
     "segments, options": segments.options,
     "ids in any order": any_order.unsorted,
@@ -43,11 +48,55 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "wrong ids": any_order.wrong,
     "reduce_max, rank 4": reduce.every,
     **{f"segments, {name}": functools.partial(segments.plain, np.dtype(name).type) for name in ("int64", "int16")},
+    # float32's rows of more than one block of columns are wide ones, which each task has but a block of
+    "segments, int16, two blocks of columns": functools.partial(segments.plain, np.int16, most_rows=6, widths=(5,)),
     **{
         f"{name}, {of}": functools.partial(call, np.dtype(of).type)
         for name, call in (("reduce_max", reduce.every), ("maximum", elementwise.broadcasts))
         for of in ("int64", "int16", "float16")
     },
+}
+
+# The same calls with lower bounds, a second or two each: enough for most faults.
+SHORT: dict[str, Callable[[], None]] = {
+    "values, float32, some": functools.partial(values.pairs, np.float32, sizes=(3, 9, 40)),
+    "values, float16, some": functools.partial(values.pairs, np.float16, sizes=(3, 40)),
+    "maximum, three inputs": functools.partial(elementwise.broadcasts, most=3),
+    "maximum, overlaps": elementwise.overlaps,
+    "maximum, scalars": elementwise.scalars,
+    "maximum, many inputs": elementwise.more_inputs,
+    "maximum, threads": elementwise.threaded,
+    "reduce_max, out": reduce.outputs,
+    "maximum, longer, two inputs": functools.partial(
+        elementwise.broadcasts, layouts=("contiguous", "pitched"), most=2, of=elementwise.LONGER[::5]
+    ),
+    "maximum, layouts, two inputs": functools.partial(elementwise.broadcasts, layouts=LAYOUTS[1:], most=2),
+    "reduce_max, rank 2": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=2),
+    "reduce_max, rank 2, int16": functools.partial(reduce.every, np.int16, layouts=LAYOUTS, most_rank=2),
+    "reduce_max, rank 2, float64": functools.partial(reduce.every, np.float64, layouts=LAYOUTS, most_rank=2),
+    "maximum, layouts, float64": functools.partial(elementwise.broadcasts, np.float64, layouts=LAYOUTS[1:], most=2),
+    "reduce_max, rank 3, rows": functools.partial(
+        reduce.every, layouts=("contiguous", "pitched", "apart"), most_rank=3
+    ),
+    "reduce_max, vectors": functools.partial(reduce.every, of=reduce.vectors),
+    "reduce_max, vectors, int16": functools.partial(reduce.every, np.int16, of=reduce.vectors),
+    "reduce_max, int8, rows": functools.partial(reduce.every, np.int8, ("contiguous", "pitched"), of=reduce.many_rows),
+    "reduce_max, threads, rank 2": functools.partial(reduce.threaded, most_rank=2),
+    "segments, five rows": functools.partial(segments.plain, most_rows=5),
+    "segments, five rows, int16": functools.partial(segments.plain, np.int16, most_rows=5),
+    "segments, five rows, int16, two blocks": functools.partial(segments.plain, np.int16, most_rows=5, widths=(5,)),
+    "segments, blocks of ids, five rows": functools.partial(segments.blocks, most_rows=5),
+    "segments, threads, five rows": functools.partial(segments.threaded, most_rows=5),
+    "segments, options, four rows": functools.partial(segments.options, most_rows=4),
+    "ids in any order, three rows": functools.partial(any_order.unsorted, most_rows=3),
+    "ids in any order, threads, three rows": functools.partial(
+        any_order.unsorted, counts=(2,), widths=(1, 2, 4), most_rows=3
+    ),
+    "ids in any order, three threads, four rows": functools.partial(
+        any_order.unsorted, counts=(3,), widths=(1, 2), most_rows=4
+    ),
+    "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
+    "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
 }
 
 

@@ -37,15 +37,15 @@ def by_definition(every: Array, ids: tuple[int, ...], fill: Any) -> tuple[Array,
     return best, index
 
 
-def plain(dtype: Any = np.float32) -> None:
+def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS, widths: tuple[int, ...] = WIDTHS) -> None:
     """New outputs and the caller's, checked and not, both id types, both fill modes, one thread and more."""
     fills = {"ZERO": 0, "LOWEST": np.finfo(dtype).min if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min}
-    for ids in sorted_ids():
+    for ids in sorted_ids(most_rows):
         narrow, wide = np.array(ids, np.int32), np.array(ids, np.int64)
         last = ids[-1] + 1 if ids else 0
         every = recipes.matrix(ids, dtype)
         best = {mode: by_definition(every, ids, fill)[0] for mode, fill in fills.items()}
-        for width in WIDTHS:
+        for width in widths:
             for data, zeros, lows in recipes.pieces(width, every, best["ZERO"], best["LOWEST"]):
                 all_zero, all_lowest, row = zeros.tobytes(), lows.tobytes(), zeros[:1].nbytes
                 for count in COUNTS:
@@ -71,11 +71,30 @@ def plain(dtype: Any = np.float32) -> None:
                     counted["sorted ids: new output, unchecked, out="] += 3
 
 
-def threaded(dtype: Any = np.float32) -> None:
+def blocks(dtype: Any = np.int8, most_rows: int = 6) -> None:
+    """Ids with gaps in memory, which are gathered some at a time: what a block leaves open goes on in the next.
+
+    Rows so small that a task has more than one block of them.
+    """
+    for ids in sorted_ids(most_rows):
+        apart = np.repeat(np.array(ids, np.int32), 2)[::2]
+        every = recipes.matrix(ids, dtype)
+        for width in (1, 2):
+            for data, best in recipes.pieces(width, every, by_definition(every, ids, 0)[0]):
+                for count in (None, 0, 1, 3, MOST_COUNT):
+                    expected = best[: (ids[-1] + 1 if ids else 0) if count is None else count]
+                    for checks in (True, False):
+                        got = mo.segment_max(data, apart, count, fill_mode="ZERO", check_ids=checks)
+                        if got.tobytes() != expected.tobytes():
+                            fail("segment_max, blocks of ids", expected, got, data=data, ids=ids, count=count)
+                        counted["sorted ids: blocks of ids"] += 1
+
+
+def threaded(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
     """Shares of rows and of columns, and their merges."""
     for count in (2, 3):
         with threads(count):
-            for ids in sorted_ids():
+            for ids in sorted_ids(most_rows):
                 wide = np.array(ids, np.int64)
                 last = ids[-1] + 1 if ids else 0
                 every = recipes.matrix(ids, dtype)
@@ -87,14 +106,20 @@ def threaded(dtype: Any = np.float32) -> None:
                             got = mo.segment_max(data, wide, segments, fill_mode="ZERO")
                             if got.tobytes() != expected.tobytes():
                                 fail(f"segment_max, {count} threads", expected, got, data=data, ids=ids, count=segments)
+                            guarded = np.full((len(expected) + 2, *data.shape[1:]), 99, dtype)
+                            mo.segment_max(data, wide, segments, fill_mode="ZERO", out=guarded[1:-1])
+                            if guarded[1:-1].tobytes() != expected.tobytes() or (guarded[[0, -1]] != 99).any():
+                                fail(
+                                    f"... out=, {count} threads", expected, guarded, data=data, ids=ids, count=segments
+                                )
                             counted["sorted ids: 2 and 3 threads"] += 1
 
 
-def options(dtype: Any = np.float32) -> None:
+def options(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
     """Offsets, indices, initial, the mask of empty segments, and data and ids that are not contiguous or native."""
     for count, widths in ((1, WIDTHS), (3, (1, 3))):
         with threads(count):
-            for ids in sorted_ids(MOST_ROWS if count == 1 else 6):
+            for ids in sorted_ids(most_rows if count == 1 else min(most_rows, 6)):
                 _options(ids, dtype, widths)
 
 
@@ -123,6 +148,13 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                 ):
                     if got.tobytes() != expected.tobytes():
                         fail(call, expected, got, data=data, ids=ids, count=segments)
+                if width == 4:  # rows of two axes, which are gathered line by line
+                    for cube in (np.asfortranarray(data.reshape(-1, 2, 2)), data.reshape(-1, 2, 2)[:, :, ::-1]):
+                        got = mo.segment_max(cube, wide, segments, fill_mode="ZERO")
+                        lines = expected.reshape(-1, 2, 2)
+                        lines = lines if cube.strides[-1] > 0 else lines[:, :, ::-1]
+                        if got.tobytes() != lines.tobytes():
+                            fail("rows of two axes", lines, got, data=cube, ids=ids, count=segments)
                 filled = np.where(index < 0, middle, best)[:size]
                 got = mo.segment_max(data, wide, segments, fill_value=middle)
                 if got.tobytes() != filled.tobytes():
@@ -152,6 +184,9 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                     fail(
                         "offsets", (tied_best[:end], first[:end]), (values, rows), data=tied, offsets=offsets[: end + 1]
                     )
+                got = mo.segment_max(data, offsets=np.repeat(offsets[: end + 1], 2)[::2], fill_mode="ZERO")
+                if got.tobytes() != best[:end].tobytes():
+                    fail("strided offsets", best[:end], got, data=data, offsets=offsets[: end + 1])
                 got = mo.segment_max(strided, offsets=offsets[: end + 1], num_segments=2, fill_mode="ZERO")
                 if got.tobytes() != best[:2].tobytes():
                     fail("offsets, two segments", best[:2], got, data=data, offsets=offsets[: end + 1])

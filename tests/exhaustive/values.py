@@ -34,13 +34,13 @@ def _highest(x: int, y: int, dtype: Any) -> int:
     return max(x, y, key=lambda bits: sign - 1 - bits if bits & sign else bits)
 
 
-def pairs(dtype: Any) -> None:
+def pairs(dtype: Any, sizes: tuple[int, ...] = SIZES) -> None:
     """The two in two inputs, and one between two stretches of the other: what comes after must not undo it."""
     hard = _hard(dtype)
     for x in hard:
         for y in hard:
             expected = _highest(int(x), int(y), dtype)
-            for n in SIZES:
+            for n in sizes:
                 a, b = np.full(n, x), np.full(n, y)
                 for inputs in ((a, b), (a, b, a), (a, b[:1])):
                     got = mo.maximum(*(each.view(dtype) for each in inputs)).view(hard.dtype)

@@ -1,0 +1,497 @@
+"""Mutants: what the native core's tests notice, of every small change to it.
+
+    python proofs/mutants.py [--only FILE] [--sample N] [--keep FOLDER]
+
+mutate.py finds the places and wraps them in switches, so that one miniature build has every mutant. First each short
+enumeration runs once with all mutants watched: which places it reaches, and at which of them the mutant's value would
+have been another one. Then each mutant runs, in a process of its own, what can notice it, until something does: other
+bits, an exception, a crash, or no end. A survivor has a reason in mutants.toml, or stands open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import functools
+import gc
+import json
+import mmap
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import replay
+from claims import ROOT, Claim, run
+
+FILES = (
+    "kernels/*.h", "order.h", "scalar.h", "parameters.h", "initial.h", "api*.cpp", "argmax*.cpp", "fold*.*",
+    "iterate.*", "reduce.cpp", "scatter.cpp", "segment*.*",
+)  # fmt: skip
+HEADER, REASONS = ROOT / "proofs" / "mutants.h", ROOT / "proofs" / "mutants.toml"
+FLAGS = {
+    "x86_64_v4": "-msse4.2 -mpopcnt -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl",
+    "x86_64_v3": "-msse4.2 -mpopcnt -mavx2 -mbmi -mbmi2",
+    "baseline": "",
+}
+NEEDS = {"x86_64_v4": "avx512bw", "x86_64_v3": "avx2"}
+# Narrowing is of constants that are none any more; what overflows goes on.
+COMPILED = f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv"
+# What writes or reads beside an array shows in no bits: what survives runs again in a build that checks addresses.
+SANITIZED = "-fsanitize=address -fno-omit-frame-pointer"
+# The kernels that most processors run first; then what the others have for themselves.
+ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
+REACHED, DIFFERS = 1, 2
+MEMORY = 6 << 30
+LIVES = ("not reached", "never differs", "survived")
+MOST = 1 << 30  # units that a mutant runs
+CALLS_SECONDS, TEST_SECONDS = 0.2, 8.0  # a unit takes far less
+# Tests beside the enumerations: of what calls refuse, and of layouts.
+TESTS = (
+    "test_maximum", "test_reduce_max", "test_segment_max", "test_bad_input", "test_contracts", "test_indices",
+    "test_offsets", "test_unsorted_ids", "test_id_types", "test_threads",
+)  # fmt: skip
+KILLED = 0.95  # of those that are not shown to be equivalent
+
+Json = dict[str, Any]
+
+
+def instruction_sets() -> list[str]:
+    """Those with source of their own that this processor runs, as the build names them."""
+    there = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    return [isa for isa in FLAGS if NEEDS.get(isa, "") in {"", *there}]
+
+
+# ---------------------------------------------------------------------- the build
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change."""
+
+    number: int
+    first: int  # the number that its place's switch goes by
+    file: str
+    function: str
+    line: int
+    text: str
+    kind: str
+    change: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a reason is found by."""
+        return self.file, self.function, self.text
+
+
+def build(folder: Path, files: Iterable[str], isas: list[str], flags: str = "") -> list[Mutant]:
+    """The mutants, and a miniature build that has them all, in folder/src."""
+    import mutate  # noqa: PLC0415  (needs libclang)
+
+    native = ROOT / "native"
+    names = sorted({str(path.relative_to(native)) for pattern in files for path in native.glob(pattern)})
+    found = mutate.Found()
+    finder = mutate.Finder(native, found, names)
+    own = ["-xc++", "-std=c++17", "-DMAXOPS_MINIATURE", "-resource-dir", mutate.resource_dir()]
+    for isa in isas:
+        for source in sorted(native.glob("kernels_*.cpp")):
+            finder.parse(source, [*own, f"-DMAXOPS_ISA={isa}", *FLAGS[isa].split()])
+    for name in names:
+        if name.endswith(".cpp"):
+            finder.parse(native / name, own)
+    for part in ("native", "src", "tests"):
+        shutil.copytree(ROOT / part, folder / part, dirs_exist_ok=True)
+    for part in ("CMakeLists.txt", "pyproject.toml"):
+        shutil.copy2(ROOT / part, folder / part)
+    for name, more in (
+        ("native/sources.cpp", "MutantSwitch maxops_mutants;"),
+        ("CMakeLists.txt", f"target_compile_options(options INTERFACE {COMPILED} {flags})"),
+    ):
+        path = folder / name
+        path.write_text(f"{path.read_text(encoding='utf-8')}\n{more}\n", encoding="utf-8")
+    numbered = list(mutate.numbered(found.places.values()))
+    while True:
+        for name in names:
+            own_places = [each for each in numbered if each[1].file == name]
+            wrapped = mutate.wrapped((native / name).read_bytes(), own_places)
+            if (folder / "native" / name).read_bytes() != wrapped:
+                (folder / "native" / name).write_bytes(wrapped)
+        said = _compile(folder, isas)
+        if not said:
+            break
+        wrong = _lines_of_errors(said, folder / "native")
+        lines = {name: mutate.line_starts((native / name).read_bytes()) for name, _ in wrong}
+        bad = [
+            place for _, place in numbered
+            if any(place.file == name and mutate.is_on_line(lines[name], place, line) for name, line in wrong)
+        ]  # fmt: skip
+        if not bad:
+            raise RuntimeError(said[-6000:])
+        print(f"{len(bad)} places do not compile: {sorted(wrong)}", flush=True)
+        found.left_out |= {(place.file, place.start): "does not compile" for place in bad}
+        numbered = [each for each in numbered if each[1] not in bad]  # the others keep their numbers
+    mutants = []
+    for first, place in numbered:
+        text_of = (native / place.file).read_bytes()
+        line = text_of.count(b"\n", 0, place.start) + 1
+        words = " ".join(text_of[place.start : place.end].decode().split())
+        mutants += [
+            Mutant(first + k, first, place.file, place.function, line, words, place.kind, change)
+            for k, change in enumerate(place.changes)
+        ]
+    left_out = Counter(found.left_out.values())
+    (folder / "mutants.json").write_text(
+        json.dumps({"left_out": left_out, "mutants": [vars(mutant) for mutant in mutants]}, indent=0), encoding="utf-8"
+    )
+    return mutants
+
+
+def _compile(folder: Path, isas: list[str]) -> str:
+    """What the compiler said of errors, if there are any."""
+    place = folder / "build"
+    defines = (
+        "CMAKE_BUILD_TYPE=Debug", "MAXOPS_MINIATURE=ON", f"MAXOPS_ISAS={';'.join(isas)}",
+        f"Python_EXECUTABLE={sys.executable}",
+    )  # fmt: skip
+    run(["cmake", "-S", str(folder), "-B", str(place), *(f"-D{each}" for each in defines)])
+    done = run(["cmake", "--build", str(place), "-j2", "--", "-k"], check=False)
+    if done.returncode != 0:
+        return done.stdout + done.stderr
+    for library in place.glob("_*.so"):
+        shutil.copy(library, folder / "src" / "maxops" / library.name)
+    return ""
+
+
+def _lines_of_errors(said: str, native: Path) -> set[tuple[str, int]]:
+    """File and line of each error, or of what asked for the template that it is in."""
+    found = set()
+    for block in re.split(r"(?=^[^\n]*: error: )", said, flags=re.M)[1:]:
+        # (what a template was asked by comes before the error in gcc's text, too)
+        for path, line in re.findall(r"^(/[^:\n]+):(\d+):\d+:", block, flags=re.M):
+            if native in Path(path).parents:
+                found.add((str(Path(path).relative_to(native)), int(line)))
+                break
+    return found
+
+
+# ---------------------------------------------------------------------- running
+
+
+class Switch(ctypes.Structure):
+    """MutantSwitch of mutants.h."""
+
+    _fields_ = (
+        ("first", ctypes.c_uint),
+        ("count", ctypes.c_uint),
+        ("chosen", ctypes.c_uint),
+        ("seen", ctypes.c_void_p),
+    )
+
+
+class Runner:
+    """Runs units of tests, with mutants watched or one switched on, in a process each.
+
+    A unit says whether something is noticed; it does the same whenever it runs without a mutant.
+    """
+
+    def __init__(
+        self, native: ModuleType, count: int, units: list[Callable[[], bool]], seconds: float, most: int
+    ) -> None:
+        self.native, self.count, self.units, self.seconds, self.most = native, count, units, seconds, most
+        self.switch = Switch.in_dll(ctypes.CDLL(native.__file__), "maxops_mutants")
+        gc.collect()
+        gc.freeze()  # or each process would copy what the collector touches
+        gc.disable()
+
+    def child(self, act: Callable[[], bool]) -> int:
+        """What a process that does this ends with: 0, 1 if it is noticed, else a signal's number, negative."""
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                if not os.environ.get("MAXOPS_MUTANTS_SHOW"):
+                    os.dup2(1, 2)
+                os.nice(10)  # it takes hours of one processor
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+                code = int(act())
+            finally:
+                os._exit(code)  # of an exception, too: something noticed
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def is_noticed(self, which: Iterable[int]) -> bool:
+        """Whether one of these units notices something."""
+        for number in which:
+            signal.setitimer(signal.ITIMER_PROF, self.seconds)
+            signal.setitimer(signal.ITIMER_REAL, 20 * self.seconds)
+            if self.units[number]():
+                return True
+        return False
+
+    def watch(self, isa: str) -> tuple[Any, bytes]:
+        """Which mutants differ in each unit, as bits, and which are reached at all."""
+        row = (self.count + 8) // 8
+        shared = mmap.mmap(-1, row * len(self.units))
+        every = mmap.mmap(-1, self.count + 1)
+
+        def act() -> bool:
+            assert self.native.use_isa(isa)
+            seen = np.zeros(self.count + 64, np.uint8)
+            reached = np.frombuffer(every, np.uint8)
+            for number in range(len(self.units)):
+                self.switch.count = 0
+                if self.is_noticed([number]):  # with nothing switched on
+                    raise RuntimeError(f"unit {number} notices something where there is nothing")
+                self.switch.first, self.switch.count, self.switch.chosen = 0, 1 << 31, 0
+                self.switch.seen = seen.ctypes.data
+                seen[:] = 0
+                if self.is_noticed([number]):
+                    raise RuntimeError(f"unit {number} notices that it is watched")
+                differs = np.packbits((seen[: self.count + 1] & DIFFERS) != 0)
+                shared[number * row : (number + 1) * row] = differs.tobytes()
+                reached |= seen[: self.count + 1]
+            return False
+
+        if (code := self.child(act)) != 0:
+            raise RuntimeError(f"the units on {isa} ended with {code} without a mutant")
+        return np.frombuffer(bytes(shared), np.uint8).reshape(-1, row), bytes(every)
+
+    def kill(self, mutant: Mutant, isa: str, which: list[int]) -> int:
+        """What the process ends with that runs these units; 0 if none of them notices."""
+
+        def act() -> bool:
+            assert self.native.use_isa(isa)
+            self.switch.first, self.switch.count, self.switch.chosen = mutant.first, 1, mutant.number
+            return self.is_noticed(which)
+
+        return self.child(act)
+
+
+def calls() -> list[Callable[[], bool]]:
+    """The calls of the short enumerations, some at a time."""
+    import maxops  # noqa: PLC0415
+    from exhaustive import any_order, elementwise, reduce, segments, values  # noqa: PLC0415
+    from exhaustive.sections import SHORT  # noqa: PLC0415
+
+    recorder = replay.Recorder(maxops)
+    for name, task in SHORT.items():
+        began, before = time.perf_counter(), len(recorder.calls)
+        recorder.record([any_order, elementwise, reduce, segments, values], task)
+        print(f"{name}: {len(recorder.calls) - before} calls, {time.perf_counter() - began:.1f} s", flush=True)
+
+    def unit(chunk: list[replay.Call]) -> bool:
+        maxops.set_num_threads(chunk[0].threads)
+        return any(call.make() != call.expected for call in chunk)
+
+    return [functools.partial(unit, chunk) for chunk in replay.chunks(recorder.calls)]
+
+
+def fate(runner: Runner, mutant: Mutant, seen: dict[str, tuple[Any, bytes]]) -> str:
+    """What becomes of a mutant: killed (and by what), or why it lives."""
+    lives = "not reached"
+    for isa, (differs, reached) in seen.items():
+        which = np.flatnonzero(differs[:, mutant.number // 8] >> (7 - mutant.number % 8) & 1)
+        if reached[mutant.number] and lives == "not reached":
+            lives = "never differs"
+        if not len(which):
+            continue
+        lives = "survived"
+        which = np.random.default_rng(mutant.number).permutation(which)[: runner.most]  # neighbours are alike
+        code = runner.kill(mutant, isa, which.tolist())
+        if code:
+            how = {1: "noticed", -signal.SIGPROF: "without end", -signal.SIGALRM: "without end"}
+            return f"killed: {how.get(code, f'crash {code}')}"
+    return lives
+
+
+class Tests:
+    """A plugin of pytest that hands out its collected tests as units, and runs none by itself."""
+
+    def __init__(self, act: Callable[[list[Callable[[], bool]]], None]) -> None:
+        self.act = act
+        self.failed = False
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Note what failed."""
+        self.failed = self.failed or report.failed
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """In the place of pytest's own."""
+        self.act([functools.partial(self.unit, item) for item in session.items])
+        return True
+
+    def unit(self, item: Any) -> bool:
+        """Run one test with fixtures of its own; whether it fails."""
+        self.failed = False
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        return self.failed
+
+
+def by_tests(folder: Path, act: Callable[[list[Callable[[], bool]]], None]) -> None:
+    """Do something with the tests that are beside the enumerations."""
+    import pytest  # noqa: PLC0415
+
+    files = [str(folder / "tests" / f"{name}.py") for name in TESTS]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-m", "not exhaustive"]
+    pytest.main([*options, "--rootdir", str(folder), *files], plugins=[Tests(act)])
+
+
+def reasons() -> list[Json]:
+    """What was said of survivors: of which files, functions, texts (or a pattern of them, or of lines) and changes."""
+    return list(tomllib.loads(REASONS.read_text(encoding="utf-8"))["survivor"]) if REASONS.exists() else []
+
+
+@functools.cache
+def _lines(file: str) -> list[str]:
+    return (ROOT / "native" / file).read_text(encoding="utf-8").splitlines()
+
+
+def _line(mutant: Mutant) -> str:
+    return _lines(mutant.file)[mutant.line - 1]
+
+
+def reason(mutant: Mutant, known: Iterable[Json]) -> str:
+    """Why no test could notice a survivor; nothing if nobody has said so."""
+    for each in known:
+        if (
+            fnmatch(mutant.file, each["file"])
+            and mutant.function in each.get("functions", (mutant.function,))
+            and mutant.kind in each.get("kinds", (mutant.kind,))
+            and (
+                mutant.text in each.get("texts", ())
+                or re.search(each.get("pattern", "(?!)"), mutant.text)
+                or re.search(each.get("lines", "(?!)"), _line(mutant))
+            )
+            and mutant.change in each.get("changes", (mutant.change,))
+        ):
+            each["used"] = each.get("used", 0) + 1
+            return str(each["why"])
+    return ""
+
+
+def judge(folder: Path, chosen: list[Mutant], isas: Iterable[str], runner: Runner) -> dict[int, str]:
+    """The fate of each chosen mutant; what a run before this one killed stays so, in a folder that is kept."""
+    path = folder / "fates.json"
+    fates = {int(number): was for number, was in json.loads(path.read_text()).items()} if path.exists() else {}
+    todo = [mutant for mutant in chosen if not fates.get(mutant.number, "").startswith("killed")]
+    if todo:
+        began = time.perf_counter()
+        seen = {isa: runner.watch(isa) for isa in isas}
+        print(f"{len(runner.units)} units watched in {time.perf_counter() - began:.0f} s", flush=True)
+        for count, mutant in enumerate(todo, 1):
+            was, now = fates.get(mutant.number, LIVES[0]), fate(runner, mutant, seen)
+            fates[mutant.number] = max(was, now, key=LIVES.index) if now in LIVES else now
+            if count % 200 == 0 or count == len(todo):
+                path.write_text(json.dumps(fates))
+                lives = sum(not fates[each.number].startswith("killed") for each in todo[:count])
+                print(f"{count} of {len(todo)}, {lives} live, {time.perf_counter() - began:.0f} s", flush=True)
+    return {mutant.number: fates[mutant.number] for mutant in chosen}
+
+
+def claims() -> list[Claim]:
+    """One for each file."""
+    with tempfile.TemporaryDirectory(prefix="maxops-mutants-") as folder:
+        return run_mutants(Path(folder), "", 0)
+
+
+def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True, most: int = MOST) -> list[Claim]:
+    """Build if the folder has none, run, and say what became of them, a claim for each file."""
+    began = time.perf_counter()
+    isas = instruction_sets()
+    if not (folder / "mutants.json").exists():
+        build(folder, FILES, isas)
+    found = json.loads((folder / "mutants.json").read_text(encoding="utf-8"))
+    mutants = [Mutant(**each) for each in found["mutants"]]
+    chosen = [mutant for mutant in mutants if only in mutant.file]
+    if sample:
+        chosen = random.Random(15).sample(chosen, min(sample, len(chosen)))
+    here = [isa for isa in ORDER if isa.replace("x86-64-", "x86_64_") in isas]
+    sys.path[:0] = [str(folder / "src"), str(folder / "tests")]
+    from maxops import _native  # noqa: PLC0415
+
+    count = max(mutant.number for mutant in mutants)
+    fates = judge(folder, chosen, here, Runner(_native, count, calls(), CALLS_SECONDS, most))
+    left = [mutant for mutant in chosen if not fates[mutant.number].startswith("killed")]
+    if left and tests:
+        by_tests(
+            folder,
+            lambda units: fates.update(
+                judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS, MOST))
+            ),
+        )
+    known = reasons()
+    seconds = time.perf_counter() - began
+    tool = run(["g++", "--version"]).stdout.splitlines()[0]
+    return [
+        _claim(
+            file, [mutant for mutant in chosen if mutant.file == file], fates, known, tool, found["left_out"], seconds
+        )
+        for file in sorted({mutant.file for mutant in chosen})
+    ]
+
+
+def _claim(
+    file: str,
+    mutants: list[Mutant],
+    fates: dict[int, str],
+    known: list[Json],
+    tool: str,
+    left_out: Json,
+    seconds: float,
+) -> Claim:
+    lives = [mutant for mutant in mutants if not fates[mutant.number].startswith("killed")]
+    why = {mutant.number: reason(mutant, known) for mutant in lives}
+    killed = len(mutants) - len(lives)
+    stand = [mutant for mutant in lives if not why[mutant.number]]
+    says = f"{file}: the enumerations of the miniature notice each small change, but those that change no result"
+    figures = {
+        "mutants": len(mutants), "killed": killed, "equivalent": len(lives) - len(stand),
+        "share": round(killed / (killed + len(stand)), 4) if killed + len(stand) else 1.0,
+        "fates": dict(Counter(fates[mutant.number] for mutant in mutants)), "left_out_of_all_files": left_out,
+    }  # fmt: skip
+    open_ = tuple(f"{each.function}: {each.text}: {each.change}: {fates[each.number]}" for each in stand)
+    sources = (
+        f"native/{file}", "proofs/mutants.h", "proofs/mutate.py", "proofs/mutants.py", "proofs/mutants.toml",
+        *(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "exhaustive").glob("*.py")),
+    )  # fmt: skip
+    name = f"mutants.{file.replace('/', '.').rpartition('.')[0]}"
+    return Claim(name, says, "count", tool, sources, len(mutants), open_, seconds, figures)
+
+
+def main() -> int:
+    """Run, and say what lives."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many, by chance")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the build and what was found stay")
+    parser.add_argument("--calls", action="store_true", help="the enumerations' calls alone")
+    options = parser.parse_args()
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="maxops-mutants-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    found = run_mutants(folder, options.only, options.sample, tests=not options.calls)
+    for claim in found:
+        print(f"{claim.id}: {claim.figures}")
+        print("".join(f"  {goal}\n" for goal in claim.open), end="")
+    if options.keep is None:
+        shutil.rmtree(folder)
+    return int(any(claim.figures["share"] < KILLED for claim in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
