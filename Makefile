@@ -47,9 +47,12 @@ verify:  ## every proof that takes minutes, into evidence.json and the pages of 
 seeded:  ## put faults into contracts, core and specification on purpose, and see that `verify` would notice
 	$(PYTHON) proofs/seeded.py
 
-verify-long:  ## the same with what takes longer: what tests reach and notice, by clang-19 and llvm-19 of Debian
+verify-long:  ## the same with what takes longer: what tests reach, which clang-19 and llvm-19 of Debian count
 	$(PYTHON) proofs/verify.py --long
 	$(PYTHON) docs/generate.py
+
+mutants:  ## every small change to the native code, one by one, and which of them no enumeration notices: hours
+	$(PYTHON) proofs/mutants.py
 
 breaks:  ## break the native code on purpose, and see that `miniature` would notice
 	$(PYTHON) tests/breaks.py
@@ -91,5 +94,5 @@ arm:  ## the tests of values for aarch64, under qemu
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize miniature emulated arm verify verify-long seeded breaks bench fuzz \
+.PHONY: help install test lint format sanitize miniature emulated arm verify verify-long seeded mutants breaks bench fuzz \
   fuzz-values

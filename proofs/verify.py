@@ -26,7 +26,7 @@ EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 1
 # Modules of this folder with claims(): every time, and with --long.
 SHORT = ("order", "instructions", "walks", "contracts", "specification")
-LONG = ("covered", "mutants")
+LONG = ("covered",)
 
 Json = dict[str, Any]
 
