@@ -290,7 +290,7 @@ void columns(void* keys, const void* data, std::ptrdiff_t stride, std::size_t ro
                 });
         });
     }
-    if (rows >= kNarrowRows && n <= 4 * V::kLanes) {
+    if (rows >= kNarrowRows && n <= kNarrowVectors * V::kLanes) {
         const auto narrow = [&](auto vectors) {
             constexpr std::size_t kLast = decltype(vectors)::size() - 1;  // may overlap the one before it
             const auto place = [n](std::size_t v) { return v < kLast ? v * V::kLanes : n - V::kLanes; };

@@ -44,10 +44,11 @@ def shapes(most_rank: int) -> Iterator[tuple[int, ...]]:
 
 
 def longer() -> Iterator[tuple[int, ...]]:
-    """Vectors of up to 70 elements, and matrices of up to nine rows and columns or a few of up to 40."""
+    """Vectors of up to 70 elements, matrices of up to nine rows and columns, a few of up to 40, columns of vectors."""
     yield from ((size,) for size in range(5, 71))
     yield from itertools.product(range(1, 10), repeat=2)
     yield from ((few, many)[::turn] for few in (1, 2, 3) for many in range(10, 41) for turn in (1, -1))
+    yield from itertools.product((4, 5, 8, 9, 17), (7, 8, 9, 15, 16, 17, 18, 31, 32, 33, 36, 38))
 
 
 def many_rows() -> Iterator[tuple[int, ...]]:
