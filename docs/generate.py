@@ -104,6 +104,13 @@ def coverage_tables(evidence: matrix.Json) -> list[str]:
     return parts
 
 
+# What families of claims speak of, where it is not the core that ships.
+SPEAKS_OF = {
+    "contracts": " (restated in C, one column of int32)",
+    "specification": " (of SONNX's Max, not of the core)",
+}
+
+
 def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
     """docs/evidence.md: the claims, and a table of clauses for each operator."""
     claims = {claim["id"]: claim for claim in evidence["claims"]}
@@ -121,15 +128,12 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
             return "<br>".join(f"`{name}`" if " " not in name.partition("[")[0] else name for name in row[column])
         texts = [name.partition(":")[2] for name in row[column] if name not in claims]
         groups: dict[str, list[matrix.Json]] = {}
-        for name in row[column]:
-            if name not in claims:
-                continue
-            groups.setdefault(name.partition(".")[0], []).append(claims[name])
-        sums = [
-            (name, len(of), *(sum(one[key] for one in of) for key in ("proved", "goals")))
-            for name, of in groups.items()
-        ]
-        texts += [f"{name}: {count} claims, {proved} of {goals} goals" for name, count, proved, goals in sums]
+        for claim in (claims[name] for name in row[column] if name in claims):
+            family = claim["id"].partition(".")[0]
+            groups.setdefault(f"{family}{SPEAKS_OF.get(family, '')}, {claim['method']}", []).append(claim)
+        for name, of in groups.items():
+            proved, goals = (sum(claim[key] for claim in of) for key in ("proved", "goals"))
+            texts.append(f"{name}: {proved} of {goals} goals")
         return "<br>".join(texts)
 
     parts = [

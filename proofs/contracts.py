@@ -176,4 +176,5 @@ def compare(root: Path) -> tuple[int, tuple[str, ...]]:
     # One that crashes ends without its line.
     found = json.loads(done.stdout or '{"states":0,"wrong":1}')
     failed = found["wrong"] or done.returncode
+    failed = failed or not found["states"]
     return found["states"], (f"{found['wrong']} wrong: {done.stderr[:400]}",) if failed else ()

@@ -375,6 +375,25 @@ BREAKS = (
         "x86-64-v3",
     ),
     Break(
+        "the last row of narrow columns is left out",
+        "kernels/reduce.h",
+        "if (r < rows) (all[v].accumulate(load(row_at(r), v)), ...);",
+        "static_cast<void>(r);",
+    ),
+    Break(
+        "the last vector of narrow columns begins an item too early",
+        "kernels/reduce.h",
+        "return v < kLast ? v * V::kLanes : n - V::kLanes;",
+        "return v < kLast ? v * V::kLanes : n - V::kLanes - (kLast > 0);",
+    ),
+    Break(
+        "five to eight rows are taken as four",
+        "kernels/reduce.h",
+        "kColumnsLoop<T, 8, false>(acc, row, next, n);",
+        "kColumnsLoop<T, 4, false>(acc, row, next, n);",
+        "x86-64-v4",
+    ),
+    Break(
         "columns past the last whole vector are left out",
         "kernels/reduce.h",
         "else whole(n - V::kLanes);",

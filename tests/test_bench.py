@@ -601,6 +601,29 @@ def test_other_bits_and_other_errors_are_no_figures(tmp_path: Path) -> None:
     assert [table.title for table in compare.tables(result)][1:] == ["Not timed"]
 
 
+SLOW = """
+from time import sleep as _sleep
+_right = maximum
+def maximum(*args, **options):
+    _sleep(0.001)
+    return _right(*args, **options)
+"""
+
+
+def test_what_differs_is_measured_on_new_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, ask = [], compare.Install.ask
+
+    def listen(install: compare.Install, **request: Any) -> Any:
+        asked.append(request.get("anew"))
+        return ask(install, **request)
+
+    monkeypatch.setattr(compare.Install, "ask", listen)
+    (case,) = compared(other_maxops(tmp_path, SLOW), "Max/2-inputs/float32/1")["cases"]
+    assert case["status"] == "timed"
+    assert case["ratio"]["median"] > 1
+    assert [number for number in asked if number is not None] == [0, 0, 1, 1, 2, 2]
+
+
 def test_cases_below_are_listed() -> None:
     cases = [
         {"id": f"Max/a/int8/{number}", "operator": "Max", "family": "a", "status": "timed",

@@ -19,7 +19,11 @@ def test_every_reason_has_its_place() -> None:
     """What a reason quotes stands in its file, and in its functions; whoever changes it looks at the reason again."""
     for each in tomllib.loads((PROOFS / "mutants.toml").read_text(encoding="utf-8"))["survivor"]:
         assert each["why"].strip()
-        files = [path for path in NATIVE.rglob("*.*") if path.suffix != ".pyc" and fnmatch(str(path.relative_to(NATIVE)), each["file"])]
+        files = [
+            path
+            for path in NATIVE.rglob("*.*")
+            if path.suffix != ".pyc" and fnmatch(str(path.relative_to(NATIVE)), each["file"])
+        ]
         texts = [" ".join(path.read_text(encoding="utf-8").split()) for path in files]
         quoted = [*each.get("texts", ()), *(name.rpartition("::")[2] for name in each.get("functions", ()))]
         assert [quote for quote in quoted if not any(quote in text for text in texts)] == [], each["file"]

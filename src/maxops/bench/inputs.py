@@ -17,7 +17,9 @@ from maxops.plan import Array
 
 FILL_MODE = "LOWEST"
 _BLOCK = (1 << 20) + 7  # of random values, repeated: odd, so that no power of two sees the same block twice
-_PAGE, _PAST = 4096, 16  # where NumPy's large arrays begin: so many bytes past a page
+_PAGE = 4096
+# Where arrays begin: as NumPy's do, 16 bytes past a line, but each in lines of its own, as those on a heap.
+_PAST, _APART = 16, 17 * 64
 
 
 @dataclass(frozen=True)
@@ -33,18 +35,18 @@ class Inputs:
 def build(case: Case) -> Inputs:
     """The arrays of a case."""
     random = np.random.default_rng(crc32(case.id.encode()))
-    bases = tuple(values(case, operand, random) for operand in case.operands)
+    bases = tuple(values(case, operand, random, number) for number, operand in enumerate(case.operands))
     arrays = tuple(view(base, operand.view) for base, operand in zip(bases, case.operands, strict=True))
     ids = None if case.segments is None else segment_ids(case, random)
-    out = empty(prod(case.shape), case.dtype.numpy).reshape(case.shape) if case.out else None
+    out = empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
     return Inputs(bases, arrays, ids, out)
 
 
-def empty(size: int, dtype: Any) -> Array:
-    """A new array, in the same place of a page in every process: by that alone times differ by up to 1.4."""
+def empty(size: int, dtype: Any, number: int) -> Array:
+    """The array of this number, in the same place of a page in every process: it changes times by up to 1.4."""
     dtype = np.dtype(dtype)
     room = np.zeros(size * dtype.itemsize + _PAGE, np.uint8)
-    start = (_PAST - room.ctypes.data) % _PAGE
+    start = (_PAST + number * _APART - room.ctypes.data) % _PAGE
     return np.asarray(room[start : start + size * dtype.itemsize].view(dtype))
 
 
@@ -57,15 +59,15 @@ def view(base: Any, kind: View) -> Any:
     return base[..., ::2] if kind == "every-second" else base
 
 
-def values(case: Case, operand: Operand, random: np.random.Generator) -> Array:
+def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
     """Ordinary values: of both signs, no NaN, no zero, and none at the type's end, where a reduction could stop."""
     size = prod(operand.base_shape)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":
-        array = empty(size, bool)
+        array = empty(size, bool, number)
         array[-1] = True
         return array.reshape(operand.base_shape)
     block = _ordinary(case.dtype, min(size, _BLOCK), random)
-    array = empty(size, case.dtype.numpy)
+    array = empty(size, case.dtype.numpy, number)
     for start in range(0, size, _BLOCK):
         array[start : start + _BLOCK] = block[: size - start]
     return array.reshape(operand.base_shape)
@@ -86,7 +88,7 @@ def segment_ids(case: Case, random: np.random.Generator) -> Array:
     """Sorted ids, exactly as many segments as the case says."""
     assert case.segments is not None
     rows, count = case.operands[0].shape[0], case.segments.count
-    ids = empty(rows, case.segments.id_type)
+    ids = empty(rows, case.segments.id_type, len(case.operands))
     if case.segments.lengths == "mean-1":
         ids[:] = np.arange(rows)
         return ids
