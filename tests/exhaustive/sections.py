@@ -29,7 +29,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "maximum, threads": elementwise.threaded,
     "reduce_max, out": reduce.outputs,
     "reduce_max, longer": functools.partial(
-        reduce.every, layouts=("contiguous", "fortran", "pitched"), of=reduce.longer
+        reduce.every, layouts=("contiguous", "fortran", "pitched", "strided"), of=reduce.longer
     ),
     "reduce_max, longer, int16": functools.partial(reduce.every, np.int16, ("contiguous",), of=reduce.longer),
     # elsewhere a task of the miniature has too few rows for the loops over many
