@@ -38,7 +38,7 @@ from maxops.bench import (
 from maxops.bench.candidate import Candidate, UnsupportedError, Work
 from maxops.bench.case import Case, Operand, Segments
 from maxops.bench.libraries.library import Library
-from maxops.bench.measure import paired, rounded, spread
+from maxops.bench.measure import Paired, Spread, paired, rounded, spread
 from maxops.bench.oracle import expected_result, maximum, reduce_max, same_bits, segment_max
 from maxops.bench.peak import CALLS, extra_bytes
 from maxops.bench.verdict import judge
@@ -601,27 +601,24 @@ def test_other_bits_and_other_errors_are_no_figures(tmp_path: Path) -> None:
     assert [table.title for table in compare.tables(result)][1:] == ["Not timed"]
 
 
-SLOW = """
-from time import sleep as _sleep
-_right = maximum
-def maximum(*args, **options):
-    _sleep(0.001)
-    return _right(*args, **options)
-"""
-
-
-def test_what_differs_is_measured_on_new_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("ratio", "arrays"), [(1.0, 1), (0.96, 1), (1.04, 1), (0.5, 3), (2.0, 3)])
+def test_what_differs_is_measured_on_new_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ratio: float, arrays: int
+) -> None:
     asked, ask = [], compare.Install.ask
 
     def listen(install: compare.Install, **request: Any) -> Any:
         asked.append(request.get("anew"))
         return ask(install, **request)
 
+    ratios = iter((ratio, 3.0, 0.25))  # the first decides; of three, the middle is taken
+    measured = lambda ours, theirs, seconds: Paired(1.0, 1.0, Spread(1.0, next(ratios), 1.0), 1)  # noqa: E731
     monkeypatch.setattr(compare.Install, "ask", listen)
-    (case,) = compared(other_maxops(tmp_path, SLOW), "Max/2-inputs/float32/1")["cases"]
+    monkeypatch.setattr(compare, "paired_watches", measured)
+    (case,) = compared(other_maxops(tmp_path), "Max/2-inputs/float32/1")["cases"]
     assert case["status"] == "timed"
-    assert case["ratio"]["median"] > 1
-    assert [number for number in asked if number is not None] == [0, 0, 1, 1, 2, 2]
+    assert case["ratio"]["median"] == ratio
+    assert [number for number in asked if number is not None] == [number for number in range(arrays) for _ in "ab"]
 
 
 def test_cases_below_are_listed() -> None:

@@ -164,6 +164,15 @@ def test_a_tool_that_is_missing_is_an_error_that_names_its_package(
     assert "not installed: apt-get install frama-c-base z3\n" in capsys.readouterr().err
 
 
+def test_a_name_of_no_module_runs_nothing_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["verify.py", "--only", "nonsense"])
+    with pytest.raises(SystemExit, match="2"):
+        verify.main()
+    assert "--only nonsense: there are order, instructions, walks," in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------------------------------------------- the build
 
 

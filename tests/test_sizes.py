@@ -56,7 +56,21 @@ def test_reduce_rows_and_columns(kind: type, isa: str) -> None:
                 _reduce(shape, axes, kind, isa)
 
 
-def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str) -> None:
+@on_each_source
+@each_type
+def test_reduce_narrow_columns(kind: type, isa: str) -> None:
+    """Rows of one to five vectors of any size, an element less and one more, following one another or apart."""
+    itemsize = np.dtype(kind).itemsize
+    near = {count * size // itemsize + side for count in range(1, 6) for size in (16, 32, 64) for side in (-1, 0, 1)}
+    least = _native.parameters()["kNarrowRows"][0]
+    for width in sorted(near - {0}):
+        for rows in range(least - 1, least + 3):
+            for gap in (0, 3):
+                _reduce((rows, width), (0,), kind, isa, gap)
+
+
+def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str, gap: int = 0) -> None:
+    """With so many elements after each row that are none of the data, and higher than any."""
     data = _values(shape, kind)
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     rows = np.ascontiguousarray(data.transpose(*kept, *axes)).reshape(*(shape[axis] for axis in kept), -1)
@@ -67,7 +81,8 @@ def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str)
         with_winner[..., winner] = (
             1 + np.arange(rows[..., 0].size).reshape(rows.shape[:-1]) % 100 + (kind is np.uint8) * 95
         )
-        given = np.ascontiguousarray(with_winner.reshape(moved).transpose(back))
+        given = np.full((*shape[:-1], shape[-1] + gap), 127 + (kind is np.uint8) * 95, kind)[..., : shape[-1]]
+        given[...] = with_winner.reshape(moved).transpose(back)
         got, index = mo.reduce_max(given, axes, keepdims=False, return_indices=True)
         assert got.tobytes() == with_winner[..., winner].tobytes(), f"{shape} along {axes}, {winner} wins, on {isa}"
         assert (index == winner).all(), f"{shape} along {axes}, {winner} wins, on {isa}: {index}"
