@@ -1,11 +1,14 @@
 """The calls of the enumerations, recorded with what they gave, to be made again in a fraction of the time.
 
 An enumeration spends most of its time on inputs and on what it expects. Here it runs once, its calls are kept, and
-then they run alone, some at a time: against a mutant only those that it can change.
+then they run alone, some at a time: against a mutant only those that it can change. Their inputs lie at the end of a
+page, or at the beginning of one, beside pages that nobody may read.
 """
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +19,65 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CHUNK = 24  # calls
+
+
+def base_of(array: Array) -> Any:
+    """What an array is a view of, in the end."""
+    base = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return base
+
+
+class Fence:
+    """Memory between pages that end the process which reads them."""
+
+    SIZE = 1 << 16
+
+    def __init__(self) -> None:
+        page = mmap.PAGESIZE
+        self._all = mmap.mmap(-1, self.SIZE + 2 * page, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        whole = np.frombuffer(self._all, np.uint8)
+        self.bytes = whole[page : page + self.SIZE]
+        libc = ctypes.CDLL(None, use_errno=True)
+        for at in (0, page + self.SIZE):
+            if libc.mprotect(ctypes.c_void_p(whole.ctypes.data + at), page, 0) != 0:
+                raise OSError(ctypes.get_errno(), "mprotect")
+
+
+class Fenced:
+    """Arrays of a call as they lie in fences, one for each memory that they are views of."""
+
+    def __init__(self, fences: list[Fence], at_end: bool, without: Array | None) -> None:
+        self.fences, self.at_end, self.without = fences, at_end, without
+        self.places: dict[int, tuple[Array, Array]] = {}  # by memory: its bytes, and where they are put
+
+    def placed(self, value: Any) -> Any:
+        """The same array in a fence; what is none, is part of the output or is too large, as it is."""
+        if type(value) is not np.ndarray or value.dtype.hasobject:
+            return value
+        base = base_of(value)
+        if type(base) is not np.ndarray or base is self.without or not 0 < base.nbytes <= Fence.SIZE:
+            return value
+        if not (base.flags.c_contiguous or base.flags.f_contiguous):
+            return value
+        if id(base) not in self.places:
+            number = len(self.places)
+            if number == len(self.fences):
+                self.fences.append(Fence())
+            place = self.fences[number].bytes
+            there = place[Fence.SIZE - base.nbytes :] if self.at_end else place[: base.nbytes]
+            self.places[id(base)] = base.reshape(-1, order="A").view(np.uint8), there
+        there = self.places[id(base)][1]
+        offset = value.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        array: Array = np.ndarray(value.shape, value.dtype, there, offset, value.strides)
+        array.flags.writeable = value.flags.writeable
+        return array
+
+    def fill(self) -> None:
+        """Put what the memories hold into their places."""
+        for was, there in self.places.values():
+            there[...] = was
 
 
 @dataclass
@@ -29,10 +91,12 @@ class Call:
     memory: Array | None  # all that `out` is a part of
     before: Array | None
     unspecified: bool  # what `out` holds: of wrong ids that nobody checks, only that nothing else changed
+    fenced: Fenced
     expected: Any = None
 
     def make(self) -> Any:
         """What it gives, as bytes."""
+        self.fenced.fill()
         if self.memory is not None:
             self.memory[...] = self.before
         try:
@@ -52,6 +116,7 @@ class Recorder:
     def __init__(self, maxops: ModuleType) -> None:
         self.maxops = maxops
         self.calls: list[Call] = []
+        self.fences: list[Fence] = []
         self.threads = 1
 
     def record(self, modules: list[ModuleType], task: Callable[[], None]) -> None:
@@ -73,12 +138,14 @@ class Recorder:
 
     def _call(self, function: Callable[..., Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         out = options.get("out")
-        memory = out
-        while memory is not None and memory.base is not None:
-            memory = memory.base
+        memory = None if out is None else base_of(out)
         before = None if memory is None else memory.copy()
         ids = np.asarray(inputs[1]) if options.get("check_ids") is False else np.zeros(1)
-        call = Call(function, inputs, options, self.threads, memory, before, bool((ids[1:] < ids[:-1]).any()))
+        unspecified = bool((ids[1:] < ids[:-1]).any())
+        fenced = Fenced(self.fences, len(self.calls) % 2 == 0, memory)
+        near = tuple(map(fenced.placed, inputs))
+        near_options = {name: value if name == "out" else fenced.placed(value) for name, value in options.items()}
+        call = Call(function, near, near_options, self.threads, memory, before, unspecified, fenced)
         call.expected = call.make()
         self.calls.append(call)
         return _again(call)
@@ -98,6 +165,7 @@ class Recorder:
 
 def _again(call: Call) -> Any:
     """The call's result or error, for the enumeration to look at."""
+    call.fenced.fill()
     if call.memory is not None:
         call.memory[...] = call.before
     return call.function(*call.inputs, **call.options)

@@ -81,7 +81,8 @@ def _reduce(shape: tuple[int, ...], axes: tuple[int, ...], kind: type, isa: str,
         with_winner[..., winner] = (
             1 + np.arange(rows[..., 0].size).reshape(rows.shape[:-1]) % 100 + (kind is np.uint8) * 95
         )
-        given = np.full((*shape[:-1], shape[-1] + gap), 127 + (kind is np.uint8) * 95, kind)[..., : shape[-1]]
+        beside = 127 + (kind is np.uint8) * 95
+        given = np.full((*shape[:-1], shape[-1] + gap), beside, np.dtype(kind))[..., : shape[-1]]
         given[...] = with_winner.reshape(moved).transpose(back)
         got, index = mo.reduce_max(given, axes, keepdims=False, return_indices=True)
         assert got.tobytes() == with_winner[..., winner].tobytes(), f"{shape} along {axes}, {winner} wins, on {isa}"
