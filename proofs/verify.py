@@ -26,7 +26,7 @@ from digest import digest
 EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 1
 # Modules of this folder with claims(): every time, and with --long.
-SHORT = ("order", "instructions", "walks", "contracts", "specification")
+SHORT = ("order", "instructions", "walks", "contracts", "specification", "planner", "tables")
 LONG = ("covered",)
 
 Json = dict[str, Any]
@@ -70,9 +70,10 @@ def main() -> int:
     modules = [name for name in (*SHORT, *(LONG if options.long or options.only else ())) if options.only in name]
     if not modules:
         parser.error(f"--only {options.only}: there are {', '.join((*SHORT, *LONG))}")
-    missing: set[str] = set().union(*(getattr(import_module(name), "packages", set)() for name in modules))
-    if missing:
-        parser.exit(2, f"tools of the proofs are not installed: apt-get install {' '.join(sorted(missing))}\n")
+    for kind, install in (("packages", "apt-get install"), ("python_packages", "python -m pip install")):
+        missing: set[str] = set().union(*(getattr(import_module(name), kind, set)() for name in modules))
+        if missing:
+            parser.exit(2, f"tools of the proofs are not installed: {install} {' '.join(sorted(missing))}\n")
     claims: dict[str, Json] = {} if options.only else {claim["id"]: claim for claim in before["claims"]}
     for module in modules:
         began = time.perf_counter()

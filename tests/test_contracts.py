@@ -25,6 +25,7 @@ from maxops.errors import (
     DTypeError,
     InputCountError,
     MaxopsError,
+    OutputError,
     ShapeError,
     UnknownOperatorError,
 )
@@ -415,6 +416,13 @@ def test_out_is_filled_and_returned(operator: mo.Operator) -> None:
         result = operator(data, out=out)
     assert_same_bits(out, want)
     assert result is out
+
+
+@each_max
+def test_max_of_an_out_of_another_shape(operator: mo.Operator) -> None:
+    """SONNX says of the output what it says of the inputs by a clause of its own."""
+    short = {"SONNX": "C2", "SONNX draft": "C1"}.get(operator.standard, "shape")
+    assert_refused(operator, short, OutputError, lambda: operator(some(FLOAT32), out=np.empty((2, 1), np.float32)))
 
 
 OUT_CALLS: dict[str, tuple[tuple[int, ...], Callable[[Array], Array]]] = {

@@ -74,6 +74,6 @@ def plan_max(call: MaxCall, *, in_memory: bool = True) -> MaxPlan:
             f"with those before it: axis {mismatch.axis} has size {mismatch.size} against {mismatch.other}; {rule}",
             spec.clause("zero-size" if zero_with_one else shape_clause),
         ) from None
-    return MaxPlan(
-        spec, dtype, shape, tuple(whole), output_of(spec, call.out, dtype, shape, shape_clause, in_memory=in_memory)
-    )
+    output_clause = "C2" if spec.has("C2") else shape_clause
+    out = output_of(spec, call.out, dtype, shape, output_clause, in_memory=in_memory)
+    return MaxPlan(spec, dtype, shape, tuple(whole), out)

@@ -1,0 +1,154 @@
+"""The operators as their documents have them, and the rules that a call can break: nothing of it is the package's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+Shape = tuple[int, ...]
+Rule = tuple[str, str]  # the error's class, and the clause's short name in most rows
+Seen = tuple[Any, ...]  # what a call gave: the error and its clause's id, or the result's type and shape
+Trial = tuple["Row", tuple[Any, ...], dict[str, Any], frozenset[Seen]]
+
+# ------------------------------------------------------------------------------------------------ the rows
+
+FLOATS = ("float16", "float32", "float64")
+SIGNED = ("int8", "int16", "int32", "int64")
+INTEGERS = (*SIGNED, "uint8", "uint16", "uint32", "uint64")
+WIDE = ("int32", "int64", "uint32", "uint64")
+EVERY = (*FLOATS, "bfloat16", *INTEGERS, "bool", "real")
+NUMBERS = EVERY[:-2]
+
+
+class Row(NamedTuple):
+    """An operator as its document has it: the types that it takes, and its attributes."""
+
+    standard: str
+    operator: str
+    version: int | None
+    types: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As documents write it."""
+        return f"{self.operator}-{self.version}" if self.version else self.operator
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a function of maxops's own, which takes more than a standard."""
+        return self.standard == "maxops"
+
+    @property
+    def index_types(self) -> tuple[str, ...]:
+        """Of ids and offsets and their number, or of an array of axes."""
+        if self.is_plain:
+            return INTEGERS
+        return ("int64",) if self.operator == "ReduceMax" else ("int32", "int64")
+
+    def breaks(self, *rules: Rule) -> frozenset[Seen]:
+        """The errors that speak of rules, by the ids that their clauses have in this row."""
+        names = SHORTS[self.standard]
+        prefix = f"{self.standard.replace(' ', '-')}.{self.name}."
+        return frozenset((error, prefix + names.get(short, short)) for error, short in rules)
+
+
+# Where a rule has another name than most rows give it. In a standard a scalar or an array of no type of its own is
+# none of the listed types; SONNX wants types that are explicit.
+SHORTS = {
+    "ONNX": {"scalars": "T", "arrays": "T", "out": "T", "out.shape": "shape"},
+    "OpenVINO": {"arrays": "T", "out": "T", "out.shape": "shape"},
+    "SONNX": {"shape": "C1", "inputs": "L", "scalars": "types", "arrays": "T", "out": "T", "out.shape": "C2"},
+    "maxops": {"T": "types", "T_IDX": "index_types", "out.shape": "out"},
+}
+# Of the broadcast result the draft has no clause of its own: its rules are of Y, X1, ..., XN.
+SHORTS["SONNX draft"] = SHORTS["SONNX"] | {"out.shape": "C1"}
+
+MAX = (
+    Row("ONNX", "Max", 1, FLOATS, ("consumed_inputs",)),
+    Row("ONNX", "Max", 6, FLOATS),
+    Row("ONNX", "Max", 8, FLOATS),
+    Row("ONNX", "Max", 12, FLOATS + INTEGERS),
+    Row("ONNX", "Max", 13, NUMBERS),
+    Row("SONNX", "Max", None, (*FLOATS, *INTEGERS, "real")),
+    Row("SONNX draft", "Max", None, NUMBERS),
+    Row("maxops", "maximum", None, EVERY),
+)
+REDUCE = (
+    Row("ONNX", "ReduceMax", 1, FLOATS + WIDE, ("axes", "keepdims")),
+    Row("ONNX", "ReduceMax", 11, FLOATS + WIDE, ("axes", "keepdims")),
+    Row("ONNX", "ReduceMax", 12, (*FLOATS, *WIDE, "int8", "uint8"), ("axes", "keepdims")),
+    Row("ONNX", "ReduceMax", 13, (*FLOATS, *WIDE, "int8", "uint8", "bfloat16"), ("axes", "keepdims")),
+    Row("ONNX", "ReduceMax", 18, (*FLOATS, *WIDE, "int8", "uint8", "bfloat16"), ("keepdims", "noop_with_empty_axes")),
+    Row(
+        "ONNX", "ReduceMax", 20, (*FLOATS, *WIDE, "int8", "uint8", "bfloat16", "bool"),
+        ("keepdims", "noop_with_empty_axes"),
+    ),
+    Row("maxops", "reduce_max", None, EVERY),
+)  # fmt: skip
+SEGMENT = (
+    Row("OpenVINO", "SegmentMax", 16, NUMBERS, ("fill_mode",)),
+    Row("maxops", "segment_max", None, EVERY),
+)
+MAXIMUM, REDUCE_MAX, SEGMENT_MAX = MAX[-1], REDUCE[-1], SEGMENT[-1]
+
+# Each rule that a call can break.
+TYPE: Rule = ("DTypeError", "T")
+ARRAY: Rule = ("DTypeError", "arrays")
+SCALAR: Rule = ("DTypeError", "scalars")
+INDEX_TYPE: Rule = ("DTypeError", "T_IDX")
+COUNT: Rule = ("InputCountError", "inputs")
+SHAPE: Rule = ("ShapeError", "shape")
+ZERO_SIZE: Rule = ("ShapeError", "zero-size")
+RANK: Rule = ("ShapeError", "data")
+AXES: Rule = ("AxesError", "axes")
+AXES_RANGE: Rule = ("AxesError", "axes.range")
+NOOP: Rule = ("AttributeValueError", "noop_with_empty_axes")
+EMPTY: Rule = ("EmptyReductionError", "empty")
+EMPTY_SEGMENT: Rule = ("EmptyReductionError", "fill_mode")
+IDS_SHAPE: Rule = ("SegmentIdsError", "ids.shape")
+IDS: Rule = ("SegmentIdsError", "ids")
+OUT_OF_RANGE: Rule = ("SegmentIdsError", "out_of_range")
+OFFSETS: Rule = ("OffsetsError", "offsets")
+NUM_SEGMENTS: Rule = ("NumSegmentsError", "num_segments")
+OUT: Rule = ("OutputError", "out")
+NO_ATTRIBUTE: Seen = ("AttributeValueError", "")  # no clause speaks of what is not there
+
+
+def gives(name: str, *shapes: Shape) -> frozenset[Seen]:
+    """A result of a type, in the machine's byte order, of one of these shapes."""
+    return frozenset((dtype_of(name), shape) for shape in shapes)
+
+
+# ------------------------------------------------------------------------------------------------ arrays of them
+
+
+@cache
+def dtype_of(name: str) -> np.dtype[Any]:
+    """NumPy's type."""
+    own: dict[str, Any] = {"real": object, "bfloat16": ml_dtypes.bfloat16}
+    return np.dtype(own.get(name, name))
+
+
+@cache
+def zeros(shape: Shape, name: str = "float32") -> np.ndarray[Any, Any]:
+    """An array of zeros; those that are no rationals, of the type that is called "half"."""
+    return np.full(shape, 0.5, object) if name == "half" else np.zeros(shape, dtype_of(name))
+
+
+# Types that no operator has.
+FOREIGN = ("complex64", "longdouble", "S3", "U3", "M8[s]", "m8[s]", "V4", "float8_e4m3fn", "int4", "half")
+OBJECTS = (None, "x", [1.0], object(), np.ma.masked_array([1.0, 2.0]), np.array([[1.0]]).view(np.matrix))
+
+
+def forms(name: str) -> Iterator[Any]:
+    """A type's arrays: of the machine's byte order and the other, of rank 0, and NumPy's scalar."""
+    yield zeros((2,), name)
+    yield zeros((), name)
+    if name not in ("real", "half"):
+        yield zeros((2,), name)[0]
+        yield np.zeros(2, dtype_of(name).newbyteorder())
