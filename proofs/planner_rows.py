@@ -131,7 +131,8 @@ def gives(name: str, *shapes: Shape) -> frozenset[Seen]:
 def dtype_of(name: str) -> np.dtype[Any]:
     """NumPy's type."""
     own: dict[str, Any] = {"real": object, "bfloat16": ml_dtypes.bfloat16}
-    return np.dtype(own.get(name, name))
+    found: np.dtype[Any] = np.dtype(own.get(name, name))
+    return found
 
 
 @cache

@@ -1,10 +1,11 @@
 #!/usr/bin/env python
-"""Put faults into the contracts, the core that they restate, and the specification, and see that the proofs notice.
+"""Put faults into what the proofs speak of, and see that they notice.
 
 Each fault is one edit of one file, in a copy. One in a contract's C or in the specification has to leave a goal open
-that is proved without it; one in the core has to show as a difference from the contracts' C. `make seeded` tries all of
-them (some seconds each); `python proofs/seeded.py --only fold` those with a word. One that is not noticed is a hole,
-and the exit code is 1.
+that is proved without it; one in the core has to show as a difference from the contracts' C; one in the planner, in the
+native way in or in the spec table has to leave a goal of `planner` or `tables` open. `make seeded` tries all of them
+(some seconds each); `python proofs/seeded.py --only fold` those with a word. One that is not noticed is a hole, and the
+exit code is 1.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import contracts
 import specification
-from claims import ROOT
+from claims import ROOT, run
 from prover_tools import why3_config
 
 # Of a prover, for a goal that is proved in less where there is no fault.
@@ -37,6 +39,7 @@ class Fault:
     old: str
     new: str
     goals_of: str = ""  # of the specification: the file whose goals show it
+    claims: str = ""  # of the package: the call that makes the claims that show it
 
     @property
     def name(self) -> str:
@@ -67,6 +70,18 @@ def _core(name: str, old: str, new: str) -> Fault:
 
 def _specified(name: str, old: str, new: str) -> Fault:
     return Fault(f"proofs/specification/{name}.mlw", "", old, new, name)
+
+
+def _planned(rule: str, name: str, old: str, new: str) -> Fault:
+    return Fault(f"src/maxops/{name}.py", "", old, new, claims=f"planner.claims('planner.{rule}')")
+
+
+def _listed(name: str, old: str, new: str) -> Fault:
+    return Fault(f"src/maxops/{name}.py", "", old, new, claims="tables.claims()")
+
+
+def _admitted(rule: str, name: str, old: str, new: str) -> Fault:
+    return Fault(f"native/{name}", "", old, new, claims=f"planner.claims('planner.{rule}')")
 
 
 CONTRACTS = (
@@ -128,7 +143,57 @@ SPECIFICATION = (
     _specified("ctensor", "maximum x.items[place r x.shape ks] (column", "maximum x.items[0] (column"),
     _specified("execute", "then canonical y else canonical x", "then canonical x else canonical y"),
 )
-FAULTS = (*CONTRACTS, *CORE, *SPECIFICATION)
+
+PLANNER = (
+    _planned("axes", "plan/reduce", "if not lowest <= axis < rank:", "if not lowest <= axis <= rank:"),
+    _planned("axes", "plan/reduce", "if axis % rank in result:", "if axis in result:"),
+    _planned("axes", "plan/reduce", 'spec.clause("axes.range"),', 'spec.clause("axes"),'),
+    _planned("axes", "shapes", "    if keepdims:\n", "    if not keepdims:\n"),
+    _planned("axes", "ops", '"negative_axes": row.negative_axes,', '"negative_axes": True,'),
+    _planned("broadcast", "plan/max", 'zero_with_one=spec.broadcast != "strict"', "zero_with_one=True"),
+    _planned("broadcast", "plan/max", '"zero-size" if zero_with_one else shape_clause', "shape_clause"),
+    _planned("broadcast", "ops", '"broadcast": row.broadcast,', '"broadcast": "numpy",'),
+    _planned("types", "plan/max", "is not dtype:\n            raise DType", "is None:\n            raise DType"),
+    _planned("types", "plan/values", 'spec.clause("T_IDX", "index_types")', 'spec.clause("T", "types")'),
+    _planned("scalars", "plan/values", "info.min <= value <= info.max", "info.min <= value < info.max"),
+    _planned("scalars", "plan/values", "    if spec.explicit_types:\n", "    if not spec.explicit_types:\n"),
+    _planned("empty", "plan/reduce", " and first is None and 0 in array.shape", " and 0 in array.shape"),
+    _planned("ids", "plan/segment", "    if value < 0:\n", "    if value < -1:\n"),
+    _planned("ids", "plan/segment", "ids[-1] if is_sorted else ids.max()", "ids[-1]"),
+    _planned("ids", "plan/segment", 'return None if is_sorted else "error"', "return None"),
+    _planned("ids", "plan/faults", 'spec.clause("out_of_range"),', 'spec.clause("ids"),'),
+    _planned("ids", "plan/faults", 'if sorted or out_of_range != "drop":', "if sorted:"),
+    _planned("offsets", "plan/segment", "offsets.ndim != 1 or offsets.shape[0] == 0", "offsets.ndim != 1"),
+    _planned("offsets", "plan/segment", "if not is_sorted or call.out_of_range is not None:", "if not is_sorted:"),
+    _planned("fills", "plan/segment", "    if len(given) > 1:\n", "    if len(given) > 2:\n"),
+    _planned("options", "plan/values", "is_integer(value) and value in (0, 1)", "is_integer(value)"),
+    _planned("inputs", "calls", "if not 2 <= len(inputs) <= 3:", "if not 2 <= len(inputs) <= 4:"),
+    _planned("outputs", "plan/output", "if out.shape != shape:", "if out.ndim != len(shape):"),
+)
+
+ROWS = (
+    _listed("spec", "version=13, dtypes=_types([dtypes.BFLOAT16], to=MAX_12)", "version=13"),
+    _listed("spec", "_types([dtypes.INT8, dtypes.UINT8]", "_types([dtypes.INT8, dtypes.UINT8, dtypes.INT16]"),
+    _listed("spec", 'attributes=("keepdims", "noop_with_empty_axes"),', 'attributes=("keepdims",),'),
+    _listed("spec", "    version=18,\n", "    version=17,\n"),
+    _listed("calls", "noop_with_empty_axes: Any = False", "noop_with_empty_axes: Any = True"),
+    _listed("dtypes", '_numeric("float64", "double"', '_numeric("float64", "float64"'),
+    _planned("axes", "spec", "    negative_axes=False,\n", ""),
+    _planned(
+        "broadcast", "spec", '    version=8,\n    broadcast="numpy",\n', '    version=8,\n    broadcast="strict",\n'
+    ),
+    _planned("scalars", "spec", "    explicit_types=True,\n    leaves_open", "    leaves_open"),
+    _planned("types", "spec", "_types((*_FLOATS, *_INTEGERS, dtypes.REAL))", "_types((*_FLOATS, *_INTEGERS))"),
+    _planned("types", "spec", "index_dtypes=(dtypes.INT32, dtypes.INT64)", "index_dtypes=_INTEGERS"),
+)
+
+NATIVE = (
+    _admitted("axes", "api.cpp", "if (axis < 0 || axis >= rank)", "if (axis < 0 || axis > rank)"),
+    _admitted("axes", "api.cpp", "if (call->is_reduced[axis]) return", "if (axis < 0) return"),
+    _admitted("broadcast", "api.cpp", "Broadcasting::kStrict && whole == 0", "Broadcasting::kNone && whole == 0"),
+    _admitted("ids", "api_segments.cpp", "is_given && highest >= call->num_segments", "is_given && highest < -1"),
+)
+FAULTS = (*CONTRACTS, *CORE, *SPECIFICATION, *PLANNER, *ROWS, *NATIVE)
 
 
 def shown_by_contract(fault: Fault, root: Path, config: Path) -> str:
@@ -159,10 +224,43 @@ def shown_by_specification(fault: Fault, root: Path, config: Path) -> str:
     return ""
 
 
+def shown_by_claims(fault: Fault, root: Path, _: Path) -> str:
+    """The first goal that its claims leave open of the package in the copy."""
+    return open_goals(fault, root, root / "src")
+
+
+def shown_by_build(fault: Fault, root: Path, _: Path) -> str:
+    """The same of the package with the core built anew; the first time all of it, some ten seconds."""
+    build, package = root / "build", root / "built" / "maxops"
+    if not package.exists():
+        shutil.copytree(root / "src" / "maxops", package, ignore=shutil.ignore_patterns("_native*"))
+        python, options = (
+            f"-DPython_EXECUTABLE={sys.executable}",
+            ("-DCMAKE_BUILD_TYPE=Debug", "-DMAXOPS_ISAS=baseline"),
+        )
+        run(["cmake", "-S", str(root), "-B", str(build), "-G", "Ninja", python, *options])
+    run(["ninja", "-C", str(build), "_native"])
+    shutil.copy(next(build.glob("_native*.so")), package)
+    return open_goals(fault, root, package.parent)
+
+
+def open_goals(fault: Fault, root: Path, packages: Path) -> str:
+    """What its claims leave open of the package in a folder."""
+    show = f"import maxops, planner, tables; print(maxops.__file__); print([c.open for c in {fault.claims} if c.open])"
+    # Files that change within a second and keep their size are not compiled anew.
+    environment = {"PYTHONPATH": f"{packages}:{root / 'proofs'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    place, found = run([sys.executable, "-c", show], env=environment).stdout.splitlines()
+    if packages not in Path(place).parents:
+        raise RuntimeError(f"maxops came from {place}, not from {packages}")
+    return "" if found == "[]" else found
+
+
 def _tries() -> Iterator[tuple[Fault, Callable[[Fault, Path, Path], str]]]:
     yield from ((fault, shown_by_contract) for fault in CONTRACTS)
     yield from ((fault, shown_by_core) for fault in CORE)
     yield from ((fault, shown_by_specification) for fault in SPECIFICATION)
+    yield from ((fault, shown_by_claims) for fault in (*PLANNER, *ROWS))
+    yield from ((fault, shown_by_build) for fault in NATIVE)
 
 
 def main() -> int:
@@ -175,8 +273,11 @@ def main() -> int:
         parser.exit(2, f"tools of the proofs are not installed: apt-get install {' '.join(sorted(missing))}\n")
     missed, count = [], 0
     with TemporaryDirectory() as folder, why3_config() as config:
-        for name in ("native", "proofs"):
-            shutil.copytree(ROOT / name, Path(folder) / name)
+        shutil.copy(ROOT / "CMakeLists.txt", folder)
+        for name in ("native", "proofs", "src"):
+            shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+        for library in Path(str(find_spec("maxops").origin)).parent.glob("_*.so"):
+            shutil.copy(library, Path(folder) / "src" / "maxops")
         for fault, show in _tries():
             if only not in fault.name:
                 continue
