@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import csv
+import dataclasses
 import io
 import json
 import re
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,11 @@ import covered  # type: ignore[import-not-found]  # noqa: E402
 import digest  # type: ignore[import-not-found]  # noqa: E402
 import instructions  # type: ignore[import-not-found]  # noqa: E402
 import matrix  # type: ignore[import-not-found]  # noqa: E402
+import planner  # type: ignore[import-not-found]  # noqa: E402
+import planner_rows  # type: ignore[import-not-found]  # noqa: E402
+import planner_trials  # type: ignore[import-not-found]  # noqa: E402
 import prover_tools  # type: ignore[import-not-found]  # noqa: E402
+import tables  # type: ignore[import-not-found]  # noqa: E402
 import verify  # type: ignore[import-not-found]  # noqa: E402
 import walks  # type: ignore[import-not-found]  # noqa: E402
 
@@ -146,7 +152,9 @@ def test_what_the_manual_cites_is_there() -> None:
     claims = {claim["id"] for claim in evidence.read("evidence")["claims"]}
     for module in (instructions, walks, covered):  # what another processor has to run
         claims |= module.absent().keys()
-    patterns = re.findall(r"`((?:order|kernels|walks|contracts|specification|coverage|mutants)\.[\w.*]+)`", text)
+    patterns = re.findall(
+        r"`((?:order|kernels|walks|contracts|specification|planner|spec|coverage|mutants)\.[\w.*]+)`", text
+    )
     assert patterns
     assert [name for name in patterns if not any(matrix.fnmatch(claim, name) for claim in claims)] == []
 
@@ -171,6 +179,88 @@ def test_a_name_of_no_module_runs_nothing_and_says_so(
     with pytest.raises(SystemExit, match="2"):
         verify.main()
     assert "--only nonsense: there are order, instructions, walks," in capsys.readouterr().err
+
+
+def test_a_package_of_pythons_that_is_missing_is_an_error_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["verify.py", "--only", "tables"])
+    with pytest.raises(SystemExit, match="2"):
+        verify.main()
+    assert "not installed: python -m pip install maxops[cli]\n" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------- the rules of arguments
+
+
+def test_the_rows_that_are_held_to_sentences_are_all_there_are() -> None:
+    held = (*planner_rows.MAX, *planner_rows.REDUCE, *planner_rows.SEGMENT)
+    assert {(row.standard, row.operator, row.version) for row in held} == {
+        (row.standard, row.operator, row.version) for row in ROWS
+    }
+    for row, of in ((row, spec.find(row.standard, row.operator, row.version)) for row in held):
+        clauses = {clause.id for clause in of.clauses}
+        for rule in [rule for name, rule in vars(planner_rows).items() if name.isupper() and isinstance(rule, tuple)]:
+            if len(rule) == 2 and str(rule[0]).endswith("Error") and of.has(rule[1]):
+                assert {clause for _, clause in row.breaks(rule)} <= clauses, (row.name, rule)
+
+
+# Of the claims that take little time, a definition and a wrong one.
+WRONG: dict[str, tuple[str, Any]] = {
+    "planner.options": ("NOOP", ("AttributeValueError", "initial")),
+    "planner.inputs": ("COUNT", ("DTypeError", "inputs")),
+    "planner.outputs": ("OUT", ("OutputError", "out.shape")),
+    "planner.fills": ("EMPTY_SEGMENT", ("EmptyReductionError", "lowest")),
+    "planner.empty": ("LOWEST", planner_trials.LOWEST_FINITE),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_definition_of_a_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (claim,) = planner.claims(name)
+    assert claim.holds, claim.open
+    assert 0 < claim.figures["by_core"] <= claim.figures["accepted"] < claim.figures["states"]
+    monkeypatch.setattr(planner_trials, *WRONG[name])
+    (claim,) = planner.claims(name)
+    assert claim.open
+    assert not claim.holds
+
+
+def test_a_call_that_takes_what_the_planner_refuses_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = planner.ways_of
+
+    def ways_of(row: Any) -> Any:
+        shipped, by_planner, core = right(row)
+        return (lambda *args, **options: shipped(*args[:3], **options)), by_planner, core
+
+    monkeypatch.setattr(planner, "ways_of", ways_of)
+    (claim,) = planner.claims("planner.inputs")
+    (goal,) = claim.open  # of four inputs, and of five
+    assert goal.startswith("OpenVINO SegmentMax-16: 2 wrong: ")
+    assert "the planner: " not in goal
+
+
+def test_rows_of_onnx_are_its_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
+    (claim,) = tables.claims()
+    assert claim.holds, claim.open
+    monkeypatch.setattr(spec, "ALL", tuple(row for row in spec.ALL if row is not spec.MAX_8))
+    (claim,) = tables.claims()
+    assert any(goal.startswith("Max-8, is there: False") for goal in claim.open)
+
+
+def test_a_row_differs_from_its_schema_where_it_is_said_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = dataclasses.replace(spec.REDUCE_MAX_18, attributes=("keepdims",))
+    said = ({"keepdims"}, {"keepdims", "noop_with_empty_axes"})
+    for is_said, is_changed in product((False, True), repeat=2):
+        with monkeypatch.context() as patch:
+            if is_said:
+                patch.setitem(tables.ON_PURPOSE, ("ReduceMax", 18, "attributes"), said)
+            if is_changed:
+                patch.setattr(spec, "ALL", tuple(changed if row is spec.REDUCE_MAX_18 else row for row in spec.ALL))
+            (claim,) = tables.claims()
+        found = [goal.partition(":")[0] for goal in claim.open if "attributes" in goal]
+        assert found == ([] if is_said == is_changed else ["ReduceMax-18, attributes"])
 
 
 # ------------------------------------------------------------------------------------------------------- the build
