@@ -152,9 +152,8 @@ def test_what_the_manual_cites_is_there() -> None:
     claims = {claim["id"] for claim in evidence.read("evidence")["claims"]}
     for module in (instructions, walks, covered):  # what another processor has to run
         claims |= module.absent().keys()
-    patterns = re.findall(
-        r"`((?:order|kernels|walks|contracts|specification|planner|spec|coverage|mutants)\.[\w.*]+)`", text
-    )
+    families = "order|kernels|walks|contracts|specification|planner|spec|coverage|mutants"
+    patterns = re.findall(rf"`((?:{families})\.[\w.*]+)`", text)
     assert patterns
     assert [name for name in patterns if not any(matrix.fnmatch(claim, name) for claim in claims)] == []
 
