@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -26,6 +27,19 @@ def test_every_function_with_a_contract_has_a_fault() -> None:
     there = {(file, function) for file in files for function in contracts.functions(file)}
     assert there == {(fault.file, fault.function) for fault in CONTRACTS}
     assert len(there) > 20
+
+
+def test_contracts_take_each_value_that_a_parameter_may_have() -> None:
+    table = (ROOT / "native" / "parameters.def").read_text(encoding="utf-8")
+    allowed = {
+        name: [eval(re.sub(r"std::size_t\{(\d+)\}", r"\1", bound)) for bound in (least, most)]
+        for name, least, most in re.findall(r"^MAXOPS_PARAMETER\((\w+), [^,]+, [^,]+, ([^,]+), ([^,]+),", table, re.M)
+    }
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / contracts.FOLDER).glob("*.[ch]"))]
+    taken = [each for text in texts for each in re.findall(r"(\w+) <= (k\w+) <= (\w+)", text)]
+    assert {name: [int(least, 0), int(most, 0)] for least, name, most in taken if least.isdigit()} == {
+        name: allowed[name] for name in ("kRunScan", "kGallopRows", "kShort", "kOrderBlock")
+    }
 
 
 def test_a_fault_without_its_place_is_an_error() -> None:
