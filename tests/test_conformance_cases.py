@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
@@ -325,6 +326,21 @@ def test_the_reading_without_nan() -> None:
     feed = float32([nan, nan, 3, nan]), np.array([0, 0, 2, 2])
     fill = np.finfo(np.float32).min
     bits.assert_same_bits(without_nan(row, segment, feed), float32([nan, fill, 3]))
+
+
+def test_the_reading_without_nan_of_what_goes_through() -> None:
+    """As it is, a NaN's own bits too."""
+    inputs = (Input("data", dtypes.FLOAT32, (None,)), Input("axes", dtypes.INT64, (0,), np.empty(0, np.int64)))
+    call = Call(spec.REDUCE_MAX_18, inputs, (("noop_with_empty_axes", 1),))
+    data = np.array([0xFFC00005, 0x3F800000], np.uint32).view(np.float32)
+    bits.assert_same_bits(without_nan(spec.REDUCE_MAX_18, call, (data,)), data)
+
+
+def test_the_reading_without_nan_of_a_type_without_it() -> None:
+    third, half = Fraction(1, 3), Fraction(1, 2)
+    call = Call(spec.MAX_13, (Input("a", dtypes.REAL, (None,)), Input("b", dtypes.REAL, (None,))))
+    feed = np.array([third, half], object), np.array([half, third], object)
+    assert without_nan(spec.SONNX_MAX, call, feed).tolist() == [half, half]
 
 
 # ---------------------------------------------------------------------------------------------------- refusals

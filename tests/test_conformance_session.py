@@ -16,9 +16,13 @@ import pytest
 from all_cases import ALL
 from maxops import conformance
 from maxops.conformance import saved, session
+from maxops.conformance.case import Trial
 from maxops.conformance.cases import select
 from maxops.conformance.ids import case_name, clause_name
+from maxops.conformance.judge import judge
+from maxops.conformance.outcome import Outcome
 from maxops.conformance.result import Finding, Reproducer, Run
+from maxops.conformance.shrink import shrink
 from maxops.errors import ConfigurationError
 
 HERE = Path(__file__).parent
@@ -53,6 +57,19 @@ def test_a_right_backend_conforms() -> None:
     run = run_of("Right", f"{MAX_13}.*two-short-vectors", "ONNX.Max-6.shape*")
     assert set(run["cases"].values()) == {"conforms"}
     assert (run["findings"], run["reproducers"], run["notes"]) == ([], [], [])
+
+
+def test_a_wrong_rational_becomes_a_smallest_call_too() -> None:
+    (case,) = (case for case in ALL if case.id == "SONNX.Max.C2/real/vectors-of-one-size")
+
+    def run(trial: Trial) -> Outcome:
+        assert trial.expected is not None
+        return Outcome("returned", tuple(expected + 1 for expected in trial.expected))
+
+    trial = case.make()
+    found = shrink(case, trial, judge(case, trial, run(trial)), run)
+    assert found is not None
+    assert [array.shape for array in found.trial.feeds[0]] == [(1,)]
 
 
 @pytest.fixture(scope="module")

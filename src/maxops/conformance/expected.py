@@ -37,10 +37,11 @@ def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
     NaN where there are only such. The maximum of no elements at all is what it was.
     """
     planned = _plan(row, call, feed)
-    if isinstance(planned, ReducePlan) and planned.identity:
-        return _compute(planned, _arrays(planned))
     arrays = _arrays(planned)
     present = [~is_nan(array) for array in arrays]
+    # of a type without NaN there are no bits of one, or of a lowest value, either
+    if all(there.all() for there in present) or (isinstance(planned, ReducePlan) and planned.identity):
+        return _compute(planned, arrays)
     passed_over = [_with_lowest(array, ~there) for array, there in zip(arrays, present, strict=True)]
     highest = _compute(planned, passed_over)
     some = _compute(planned, [there.astype(np.int8) for there in present])
@@ -73,8 +74,6 @@ def _compute(plan: Plan, arrays: Sequence[Array]) -> Array:
 
 def _with_lowest(array: Array, where: Array) -> Array:
     dtype: Any = dtypes.of(array.dtype)
-    if dtype is dtypes.REAL or not where.any():
-        return array
     changed = array.copy()
     changed[where] = of_words(dtype, [dtype.lowest_bits])[0]
     return changed
