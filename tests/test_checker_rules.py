@@ -53,6 +53,7 @@ STRICT_OR_NUMPY = {
         of(value(("n",)), value(("m",))),
         of(value((None,)), value((None,))),
         of(value(), value(None)),
+        of(),
     ],
 }
 MAX: dict[str, dict[str, list[Case]]] = {
@@ -88,7 +89,7 @@ MAX: dict[str, dict[str, list[Case]]] = {
     "C2": {
         HOLDS: [TWO, of(value((2, 1)), value((3,)), output=value((2, 3))), of(value(), output=value((None, "m")))],
         BROKEN: [of(value(), output=value((2, 4))), of(value(), output=value((3,))), of(value(()), output=value((1,)))],
-        UNKNOWN: [of(value(("n",)), output=value((4,))), of(value(None)), of(value((2,)), value((3,)))],
+        UNKNOWN: [of(value(("n",)), output=value((4,))), of(value(None)), of(value((2,)), value((3,))), of()],
     },
     "zero-size": {
         HOLDS: [
@@ -124,11 +125,21 @@ SHAPE = {
     "numpy": {
         HOLDS: [*STRICT_OR_NUMPY[HOLDS], *MAX["C2"][HOLDS], of(value((0,)), value((1,)))],
         BROKEN: [*STRICT_OR_NUMPY[BROKEN], *MAX["C2"][BROKEN], of(value(("n",)), value((4,)), output=value((3,)))],
-        UNKNOWN: [*STRICT_OR_NUMPY[UNKNOWN], of(value(("n",)), output=value((4,))), of()],
+        UNKNOWN: [*STRICT_OR_NUMPY[UNKNOWN], of(value(("n",)), output=value((4,)))],
     },
     "none": {
-        HOLDS: [of(value(), value(), output=value()), of(value(("n",)), value(("n",)), output=value((None,)))],
-        BROKEN: [TWO, of(value((2,)), value((1,))), of(value(), output=value((2, 4))), of(value(()), value((1,)))],
+        HOLDS: [
+            of(value(), value(), output=value()),
+            of(value(("n",)), value(("n",)), output=value((None,))),
+            of(value((None,)), output=value((None,))),
+        ],
+        BROKEN: [
+            TWO,
+            of(value((2,)), value((1,))),
+            of(value(), output=value((2, 4))),
+            of(value(()), value((1,))),
+            of(value((2,)), value(("n",)), output=value((3,))),
+        ],
         UNKNOWN: [of(value(("n",)), value((4,))), of(value(), value(None)), of(), of(value(None))],
     },
 }
@@ -157,6 +168,10 @@ def axes_of_rank_2(row: Spec) -> Node:
     return make(row, value(), value((1, 1), INT64)) if row.axes_input else make(row, value(), axes=Invalid("x"))
 
 
+def left_out_axes(row: Spec) -> Node:
+    return make(row, value(), None) if row.axes_input else make(row, value())
+
+
 def wrong_axes(row: Spec) -> Node:
     return make(row, value(), value((1,), INT32)) if row.axes_input else make(row, value(), axes=Invalid("x"))
 
@@ -170,15 +185,25 @@ def flag_cases(name: str) -> dict[str, list[Case]]:
 
 
 REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
-    "inputs": {HOLDS: [of(value())], BROKEN: [of(), of(None), of(value(), constant([0]), value())]},
+    "inputs": {HOLDS: [of(value()), left_out_axes], BROKEN: [of(), of(None), of(value(), constant([0]), value())]},
     "T": {
         HOLDS: [of(value(), output=value()), of(value())],
         BROKEN: [of(value(dtype="string")), of(value(), output=value(dtype=INT64)), of(value(sparse=True))],
         UNKNOWN: [of(value(dtype=None)), of()],
     },
     "axes": {
-        HOLDS: [of(value()), axes([0, 1]), axes([]), axes([1], value(None))],
-        BROKEN: [axes([0, 0]), axes([1, 0, 1]), wrong_axes, axes_of_rank_2],
+        HOLDS: [
+            of(value()),
+            axes([0, 1]),
+            axes([]),
+            axes([1], value(None)),
+            # what lies outside is no other axis, and another clause's
+            axes([0, 2]),
+            axes([1, -3]),
+            # without a rank: of one sign they are what they are
+            *(axes(given, value(None)) for given in ([], [0], [0, 1], [-2, -1])),
+        ],
+        BROKEN: [axes([0, 0]), axes([1, 0, 1]), axes([0, -2]), wrong_axes, axes_of_rank_2],
         UNKNOWN: [open_axes, axes([0, -1], value(None))],
     },
     "axes.range": {
@@ -192,9 +217,18 @@ REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
             axes([0]),
             of(value(), output=value((1, 1))),
             of(value(None), output=value(()), keepdims=0),
+            of(value(), output=value((1, 1)), noop_with_empty_axes=1),
         ],
-        BROKEN: [of(value(), output=value((2, 3))), of(value(), output=value((1, 1)), keepdims=0)],
-        UNKNOWN: [open_axes, of(value(None), output=value((1,)))],
+        BROKEN: [
+            of(value(), output=value((2, 3))),
+            of(value(), output=value((1, 1)), keepdims=0),
+            of(value(), value((0,), INT64), output=value((2, 3))),
+        ],
+        UNKNOWN: [
+            open_axes,
+            of(value(None), output=value((1,))),
+            of(value(), output=value(), keepdims=OPEN),
+        ],
     },
     "keepdims": {
         HOLDS: [
@@ -207,6 +241,8 @@ REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
             axes([1], output=value((2,))),
             axes([1], output=value((2, 1)), keepdims=0),
             axes([0], output=value((2, 3))),
+            axes([-2], output=value((2, 3))),
+            axes([1], output=value((2,)), noop_with_empty_axes=OPEN),
         ],
         UNKNOWN: flag_cases("keepdims")[UNKNOWN],
     },
@@ -215,10 +251,13 @@ REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
             *flag_cases("noop_with_empty_axes")[HOLDS],
             axes([0], noop_with_empty_axes=1),
             of(value(), output=value(), noop_with_empty_axes=1),
+            of(value(), output=value(), noop_with_empty_axes=1, keepdims=0),
+            of(value(), output=value((1, 1))),
         ],
         BROKEN: [
             *flag_cases("noop_with_empty_axes")[BROKEN],
             of(value(), output=value((1, 1)), noop_with_empty_axes=1),
+            of(value(), output=value((1, 1)), noop_with_empty_axes=1, keepdims=OPEN),
         ],
         UNKNOWN: [
             *flag_cases("noop_with_empty_axes")[UNKNOWN],
@@ -235,7 +274,7 @@ REDUCE_MAX: dict[str, dict[str, list[Case]]] = {
 
 # --------------------------------------------------------------------------------------------------- SegmentMax
 
-IDS = value((2,), INT64)
+IDS, NO_IDS = value((2,), INT64), value((0,), INT64)
 SORTED = constant([0, 2])
 
 
@@ -244,7 +283,10 @@ def segments(*inputs: Known | None, mode: Any = "ZERO", **more: Any) -> Case:
 
 
 SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
-    "inputs": {HOLDS: [of(value(), IDS), of(value(), IDS, constant(3))], BROKEN: [of(value()), of(value(), None)]},
+    "inputs": {
+        HOLDS: [of(value(), IDS), of(value(), IDS, constant(3)), of(value(), IDS, None)],
+        BROKEN: [of(value()), of(value(), None), of(value(), IDS, constant(3), IDS)],
+    },
     "T": {
         HOLDS: [of(value(), IDS, output=value())],
         BROKEN: [of(value(dtype=BOOL), IDS), of(value(), IDS, output=value(dtype=INT64))],
@@ -252,46 +294,91 @@ SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
     },
     "data": {HOLDS: [of(value())], BROKEN: [of(value(()))], UNKNOWN: [of(value(None)), of()]},
     "T_IDX": {
-        HOLDS: [of(value(), IDS), of(value(), IDS, value((), INT32))],
+        HOLDS: [of(value(), IDS), of(value(), IDS, value((), INT32)), of(value(), IDS, constant(3), value())],
         BROKEN: [of(value(), value((2,))), of(value(), IDS, value(()))],
         UNKNOWN: [of(value(), value((2,), None)), of(value())],
     },
     "ids.shape": {
         HOLDS: [of(value(), IDS), of(value(("n", 3)), value(("n",), INT64))],
-        BROKEN: [of(value(), value((3,), INT64)), of(value(), value((2, 1), INT64)), of(value(), value((), INT64))],
-        UNKNOWN: [of(value(("n",)), IDS), of(value(), value(None, INT64)), of(value(None), IDS), of(value())],
+        BROKEN: [
+            of(value(), value((3,), INT64)),
+            of(value(), value((2, 1), INT64)),
+            of(value(), value((), INT64)),
+            of(value(None), value((2, 1), INT64)),
+        ],
+        UNKNOWN: [
+            of(value(("n",)), IDS),
+            of(value(), value(None, INT64)),
+            of(value(None), IDS),
+            of(None, IDS),
+            of(value()),
+        ],
     },
     "ids": {
         HOLDS: [of(value(), SORTED), of(value((0,)), value((0,), INT64)), of(value(), constant([3, 3]))],
         BROKEN: [of(value(), constant([1, 0])), of(value(), constant([-1, 0]))],
-        UNKNOWN: [of(value(), IDS)],
+        UNKNOWN: [of(value(), IDS), of(value(), constant([1, 0], FLOAT32))],
     },
     "num_segments": {
         HOLDS: [of(value(), IDS), of(value(), IDS, constant(0))],
         BROKEN: [of(value(), IDS, constant(-1)), of(value(), IDS, constant([3]))],
-        UNKNOWN: [of(value(), IDS, value((), INT64)), of(value(), IDS, value(None, INT64))],
+        UNKNOWN: [
+            of(value(), IDS, value((), INT64)),
+            of(value(), IDS, value(None, INT64)),
+            of(value(), IDS, value(None, INT64, constant=np.array([3, 4]))),
+        ],
     },
     "num_segments.default": {
         HOLDS: [of(value(), IDS, constant(7)), of(value(), SORTED, output=value((3, 3)))],
         BROKEN: [of(value(), SORTED, output=value((2, 3)))],
-        UNKNOWN: [of(value(), IDS, output=value()), of(value(), SORTED, output=value((None, 3))), of(value(), SORTED)],
+        UNKNOWN: [
+            of(value(), IDS, output=value()),
+            of(value(), SORTED, output=value((None, 3))),
+            of(value(), SORTED, output=value(())),
+            of(value(), SORTED),
+            of(value((0,)), constant([]), output=value((0,))),
+        ],
     },
     "num_segments.no_ids": {
         HOLDS: [
             of(value(), IDS),
             of(value(), IDS, constant(0)),
-            of(value((0,)), value((0,), INT64), output=value((0,))),
+            of(value((0,)), NO_IDS, output=value((0,))),
+            of(value((0,)), NO_IDS, constant(0), output=value((1,))),
+            of(value((1,)), value((1,), INT64)),
+            of(value((0, "n")), NO_IDS, output=value((0, "n"))),
+            # of a rank that is another clause's
+            of(value(), value((2, "n"), INT64)),
+            of(value(), value((2, 0), INT64)),
         ],
-        BROKEN: [of(value((0,)), value((0,), INT64), output=value((1,)))],
-        UNKNOWN: [of(value(("n",)), value(("n",), INT64)), of(value((0,)), value((0,), INT64)), of(value())],
+        BROKEN: [
+            of(value((0,)), NO_IDS, output=value((1,))),
+            of(value((0, 0)), NO_IDS, output=value((1, 0))),
+        ],
+        UNKNOWN: [
+            of(value(("n",)), value(("n",), INT64)),
+            of(value((0,)), NO_IDS),
+            of(value((0,)), NO_IDS, output=value(())),
+            of(value((0,)), NO_IDS, output=value(("n",))),
+            of(value()),
+        ],
     },
     "num_segments.smaller": {
         HOLDS: [of(value(), IDS), of(value(), SORTED, constant(3))],
-        UNKNOWN: [of(value(), SORTED, constant(2)), of(value(), IDS, constant(2))],
+        UNKNOWN: [
+            of(value(), SORTED, constant(2)),
+            of(value(), IDS, constant(2)),
+            of(value(), SORTED, constant([3, 4])),
+        ],
     },
     "num_segments.larger": {
-        HOLDS: [of(value(), IDS), of(value(), SORTED, constant(3))],
-        UNKNOWN: [of(value(), SORTED, constant(4)), of(value(), IDS, value((), INT64))],
+        HOLDS: [of(value(), IDS), of(value(), SORTED, constant(3)), of(value((0,)), constant([]), constant(0))],
+        UNKNOWN: [
+            of(value(), SORTED, constant(4)),
+            of(value(), constant([0, 0]), constant(2)),
+            of(value((0,)), constant([]), constant(1)),
+            of(value(), IDS, value((), INT64)),
+        ],
     },
     "fill_mode": {
         HOLDS: [segments(value(), IDS, mode="zero"), segments(value(), IDS, mode="LOWEST")],
@@ -307,6 +394,7 @@ SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
             of(value(), IDS, constant(5), output=value((5, 3))),
             of(value(), IDS, constant(5), output=value((None, 3))),
             of(value(), IDS, output=value((7, 3))),
+            of(value(), IDS, output=value(None)),
         ],
         BROKEN: [
             of(value(), IDS, constant(5), output=value((4, 3))),
@@ -316,6 +404,7 @@ SEGMENT_MAX: dict[str, dict[str, list[Case]]] = {
         UNKNOWN: [
             of(value(), IDS, value((), INT64), output=value((4, 3))),
             of(value(None), IDS, output=value()),
+            of(value((2, "n")), IDS, output=value((4, 3))),
         ],
     },
     "value": {UNKNOWN: [of(value(), IDS)]},
@@ -437,3 +526,154 @@ def test_an_open_verdict_is_right_for_every_size(given_shapes: list[Dims]) -> No
         assert seen == {False}
     if not found.zero_with_one and not found.perhaps_zero_with_one:
         assert True not in zeros
+
+
+# ------------------------------------------------------------------------------------------------------- texts
+
+A, B, C = value(name="a"), value(name="b", dtype=FLOAT64), value(name="c", dtype=FLOAT64)
+
+
+@pytest.mark.parametrize(
+    ("row", "short", "case", "text"),
+    [
+        (spec.MAX_13, "T", of(A, A), "float32"),
+        (spec.MAX_13, "T", of(A, B, C), "'b' is float64, but 'a' is float32; there is one type"),
+        (spec.MAX_1, "consumed_inputs", of(value(), consumed_inputs=(0,)), "ignored"),
+        (spec.MAX_13, "inputs", of(), "has 0 inputs; it takes 1 to 2147483647"),
+        (spec.REDUCE_MAX_13, "inputs", of(value(), constant([0])), "has 2 inputs; it takes 1"),
+        (spec.REDUCE_MAX_18, "inputs", of(), "has 0 inputs; it takes 1 to 2"),
+        (spec.SEGMENT_MAX_16, "T_IDX", of(value(), value(dtype=INT64, name="i")), "'i' is int64"),
+        (spec.SEGMENT_MAX_16, "T_IDX", of(value(), value(dtype=FLOAT64)), "'v' is float64; it is int32 or int64"),
+        (
+            spec.SEGMENT_MAX_16,
+            "T_IDX",
+            of(value(), value(dtype=INT64, sparse=True)),
+            "'v' is sparse int64; it is int32 or int64",
+        ),
+        (
+            spec.MAX_13,
+            "shape",
+            of(*(value(dims, name=name) for name, dims in (("a", (4, 1)), ("b", ()), ("c", (3, 5)), ("d", (2, 6))))),
+            "axis -2 does not broadcast: 'a' (4, 1), 'b' (), 'c' (3, 5)",
+        ),
+        (
+            spec.MAX_13,
+            "shape",
+            of(
+                *(
+                    value(dims, name=name)
+                    for name, dims in (("a", (1,)), ("b", ()), ("c", (4,)), ("d", (3,)), ("e", (5,)))
+                )
+            ),
+            "axis -1 does not broadcast: 'a' (1,), 'c' (4,), 'd' (3,)",
+        ),
+        (
+            spec.MAX_13,
+            "shape",
+            of(value(("n", "m"), name="a"), value((4, 3), name="b"), value((4, 1), name="c")),
+            "axis -2 has an open size: 'a' (n, m), 'b' (4, 3)",
+        ),
+        (
+            spec.SONNX_MAX,
+            "zero-size",
+            of(value((0, 0), name="a"), value((1, 1), name="b")),
+            "along axis -2 a size of 0 meets one of 1: 'a' (0, 0), 'b' (1, 1)",
+        ),
+        (
+            spec.SONNX_MAX,
+            "zero-size",
+            of(value(("n", "n"), name="a"), value((1, 1), name="b")),
+            "along axis -2 a size of 0 may meet one of 1: 'a' (n, n), 'b' (1, 1)",
+        ),
+        (spec.SONNX_MAX, "dense", of(value(sparse=True)), "'v' is a sparse tensor"),
+        (spec.REDUCE_MAX_1, "axes.range", axes([2]), "axis 2 of an input of rank 2; the axes are 0 to 1"),
+        (spec.REDUCE_MAX_20, "axes.range", axes([2]), "axis 2 of an input of rank 2; the axes are -2 to 1"),
+        (spec.REDUCE_MAX_20, "axes.range", axes([0], value(())), "axis 0 of an input of rank 0; a scalar has no axes"),
+        (spec.REDUCE_MAX_20, "axes.default", open_axes, "the axes are not known"),
+        (
+            spec.REDUCE_MAX_20,
+            "axes.default",
+            of(value(), value((1,), INT64), noop_with_empty_axes=1),
+            "the axes are not known",
+        ),
+        (spec.REDUCE_MAX_20, "axes.default", of(value(), noop_with_empty_axes=1), "noop_with_empty_axes is 1"),
+        (
+            spec.REDUCE_MAX_20,
+            "axes.default",
+            of(value(), noop_with_empty_axes=OPEN),
+            "noop_with_empty_axes is not known",
+        ),
+        (spec.REDUCE_MAX_20, "noop_with_empty_axes", of(value()), "it is 0"),
+        (spec.REDUCE_MAX_20, "noop_with_empty_axes", axes([0]), "axes are given"),
+        (
+            spec.REDUCE_MAX_20,
+            "noop_with_empty_axes",
+            of(value(), value((1,), INT64), noop_with_empty_axes=1),
+            "the axes are not known",
+        ),
+        (spec.REDUCE_MAX_20, "empty", of(value(("n", 3))), "axis 0 has the open size n, so that a set may be empty"),
+        (spec.REDUCE_MAX_20, "empty", of(value((None, 3))), "axis 0 has the open size ?, so that a set may be empty"),
+        (spec.SEGMENT_MAX_16, "ids", of(value(), constant([-3, 0, -1])), "position 0 holds -3; ids are not negative"),
+        (
+            spec.SEGMENT_MAX_16,
+            "ids",
+            of(value(), constant([2, 1, 0])),
+            "position 1 holds 1 after 2; ids do not decrease",
+        ),
+        (
+            spec.SEGMENT_MAX_16,
+            "ids.shape",
+            of(value(), value((2, 1), INT64)),
+            "'v' (int64, (2, 1)) gives the segment_ids; they are 1-D",
+        ),
+        (
+            spec.SEGMENT_MAX_16,
+            "num_segments.default",
+            of(value(), SORTED, output=value()),
+            "'v' has 2 segments; the ids make 3",
+        ),
+        (
+            spec.SEGMENT_MAX_16,
+            "num_segments.no_ids",
+            of(value((0, 3)), NO_IDS, output=value()),
+            "there are no ids, and 'v' has 2 segments; it has 0",
+        ),
+        (spec.SEGMENT_MAX_16, "shape", of(value(), IDS, output=value((None, 3))), "data and num_segments make (?, 3)"),
+        (
+            spec.SEGMENT_MAX_16,
+            "shape",
+            of(value(), IDS, output=value((7, 3))),
+            "the sizes after the first are those of data",
+        ),
+        (
+            spec.REDUCE_MAX_20,
+            "empty",
+            of(value(), noop_with_empty_axes=OPEN),
+            "the shape or the axes are not known, so that a set may be empty",
+        ),
+        (spec.SONNX_MAX, "dense", of(value(written_sparse=True)), "'v' is written as a sparse tensor"),
+    ],
+)
+def test_a_rule_says_which(row: Spec, short: str, case: Case, text: str) -> None:
+    (finding,) = [finding for finding in judge(case(row)).findings if finding.clause == row.clause(short)]
+    assert finding.message == text
+
+
+def test_a_version_without_negative_axes_needs_no_rank_to_refuse_one() -> None:
+    for row in (row for row in spec.ALL if row.operator == "ReduceMax"):
+        (finding,) = [f for f in judge(axes([-1], value(None))(row)).findings if f.clause == row.clause("axes.range")]
+        assert finding.verdict == (UNKNOWN if row.negative_axes else BROKEN)
+
+
+def test_axes_of_unknown_rank_and_none() -> None:
+    for row in (row for row in spec.ALL if row.axes_input):
+        for known, verdict in ((value(None, INT64), UNKNOWN), (value((0,), INT64), HOLDS)):
+            (finding,) = [f for f in judge(make(row, value(), known)).findings if f.clause == row.clause("axes")]
+            assert finding.verdict == verdict
+
+
+def test_an_attribute_of_later_versions_does_nothing() -> None:
+    for row in (row for row in spec.ALL if row.operator == "ReduceMax"):
+        judged = judge(make(row, value(), output=value(), noop_with_empty_axes=1))
+        (finding,) = [f for f in judged.findings if f.clause == row.clause("axes.default")]
+        assert finding.verdict == (HOLDS if "noop_with_empty_axes" in row.attributes else BROKEN)

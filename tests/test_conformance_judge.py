@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from all_cases import ALL
-from maxops.conformance.case import Case
-from maxops.conformance.judge import Judgement, judge
-from maxops.conformance.outcome import Kind, Outcome
+from maxops.conformance.case import Case, Trial
+from maxops.conformance.judge import Judgement, differences, judge
+from maxops.conformance.outcome import Kind, Outcome, same_bits
 from maxops.plan import Array
 
 EMPTY_13 = "ONNX.ReduceMax-13.empty/float32/data-2x0x3-axes-1-keepdims-0"
@@ -29,11 +32,19 @@ OPEN_NANS = "ONNX.Max-13.nan/float16/"
 
 KEEPDIMS = "ONNX.ReduceMax-20.keepdims/int32/keepdims-0-constant-axes-0-2"
 
+DEFAULT = "ONNX.ReduceMax-20.axes.default/float16/no-axes-rank-3-keepdims-0"
+
+ONE, TWO, INFINITY, NAN = 0x3C00, 0x4000, 0x7C00, 0x7E00
+
 BY_ID = {case.id: case for case in ALL}
 
 
 def case_of(name: str) -> Case:
     return BY_ID.get(name) or next(case for each, case in BY_ID.items() if each.startswith(name))
+
+
+def float16(*bits: int) -> Array:
+    return np.array(bits, np.uint16).view(np.float16)
 
 
 def judged(name: str, changed: Callable[[Array], Array]) -> Judgement:
@@ -87,6 +98,15 @@ def one_row_more(expected: Array) -> Array:
         (LOWEST, one_axis_more, "violates", "OpenVINO.SegmentMax-16.shape"),
         # a clause that decides of shapes is itself the one that another shape breaks
         (KEEPDIMS, one_axis_more, "violates", "ONNX.ReduceMax-20.keepdims"),
+        (DEFAULT, one_axis_more, "violates", "ONNX.ReduceMax-20.axes.default"),
+        ("ONNX.Max-13.inputs/float32/3-inputs", one_axis_more, "violates", "ONNX.Max-13.inputs"),
+        # one that is about values is not, where another is about shapes
+        (NANS, one_axis_more, "violates", "SONNX.Max.C2"),
+        (ALONE, one_axis_more, "violates", "OpenVINO.SegmentMax-16.shape"),
+        ("ONNX.ReduceMax-20.value/int32/", one_axis_more, "violates", "ONNX.ReduceMax-20.value"),
+        ("SONNX-draft.Max.value/float16/", one_axis_more, "violates", "SONNX-draft.Max.C1"),
+        # how many segments there are says nothing of how many rows the maximum of nothing has
+        (EMPTY_13, one_row_more, "violates", "ONNX.ReduceMax-13.keepdims"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
@@ -184,3 +204,134 @@ def test_a_lost_nan() -> None:
     assert trial.without_nan is not None
     found = judge(case, trial, Outcome("returned", tuple(trial.without_nan)))
     assert (found.verdict, found.clause.id, found.kind) == ("violates", "SONNX.Max.NaN", "NaN")
+
+
+def test_what_is_open_excuses_nothing_beside_it() -> None:
+    case = case_of(NANS)
+    expected = float16(NAN, ONE)
+    trial = Trial(case.make().call, (), (expected,), (expected,))
+    found = judge(case, trial, Outcome("returned", (float16(0xFE00, TWO),)))
+    assert (found.verdict, found.clause.id, found.kind) == ("violates", "SONNX.Max.value", "wrong")
+
+
+def test_a_difference_that_is_not_open_counts_before_one_that_is() -> None:
+    """Whichever of the two is the worse kind."""
+    case = case_of(LOWEST)
+    strict = replace(case, row=replace(case.row, leaves_open=frozenset()))
+    trial = Trial(case.make().call, (), (np.array([np.finfo(np.float32).min, 0], np.float32),))
+    found = judge(strict, trial, Outcome("returned", (np.array([-np.inf, -0.0], np.float32),)))
+    assert (found.verdict, found.clause.id, found.kind) == ("violates", "OpenVINO.SegmentMax-16.value", "sign of zero")
+
+
+@pytest.mark.parametrize(
+    ("name", "actual", "expected", "without_nan", "clause"),
+    [
+        ("ONNX.Max-13.nan/float16/", ONE, TWO, TWO, "ONNX.Max-13.value"),
+        (NANS, ONE, TWO, TWO, "SONNX.Max.value"),
+        (NANS, 0x8000, 0, 0, "SONNX.Max.value"),
+        ("SONNX.Max.value/float16/", ONE, NAN, ONE, "SONNX.Max.NaN"),
+    ],
+)
+def test_the_clause_of_a_value(name: str, actual: int, expected: int, without_nan: int, clause: str) -> None:
+    case = case_of(name)
+    trial = Trial(case.make().call, (), (float16(expected),), (float16(without_nan),))
+    found = judge(case, trial, Outcome("returned", (float16(actual),)))
+    assert (found.verdict, found.clause.id) == ("violates", clause)
+
+
+def test_infinity_for_the_lowest_value_of_an_operator_without_a_fill() -> None:
+    case = case_of("ONNX.Max-13.shape/float32/scalars")
+    trial = Trial(case.make().call, (), (np.array(np.finfo(np.float32).min),))
+    found = judge(case, trial, Outcome("returned", (np.array(-np.inf, np.float32),)))
+    assert (found.verdict, found.clause.id, found.kind) == ("violates", "ONNX.Max-13.shape", "-Inf")
+
+
+def test_there_is_a_result_for_each_feed() -> None:
+    case = case_of(ALONE)
+    with pytest.raises(ValueError, match="longer"):
+        judge(case, case.make(), Outcome("returned"))
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "without_nan", "kinds"),
+    [
+        # an element that is right has no kind, whatever another has
+        ([ONE, 0], [TWO, 0], [TWO, 0], [("wrong", (0,))]),
+        ([ONE, NAN], [TWO, NAN], [TWO, TWO], [("wrong", (0,))]),
+        ([ONE, ONE, TWO], [TWO, TWO, TWO], [TWO, TWO, TWO], [("wrong", (0,))]),
+        # a zero for something else, and something else for a zero
+        ([ONE], [0], [0], [("wrong", (0,))]),
+        ([0], [ONE], [ONE], [("wrong", (0,))]),
+        ([0], [1], [1], [("wrong", (0,))]),
+        ([0x8000], [0], [0], [("sign of zero", (0,))]),
+        # infinity is not a NaN, and each NaN is, down to the last bit
+        ([0xFC00], [INFINITY], [INFINITY], [("wrong", (0,))]),
+        ([INFINITY], [NAN], [ONE], [("wrong", (0,))]),
+        ([NAN], [INFINITY], [INFINITY], [("wrong", (0,))]),
+        ([0x7C01], [NAN], [NAN], [("NaN's bits", (0,))]),
+        ([0xFE00], [NAN], [NAN], [("NaN's bits", (0,))]),
+        # what ignoring NaN gives, with either zero; nothing else
+        ([TWO], [NAN], [TWO], [("NaN", (0,))]),
+        ([0x8000], [NAN], [0], [("NaN", (0,))]),
+        ([0], [NAN], [0x8000], [("NaN", (0,))]),
+        ([0], [NAN], [TWO], [("wrong", (0,))]),
+        ([TWO], [NAN], [0], [("wrong", (0,))]),
+        ([TWO], [ONE], [TWO], [("wrong", (0,))]),
+    ],
+    ids=str,
+)
+def test_kinds_of_elements(actual: list[int], expected: list[int], without_nan: list[int], kinds: list[Any]) -> None:
+    found = differences(float16(*actual), float16(*expected), float16(*without_nan))
+    assert [(each.kind, each.index) for each in found] == kinds
+
+
+def test_integers_have_one_zero() -> None:
+    lowest, zero = np.array([-(2**31)], np.int32), np.array([0], np.int32)
+    assert [each.kind for each in differences(lowest, zero, zero)] == ["wrong"]
+
+
+@pytest.mark.parametrize(
+    ("actual", "text"),
+    [
+        (np.zeros((2, 3)), "the result is float64, not float32"),
+        (np.zeros((2, 3), np.complex64), "the result is complex64, not float32"),
+        (np.zeros((2, 3), object), "the result is real, not float32"),
+        (np.zeros((2, 4), np.float32), "the result has the shape (2, 4), not (2, 3)"),
+        (np.ones((2, 3), np.float32), "6 of 6 elements: not the maximum"),
+        (np.array([[0, 0, 0], [0, 1, 0]], np.float32), "1 of 6 elements: not the maximum"),
+    ],
+    ids=str,
+)
+def test_what_is_said_of_a_difference(actual: Array, text: str) -> None:
+    expected = np.zeros((2, 3), np.float32)
+    assert [each.text for each in differences(actual, expected, expected)] == [text]
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "only"),
+    [((3,), (2,), True), ((3, 4), (2, 4), True), ((3, 5), (2, 4), False), ((2, 5), (2, 4), False), ((), (2,), False)],
+    ids=str,
+)
+def test_whether_only_the_first_size_differs(actual: Sequence[int], expected: Sequence[int], only: bool) -> None:
+    (found,) = differences(*(np.zeros(shape, np.float32) for shape in (actual, expected, expected)))
+    assert (found.kind, found.only_first_size) == ("shape", only)
+
+
+HALF = Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (float16(NAN, 0), float16(NAN, 0), True),
+        (float16(0), float16(0x8000), False),
+        (float16(NAN), float16(0xFE00), False),
+        (np.array([1], np.int32), np.array([1], np.uint32), False),
+        (np.zeros((2, 1)), np.zeros((1, 2)), False),
+        (np.array([HALF, 1], object), np.array([Fraction(1, 2), Fraction(1)], object), True),
+        (np.array([HALF], object), np.array([Fraction(1, 3)], object), False),
+    ],
+    ids=str,
+)
+def test_whether_bits_are_the_same(one: Array, other: Array, same: bool) -> None:
+    assert same_bits(one, other) is same

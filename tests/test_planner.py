@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from maxops import dtypes, reference
-from maxops.calls import ReduceCall, SegmentCall
-from maxops.errors import MaxopsError
-from maxops.plan import abstract, default_num_segments, plan_reduce_max, plan_segment_max
-from maxops.plan.faults import message
+from maxops import dtypes, reference, spec
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.errors import EmptyReductionError, MaxopsError
+from maxops.plan import (
+    Array,
+    abstract,
+    default_num_segments,
+    plan,
+    plan_max,
+    plan_reduce_max,
+    plan_segment_max,
+    widened,
+    widened_dtype,
+)
+from maxops.plan.faults import check_segment_ids, message
 
-DATA, IDS = np.zeros((2, 3), np.float32), np.array([0, 1])
+DATA, IDS, OFFSETS = np.zeros((2, 3), np.float32), np.array([0, 1]), np.array([0, 2])
+RATIONALS = np.array([Fraction(1, 2), Fraction(1, 3)], object)
 
 
 @pytest.mark.parametrize(
@@ -23,8 +36,9 @@ DATA, IDS = np.zeros((2, 3), np.float32), np.array([0, 1])
     [
         ({"segment_ids": IDS, "offsets": IDS}, "inputs"),
         ({}, "inputs"),
-        ({"offsets": IDS, "sorted": False}, "offsets"),
-        ({"offsets": IDS, "out_of_range": "drop"}, "offsets"),
+        ({"offsets": OFFSETS, "sorted": False}, "offsets"),
+        ({"offsets": OFFSETS, "out_of_range": "drop"}, "offsets"),
+        ({"offsets": OFFSETS.astype(np.float32)}, "index_types"),
         ({"offsets": IDS[:0]}, "offsets"),
         ({"offsets": IDS.reshape(1, 2)}, "offsets"),
         ({"segment_ids": IDS, "fill_value": 1}, "fill_mode"),
@@ -99,3 +113,403 @@ def test_every_fault_in_words() -> None:
     texts = [message(kind, 4, 7, 9, 5) for kind in kinds]
     assert len({*texts}) == len(kinds)
     assert all("position 4 holds 7" in text for text in texts)
+
+
+# ------------------------------------------------------------------------------------------------------- texts
+
+
+class Odd(np.ndarray[Any, Any]):
+    """A subclass that nobody knows."""
+
+
+def segments(**options: Any) -> SegmentCall:
+    return SegmentCall(DATA, **{"segment_ids": IDS, "fill_mode": "ZERO", **options})
+
+
+def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
+    return tuple(np.zeros(shape, np.float32) for shape in shapes)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        # one after another: the first that differs, and from which
+        (
+            MaxCall(floats((2,), (3,), (4,)), row=spec.MAX_6),
+            "Max-6 input 1 has shape (3,), but input 0 has shape (2,); version 6 does not broadcast: all shapes are "
+            "the same [ONNX.Max-6.shape]",
+        ),
+        (
+            MaxCall(floats((2,), (2, 1), (4, 3))),
+            "maximum input 2 has shape (4, 3), which does not broadcast with those before it: axis -2 has size 4 "
+            "against 2; sizes are equal, or one is 1 [maxops.maximum.shape]",
+        ),
+        (
+            MaxCall(floats((1,), (0,)), row=spec.SONNX_MAX),
+            "Max input 1 has shape (0,), which does not broadcast with those before it: axis -1 has size 0 against 1; "
+            "an axis of size 0 does not go with one of size 1 [SONNX.Max.zero-size]",
+        ),
+        # what is no array, and what would make it one
+        (
+            ReduceCall(np.ma.masked_array(DATA)),
+            "reduce_max data is of type MaskedArray, not a NumPy array; fill what is masked (.filled(...), or "
+            "dask.array.ma.filled) or leave it out (.compressed()) [maxops.reduce_max.arrays]",
+        ),
+        (
+            ReduceCall(DATA.view(Odd)),
+            "reduce_max data is of type Odd, not a NumPy array; maxops does not know what Odd adds to an array; "
+            "numpy.asarray(...) takes the plain array out of it [maxops.reduce_max.arrays]",
+        ),
+        (
+            ReduceCall(1.0),
+            "reduce_max data is of type float, not a NumPy array; give a NumPy array or scalar, such as "
+            "numpy.float32(...) [maxops.reduce_max.arrays]",
+        ),
+        (
+            ReduceCall([1.0]),
+            "reduce_max data is of type list, not a NumPy array; give a NumPy array; maxops converts nothing, so that "
+            "no type is guessed [maxops.reduce_max.arrays]",
+        ),
+        (
+            ReduceCall(np.zeros(2, np.complex64), row=spec.SONNX_MAX),
+            "Max data is complex64; the types are float16, float32, float64, int8, int16, int32, int64, uint8, uint16, "
+            "uint32, uint64, real (object arrays of Fraction and int) [SONNX.Max.T]",
+        ),
+        (
+            ReduceCall(np.zeros(2, np.float32), row=replace(spec.REDUCE_MAX, dtypes=(dtypes.BOOL,))),
+            "reduce_max data is float32; the types are bool [maxops.reduce_max.types]",
+        ),
+        # of rationals: where the first of another type stands
+        (
+            ReduceCall(np.array([[1, 2], [Fraction(1, 2), 0.5]], object)),
+            "reduce_max data holds 0.5 of type float at position (1, 1); an object array holds exact rationals only: "
+            "fractions.Fraction and int [maxops.reduce_max.types]",
+        ),
+        (
+            ReduceCall(np.array(0.5, object)),
+            "reduce_max data holds 0.5 of type float; an object array holds exact rationals only: fractions.Fraction "
+            "and int [maxops.reduce_max.types]",
+        ),
+        (
+            ReduceCall(np.broadcast_to(np.array(0.5, object), (3,))),
+            "reduce_max data holds 0.5 of type float at position (0,); an object array holds exact rationals only: "
+            "fractions.Fraction and int [maxops.reduce_max.types]",
+        ),
+        # axes
+        (
+            ReduceCall(np.float32(1), [0]),
+            "reduce_max axes holds 0, but data has rank 0; axes are none, since a scalar has no axes "
+            "[maxops.reduce_max.axes.range]",
+        ),
+        (
+            ReduceCall(DATA, [2]),
+            "reduce_max axes holds 2, but data has rank 2; axes are -2 to 1 [maxops.reduce_max.axes.range]",
+        ),
+        (ReduceCall(DATA, [1, -1]), "reduce_max axes names axis 1 twice [maxops.reduce_max.axes]"),
+        (
+            ReduceCall(DATA, np.array([[1]])),
+            "reduce_max axes is an array of int64 and shape (1, 1); it is of integers and 1-D [maxops.reduce_max.axes]",
+        ),
+        (
+            ReduceCall(DATA, np.array([1], np.int32), row=spec.REDUCE_MAX_18),
+            "ReduceMax-18 axes is an array of int32 and shape (1,); it is int64 and 1-D [ONNX.ReduceMax-18.axes]",
+        ),
+        # segments
+        (
+            segments(fill_value=1, initial=2),
+            "segment_max got fill_mode 'ZERO' and fill_value; with fill_value, that is what empty segments hold "
+            "[maxops.segment_max.fill_mode]",
+        ),
+        (
+            segments(segment_ids=np.array([0, 1, 2])),
+            "segment_max segment_ids has shape (3,); it is 1-D, and as long as the first axis of data, which has shape "
+            "(2, 3): (2,) [maxops.segment_max.ids.shape]",
+        ),
+        (
+            segments(segment_ids=None, offsets=np.array([0, 3])),
+            "segment_max offsets must end with the number of rows, which is 2: position 1 holds 3 "
+            "[maxops.segment_max.offsets]",
+        ),
+        (
+            segments(segment_ids=np.array([2**64 - 1, 2**63], np.uint64)),
+            "segment_max segment_ids must not decrease: position 1 holds 9223372036854775808 after "
+            "18446744073709551615 [maxops.segment_max.ids]",
+        ),
+        (
+            segments(segment_ids=np.array([1, 0], np.int8)),
+            "segment_max segment_ids must not decrease: position 1 holds 0 after 1 [maxops.segment_max.ids]",
+        ),
+        (
+            segments(segment_ids=None, offsets=np.array([0, 2, 1, 2], np.uint64)),
+            "segment_max offsets must not decrease: position 2 holds 1 after 2 [maxops.segment_max.offsets]",
+        ),
+        (
+            segments(segment_ids=None, offsets=np.array([0, 2**64 - 1, 1], np.uint64)),
+            "segment_max offsets must not decrease: position 2 holds 1 after 18446744073709551615 "
+            "[maxops.segment_max.offsets]",
+        ),
+        (
+            segments(segment_ids=None, offsets=np.array([0, -1, 2], np.int16)),
+            "segment_max offsets must not decrease: position 1 holds -1 after 0 [maxops.segment_max.offsets]",
+        ),
+        (
+            segments(segment_ids=None, offsets=np.array([1, 2])),
+            "segment_max offsets must begin with 0: position 0 holds 1 [maxops.segment_max.offsets]",
+        ),
+        (
+            segments(num_segments=1, out_of_range="error"),
+            "segment_max segment_ids must lie below num_segments, which is 1: position 1 holds 1; out_of_range='drop' "
+            "leaves such rows out [maxops.segment_max.out_of_range]",
+        ),
+        # the output
+        (
+            MaxCall(floats((2,)), out=np.zeros(2, object)),
+            "maximum out is real, but the inputs are float32 [maxops.maximum.out]",
+        ),
+        (
+            MaxCall(floats((2,)), out=np.zeros(2, np.complex64)),
+            "maximum out is complex64, but the inputs are float32 [maxops.maximum.out]",
+        ),
+        (
+            MaxCall(floats((2,)), out=np.zeros(2)),
+            "maximum out is float64, but the inputs are float32 [maxops.maximum.out]",
+        ),
+        (
+            MaxCall(floats((2,)), out=np.broadcast_to(np.float32(0), 2)),
+            "maximum out is read-only; it needs to be writeable [maxops.maximum.out]",
+        ),
+        (
+            MaxCall(floats((2,)), out=np.broadcast_to(np.float32(0), 2), row=spec.MAX_13),
+            "Max-13 out is read-only; it needs to be writeable",
+        ),
+    ],
+    ids=lambda value: value.partition("[")[2].rstrip("]") if isinstance(value, str) else "",
+)
+def test_what_is_said(call: Call, text: str) -> None:
+    with pytest.raises(MaxopsError) as raised:
+        plan(call)
+    assert str(raised.value) == text
+
+
+@pytest.mark.parametrize(
+    ("call", "words", "clause"),
+    [
+        # a standard that has no clause of its own for it
+        (MaxCall([1.0], row=spec.MAX_13), "got only Python scalars", "ONNX.Max-13.T"),
+        (MaxCall([np.zeros(2, np.int8), 1.5], row=spec.MAX_13), "input 1 is the Python float 1.5", "ONNX.Max-13.T"),
+        (MaxCall(floats((2,)), out=[0, 0], row=spec.MAX_13), "out is of type list", "ONNX.Max-13.T"),
+        (MaxCall(floats((2,)), out=np.zeros(2), row=spec.MAX_13), "out is float64", "ONNX.Max-13.T"),
+        (ReduceCall([1.0], row=spec.REDUCE_MAX_20), "data is of type list", "ONNX.ReduceMax-20.T"),
+        (ReduceCall(DATA, out=DATA, row=spec.REDUCE_MAX_20), "out has shape (2, 3), but", "ONNX.ReduceMax-20.value"),
+        # which of the arguments
+        (ReduceCall(DATA, return_indices=2), "return_indices is 2", "maxops.reduce_max.return_indices"),
+        (ReduceCall(DATA, initial=Fraction(1, 3)), "the type of data,", "maxops.reduce_max.scalars"),
+        (SegmentCall([1.0]), "data is of type list", "maxops.segment_max.arrays"),
+        (segments(fill_value=DATA), "fill_value has shape (2, 3)", "maxops.segment_max.fill_value"),
+        (segments(initial=1), "and initial; with initial, that is", "maxops.segment_max.fill_mode"),
+        (segments(check_ids=2), "check_ids is 2", "maxops.segment_max.check_ids"),
+        (segments(return_indices=2), "return_indices is 2", "maxops.segment_max.return_indices"),
+        (segments(return_empty=2), "return_empty is 2", "maxops.segment_max.return_empty"),
+        (segments(segment_ids=[0, 1]), "max segment_ids is of type list", "maxops.segment_max.arrays"),
+        (segments(segment_ids=None, offsets=[0, 2]), "max offsets is of type list", "maxops.segment_max.arrays"),
+        (
+            segments(segment_ids=None, offsets=OFFSETS.astype(np.float32)),
+            "max offsets is float32; it is ",
+            "maxops.segment_max.index_types",
+        ),
+        (
+            segments(num_segments=np.ma.masked_array(2)),
+            "max num_segments is of type MaskedArray",
+            "maxops.segment_max.arrays",
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_meant(call: Call, words: str, clause: str) -> None:
+    with pytest.raises(MaxopsError) as raised:
+        plan(call)
+    assert words in str(raised.value)
+    assert raised.value.clause == clause
+
+
+# ------------------------------------------------------------------------------------------------------- sizes
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(np.int8, 1), (np.float16, 2), (ml_dtypes.bfloat16, 2), (np.float32, 4), (np.float64, 8), (object, 8)],
+    ids=str,
+)
+def test_an_output_fits_into_memory_to_the_byte(dtype: Any, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxops.plan.output.LARGEST_OUTPUT", 6 * 2**30)
+    last = 6 * 2**30 // size
+    assert plan_max(MaxCall([abstract((last,), np.dtype(dtype))])).shape == (last,)
+    assert plan_max(MaxCall([abstract((2 * last,), np.dtype(dtype))]), in_memory=False).shape == (2 * last,)
+    with pytest.raises(MaxopsError) as raised:
+        plan_max(MaxCall([abstract((last // 2, 3), np.dtype(dtype))]))
+    assert ": 9 GiB, but this machine has 6 GiB of memory" in str(raised.value)
+
+
+def test_the_longest_axis_and_one_without_a_size() -> None:
+    longest = 2**63 - 1
+    assert plan_max(MaxCall([abstract((longest,), DATA.dtype)]), in_memory=False).shape == (longest,)
+    with pytest.raises(MaxopsError, match=r"shape \(9223372036854775808,\); an axis has at most 9223372036854775807"):
+        plan_max(MaxCall([abstract((longest + 1,), DATA.dtype)]), in_memory=False)
+    symbolic = ReduceCall(abstract(("n", 3), DATA.dtype), 1)
+    assert [*map(str, plan_reduce_max(symbolic, in_memory=False).shape)] == ["n", "1"]
+
+
+def test_the_most_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxops.plan.max.MOST_INPUTS", 2)
+    assert plan_max(MaxCall(floats((), ()))).shape == ()
+    with pytest.raises(MaxopsError, match="maximum got 3 inputs; it takes 1 to 2"):
+        plan_max(MaxCall(floats((), (), ())))
+
+
+# ------------------------------------------------------------------------------------------------------- plans
+
+
+@pytest.mark.parametrize(
+    ("dtype", "held", "not_held"),
+    [
+        (np.int8, [-128, 127], [-129, 128, True, 1.0, Fraction(1)]),
+        (np.uint16, [0, 65535], [-1, 65536]),
+        (np.bool_, [True, False], [0, 1, 1.0]),
+        (np.float32, [0.5, -0.0, float("inf"), float("nan"), 2**127], [0.1, True, Fraction(1, 2), 2**128, 10**400]),
+        (object, [Fraction(1, 3), 10**400], [0.5, True]),
+    ],
+    ids=str,
+)
+def test_python_scalars_beside_arrays(dtype: Any, held: list[Any], not_held: list[Any]) -> None:
+    array = np.zeros(2, dtype)
+    for value in held:
+        planned = plan_max(MaxCall([array, value])).inputs[1]
+        assert (planned.shape, planned.dtype) == ((), array.dtype)
+        assert repr(planned[()]) == repr(array.dtype.type(value) if dtype is not object else value)
+    for value in not_held:
+        with pytest.raises(MaxopsError, match=r"does not hold exactly"):
+            plan_max(MaxCall([array, value]))
+
+
+def test_axes_of_one_integer() -> None:
+    assert plan_reduce_max(ReduceCall(DATA, np.array(1))).axes == (1,)
+    with pytest.raises(MaxopsError, match="and shape "):
+        plan_reduce_max(ReduceCall(DATA, np.array(1), row=spec.REDUCE_MAX_18))
+
+
+def test_the_identity_reduces_no_axes() -> None:
+    plan = plan_reduce_max(ReduceCall(DATA, noop_with_empty_axes=True))
+    assert (plan.identity, plan.axes, plan.shape) == (True, (), (2, 3))
+    plan = plan_reduce_max(ReduceCall(DATA, 0, noop_with_empty_axes=True))
+    assert (plan.identity, plan.axes, plan.shape) == (False, (0,), (1, 3))
+
+
+def test_ids_that_are_not_checked_may_be_any() -> None:
+    plan = plan_segment_max(segments(segment_ids=np.array([1, 0]), check_ids=False))
+    assert (plan.num_segments, plan.check_ids) == (1, False)
+
+
+def test_offsets_and_a_number_of_segments() -> None:
+    def planned(**more: Any) -> int:
+        return plan_segment_max(segments(segment_ids=None, offsets=OFFSETS, **more)).num_segments
+
+    assert (planned(), planned(num_segments=0), planned(num_segments=4)) == (1, 0, 4)
+
+
+def test_without_values_offsets_are_not_looked_at() -> None:
+    plan = plan_segment_max(segments(segment_ids=None, offsets=abstract((4,), np.dtype(np.uint8))), values_known=False)
+    assert plan.num_segments == 3
+    assert plan.offsets is not None
+    assert plan.offsets.dtype == np.int32
+
+
+def rationals(**options: Any) -> SegmentCall:
+    return SegmentCall(RATIONALS, fill_mode="LOWEST", **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"segment_ids": IDS, "num_segments": 3},
+        {"segment_ids": np.array([0, 2])},
+        # ids outside fill no segment
+        {"segment_ids": np.array([0, 5]), "num_segments": 2},
+        {"segment_ids": np.array([0, 2]), "num_segments": 2},
+        {"segment_ids": np.array([-1, 0]), "num_segments": 2, "sorted": False, "out_of_range": "drop"},
+        {"offsets": np.array([0, 1, 2]), "num_segments": 3},
+        {"offsets": np.array([0, 2, 2])},
+        {"offsets": np.array([0, 0, 2]), "num_segments": 1},
+    ],
+    ids=str,
+)
+def test_rationals_have_no_lowest_value_for_an_empty_segment(options: dict[str, Any]) -> None:
+    with pytest.raises(EmptyReductionError):
+        plan_segment_max(rationals(**options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"segment_ids": IDS},
+        {"segment_ids": IDS, "num_segments": 1},
+        {"offsets": np.array([0, 1, 2])},
+        {"offsets": np.array([0, 2, 2]), "num_segments": 1},
+        {"offsets": np.array([0, 1, 2, 2]), "num_segments": 2},
+    ],
+    ids=str,
+)
+def test_rationals_of_segments_that_all_have_rows(options: dict[str, Any]) -> None:
+    assert plan_segment_max(rationals(**options)).fill_mode == "LOWEST"
+
+
+def test_rationals_elsewhere_are_not_looked_at() -> None:
+    elsewhere = abstract((2,), RATIONALS.dtype)
+    assert plan_reduce_max(ReduceCall(elsewhere, 0)).dtype is dtypes.REAL
+    ids = abstract((2,), IDS.dtype)
+    call = SegmentCall(elsewhere, ids, fill_mode="LOWEST", num_segments=3)
+    assert plan_segment_max(call, values_known=False).num_segments == 3
+
+
+def test_rationals_that_repeat_are_looked_at_once() -> None:
+    repeated = np.broadcast_to(RATIONALS, (2**40, 2))
+    assert plan_reduce_max(ReduceCall(repeated, 0)).shape == (1, 2)
+
+
+# ------------------------------------------------------------------------------------------------------- ids
+
+
+@pytest.mark.parametrize(
+    ("given", "wide"),
+    [
+        *((name, np.int32) for name in ("int8", "uint8", "int16", "uint16", "int32")),
+        *((name, np.int64) for name in ("uint32", "int64", "uint64")),
+    ],
+)
+def test_types_of_ids_that_engines_have(given: str, wide: type) -> None:
+    assert widened_dtype(np.dtype(given)) == wide
+    last = np.array([0, np.iinfo(given).max], given)
+    assert widened(last).dtype == wide
+    assert widened(last).tolist() == [0, min(np.iinfo(given).max, 2**63 - 1)]
+    assert (widened(last) is last) is (np.dtype(given) == wide)
+
+
+def test_the_number_of_segments_of_sorted_ids_is_read_from_the_last() -> None:
+    assert default_num_segments([0, 3], True) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "fails"),
+    [
+        ({"sorted": False}, True),
+        ({"sorted": False, "out_of_range": "drop"}, False),
+        ({"sorted": True, "out_of_range": "drop"}, False),
+        ({"sorted": False, "out_of_range": "error"}, True),
+    ],
+    ids=str,
+)
+def test_negative_ids(options: dict[str, Any], fails: bool) -> None:
+    if fails:
+        with pytest.raises(MaxopsError, match="must not be negative: position 7 holds -1"):
+            check_segment_ids(spec.SEGMENT_MAX, np.array([-1, 2]), start=7, **options)
+    else:
+        check_segment_ids(spec.SEGMENT_MAX, np.array([-1, 2]), start=7, **options)
