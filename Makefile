@@ -51,7 +51,8 @@ verify-long:  ## the same with what takes longer: what tests reach, which clang-
 	$(PYTHON) proofs/verify.py --long
 	$(PYTHON) docs/generate.py
 
-mutants:  ## every small change to the native code, one by one, and which of them no enumeration notices: hours
+mutants:  ## every small change to planner, judge and native code, one by one, and which of them nothing notices: hours
+	$(PYTHON) proofs/mutants_python.py
 	$(PYTHON) proofs/mutants.py
 
 breaks:  ## break the native code on purpose, and see that `miniature` would notice

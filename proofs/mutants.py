@@ -10,26 +10,20 @@ bits, an exception, a crash, or no end. A survivor has a reason in survivors/, o
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import functools
 import gc
 import json
 import mmap
-import os
 import random
 import re
-import resource
 import shutil
-import signal
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,6 +31,18 @@ from typing import Any
 import numpy as np
 import replay
 from claims import ROOT, Claim, run
+from mutation import (
+    LIVES,
+    TEST_SECONDS,
+    Mutant,
+    by_tests,
+    claims_of,
+    command_line,
+    in_child,
+    is_noticed,
+    killed,
+    report,
+)  # fmt: skip
 
 FILES = (
     "kernels/*.h", "order.h", "scalar.h", "parameters.h", "initial.h", "api*.cpp", "argmax*.cpp", "fold*.*",
@@ -55,16 +61,13 @@ COMPILED = f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv"
 # The kernels that most processors run first; then what the others have for themselves.
 ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
 REACHED, DIFFERS = 1, 2
-MEMORY = 6 << 30
-LIVES = ("not reached", "never differs", "survived")
 MOST = 1 << 30  # units that a mutant runs
-CALLS_SECONDS, TEST_SECONDS = 0.2, 8.0  # a unit takes far less
+CALLS_SECONDS = 0.2  # a unit takes far less
 # Tests beside the enumerations: of what calls refuse, and of layouts.
 TESTS = (
     "test_maximum", "test_reduce_max", "test_segment_max", "test_bad_input", "test_contracts", "test_indices",
     "test_offsets", "test_unsorted_ids", "test_id_types", "test_threads",
 )  # fmt: skip
-KILLED = 0.95  # of those that are not shown to be equivalent
 
 Json = dict[str, Any]
 
@@ -79,25 +82,13 @@ def instruction_sets() -> list[str]:
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """One change."""
+class Switched(Mutant):
+    """One change, in a place with a switch."""
 
-    number: int
     first: int  # the number that its place's switch goes by
-    file: str
-    function: str
-    line: int
-    text: str
-    kind: str
-    change: str
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What a reason is found by."""
-        return self.file, self.function, self.text
 
 
-def build(folder: Path, files: Iterable[str], isas: list[str], flags: str = "") -> list[Mutant]:
+def build(folder: Path, files: Iterable[str], isas: list[str], flags: str = "") -> list[Switched]:
     """The mutants, and a miniature build that has them all, in folder/src."""
     import mutate  # noqa: PLC0415  (needs libclang)
 
@@ -149,7 +140,7 @@ def build(folder: Path, files: Iterable[str], isas: list[str], flags: str = "") 
         line = text_of.count(b"\n", 0, place.start) + 1
         words = " ".join(text_of[place.start : place.end].decode().split())
         mutants += [
-            Mutant(first + k, first, place.file, place.function, line, words, place.kind, change)
+            Switched(first + k, place.file, place.function, line, words, place.kind, change, first)
             for k, change in enumerate(place.changes)
         ]
     left_out = Counter(found.left_out.values())
@@ -224,32 +215,9 @@ class Runner:
         gc.freeze()  # or each process would copy what the collector touches
         gc.disable()
 
-    def child(self, act: Callable[[], bool]) -> int:
-        """What a process that does this ends with: 0, 1 if it is noticed, else a signal's number, negative."""
-        sys.stdout.flush()
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-                if not os.environ.get("MAXOPS_MUTANTS_SHOW"):
-                    os.dup2(1, 2)
-                os.nice(10)  # it takes hours of one processor
-                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-                code = int(act())
-            finally:
-                os._exit(code)  # of an exception, too: something noticed
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
     def is_noticed(self, which: Iterable[int]) -> bool:
         """Whether one of these units notices something."""
-        for number in which:
-            signal.setitimer(signal.ITIMER_PROF, self.seconds)
-            signal.setitimer(signal.ITIMER_REAL, 20 * self.seconds)
-            if self.units[number]():
-                return True
-        return False
+        return is_noticed((self.units[number] for number in which), self.seconds)
 
     def watch(self, isa: str) -> tuple[Any, bytes]:
         """Which mutants differ in each unit, as bits, and which are reached at all."""
@@ -279,13 +247,13 @@ class Runner:
                 reached |= seen[: self.count + 1]
             return False
 
-        if (code := self.child(act)) != 0:
+        if (code := in_child(act)) != 0:
             raise RuntimeError(f"the units on {isa} ended with {code} without a mutant")
         if left_out := sum(bytes(failing)):
             print(f"{left_out} of {len(self.units)} tests want the ordinary constants, and are left out", flush=True)
         return np.frombuffer(bytes(shared), np.uint8).reshape(-1, row), bytes(every)
 
-    def kill(self, mutant: Mutant, isa: str, which: list[int]) -> int:
+    def kill(self, mutant: Switched, isa: str, which: list[int]) -> int:
         """What the process ends with that runs these units; 0 if none of them notices."""
 
         def act() -> bool:
@@ -293,7 +261,7 @@ class Runner:
             self.switch.first, self.switch.count, self.switch.chosen = mutant.first, 1, mutant.number
             return self.is_noticed(which)
 
-        return self.child(act)
+        return in_child(act)
 
 
 def calls() -> list[Callable[[], bool]]:
@@ -315,7 +283,7 @@ def calls() -> list[Callable[[], bool]]:
     return [functools.partial(unit, chunk) for chunk in replay.chunks(recorder.calls)]
 
 
-def fate(runner: Runner, mutant: Mutant, seen: dict[str, tuple[Any, bytes]]) -> str:
+def fate(runner: Runner, mutant: Switched, seen: dict[str, tuple[Any, bytes]]) -> str:
     """What becomes of a mutant: killed (and by what), or why it lives."""
     lives = "not reached"
     for isa, (differs, reached) in seen.items():
@@ -328,78 +296,11 @@ def fate(runner: Runner, mutant: Mutant, seen: dict[str, tuple[Any, bytes]]) -> 
         which = np.random.default_rng(mutant.number).permutation(which)[: runner.most]  # neighbours are alike
         code = runner.kill(mutant, isa, which.tolist())
         if code:
-            how = {1: "noticed", -signal.SIGPROF: "without end", -signal.SIGALRM: "without end"}
-            return f"killed: {how.get(code, f'crash {code}')}"
+            return killed(code)
     return lives
 
 
-class Tests:
-    """A plugin of pytest that hands out its collected tests as units, and runs none by itself."""
-
-    def __init__(self, act: Callable[[list[Callable[[], bool]]], None]) -> None:
-        self.act = act
-        self.failed = False
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note what failed."""
-        self.failed = self.failed or report.failed
-
-    def pytest_runtestloop(self, session: Any) -> bool:
-        """In the place of pytest's own."""
-        self.act([functools.partial(self.unit, item) for item in session.items])
-        return True
-
-    def unit(self, item: Any) -> bool:
-        """Run one test with fixtures of its own; whether it fails."""
-        self.failed = False
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-        return self.failed
-
-
-def by_tests(folder: Path, act: Callable[[list[Callable[[], bool]]], None]) -> None:
-    """Do something with the tests that are beside the enumerations."""
-    import pytest  # noqa: PLC0415
-
-    files = [str(folder / "tests" / f"{name}.py") for name in TESTS]
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-m", "not exhaustive"]
-    pytest.main([*options, "--rootdir", str(folder), *files], plugins=[Tests(act)])
-
-
-def reasons() -> list[Json]:
-    """What was said of survivors: of which files, functions, texts (or a pattern of them, or of lines) and changes."""
-    files = sorted((ROOT / "proofs").glob("survivors/*.toml"))
-    return [each for file in files for each in tomllib.loads(file.read_text(encoding="utf-8"))["survivor"]]
-
-
-@functools.cache
-def _lines(file: str) -> list[str]:
-    return (ROOT / "native" / file).read_text(encoding="utf-8").splitlines()
-
-
-def _line(mutant: Mutant) -> str:
-    return _lines(mutant.file)[mutant.line - 1]
-
-
-def reason(mutant: Mutant, known: Iterable[Json]) -> str:
-    """Why no test could notice a survivor; nothing if nobody has said so."""
-    for each in known:
-        if (
-            fnmatch(mutant.file, each["file"])
-            and mutant.function in each.get("functions", (mutant.function,))
-            and mutant.kind in each.get("kinds", (mutant.kind,))
-            and (
-                mutant.text in each.get("texts", ())
-                or re.search(each.get("pattern", "(?!)"), mutant.text)
-                or re.search(each.get("lines", "(?!)"), _line(mutant))
-            )
-            and mutant.change in each.get("changes", (mutant.change,))
-        ):
-            each["used"] = each.get("used", 0) + 1
-            return str(each["why"])
-    return ""
-
-
-def judge(folder: Path, chosen: list[Mutant], isas: Iterable[str], runner: Runner) -> dict[int, str]:
+def judge(folder: Path, chosen: list[Switched], isas: Iterable[str], runner: Runner) -> dict[int, str]:
     """The fate of each chosen mutant; what a run before this one killed stays so, in a folder that is kept."""
     path = folder / "fates.json"
     fates = {int(number): was for number, was in json.loads(path.read_text()).items()} if path.exists() else {}
@@ -431,7 +332,7 @@ def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True, mos
     if not (folder / "mutants.json").exists():
         build(folder, FILES, isas)
     found = json.loads((folder / "mutants.json").read_text(encoding="utf-8"))
-    mutants = [Mutant(**each) for each in found["mutants"]]
+    mutants = [Switched(**each) for each in found["mutants"]]
     chosen = [mutant for mutant in mutants if only in mutant.file]
     if sample:
         chosen = random.Random(15).sample(chosen, min(sample, len(chosen)))
@@ -445,67 +346,26 @@ def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True, mos
     if left and tests:
         by_tests(
             folder,
+            TESTS,
             lambda units: fates.update(
                 judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS, MOST, all_must_pass=False))
             ),
         )
-    known = reasons()
-    seconds = time.perf_counter() - began
-    tool = run(["g++", "--version"]).stdout.splitlines()[0]
-    return [
-        _claim(
-            file, [mutant for mutant in chosen if mutant.file == file], fates, known, tool, found["left_out"], seconds
-        )
-        for file in sorted({mutant.file for mutant in chosen})
-    ]
-
-
-def _claim(
-    file: str,
-    mutants: list[Mutant],
-    fates: dict[int, str],
-    known: list[Json],
-    tool: str,
-    left_out: Json,
-    seconds: float,
-) -> Claim:
-    lives = [mutant for mutant in mutants if not fates[mutant.number].startswith("killed")]
-    why = {mutant.number: reason(mutant, known) for mutant in lives}
-    killed = len(mutants) - len(lives)
-    stand = [mutant for mutant in lives if not why[mutant.number]]
-    says = f"{file}: the enumerations of the miniature notice each small change, but those that change no result"
-    figures = {
-        "mutants": len(mutants), "killed": killed, "equivalent": len(lives) - len(stand),
-        "share": round(killed / (killed + len(stand)), 4) if killed + len(stand) else 1.0,
-        "fates": dict(Counter(fates[mutant.number] for mutant in mutants)), "left_out_of_all_files": left_out,
-    }  # fmt: skip
-    open_ = tuple(f"{each.function}: {each.text}: {each.change}: {fates[each.number]}" for each in stand)
     sources = (
-        f"native/{file}", "proofs/mutants.h", "proofs/mutate.py", "proofs/mutants.py", "proofs/replay.py",
-        *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "proofs").glob("survivors/*.toml"))),
+        "proofs/mutants.h", "proofs/mutate.py", "proofs/mutants.py", "proofs/replay.py",
         *(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "exhaustive").glob("*.py")),
     )  # fmt: skip
-    name = f"mutants.{file.replace('/', '.').rpartition('.')[0]}"
-    return Claim(name, says, "count", tool, sources, len(mutants), open_, seconds, figures)
+    says = "the enumerations of the miniature notice each small change, but those that change no result"
+    tool = run(["g++", "--version"]).stdout.splitlines()[0]
+    return claims_of(chosen, fates, says, tool, sources, found["left_out"], time.perf_counter() - began)
 
 
 def main() -> int:
     """Run, and say what lives."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many, by chance")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the build and what was found stay")
+    parser = command_line(__doc__ or "")
     parser.add_argument("--calls", action="store_true", help="the enumerations' calls alone")
     options = parser.parse_args()
-    folder = options.keep or Path(tempfile.mkdtemp(prefix="maxops-mutants-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    found = run_mutants(folder, options.only, options.sample, tests=not options.calls)
-    for claim in found:
-        print(f"{claim.id}: {claim.figures}")
-        print("".join(f"  {goal}\n" for goal in claim.open), end="")
-    if options.keep is None:
-        shutil.rmtree(folder)
-    return int(any(claim.figures["share"] < KILLED for claim in found))
+    return report(options, lambda folder: run_mutants(folder, options.only, options.sample, tests=not options.calls))
 
 
 if __name__ == "__main__":

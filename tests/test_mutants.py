@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import tomllib
 from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -17,17 +20,18 @@ pytestmark = pytest.mark.skipif(not NATIVE.is_dir(), reason="needs the native so
 
 def test_every_reason_has_its_place() -> None:
     """What a reason quotes stands in its file, and in its functions; whoever changes it looks at the reason again."""
+    paths = {str(path.relative_to(NATIVE)): path for path in NATIVE.rglob("*.*") if path.suffix in (".cpp", ".h")}
+    paths |= {str(path.relative_to(ROOT)): path for path in (ROOT / "src").rglob("*.py")}
     listed = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted((PROOFS / "survivors").glob("*.toml"))]
     for each in [entry for document in listed for entry in document["survivor"]]:
         assert each["why"].strip()
-        files = [
-            path
-            for path in NATIVE.rglob("*.*")
-            if path.suffix != ".pyc" and fnmatch(str(path.relative_to(NATIVE)), each["file"])
-        ]
+        files = [path for name, path in paths.items() if fnmatch(name, each["file"])]
         texts = [" ".join(path.read_text(encoding="utf-8").split()) for path in files]
-        quoted = [*each.get("texts", ()), *(name.rpartition("::")[2] for name in each.get("functions", ()))]
+        quoted = [*each.get("texts", ()), *(re.split("::|[.]", name)[-1] for name in each.get("functions", ()))]
         assert [quote for quote in quoted if not any(quote in text for text in texts)] == [], each["file"]
+        patterns = [each[key] for key in ("lines", "pattern") if key in each]
+        every = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+        assert [one for one in patterns if not any(re.search(one, line) for line in every)] == [], each["file"]
 
 
 def test_a_place_is_wrapped_where_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,3 +53,81 @@ def test_a_place_is_wrapped_where_it_stands(tmp_path: Path, monkeypatch: pytest.
         "    if (maxops_mutation::condition(1, 3, maxops_mutation::less(4, a , b))) return a;",
         "    return maxops_mutation::constant(5, 3, 7);",
     ]
+
+
+PYTHON = """
+LOW = 1 + 1
+
+
+def cached(count: int = 3) -> str:
+    \"\"\"No place.\"\"\"
+    assert count > 0
+    if count < 5 and count:
+        return f"{count - 1:>3}"
+    raise ValueError("more", "than that")
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.items = [n for n in range(9) if n > 6]
+"""
+
+
+def test_places_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each change has its function, and the lines of its statement alone; what an import runs has none."""
+    mutate_python = _imported(tmp_path, monkeypatch)
+    module = mutate_python.Module(tmp_path / "some_module.py")
+    changes = [each for each in module.finder.changes if each.function == "cached"]
+    assert [(each.kind, module.text(each), each.what) for each in changes] == [
+        ("condition", "count < 5 and count", "negated"),
+        ("condition", "count < 5 and count", "never"),
+        ("condition", "count < 5 and count", "always"),
+        ("logic", "count < 5 and count", "and -> or"),
+        ("operand", "count < 5", "True for the operand of and"),
+        ("operand", "count", "True for the operand of and"),
+        ("operator", "count < 5", "< -> <="),
+        ("constant", "count < 5", "5 -> 6"),
+        ("constant", "count < 5", "5 -> 4"),
+        ("constant", "count < 5", "5 -> 0"),
+        ("return", 'return f"{count - 1:>3}"', "None"),
+        ("operator", "count - 1", "- -> +"),
+        ("constant", "count - 1", "1 -> 2"),
+        ("constant", "count - 1", "1 -> 0"),
+        ("statement", 'raise ValueError("more", "than that")', "left out"),
+        ("constant", 'ValueError("more", "than that")', "'more' -> 'more?'"),
+    ]
+    assert {each.function for each in module.finder.changes} == {"cached", "Holder.__init__"}
+    assert [module.source.splitlines()[line - 1].strip() for line in changes[0].lines] == ["if count < 5 and count:"]
+    assert +module.finder.left_out == {"run by Python's import": 4, "for the type checker": 2, "text": 1}
+
+
+def test_a_change_is_in_the_function_that_everybody_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate_python = _imported(tmp_path, monkeypatch)
+    some = import_module("some_module")
+    held, module = some.cached, mutate_python.Module(tmp_path / "some_module.py")
+    expected = {
+        ("condition", "negated"): ValueError, ("condition", "never"): ValueError, ("constant", "5 -> 0"): ValueError,
+        ("return", "None"): None, ("operator", "- -> +"): "  4", ("constant", "1 -> 2"): "  1",
+        ("constant", "1 -> 0"): "  3",
+    }  # fmt: skip
+    for change in module.finder.changes:
+        if change.function != "cached":
+            continue
+        switch_off = module.switch_on(change)
+        try:
+            actual: object = held(3)
+        except ValueError:
+            actual = ValueError
+        switch_off()
+        assert actual == expected.get((change.kind, change.what), "  2")
+    assert held(3) == "  2"
+
+
+def _imported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """mutate_python, with some_module in the folder and imported."""
+    (folder / "some_module.py").write_text(PYTHON, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(PROOFS))
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "some_module", raising=False)
+    import_module("some_module")
+    return import_module("mutate_python")
