@@ -381,10 +381,11 @@ BREAKS = (
         "static_cast<void>(r);",
     ),
     Break(
-        "the last vector of narrow columns begins an item too early",
+        # (of two vectors and more there are none in the miniature: tests/test_sizes.py has them)
+        "narrow columns forget the rows of the block before",
         "kernels/reduce.h",
-        "return v < kLast ? v * V::kLanes : n - V::kLanes;",
-        "return v < kLast ? v * V::kLanes : n - V::kLanes - (kLast > 0);",
+        "store(acc + place(v), max(Keys::load(acc + place(v)), found));",
+        "store(acc + place(v), found);",
     ),
     Break(
         "five to eight rows are taken as four",
