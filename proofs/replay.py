@@ -107,7 +107,7 @@ class Call:
             if self.unspecified:
                 self.options["out"][...] = 0
             return self.memory.tobytes()
-        return [(x.dtype, x.shape, x.tobytes()) for x in (given if isinstance(given, tuple) else (given,))]
+        return [(x.dtype, x.shape, x.strides, x.tobytes()) for x in (given if isinstance(given, tuple) else (given,))]
 
 
 class Recorder:

@@ -11,10 +11,21 @@ import numpy as np
 
 from maxops import _native
 
-from . import any_order, elementwise, reduce, segments, values
+from . import any_order, elementwise, missed_fold, reduce, segments, values
 from .states import counted
 
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
+MISSED_FOLD: dict[str, Callable[[], None]] = {
+    "maximum, outputs": missed_fold.outputs,
+    "maximum, repeated views": missed_fold.repeated,
+    "maximum, windows": missed_fold.windows,
+    "maximum, elements that share bytes": missed_fold.close,
+    "maximum, alike": missed_fold.alike,
+    "maximum, in place": missed_fold.in_place,
+    "maximum, streamed": missed_fold.streamed,
+    "maximum, layouts of new outputs": missed_fold.layouts,
+    "segments, ids apart": missed_fold.ids_apart,
+}
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
     **{f"values, {of}": functools.partial(values.pairs, np.dtype(of).type) for of in ("float32", "float16", "float64")},
@@ -27,6 +38,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "maximum, layouts": functools.partial(elementwise.broadcasts, layouts=LAYOUTS[1:], most=3),
     "maximum, many inputs": elementwise.more_inputs,
     "maximum, threads": elementwise.threaded,
+    **MISSED_FOLD,
     "reduce_max, out": reduce.outputs,
     "reduce_max, longer": functools.partial(
         reduce.every, layouts=("contiguous", "fortran", "pitched", "strided"), of=reduce.longer
@@ -66,6 +78,7 @@ SHORT: dict[str, Callable[[], None]] = {
     "maximum, scalars": elementwise.scalars,
     "maximum, many inputs": elementwise.more_inputs,
     "maximum, threads": elementwise.threaded,
+    **MISSED_FOLD,
     "reduce_max, out": reduce.outputs,
     "maximum, longer, two inputs": functools.partial(
         elementwise.broadcasts, layouts=("contiguous", "pitched"), most=2, of=elementwise.LONGER[::5]

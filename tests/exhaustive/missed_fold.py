@@ -1,0 +1,208 @@
+"""Max to outputs of every layout, of views that repeat themselves, of so much that no buffer has room for it.
+
+And the layout of new outputs, which follows the inputs' as NumPy's does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+import maxops as mo
+from maxops.errors import SegmentIdsError
+
+from .reduce import LAYOUTS
+from .states import Array, counted, fail, threads
+
+SHAPES = ((9,), (2, 5), (5, 2), (3, 3), (4, 6), (2, 20), (2, 3, 2), (3, 2, 4))
+OUTPUTS = ("fortran", "strided", "pitched", "apart", "backwards", "swapped")
+
+
+def _values(shape: tuple[int, ...], masks: tuple[tuple[bool, ...], ...], dtype: Any) -> list[Array]:
+    """Distinct values in an order of chance, so that each input is the highest somewhere."""
+    sizes = [tuple(size if kept else 1 for size, kept in zip(shape, mask, strict=True)) for mask in masks]
+    every = np.random.default_rng(len(masks)).permutation(sum(int(np.prod(size)) for size in sizes)) - 60
+    parts = np.split(every, np.cumsum([int(np.prod(size)) for size in sizes])[:-1])
+    return [part.reshape(size).astype(dtype) for part, size in zip(parts, sizes, strict=True)]
+
+
+def _masks(rank: int, count: int) -> Any:
+    return itertools.product(itertools.product((True, False), repeat=rank), repeat=count)
+
+
+def _memory(array: Array) -> Array:
+    return array if array.base is None else _memory(array.base)
+
+
+def _call(inputs: list[Array], out: Array, what: str) -> None:
+    """Into `out`, and nothing else of its memory."""
+    expected = np.broadcast_to(np.maximum.reduce(np.broadcast_arrays(*inputs)), out.shape)
+    memory = _memory(out)
+    memory[...] = 5
+    mo.maximum(*inputs, out=out)
+    if (out != expected).any():
+        fail(f"maximum, {what}", expected, out, inputs=inputs)
+    out[...] = 5
+    if (memory != 5).any():
+        fail(f"maximum, {what}, beside the output", 5, memory, inputs=inputs)
+    counted["maximum: outputs"] += 1
+
+
+def outputs(counts: tuple[int, ...] = (1, 3), dtype: Any = np.float32) -> None:
+    """Of one and two inputs, with all axes or not; of three and five that have them."""
+    for shape in SHAPES:
+        masks = [*_masks(len(shape), 1), *_masks(len(shape), 2)]
+        masks += [((True,) * len(shape),) * count for count in (3, 5)]
+        masks = [each for each in masks if all(map(any, zip(*each, strict=True)))]
+        for count, own, layout, turned in itertools.product(counts, masks, OUTPUTS, ("contiguous", "fortran")):
+            inputs = _values(shape, own, dtype)
+            inputs[0] = LAYOUTS[turned](inputs[0])
+            with threads(count):
+                _call(inputs, LAYOUTS[layout](np.full(shape, 5, dtype)), f"out {layout}, {turned}")
+
+
+def repeated(dtype: Any = np.float32) -> None:
+    """Views that have all axes, of which some do not move."""
+    for shape in SHAPES:
+        for count, masks in itertools.product((1, 3), [*_masks(len(shape), 1), *_masks(len(shape), 2)]):
+            inputs = [np.broadcast_to(x, shape) for x in _values(shape, masks, dtype)]
+            expected = np.maximum.reduce(inputs)
+            with threads(count):
+                for layout in ("contiguous", "pitched"):
+                    _call(inputs, LAYOUTS[layout](np.full(shape, 5, dtype)), f"repeated, {layout}")
+                got = mo.maximum(*inputs)
+                if got.tobytes() != expected.tobytes():
+                    fail("maximum, repeated", expected, got, inputs=inputs)
+
+
+def windows(dtype: Any = np.float32) -> None:
+    """Neighbours along two axes are the same elements; axes of one element lie before them."""
+    for rows, row, ones, more, count in itertools.product((2, 3, 4), (2, 3, 5), range(4), (0, 1, 4), (1, 3)):
+        shape = (1,) * ones + (rows, row)
+        line = np.arange(rows + row - 1).astype(dtype)
+        slid = np.lib.stride_tricks.sliding_window_view(line, row).reshape(shape)
+        others = [np.full(shape, k, dtype) for k in range(more)]
+        with threads(count):
+            for layout in ("contiguous", "fortran", "strided"):
+                _call([slid, *others], LAYOUTS[layout](np.full(shape, 5, dtype)), f"windows, {layout}")
+            if more == 1:
+                _new([slid, slid])
+
+
+def close(dtype: Any = np.int16) -> None:
+    """Elements that share bytes: beside others, alone, and turned."""
+    for n, step, place in itertools.product((2, 3, 5, 9), (1, 3), (0, 1)):
+        memory = np.arange(1, 64, dtype=np.int8)
+        near = np.ndarray((n,), dtype, memory, 0, (step,))
+        inputs = [near, np.arange(n).astype(dtype)][:: 1 - 2 * place]
+        for layout in ("contiguous", "strided"):
+            _call(inputs, LAYOUTS[layout](np.full(n, 5, dtype)), f"close, {layout}")
+
+
+def alike(dtype: Any = np.float32) -> None:
+    """All operands in the other byte order, or with rows an element longer than the shape."""
+    for shape in SHAPES:
+        for count, layout in itertools.product((1, 2, 3, 5), ("contiguous", "fortran")):
+            inputs = [
+                LAYOUTS["swapped"](LAYOUTS[layout](x)) for x in _values(shape, (((True,) * len(shape)),) * count, dtype)
+            ]
+            _call(inputs, LAYOUTS["swapped"](np.full(shape, 5, dtype)), f"all swapped, {layout}")
+            longer = (*shape[:-1], shape[-1] + 1)
+            inputs = [x[..., :-1] for x in _values(longer, ((True,) * len(shape),) * count, np.int8)]
+            _call(inputs, np.full(longer, 5, np.int8)[..., :-1], "rows with a gap")
+
+
+def in_place(dtype: Any = np.float32) -> None:
+    """More inputs than are folded at once; the output is one of them. Some run across it."""
+    for shape in ((3,), (20,), (3, 4)):
+        for count in range(3, 14):
+            for place in (0, 1, count - 1):
+                inputs = _values(shape, ((True,) * len(shape),) * count, dtype)
+                expected = np.maximum.reduce(inputs)
+                mo.maximum(*inputs, out=inputs[place])
+                if (inputs[place] != expected).any():
+                    fail("maximum, in place", expected, inputs[place], count=count, place=place)
+                counted["maximum: in place"] += 1
+                if place and len(shape) == 2:
+                    inputs = _values(shape, ((True,) * len(shape),) * count, dtype)
+                    inputs[place] = LAYOUTS["fortran"](inputs[place])
+                    _call(inputs, np.full(shape, 5, dtype), f"one of {count} inputs across")
+
+
+def streamed(dtype: Any = np.float64) -> None:
+    """New outputs whose tasks are longer than what is streamed at once, beside a column, a row or neither."""
+    for count, shape in itertools.product(
+        (1, 3), (*((rows, 2) for rows in range(9, 42, 4)), (40,), (3, 20), (2, 40), (5, 9), (3, 6, 2))
+    ):
+        every = (True,) * len(shape)
+        for masks in (
+            (every, every),
+            (every, (*every[:-1], False)),
+            ((*every[:-1], False), every),
+            (every, (False, *every[1:])),
+        ):
+            with threads(count):
+                for pitched in (False, True):
+                    inputs = _values(shape, masks, dtype)
+                    if pitched:
+                        inputs[0] = LAYOUTS["pitched"](inputs[0])
+                    got, expected = mo.maximum(*inputs), np.maximum(*inputs)
+                    if got.tobytes() != expected.tobytes():
+                        fail("maximum, streamed", expected, got, inputs=inputs)
+                    counted["maximum: streamed"] += 1
+
+
+def ids_apart() -> None:
+    """Ids of wide rows, which are looked at ahead: side by side or not, one of them lower than the one before."""
+    for count, n, width, dtype in itertools.product((1, 2), range(1, 14), (1, 3, 5), (np.int32, np.int64)):
+        data = np.arange(n * width, dtype=np.float32).reshape(n, width)
+        for wrong in range(n + 1):
+            right = np.arange(1, n + 1)
+            right[wrong:] -= 2
+            refused = 0 < wrong < n or (wrong == 0 and n > 0)
+            with threads(count):
+                for layout in ("contiguous", "strided", "swapped"):
+                    _segments(data, LAYOUTS[layout](right.astype(dtype)), refused)
+
+
+def _segments(data: Array, ids: Array, refused: bool) -> None:
+    try:
+        got = mo.segment_max(data, ids, 14, fill_mode="ZERO")
+    except SegmentIdsError:
+        if not refused:
+            fail("segment_max, ids apart", "no error", "an error", data=data, ids=ids)
+    else:
+        expected = np.zeros((14, data.shape[1]), data.dtype)
+        expected[ids] = data
+        if refused or got.tobytes() != expected.tobytes():
+            fail("segment_max, ids apart", expected, got, data=data, ids=ids)
+    counted["segments: ids apart"] += 1
+
+
+def _new(inputs: list[Array]) -> None:
+    got, expected = mo.maximum(*inputs), np.maximum(*inputs)
+    moved = [axis for axis in range(expected.ndim) if expected.shape[axis] > 1]
+    strides = [[x.strides[axis] for axis in moved] for x in (expected, got)]
+    if got.tobytes() != expected.tobytes() or strides[0] != strides[1]:
+        fail("maximum, layout", (expected, strides[0]), (got, strides[1]), inputs=inputs)
+    counted["maximum: layouts of new outputs"] += 1
+
+
+def layouts(dtype: Any = np.int8) -> None:
+    """Of two inputs in every order of axes, forwards and backwards, and repeated along some of them."""
+    for shape in ((2, 3), (3, 2), (2, 2, 2), (3, 2, 2), (2, 3, 4), (2, 1, 3)):
+        rank = len(shape)
+        orders = list(itertools.permutations(range(rank)))
+        turns = list(itertools.product((1, -1), repeat=rank))
+        for masks in _masks(rank, 2):
+            kept = [order for order in orders if masks[1] == (True,) * rank or order == orders[0]]
+            for first, second in itertools.product(orders, kept):
+                for turn in turns if rank == 2 or all(masks[0]) else turns[:1]:
+                    given = _values(shape, masks, dtype)
+                    for k, (order, step) in enumerate(((first, turn), (second, (1,) * rank))):
+                        steps = tuple(slice(None, None, each) for each in step)
+                        moved = np.ascontiguousarray(given[k].transpose(order))
+                        given[k] = moved.transpose(np.argsort(order))[steps]
+                    _new(given)
