@@ -1,6 +1,6 @@
-"""Max to outputs of every layout, of views that repeat themselves, of so much that no buffer has room for it.
+"""Max to outputs of every layout, of views that repeat themselves or overlap, of more inputs than are folded at once.
 
-And the layout of new outputs, which follows the inputs' as NumPy's does.
+And the layout of new outputs, which follows the inputs' as NumPy's does; ids that are looked at ahead.
 """
 
 from __future__ import annotations
