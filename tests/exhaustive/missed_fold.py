@@ -154,6 +154,115 @@ def streamed(dtype: Any = np.float64) -> None:
                     counted["maximum: streamed"] += 1
 
 
+def alignments(dtype: Any = np.float32) -> None:
+    """Outputs from every item of a cache line on, and from between two."""
+    item = np.dtype(dtype).itemsize
+    memory = np.empty(2048, np.uint8)
+    memory = memory[-memory.ctypes.data % 64 :][:1024]
+    for n, offset in itertools.product((15, 16, 17, 23, 24, 31, 32, 33, 40), (*range(0, 64, item), 2, 63)):
+        inputs = [np.arange(n).astype(dtype), -np.arange(n).astype(dtype) % dtype(7), dtype(5) * np.ones(n, dtype)]
+        out = np.ndarray((n,), dtype, memory, offset)
+        for count in (1, 2, 3):
+            expected = np.maximum.reduce(inputs[:count])
+            memory[:] = 5
+            mo.maximum(*inputs[:count], out=out)
+            if out.tobytes() != expected.tobytes():
+                fail("maximum, alignments", expected, out, n=n, offset=offset)
+            out.view(np.uint8)[...] = 5
+            if (memory != 5).any():
+                fail("maximum, alignments, beside the output", 5, memory, n=n, offset=offset)
+            counted["maximum: alignments"] += 1
+
+
+def zeros(dtype: Any = np.float32) -> None:
+    """Zeros of either sign and a number below them, in every input and along every axis."""
+    for count in (1, 2, 3, 4, 5, 8):
+        some = (-0.0, 0.0, -1.0) if count <= 4 else (-0.0, 0.0)
+        every = np.array(list(itertools.product(some, repeat=count)), dtype).T.copy()
+        expected = np.array([_highest(column) for column in every.T], dtype)
+        for got in (
+            mo.maximum(*every),
+            mo.reduce_max(every, 0),
+            mo.reduce_max(every.T, 1),
+            mo.reduce_max(np.repeat(every.T, 12, axis=1), 1),
+        ):
+            if got.tobytes() != expected.tobytes():
+                fail("zeros", expected, got, inputs=every)
+            counted["zeros"] += 1
+
+
+def _highest(column: Array) -> float:
+    if (column < 0).all():
+        return -1.0
+    return -0.0 if all(np.signbit(x) for x in column) else 0.0
+
+
+def empty(dtype: Any = np.float32) -> None:
+    """Nothing, amid memory that stays as it is."""
+    for shape in ((0,), (2, 0), (0, 3)):
+        memory = np.full(40, 5, dtype)
+        out = memory[20:20].reshape(shape)
+        for count in (1, 2, 3, 5):
+            mo.maximum(*(np.zeros(shape, dtype) for _ in range(count)), out=out)
+            mo.maximum(np.zeros(shape, dtype), dtype(7), out=out)
+            if (memory != 5).any():
+                fail("maximum, empty", 5, memory, shape=shape)
+            counted["maximum: empty"] += 2
+
+
+def reduced(dtype: Any = np.float32) -> None:
+    """Few outputs of many elements, and some of both: into memory of any layout, from data of any, repeated too."""
+    for shape in ((2, 20), (20, 2), (3, 33), (33, 3), (2, 2, 20), (20, 2, 2), (2, 20, 2), (5, 2, 7)):
+        rank = len(shape)
+        for axes in itertools.chain.from_iterable(itertools.combinations(range(rank), k) for k in range(1, rank + 1)):
+            for layout in (
+                "contiguous",
+                "strided",
+                "pitched",
+                "backwards",
+                "fortran",
+                "swapped",
+                "windows",
+                "repeated",
+            ):
+                data = _values(shape, ((True,) * rank,), dtype)[0]
+                if layout == "windows":
+                    line = data.reshape(-1)[: sum(shape)].copy()
+                    data = np.lib.stride_tricks.as_strided(line, shape, line.strides * rank)
+                elif layout == "repeated":
+                    data = np.broadcast_to(data[:1].copy(), shape)
+                else:
+                    data = LAYOUTS[layout](data)
+                expected = data.max(axes, keepdims=True)
+                for count, into in itertools.product(
+                    (1, 3), ("contiguous", "strided", "apart", "backwards", "swapped")
+                ):
+                    out = LAYOUTS[into](np.full(expected.shape, 5, dtype))
+                    memory = _memory(out)
+                    with threads(count):
+                        mo.reduce_max(data, axes, out=out)
+                    if (out != expected).any():
+                        fail(f"reduce_max, {layout}, out {into}", expected, out, data=data, axes=axes)
+                    out[...] = 5
+                    if (memory != 5).any():
+                        fail(f"reduce_max, {layout}, beside out {into}", 5, memory, data=data, axes=axes)
+                    counted["reduce_max: outputs of few"] += 1
+
+
+def saturated(dtype: Any = np.float32) -> None:
+    """One NaN, which ends a maximum and no other one."""
+    for outputs, each, count in itertools.product((1, 2, 3), (20, 33, 50), (1, 3)):
+        for output, place in itertools.product(range(outputs), (0, 1, 2, each // 2, each - 1)):
+            data = np.arange(outputs * each).reshape(outputs, each).astype(dtype)
+            data[output, place] = np.nan
+            expected = data.max(1)
+            with threads(count):
+                for got in (mo.reduce_max(data, 1, keepdims=False), mo.reduce_max(data.T.copy(), 0, keepdims=False)):
+                    if got.tobytes() != expected.tobytes():
+                        fail("reduce_max, one NaN", expected, got, data=data)
+                    counted["reduce_max: saturated"] += 1
+
+
 def ids_apart() -> None:
     """Ids of wide rows, which are looked at ahead: side by side or not, one of them lower than the one before."""
     for count, n, width, dtype in itertools.product((1, 2), range(1, 14), (1, 3, 5), (np.int32, np.int64)):

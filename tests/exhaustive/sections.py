@@ -24,6 +24,14 @@ MISSED_FOLD: dict[str, Callable[[], None]] = {
     "maximum, in place": missed_fold.in_place,
     "maximum, streamed": missed_fold.streamed,
     "maximum, layouts of new outputs": missed_fold.layouts,
+    "maximum, in place, float16": functools.partial(missed_fold.in_place, np.float16),
+    "maximum, alignments": missed_fold.alignments,
+    "maximum, empty": missed_fold.empty,
+    "zeros": missed_fold.zeros,
+    "zeros, float64": functools.partial(missed_fold.zeros, np.float64),
+    "reduce_max, few outputs": missed_fold.reduced,
+    "reduce_max, few outputs, int8": functools.partial(missed_fold.reduced, np.int8),
+    "reduce_max, one NaN": missed_fold.saturated,
     "segments, ids apart": missed_fold.ids_apart,
 }
 # The quick ones first: a fault is most often seen by several.
