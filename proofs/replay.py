@@ -95,7 +95,7 @@ class Call:
     expected: Any = None
 
     def make(self) -> Any:
-        """What it gives, as bytes."""
+        """What it gives, as bytes, and how a new output is laid out."""
         self.fenced.fill()
         if self.memory is not None:
             self.memory[...] = self.before

@@ -103,6 +103,11 @@ def close(dtype: Any = np.int16) -> None:
 
 def alike(dtype: Any = np.float32) -> None:
     """All operands in the other byte order, or with rows an element longer than the shape."""
+    single = LAYOUTS["swapped"](np.array(3, dtype))
+    for got in (mo.reduce_max(single, ()), mo.maximum(single, single)):
+        if got.tobytes() != dtype(3).tobytes():
+            fail("a single element, swapped", 3, got)
+        counted["of rank 0, swapped"] += 1
     for shape in SHAPES:
         for count, layout in itertools.product((1, 2, 3, 5), ("contiguous", "fortran")):
             inputs = [
