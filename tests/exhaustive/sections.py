@@ -11,7 +11,7 @@ import numpy as np
 
 from maxops import _native
 
-from . import any_order, elementwise, reduce, segments, values
+from . import any_order, elementwise, missed_reduce, reduce, segments, values
 from .states import counted
 
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
@@ -38,6 +38,10 @@ SECTIONS: dict[str, Callable[[], None]] = {
     ),
     "reduce_max": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=3),
     "reduce_max, threads": reduce.threaded,
+    "reduce_max, kernels, rows": missed_reduce.rows,
+    "reduce_max, kernels, long rows": missed_reduce.long_rows,
+    "reduce_max, kernels, windows": missed_reduce.windows,
+    "reduce_max, kernels, columns": missed_reduce.columns,
     "segments": segments.plain,
     "segments, blocks of ids": segments.blocks,
     "segments, threads": segments.threaded,
@@ -81,6 +85,10 @@ SHORT: dict[str, Callable[[], None]] = {
     "reduce_max, vectors": functools.partial(reduce.every, of=reduce.vectors),
     "reduce_max, vectors, int16": functools.partial(reduce.every, np.int16, of=reduce.vectors),
     "reduce_max, int8, rows": functools.partial(reduce.every, np.int8, ("contiguous", "pitched"), of=reduce.many_rows),
+    "reduce_max, kernels, rows": missed_reduce.rows,
+    "reduce_max, kernels, long rows": missed_reduce.long_rows,
+    "reduce_max, kernels, windows": missed_reduce.windows,
+    "reduce_max, kernels, columns": missed_reduce.columns,
     "reduce_max, threads, rank 2": functools.partial(reduce.threaded, most_rank=2),
     "segments, five rows": functools.partial(segments.plain, most_rows=5),
     "segments, five rows, int16": functools.partial(segments.plain, np.int16, most_rows=5),
