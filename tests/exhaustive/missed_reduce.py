@@ -14,7 +14,7 @@ import numpy as np
 
 import maxops as mo
 
-from .states import Array, counted, fail
+from .states import Array, counted, fail, subnormals_as_zero
 
 
 FEW = 40  # elements of a row, whose highest stands at each place of each row
@@ -58,8 +58,8 @@ def rows() -> None:
     _rows(((rows, n) for n in range(2, 10) for rows in range(2, 32 // n + 1)), np.int8, "rows of bytes", (0, 1, 2, 9))
     _rows(((rows, n) for rows in (2, 4, 5, 9) for n in (15, 16, 17, 33, 63, 64, 65, 70, 129, 143)), np.int8, "rows of bytes")
     _rows(((rows, n) for rows in (4, 7) for n in range(2, 13)), np.int16, "rows")
-    for dtype in (np.float32, np.float64):
-        _rows(((rows, n) for rows in (4, 5) for n in range(2, 37)), dtype, "rows")
+    _rows(((rows, n) for rows in (4, 5) for n in range(2, 37)), np.float32, "rows")
+    _rows(((4, n) for n in range(2, 19)), np.float64, "rows")
     # one row in two parts
     for n in (128, 130):
         for place in range(n):
@@ -91,9 +91,9 @@ def windows() -> None:
 
 
 def columns() -> None:
-    """Columns: of a vector and a few more elements, up to as many as a block of the miniature has."""
+    """Columns: so few that several rows are one, and from a vector up to as many as a block of the miniature has."""
     for dtype, widths in (
-        (np.float32, range(4, 24)), (np.float64, (2, 3, 4, 5, 7, 8, 9, 11)), (np.int16, (8, 16, 17, 31, 32, 33, 41, 44)),
+        (np.float32, range(4, 24)), (np.float64, (2, 3, 4, 5, 7, 8, 9, 11)), (np.int16, (2, 3, 8, 16, 17, 31, 32, 33, 41, 44)),
         (np.int8, (15, 16, 17, 31, 32, 33, 63, 64, 65, 70, 79, 87, 88)),
     ):  # fmt: skip
         for n in widths:
@@ -104,3 +104,23 @@ def columns() -> None:
                     _check(given, 0, expected, "columns")
                     if turn % 3 == 0:
                         _check(_pitched(given, 1), 0, expected, "columns")
+
+
+def modes() -> None:
+    """Subnormals alone, in the mode that takes them for zero: rows, columns, one segment and two inputs."""
+    for dtype, words in ((np.float32, np.uint32), (np.float64, np.uint64)):
+        for rows_, n in ((1, 9), (1, 40), (3, 3), (4, 20), (5, 34), (4, 70), (9, 5)):
+            for place in range(n):
+                bits = (np.arange(rows_ * n) % 50 + 1).astype(words).reshape(rows_, n)
+                bits[:, place] = 60 + np.arange(rows_)
+                given, last = bits.view(dtype), bits[-1].copy().view(dtype)
+                ids = np.zeros(n, np.int64)
+                with subnormals_as_zero():
+                    got = [
+                        *(mo.reduce_max(given, axis, keepdims=False) for axis in (0, 1)), mo.maximum(given, last),
+                        mo.segment_max(last, ids, 1, fill_mode="LOWEST"),
+                    ]  # fmt: skip
+                expected = [bits.max(0), bits.max(1), np.maximum(bits, bits[-1]), bits[-1:].max(1)]
+                if [each.tobytes() for each in got] != [each.tobytes() for each in expected]:
+                    fail("subnormals", expected, [each.view(words) for each in got], bits=bits)
+                counted["subnormals as zero"] += 4
