@@ -124,7 +124,9 @@ class Recorder:
     def record(self, modules: list[ModuleType], task: Callable[[], None]) -> None:
         """Run an enumeration of these modules on one thread, whichever number it asks for."""
         names = ("mo", "threads", "subnormals_as_zero")
-        before = [(module, [vars(module).get(name) for name in names]) for module in modules]
+        before: list[tuple[ModuleType, list[Any]]] = [
+            (module, [vars(module).get(name) for name in names]) for module in modules
+        ]
         for module, (_, _, mode) in before:
             module.mo, module.threads = self, self._threads  # type: ignore[attr-defined]
             module.subnormals_as_zero = functools.partial(self._in_mode, mode)  # type: ignore[attr-defined]
@@ -142,7 +144,7 @@ class Recorder:
         self.threads = 1
 
     @contextmanager
-    def _in_mode(self, mode: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    def _in_mode(self, mode: Any) -> Iterator[None]:
         self.mode = mode
         yield
         self.mode = None

@@ -16,7 +16,6 @@ import maxops as mo
 
 from .states import Array, counted, fail, subnormals_as_zero
 
-
 FEW = 40  # elements of a row, whose highest stands at each place of each row
 
 
@@ -56,7 +55,8 @@ def rows() -> None:
     """Rows along memory, contiguous and with an element or as many again between them."""
     # as many rows as one task of the miniature takes, of fewer than 32 bytes; of the size of a square of the transpose
     _rows(((rows, n) for n in range(2, 10) for rows in range(2, 32 // n + 1)), np.int8, "rows of bytes", (0, 1, 2, 9))
-    _rows(((rows, n) for rows in (2, 4, 5, 9) for n in (15, 16, 17, 33, 63, 64, 65, 70, 129, 143)), np.int8, "rows of bytes")
+    vectors = (15, 16, 17, 33, 63, 64, 65, 70, 129, 143)
+    _rows(((rows, n) for rows in (2, 4, 5, 9) for n in vectors), np.int8, "rows of bytes")
     _rows(((rows, n) for rows in (4, 7) for n in range(2, 13)), np.int16, "rows")
     _rows(((rows, n) for rows in (4, 5) for n in range(2, 37)), np.float32, "rows")
     _rows(((4, n) for n in range(2, 19)), np.float64, "rows")
@@ -78,14 +78,14 @@ def long_rows() -> None:
 def windows() -> None:
     """Rows that overlap: each begins some elements after the one before."""
     for dtype in (np.int8, np.int16, np.float32):
-        for rows_, n, step in (
+        for length, n, step in (
             (2, 4, 2), (3, 4, 3), (5, 4, 2), (2, 8, 5), (3, 8, 3), (4, 8, 3), (5, 20, 1), (6, 20, 1), (9, 20, 1),
             (13, 22, 1), (5, 33, 1), (9, 40, 1), (9, 70, 1), (10, 80, 3), (17, 88, 5),
         ):  # fmt: skip
-            for place in range((rows_ - 1) * step + n):
-                whole = (np.arange((rows_ - 1) * step + n) % 100 - 128).astype(dtype)
+            for place in range((length - 1) * step + n):
+                whole = (np.arange((length - 1) * step + n) % 100 - 128).astype(dtype)
                 whole[place] = 100
-                given: Array = np.ndarray((rows_, n), dtype, whole, 0, (step * whole.itemsize, whole.itemsize))
+                given: Array = np.ndarray((length, n), dtype, whole, 0, (step * whole.itemsize, whole.itemsize))
                 for axis in (0, 1):
                     _check(given, axis, given.max(axis), "overlapping rows")
 
@@ -93,7 +93,8 @@ def windows() -> None:
 def columns() -> None:
     """Columns: so few that several rows are one, and from a vector up to as many as a block of the miniature has."""
     for dtype, widths in (
-        (np.float32, range(4, 24)), (np.float64, (2, 3, 4, 5, 7, 8, 9, 11)), (np.int16, (2, 3, 8, 16, 17, 31, 32, 33, 41, 44)),
+        (np.float32, range(4, 24)), (np.float64, (2, 3, 4, 5, 7, 8, 9, 11)),
+        (np.int16, (2, 3, 8, 16, 17, 31, 32, 33, 41, 44)),
         (np.int8, (15, 16, 17, 31, 32, 33, 63, 64, 65, 70, 79, 87, 88)),
     ):  # fmt: skip
         for n in widths:
@@ -109,10 +110,10 @@ def columns() -> None:
 def modes() -> None:
     """Subnormals alone, in the mode that takes them for zero: rows, columns, one segment and two inputs."""
     for dtype, words in ((np.float32, np.uint32), (np.float64, np.uint64)):
-        for rows_, n in ((1, 9), (1, 40), (3, 3), (4, 20), (5, 34), (4, 70), (9, 5)):
+        for length, n in ((1, 9), (1, 40), (3, 3), (4, 20), (5, 34), (4, 70), (9, 5)):
             for place in range(n):
-                bits = (np.arange(rows_ * n) % 50 + 1).astype(words).reshape(rows_, n)
-                bits[:, place] = 60 + np.arange(rows_)
+                bits = (np.arange(length * n) % 50 + 1).astype(words).reshape(length, n)
+                bits[:, place] = 60 + np.arange(length)
                 given, last = bits.view(dtype), bits[-1].copy().view(dtype)
                 ids = np.zeros(n, np.int64)
                 with subnormals_as_zero():
