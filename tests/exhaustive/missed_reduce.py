@@ -22,7 +22,8 @@ FEW = 40  # elements of a row, whose highest stands at each place of each row
 def _with_winners(rows: int, n: int, dtype: Any, turn: int) -> tuple[Array, Array]:
     """Rows whose highest stand one place further in each, and the highest; no element of a row is as high."""
     places = (turn + np.arange(rows)) % n
-    others, highest = np.arange(rows * n).reshape(rows, n), np.arange(rows) % 100
+    others = np.arange(rows * n).reshape(rows, n)
+    highest = np.arange(rows)[:: 1 if turn % 2 else -1] % 100  # the next row's is higher, or the one's before
     is_narrow = np.dtype(dtype).itemsize == 1
     data = (others % 100 - 128 if is_narrow else others % 20_000 - 30_000).astype(dtype)
     data[np.arange(rows), places] = highest
