@@ -8,9 +8,10 @@ page, or at the beginning of one, beside pages that nobody may read.
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -118,17 +119,23 @@ class Recorder:
         self.calls: list[Call] = []
         self.fences: list[Fence] = []
         self.threads = 1
+        self.mode: Callable[[], AbstractContextManager[None]] | None = None  # of the processor, for the calls
 
     def record(self, modules: list[ModuleType], task: Callable[[], None]) -> None:
         """Run an enumeration of these modules on one thread, whichever number it asks for."""
-        before = [(module, vars(module).get("mo"), vars(module).get("threads")) for module in modules]
-        for module in modules:
+        names = ("mo", "threads", "subnormals_as_zero")
+        before: list[tuple[ModuleType, list[Any]]] = [
+            (module, [vars(module).get(name) for name in names]) for module in modules
+        ]
+        for module, (_, _, mode) in before:
             module.mo, module.threads = self, self._threads  # type: ignore[attr-defined]
+            module.subnormals_as_zero = functools.partial(self._in_mode, mode)  # type: ignore[attr-defined]
         try:
             task()
         finally:
-            for module, maxops, threads in before:
-                module.mo, module.threads = maxops, threads  # type: ignore[attr-defined]
+            for module, were in before:
+                for name, was in zip(names, were, strict=True):
+                    setattr(module, name, was)
 
     @contextmanager
     def _threads(self, count: int) -> Iterator[None]:
@@ -136,11 +143,19 @@ class Recorder:
         yield
         self.threads = 1
 
+    @contextmanager
+    def _in_mode(self, mode: Any) -> Iterator[None]:
+        self.mode = mode
+        yield
+        self.mode = None
+
     def _call(self, function: Callable[..., Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         out = options.get("out")
         memory = None if out is None else base_of(out)
         before = None if memory is None else memory.copy()
         ids = np.asarray(inputs[1]) if options.get("check_ids") is False else np.zeros(1)
+        if self.mode is not None:
+            function = functools.partial(_within, self.mode, function)
         unspecified = bool((ids[1:] < ids[:-1]).any())
         fenced = Fenced(self.fences, len(self.calls) % 2 == 0, memory)
         near = tuple(map(fenced.placed, inputs))
@@ -161,6 +176,13 @@ class Recorder:
     def segment_max(self, *inputs: Any, **options: Any) -> Any:
         """As maxops.segment_max."""
         return self._call(self.maxops.segment_max, inputs, options)
+
+
+def _within(
+    mode: Callable[[], AbstractContextManager[None]], function: Callable[..., Any], *inputs: Any, **options: Any
+) -> Any:
+    with mode():
+        return function(*inputs, **options)
 
 
 def _again(call: Call) -> Any:

@@ -11,9 +11,10 @@ import numpy as np
 
 from maxops import _native
 
-from . import any_order, elementwise, missed_fold, reduce, segments, values
+from . import any_order, elementwise, missed_fold, missed_reduce, reduce, segments, values
 from .states import counted
 
+MODULES = (any_order, elementwise, missed_fold, missed_reduce, reduce, segments, values)  # whose calls these are
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
 MISSED_FOLD: dict[str, Callable[[], None]] = {
     "maximum, outputs": missed_fold.outputs,
@@ -58,6 +59,11 @@ SECTIONS: dict[str, Callable[[], None]] = {
     ),
     "reduce_max": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=3),
     "reduce_max, threads": reduce.threaded,
+    "reduce_max, kernels, rows": missed_reduce.rows,
+    "reduce_max, kernels, long rows": missed_reduce.long_rows,
+    "reduce_max, kernels, windows": missed_reduce.windows,
+    "reduce_max, kernels, columns": missed_reduce.columns,
+    "subnormals as zero": missed_reduce.modes,
     "segments": segments.plain,
     "segments, blocks of ids": segments.blocks,
     "segments, threads": segments.threaded,
@@ -102,6 +108,11 @@ SHORT: dict[str, Callable[[], None]] = {
     "reduce_max, vectors": functools.partial(reduce.every, of=reduce.vectors),
     "reduce_max, vectors, int16": functools.partial(reduce.every, np.int16, of=reduce.vectors),
     "reduce_max, int8, rows": functools.partial(reduce.every, np.int8, ("contiguous", "pitched"), of=reduce.many_rows),
+    "reduce_max, kernels, rows": missed_reduce.rows,
+    "reduce_max, kernels, long rows": missed_reduce.long_rows,
+    "reduce_max, kernels, windows": missed_reduce.windows,
+    "reduce_max, kernels, columns": missed_reduce.columns,
+    "subnormals as zero": missed_reduce.modes,
     "reduce_max, threads, rank 2": functools.partial(reduce.threaded, most_rank=2),
     "segments, five rows": functools.partial(segments.plain, most_rows=5),
     "segments, five rows, int16": functools.partial(segments.plain, np.int16, most_rows=5),
