@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -121,7 +121,7 @@ class Recorder:
         self.threads = 1
         self.mode: Callable[[], AbstractContextManager[None]] | None = None  # of the processor, for the calls
 
-    def record(self, modules: list[ModuleType], task: Callable[[], None]) -> None:
+    def record(self, modules: Sequence[ModuleType], task: Callable[[], None]) -> None:
         """Run an enumeration of these modules on one thread, whichever number it asks for."""
         names = ("mo", "threads", "subnormals_as_zero")
         before: list[tuple[ModuleType, list[Any]]] = [
