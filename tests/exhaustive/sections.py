@@ -11,10 +11,19 @@ import numpy as np
 
 from maxops import _native
 
-from . import any_order, elementwise, missed_fold, missed_reduce, reduce, segments, values
+from . import any_order, elementwise, missed_fold, missed_reduce, missed_segment, reduce, segments, values
 from .states import counted
 
-MODULES = (any_order, elementwise, missed_fold, missed_reduce, reduce, segments, values)  # whose calls these are
+MODULES = (
+    any_order,
+    elementwise,
+    missed_fold,
+    missed_reduce,
+    missed_segment,
+    reduce,
+    segments,
+    values,
+)  # whose calls these are
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
 MISSED_FOLD: dict[str, Callable[[], None]] = {
     "maximum, outputs": missed_fold.outputs,
@@ -81,6 +90,11 @@ SECTIONS: dict[str, Callable[[], None]] = {
         for name, call in (("reduce_max", reduce.every), ("maximum", elementwise.broadcasts))
         for of in ("int64", "int16", "float16")
     },
+    "segments, longer runs": missed_segment.runs,
+    "segments, rows of bytes": missed_segment.rows,
+    "wrong ids, longer runs": missed_segment.wrong,
+    "wrong ids, many steps down": missed_segment.many_steps_down,
+    "ids in any order, dropped at the end": missed_segment.dropped,
 }
 
 # The same calls with lower bounds, a second or two each: enough for most faults.
@@ -129,6 +143,11 @@ SHORT: dict[str, Callable[[], None]] = {
     ),
     "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
     "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
+    "segments, longer runs": missed_segment.runs,
+    "segments, rows of bytes": missed_segment.rows,
+    "wrong ids, longer runs": missed_segment.wrong,
+    "wrong ids, many steps down": missed_segment.many_steps_down,
+    "ids in any order, dropped at the end": missed_segment.dropped,
 }
 
 

@@ -1,0 +1,140 @@
+"""SegmentMax calls that the enumerations of few rows do not reach: long runs, wrong ids past the end, rows that overlap.
+
+Rows of a byte, since more bytes are shared out among tasks of a few rows each.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import maxops as mo
+from maxops.errors import SegmentIdsError
+
+from . import any_order, recipes, segments
+from .states import Array, counted, fail
+
+LENGTHS, MOST_ROWS = (1, 2, 4, 5, 9), 14
+PIECES = ((0, 1), (0, 0), (0, 2), (0, 0, 0, 0))  # ids, of which wrong ones are made
+MANY = 30_000
+
+
+def runs_of_ids() -> Iterator[tuple[int, ...]]:
+    """One to three runs, with empty segments between them or none."""
+    for count in (1, 2, 3):
+        for lengths in itertools.product(LENGTHS, repeat=count):
+            if sum(lengths) > MOST_ROWS:
+                continue
+            for starts in ((0, 1, 2), (1, 3, 4), (0, 1, 6)):
+                yield tuple(np.repeat(starts[:count], lengths).tolist())
+
+
+def runs(dtype: Any = np.int8) -> None:
+    """Of ids that a call checks by itself, and of those that it trusts: with and without a number of segments."""
+    for ids in runs_of_ids():
+        wide, last = np.array(ids, np.int64), ids[-1] + 1
+        every = recipes.matrix(ids, np.int64)
+        ranked = np.searchsorted(np.unique(every), every) - 128  # as they are ordered, in bytes
+        for column in (0, 1, every.shape[1] - 2, every.shape[1] - 1):
+            data = np.ascontiguousarray(ranked[:, column] - ranked[:, column].min() - 100).astype(dtype)
+            best = segments.by_definition(data[:, np.newaxis], ids, 0)[0][:, 0]
+            for count in (None, 2, segments.MOST_COUNT):
+                expected = best[: last if count is None else count].tobytes()
+                # nothing is left to the planner
+                got = mo._native.segment_max(data, wide, count, fill_mode="ZERO")
+                if got is None or got.tobytes() != expected:
+                    fail("_native.segment_max", expected, got, data=data, ids=ids, count=count)
+                got = mo.segment_max(data, wide, count, fill_mode="ZERO", check_ids=False)
+                if got.tobytes() != expected:
+                    fail("... check_ids=False", expected, got, data=data, ids=ids, count=count)
+                counted["sorted ids: longer runs"] += 2
+
+
+def rows(dtype: Any = np.int8) -> None:
+    """Rows with columns that no register takes, single ones too, and rows that overlap."""
+    for width in (2, 3, 9, 11):
+        for ids in ((0, 0, 1), (0, 1, 2, 3, 4, 4), (0, 0, 0, 2), (1, 1, 2, 2, 2)):
+            data = (np.arange(len(ids) * width).reshape(-1, width) * 7 % 101).astype(dtype)
+            sliding = np.lib.stride_tricks.sliding_window_view(data.reshape(-1)[: len(ids) + width - 1], width)
+            for given in (data, sliding):
+                best = np.zeros((ids[-1] + 1, width), dtype)
+                for segment in {*ids}:
+                    best[segment] = given[np.equal(ids, segment)].max(0)
+                got = mo._native.segment_max(given, np.array(ids, np.int64), None, fill_mode="ZERO")
+                if got is None or got.tobytes() != best.tobytes():
+                    fail("_native.segment_max of rows", best, got, data=given, ids=ids)
+                counted["sorted ids: rows of bytes"] += 1
+
+
+def wrong_ids() -> Iterator[tuple[int, ...]]:
+    """Stretches of ids that are in order by themselves, not together; one row that is not its run's; past the end."""
+    for first, second, start, after in itertools.product(PIECES, PIECES, range(4), range(5)):
+        ids = (*(start + k for k in first), *(after + k for k in second))
+        if any_order.first_wrong(ids) is not None:
+            yield ids
+    for place in range(1, 14):
+        yield tuple(int(k != place) for k in range(15))
+    for ids in itertools.product((0, 2, 3), (2, 3), (3,), (2, 3, 4), (0, 2, 3), (3, 4)):
+        if any_order.first_wrong(ids) is not None:
+            yield ids
+
+
+def wrong() -> None:
+    """Wrong ids are an error where they are checked, wherever they lie; else each row of the output is written."""
+    for ids in wrong_ids():
+        wide, place = np.array(ids, np.int64), any_order.first_wrong(ids)
+        data = np.arange(len(ids), dtype=np.int8)
+        for count in (2, 6, None):
+            for given in (wide, np.repeat(wide.astype(np.int32), 2)[::2]):
+                _refuses(data, given, count, f"position {place} holds {ids[place or 0]} ")
+        ones = np.ones(len(ids), np.int8)
+        guarded = np.full(8, 7, np.int8)
+        # (0 is False; so that what is written is looked at, since it is known here)
+        mo.segment_max(ones, wide, 6, fill_value=1, check_ids=0, out=guarded[1:-1])
+        if guarded.tolist() != [7, 1, 1, 1, 1, 1, 1, 7]:
+            fail("unchecked wrong ids", "each row written, and no other", guarded, ids=ids)
+        counted["wrong ids of longer runs"] += 7
+
+
+def _refuses(data: Array, ids: Array, count: int | None, where: str) -> None:
+    try:
+        mo.segment_max(data, ids, count, fill_mode="ZERO")
+    except SegmentIdsError as error:
+        if where not in str(error):
+            fail("the error of wrong ids", where, str(error), ids=ids)
+    else:
+        fail("segment_max of wrong ids", "an error", "none", ids=ids, count=count)
+
+
+def many_steps_down() -> None:
+    """Rows that a step down comes back over are not filled again each time: that would take as long as its square."""
+    data = np.ones(MANY, np.int8)
+    for low in ((0, 0), (0, 5)):
+        ids = np.tile(np.array([low[0], MANY - 1, low[1], low[1]], np.int32), MANY // 4)
+        got = mo.segment_max(data, ids, MANY, fill_value=1, check_ids=0)
+        if not (got == 1).all():
+            fail("many steps down", "ones", got)
+        counted["wrong ids, many steps down"] += 1
+
+
+def dropped() -> None:
+    """Ids in any order, of which those at the end of the output and past it have no row: nothing is written there."""
+    for ids in itertools.product(range(5), repeat=3):
+        for repeats in (1, 8):
+            for width in (1, 2):
+                given = np.tile(np.array(ids, np.int64), repeats)
+                data = np.arange(len(given) * width, dtype=np.int8).reshape(-1, width)
+                best = np.zeros((3, width), np.int8)
+                for segment in {*ids} & {0, 1, 2}:
+                    best[segment] = data[given == segment].max(0)
+                guarded = np.full((5, width), 7, np.int8)
+                shaped = (data, guarded) if width > 1 else (data[:, 0], guarded[:, 0])
+                mo.segment_max(
+                    shaped[0], given, 3, fill_mode="ZERO", sorted=False, out_of_range="drop", out=shaped[1][1:-1]
+                )
+                if guarded[1:-1].tobytes() != best.tobytes() or (guarded[[0, -1]] != 7).any():
+                    fail("sorted=False, out_of_range='drop'", best, guarded, data=data, ids=given)
+                counted["ids in any order, dropped at the end"] += 1
