@@ -1,4 +1,4 @@
-"""SegmentMax calls that the enumerations of few rows do not reach: long runs, wrong ids past the end, rows that overlap.
+"""SegmentMax calls that the enumerations of few rows do not reach: long runs, ids past the end, rows that overlap.
 
 Rows of a byte, since more bytes are shared out among tasks of a few rows each.
 """
@@ -30,6 +30,8 @@ def runs_of_ids() -> Iterator[tuple[int, ...]]:
                 continue
             for starts in ((0, 1, 2), (1, 3, 4), (0, 1, 6)):
                 yield tuple(np.repeat(starts[:count], lengths).tolist())
+    # a gap late in a block that goes on with the segment of the one before
+    yield tuple(np.repeat((0, 1, 3), (3, 5, 2)).tolist())
 
 
 def runs(dtype: Any = np.int8) -> None:
@@ -67,6 +69,33 @@ def rows(dtype: Any = np.int8) -> None:
                 if got is None or got.tobytes() != best.tobytes():
                     fail("_native.segment_max of rows", best, got, data=given, ids=ids)
                 counted["sorted ids: rows of bytes"] += 1
+
+
+def blocks() -> None:
+    """Shares of more rows than a block has; lanes of 64 bits, which a block fills; ids too far apart for lanes of 32."""
+    for dtype in (np.int8, np.int64):
+        for count in (8, 9, 10, 11, 12, 30, 300):
+            for ids in (
+                np.arange(count) // 2,
+                np.arange(count) * 2 // 3,
+                np.arange(count) * 2,
+                np.arange(count) // 7 * 3,
+            ):
+                _takes((np.arange(count) * 37 % 101).astype(dtype), ids, int(ids[-1]) + 1)
+        for far in (2**31, 2**32, 2**33):
+            for ids in ((0, 0, far), (0, 0, far, far + 1), (0, 1, 1, far), (0, 2, 2, far, far)):
+                _takes(np.arange(1, len(ids) + 1).astype(dtype), np.array(ids, np.int64), 3)
+
+
+def _takes(data: Array, ids: Array, count: int) -> None:
+    expected = np.zeros(count, data.dtype)
+    for segment in {*ids.tolist()} & {*range(count)}:
+        expected[segment] = data[ids == segment].max()
+    for checks in (True, False):
+        got = mo.segment_max(data, ids, count, fill_mode="ZERO", check_ids=checks)
+        if got.tobytes() != expected.tobytes():
+            fail("segment_max of blocks", expected, got, data=data, ids=ids, count=count)
+        counted["sorted ids: blocks of rows"] += 1
 
 
 def wrong_ids() -> Iterator[tuple[int, ...]]:
