@@ -20,6 +20,7 @@ from .states import Array, counted, fail
 LENGTHS, MOST_ROWS = (1, 2, 4, 5, 9), 14
 PIECES = ((0, 1), (0, 0), (0, 2), (0, 0, 0, 0))  # ids, of which wrong ones are made
 MANY = 30_000
+UNCHECKED: Any = 0  # 0 is False; but what False gives of wrong ids is not looked at where calls are recorded
 
 
 def runs_of_ids() -> Iterator[tuple[int, ...]]:
@@ -72,7 +73,7 @@ def rows(dtype: Any = np.int8) -> None:
 
 
 def blocks() -> None:
-    """Shares of more rows than a block has; lanes of 64 bits, which a block fills; ids too far apart for lanes of 32."""
+    """Shares of more rows than a block has; lanes of 64 bits, which a block fills; ids too far apart for 32 bits."""
     for dtype in (np.int8, np.int64):
         for count in (8, 9, 10, 11, 12, 30, 300):
             for ids in (
@@ -83,8 +84,8 @@ def blocks() -> None:
             ):
                 _takes((np.arange(count) * 37 % 101).astype(dtype), ids, int(ids[-1]) + 1)
         for far in (2**31, 2**32, 2**33):
-            for ids in ((0, 0, far), (0, 0, far, far + 1), (0, 1, 1, far), (0, 2, 2, far, far)):
-                _takes(np.arange(1, len(ids) + 1).astype(dtype), np.array(ids, np.int64), 3)
+            for some in ((0, 0, far), (0, 0, far, far + 1), (0, 1, 1, far), (0, 2, 2, far, far)):
+                _takes(np.arange(1, len(some) + 1).astype(dtype), np.array(some, np.int64), 3)
 
 
 def _takes(data: Array, ids: Array, count: int) -> None:
@@ -121,8 +122,7 @@ def wrong() -> None:
                 _refuses(data, given, count, f"position {place} holds {ids[place or 0]} ")
         ones = np.ones(len(ids), np.int8)
         guarded = np.full(8, 7, np.int8)
-        # (0 is False; so that what is written is looked at, since it is known here)
-        mo.segment_max(ones, wide, 6, fill_value=1, check_ids=0, out=guarded[1:-1])
+        mo.segment_max(ones, wide, 6, fill_value=1, check_ids=UNCHECKED, out=guarded[1:-1])
         if guarded.tolist() != [7, 1, 1, 1, 1, 1, 1, 7]:
             fail("unchecked wrong ids", "each row written, and no other", guarded, ids=ids)
         counted["wrong ids of longer runs"] += 7
@@ -143,7 +143,7 @@ def many_steps_down() -> None:
     data = np.ones(MANY, np.int8)
     for low in ((0, 0), (0, 5)):
         ids = np.tile(np.array([low[0], MANY - 1, low[1], low[1]], np.int32), MANY // 4)
-        got = mo.segment_max(data, ids, MANY, fill_value=1, check_ids=0)
+        got = mo.segment_max(data, ids, MANY, fill_value=1, check_ids=UNCHECKED)
         if not (got == 1).all():
             fail("many steps down", "ones", got)
         counted["wrong ids, many steps down"] += 1
