@@ -44,6 +44,14 @@ MISSED_FOLD: dict[str, Callable[[], None]] = {
     "reduce_max, one NaN": missed_fold.saturated,
     "segments, ids apart": missed_fold.ids_apart,
 }
+MISSED_SEGMENT: dict[str, Callable[[], None]] = {
+    "segments, longer runs": missed_segment.runs,
+    "segments, rows of bytes": missed_segment.rows,
+    "segments, blocks of rows": missed_segment.blocks,
+    "wrong ids, longer runs": missed_segment.wrong,
+    "wrong ids, many steps down": missed_segment.many_steps_down,
+    "ids in any order, dropped at the end": missed_segment.dropped,
+}
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
     **{f"values, {of}": functools.partial(values.pairs, np.dtype(of).type) for of in ("float32", "float16", "float64")},
@@ -90,12 +98,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
         for name, call in (("reduce_max", reduce.every), ("maximum", elementwise.broadcasts))
         for of in ("int64", "int16", "float16")
     },
-    "segments, longer runs": missed_segment.runs,
-    "segments, rows of bytes": missed_segment.rows,
-    "segments, blocks of rows": missed_segment.blocks,
-    "wrong ids, longer runs": missed_segment.wrong,
-    "wrong ids, many steps down": missed_segment.many_steps_down,
-    "ids in any order, dropped at the end": missed_segment.dropped,
+    **MISSED_SEGMENT,
 }
 
 # The same calls with lower bounds, a second or two each: enough for most faults.
@@ -144,12 +147,7 @@ SHORT: dict[str, Callable[[], None]] = {
     ),
     "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
     "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
-    "segments, longer runs": missed_segment.runs,
-    "segments, rows of bytes": missed_segment.rows,
-    "segments, blocks of rows": missed_segment.blocks,
-    "wrong ids, longer runs": missed_segment.wrong,
-    "wrong ids, many steps down": missed_segment.many_steps_down,
-    "ids in any order, dropped at the end": missed_segment.dropped,
+    **MISSED_SEGMENT,
 }
 
 
