@@ -171,6 +171,10 @@ class Recorder:
         self.calls.append(call)
         return _again(call)
 
+    def call(self, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
+        """A call of another function, which gives arrays."""
+        return self._call(function, inputs, options)
+
     def maximum(self, *inputs: Any, **options: Any) -> Any:
         """As maxops.maximum."""
         return self._call(self.maxops.maximum, inputs, options)

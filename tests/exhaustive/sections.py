@@ -11,19 +11,33 @@ import numpy as np
 
 from maxops import _native
 
-from . import any_order, elementwise, missed_fold, missed_reduce, missed_segment, reduce, segments, values
-from .states import counted
-
-MODULES = (
+from . import (
     any_order,
     elementwise,
+    missed_api,
     missed_fold,
     missed_reduce,
+    missed_rows,
     missed_segment,
     reduce,
     segments,
     values,
-)  # whose calls these are
+)
+from .states import counted
+
+# Whose calls these are.
+MODULES = (
+    any_order,
+    elementwise,
+    missed_api,
+    missed_fold,
+    missed_reduce,
+    missed_rows,
+    missed_segment,
+    reduce,
+    segments,
+    values,
+)
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
 MISSED_FOLD: dict[str, Callable[[], None]] = {
     "maximum, outputs": missed_fold.outputs,
@@ -51,6 +65,28 @@ MISSED_SEGMENT: dict[str, Callable[[], None]] = {
     "wrong ids, longer runs": missed_segment.wrong,
     "wrong ids, many steps down": missed_segment.many_steps_down,
     "ids in any order, dropped at the end": missed_segment.dropped,
+}
+# What sets a call up and checks it, and rows of any lengths: quick enough to run whole.
+MISSED_API: dict[str, Callable[[], None]] = {
+    "maximum, fewer axes": missed_api.fewer_axes,
+    "maximum, a part of the output": missed_api.part_of_output,
+    "maximum, in place, without memory": missed_api.in_place,
+    "maximum, rules of broadcasting": missed_api.broadcast_rules,
+    "64 axes": missed_api.every_rank,
+    "layouts of new outputs": missed_api.layouts,
+    "layouts of no elements": missed_api.empty_layouts,
+    "reduce_max, axes": missed_api.axes,
+    "reduce_max, many outputs": missed_api.larger,
+    "reduce_max, initial, out": missed_api.with_initial,
+    "ids and offsets, faults": missed_api.faults,
+    "ids of every type": missed_api.every_id,
+    "offsets of every type": missed_api.every_offset,
+    "ids of every type, indices and empty": missed_api.masks,
+    "steps in runs of ids": missed_api.steps_in_runs,
+    "small outputs, guarded": missed_api.guarded,
+    "special values": missed_rows.values,
+    "rows of special values": missed_rows.rows,
+    "many rows of special values": missed_rows.many_rows,
 }
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
@@ -99,6 +135,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
         for of in ("int64", "int16", "float16")
     },
     **MISSED_SEGMENT,
+    **MISSED_API,
 }
 
 # The same calls with lower bounds, a second or two each: enough for most faults.
@@ -148,6 +185,7 @@ SHORT: dict[str, Callable[[], None]] = {
     "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
     "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
     **MISSED_SEGMENT,
+    **MISSED_API,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -27,6 +27,12 @@ def fail(call: str, expected: object, actual: object, **inputs: object) -> NoRet
     with np.printoptions(threshold=10_000):
         given = "\n".join(f"  {name} = {value!r}" for name, value in inputs.items())
     raise WrongBitsError(f"{call}\n{given}\n  expected {expected!r}\n  actual   {actual!r}")
+
+
+def made(maxops: Any, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
+    """What a function gives that is none of the three; where their calls are recorded (`maxops`), it is too."""
+    record = getattr(maxops, "call", None)
+    return function(*inputs, **options) if record is None else record(function, *inputs, **options)
 
 
 @contextmanager
