@@ -11,12 +11,23 @@ import numpy as np
 
 from maxops import _native
 
-from . import any_order, elementwise, missed_fold, missed_reduce, missed_segment, reduce, segments, values
+from . import (
+    any_order,
+    elementwise,
+    missed_argmax,
+    missed_fold,
+    missed_reduce,
+    missed_segment,
+    reduce,
+    segments,
+    values,
+)
 from .states import counted
 
 MODULES = (
     any_order,
     elementwise,
+    missed_argmax,
     missed_fold,
     missed_reduce,
     missed_segment,
@@ -25,6 +36,22 @@ MODULES = (
     values,
 )  # whose calls these are
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
+MISSED_ARGMAX: dict[str, Callable[[], None]] = {
+    "indices, absent": missed_argmax.absent,
+    "indices, axes in any order": missed_argmax.orders,
+    "indices, long runs by offsets": missed_argmax.runs,
+    "indices, shares of ids in order": missed_argmax.ordered,
+    "indices, shares of ids in any order": missed_argmax.shuffled,
+    "indices, wrong ids": missed_argmax.unchecked,
+    "indices, many rows": missed_argmax.many,
+    "ids in any order, dropped": missed_argmax.dropped,
+    "ids in any order, copies of the output": missed_argmax.shared,
+    "segments, empty ones by offsets": missed_argmax.empty,
+    "segments, whole pages": missed_argmax.pages,
+    "reduce_max, elements in steps": missed_argmax.steps,
+    "maximum, matrices turned": missed_argmax.turned,
+    "maximum, output within an array": missed_argmax.streamed,
+}
 MISSED_FOLD: dict[str, Callable[[], None]] = {
     "maximum, outputs": missed_fold.outputs,
     "maximum, repeated views": missed_fold.repeated,
@@ -99,6 +126,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
         for of in ("int64", "int16", "float16")
     },
     **MISSED_SEGMENT,
+    **MISSED_ARGMAX,
 }
 
 # The same calls with lower bounds, a second or two each: enough for most faults.
@@ -148,6 +176,7 @@ SHORT: dict[str, Callable[[], None]] = {
     "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
     "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
     **MISSED_SEGMENT,
+    **MISSED_ARGMAX,
 }
 
 
