@@ -60,6 +60,12 @@ void* operator new(std::size_t size) {
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     return maxops_guarded::allocate(size == 0 ? 1 : size);
 }
+void* operator new[](std::size_t size) {  // the library's own calls the library's own operator new
+    return operator new(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t& none) noexcept {
+    return operator new(size, none);
+}
 void operator delete(void* memory) noexcept {
     maxops_guarded::release(memory);
 }
@@ -67,5 +73,14 @@ void operator delete(void* memory, std::size_t) noexcept {
     maxops_guarded::release(memory);
 }
 void operator delete(void* memory, const std::nothrow_t&) noexcept {
+    maxops_guarded::release(memory);
+}
+void operator delete[](void* memory) noexcept {
+    maxops_guarded::release(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+    maxops_guarded::release(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
     maxops_guarded::release(memory);
 }

@@ -15,6 +15,7 @@ from . import (
     any_order,
     elementwise,
     missed_api,
+    missed_argmax,
     missed_fold,
     missed_reduce,
     missed_rows,
@@ -30,6 +31,7 @@ MODULES = (
     any_order,
     elementwise,
     missed_api,
+    missed_argmax,
     missed_fold,
     missed_reduce,
     missed_rows,
@@ -39,7 +41,8 @@ MODULES = (
     values,
 )
 LAYOUTS = ("contiguous", "fortran", "transposed", "strided", "pitched", "apart", "backwards", "swapped")
-MISSED_FOLD: dict[str, Callable[[], None]] = {
+# What mutants of the core (proofs/mutants.py) had shown to be missing: quick enough to run whole.
+MISSED: dict[str, Callable[[], None]] = {
     "maximum, outputs": missed_fold.outputs,
     "maximum, repeated views": missed_fold.repeated,
     "maximum, windows": missed_fold.windows,
@@ -57,17 +60,17 @@ MISSED_FOLD: dict[str, Callable[[], None]] = {
     "reduce_max, few outputs, int8": functools.partial(missed_fold.reduced, np.int8),
     "reduce_max, one NaN": missed_fold.saturated,
     "segments, ids apart": missed_fold.ids_apart,
-}
-MISSED_SEGMENT: dict[str, Callable[[], None]] = {
+    "reduce_max, kernels, rows": missed_reduce.rows,
+    "reduce_max, kernels, long rows": missed_reduce.long_rows,
+    "reduce_max, kernels, windows": missed_reduce.windows,
+    "reduce_max, kernels, columns": missed_reduce.columns,
+    "subnormals as zero": missed_reduce.modes,
     "segments, longer runs": missed_segment.runs,
     "segments, rows of bytes": missed_segment.rows,
     "segments, blocks of rows": missed_segment.blocks,
     "wrong ids, longer runs": missed_segment.wrong,
     "wrong ids, many steps down": missed_segment.many_steps_down,
     "ids in any order, dropped at the end": missed_segment.dropped,
-}
-# What sets a call up and checks it, and rows of any lengths: quick enough to run whole.
-MISSED_API: dict[str, Callable[[], None]] = {
     "maximum, fewer axes": missed_api.fewer_axes,
     "maximum, a part of the output": missed_api.part_of_output,
     "maximum, in place, without memory": missed_api.in_place,
@@ -87,6 +90,20 @@ MISSED_API: dict[str, Callable[[], None]] = {
     "special values": missed_rows.values,
     "rows of special values": missed_rows.rows,
     "many rows of special values": missed_rows.many_rows,
+    "indices, absent": missed_argmax.absent,
+    "indices, axes in any order": missed_argmax.orders,
+    "indices, long runs by offsets": missed_argmax.runs,
+    "indices, shares of ids in order": missed_argmax.ordered,
+    "indices, shares of ids in any order": missed_argmax.shuffled,
+    "indices, wrong ids": missed_argmax.unchecked,
+    "indices, many rows": missed_argmax.many,
+    "ids in any order, dropped": missed_argmax.dropped,
+    "ids in any order, copies of the output": missed_argmax.shared,
+    "segments, empty ones by offsets": missed_argmax.empty,
+    "segments, whole pages": missed_argmax.pages,
+    "reduce_max, elements in steps": missed_argmax.steps,
+    "maximum, matrices turned": missed_argmax.turned,
+    "maximum, output within an array": missed_argmax.streamed,
 }
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
@@ -100,7 +117,6 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "maximum, layouts": functools.partial(elementwise.broadcasts, layouts=LAYOUTS[1:], most=3),
     "maximum, many inputs": elementwise.more_inputs,
     "maximum, threads": elementwise.threaded,
-    **MISSED_FOLD,
     "reduce_max, out": reduce.outputs,
     "reduce_max, longer": functools.partial(
         reduce.every, layouts=("contiguous", "fortran", "pitched", "strided"), of=reduce.longer
@@ -112,11 +128,6 @@ SECTIONS: dict[str, Callable[[], None]] = {
     ),
     "reduce_max": functools.partial(reduce.every, layouts=LAYOUTS, most_rank=3),
     "reduce_max, threads": reduce.threaded,
-    "reduce_max, kernels, rows": missed_reduce.rows,
-    "reduce_max, kernels, long rows": missed_reduce.long_rows,
-    "reduce_max, kernels, windows": missed_reduce.windows,
-    "reduce_max, kernels, columns": missed_reduce.columns,
-    "subnormals as zero": missed_reduce.modes,
     "segments": segments.plain,
     "segments, blocks of ids": segments.blocks,
     "segments, threads": segments.threaded,
@@ -134,8 +145,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
         for name, call in (("reduce_max", reduce.every), ("maximum", elementwise.broadcasts))
         for of in ("int64", "int16", "float16")
     },
-    **MISSED_SEGMENT,
-    **MISSED_API,
+    **MISSED,
 }
 
 # The same calls with lower bounds, a second or two each: enough for most faults.
@@ -147,7 +157,6 @@ SHORT: dict[str, Callable[[], None]] = {
     "maximum, scalars": elementwise.scalars,
     "maximum, many inputs": elementwise.more_inputs,
     "maximum, threads": elementwise.threaded,
-    **MISSED_FOLD,
     "reduce_max, out": reduce.outputs,
     "maximum, longer, two inputs": functools.partial(
         elementwise.broadcasts, layouts=("contiguous", "pitched"), most=2, of=elementwise.LONGER[::5]
@@ -163,11 +172,6 @@ SHORT: dict[str, Callable[[], None]] = {
     "reduce_max, vectors": functools.partial(reduce.every, of=reduce.vectors),
     "reduce_max, vectors, int16": functools.partial(reduce.every, np.int16, of=reduce.vectors),
     "reduce_max, int8, rows": functools.partial(reduce.every, np.int8, ("contiguous", "pitched"), of=reduce.many_rows),
-    "reduce_max, kernels, rows": missed_reduce.rows,
-    "reduce_max, kernels, long rows": missed_reduce.long_rows,
-    "reduce_max, kernels, windows": missed_reduce.windows,
-    "reduce_max, kernels, columns": missed_reduce.columns,
-    "subnormals as zero": missed_reduce.modes,
     "reduce_max, threads, rank 2": functools.partial(reduce.threaded, most_rank=2),
     "segments, five rows": functools.partial(segments.plain, most_rows=5),
     "segments, five rows, int16": functools.partial(segments.plain, np.int16, most_rows=5),
@@ -184,8 +188,7 @@ SHORT: dict[str, Callable[[], None]] = {
     ),
     "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
     "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
-    **MISSED_SEGMENT,
-    **MISSED_API,
+    **MISSED,
 }
 
 
