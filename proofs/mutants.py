@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import itertools
 import json
 import mmap
 import random
@@ -41,6 +42,8 @@ from mutation import (
     in_child,
     is_noticed,
     killed,
+    reason,
+    reasons,
     report,
 )  # fmt: skip
 
@@ -61,7 +64,9 @@ COMPILED = f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv"
 # The kernels that most processors run first; then what the others have for themselves.
 ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
 REACHED, DIFFERS = 1, 2
-MOST = 1 << 30  # units that a mutant runs
+# Units that a mutant runs at most, by chance: neighbours are alike. One that has a reason is tried as well, a little.
+MOST, WITH_REASON = 4000, 250
+EACH_TRIAL = 11  # of planner.py's, this one
 CALLS_SECONDS = 0.2  # a unit takes far less
 # Tests beside the enumerations: of what calls refuse, and of layouts.
 TESTS = (
@@ -204,11 +209,10 @@ class Runner:
         count: int,
         units: list[Callable[[], bool]],
         seconds: float,
-        most: int,
         *,
         all_must_pass: bool = True,
     ) -> None:
-        self.native, self.count, self.units, self.seconds, self.most = native, count, units, seconds, most
+        self.native, self.count, self.units, self.seconds = native, count, units, seconds
         self.all_must_pass = all_must_pass  # without a mutant; else those that do not are left out
         self.switch = Switch.in_dll(ctypes.CDLL(native.__file__), "maxops_mutants")
         gc.collect()
@@ -282,7 +286,28 @@ def calls() -> list[Callable[[], bool]]:
     return [functools.partial(unit, chunk) for chunk in replay.chunks(recorder.calls)]
 
 
-def fate(runner: Runner, mutant: Switched, seen: dict[str, tuple[Any, bytes]]) -> str:
+def arguments() -> list[Callable[[], bool]]:
+    """Some of the calls by which planner.py holds the rules of arguments, a few at a time, as they are shipped."""
+    import planner  # noqa: PLC0415
+
+    import maxops  # noqa: PLC0415
+
+    made = []
+    maxops.set_num_threads(1)
+    for says in planner.CLAIMS.values():
+        for row, args, options, _ in itertools.islice(says.trials(), 0, None, EACH_TRIAL):
+            shipped = planner.ways_of(row)[0]
+            given = functools.partial(planner.seen, shipped, args, options, says.with_values)
+            made.append((given, given()))
+
+    def unit(chunk: list[tuple[Callable[[], planner.Seen], planner.Seen]]) -> bool:
+        maxops.set_num_threads(1)
+        return any(given() != expected for given, expected in chunk)
+
+    return [functools.partial(unit, made[at : at + replay.CHUNK]) for at in range(0, len(made), replay.CHUNK)]
+
+
+def fate(runner: Runner, mutant: Switched, seen: dict[str, tuple[Any, bytes]], most: int = MOST) -> str:
     """What becomes of a mutant: killed (and by what), or why it lives."""
     lives = "not reached"
     for isa, (differs, reached) in seen.items():
@@ -292,7 +317,7 @@ def fate(runner: Runner, mutant: Switched, seen: dict[str, tuple[Any, bytes]]) -
         if not len(which):
             continue
         lives = "survived"
-        which = np.random.default_rng(mutant.number).permutation(which)[: runner.most]  # neighbours are alike
+        which = np.random.default_rng(mutant.number).permutation(which)[:most]
         code = runner.kill(mutant, isa, which.tolist())
         if code:
             return killed(code)
@@ -305,11 +330,12 @@ def judge(folder: Path, chosen: list[Switched], isas: Iterable[str], runner: Run
     fates = {int(number): was for number, was in json.loads(path.read_text()).items()} if path.exists() else {}
     todo = [mutant for mutant in chosen if not fates.get(mutant.number, "").startswith("killed")]
     if todo:
-        began = time.perf_counter()
+        began, known = time.perf_counter(), reasons()
         seen = {isa: runner.watch(isa) for isa in isas}
         print(f"{len(runner.units)} units watched in {time.perf_counter() - began:.0f} s", flush=True)
         for count, mutant in enumerate(todo, 1):
-            was, now = fates.get(mutant.number, LIVES[0]), fate(runner, mutant, seen)
+            most = WITH_REASON if reason(mutant, known) else MOST
+            was, now = fates.get(mutant.number, LIVES[0]), fate(runner, mutant, seen, most)
             fates[mutant.number] = max(was, now, key=LIVES.index) if now in LIVES else now
             if count % 200 == 0 or count == len(todo):
                 path.write_text(json.dumps(fates))
@@ -324,7 +350,7 @@ def claims() -> list[Claim]:
         return run_mutants(Path(folder), "", 0)
 
 
-def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True, most: int = MOST) -> list[Claim]:
+def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True) -> list[Claim]:
     """Build if the folder has none, run, and say what became of them, a claim for each file."""
     began = time.perf_counter()
     isas = instruction_sets()
@@ -340,14 +366,14 @@ def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True, mos
     from maxops import _native  # noqa: PLC0415
 
     count = max(mutant.number for mutant in mutants)
-    fates = judge(folder, chosen, here, Runner(_native, count, calls(), CALLS_SECONDS, most))
+    fates = judge(folder, chosen, here, Runner(_native, count, [*calls(), *arguments()], CALLS_SECONDS))
     left = [mutant for mutant in chosen if not fates[mutant.number].startswith("killed")]
     if left and tests:
         by_tests(
             folder,
             TESTS,
             lambda units: fates.update(
-                judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS, MOST, all_must_pass=False))
+                judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS, all_must_pass=False))
             ),
         )
     sources = (
