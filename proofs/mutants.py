@@ -67,7 +67,7 @@ REACHED, DIFFERS = 1, 2
 # Units that a mutant runs at most, by chance: neighbours are alike. One that has a reason is tried as well, a little.
 MOST, WITH_REASON = 4000, 250
 EACH_TRIAL = 11  # of planner.py's, this one
-CALLS_SECONDS = 0.2  # a unit takes far less
+CALLS_SECONDS = 2.0  # a unit takes far less, watched, too
 # Tests beside the enumerations: of what calls refuse, and of layouts.
 TESTS = (
     "test_maximum", "test_reduce_max", "test_segment_max", "test_bad_input", "test_contracts", "test_indices",
