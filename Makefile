@@ -52,8 +52,8 @@ verify-long:  ## the same with what takes longer: what tests reach, which clang-
 	$(PYTHON) docs/generate.py
 
 mutants:  ## every small change to planner, judge and native code, one by one, and which of them nothing notices: hours
-	$(PYTHON) proofs/mutants_python.py
-	$(PYTHON) proofs/mutants.py
+	$(PYTHON) proofs/verify.py --mutants
+	$(PYTHON) docs/generate.py
 
 breaks:  ## break the native code on purpose, and see that `miniature` would notice
 	$(PYTHON) tests/breaks.py

@@ -46,7 +46,7 @@ SegmentRows::SegmentRows(const Kernels& kernels, const Kernels& id_kernels, cons
     }
     id_stride_ = static_cast<std::ptrdiff_t>(id_kernels.itemsize);
     ids_swapped_ = false;
-    id_type_ = call.num_segments > INT32_MAX ? 1 : 0;
+    id_type_ = static_cast<std::size_t>(call.num_segments) > kNarrowIdsMost ? 1 : 0;
     bounded_ = std::min(static_cast<std::size_t>(call.num_segments), call.bounds - 1);
     rows_ = bounded_ == 0 ? 0 : offset(bounded_);  // those past it are of no segment of the output
 }

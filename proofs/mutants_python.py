@@ -27,7 +27,19 @@ from typing import Any
 import covered
 from claims import ROOT, Claim
 from mutate_python import Change, Module
-from mutation import TEST_SECONDS, Mutant, Unit, by_tests, claims_of, command_line, in_child, is_noticed, killed, report
+from mutation import (
+    TEST_SECONDS,
+    Mutant,
+    Unit,
+    by_tests,
+    claims_of,
+    command_line,
+    in_child,
+    is_noticed,
+    killed,
+    making_in,
+    report,
+)  # fmt: skip
 
 # Those of tests that speak of these modules, in one process and of arrays in memory.
 TESTS = (
@@ -198,9 +210,7 @@ def run_mutants(folder: Path, only: str = "", sample: int = 0) -> list[Claim]:
             chosen = random.Random(15).sample(chosen, min(sample, len(chosen)))
         fates = judge(folder, chosen, names_of(mutant for mutant, _ in found_there), Runner(every, units))
         left_out: Counter[str] = sum((module.finder.left_out for module in every.values()), Counter())
-        sources = (
-            "proofs/mutate_python.py", "proofs/mutants_python.py", *(f"tests/{name}.py" for name in TESTS),
-        )  # fmt: skip
+        sources = ("proofs/mutate_python.py", "proofs/mutants_python.py")
         says = "the tests notice each small change, but those that change no result"
         seconds = time.perf_counter() - began
         tool = f"pytest {version('pytest')}"
@@ -210,12 +220,10 @@ def run_mutants(folder: Path, only: str = "", sample: int = 0) -> list[Claim]:
     return found
 
 
-def claims() -> list[Claim]:
+def claims(keep: Path | None = None) -> list[Claim]:
     """One for each file."""
-    import tempfile  # noqa: PLC0415
-
-    with tempfile.TemporaryDirectory(prefix="maxops-mutants-") as folder:
-        return run_mutants(Path(folder))
+    with making_in(keep and keep / "python") as folder:
+        return run_mutants(folder)
 
 
 def main() -> int:
