@@ -17,6 +17,7 @@ from . import (
     elementwise,
     missed_api,
     missed_argmax,
+    missed_avx512,
     missed_fold,
     missed_reduce,
     missed_rows,
@@ -95,6 +96,11 @@ MISSED: dict[str, Callable[[], None]] = {
     "reduce_max, elements in steps": missed_argmax.steps,
     "maximum, matrices turned": missed_argmax.turned,
     "maximum, output within an array": missed_argmax.streamed,
+    "segments, vectors of rows": missed_avx512.vectors,
+    "segments, vectors of single rows": missed_avx512.singles,
+    "segments, gaps in vectors": missed_avx512.gaps,
+    "wrong ids, within vectors": missed_avx512.down,
+    "segments, ids that change": missed_avx512.changed,
 }
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
