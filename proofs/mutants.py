@@ -61,7 +61,10 @@ FLAGS = {
 }
 NEEDS = {"x86_64_v4": "avx512bw", "x86_64_v3": "avx2"}
 # Narrowing is of constants that are none any more; what overflows goes on.
-COMPILED = f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv"
+# An index past an array that the compiler knows ends the process.
+COMPILED = (
+    f"-include {HEADER} -w -fpermissive -Wno-narrowing -fwrapv -fsanitize=bounds -fsanitize-undefined-trap-on-error"
+)
 # The kernels that most processors run first; then what the others have for themselves.
 ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
 REACHED, DIFFERS = 1, 2

@@ -311,7 +311,7 @@ def steps() -> None:
 def turned() -> None:
     """Max of matrices that lie across one another: in squares of so many items as 16 bytes hold, and what is left."""
     for dtype in (np.int8, np.int16, np.int32, np.float64):
-        for rows, columns in itertools.product((2, 3, 5, 7, 8, 13, 25), (2, 3, 4, 5, 6, 9, 11)):
+        for rows, columns in itertools.product((2, 3, 5, 7, 8, 9, 17, 25), (2, 3, 4, 7, 8, 9, 10, 17, 19)):
             for step in (0, 3):
                 plain = _ranks(rows * columns, step, dtype).reshape(rows, columns)
                 across = _ranks(rows * columns, step + 1, dtype).reshape(columns, rows).T

@@ -59,7 +59,7 @@ def rows() -> None:
     vectors = (15, 16, 17, 33, 63, 64, 65, 70, 129, 143)
     _rows(((rows, n) for rows in (2, 4, 5, 9) for n in vectors), np.int8, "rows of bytes")
     # around steps of four vectors of 64 bytes, and around what is no longer a row among others
-    _rows(((2, n) for n in (255, 320, 321, 575, 577, 639, 640, 641)), np.int8, "rows of bytes")
+    _rows(((16, n) for n in (255, 320, 321, 575, 577, 639, 640, 641)), np.int8, "rows of bytes")
     _rows(((rows, n) for rows in (4, 7) for n in range(2, 13)), np.int16, "rows")
     _rows(((rows, n) for rows in (4, 5) for n in range(2, 37)), np.float32, "rows")
     _rows(((4, n) for n in range(2, 19)), np.float64, "rows")
