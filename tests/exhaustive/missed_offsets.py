@@ -1,17 +1,16 @@
-"""SegmentMax by offsets, with no rows at all, and calls that a signal's handler stops or changes the offsets under."""
+"""SegmentMax by offsets, with no rows at all, of long runs in shares, and of one with a step."""
 
 from __future__ import annotations
 
 import itertools
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import maxops as mo
+from maxops import segment_max  # where a call of other functions is recorded, this one is within them
+from maxops.errors import SegmentIdsError
 
 from .states import Array, counted, fail, made, threads
 
@@ -94,27 +93,76 @@ def _none(dtype: Any, *shape: int) -> Array:
 
 def no_rows() -> None:
     """Neither ids nor data are read where there are none of them, nor are data of wrong offsets that nobody checks."""
-    for dtype, width, count in itertools.product((np.int32, np.int64), (1, 2, 9), (1, 3, 9, 40)):
-        data, ids = _none(np.int8, width), _none(dtype)
-        for is_sorted, _ in itertools.product((True, False), range(2)):  # twice: where they lie is the other one then
-            got = mo.segment_max(data, ids, count, fill_mode="ZERO", sorted=is_sorted)
-            both = mo.segment_max(
-                data, ids, count, fill_mode="ZERO", sorted=is_sorted, return_indices=True, return_empty=True
-            )
-            if got.any() or both[0].any() or (both[1] != -1).any() or not both[2].all() or len(got) != count:
-                fail("segment_max of no rows", "zeros, -1, true", (got, *both), width=width, count=count)
-            counted["segments: no rows"] += 2
-    for wrong, dtype, _ in itertools.product(
-        ((0, -1), (-1, -1), (-5, -5, -5), (0, -1, -1), (1, -1), (0, 9)), (np.int32, np.int64), range(2)
+    both: dict[str, Any] = {"return_indices": True, "return_empty": True}
+    for dtype, width, count, is_sorted in itertools.product(
+        (np.int32, np.int64), (1, 2, 9), (1, 3, 9, 40), (True, False)
     ):
-        guarded = np.full((len(wrong) + 1, 4), 7, np.int8)
-        made(mo, _unchecked, _none(np.int8, 4), np.array(wrong, dtype), out=guarded[1:-1])
+        data, ids = _none(np.int8, width), _none(dtype)
+        for more in ({}, {}, both, both):  # each twice: recorded calls have their inputs at either end of a page
+            got = mo.segment_max(data, ids, count, fill_mode="ZERO", sorted=is_sorted, **more)
+            best, *rest = got if more else (got,)
+            if best.any() or len(best) != count or (more and ((rest[0] != -1).any() or not rest[1].all())):
+                fail("segment_max of no rows", "zeros, -1, true", got, width=width, count=count)
+            counted["segments: no rows"] += 1
+    for wrong, dtype, of, _ in itertools.product(
+        ((0, -1), (-1, -1), (-5, -5, -5), (0, -1, -1), (1, -1), (0, 9)),
+        (np.int32, np.int64),
+        (np.int8, np.float32),
+        range(2),
+    ):
+        guarded = np.full((len(wrong) + 1, 4), 7, of)
+        made(mo, _unchecked, _none(of, 4), np.array(wrong, dtype), out=guarded[1:-1])
         if (guarded[[0, -1]] != 7).any():
             fail("segment_max by unchecked offsets of no rows", "nothing beside the output", guarded, offsets=wrong)
         counted["segments: no rows"] += 1
 
 
 def _unchecked(data: Array, offsets: Array, out: Array) -> Array:
-    mo.segment_max(data, offsets=offsets, fill_mode="ZERO", check_ids=False, out=out)
+    segment_max(data, offsets=offsets, fill_mode="ZERO", check_ids=False, out=out)
     out[...] = 0  # what it holds is not specified
     return out
+
+
+# ---------------------------------------------------------------------- threads
+
+
+def held_up() -> None:
+    """A share that is still looking for a segment's first maximum, while a later one has found another at its start."""
+    rows = 1_200_000
+    starts = np.array([0, rows])
+    for empty in (0, 1):
+        data = np.full((rows, 2), -2, np.int8)
+        data[rows // 3 - 50 : rows // 3 + 50] = data[2 * (rows // 3) - 50 : 2 * (rows // 3) + 50] = -1
+        offsets = starts if empty == 0 else np.array([0, 0, rows])
+        expected = np.full((len(offsets) - 1, 2), rows // 3 - 50)
+        expected[:empty] = -1
+        for count in (2, 3):
+            with threads(count):
+                _, places = mo.segment_max(data, offsets=offsets, fill_mode="ZERO", return_indices=True)
+            if places.tolist() != expected.tolist():
+                fail("segment_max, indices, threads", expected, places, offsets=offsets)
+            counted["offsets: a share that is held up"] += 1
+
+
+# ---------------------------------------------------------------------- steps within runs
+
+
+def steps_in_rows() -> None:
+    """Rows of two columns, of one long run with an id that steps down: found wherever it stands."""
+    for rows, width in itertools.product((9, 17, 40), (1, 2, 5)):
+        data = np.ones((rows, width), np.float32)
+        for place in range(1, rows):
+            ids = np.ones(rows, np.int64)
+            ids[place] = 0
+            got = made(mo, _refused, data, ids)
+            if got[0] != "refused":
+                fail("segment_max of a run with a step", "an error", got, ids=ids)
+            counted["ids: steps in runs of rows"] += 1
+
+
+def _refused(data: Array, ids: Array) -> Array:
+    try:
+        segment_max(data, ids, 3, fill_mode="ZERO")
+    except SegmentIdsError:
+        return np.array(["refused"])
+    return np.array(["none"])
