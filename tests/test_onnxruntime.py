@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
@@ -477,6 +478,189 @@ def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
     (here / "m.onnx").symlink_to(there / "model")
     (got,) = maxops_onnxruntime.session(here / "m.onnx").run(None, {"x": np.array([9, -9, 9, -9], np.float32)})
     assert_same_bits(got, np.array([9, 2, 9, 4], np.float32))
+
+
+# ------------------------------------------------------------------------------------------ a runtime that fails
+
+STAND_IN = """
+import signal, sys
+from types import SimpleNamespace
+import numpy as np
+from maxops import _native
+from maxops.onnxruntime import node as nodes
+from stand_in_onnxruntime import FLOAT32, INT64, Runtime, Tensor, tensor
+runtime = Runtime()
+data, ids = np.array([[1, 5], [7, 2]], np.float32), np.array([0, 1])
+"""
+
+REGISTERED = """
+runtime.newest = 15
+assert runtime.register() == (1, "maxops needs onnxruntime 1.21 or newer") and runtime.asked == [16, 1]
+runtime.newest, failed = 16, []
+while True:
+    runtime.calls, runtime.fails_at = 0, len(failed)
+    status = runtime.register()
+    if status is None:
+        break
+    failed.append(status[1])
+adding = len(failed) - 2
+assert failed == ["create_domain fails", *["add_operator fails"] * adding, "add_domain fails"] and adding > 50
+runtime.operators.clear()
+assert runtime.register() is None and runtime.operators == []  # one set of them for all sessions
+"""
+
+# Of each call the function that fails gives the status; what was made before is given back.
+EACH_FAILS = """
+assert runtime.register() is None
+def run(name, *inputs, **attributes):
+    with runtime.node(name, **attributes) as compute:
+        failed = []
+        while True:
+            runtime.calls, runtime.fails_at = 0, len(failed)
+            result = compute(*inputs)
+            runtime.fails_at = None
+            if not isinstance(result, tuple):
+                return result.tolist(), failed
+            assert result[0] == 9 and result[1].endswith(" fails"), result
+            failed.append(result[1].removesuffix(" fails"))
+ONE = ["input", "tensor_info", "element_type", "rank", "dimensions", "tensor_data"]
+OUTPUT = ["output", *ONE[1:]]
+whole = tensor(data), tensor(ids)
+assert run("Max", whole[0]) == (data.tolist(), ["input_count", *ONE, *OUTPUT])
+assert run("ReduceMax", whole[0]) == ([[7]], ["input_count", *ONE, *OUTPUT])
+assert run("SegmentMax", *whole, fill_mode=b"ZERO") == (data.tolist(), ["input_count", *ONE * 2, *OUTPUT])
+# an output over the inputs is the planner's to fill, which asks for it once more
+runtime.given_output = data[:1]
+assert run("ReduceMax", whole[0], tensor(ids[:1])) == ([[7, 5]], ["input_count", *ONE * 2, *OUTPUT * 2])
+runtime.given_output = data
+wanted = [[7, 5], [7, 2]]
+assert run("SegmentMax", *whole, fill_mode=b"ZERO") == (wanted, ["input_count", *ONE * 2, *OUTPUT * 2])
+runtime.given_output, failed = None, []
+for runtime.fails_at in range(5):
+    runtime.calls = 0
+    failed.append(runtime.create("SegmentMax", fill_mode=b"ZERO")[1])
+assert failed == [None] * 4 + [(9, "attribute_string fails")], failed  # of the others it means that there is none
+"""
+
+INPUTS = """
+assert runtime.register() is None
+whole, indices = tensor(data), tensor(ids)
+def expect(name, *inputs, says, code=2, **attributes):
+    with runtime.node(name, **attributes) as compute:
+        got = compute(*inputs)
+    assert got[0] == code and got[1].endswith(says), got
+zero = {"fill_mode": b"ZERO"}
+expect("Max", whole, None, says="[ONNX.Max-13.T]")
+expect("Max", whole, Tensor((1,) * 65), says="a tensor of a rank above NumPy's limit, 64")
+expect("ReduceMax", None, says="[ONNX.ReduceMax-20.T]")
+expect("ReduceMax", whole, tensor(ids[None]), says="[ONNX.ReduceMax-20.axes]")
+expect("ReduceMax", whole, Tensor((2**59,), INT64), code=1, says="maxops: out of memory")
+expect("SegmentMax", None, indices, **zero, says="[OpenVINO.SegmentMax-16.T]")
+expect("SegmentMax", whole, None, **zero, says="[OpenVINO.SegmentMax-16.inputs]")
+expect("SegmentMax", tensor(np.zeros((), np.float32)), indices, **zero, says="[OpenVINO.SegmentMax-16.data]")
+expect("SegmentMax", whole, tensor(ids[None]), **zero, says="[OpenVINO.SegmentMax-16.ids.shape]")
+expect("SegmentMax", whole, tensor(ids[:1]), **zero, says="[OpenVINO.SegmentMax-16.ids.shape]")
+expect("SegmentMax", whole, indices, indices, **zero, says="[OpenVINO.SegmentMax-16.num_segments]")
+expect("SegmentMax", whole, indices, says="[OpenVINO.SegmentMax-16.fill_mode]")
+expect("SegmentMax", Tensor((2**40,) * 2), tensor(np.array(0)), **zero, says="larger than the maximum possible size.")
+with runtime.node("SegmentMax", **zero) as compute:
+    assert compute(whole, indices, None).tolist() == data.tolist()
+    assert compute(tensor(data[:0]), tensor(ids[:0])).tolist() == []
+with runtime.node("ReduceMax", noop_with_empty_axes=1) as compute:
+    assert compute(whole).tolist() == data.tolist()
+    assert compute(tensor(data[:0])).shape == (0, 2)
+_native.set_largest_output(7)
+TOO_LARGE = "it is larger than the 7 bytes of memory that this machine has"
+expect("Max", whole, whole, code=1, says=TOO_LARGE)
+expect("ReduceMax", whole, tensor(ids[:1]), code=1, says=TOO_LARGE)
+expect("ReduceMax", whole, noop_with_empty_axes=1, code=1, says="maxops: out of memory")
+expect("SegmentMax", whole, indices, **zero, code=1, says=TOO_LARGE)
+"""
+
+# What stands between the runtime and the planner, replaced: its errors are statuses, whatever they are.
+PLANNERS = """
+assert runtime.register() is None
+class Node(SimpleNamespace):
+    def __call__(self, *inputs):
+        if isinstance(self.gives, BaseException):
+            raise self.gives
+        return self.gives
+KNOWN = {"keepdims": True, "broadcasts": True, "negative_axes": True, "noop_with_empty_axes": False, "fill_mode": None}
+right = nodes.prepare
+def given(gives, *inputs, name="Max"):
+    nodes.prepare = lambda *_: Node(gives=gives, **KNOWN)
+    with runtime.node(name) as compute:
+        return compute(*inputs)
+class Textless(Exception):
+    def __str__(self):
+        raise self
+whole = tensor(data)
+NO_ARRAY = 1, "maxops: the planner gave no array of the data's type"
+assert given(data, whole, None).tolist() == data.tolist()
+assert given(data[:0], whole, None).shape == (0, 2)
+for wrong in (data.tolist(), data.T, data.astype(np.float64)):
+    assert given(wrong, whole, None) == NO_ARRAY
+assert given(data, None, name="ReduceMax") == NO_ARRAY
+assert given(Textless(), whole, None) == (1, "maxops failed, without a text")
+assert given(Exception(), whole, None) == (1, "maxops failed, without a text")
+assert given(TypeError("\\ud800"), whole, None) == (2, "maxops failed, without a text")
+assert given(MemoryError(), whole, None) == (1, "maxops: out of memory")
+interrupts = []  # Python is told of it again: a status is no KeyboardInterrupt
+signal.signal(signal.SIGINT, lambda *_: interrupts.append("again"))
+assert given(KeyboardInterrupt(), whole, None) == (1, "interrupted") and interrupts == ["again"]
+_native.set_largest_output(4)
+assert given(data, whole, None) == (1, "maxops: out of memory")
+for lacking in KNOWN:
+    nodes.prepare = lambda *_: SimpleNamespace(**{name: value for name, value in KNOWN.items() if name != lacking})
+    _, status = runtime.create("Max")
+    assert status is not None and status[0] == 1 and lacking in status[1], status
+sys.modules[nodes.__name__] = None
+_, status = runtime.create("Max")
+assert status is not None and status[0] == 1 and "maxops.onnxruntime.node" in status[1], status
+"""
+
+STOPPED = """
+assert runtime.register() is None
+def stop(*_):
+    raise TimeoutError("stopped")
+signal.signal(signal.SIGALRM, stop)
+large = tensor(np.ones(1 << 24, np.float32))
+with runtime.node("Max") as compute:
+    for _ in range(20):  # it may come before the call, or after
+        result = None
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            result = compute(*[large] * 40)
+            if result == (1, "stopped"):
+                break
+            signal.pause()
+        except TimeoutError:
+            pass
+    else:
+        raise AssertionError(f"never stopped: {result}")
+"""
+
+# The process ends a session after it has ended Python.
+OUTLIVED = """
+import ctypes
+assert runtime.register() is None
+kernel, status = runtime.create("Max")
+assert status is None
+ctypes.CDLL(None).__cxa_atexit(ctypes.c_void_p(runtime.operator.destroy), kernel, None)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [REGISTERED, EACH_FAILS, INPUTS, PLANNERS, STOPPED, OUTLIVED],
+    ids=["registered", "each fails", "inputs", "planners", "stopped", "outlived"],
+)
+def test_what_a_runtime_may_answer(code: str) -> None:
+    command = [sys.executable, "-X", "faulthandler", "-c", STAND_IN + code]
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 AT_EXIT = """
