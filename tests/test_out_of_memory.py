@@ -62,6 +62,7 @@ CALLS = {
     "segment_max_unsorted_with_lowest": (segment(with_lowest, segment_ids=mixed, **anyhow), (500,), np.int64),
     "segment_max_unsorted_into_many": (segment(column, segment_ids=mixed * 100, **anyhow), (50_000,), np.int64),
     "segment_max_unsorted_initial": (segment(column, segment_ids=mixed, sorted=False, initial=7), (500,), np.int64),
+    "segment_max_narrow_ids": (segment(rows, segment_ids=(ids // 4).astype(np.int8), **zero), (500, 4), np.float64),
     "segment_max_indices": (segment(rows, segment_ids=ids, **zero, **both), (500, 4), np.float64),
     "segment_max_unsorted_indices": (segment(column, segment_ids=mixed, **anyhow, **both), (500,), np.int64),
     "segment_max_empty": (segment(column, segment_ids=ids, **zero, return_empty=True), (500,), np.int64),
@@ -107,6 +108,87 @@ for name, (call, shape, dtype) in CALLS.items():
             FAILS += 1
             first += 1
 print(FAILS)
+"""
+
+# What begins an import of the native module, its own functions, and calls whose last objects are Python's, where each
+# of Python's own allocations fails, too: the objects that it keeps for the next of their kind are all in use.
+OBJECTS = """
+import ctypes, gc, ml_dtypes
+import numpy as np
+import maxops as mo
+from maxops import _native, ops
+library = ctypes.CDLL(None)
+fail, failed = library.fail_allocations, library.failed_allocations
+fail.argtypes, failed.restype = [ctypes.c_long] * 2, ctypes.c_long
+init = ctypes.PyDLL(_native.__file__).PyInit__native
+init.restype = ctypes.py_object
+gc.disable()
+in_use = []
+def use_up():
+    for number in range(100):
+        in_use.extend([[number], {number: number}, (number,), (number, number), (number, number, number)])
+data, ids, brain = np.ones((4, 2), np.float32), np.array([0, 0, 1, 3]), ml_dtypes.bfloat16(3)
+brains = np.zeros(3, ml_dtypes.bfloat16)
+three = {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}
+CALLS = {
+    "import": lambda: init().isas(),
+    "isas": _native.isas,
+    "types": _native.types,
+    "parameters": _native.parameters,
+    "entry": lambda: _native.entry(mo.maximum.__wrapped__).__name__,
+    "rules": lambda: repr(_native.Entry(len, "reduce_max", types=["int8"], keywords=("axes",))),
+    "three results": lambda: [each.tolist() for each in mo.segment_max(data, ids, **three)],
+    "readable call": lambda: _native.set_readable_call(ops._readable_call),
+    "bfloat16": lambda: mo.maximum(brains, brain).tolist(),
+    "check_indices": lambda: _native.check_indices(ids[::-1], False, True, True, None, 4),
+}
+for name, call in CALLS.items():
+    right, first, errors = call(), 0, 0
+    while True:
+        result = error = None
+        use_up()
+        try:
+            fail(first, 1)
+            result = call()
+        except BaseException as caught:
+            error = caught
+        while True:
+            try:
+                fail(0, 0)
+                break
+            except (MemoryError, ctypes.ArgumentError):
+                pass
+        if error is None:
+            assert result == right, (name, first, result)
+            if failed() == 0:
+                break
+        else:
+            # of NumPy's own import, begun again here, the error says no more than that it failed
+            assert isinstance(error, MemoryError) or "numpy" in str(error) and name == "import", (name, first, error)
+            errors += 1
+        first += 1
+    print(errors)
+"""
+
+# A thread's first call asks for what its calls work with, before anything else.
+FIRST_CALL = """
+import ctypes, threading
+import numpy as np
+import maxops as mo
+from maxops import _native
+fail = ctypes.CDLL(None).fail_allocations
+fail.argtypes = [ctypes.c_long] * 2
+data = np.ones((4, 2), np.float32)
+def first_call():
+    fail(0, 1)
+    try:
+        _native.planned_maximum(data, data)
+    except MemoryError as error:
+        print(error)
+    print(_native.planned_maximum(data, data).shape)
+thread = threading.Thread(target=first_call)
+thread.start()
+thread.join()
 """
 
 # What docs/safety.md says of memory: for so many inputs, for results that are made beside `out`, and for what each way
@@ -250,6 +332,17 @@ def failing_malloc(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_nothing_is_written_whichever_allocation_fails(failing_malloc: str) -> None:
     """Alone, or with two that follow it, which come when Python says what went wrong."""
     assert int(run(CALLS + FAILING, LD_PRELOAD=failing_malloc)) > 50
+
+
+def test_pythons_objects_that_memory_ends_among(failing_malloc: str) -> None:
+    told = run(OBJECTS, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")
+    errors = [int(count) for count in told.split()]
+    assert len(errors) == 10
+    assert min(errors) > 0
+
+
+def test_a_threads_first_call_where_memory_ends(failing_malloc: str) -> None:
+    assert run(FIRST_CALL, LD_PRELOAD=failing_malloc) == "out of memory\n(4, 2)\n"
 
 
 @pytest.mark.parametrize("threads", [1, 4])
