@@ -85,7 +85,10 @@ def read(exports: Iterable[Json], root: Path, names: Names = demangled) -> Funct
 
 def _add(to: Function, function: Json, file: int) -> None:
     """Add one instantiation's counts; `file` is which of its files, as macros bring in others."""
-    counts = {tuple(row[:4]): row[4] for row in function["regions"] if row[7] == CODE and row[5] == file}
+    counts: dict[Span, int] = {}
+    for row in function["regions"]:
+        if row[7] == CODE and row[5] == file:  # a macro inside a macro has a record of its own of the same place
+            counts[tuple(row[:4])] = max(counts.get(tuple(row[:4]), 0), row[4])
     for span, count in counts.items():
         to.regions[span] = to.regions.get(span, False) or count > 0
     for row in function["branches"]:  # without those that are folded

@@ -105,6 +105,16 @@ def test_python_counts_by_function() -> None:
     assert told == [("c()", "not reached"), ("if b:", "never on to: d()"), ("if a:", "never to the end")]
 
 
+def test_a_place_with_several_records_is_reached_by_any() -> None:
+    """As macros inside macros have them: clang counts the innermost as never reached."""
+    place, outer = (1, 5, 1, 5), (1, 1, 1, 9)
+    regions = [[*outer, 2, 0, 0, 0], [*place, 2, 0, 0, 0], [*place, 0, 0, 0, 0]]
+    function = {"name": "f", "filenames": ["/there/native/f.cpp"], "regions": regions, "branches": []}
+    export = {"data": [{"functions": [function | {"mcdc_records": []}]}]}
+    found = covered_native.read([export], Path("/there"), names=lambda all: {name: name for name in all})
+    assert found["native/f.cpp", "f"].regions == {outer: True, place: True}
+
+
 # --------------------------------------------------------------------------------------------------- the list
 
 
