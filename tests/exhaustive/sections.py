@@ -18,6 +18,7 @@ from . import (
     missed_api,
     missed_argmax,
     missed_avx512,
+    missed_core,
     missed_fold,
     missed_offsets,
     missed_reduce,
@@ -111,6 +112,15 @@ MISSED: dict[str, Callable[[], None]] = {
     "segments, gaps in vectors": missed_avx512.gaps,
     "wrong ids, within vectors": missed_avx512.down,
     "segments, ids that change": missed_avx512.changed,
+    "reduce_max, steps in bytes": missed_core.steps,
+    "reduce_max, many short rows": missed_core.follow,
+    "reduce_max, apart and in strips": missed_core.apart,
+    "reduce_max, repeats": missed_core.repeats,
+    "maximum, every order of axes": missed_core.orders,
+    "maximum, eight inputs and more": missed_core.many,
+    "maximum, a byte apart": missed_core.close,
+    "maximum, in place, every offset": missed_core.in_place,
+    "maximum, subnormals as zero": missed_core.modes,
 }
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
