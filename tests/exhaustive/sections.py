@@ -22,6 +22,7 @@ from . import (
     missed_fold,
     missed_offsets,
     missed_reduce,
+    missed_rest,
     missed_rows,
     missed_segment,
     missed_vectors,
@@ -121,6 +122,12 @@ MISSED: dict[str, Callable[[], None]] = {
     "maximum, a byte apart": missed_core.close,
     "maximum, in place, every offset": missed_core.in_place,
     "maximum, subnormals as zero": missed_core.modes,
+    "signals in long calls": missed_rest.stopped,
+    "signals before short calls": missed_rest.waiting,
+    "wrong offsets, no rows": missed_rest.no_rows,
+    "wrong ids, many more steps down": missed_rest.many_steps_down,
+    "64 axes and none": missed_rest.every_axis,
+    "indices, found twice": missed_rest.found_twice,
 }
 # The quick ones first: a fault is most often seen by several.
 SECTIONS: dict[str, Callable[[], None]] = {
