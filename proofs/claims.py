@@ -66,6 +66,14 @@ def include_flags() -> Sequence[str]:
     return ["-isystem", str(Path(z3.__file__).parent / "include")]
 
 
+def link_flags() -> Sequence[str]:
+    """And its library."""
+    import z3  # noqa: PLC0415
+
+    library = Path(z3.__file__).parent / "lib"
+    return [f"-L{library}", "-lz3", f"-Wl,-rpath,{library}"]
+
+
 def isa_here() -> str:
     """The instruction set that `-march=native` compiles for, as maxops names it."""
     macros = run(["g++", "-march=native", "-dM", "-E", "-x", "c++", "/dev/null"]).stdout

@@ -4,45 +4,15 @@
 // one's bits. It is written here in SMT-LIB's theory of floating point, which shares no text with the code. Maxima of
 // any number of elements are shown by induction: what a state stands for (an invariant) holds of one and of two
 // elements, and stays when two states are merged; from it follows what finalize() gives.
-#include <chrono>
-#include <cstdio>
 #include <string>
 
+#include "solver.h"
 #include "term.h"
 
 namespace maxops::proofs {
 namespace {
 
 using namespace MAXOPS_ISA;
-
-int unproved = 0;
-
-// One line of JSON for each goal.
-void prove(const std::string& name, const z3::expr& claim) {
-    const auto begin = std::chrono::steady_clock::now();
-    z3::solver solver(context());
-    z3::params limits(context());
-    limits.set("timeout", 60'000U);
-    solver.set(limits);
-    solver.add(!claim);
-    const z3::check_result found = solver.check();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    const char* verdict = found == z3::unsat ? "proved" : found == z3::sat ? "refuted" : "unknown";
-    unproved += found != z3::unsat;
-    std::printf("{\"goal\":\"%s\",\"verdict\":\"%s\",\"seconds\":%.3f", name.c_str(), verdict, took.count());
-    if (found == z3::sat) {  // the values that refute it
-        std::printf(",\"values\":{");
-        const z3::model model = solver.get_model();
-        for (unsigned i = 0; i < model.num_consts(); ++i) {
-            const z3::func_decl value = model.get_const_decl(i);
-            std::printf("%s\"%s\":\"%s\"", i > 0 ? "," : "", value.name().str().c_str(),
-                        model.get_const_interp(value).to_string().c_str());
-        }
-        std::printf("}");
-    }
-    std::printf("}\n");
-    std::fflush(stdout);
-}
 
 // ---------------------------------------------------------------------------- the sentence
 

@@ -7,9 +7,8 @@ import tempfile
 import time
 from collections import defaultdict
 from importlib.metadata import version
-from pathlib import Path
 
-from claims import Claim, include_flags, included, isa_here, run
+from claims import Claim, include_flags, included, isa_here, link_flags, run
 
 SOURCE = "proofs/order.cpp"
 SAYS = "keys, maxima of two and of any number of elements are the sentence of the specification, for every value"
@@ -21,13 +20,9 @@ def claims() -> list[Claim]:
 
 
 def _proofs() -> list[Claim]:
-    import z3  # noqa: PLC0415
-
-    library = Path(z3.__file__).parent / "lib"
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/order"
-        link = [f"-L{library}", "-lz3", f"-Wl,-rpath,{library}"]
-        run(["g++", "-std=c++17", "-O1", *include_flags(), SOURCE, "-o", program, *link])
+        run(["g++", "-std=c++17", "-O1", *include_flags(), SOURCE, "-o", program, *link_flags()])
         done = run([program], check=False)
         if done.returncode not in (0, 1):  # 1: a goal stands open
             raise RuntimeError(f"order.cpp ended with {done.returncode}: {done.stderr}")

@@ -2,10 +2,10 @@
 """Put faults into what the proofs speak of, and see that they notice.
 
 Each fault is one edit of one file, in a copy. One in a contract's C or in the specification has to leave a goal open
-that is proved without it; one in the core has to show as a difference from the contracts' C; one in the planner, in the
-native way in or in the spec table has to leave a goal of `planner` or `tables` open. `make seeded` tries all of them
-(some seconds each); `python proofs/seeded.py --only fold` those with a word. One that is not noticed is a hole, and the
-exit code is 1.
+that is proved without it; one in the core has to show as a difference from the contracts' C; one in the planner, in
+the native way in or in the spec table has to leave a goal of `planner` or `tables` open, and one in a kernel that is
+shown by its own text a goal of `avx512` or `copies`. `make seeded` tries all of them (some seconds each); `python
+proofs/seeded.py --only fold` those with a word. One that is not noticed is a hole, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -79,6 +79,10 @@ def _planned(rule: str, name: str, old: str, new: str) -> Fault:
 
 def _listed(name: str, old: str, new: str) -> Fault:
     return Fault(f"src/maxops/{name}.py", "", old, new, claims="tables.claims()")
+
+
+def _kernel(name: str, claims: str, old: str, new: str) -> Fault:
+    return Fault(f"native/kernels/{name}.h", "", old, new, claims=claims)
 
 
 def _admitted(rule: str, name: str, old: str, new: str) -> Fault:
@@ -194,7 +198,36 @@ NATIVE = (
     _admitted("broadcast", "api.cpp", "Broadcasting::kStrict && whole == 0", "Broadcasting::kNone && whole == 0"),
     _admitted("ids", "api_segments.cpp", "is_given && highest >= call->num_segments", "is_given && highest < -1"),
 )
-FAULTS = (*CONTRACTS, *CORE, *SPECIFICATION, *PLANNER, *ROWS, *NATIVE)
+KERNELS = (
+    _kernel("segment_avx512", "avx512.segments()", "moved_up<2>(ids, no_id)", "moved_up<1>(ids, no_id)"),
+    _kernel("segment_avx512", "avx512.segments()", "(ends & lanes) | 1U << (most - 1)", "ends | 1U << (most - 1)"),
+    _kernel("segment_avx512", "avx512.segments()", "    keys = Lanes::highest(goes_on, keys, carry);\n", ""),
+    _kernel("segment_avx512", "avx512.segments()", "(1U << (rows - k)) - 1 : kAll", "(1U << (rows - k)) : kAll"),
+    _kernel(
+        "segment_avx512",
+        "avx512.segments()",
+        "Keys::store((1U << segments) - 1,",
+        "Keys::store((1U << (segments - 1)) - 1,",
+    ),
+    _kernel("segment_avx512", "avx512.segments()", "if (first < previous || first < 0", "if (first < 0"),
+    _kernel("segment_avx512", "avx512.lanes()", "kFlipMasked = 0x78;", "kFlipMasked = 0x6C;"),
+    _kernel("segment_avx512", "avx512.lanes()", "_mm512_min_epi32(wide, Lanes::splat(1))", "wide"),
+    _kernel(
+        "transpose",
+        "copies.claims('baseline')",
+        "lane % 2 * kWidth + first + lane / 2",
+        "lane % 2 * kWidth + first + lane % 2",
+    ),
+    _kernel("transpose", "copies.claims('baseline')", "swap ? swapped_bytes(word) : word", "word"),
+    _kernel("copy", "copies.claims('baseline')", "first, second, 0, 2, 4, 6", "first, second, 0, 2, 4, 5"),
+    _kernel(
+        "argmax",
+        "copies.claims('baseline')",
+        "static_cast<std::uint64_t>(row) < static",
+        "static_cast<std::uint64_t>(row) > static",
+    ),
+)
+FAULTS = (*CONTRACTS, *CORE, *SPECIFICATION, *PLANNER, *ROWS, *NATIVE, *KERNELS)
 
 
 def shown_by_contract(fault: Fault, root: Path, config: Path) -> str:
@@ -248,7 +281,7 @@ def shown_by_build(fault: Fault, root: Path, _: Path) -> str:
 def open_goals(fault: Fault, root: Path, packages: Path) -> str:
     """What its claims leave open of the package in a folder."""
     goals = f"[goal for claim in {fault.claims} for goal in claim.open]"
-    show = f"import maxops, planner, tables; print(maxops.__file__); print({goals})"
+    show = f"import maxops, {fault.claims.partition('.')[0]}; print(maxops.__file__); print({goals})"
     # Files that change within a second and keep their size are not compiled anew.
     environment = {"PYTHONPATH": f"{packages}:{root / 'proofs'}", "PYTHONDONTWRITEBYTECODE": "1"}
     place, found = run([sys.executable, "-c", show], env=environment).stdout.splitlines()
@@ -261,7 +294,7 @@ def _tries() -> Iterator[tuple[Fault, Callable[[Fault, Path, Path], str]]]:
     yield from ((fault, shown_by_contract) for fault in CONTRACTS)
     yield from ((fault, shown_by_core) for fault in CORE)
     yield from ((fault, shown_by_specification) for fault in SPECIFICATION)
-    yield from ((fault, shown_by_claims) for fault in (*PLANNER, *ROWS))
+    yield from ((fault, shown_by_claims) for fault in (*PLANNER, *ROWS, *KERNELS))
     yield from ((fault, shown_by_build) for fault in NATIVE)
 
 

@@ -28,7 +28,7 @@ from digest import digest
 EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
 FORMAT = 1
 # Modules of this folder with claims(): every time, with --long, and with --mutants.
-SHORT = ("order", "instructions", "walks", "contracts", "specification", "planner", "tables")
+SHORT = ("order", "instructions", "walks", "avx512", "copies", "contracts", "specification", "planner", "tables")
 LONG = ("covered",)
 MUTANTS = ("mutants", "mutants_python")
 

@@ -43,6 +43,31 @@ struct KeyLanes<ColourOrder<Word, as_float>> {
     static Colour<Word> bits(Lane lane) { return Colour<Word>(lane); }
     static V load(const Item<T>* from) { return {load_widened<Vec<Wide>, Word>(from).v}; }
 };
+#elif defined(MAXOPS_AVX512)
+// The same in vectors of AVX-512, whose type does not tell keys from ids: that nothing but a maximum is made of keys is
+// shown by segments_avx512.cpp, where a vector's lanes are terms.
+struct ColourLanes32 : Lanes32i {
+    static __m512i highest(Mask where, __m512i a, __m512i b) { return _mm512_mask_or_epi32(a, where, a, b); }
+};
+struct ColourLanes64 : Lanes64i {
+    static __m512i highest(Mask where, __m512i a, __m512i b) { return _mm512_mask_or_epi64(a, where, a, b); }
+};
+template <class Word, bool as_float>
+struct KeyLanes<ColourOrder<Word, as_float>> {
+    using T = ColourOrder<Word, as_float>;
+    using Lanes = std::conditional_t<sizeof(Word) == 8, ColourLanes64, ColourLanes32>;
+    using Plain = KeyLanes<IntegerOrder<std::make_signed_t<Word>>>;  // whose keys are its bits
+
+    static __m512i load(unsigned lanes, const Item<T>* from) {
+        return Plain::load(lanes, reinterpret_cast<const Item<IntegerOrder<std::make_signed_t<Word>>>*>(from));
+    }
+    static void store(unsigned lanes, Item<T>* to, __m512i keys) {
+        Plain::store(lanes, reinterpret_cast<Item<IntegerOrder<std::make_signed_t<Word>>>*>(to), keys);
+    }
+    static __m512i splat(Colour<Word> bits) {
+        return Lanes::splat(static_cast<typename Lanes::Lane>(static_cast<std::make_signed_t<Word>>(bits.set)));
+    }
+};
 #endif
 
 template <class Word, bool as_float>
@@ -431,12 +456,10 @@ void all() {
     reductions<T, false>(19, 2 * kVector + 2);
     reductions<T, false>(3, 5 * kVector + 3);
     merges<T>(5, 9);
-#ifndef MAXOPS_AVX512  // whose short segments are written by hand, for no other type
     segments<T, std::int32_t>(6, 4);
     segments<T, std::int64_t>(6, 4);
     const auto vector = static_cast<std::size_t>(kVector);
     runs<T, std::int32_t>({1, 2, kShort - 1, kShort, kRun - 1, kRun, kRun + 1, kSingles, vector, 2 * vector + 1});
-#endif
     unsorted<T, std::int32_t>(4, 3);
     unsorted<T, std::int64_t>(4, 3);
 }
