@@ -44,7 +44,7 @@ verify:  ## every proof that takes minutes, into evidence.json and the pages of 
 	$(PYTHON) proofs/verify.py
 	$(PYTHON) docs/generate.py
 
-seeded:  ## put faults into contracts, core, specification, planner and spec table, and see that `verify` would notice
+seeded:  ## put faults into contracts, core, kernels, specification, planner and spec table, and see that `verify` would notice
 	$(PYTHON) proofs/seeded.py
 
 verify-long:  ## the same with what takes longer: what tests reach, which clang-19 and llvm-19 of Debian count

@@ -216,7 +216,7 @@ KERNELS = (
         "transpose",
         "copies.claims('baseline')",
         "lane % 2 * kWidth + first + lane / 2",
-        "lane % 2 * kWidth + first + lane % 2",
+        "(1 - lane % 2) * kWidth + first + lane / 2",
     ),
     _kernel("transpose", "copies.claims('baseline')", "swap ? swapped_bytes(word) : word", "word"),
     _kernel("copy", "copies.claims('baseline')", "first, second, 0, 2, 4, 6", "first, second, 0, 2, 4, 5"),

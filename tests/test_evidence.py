@@ -22,6 +22,8 @@ from maxops.cli.app import app
 ROOT = Path(__file__).resolve().parent.parent
 sys.path += [str(ROOT / "proofs"), str(ROOT / "native")]
 
+import avx512  # type: ignore[import-not-found]  # noqa: E402
+import copies  # type: ignore[import-not-found]  # noqa: E402
 import covered  # type: ignore[import-not-found]  # noqa: E402
 import digest  # type: ignore[import-not-found]  # noqa: E402
 import instructions  # type: ignore[import-not-found]  # noqa: E402
@@ -150,9 +152,9 @@ def test_what_the_manual_cites_is_there() -> None:
     assert len(files) > 20
     assert [name for name in files if not matrix.exists(name)] == []
     claims = {claim["id"] for claim in evidence.read("evidence")["claims"]}
-    for module in (instructions, walks, covered):  # what another processor has to run
+    for module in (avx512, copies, instructions, walks, covered):  # what another processor has to run
         claims |= module.absent().keys()
-    families = "order|kernels|walks|contracts|specification|planner|spec|coverage|mutants"
+    families = "order|kernels|walks|avx512|copies|contracts|specification|planner|spec|coverage|mutants"
     patterns = re.findall(rf"`((?:{families})\.[\w.*]+)`", text)
     assert patterns
     assert [name for name in patterns if not any(matrix.fnmatch(claim, name) for claim in claims)] == []
