@@ -19,6 +19,7 @@
 #include <cstring>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 // Macros in some compilers, at least without optimisation.
@@ -90,17 +91,19 @@ public:
         if (is_new) terms_.push_back(term);
         return found->second;
     }
-    // Of terms that may be maxima themselves; `same` says which known keys are a variable's.
+    // Of terms that may be maxima themselves.
     std::uint32_t maximum(std::uint32_t a, std::uint32_t b, unsigned bits) {
+        auto& found = of_two_[std::uint64_t{a} << 32 | b];
+        if (found != 0) return found;
         Set all;
         for (std::uint32_t each : {a, b}) {
-            if (const auto found = same.find(each); found != same.end()) each = found->second;
+            if (const auto whose = same_.find(each); whose != same_.end()) each = whose->second;
             if (terms_[each].op == Op::kMaximum)
                 all.insert(all.end(), sets_[terms_[each].value].begin(), sets_[terms_[each].value].end());
             else
                 all.push_back(each);
         }
-        return maximum(all, bits);
+        return found = maximum(all, bits);
     }
     std::uint32_t maximum(Set all, unsigned bits) {
         std::sort(all.begin(), all.end());
@@ -158,8 +161,11 @@ public:
         return low_bits(raw(), t.bits);
     }
 
-    // Keys that came in as numbers, by way of memory, and whose they are.
-    std::unordered_map<std::uint32_t, std::uint32_t> same;
+    // Keys that come in as numbers, by way of memory, and whose they are, in maxima.
+    void set_same(std::unordered_map<std::uint32_t, std::uint32_t> same) {
+        same_ = std::move(same);
+        of_two_.clear();
+    }
 
 private:
     struct Hash {
@@ -179,6 +185,8 @@ private:
     std::unordered_map<Term, std::uint32_t, Hash, Equal> numbers_;
     std::vector<Set> sets_;
     std::map<Set, std::size_t> set_numbers_;
+    std::unordered_map<std::uint64_t, std::uint32_t> of_two_;
+    std::unordered_map<std::uint32_t, std::uint32_t> same_;
 };
 inline Terms& all_terms() {
     static Terms only;
@@ -310,114 +318,118 @@ void stores(void* to, const Mask& mask, const Vector& v, std::size_t size) {
 
 // ---------------------------------------------------------------------------- the intrinsics
 
+// Called, not inlined: the header is compiled in half the time.
+#define MAXOPS_CALLED __attribute__((noinline)) inline
+
 using __m512i = Vector;
 using __m256i = Items;
 using __m128i = Items;
 using __mmask16 = MaskOf<16>;
 using __mmask8 = MaskOf<8>;
 
-inline __m512i lanewise(Op op, unsigned bits, const __m512i& a_, const __m512i& b_, std::uint64_t value = 0) {
+MAXOPS_CALLED __m512i lanewise(Op op, unsigned bits, const __m512i& a_, const __m512i& b_, std::uint64_t value = 0) {
     const Vector a = a_.seen_by(bits), b = b_.seen_by(bits);
     return vector_of(bits, [&](unsigned k) { return lane_of(op, bits, {a.lanes[k], b.lanes[k]}, {bits, bits}, value); });
 }
-inline __m512i shifted(Op op, unsigned bits, const __m512i& v_, unsigned by) {
+MAXOPS_CALLED __m512i shifted(Op op, unsigned bits, const __m512i& v_, unsigned by) {
     if (by >= bits) not_modelled("a shift by all of a lane");
     const Vector v = v_.seen_by(bits);
     return vector_of(bits, [&](unsigned k) { return by == 0 ? v.lanes[k] : lane_of(op, bits, {v.lanes[k]}, {bits}, by); });
 }
-inline __m512i widened(const Items& v, unsigned from, unsigned to, bool is_signed) {
+MAXOPS_CALLED __m512i widened(const Items& v, unsigned from, unsigned to, bool is_signed) {
     return vector_of(to, [&](unsigned k) { return lane_of(Op::kWiden, to, {v.lanes[k]}, {from}, is_signed ? 1 : 0); });
 }
 // Whatever the lanes are: each bit by itself.
-inline __m512i bitwise(const __m512i& a, const __m512i& b, const __m512i& c, std::uint64_t table) {
+MAXOPS_CALLED __m512i bitwise(const __m512i& a, const __m512i& b, const __m512i& c, std::uint64_t table) {
     const unsigned bits = !a.is_known() ? a.bits : !b.is_known() ? b.bits : c.bits;
     const Vector x = a.seen_by(bits), y = b.seen_by(bits), z = c.seen_by(bits);
     return vector_of(bits, [&](unsigned k) {
         return lane_of(Op::kTernary, bits, {x.lanes[k], y.lanes[k], z.lanes[k]}, {bits, bits, bits}, table);
     });
 }
-inline __m512i _mm512_xor_si512(const __m512i& a, const __m512i& b) {
+MAXOPS_CALLED __m512i _mm512_xor_si512(const __m512i& a, const __m512i& b) {
     return bitwise(a, b, b, 0x3C);
 }
-inline __m512i _mm512_or_si512(const __m512i& a, const __m512i& b) {
+MAXOPS_CALLED __m512i _mm512_or_si512(const __m512i& a, const __m512i& b) {
     return bitwise(a, b, b, 0xFC);
 }
-inline __m512i _mm512_ternarylogic_epi64(const __m512i& a, const __m512i& b, const __m512i& c, int table) {
+MAXOPS_CALLED __m512i _mm512_ternarylogic_epi64(const __m512i& a, const __m512i& b, const __m512i& c, int table) {
     return bitwise(a, b, c, static_cast<std::uint64_t>(table));
 }
-inline __m512i _mm512_min_epi32(const __m512i& a, const __m512i& b) {
+MAXOPS_CALLED __m512i _mm512_min_epi32(const __m512i& a, const __m512i& b) {
     return lanewise(Op::kMinimum, 32, a, b);
 }
 
 #define MAXOPS_MODEL(bits, Mask, Argument)                                                                    \
-    inline __m512i _mm512_set1_epi##bits(Argument value) {                                                    \
+    MAXOPS_CALLED __m512i _mm512_set1_epi##bits(Argument value) {                                                    \
         return vector_of(bits, [&](unsigned) {                                                                \
             return Lane{low_bits(static_cast<std::uint64_t>(value), bits), 0};                                \
         });                                                                                                   \
     }                                                                                                         \
-    inline __m512i _mm512_add_epi##bits(const __m512i& a, const __m512i& b) {                                 \
+    MAXOPS_CALLED __m512i _mm512_add_epi##bits(const __m512i& a, const __m512i& b) {                                 \
         return lanewise(Op::kAdd, bits, a, b);                                                                \
     }                                                                                                         \
-    inline __m512i _mm512_sub_epi##bits(const __m512i& a, const __m512i& b) {                                 \
+    MAXOPS_CALLED __m512i _mm512_sub_epi##bits(const __m512i& a, const __m512i& b) {                                 \
         return lanewise(Op::kSub, bits, a, b);                                                                \
     }                                                                                                         \
-    inline __m512i _mm512_srai_epi##bits(const __m512i& v, unsigned by) {                                     \
+    MAXOPS_CALLED __m512i _mm512_srai_epi##bits(const __m512i& v, unsigned by) {                                     \
         return shifted(Op::kShiftSign, bits, v, by);                                                          \
     }                                                                                                         \
-    inline __m512i _mm512_mask_mov_epi##bits(const __m512i& others_, const Mask& mask, const __m512i& v_) {   \
+    MAXOPS_CALLED __m512i _mm512_mask_mov_epi##bits(const __m512i& others_, const Mask& mask, const __m512i& v_) {   \
         const Vector others = others_.seen_by(bits), v = v_.seen_by(bits);                                    \
         return vector_of(bits, [&](unsigned k) {                                                              \
             if (mask.is[k].is_known()) return mask.is[k].value != 0 ? v.lanes[k] : others.lanes[k];           \
             return lane_of(Op::kSelect, bits, {mask.is[k], v.lanes[k], others.lanes[k]}, {1, bits, bits});    \
         });                                                                                                   \
     }                                                                                                         \
-    inline __m512i _mm512_mask_max_epi##bits(const __m512i& others, const Mask& mask, const __m512i& a_,      \
+    MAXOPS_CALLED __m512i _mm512_mask_max_epi##bits(const __m512i& others, const Mask& mask, const __m512i& a_,      \
                                              const __m512i& b_) {                                             \
         const Vector a = a_.seen_by(bits), b = b_.seen_by(bits);                                              \
         const Vector highest = vector_of(bits, [&](unsigned k) {                                              \
+            if (mask.is[k].is_known() && mask.is[k].value == 0) return Lane{};                                \
             return Lane{0, all_terms().maximum(a.lanes[k].as_term(bits), b.lanes[k].as_term(bits), bits)};    \
         });                                                                                                   \
         return _mm512_mask_mov_epi##bits(others, mask, highest);                                              \
     }                                                                                                         \
-    inline Mask _mm512_cmplt_epi##bits##_mask(const __m512i& a_, const __m512i& b_) {                         \
+    MAXOPS_CALLED Mask _mm512_cmplt_epi##bits##_mask(const __m512i& a_, const __m512i& b_) {                         \
         const Vector a = a_.seen_by(bits), b = b_.seen_by(bits);                                              \
         Mask is;                                                                                              \
         for (unsigned k = 0; k < 512 / bits; ++k)                                                             \
             is.is[k] = lane_of(Op::kLess, 1, {a.lanes[k], b.lanes[k]}, {bits, bits});                         \
         return is;                                                                                            \
     }                                                                                                         \
-    inline Mask _mm512_mask_cmpgt_epi##bits##_mask(const Mask& mask, const __m512i& a, const __m512i& b) {    \
+    MAXOPS_CALLED Mask _mm512_mask_cmpgt_epi##bits##_mask(const Mask& mask, const __m512i& a, const __m512i& b) {    \
         return unsigned{mask} & unsigned{_mm512_cmplt_epi##bits##_mask(b, a)};                                \
     }                                                                                                         \
-    inline Mask _mm512_cmpeq_epi##bits##_mask(const __m512i& a_, const __m512i& b_) {                         \
+    MAXOPS_CALLED Mask _mm512_cmpeq_epi##bits##_mask(const __m512i& a_, const __m512i& b_) {                         \
         const Vector a = a_.seen_by(bits), b = b_.seen_by(bits);                                              \
         Mask is;                                                                                              \
         for (unsigned k = 0; k < 512 / bits; ++k)                                                             \
             is.is[k].value = a.lanes[k].known() == b.lanes[k].known() ? 1 : 0;                                \
         return is;                                                                                            \
     }                                                                                                         \
-    inline Mask _mm512_cmpneq_epi##bits##_mask(const __m512i& a, const __m512i& b) {                          \
+    MAXOPS_CALLED Mask _mm512_cmpneq_epi##bits##_mask(const __m512i& a, const __m512i& b) {                          \
         return ~unsigned{_mm512_cmpeq_epi##bits##_mask(a, b)};                                                \
     }                                                                                                         \
-    inline __m512i _mm512_maskz_compress_epi##bits(const Mask& mask, const __m512i& v_) {                     \
+    MAXOPS_CALLED __m512i _mm512_maskz_compress_epi##bits(const Mask& mask, const __m512i& v_) {                     \
         const Vector v = v_.seen_by(bits);                                                                    \
         Vector first = _mm512_set1_epi##bits(0);                                                              \
         for (unsigned k = 0, to = 0; k < 512 / bits; ++k)                                                     \
             if (mask.is[k].known() != 0) first.lanes[to++] = v.lanes[k];                                      \
         return first;                                                                                         \
     }                                                                                                         \
-    inline __m512i _mm512_mask_expand_epi##bits(const __m512i& others, const Mask& mask, const __m512i& v_) { \
+    MAXOPS_CALLED __m512i _mm512_mask_expand_epi##bits(const __m512i& others, const Mask& mask, const __m512i& v_) { \
         const Vector v = v_.seen_by(bits);                                                                    \
         Vector apart = others.seen_by(bits);                                                                  \
         for (unsigned k = 0, from = 0; k < 512 / bits; ++k)                                                   \
             if (mask.is[k].known() != 0) apart.lanes[k] = v.lanes[from++];                                    \
         return apart;                                                                                         \
     }                                                                                                         \
-    inline __m512i _mm512_permutexvar_epi##bits(const __m512i& from, const __m512i& v_) {                     \
+    MAXOPS_CALLED __m512i _mm512_permutexvar_epi##bits(const __m512i& from, const __m512i& v_) {                     \
         const Vector v = v_.seen_by(bits), index = from.seen_by(bits);                                        \
         return vector_of(bits, [&](unsigned k) { return v.lanes[index.lanes[k].known() % (512 / bits)]; });   \
     }                                                                                                         \
-    inline __m512i _mm512_alignr_epi##bits(const __m512i& high_, const __m512i& low_, unsigned by) {          \
+    MAXOPS_CALLED __m512i _mm512_alignr_epi##bits(const __m512i& high_, const __m512i& low_, unsigned by) {          \
         const Vector high = high_.seen_by(bits), low = low_.seen_by(bits);                                    \
         constexpr unsigned kCount = 512 / bits;                                                               \
         return vector_of(bits, [&](unsigned k) {                                                              \
@@ -425,20 +437,20 @@ inline __m512i _mm512_min_epi32(const __m512i& a, const __m512i& b) {
             return from < kCount ? low.lanes[from] : high.lanes[from - kCount];                               \
         });                                                                                                   \
     }                                                                                                         \
-    inline __m512i _mm512_maskz_loadu_epi##bits(const Mask& mask, const void* from) {                         \
+    MAXOPS_CALLED __m512i _mm512_maskz_loadu_epi##bits(const Mask& mask, const void* from) {                         \
         return {bits, loads(mask, from, bits / 8, 512 / bits)};                                               \
     }                                                                                                         \
-    inline void _mm512_mask_storeu_epi##bits(void* to, const Mask& mask, const __m512i& v) {                  \
+    MAXOPS_CALLED void _mm512_mask_storeu_epi##bits(void* to, const Mask& mask, const __m512i& v) {                  \
         stores(to, mask, v.seen_by(bits), bits / 8);                                                          \
     }
 MAXOPS_MODEL(32, __mmask16, int)
 MAXOPS_MODEL(64, __mmask8, long long)
 #undef MAXOPS_MODEL
 
-inline __m512i _mm512_slli_epi32(const __m512i& v, unsigned by) {
+MAXOPS_CALLED __m512i _mm512_slli_epi32(const __m512i& v, unsigned by) {
     return shifted(Op::kShiftLeft, 32, v, by);
 }
-inline __m512i _mm512_srli_epi32(const __m512i& v, unsigned by) {
+MAXOPS_CALLED __m512i _mm512_srli_epi32(const __m512i& v, unsigned by) {
     return shifted(Op::kShiftRight, 32, v, by);
 }
 template <class... Each>
@@ -453,67 +465,69 @@ __m512i _mm512_setr_epi64(Each... each) {
     static_assert(sizeof...(each) == 8);
     return vector_of(64, [&](unsigned k) { return Lane{values[k], 0}; });
 }
-inline __m512i _mm512_permutex2var_epi32(const __m512i& a_, const __m512i& from, const __m512i& b_) {
+MAXOPS_CALLED __m512i _mm512_permutex2var_epi32(const __m512i& a_, const __m512i& from, const __m512i& b_) {
     const Vector a = a_.seen_by(32), b = b_.seen_by(32), index = from.seen_by(32);
     return vector_of(32, [&](unsigned k) {
         const auto at = static_cast<unsigned>(index.lanes[k].known() % 32);
         return at < 16 ? a.lanes[at] : b.lanes[at - 16];
     });
 }
-inline __m512i _mm512_maskz_sllv_epi64(const __mmask8& mask, const __m512i& v, const __m512i& by) {
+MAXOPS_CALLED __m512i _mm512_maskz_sllv_epi64(const __mmask8& mask, const __m512i& v, const __m512i& by) {
     const Vector of = v.seen_by(64), bits = by.seen_by(64);
     return vector_of(64, [&](unsigned k) {
         const std::uint64_t n = bits.lanes[k].known();
         return Lane{mask.is[k].known() != 0 && n < 64 ? of.lanes[k].known() << n : 0, 0};
     });
 }
-inline long long _mm512_reduce_or_epi64(const __m512i& v) {
+MAXOPS_CALLED long long _mm512_reduce_or_epi64(const __m512i& v) {
     std::uint64_t all = 0;
     for (unsigned k = 0; k < 8; ++k) all |= v.seen_by(64).lanes[k].known();
     return static_cast<long long>(all);
 }
 
 // Narrower items: of 8, 16 or 32 bits, as many as the name says.
-inline __m128i _mm_maskz_loadu_epi8(const __mmask16& mask, const void* from) {
+MAXOPS_CALLED __m128i _mm_maskz_loadu_epi8(const __mmask16& mask, const void* from) {
     return {loads(mask, from, 1, 16)};
 }
-inline __m256i _mm256_maskz_loadu_epi16(const __mmask16& mask, const void* from) {
+MAXOPS_CALLED __m256i _mm256_maskz_loadu_epi16(const __mmask16& mask, const void* from) {
     return {loads(mask, from, 2, 16)};
 }
-inline __m256i _mm256_maskz_loadu_epi32(const __mmask8& mask, const void* from) {
+MAXOPS_CALLED __m256i _mm256_maskz_loadu_epi32(const __mmask8& mask, const void* from) {
     return {loads(mask, from, 4, 8)};
 }
-inline __m512i _mm512_cvtepi8_epi32(const __m128i& v) {
+MAXOPS_CALLED __m512i _mm512_cvtepi8_epi32(const __m128i& v) {
     return widened(v, 8, 32, true);
 }
-inline __m512i _mm512_cvtepu8_epi32(const __m128i& v) {
+MAXOPS_CALLED __m512i _mm512_cvtepu8_epi32(const __m128i& v) {
     return widened(v, 8, 32, false);
 }
-inline __m512i _mm512_cvtepi16_epi32(const __m256i& v) {
+MAXOPS_CALLED __m512i _mm512_cvtepi16_epi32(const __m256i& v) {
     return widened(v, 16, 32, true);
 }
-inline __m512i _mm512_cvtepu16_epi32(const __m256i& v) {
+MAXOPS_CALLED __m512i _mm512_cvtepu16_epi32(const __m256i& v) {
     return widened(v, 16, 32, false);
 }
-inline __m512i _mm512_cvtepi32_epi64(const __m256i& v) {
+MAXOPS_CALLED __m512i _mm512_cvtepi32_epi64(const __m256i& v) {
     return widened(v, 32, 64, true);
 }
-inline __m512i _mm512_cvtepu32_epi64(const __m256i& v) {
+MAXOPS_CALLED __m512i _mm512_cvtepu32_epi64(const __m256i& v) {
     return widened(v, 32, 64, false);
 }
-inline __m256i _mm512_castsi512_si256(const __m512i& v) {
+MAXOPS_CALLED __m256i _mm512_castsi512_si256(const __m512i& v) {
     return {v.seen_by(32).lanes};  // the first eight
 }
-inline __m256i _mm512_extracti64x4_epi64(const __m512i& v, int half) {
+MAXOPS_CALLED __m256i _mm512_extracti64x4_epi64(const __m512i& v, int half) {
     Items part;
     for (unsigned k = 0; k < 8; ++k) part.lanes[k] = v.seen_by(32).lanes[k + 8 * (static_cast<unsigned>(half) & 1)];
     return part;
 }
-inline void _mm512_mask_cvtepi32_storeu_epi16(void* to, const __mmask16& mask, const __m512i& v) {
+MAXOPS_CALLED void _mm512_mask_cvtepi32_storeu_epi16(void* to, const __mmask16& mask, const __m512i& v) {
     stores(to, mask, v.seen_by(32), 2);
 }
-inline void _mm512_mask_cvtepi32_storeu_epi8(void* to, const __mmask16& mask, const __m512i& v) {
+MAXOPS_CALLED void _mm512_mask_cvtepi32_storeu_epi8(void* to, const __mmask16& mask, const __m512i& v) {
     stores(to, mask, v.seen_by(32), 1);
 }
+
+#undef MAXOPS_CALLED
 
 }  // namespace maxops::terms

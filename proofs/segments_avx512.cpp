@@ -10,8 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <map>
-#include <tuple>
+#include <limits>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "segment_terms.h"
@@ -60,13 +61,14 @@ class Walk {
 public:
     Walk() {
         // Keys that come in by way of memory, from loops that are not of this header, as numbers: those of rows.
-        all_terms().same.clear();
+        std::unordered_map<std::uint32_t, std::uint32_t> same;
         std::vector<Item<T>> items(kMostRows);
         terms::variables() = {reinterpret_cast<const char*>(items.data()), kMostRows, sizeof(Item<T>)};
         for (unsigned r = 0; r < kMostRows; ++r) {
             keys_.push_back(Keys::load(1, &items[r]).lanes[0].as_term(kBits));
-            all_terms().same[number_of(r + 1)] = keys_[r];
+            same[number_of(r + 1)] = keys_[r];
         }
+        all_terms().set_same(std::move(same));
     }
 
     void operator()(const Call& call) {
@@ -153,7 +155,7 @@ private:
     }
     // What is stored of the highest key of rows, and of what came before.
     std::uint32_t maximum(std::size_t begin, std::size_t end, bool is_carried) {
-        auto& known = maxima_[{begin, end, is_carried}];
+        auto& known = maxima_[begin][end][is_carried];
         if (known != 0) return known;
         terms::Terms::Set set(keys_.begin() + static_cast<std::ptrdiff_t>(begin), keys_.begin() + static_cast<std::ptrdiff_t>(end));
         if (is_carried) set.push_back(number_of(kCarry));
@@ -181,7 +183,7 @@ private:
     }
 
     std::vector<std::uint32_t> keys_;
-    std::map<std::tuple<std::size_t, std::size_t, bool>, std::uint32_t> maxima_;
+    std::uint32_t maxima_[kMostRows + 1][kMostRows + 1][2] = {};
 };
 
 // ---------------------------------------------------------------------------- which calls
