@@ -22,6 +22,7 @@ from .states import Array, counted, fail, made, threads
 MANY = 120_000
 RANK = 64  # NumPy's own limit
 TRIES = 20
+UNCHECKED: Any = 0  # as False; where calls are recorded, that would say that the result is unspecified
 
 
 # ---------------------------------------------------------------------------- a signal while a call runs
@@ -136,7 +137,11 @@ def no_rows() -> None:
             for count, dtype in itertools.product((None, 1, 4), (np.int32, np.int64)):
                 for _ in range(2):  # (recorded, every second one lies at a page's end)
                     got = mo.segment_max(
-                        data, offsets=np.array(offsets, dtype), num_segments=count, fill_mode="ZERO", check_ids=0
+                        data,
+                        offsets=np.array(offsets, dtype),
+                        num_segments=count,
+                        fill_mode="ZERO",
+                        check_ids=UNCHECKED,
                     )
                     if got.shape[1:] != shape[1:]:
                         fail("segment_max, wrong offsets of no rows", shape, got, offsets=offsets)
@@ -145,10 +150,10 @@ def no_rows() -> None:
 
 def many_steps_down() -> None:
     """Rows that a step down comes back over are not filled again each time: that would take as long as its square."""
-    data, unchecked = np.ones(MANY, np.int8), 0
+    data = np.ones(MANY, np.int8)
     for pattern in ((0, MANY - 1, 0, 0), (0, MANY - 1, 5, 0)):
         ids = np.tile(np.array(pattern, np.int32), MANY // 4)
-        got = mo.segment_max(data, ids, MANY, fill_value=1, check_ids=unchecked)
+        got = mo.segment_max(data, ids, MANY, fill_value=1, check_ids=UNCHECKED)
         if not (got == 1).all():
             fail("many steps down", "ones", got)
         counted["wrong ids, many steps down"] += 1
