@@ -66,7 +66,7 @@ public:
         terms::variables() = {reinterpret_cast<const char*>(items.data()), kMostRows, sizeof(Item<T>)};
         for (unsigned r = 0; r < kMostRows; ++r) {
             keys_.push_back(Keys::load(1, &items[r]).lanes[0].as_term(kBits));
-            same[number_of(r + 1)] = keys_[r];
+            if (kIsToldApart) same[number_of(r + 1)] = keys_[r];
         }
         all_terms().set_same(std::move(same));
     }
@@ -138,6 +138,7 @@ private:
     using Lanes = typename Keys::Lanes;
     static constexpr unsigned kCount = Lanes::kCount, kBits = 512 / kCount;
     static constexpr std::size_t kSinglesLeast = kCount + kSingles;
+    static constexpr bool kIsToldApart = !std::is_same_v<T, BoolOrder>;  // rows, by keys: of bool's bytes all are 1
 
     static std::uint64_t get(const char* from) {
         std::uint64_t value = 0;
@@ -149,10 +150,8 @@ private:
         std::memcpy(to, &word, sizeof(Item<T>));
     }
     static typename T::Bits bits_of(std::uint64_t value) { return T::bits(T::key(static_cast<typename T::Bits>(value))); }
-    // The key of bits that are known, as a term.
-    static std::uint32_t number_of(unsigned bits) {
-        return Keys::splat(static_cast<typename T::Bits>(bits)).lanes[0].as_term(kBits);
-    }
+    // The key of bits that are known, made of a result, as a term.
+    static std::uint32_t number_of(unsigned bits) { return Keys::splat(bits_of(bits)).lanes[0].as_term(kBits); }
     // What is stored of the highest key of rows, and of what came before.
     std::uint32_t maximum(std::size_t begin, std::size_t end, bool is_carried) {
         auto& known = maxima_[begin][end][is_carried];
