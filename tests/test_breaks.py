@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -22,3 +24,12 @@ def test_a_break_without_its_place_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "native" / "kernels.h").write_text("int a;\n")
     with pytest.raises(ValueError, match="has its text 0 times"):
         Break("no such text", "kernels.h", "int b;", "").apply(tmp_path)
+
+
+def test_what_the_enumerations_find_names_a_clause() -> None:
+    """By the functions of the call that failed: its text names one, or one is put into it."""
+    for path in sorted((ROOT / "tests" / "exhaustive").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fail":
+                call = ast.unparse(node.args[0])
+                assert re.search("segment_max|reduce_max|maximum|{function}", call), f"{path.name}: {call}"

@@ -78,7 +78,7 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
                 else:
                     continue
                 if got.tobytes() != best[:size].tobytes():
-                    fail("sorted=False", best[:size], got, data=data, ids=ids, count=segments)
+                    fail("segment_max, sorted=False", best[:size], got, data=data, ids=ids, count=segments)
                 counted["ids in any order"] += 1
         # the lowest value there is: a segment of it alone is none of the empty ones
         kind = np.dtype(dtype).kind
@@ -89,7 +89,7 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
         given = wide if width > 1 else wide.astype(np.int32)
         got = mo.segment_max(lowest, given, None, fill_mode="ZERO", sorted=False, out_of_range="drop")
         if got.tobytes() != expected.tobytes():
-            fail("sorted=False, the lowest", expected, got, data=lowest, ids=ids)
+            fail("segment_max, sorted=False, the lowest", expected, got, data=lowest, ids=ids)
         counted["ids in any order, the lowest value"] += 1
         if width > 2 and len(ids) > 5:
             continue
@@ -98,7 +98,7 @@ def _unsorted(ids: tuple[int, ...], dtype: Any, counts: tuple[int | None, ...], 
             data, wide, None, fill_mode="ZERO", sorted=False, out_of_range="drop", return_indices=True
         )
         if got.tobytes() != best[:last].tobytes() or rows.tobytes() != index[:last].tobytes():
-            fail("sorted=False, indices", (best[:last], index[:last]), (got, rows), data=data, ids=ids)
+            fail("segment_max, sorted=False, indices", (best[:last], index[:last]), (got, rows), data=data, ids=ids)
         counted["ids in any order, indices"] += 1
 
 
@@ -122,11 +122,17 @@ def wrong(most_rows: int = MOST_ROWS) -> None:
                 _refuses(ids, place, data, wide, segments, None)
                 _refuses(ids, place, data.astype(np.int8), np.repeat(wide.astype(np.int32), 2)[::2], segments, None)
             if (buffer != 7).any():
-                fail("wrong ids with out=", "an output as it was", out, ids=ids, width=width)
+                fail("segment_max, wrong ids with out=", "an output as it was", out, ids=ids, width=width)
             for segments in (1, 3, 5):
                 mo.segment_max(data, wide, segments, fill_mode="ZERO", check_ids=False, out=out[:segments])
                 if (buffer[:GUARD] != 7).any() or (buffer[GUARD + out[:segments].size :] != 7).any():
-                    fail("unchecked wrong ids", "nothing written beside the output", buffer, ids=ids, count=segments)
+                    fail(
+                        "segment_max, unchecked wrong ids",
+                        "nothing written beside the output",
+                        buffer,
+                        ids=ids,
+                        count=segments,
+                    )
                 buffer[:] = 7
                 counted["wrong ids, unchecked"] += 1
 
@@ -136,7 +142,7 @@ def _refuses(ids: tuple[int, ...], place: int, data: Array, given: Array, segmen
         mo.segment_max(data, given, segments, fill_mode="ZERO", out=out)
     except SegmentIdsError as error:
         if f"position {place} holds {ids[place]}" not in str(error):
-            fail("the error of wrong ids", f"position {place}", str(error), ids=ids)
+            fail("segment_max, the error of wrong ids", f"position {place}", str(error), ids=ids)
     else:
         fail("segment_max of wrong ids", "an error", "none", ids=ids, data=data, count=segments)
     counted["wrong ids, checked"] += 1
@@ -152,8 +158,8 @@ def refused(most_rows: int = MOST_ROWS) -> None:
                 mo.segment_max(data[: len(ids)], np.array(ids, np.int64), segments, fill_mode="ZERO", sorted=False)
             except SegmentIdsError:
                 if not bad:
-                    fail("ids in range", "a result", "an error", ids=ids, count=segments)
+                    fail("segment_max, ids in range", "a result", "an error", ids=ids, count=segments)
             else:
                 if bad:
-                    fail("ids out of range", "an error", "a result", ids=ids, count=segments)
+                    fail("segment_max, ids out of range", "an error", "a result", ids=ids, count=segments)
             counted["ids out of range"] += 1

@@ -206,7 +206,12 @@ def empty_layouts(dtype: Any = np.float32) -> None:
         for function in (partial(_with_strides, maximum), partial(_with_strides, reduce_max, axes=len(shape) - 1)):
             got, strides = made(mo, function, data)
             if layout == "fortran" and strides.tolist() != [*np.empty(got.shape, dtype).strides]:
-                fail("the layout of no elements", np.empty(got.shape, dtype).strides, strides, shape=shape)
+                fail(
+                    "the layout of no elements, maximum or reduce_max",
+                    np.empty(got.shape, dtype).strides,
+                    strides,
+                    shape=shape,
+                )
             counted["layouts of no elements"] += 1
 
 
@@ -334,7 +339,7 @@ def _one_fault(chosen: tuple[int, ...], given: Array, rules: tuple[Any, ...]) ->
     expected = _offset_fault(chosen, rows) if by_offsets else _id_fault(chosen, is_sorted, negative, limit)
     got = made(mo, _fault, given, *rules)
     if got != repr(expected):
-        fail("check_indices", expected, got, indices=given, rules=rules)
+        fail("segment_max, check_indices", expected, got, indices=given, rules=rules)
     counted["ids and offsets: faults"] += 1
 
 

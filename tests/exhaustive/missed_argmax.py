@@ -183,7 +183,13 @@ def unchecked() -> None:
                     data, ids, segments, fill_mode="ZERO", check_ids=False, return_indices=True, out=buffer[2:-2]
                 )
                 if (buffer[[0, 1, -2, -1]] != 7).any():
-                    fail("wrong ids, indices", "nothing written beside the output", buffer, ids=ids, count=segments)
+                    fail(
+                        "segment_max, wrong ids, indices",
+                        "nothing written beside the output",
+                        buffer,
+                        ids=ids,
+                        count=segments,
+                    )
                 counted["wrong ids, unchecked, indices"] += 1
 
 
@@ -224,10 +230,10 @@ def _dropped(data: Array, ids: Array, count: int, fill: Any) -> None:
         guarded = np.full((count + 16, data.shape[1]), GUARD, data.dtype)
         mo.segment_max(given, names, count, out=guarded[8:-8], **how)
         if guarded[8:-8].tobytes() != best.tobytes() or (np.delete(guarded, range(8, 8 + count), 0) != GUARD).any():
-            fail("sorted=False, dropped, out=", best, guarded, data=given, ids=names, how=how)
+            fail("segment_max, sorted=False, dropped, out=", best, guarded, data=given, ids=names, how=how)
         values, empty = mo.segment_max(given, names, count, return_empty=True, **how)
         if values.tobytes() != best.tobytes() or empty.tolist() != gone:
-            fail("sorted=False, dropped", (best, gone), (values, empty), data=given, ids=names, how=how)
+            fail("segment_max, sorted=False, dropped", (best, gone), (values, empty), data=given, ids=names, how=how)
         counted["ids in any order, dropped"] += 2
 
 
@@ -252,7 +258,14 @@ def empty() -> None:
                     data, num_segments=count, offsets=offsets, fill_mode="ZERO", return_empty=True
                 )
                 if values.tobytes() != best.tobytes() or gone.tolist() != [n == 0 for n in of]:
-                    fail("offsets, return_empty", (best, of), (values, gone), data=data, offsets=offsets, count=count)
+                    fail(
+                        "segment_max, offsets, return_empty",
+                        (best, of),
+                        (values, gone),
+                        data=data,
+                        offsets=offsets,
+                        count=count,
+                    )
                 counted["offsets, empty segments"] += 1
 
 
@@ -271,7 +284,7 @@ def pages() -> None:
                 _in_segments(data, ids, segments, None, segment_ids=ids, **drops)
             _, gone = mo.segment_max(data[:2000], offsets=offsets, fill_mode="ZERO", return_empty=True)
             if gone.tobytes() != (offsets[1:] == offsets[:-1]).tobytes():
-                fail("offsets, return_empty", offsets[1:] == offsets[:-1], gone, offsets=offsets)
+                fail("segment_max, offsets, return_empty", offsets[1:] == offsets[:-1], gone, offsets=offsets)
             counted["whole pages"] += 1
 
 

@@ -120,7 +120,7 @@ def down() -> None:
             mo.segment_max(np.zeros(len(ids), dtype), ids, None, fill_mode="ZERO")
         except SegmentIdsError as error:
             if f"position {place} holds {ids[place]} " not in str(error):
-                fail("the error of wrong ids", place, str(error), ids=ids)
+                fail("segment_max, the error of wrong ids", place, str(error), ids=ids)
         else:
             fail("segment_max of wrong ids", "an error", "none", ids=ids)
         counted["wrong ids: vectors of rows"] += 1

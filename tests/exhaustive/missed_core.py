@@ -101,13 +101,14 @@ def orders() -> None:
 
 def many() -> None:
     """Eight inputs of any length; more that are gathered; a matrix and some that lie across it."""
-    for dtype, n in itertools.product((np.int8, np.int16, np.float32, np.float64), (3, 9, 20, 40, 77)):
+    dtypes: tuple[Any, ...] = (np.int8, np.int16, np.float32, np.float64)
+    for dtype, n in itertools.product(dtypes, (3, 9, 20, 40, 77)):
         given = np.random.default_rng(n).permutation(8 * n).reshape(8, n) % 251 - 125
         _largest(list(given.astype(dtype)), np.zeros(n, dtype), "eight inputs")
-    for dtype, count in itertools.product((np.int8, np.float32), (15, 16, 17, 23, 24)):
+    for dtype, count in itertools.product((dtypes[0], dtypes[2]), (15, 16, 17, 23, 24)):
         long = np.random.default_rng(count).permutation(80 * count).reshape(count, 80) % 251 - 125
         _largest(list(long.astype(dtype)[:, ::2]), np.zeros(40, dtype), "inputs that are gathered")
-    for dtype, count in itertools.product((np.int8, np.float32, np.float64), range(1, 8)):
+    for dtype, count in itertools.product((dtypes[0], *dtypes[2:]), range(1, 8)):
         squares = np.random.default_rng(count).permutation((count + 1) * 400).reshape(-1, 20, 20) % 251 - 125
         plain, *across = squares.astype(dtype)
         _largest([plain, *(each.T for each in across)], np.zeros((20, 20), dtype), "inputs across")

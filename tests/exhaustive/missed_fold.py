@@ -106,7 +106,7 @@ def alike(dtype: Any = np.float32) -> None:
     single = LAYOUTS["swapped"](np.array(3, dtype))
     for got in (mo.reduce_max(single, ()), mo.maximum(single, single)):
         if got.tobytes() != dtype(3).tobytes():
-            fail("a single element, swapped", 3, got)
+            fail("maximum, a single element, swapped", 3, got)
         counted["of rank 0, swapped"] += 1
     for shape in SHAPES:
         for count, layout in itertools.product((1, 2, 3, 5), ("contiguous", "fortran")):
@@ -192,7 +192,7 @@ def zeros(dtype: Any = np.float32) -> None:
             mo.reduce_max(np.repeat(every.T, 12, axis=1), 1),
         ):
             if got.tobytes() != expected.tobytes():
-                fail("zeros", expected, got, inputs=every)
+                fail("maximum, zeros", expected, got, inputs=every)
             counted["zeros"] += 1
 
 

@@ -126,5 +126,10 @@ def modes() -> None:
                     ]  # fmt: skip
                 expected = [bits.max(0), bits.max(1), np.maximum(bits, bits[-1]), bits[-1:].max(1)]
                 if [each.tobytes() for each in got] != [each.tobytes() for each in expected]:
-                    fail("subnormals", expected, [each.view(words) for each in got], bits=bits)
+                    fail(
+                        "maximum, reduce_max and segment_max, subnormals",
+                        expected,
+                        [each.view(words) for each in got],
+                        bits=bits,
+                    )
                 counted["subnormals as zero"] += 4

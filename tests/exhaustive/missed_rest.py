@@ -155,7 +155,7 @@ def many_steps_down() -> None:
         ids = np.tile(np.array(pattern, np.int32), MANY // 4)
         got = mo.segment_max(data, ids, MANY, fill_value=1, check_ids=UNCHECKED)
         if not (got == 1).all():
-            fail("many steps down", "ones", got)
+            fail("segment_max, many steps down", "ones", got)
         counted["wrong ids, many steps down"] += 1
 
 

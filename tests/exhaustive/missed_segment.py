@@ -52,7 +52,7 @@ def runs(dtype: Any = np.int8) -> None:
                     fail("_native.segment_max", expected, got, data=data, ids=ids, count=count)
                 got = mo.segment_max(data, wide, count, fill_mode="ZERO", check_ids=False)
                 if got.tobytes() != expected:
-                    fail("... check_ids=False", expected, got, data=data, ids=ids, count=count)
+                    fail("segment_max, check_ids=False", expected, got, data=data, ids=ids, count=count)
                 counted["sorted ids: longer runs"] += 2
 
 
@@ -124,7 +124,7 @@ def wrong() -> None:
         guarded = np.full(8, 7, np.int8)
         mo.segment_max(ones, wide, 6, fill_value=1, check_ids=UNCHECKED, out=guarded[1:-1])
         if guarded.tolist() != [7, 1, 1, 1, 1, 1, 1, 7]:
-            fail("unchecked wrong ids", "each row written, and no other", guarded, ids=ids)
+            fail("segment_max, unchecked wrong ids", "each row written, and no other", guarded, ids=ids)
         counted["wrong ids of longer runs"] += 7
 
 
@@ -133,7 +133,7 @@ def _refuses(data: Array, ids: Array, count: int | None, where: str) -> None:
         mo.segment_max(data, ids, count, fill_mode="ZERO")
     except SegmentIdsError as error:
         if where not in str(error):
-            fail("the error of wrong ids", where, str(error), ids=ids)
+            fail("segment_max, the error of wrong ids", where, str(error), ids=ids)
     else:
         fail("segment_max of wrong ids", "an error", "none", ids=ids, count=count)
 
@@ -145,7 +145,7 @@ def many_steps_down() -> None:
         ids = np.tile(np.array([low[0], MANY - 1, low[1], low[1]], np.int32), MANY // 4)
         got = mo.segment_max(data, ids, MANY, fill_value=1, check_ids=UNCHECKED)
         if not (got == 1).all():
-            fail("many steps down", "ones", got)
+            fail("segment_max, many steps down", "ones", got)
         counted["wrong ids, many steps down"] += 1
 
 
@@ -165,5 +165,5 @@ def dropped() -> None:
                     shaped[0], given, 3, fill_mode="ZERO", sorted=False, out_of_range="drop", out=shaped[1][1:-1]
                 )
                 if guarded[1:-1].tobytes() != best.tobytes() or (guarded[[0, -1]] != 7).any():
-                    fail("sorted=False, out_of_range='drop'", best, guarded, data=data, ids=given)
+                    fail("segment_max, sorted=False, out_of_range='drop'", best, guarded, data=data, ids=given)
                 counted["ids in any order, dropped at the end"] += 1

@@ -63,11 +63,11 @@ def plain(dtype: Any = np.float32, most_rows: int = MOST_ROWS, widths: tuple[int
                         )
                     got = mo.segment_max(data, wide, count, fill_mode="LOWEST", check_ids=False)
                     if got.tobytes() != lowest:
-                        fail("... check_ids=False)", lowest, got, data=data, ids=ids, count=count)
+                        fail("segment_max, check_ids=False", lowest, got, data=data, ids=ids, count=count)
                     out = np.full((last if count is None else count, *data.shape[1:]), 99, dtype)
                     mo.segment_max(data, wide, count, fill_mode="LOWEST", out=out)
                     if out.tobytes() != lowest:
-                        fail("... out=out)", lowest, out, data=data, ids=ids, count=count)
+                        fail("segment_max, out=out", lowest, out, data=data, ids=ids, count=count)
                     counted["sorted ids: new output, unchecked, out="] += 3
 
 
@@ -110,7 +110,12 @@ def threaded(dtype: Any = np.float32, most_rows: int = MOST_ROWS) -> None:
                             mo.segment_max(data, wide, segments, fill_mode="ZERO", out=guarded[1:-1])
                             if guarded[1:-1].tobytes() != expected.tobytes() or (guarded[[0, -1]] != 99).any():
                                 fail(
-                                    f"... out=, {count} threads", expected, guarded, data=data, ids=ids, count=segments
+                                    f"segment_max, out=, {count} threads",
+                                    expected,
+                                    guarded,
+                                    data=data,
+                                    ids=ids,
+                                    count=segments,
                                 )
                             counted["sorted ids: 2 and 3 threads"] += 1
 
@@ -147,30 +152,44 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                     ("swapped data, strided ids", mo.segment_max(swapped, apart, segments, fill_mode="ZERO")),
                 ):
                     if got.tobytes() != expected.tobytes():
-                        fail(call, expected, got, data=data, ids=ids, count=segments)
+                        fail(f"segment_max, {call}", expected, got, data=data, ids=ids, count=segments)
                 if width == 4:  # rows of two axes, which are gathered line by line
                     for cube in (np.asfortranarray(data.reshape(-1, 2, 2)), data.reshape(-1, 2, 2)[:, :, ::-1]):
                         got = mo.segment_max(cube, wide, segments, fill_mode="ZERO")
                         lines = expected.reshape(-1, 2, 2)
                         lines = lines if cube.strides[-1] > 0 else lines[:, :, ::-1]
                         if got.tobytes() != lines.tobytes():
-                            fail("rows of two axes", lines, got, data=cube, ids=ids, count=segments)
+                            fail("segment_max, rows of two axes", lines, got, data=cube, ids=ids, count=segments)
                 filled = np.where(index < 0, middle, best)[:size]
                 got = mo.segment_max(data, wide, segments, fill_value=middle)
                 if got.tobytes() != filled.tobytes():
-                    fail("fill_value", filled, got, data=data, ids=ids, count=segments)
+                    fail("segment_max, fill_value", filled, got, data=data, ids=ids, count=segments)
                 values, rows, empty = mo.segment_max(
                     tied, wide, segments, fill_mode="ZERO", return_indices=True, return_empty=True
                 )
                 expected, places = tied_best[:size], first[:size]
                 if values.tobytes() != expected.tobytes() or rows.tobytes() != places.tobytes():
-                    fail("return_indices", (expected, places), (values, rows), data=tied, ids=ids, count=segments)
+                    fail(
+                        "segment_max, return_indices",
+                        (expected, places),
+                        (values, rows),
+                        data=tied,
+                        ids=ids,
+                        count=segments,
+                    )
                 if empty.tolist() != [segment not in ids for segment in range(size)]:
-                    fail("return_empty", "the segments that ids lack", empty, data=data, ids=ids, count=segments)
+                    fail(
+                        "segment_max, return_empty",
+                        "the segments that ids lack",
+                        empty,
+                        data=data,
+                        ids=ids,
+                        count=segments,
+                    )
                 values, rows = mo.segment_max(data, wide, segments, initial=middle, return_indices=True)
                 if values.tobytes() != least[:size].tobytes() or rows.tobytes() != told[:size].tobytes():
                     fail(
-                        "initial, indices",
+                        "segment_max, initial, indices",
                         (least[:size], told[:size]),
                         (values, rows),
                         data=data,
@@ -182,12 +201,16 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                 values, rows = mo.segment_max(tied, offsets=offsets[: end + 1], fill_mode="ZERO", return_indices=True)
                 if values.tobytes() != tied_best[:end].tobytes() or rows.tobytes() != first[:end].tobytes():
                     fail(
-                        "offsets", (tied_best[:end], first[:end]), (values, rows), data=tied, offsets=offsets[: end + 1]
+                        "segment_max, offsets",
+                        (tied_best[:end], first[:end]),
+                        (values, rows),
+                        data=tied,
+                        offsets=offsets[: end + 1],
                     )
                 got = mo.segment_max(data, offsets=np.repeat(offsets[: end + 1], 2)[::2], fill_mode="ZERO")
                 if got.tobytes() != best[:end].tobytes():
-                    fail("strided offsets", best[:end], got, data=data, offsets=offsets[: end + 1])
+                    fail("segment_max, strided offsets", best[:end], got, data=data, offsets=offsets[: end + 1])
                 got = mo.segment_max(strided, offsets=offsets[: end + 1], num_segments=2, fill_mode="ZERO")
                 if got.tobytes() != best[:2].tobytes():
-                    fail("offsets, two segments", best[:2], got, data=data, offsets=offsets[: end + 1])
+                    fail("segment_max, offsets, two segments", best[:2], got, data=data, offsets=offsets[: end + 1])
                 counted["offsets"] += 2

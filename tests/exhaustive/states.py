@@ -16,17 +16,23 @@ import maxops as mo
 Array = np.ndarray[Any, np.dtype[Any]]
 
 counted: Counter[str] = Counter()  # calls by what they vary
+FUNCTIONS = ("segment_max", "reduce_max", "maximum")
 
 
 class WrongBitsError(AssertionError):
     """A call of the enumeration gave other bits than the definition's."""
 
 
+def clauses(call: str) -> str:
+    """The clauses that say what calls of these functions give."""
+    return " ".join(f"[maxops.{name}.value]" for name in FUNCTIONS if name in call) or f"no function is named: {call}"
+
+
 def fail(call: str, expected: object, actual: object, **inputs: object) -> NoReturn:
-    """Raise with all that is needed to make the call again."""
+    """Raise with all that is needed to make the call again, and the clause that it breaks."""
     with np.printoptions(threshold=10_000):
         given = "\n".join(f"  {name} = {value!r}" for name, value in inputs.items())
-    raise WrongBitsError(f"{call}\n{given}\n  expected {expected!r}\n  actual   {actual!r}")
+    raise WrongBitsError(f"{call} {clauses(call)}\n{given}\n  expected {expected!r}\n  actual   {actual!r}")
 
 
 def made(maxops: Any, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
