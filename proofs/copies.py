@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from claims import Claim, included, run
 from walks import missing
@@ -33,25 +34,24 @@ BUILDS = {
 def claims(only: str = "") -> list[Claim]:
     """One for each build that runs here, or for one."""
     tool, sources = run(["g++", "--version"]).stdout.splitlines()[0], included(SOURCE)
-    found = []
-    for name, flags in BUILDS.items():
-        if missing(_isa(name)) or only not in ("", name):
-            continue
-        began = time.perf_counter()
-        with tempfile.TemporaryDirectory() as folder:
-            program = f"{folder}/copies"
-            sanitized = ("-fsanitize=address", "-fno-sanitize-recover=all")
-            run(["g++", "-std=c++17", "-O1", "-w", *sanitized, *flags, SOURCE, "-o", program])
-            done = run([program], check=False)
-        # where an address is wrong the program ends without its line
-        counted = json.loads(done.stdout or '{"states":0,"wrong":1}')
-        wrong = (f"{counted['wrong']} wrong: {done.stderr[:400]}",) if counted["wrong"] or done.returncode else ()
-        figures = {"states": counted["states"], "bounds": BOUNDS, "assumes": ASSUMES, "isa": _isa(name)}
-        seconds = time.perf_counter() - began
-        found.append(
-            Claim(f"copies.{name}", f"{name}: {SAYS}", "exhaustive", tool, sources, 1, wrong, seconds, figures)
-        )
-    return found
+    chosen = [name for name in BUILDS if only in ("", name) and not missing(_isa(name))]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda name: _claim(name, tool, sources), chosen))
+
+
+def _claim(name: str, tool: str, sources: tuple[str, ...]) -> Claim:
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/copies"
+        sanitized = ("-fsanitize=address", "-fno-sanitize-recover=all")
+        run(["g++", "-std=c++17", "-O1", "-w", *sanitized, *BUILDS[name], SOURCE, "-o", program])
+        done = run([program], check=False)
+    # where an address is wrong the program ends without its line
+    counted = json.loads(done.stdout or '{"states":0,"wrong":1}')
+    wrong = (f"{counted['wrong']} wrong: {done.stderr[:400]}",) if counted["wrong"] or done.returncode else ()
+    figures = {"states": counted["states"], "bounds": BOUNDS, "assumes": ASSUMES, "isa": _isa(name)}
+    seconds = time.perf_counter() - began
+    return Claim(f"copies.{name}", f"{name}: {SAYS}", "exhaustive", tool, sources, 1, wrong, seconds, figures)
 
 
 def _isa(name: str) -> str:

@@ -21,6 +21,8 @@ namespace {
 using proofs::context;
 using proofs::prove;
 
+int failed_trials = 0;
+
 // A term in the solver's words, given its variables'.
 z3::expr translated(std::uint32_t number, const std::vector<z3::expr>& variables) {
     using terms::Op;
@@ -140,7 +142,7 @@ void all(const std::string& type) {
     lanes.goals();
     if (!lanes.trials()) {
         std::fprintf(stderr, "%s: a key of a number, or a term in the solver's words\n", type.c_str());
-        std::exit(2);
+        failed_trials += 1;
     }
 }
 
@@ -153,5 +155,6 @@ int main() {
 #define MAXOPS_TYPE(name, order, ...) all<order>(#name);
 #include "../native/types.def"
 #undef MAXOPS_TYPE
-    return maxops::proofs::unproved != 0;
+    if (maxops::proofs::unproved != 0) return 1;
+    return failed_trials != 0 ? 2 : 0;  // what was proved is not of these lanes
 }

@@ -210,7 +210,7 @@ KERNELS = (
         "Keys::store((1U << (segments - 1)) - 1,",
     ),
     _kernel("segment_avx512", "avx512.segments()", "if (first < previous || first < 0", "if (first < 0"),
-    _kernel("segment_avx512", "avx512.lanes()", "kFlipMasked = 0x78;", "kFlipMasked = 0x6C;"),
+    _kernel("segment_avx512", "avx512.lanes()", "kFlipMasked = 0x78;", "kFlipMasked = 0x3C;"),
     _kernel("segment_avx512", "avx512.lanes()", "_mm512_min_epi32(wide, Lanes::splat(1))", "wide"),
     _kernel(
         "transpose",
