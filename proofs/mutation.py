@@ -170,13 +170,13 @@ def claims_of(
     left_out: Mapping[str, int],
     seconds: float,
 ) -> list[Claim]:
-    """A claim for each file: what it `says` of it. Sources are beside the file itself.
+    """A claim for each file, with its header: what it `says` of them. Sources are beside the files themselves.
 
     The tests are none: more of them notice more, and each change to one would ask for hours.
     """
     known, found = reasons(), []
-    for file in sorted({mutant.file for mutant in mutants}):
-        own = [mutant for mutant in mutants if mutant.file == file]
+    for name, files in files_by_name(mutants).items():
+        own = [mutant for mutant in mutants if mutant.file in files]
         lives = [mutant for mutant in own if not fates[mutant.number].startswith("killed")]
         stand = [mutant for mutant in lives if not reason(mutant, known)]
         noticed = len(own) - len(lives)
@@ -186,10 +186,18 @@ def claims_of(
             "fates": dict(Counter(fates[mutant.number] for mutant in own)), "left_out_of_all_files": dict(left_out),
         }  # fmt: skip
         open_ = tuple(f"{each.function}: {each.text}: {each.change}: {fates[each.number]}" for each in stand)
-        short = file.removeprefix("src/maxops/")
-        name = f"mutants.{short.replace('/', '.').rpartition('.')[0]}"
-        whole = (from_root(file), "proofs/mutation.py", *sources)
+        short = ", ".join(file.removeprefix("src/maxops/") for file in files)
+        whole = (*map(from_root, files), "proofs/mutation.py", *sources)
         found.append(Claim(name, f"{short}: {says}", "count", tool, whole, len(own), open_, seconds, figures))
+    return found
+
+
+def files_by_name(mutants: Iterable[Mutant]) -> dict[str, list[str]]:
+    """The files by their claims' names: a source and its header have one."""
+    found: dict[str, list[str]] = {}
+    for file in sorted({mutant.file for mutant in mutants}):
+        name = file.removeprefix("src/maxops/").replace("/", ".").rpartition(".")[0]
+        found.setdefault(f"mutants.{name}", []).append(file)
     return found
 
 
