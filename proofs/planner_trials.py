@@ -475,7 +475,7 @@ def fills() -> Iterator[Trial]:
 # ------------------------------------------------------------------------------------------------ options
 
 NO_FLAGS: tuple[Any, ...] = (2, -1, 2**70, None, 0.0, 1.0, "1", b"", [1])
-NO_FLAGS += (np.float32(1), np.array(1), np.array([1]), np.timedelta64(1))
+NO_FLAGS += (np.float32(1), np.array(1), np.array([1]), np.timedelta64(1, "s"))
 FLAGS: list[tuple[Any, bool]] = [(value, True) for value in (1, True, np.True_, np.int8(1), np.uint64(1))]
 FLAGS += [(value, False) for value in (0, False, np.False_, np.int64(0), np.uint8(0))]
 
