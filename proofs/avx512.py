@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from importlib.metadata import version
 
-from claims import Claim, Method, include_flags, included, link_flags, run
+from claims import Claim, Method, included, run
+from solver import claims_by_type
 from walks import missing
 
 SEGMENTS = (
@@ -83,24 +82,4 @@ def _counted(name: str, says: str, method: Method, source: str, flags: tuple[str
 
 def lanes() -> list[Claim]:
     """Of each type's lanes."""
-    source = "proofs/lanes_avx512.cpp"
-    with tempfile.TemporaryDirectory() as folder:
-        program = f"{folder}/lanes"
-        run([*COMPILE, *include_flags(), source, "-o", program, *link_flags()])
-        done = run([program], check=False)
-    if done.returncode not in (0, 1):  # 1: a goal stands open
-        raise RuntimeError(f"{source} ended with {done.returncode}: {done.stderr}")
-    by_type = defaultdict(list)
-    for line in done.stdout.splitlines():
-        goal = json.loads(line)
-        by_type[goal["goal"].partition(":")[0]].append(goal)
-    tool, sources = f"Z3 {version('z3-solver')}", included(source)
-    return [
-        Claim(
-            f"avx512.{name}", f"{name}: {LANES}", "proof", tool, sources, len(goals),
-            tuple(goal["goal"] for goal in goals if goal["verdict"] != "proved"),
-            sum(goal["seconds"] for goal in goals),
-            {"assumes": ASSUMES},
-        )
-        for name, goals in by_type.items()
-    ]  # fmt: skip
+    return claims_by_type("proofs/lanes_avx512.cpp", "avx512", LANES, {"assumes": ASSUMES})
