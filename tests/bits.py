@@ -38,16 +38,21 @@ def of_words(dtype: DType, bits: Any) -> Array:
     return np.array(bits, dtype.word, order="C").view(dtype.numpy)
 
 
+def _bytes(array: Array) -> bytes:
+    """An array's elements in C order; before NumPy 2.3, `tobytes` itself refuses others of more than 32 dimensions."""
+    return np.ascontiguousarray(array).tobytes()
+
+
 def assert_same_bits(got: Any, want: Array) -> None:
     """Raise unless both are arrays of one type, one shape and the same bits, in native order."""
     assert type(got) is np.ndarray, f"got a {type(got).__name__}, not an array"
     got_type, want_type = (array.dtype.newbyteorder("=") for array in (got, want))
     assert got_type == want_type, f"dtype {got.dtype} is not {want.dtype}"
     assert got.shape == want.shape, f"shape {got.shape} is not {want.shape}"
-    if got.dtype == want.dtype and got.tobytes() == want.tobytes():
+    if got.dtype == want.dtype and _bytes(got) == _bytes(want):
         return
     got_words, want_words = words(got), words(want)
-    if got_words.tobytes() == want_words.tobytes():
+    if _bytes(got_words) == _bytes(want_words):
         return
     wrong = np.argwhere(got_words != want_words)
     place = tuple(int(axis) for axis in wrong[0])

@@ -737,7 +737,7 @@ def test_missing_package_is_one_line(package: str, tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"maxops: error: the command needs the package '{package}': pip install \"maxops[cli]\"\n"
+    assert done.stderr == f"maxops: error: the command needs the package '{package}': pip install \"maxops[onnx]\"\n"
 
 
 def test_other_missing_module_is_no_message_about_extras() -> None:

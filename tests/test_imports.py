@@ -19,13 +19,13 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            ["errors", "extras", "json_text", "program", "_native", "_limits", "_xla"],
+            ["errors", "extras", "json_text", "program", "version", "_native", "_limits", "_xla"],
             ["dtypes"],
             ["spec"],
             ["shapes", "sizes", "calls"],
             ["plan"],
             ["reference", "engines"],
-            ["ops", "atomic_files"],
+            ["ops", "atomic_files", "threads", "threadpool_controller"],
             [""],  # maxops itself: the public names
             ["model", "evidence"],
             ["onnx", "openvino", "bench"],

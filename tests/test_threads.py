@@ -6,11 +6,12 @@ What needs a process of its own runs in one. The timeouts there are no measure: 
 from __future__ import annotations
 
 import functools
+import itertools
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -374,3 +375,138 @@ def test_other_python_threads_run_during_a_call(threads_count: int) -> None:
     finally:
         mo.set_num_threads(before)
     assert len(seen) >= 3
+
+
+# ----------------------------------------------------------------------------------------- numbers for a block
+
+
+@pytest.fixture
+def four() -> Iterator[None]:
+    """Four threads, and afterwards what there was."""
+    before = mo.get_num_threads()
+    mo.set_num_threads(4)
+    yield
+    mo.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("four")
+def test_a_block_has_its_number_and_gives_it_back() -> None:
+    with mo.num_threads(1):
+        assert mo.get_num_threads() == 1
+        with mo.num_threads(3):
+            assert mo.get_num_threads() == 3
+        assert mo.get_num_threads() == 1
+        mo.set_num_threads(7)
+        assert mo.get_num_threads() == 7
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
+def test_a_block_that_raises_gives_its_number_back() -> None:
+    with pytest.raises(KeyError), mo.num_threads(2):
+        raise KeyError
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
+@pytest.mark.parametrize("count", [0, 1025, True, 1.0, "2"], ids=repr)
+def test_a_block_with_a_wrong_number_does_not_begin(count: int) -> None:
+    with pytest.raises(ConfigurationError, match=r"the number of threads is .*; it is an integer from 1 to 1024"):
+        mo.num_threads(count).__enter__()
+    assert mo.get_num_threads() == 4
+    with mo.num_threads(2):  # which finds nothing left of the others
+        assert mo.get_num_threads() == 2
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
+def test_a_function_with_a_number_has_it_in_each_call() -> None:
+    count = mo.num_threads(2)(mo.get_num_threads)
+    assert [count(), mo.get_num_threads(), count(), mo.get_num_threads()] == [2, 4, 2, 4]
+
+
+@pytest.mark.usefixtures("four")
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+def test_blocks_of_threads_end_in_any_order(order: tuple[int, ...]) -> None:
+    """The last one begun counts; whoever is the last to end leaves what there was."""
+    blocks = [mo.num_threads(10 + number) for number in range(3)]
+    for block in blocks:
+        block.__enter__()
+    running = [0, 1, 2]
+    for number in order:
+        assert mo.get_num_threads() == 10 + running[-1]
+        blocks[number].__exit__(None, None, None)
+        running.remove(number)
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
+def test_blocks_of_many_threads_at_once_leave_what_there_was() -> None:
+    def work(first: int) -> None:
+        for turn in range(200):
+            with mo.num_threads(1 + (first + turn) % 9), mo.num_threads(3):
+                assert 1 <= mo.get_num_threads() <= 9
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(work, number) for number in range(8)]:
+            done.result()
+    assert mo.get_num_threads() == 4
+
+
+def test_a_child_that_is_forked_amid_blocks_of_other_threads_has_its_own() -> None:
+    code = """
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        with mo.num_threads(3):
+            pass
+workers = [threading.Thread(target=work) for _ in range(3)]
+for worker in workers:
+    worker.start()
+def child():
+    with mo.num_threads(2):
+        assert mo.get_num_threads() == 2
+well = [child_is_well(child) for _ in range(30)]
+stop.set()
+for worker in workers:
+    worker.join()
+assert all(well) and mo.get_num_threads() == 4, (well, mo.get_num_threads())
+print("done")
+"""
+    assert run(FORK + code) == "done\n"
+
+
+# -------------------------------------------------------------------------------------------------- threadpoolctl
+
+LIMITS = """
+def ours():
+    return [each for each in threadpoolctl.threadpool_info() if each["user_api"] == "maxops"]
+[info] = ours()
+assert (info["num_threads"], info["version"], info["architecture"]) == (4, mo.__version__, _native.isa()), info
+with threadpoolctl.threadpool_limits(1):
+    right()
+    print(len(os.listdir("/proc/self/task")), mo.get_num_threads())
+with threadpoolctl.threadpool_limits(2, user_api="blas"):
+    print(mo.get_num_threads())
+with threadpoolctl.threadpool_limits(3, user_api="maxops"):
+    print(mo.get_num_threads(), ours()[0]["num_threads"])
+with threadpoolctl.threadpool_limits(5000):
+    print(mo.get_num_threads())
+print(mo.get_num_threads())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux lists them")
+def test_threadpoolctl_sees_and_sets_the_number() -> None:
+    pytest.importorskip("threadpoolctl")
+    code = "import threadpoolctl\nfrom maxops import _native\n" + LIMITS
+    assert run(code) == "1 1\n4\n3 3\n1024\n4\n"
+
+
+@pytest.mark.parametrize(
+    "module", ["None", "types.ModuleType('threadpoolctl')"], ids=["not-installed", "before-it-took-controllers"]
+)
+def test_maxops_does_without_threadpoolctl(module: str) -> None:
+    code = f"import sys, types; sys.modules['threadpoolctl'] = {module}; import maxops; print(maxops.get_num_threads())"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{mo.get_num_threads()}\n", "")

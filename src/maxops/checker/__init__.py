@@ -2,7 +2,7 @@
 
 from maxops.extras import needed
 
-with needed("maxops.checker", "cli"):
+with needed("maxops.checker", "onnx"):
     from maxops.checker.check import check
     from maxops.checker.report import Finding, JudgedNode, Report
 

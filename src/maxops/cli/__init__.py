@@ -1,4 +1,4 @@
-"""The command `maxops`. Its own needs, typer, rich and onnx, come with the extra "cli"."""
+"""The command `maxops`. Its own needs, typer, rich and onnx, come with the extra "onnx"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main() -> None:
     except Exception as error:
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package in EXTRA:
-            message, code = f'the command needs the package {package!r}: pip install "maxops[cli]"', BAD_USE
+            message, code = f'the command needs the package {package!r}: pip install "maxops[onnx]"', BAD_USE
         else:
             traceback.print_exc()
             message, code = "this is a fault of maxops itself; please report it with the lines above", OUR_FAULT

@@ -6,7 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
+from maxops.extras import needed
+
+with needed("maxops.conformance.junit", "onnx"):
+    from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from maxops.atomic_files import atomic_write, errors_of
 from maxops.conformance.ids import case_name, clause_name

@@ -10,7 +10,11 @@ from types import EllipsisType
 from typing import Any, Literal
 
 import numpy as np
-import xarray as xr
+
+from maxops.extras import needed
+
+with needed("maxops.engines.xarray", "xarray"):
+    import xarray as xr
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines import table

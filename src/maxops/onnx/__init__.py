@@ -2,7 +2,7 @@
 
 from maxops.extras import needed
 
-with needed("maxops.onnx", "cli"):
+with needed("maxops.onnx", "onnx"):
     from maxops.model import Model, Value
     from maxops.onnx.backend import Backend
     from maxops.onnx.from_torch import torch_translations

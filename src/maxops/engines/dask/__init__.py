@@ -4,7 +4,10 @@ Each chunk's work is a call to the engine that takes the chunk, so what the chun
 Nothing is computed before the user does: what only values can tell, the ids' order above all, is an error then.
 """
 
-from dask.base import normalize_token
+from maxops.extras import needed
+
+with needed("maxops.engines.dask", "dask"):
+    from dask.base import normalize_token
 
 from maxops.engines.base import by_operator
 from maxops.engines.dask.elementwise import maximum

@@ -17,7 +17,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import torch
+from maxops.extras import needed
+
+with needed("maxops.engines.gpu", "gpu"):
+    import torch
+    import triton  # noqa: F401  (the modules below need it)
 
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines.base import alone_if_one, by_operator

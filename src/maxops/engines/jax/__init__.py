@@ -10,8 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import jax
-from jax.export import is_symbolic_dim
+from maxops.extras import needed
+
+with needed("maxops.engines.jax", "jax"):
+    import jax
+    from jax.export import is_symbolic_dim
 
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines.base import alone_if_one, by_operator

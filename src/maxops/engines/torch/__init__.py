@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
+from maxops.extras import needed
+
+with needed("maxops.engines.torch", "torch"):
+    import torch
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines.torch import eager, operators
