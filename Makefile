@@ -4,6 +4,8 @@ SANITIZED ?= build/sanitized
 MINIATURE ?= build/miniature
 EMULATED ?= build/emulated
 ARM ?= build/arm
+WHEELS ?= dist
+RELEASE ?= build/release
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -92,8 +94,19 @@ arm:  ## the tests of values for aarch64, under qemu
 	tests/arm/run.sh $(ARM) tests/test_order.py tests/test_scalars.py tests/test_maximum.py tests/test_reduce_max.py \
 	  tests/test_segment_max.py tests/test_unsorted_ids.py tests/test_indices.py
 
+wheels:  ## a wheel for this machine, into WHEELS
+	$(PYTHON) -m build --wheel --outdir $(WHEELS)
+
+# A second environment with what checks packages: the dependency group `release`, which only a newer pip can read.
+release:  ## what would be uploaded as VERSION, built from its tag into dist/VERSION and checked; nothing is uploaded
+	@test -n "$(VERSION)" || { echo "make release VERSION=0.2.0"; exit 2; }
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install -q "pip>=25.1"
+	$(RELEASE)/bin/python -m pip install -q --group release
+	$(RELEASE)/bin/python .ci/release.py $(VERSION) $(WHEELS)/$(VERSION)
+
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize miniature emulated arm verify verify-long seeded mutants breaks bench fuzz \
-  fuzz-values
+.PHONY: help install test lint format sanitize miniature emulated arm verify verify-long seeded mutants breaks wheels release \
+  bench fuzz fuzz-values
