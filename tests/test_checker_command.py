@@ -38,12 +38,17 @@ def run(*words: object) -> Any:
     return CliRunner().invoke(app, ["check", *map(str, words)])
 
 
+def tables(*words: object) -> Any:
+    """As on a terminal."""
+    return run(*words, "--format", "text")
+
+
 def lines(output: str) -> list[str]:
     return [re.sub(r"\s*[│┃]\s*", "|", line).strip("|") for line in output.splitlines()]
 
 
 def test_a_model_that_holds_is_one_line(tmp_path: Path) -> None:
-    result = run(written(tmp_path, GOOD))
+    result = tables(written(tmp_path, GOOD))
     assert (result.exit_code, result.stderr) == (0, "")
     (line,) = result.stdout.splitlines()
     assert line.endswith(
@@ -53,7 +58,7 @@ def test_a_model_that_holds_is_one_line(tmp_path: Path) -> None:
 
 
 def test_what_is_broken_and_open_is_told_in_words(tmp_path: Path) -> None:
-    result = run(written(tmp_path, BROKEN))
+    result = tables(written(tmp_path, BROKEN))
     assert (result.exit_code, result.stderr) == (1, "")
     text = lines(result.stdout)
     assert "ONNX Max-13|2|1|0|2|graph / node 'top' (Max)" in text
@@ -61,7 +66,7 @@ def test_what_is_broken_and_open_is_told_in_words(tmp_path: Path) -> None:
     assert f"broken|{shape}|axis -1 does not broadcast: 'a' (2,), 'b' (3,)|graph / node 'top' (Max)" in text
     assert f"unknown|{shape}|axis -1 has an open size: 'a' (2,), 'c' (n,)|graph / node 'other' (Max)" in text
     assert not any("'last'" in line or "|value|" in line for line in text)
-    everything = lines(run(written(tmp_path, BROKEN), "--all").stdout)
+    everything = lines(tables(written(tmp_path, BROKEN), "--all").stdout)
     assert any(line.startswith("holds|ONNX.ReduceMax-18.keepdims|") for line in everything)
     assert any(
         line.startswith("at run time only|ONNX.Max-13.value|") and line.endswith("and 1 more") for line in everything
@@ -70,23 +75,25 @@ def test_what_is_broken_and_open_is_told_in_words(tmp_path: Path) -> None:
 
 def test_five_hundred_nodes_stay_readable(tmp_path: Path) -> None:
     body = " ".join(f"y{number} = Max(a, a)" for number in range(500))
-    result = run(written(tmp_path, f"g (float[2] a) => (float[2] y0) {{ {body} }}"))
+    result = tables(written(tmp_path, f"g (float[2] a) => (float[2] y0) {{ {body} }}"))
     assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
-    strict = run(written(tmp_path, f"g (float[n] a) => (float[n] y0) {{ {body} }}"), "--standard", "sonnx")
+    strict = tables(written(tmp_path, f"g (float[n] a) => (float[n] y0) {{ {body} }}"), "--standard", "sonnx")
     assert strict.exit_code == 1
     text = lines(strict.stdout)
     assert any("SONNX.Max.static" in line and line.endswith("and 499 more") for line in text)
     types = [line for line in text if "SONNX.Max.types" in line]
     assert (len(types), len(text) < 30) == (11, True)
     assert types[-1].split("|")[3] == "and 489 more; --all shows them"
-    everything = run(written(tmp_path, f"g (float[n] a) => (float[n] y0) {{ {body} }}"), "--standard", "sonnx", "--all")
+    everything = tables(
+        written(tmp_path, f"g (float[n] a) => (float[n] y0) {{ {body} }}"), "--standard", "sonnx", "--all"
+    )
     assert sum("SONNX.Max.types" in line for line in everything.stdout.splitlines()) > 499
 
 
 def test_outside_of_a_standard(tmp_path: Path) -> None:
     path = written(tmp_path, "g (float[2] a) => (y) { [r] y = ReduceMax(a) }")
     assert run(path).exit_code == 0
-    result = run(path, "--standard", "sonnx")
+    result = tables(path, "--standard", "sonnx")
     assert (result.exit_code, result.stderr) == (1, "")
     assert "nothing: SONNX has no ReduceMax|0|0|0|0|graph / node 'r' (ReduceMax)" in lines(result.stdout)
     assert result.stdout.splitlines()[-1] == "1 max nodes are outside SONNX, so that the model does not pass"
@@ -106,7 +113,7 @@ def test_an_ir_and_a_folder(tmp_path: Path) -> None:
         (["nowhere.xml"], "nowhere.xml: cannot be read: No such file"),
         (["nowhere.onnx", "--standard", "iso"], "--standard"),
         (["nowhere.onnx", "--format", "xml"], "--format"),
-        ([], "MODEL"),
+        ([], "MODELS"),
     ],
 )
 def test_bad_use_is_one_line_and_2(words: list[str], text: str) -> None:
@@ -116,16 +123,20 @@ def test_bad_use_is_one_line_and_2(words: list[str], text: str) -> None:
     assert text in result.stderr
 
 
-@pytest.mark.parametrize("form", ["text", "json", "sarif"])
+@pytest.mark.parametrize("form", ["text", "concise", "github", "json", "sarif"])
 def test_a_report_in_a_file(form: str, tmp_path: Path) -> None:
     path = written(tmp_path, BROKEN)
     shown = run(path, "--format", form)
     result = run(path, "--format", form, "--output", tmp_path / "report")
-    assert (result.exit_code, result.output) == (1, "")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"maxops: wrote {tmp_path / 'report'}\n"
     assert (tmp_path / "report").read_text() == shown.stdout
     failed = run(path, "--format", form, "--output", tmp_path / "no" / "report")
     assert failed.exit_code == 2
-    assert "cannot be written" in failed.stderr
+    assert "there is no folder" in failed.stderr
+    assert run(path, "--format", form, "--output", tmp_path / "no" / "report", "--parents").exit_code == 1
+    assert (tmp_path / "no" / "report").read_text() == shown.stdout
+    assert "is an input; --overwrite" in run(path, "--output", path).stderr
 
 
 # -------------------------------------------------------------------------------------------------------- JSON
@@ -134,13 +145,10 @@ def test_a_report_in_a_file(form: str, tmp_path: Path) -> None:
 def test_json(tmp_path: Path) -> None:
     result = run(written(tmp_path, BROKEN), "--format", "json")
     assert result.exit_code == 1
-    text = json.loads(result.stdout)
-    assert {name: text[name] for name in ("format", "standard", "passed", "broken")} == {
-        "format": 2,
-        "standard": None,
-        "passed": False,
-        "broken": True,
-    }
+    document = json.loads(result.stdout)
+    (text,) = document["reports"]
+    assert (document["format"], document["passed"], document["broken"], document["errors"]) == (3, False, True, [])
+    assert (text["standard"], text["passed"], text["broken"]) == (None, False, True)
     assert text["counts"] == {"nodes": 3, "outside": 0, "holds": 12, "broken": 1, "unknown": 1, "at_run_time": 6}
     assert [node["judged_by"] for node in text["nodes"]] == ["ONNX Max-13", "ONNX Max-13", "ONNX ReduceMax-18"]
     (broken,) = [each for node in text["nodes"] for each in node["findings"] if each["verdict"] == "broken"]
@@ -151,14 +159,14 @@ def test_json(tmp_path: Path) -> None:
         "message": "axis -1 does not broadcast: 'a' (2,), 'b' (3,)",
         "at_run_time": False,
     }
-    assert text["clauses"]["ONNX.Max-13.shape"]["source"] == "onnx_max.rst, Max-8, Summary"
+    assert document["clauses"]["ONNX.Max-13.shape"]["source"] == "onnx_max.rst, Max-8, Summary"
 
 
 def test_counts_are_of_every_finding() -> None:
     report = check(parsed(BROKEN))
     counted = counts(report)
     assert sum(counted[kind] for kind in ("holds", "broken", "unknown", "at_run_time")) == len(report.findings)
-    assert as_json(report)["counts"] == counted
+    assert as_json([report])["reports"][0]["counts"] == counted
 
 
 # ------------------------------------------------------------------------------------------------------- SARIF
@@ -231,7 +239,7 @@ def test_sarif(tmp_path: Path) -> None:
 
 def test_sarif_of_everything() -> None:
     report = check(parsed(BROKEN), "sonnx")
-    log = as_sarif(report, "1", everything=True)
+    log = as_sarif([report], "1", everything=True)
     assert_sarif(log)
     kinds = [result["kind"] for result in log["runs"][0]["results"]]
     assert len(kinds) == len(report.findings) + len(report.outside)
@@ -241,7 +249,7 @@ def test_sarif_of_everything() -> None:
 
 
 def test_a_wrong_sarif_is_noticed() -> None:
-    log = as_sarif(check(parsed(BROKEN)), "1")
+    log = as_sarif([check(parsed(BROKEN))], "1")
     log["runs"][0]["results"][1]["level"] = "note"
     with pytest.raises(AssertionError, match="3\\.27\\.10"):
         assert_sarif(log)
@@ -257,6 +265,6 @@ def test_the_path_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("a folder/model.onnx", "a%20folder/model.onnx"),
         (os.path.relpath(path), "a%20folder/model.onnx"),
     ):
-        assert as_sarif(check(given), "1")["runs"][0]["artifacts"] == [{"location": {"uri": uri}}]
+        assert as_sarif([check(given)], "1")["runs"][0]["artifacts"] == [{"location": {"uri": uri}}]
     monkeypatch.setattr(Path, "cwd", lambda: Path("/nowhere"))
-    assert as_sarif(check(path), "1")["runs"][0]["artifacts"][0]["location"]["uri"] == path.as_uri()
+    assert as_sarif([check(path)], "1")["runs"][0]["artifacts"][0]["location"]["uri"] == path.as_uri()

@@ -41,8 +41,10 @@ def maxops(*arguments: object) -> Result:
 
 
 def succeeds(*arguments: object) -> str:
+    """What a command prints that must exit with 0 and say nothing else, but for what it wrote."""
     result = maxops(*arguments)
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert all(line.startswith("maxops: wrote ") for line in result.stderr.splitlines()), result.stderr
     return result.stdout
 
 
@@ -110,14 +112,14 @@ def place(tmp_path: Path) -> Path:
 def test_run_on_files_of_every_kind(given: list[str], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
     options = [word for argument in given for word in ("--input", argument)]
-    shown = succeeds("run", "two.onnx", *options, "--output", "out")
+    shown = succeeds("run", "two.onnx", *options, "--output", "out", "--parents")
     holds(shown, "output", "type", "shape", "first values", "float32", "(4,)", "2.0, 0.0, nan, -3.0")
     assert listing(place / "out") == ["y.npy"]
     assert_same_bits(np.load(place / "out/y.npy"), reference.maximum(X, Y))
 
 
 def test_run_writes_files_that_others_may_read(place: Path) -> None:
-    succeeds("run", place / "two.onnx", "--input", place / "both.npz", "--output", place / "out")
+    succeeds("run", place / "two.onnx", "--input", place / "both.npz", "--output", place / "out", "--parents")
     ordinary = place / "ordinary"
     ordinary.touch()
     assert (place / "out/y.npy").stat().st_mode == ordinary.stat().st_mode
@@ -144,7 +146,7 @@ def test_run_keeps_outputs_in_their_folder(name: str, tmp_path: Path) -> None:
     path = saved_model(tmp_path / "m.onnx", model([node("Max", ["x"], name)], outputs=(name,)))
     saved(tmp_path / "x.npy", X)
     before = listing(tmp_path)
-    succeeds("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "inner/out")
+    succeeds("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "inner/out", "--parents")
     written = [found for found in listing(tmp_path) if found not in before]
     assert len(written) == 3, "two folders and a file"
     assert written[:2] == ["inner", "inner/out"]
@@ -202,7 +204,9 @@ GOOD = reference.maximum(X, Y)
 
 
 def test_folder_that_agrees(tmp_path: Path) -> None:
-    shown = succeeds("run", suite(tmp_path / "s", {"test_data_set_0": [GOOD]}), "--output", tmp_path / "out")
+    shown = succeeds(
+        "run", suite(tmp_path / "s", {"test_data_set_0": [GOOD]}), "--output", tmp_path / "out", "--parents"
+    )
     holds(shown, "test_data_set_0", "agrees", "1 of 1 outputs agree bit for bit")
     assert listing(tmp_path / "out") == ["y.npy"]
 
@@ -225,8 +229,11 @@ def _with(position: int, bits: int) -> np.ndarray:
 )
 def test_folder_that_differs(expected: np.ndarray, words: list[str], tmp_path: Path) -> None:
     folder = suite(tmp_path / "s", {"test_data_set_0": [GOOD], "test_data_set_1": [expected]})
-    result = maxops("run", folder, "--output", tmp_path / "out")
-    assert (result.exit_code, result.stderr) == (1, "")
+    result = maxops("run", folder, "--output", tmp_path / "out", "--parents")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        f"maxops: wrote {tmp_path / 'out' / name / 'y.npy'}" for name in ("test_data_set_0", "test_data_set_1")
+    ]
     holds(result.stdout, "agrees", "DIFFERS", "0 of 1 outputs agree", "1 of 1 outputs agree", *words)
     assert listing(tmp_path / "out") == [
         "test_data_set_0", "test_data_set_0/y.npy", "test_data_set_1", "test_data_set_1/y.npy",
@@ -256,7 +263,7 @@ def test_folder_with_inputs_given_runs_on_them(place: Path) -> None:
 def test_broken_data_set_is_refused(change: Callable[[Path], object], words: list[str], tmp_path: Path) -> None:
     folder = suite(tmp_path / "s", {"test_data_set_0": [GOOD]})
     change(folder / "test_data_set_0")
-    holds(fails("run", folder, "--output", tmp_path / "out"), *words)
+    holds(fails("run", folder, "--output", tmp_path / "out", "--parents"), *words)
     assert not (tmp_path / "out").exists()
 
 
@@ -280,7 +287,7 @@ def test_difference_can_tell_and_can_agree() -> None:
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=bad.id) for bad in BAD_MODELS])
 def test_broken_model_is_one_line_and_2(bad: BadModel, tmp_path: Path) -> None:
     path = bad.write(tmp_path)
-    line = fails("run", path, "--output", tmp_path / "out")
+    line = fails("run", path, "--output", tmp_path / "out", "--parents")
     holds(line, str(path), *bad.words)
     assert not (tmp_path / "out").exists()
 
@@ -346,7 +353,7 @@ def test_broken_npy_is_one_line_and_2(
         arguments: list[object] = ["run", saved_model(tmp_path / "m.onnx", MAX), "--input", f"x={path}"]
     else:
         arguments = ["maximum", path]
-    holds(fails(*arguments, "--output", tmp_path / "out"), *words)
+    holds(fails(*arguments, "--output", tmp_path / "out", "--parents"), *words)
     assert not (tmp_path / "out").exists()
 
 
@@ -468,7 +475,7 @@ def test_wrong_inputs_are_one_line_and_2(
     saved(place / "flat.npy", np.float32(1))
     monkeypatch.chdir(place)
     options = [word for argument in arguments for word in ("--input", argument)]
-    holds(fails("run", "two.onnx", *options, "--output", "out"), *words)
+    holds(fails("run", "two.onnx", *options, "--output", "out", "--parents"), *words)
     assert not (place / "out").exists()
 
 
@@ -518,8 +525,14 @@ def test_output_in_a_file_s_place_is_refused(place: Path) -> None:
     holds(line, "cannot be written", "x.npy")
 
 
-def test_output_may_replace_an_input(place: Path) -> None:
-    succeeds("maximum", place / "x.npy", place / "z.npy", "--output", place / "x.npy")
+def test_output_may_replace_an_input_if_told(place: Path) -> None:
+    words = ["maximum", place / "x.npy", place / "z.npy", "--output", place / "x.npy"]
+    before = (place / "x.npy").read_bytes()
+    holds(fails(*words), "x.npy: is an input; --overwrite lets an output replace it")
+    (place / "link.npy").symlink_to("x.npy")
+    holds(fails(*words[:-1], place / "link.npy"), f"link.npy: is {place / 'x.npy'}, an input")
+    assert (place / "x.npy").read_bytes() == before
+    succeeds(*words, "--overwrite")
     assert_same_bits(np.load(place / "x.npy"), reference.maximum(X, Y))
 
 

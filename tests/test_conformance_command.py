@@ -30,7 +30,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def conform(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["conform", *map(str, arguments)])
+    """The command, with tables as on a terminal."""
+    return CliRunner().invoke(app, ["conform", *map(str, arguments), "--format", "text"])
 
 
 def fails(*arguments: object) -> str:
@@ -44,7 +45,7 @@ def fails(*arguments: object) -> str:
 
 def test_a_runtime_that_conforms(tmp_path: Path) -> None:
     result = conform("own_backend.Right", *SHORT, "--json", tmp_path / "run.json")
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    assert (result.exit_code, result.stderr) == (0, f"maxops: wrote {tmp_path / 'run.json'}\n"), result.output
     assert "own_backend.Right: ONNX: 4 cases: 4 conform; SONNX: 4 cases: 4 conform" in result.stdout
     run = json.loads((tmp_path / "run.json").read_text())
     assert (run["runtime"], run["findings"]) == ("own_backend.Right", [])
@@ -88,7 +89,7 @@ def test_several_runtimes_are_one_file_and_one_that_cannot_run_is_told(tmp_path:
     result = conform("own_backend.Right", "own_backend.GivesTwo", "own_backend.ByFloat64", *SHORT, "--json", file)
     assert result.exit_code == 2
     assert result.stderr == (
-        "maxops: error: own_backend.GivesTwo: run gave 2 outputs; the model has 1; "
+        f"maxops: wrote {file}\nmaxops: error: own_backend.GivesTwo: run gave 2 outputs; the model has 1; "
         "expected one NumPy array for each output\n"
     )
     assert [run["runtime"] for run in json.loads(file.read_text())] == ["own_backend.Right", "own_backend.ByFloat64"]
@@ -136,6 +137,8 @@ def test_cases_are_listed() -> None:
 
 def test_cases_are_saved(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
+    assert "there is no folder" in fails("--save", folder, "--only", "ONNX.Max-13.T/int8/two*")
+    folder.mkdir()
     result = conform("--save", folder, "--only", "ONNX.Max-13.T/int8/two*,SONNX.Max.T/real/two*")
     assert result.exit_code == 0, result.output
     assert "1 cases have no folder: ONNX has no type for real numbers" in result.stdout

@@ -18,7 +18,7 @@ from maxops.conformance.matrix import matrix
     [
         (["numpy", "--json", "."], ".: cannot be written: it is a folder"),
         (["numpy", "--html", "nowhere/page.html"], "nowhere/page.html: there is no folder nowhere"),
-        (["numpy", "--from", "run.json"], "RUNTIME has no effect with --from"),
+        (["numpy", "--from", "run.json"], "RUNTIME has no effect with --from, and 'numpy' is not a file"),
         (["--from", "run.json", "--quick"], "--quick has no effect with --from"),
         (["--from", "run.json", "--only", "value"], "--only has no effect with --from"),
         (["--list", "--json", "run.json"], "--json has no effect with --list"),
@@ -40,7 +40,7 @@ def test_a_baseline_of_another_runtime_is_told(tmp_path: Path) -> None:
     saved.write(tmp_path / "new.json", [swift()])
     saved.write(tmp_path / "known.json", [careful()])
     given = ["conform", "--from", str(tmp_path / "new.json"), "--baseline", str(tmp_path / "known.json")]
-    result = CliRunner().invoke(app, given)
+    result = CliRunner().invoke(app, [*given, "--format", "text"])
     assert result.exit_code == 1
-    assert "the baseline has no run of swiftmax: all of its faults are new" in result.stdout
+    assert "the baseline has no run of swiftmax: all of its faults are new" in result.stderr
     assert matrix([swift()]).title in result.stdout

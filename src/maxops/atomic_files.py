@@ -103,19 +103,19 @@ class _Checked(Exception):  # noqa: N818 - no error
     pass
 
 
-def write_text(path: Path, text: str, errors: str = "strict") -> None:
+def write_text(path: Path, text: str, errors: str = "strict", *, make_folders: bool = False) -> None:
     """Write a file of text in UTF-8."""
-    with atomic_write() as temporary, errors_of(path):
+    with atomic_write(make_folders=make_folders) as temporary, errors_of(path):
         temporary(path).write_text(text, encoding="utf-8", errors=errors)
 
 
 def save_npy(path: Path, array: Array) -> None:
     """Write a .npy file directly (not atomically) by `np.save`, with the system's own error messages."""
     with path.open("wb") as file:
-        np.save(_Plain(file), array, allow_pickle=False)
+        np.save(PlainWriter(file), array, allow_pickle=False)
 
 
-class _Plain:
+class PlainWriter:
     """A file that NumPy writes to by `write`: by `tofile`, it says how many items were written, and not why no more."""
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -25,18 +25,25 @@ class BenchFileError(MaxopsError, ValueError):
 def read(path: Path) -> Json:
     """The run of a file."""
     try:
-        run = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
     except OSError as error:
         raise BenchFileError(f"{path}: {error.strerror}") from error
+    return parse(data, str(path))
+
+
+def parse(data: bytes, source: str) -> Json:
+    """The run of a file's bytes; `source` is what errors call it."""
+    try:
+        run = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise BenchFileError(f"{path}: is not JSON: {error}") from error
+        raise BenchFileError(f"{source}: is not JSON: {error}") from error
     if not isinstance(run, dict) or run.get("format") != FORMAT:
-        raise BenchFileError(f"{path}: is not a run of maxops bench in format {FORMAT}; run it again")
-    _check_fields(run, _OF_A_RUN, str(path))
+        raise BenchFileError(f"{source}: is not a run of maxops bench in format {FORMAT}; run it again")
+    _check_fields(run, _OF_A_RUN, source)
     if not isinstance(run["cases"], list):
-        raise BenchFileError(f"{path}: cases is not a list")
+        raise BenchFileError(f"{source}: cases is not a list")
     for number, case in enumerate(run["cases"]):
-        _check_fields(case, _OF_A_CASE, f"{path}: cases[{number}]")
+        _check_fields(case, _OF_A_CASE, f"{source}: cases[{number}]")
     return run
 
 

@@ -1,18 +1,36 @@
-"""A report as JSON for programs: everything, in a form that stays."""
+"""Reports as JSON for programs: everything, in a form that stays."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from maxops.checker.report import Finding, Report
 
-FORMAT = 2
+FORMAT = 3
 
 
-def as_json(report: Report) -> dict[str, Any]:
-    """The report as dictionaries and lists; a change that could break a reader raises the number of the format."""
+def as_json(reports: Sequence[Report], errors: Sequence[str] = ()) -> dict[str, Any]:
+    """The reports as dictionaries and lists; a change that could break a reader raises the number of the format.
+
+    `errors` is what kept other models from being judged.
+    """
     return {
         "format": FORMAT,
+        "passed": not errors and all(report.passed for report in reports),
+        "broken": any(report.broken for report in reports),
+        "errors": list(errors),
+        "reports": [_report(report) for report in reports],
+        "clauses": {
+            name: {"statement": clause.statement, "source": clause.source, "level": clause.level}
+            for report in reports
+            for name, clause in report.clauses.items()
+        },
+    }
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
         "model": report.source,
         "standard": report.standard,
         "passed": report.passed,
@@ -29,10 +47,6 @@ def as_json(report: Report) -> dict[str, Any]:
             }
             for node in report.nodes
         ],
-        "clauses": {
-            name: {"statement": clause.statement, "source": clause.source, "level": clause.level}
-            for name, clause in report.clauses.items()
-        },
     }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from maxops.checker import rules_max, rules_reduce_max, rules_segment_max
@@ -12,6 +13,8 @@ from maxops.spec import Clause, Spec
 
 # Instead of a clause's id, for what makes a model malformed and no clause covers.
 MODEL = "model"
+# And for a max node that a standard which was asked for has no rules for.
+OUTSIDE = "outside"
 RULES = {
     "Max": rules_max.RULES,
     "ReduceMax": rules_reduce_max.RULES,
@@ -62,6 +65,18 @@ class Report:
     def findings(self) -> tuple[Finding, ...]:
         """The model's faults, and each node's clauses."""
         return (*self.faults, *(finding for node in self.nodes for finding in node.findings))
+
+    def restricted(self, keeps: Callable[[str], bool]) -> Report:
+        """The report as if only some clauses had been judged; "model" and "outside" count as clauses here."""
+        return replace(
+            self,
+            faults=tuple(each for each in self.faults if keeps(each.clause)),
+            nodes=tuple(
+                replace(node, findings=tuple(each for each in node.findings if keeps(each.clause)))
+                for node in self.nodes
+                if node.row is not None or keeps(OUTSIDE)
+            ),
+        )
 
     @property
     def clauses(self) -> dict[str, Clause]:

@@ -1,28 +1,43 @@
-"""A report as SARIF 2.1.0, which code-scanning tools open."""
+"""Reports as SARIF 2.1.0, which code-scanning tools open."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from maxops.checker.report import MODEL, Report
+from maxops.checker.report import MODEL, OUTSIDE, Report
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-OUTSIDE = "outside"
 # Kind and level of each verdict. SARIF 3.27.10: any kind but "fail" has the level "none".
 _KINDS = {"broken": ("fail", "error"), "unknown": ("open", "none"), "holds": ("pass", "none")}
 
 
-def as_sarif(report: Report, version: str, *, everything: bool = False) -> dict[str, Any]:
-    """The report as a SARIF log: what is broken, and what the model leaves open.
+def as_sarif(reports: Sequence[Report], version: str, *, everything: bool = False) -> dict[str, Any]:
+    """The reports as a SARIF log: what is broken, and what the models leave open.
 
     With `everything` also what holds and what is known at run time only. GitHub's code scanning shows every result as
     a problem, also those of the kind "pass": for it they are better left out.
     """
-    rules = _rules(report)
+    rules = _rules(reports)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
+    results = [
+        each | {"ruleIndex": numbers[each["ruleId"]]}
+        for report in reports
+        for each in _results(report, everything=everything)
+    ]
+    driver = {"name": "maxops", "version": version, "rules": rules}
+    artifacts = [{"location": {"uri": _uri(report.source)}} for report in reports]
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "artifacts": artifacts, "results": results}],
+    }
+
+
+def _results(report: Report, *, everything: bool) -> Iterator[dict[str, Any]]:
     uri = _uri(report.source)
 
     def result(rule: str, kind: str, level: str, node: str, text: str) -> dict[str, Any]:
@@ -30,7 +45,6 @@ def as_sarif(report: Report, version: str, *, everything: bool = False) -> dict[
         same = f"{rule} {node} {text if rule == MODEL else ''}"
         return {
             "ruleId": rule,
-            "ruleIndex": numbers[rule],
             "kind": kind,
             "level": level,
             "message": {"text": f"{node}: {text}"},
@@ -45,31 +59,23 @@ def as_sarif(report: Report, version: str, *, everything: bool = False) -> dict[
             "partialFingerprints": {"primaryLocationLineHash": sha256(same.encode(errors="replace")).hexdigest()},
         }
 
-    results = [
-        result(finding.clause, *_KINDS[finding.verdict], finding.node, finding.message)
-        for finding in report.findings
-        if everything or finding.notable
-    ]
+    for finding in report.findings:
+        if everything or finding.notable:
+            yield result(finding.clause, *_KINDS[finding.verdict], finding.node, finding.message)
     asked = report.standard is not None
-    results += [
-        result(OUTSIDE, "fail" if asked else "notApplicable", "warning" if asked else "none", node.where, node.note)
-        for node in report.outside
-        if everything or asked
-    ]
-    driver = {"name": "maxops", "version": version, "rules": rules}
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "artifacts": [{"location": {"uri": uri}}], "results": results}],
-    }
+    for node in report.outside:
+        if everything or asked:
+            kind, level = ("fail", "warning") if asked else ("notApplicable", "none")
+            yield result(OUTSIDE, kind, level, node.where, node.note)
 
 
-def _rules(report: Report) -> list[dict[str, Any]]:
+def _rules(reports: Sequence[Report]) -> list[dict[str, Any]]:
     """The clauses that were judged, and the two rules that are no clauses."""
+    clauses = {name: clause for report in reports for name, clause in report.clauses.items()}
     rules = [
         (MODEL, "the model is well formed", "the format of the model"),
         (OUTSIDE, "every max operator is one of the standard", "the standard that is asked for"),
-        *((clause.id, clause.statement, clause.source) for clause in report.clauses.values()),
+        *((clause.id, clause.statement, clause.source) for clause in clauses.values()),
     ]
     return [
         {"id": name, "shortDescription": {"text": statement}, "help": {"text": f"{statement} ({source})"}}

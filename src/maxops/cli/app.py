@@ -13,8 +13,7 @@ from typer.core import TyperGroup
 
 import maxops
 from maxops import _native
-from maxops.bench.environment import installed
-from maxops.cli import arrays, bench, check, conform, evidence, operators, rewrite, run
+from maxops.cli import arrays, bench, check, clause, conform, evidence, info, operators, rewrite, run
 from maxops.errors import MaxopsError
 from maxops.program import BAD_USE, discard, print_line
 
@@ -38,9 +37,11 @@ class Group(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run the command line and exit."""
-        del complete_var, windows_expand_args  # there is no completion, and no Windows
+        del windows_expand_args  # shells expand patterns
+        name = prog_name or "maxops"
+        self._main_shell_completion(extra, name, complete_var)  # which exits, if a shell asks
         arguments = list(sys.argv[1:] if args is None else args)
-        code = _code_of(lambda: self._run(prog_name or "maxops", arguments, extra))
+        code = _code_of(lambda: self._run(name, arguments, extra))
         if not standalone_mode:
             return code
         sys.exit(code)
@@ -101,7 +102,7 @@ def _warn_in_one_line(message: Warning | str, *_: object) -> str:
 
 def _print_version(is_requested: bool) -> None:
     if is_requested:
-        print(f"maxops {installed('maxops') or '(source tree, not installed)'}")
+        print(f"maxops {info.own_version()}")
         print(f"native core: {_native.isa()}, threads: {maxops.get_num_threads()}")
         raise typer.Exit
 
@@ -109,7 +110,7 @@ def _print_version(is_requested: bool) -> None:
 app = typer.Typer(
     name="maxops",
     cls=Group,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     help="Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them.",
 )
@@ -136,7 +137,9 @@ app.command("maximum")(arrays.maximum)
 app.command("reduce-max")(arrays.reduce_max)
 app.command("segment-max")(arrays.segment_max)
 app.command("check")(check.check)
+app.command("clause")(clause.clause)
 app.command("operators")(operators.operators)
 app.command("conform")(conform.conform)
 app.command("bench")(bench.bench)
 app.command("evidence")(evidence.evidence)
+app.command("info")(info.info)

@@ -2,67 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
 import maxops
-from maxops.cli.files import as_bfloat16, is_two_bytes, read_npy, write_npy
+from maxops.cli import streams
+from maxops.cli.files import as_bfloat16, is_two_bytes, read_npy, write_npy, write_npz
 from maxops.cli.progress import progress
-from maxops.cli.table import show_arrays
-from maxops.errors import ModelInputError
+from maxops.cli.table import describe, show_arrays, show_json
+from maxops.errors import ModelInputError, OutputError
 from maxops.plan import Array
 
-Output = Annotated[Path | None, typer.Option(help="Write the result to this .npy file, instead of a table of it.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write the result to this .npy file (.npz: each array under its name), or - for standard output, "
+        "instead of a table of it.",
+    ),
+]
 BFloat16 = Annotated[
     bool, typer.Option("--bfloat16", help="Read two-byte void as bfloat16, which NumPy saves under that type.")
 ]
+Initial = Annotated[
+    str | None, typer.Option(metavar="VALUE", help="One more element of each maximum; empty sets hold it.")
+]
+Indices = Annotated[bool, typer.Option("--return-indices", help="Also give the indices of the maxima (argmax).")]
+
+RESULT, INDICES, EMPTY = "maxima", "indices", "empty"  # in a .npz file
 
 
 def maximum(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILES...", help=".npy files of one type, of shapes that broadcast together."),
+        typer.Argument(
+            metavar="FILES...", help=".npy files of one type, of shapes that broadcast together; - is stdin."
+        ),
     ],
     output: Output = None,
+    form: streams.Format = "text",
     bfloat16: BFloat16 = False,
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
 ) -> None:
     """The element-wise maximum of .npy files, broadcast; NaN propagates."""
-    arrays = [_read(file, bfloat16=bfloat16) for file in files]
-    _give(lambda: maxops.maximum(*arrays), "maximum", output)
+    target = _Target("maximum", output, form, overwrite=overwrite, parents=parents)
+    arrays = target.read(files, bfloat16=bfloat16)
+    target.give(lambda: maxops.maximum(*arrays), [RESULT])
 
 
 def reduce_max(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .npy file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .npy file; - is stdin.")],
     axes: Annotated[str | None, typer.Option(help="Axes to reduce, such as 0,-1. Default: all.")] = None,
     keepdims: Annotated[bool, typer.Option(help="Keep reduced axes, with size 1.")] = True,
     noop_with_empty_axes: Annotated[
         bool, typer.Option("--noop-with-empty-axes", help="Without axes, give the input itself.")
     ] = False,
+    initial: Initial = None,
+    return_indices: Indices = False,
     output: Output = None,
+    form: streams.Format = "text",
     bfloat16: BFloat16 = False,
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
 ) -> None:
     """The maximum of a .npy file along axes; NaN propagates."""
-    data = _read(file, bfloat16=bfloat16)
+    target = _Target("reduce-max", output, form, overwrite=overwrite, parents=parents)
+    (data,) = target.read([file], bfloat16=bfloat16)
     taken = None if axes is None else _axes(axes)
-    _give(lambda: maxops.reduce_max(data, taken, keepdims, noop_with_empty_axes), "reduce-max", output)
+    first = _scalar(initial, "--initial")
+    target.give(
+        lambda: maxops.reduce_max(
+            data, taken, keepdims, noop_with_empty_axes, initial=first, return_indices=return_indices
+        ),
+        [RESULT, *([INDICES] if return_indices else [])],
+    )
 
 
 def segment_max(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A .npy file of shape (n, ...).")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A .npy file of shape (n, ...); - is stdin.")],
     ids: Annotated[
-        Path, typer.Argument(metavar="IDS", help="A .npy file of n segment ids, sorted, of any integer type.")
-    ],
-    fill_mode: Annotated[str, typer.Option(help="ZERO or LOWEST (finite): what empty segments hold.")],
+        Path | None,
+        typer.Argument(
+            metavar="[IDS]", help="A .npy file of n segment ids of any integer type, sorted; or else --offsets."
+        ),
+    ] = None,
+    fill_mode: Annotated[
+        str | None,
+        typer.Option(help="ZERO or LOWEST (finite): what empty segments hold. This, --fill-value or --initial."),
+    ] = None,
+    fill_value: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="What empty segments hold, such as 7, nan or -inf.")
+    ] = None,
+    initial: Initial = None,
+    offsets: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="In place of IDS: segment i has the rows offsets[i] to offsets[i + 1]."),
+    ] = None,
     num_segments: Annotated[int | None, typer.Option(help="Segments in the result. Default: the last id + 1.")] = None,
+    are_sorted: Annotated[bool, typer.Option("--sorted/--unsorted", help="Whether the ids never decrease.")] = True,
+    out_of_range: Annotated[
+        Literal["error", "drop"] | None,
+        typer.Option(help="What ids outside the segments are. Default: as OpenVINO has it for sorted ids; error."),
+    ] = None,
+    check_ids: Annotated[
+        bool, typer.Option(help="Validate the ids or offsets; invalid ones give wrong maxima.")
+    ] = True,
+    return_indices: Indices = False,
+    return_empty: Annotated[bool, typer.Option("--return-empty", help="Also give which segments are empty.")] = False,
     output: Output = None,
+    form: streams.Format = "text",
     bfloat16: BFloat16 = False,
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
 ) -> None:
     """The maximum of each segment of a .npy file's rows; NaN propagates."""
-    rows, segment_ids = _read(data, bfloat16=bfloat16), _read(ids, bfloat16=False)
-    _give(lambda: maxops.segment_max(rows, segment_ids, num_segments, fill_mode=fill_mode), "segment-max", output)
+    target = _Target("segment-max", output, form, overwrite=overwrite, parents=parents)
+    indexing = [path for path in (ids, offsets) if path is not None]
+    rows, *numbers = target.read([data, *indexing], bfloat16=bfloat16, indexing=len(indexing))
+    named = dict(zip((name for name, path in (("ids", ids), ("offsets", offsets)) if path), numbers, strict=True))
+    fill, first = _scalar(fill_value, "--fill-value"), _scalar(initial, "--initial")
+    target.give(
+        lambda: maxops.segment_max(
+            rows,
+            named.get("ids"),
+            num_segments,
+            fill_mode=fill_mode,
+            fill_value=fill,
+            check_ids=check_ids,
+            offsets=named.get("offsets"),
+            sorted=are_sorted,
+            out_of_range=out_of_range,
+            initial=first,
+            return_indices=return_indices,
+            return_empty=return_empty,
+        ),
+        [RESULT, *([INDICES] if return_indices else []), *([EMPTY] if return_empty else [])],
+    )
+
+
+class _Target:
+    """Where a command's arrays go, and the files that they may not replace."""
+
+    def __init__(self, command: str, output: Path | None, form: str, *, overwrite: bool, parents: bool) -> None:
+        self.command, self.output, self.form = command, output, form
+        self.overwrite, self.parents = overwrite, parents
+
+    def read(self, files: Sequence[Path], *, bfloat16: bool, indexing: int = 0) -> list[Array]:
+        """The arrays of the inputs, once the output is known to be none of them; the last are ids or offsets."""
+        streams.check_inputs(files)
+        if self.output is not None:
+            streams.check_outputs([self.output], files, overwrite=self.overwrite, parents=self.parents)
+        of_data = len(files) - indexing
+        return [_read(file, bfloat16=bfloat16 and number < of_data) for number, file in enumerate(files)]
+
+    def give(self, compute: Callable[[], Any], names: Sequence[str]) -> None:
+        """Compute, and show or write the arrays, of which there are as many as names."""
+        as_npz = self.output is not None and self.output.suffix.lower() == ".npz"
+        if self.output is not None and len(names) > 1 and not as_npz and not streams.is_stream(self.output):
+            raise OutputError(
+                f"{self.output}: takes one array, and there are {', '.join(names)}; give a name that ends with .npz"
+            )
+        with progress(self.command):
+            result = compute()
+        arrays = dict(zip(names, result if len(names) > 1 else [result], strict=True))
+        if self.output is not None and (as_npz or len(names) > 1):
+            write_npz(self.output, arrays, make_folders=self.parents)
+        elif self.output is not None:
+            write_npy({self.output: result}, make_folders=self.parents)
+        else:
+            shown = {self.command if name == RESULT else name: array for name, array in arrays.items()}
+            if self.form == "json":
+                show_json({"outputs": [describe(name, array) for name, array in shown.items()]})
+            else:
+                show_arrays(shown)
 
 
 def _read(file: Path, *, bfloat16: bool) -> Array:
@@ -70,7 +187,9 @@ def _read(file: Path, *, bfloat16: bool) -> Array:
     if bfloat16:
         return as_bfloat16(array)
     if is_two_bytes(array):
-        raise ModelInputError(f"{file}: is void of two bytes, as NumPy saves bfloat16; say --bfloat16 to read it so")
+        raise ModelInputError(
+            f"{streams.name_of(file)}: is void of two bytes, as NumPy saves bfloat16; say --bfloat16 to read it so"
+        )
     return array
 
 
@@ -81,10 +200,18 @@ def _axes(text: str) -> tuple[int, ...]:
         raise typer.BadParameter(f"{text!r} is not a list of integers such as 0,-1", param_hint="--axes") from None
 
 
-def _give(compute: Callable[[], Array], name: str, output: Path | None) -> None:
-    with progress(name):
-        result = compute()
-    if output is None:
-        show_arrays({name: result})
-    else:
-        write_npy({output: result})
+_WORDS = {"true": True, "false": False}
+
+
+def _scalar(text: str | None, option: str) -> bool | int | float | None:
+    """A value in words, as Python's scalar; whether the data's type holds it is for the operator to say."""
+    if text is None:
+        return None
+    if text.strip().lower() in _WORDS:
+        return _WORDS[text.strip().lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise typer.BadParameter(f"{text!r} is not a number, nan, inf, true or false", param_hint=option)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +16,10 @@ import maxops
 from maxops.atomic_files import check_writable, write_text
 from maxops.bench import compare, environment, gpu, grid, libraries, ours, page, report, saved, session
 from maxops.bench.case import OPERATORS, OperatorName, label
+from maxops.cli import streams
 from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.progress import counting_bar
-from maxops.cli.table import show
+from maxops.cli.table import show, show_json
 from maxops.dtypes import DType
 from maxops.engines.native import MOST_THREADS
 from maxops.json_text import in_lines
@@ -25,6 +27,8 @@ from maxops.json_text import in_lines
 WRONG = 1
 MAX_SECONDS = 1e6
 _EVERY = "all"
+
+Write = Callable[[Path, str], None]  # of a report
 
 
 def _check_seconds(seconds: float | None) -> float | None:
@@ -75,25 +79,35 @@ def bench(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the cases and end.")] = False,
     earlier: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every figure here.")] = None,
+    form: streams.Format = "text",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write every figure here; --format json prints them.")
+    ] = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots here.")
     ] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write tables here.")] = None,
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
 ) -> None:
     """Time every operator against other libraries, each result first compared bit for bit with the expected one."""
     if html_file is not None and find_spec("matplotlib") is None:
         raise typer.BadParameter('the plots need matplotlib: pip install "maxops[bench]"', param_hint="--html")
+    if form == "json" and json_file is None:
+        json_file = streams.STREAM
+    elif form == "json":
+        raise typer.BadParameter("--format json is --json -, and has no effect with --json FILE")
+    _check_files([json_file, html_file, markdown_file], earlier, overwrite=overwrite, parents=parents)
+    write = partial(streams.give_text, make_folders=parents)
     if earlier is not None:
-        _write(saved.read(earlier), None, html_file, markdown_file, details=False)
+        run = saved.parse(streams.read_stdin(), streams.STDIN) if streams.is_stream(earlier) else saved.read(earlier)
+        _write(run, json_file, html_file, markdown_file, write, details=False)
         return
-    if json_file is not None:
-        check_writable(json_file)
     if other is not None and (html_file or markdown_file or on_gpu):
         raise typer.BadParameter("--compare prints tables and takes --json, but not --html, --markdown or --gpu")
     if on_gpu:
         names = _names(types or list(gpu.DEFAULT_TYPES), [str(dtype) for dtype in grid.TYPES], "--types", "type")
-        if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in names], only, json_file):
+        if not bench_gpu([dtype for dtype in grid.TYPES if str(dtype) in names], only, json_file, write):
             raise typer.Exit(WRONG)
         return
     chosen_operators = _operators(operators or [])
@@ -105,10 +119,10 @@ def bench(
     if not cases:
         raise typer.BadParameter(f"no case's id contains {only!r}; --list shows them", param_hint="--only")
     if listed:
-        show(
-            ("case", "touches"),
-            [(case.id, report.size(case.bytes_touched)) for case in cases],
-        )
+        if form == "json":
+            show_json([{"case": case.id, "bytes_touched": case.bytes_touched} for case in cases])
+        else:
+            show(("case", "touches"), [(case.id, report.size(case.bytes_touched)) for case in cases])
         return
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
@@ -127,15 +141,27 @@ def bench(
                 whole=not cases_only,
                 command=" ".join(["maxops", *sys.argv[1:]]),
                 done=done,
-                keep=_keeper(json_file),
+                keep=_keeper(json_file, make_folders=parents),
             )
     if other is not None:
-        _write_comparison(run, json_file)
+        _write_comparison(run, json_file, write)
         return
-    _write(run, json_file, html_file, markdown_file, details=True)
+    _write(run, json_file, html_file, markdown_file, write, details=True)
     if failures := report.our_failures(run):
         print(f"maxops: {len(failures)} of our own results are wrong, first {failures[0]}", file=sys.stderr)
         raise typer.Exit(WRONG)
+
+
+def _check_files(reports: list[Path | None], earlier: Path | None, *, overwrite: bool, parents: bool) -> None:
+    """Refuse before hours of work what could not be written after them."""
+    files = [file for file in reports if file is not None]
+    if len(set(files)) < len(files):
+        raise typer.BadParameter(f"{files[0]} is given for several reports; give each a file of its own")
+    streams.check_outputs(files, [earlier] if earlier else [], overwrite=overwrite, parents=parents)
+    if earlier is None and not parents:
+        for file in files:
+            if not streams.is_stream(file):
+                check_writable(file)
 
 
 @contextmanager
@@ -150,16 +176,16 @@ def _progress(count: int) -> Iterator[Callable[[str, dict[str, Any] | None], Non
         yield done
 
 
-def _write_comparison(run: dict[str, Any], json_file: Path | None) -> None:
-    for name in ("this", "other"):
-        about = run[name]
-        print(f"{name}: maxops {about['maxops']} {about['commit']}, {about['isa']}, {about['folder']}")
-    _show(compare.tables(run))
-    if "interrupted" in run:
-        print(f"interrupted {run['interrupted']}")
+def _write_comparison(run: dict[str, Any], json_file: Path | None, write: Write) -> None:
+    with streams.stdout_kept_for([json_file]):
+        for name in ("this", "other"):
+            about = run[name]
+            print(f"{name}: maxops {about['maxops']} {about['commit']}, {about['isa']}, {about['folder']}")
+        _show(compare.tables(run))
+        if "interrupted" in run:
+            print(f"interrupted {run['interrupted']}")
     if json_file is not None:
-        write_text(json_file, in_lines(run) + "\n")
-        print(f"wrote {json_file}")
+        write(json_file, in_lines(run) + "\n")
     if failures := compare.different(run):
         print(f"maxops: the two differ in bits in {len(failures)} cases, first {failures[0]}", file=sys.stderr)
         raise typer.Exit(WRONG)
@@ -171,31 +197,36 @@ def _show(tables: list[report.Table]) -> None:
         show(table.columns, table.rows)
 
 
-def _keeper(json_file: Path | None) -> Callable[[dict[str, Any]], None]:
+def _keeper(json_file: Path | None, *, make_folders: bool) -> Callable[[dict[str, Any]], None]:
     """What saves a run that is not done yet, which may take hours."""
 
     def keep(run: dict[str, Any]) -> None:
-        if json_file is not None:
-            saved.write(json_file, run)
+        if json_file is not None and not streams.is_stream(json_file):
+            write_text(json_file, saved.as_text(run), make_folders=make_folders)
 
     return keep
 
 
 def _write(
-    run: dict[str, Any], json_file: Path | None, html_file: Path | None, markdown_file: Path | None, *, details: bool
+    run: dict[str, Any],
+    json_file: Path | None,
+    html_file: Path | None,
+    markdown_file: Path | None,
+    write: Write,
+    *,
+    details: bool,
 ) -> None:
-    _show([*(report.cases(run) if details else []), *report.summary(run)])
-    print(f"\n{report.headline(run)}")
+    if streams.STREAM not in (json_file, html_file, markdown_file):
+        _show([*(report.cases(run) if details else []), *report.summary(run)])
+        print(f"\n{report.headline(run)}")
     texts: dict[Path | None, Callable[[], str]] = {
         json_file: lambda: saved.as_text(run),
         html_file: lambda: page.html(run),
         markdown_file: lambda: report.markdown(run),
     }
     for file, text in texts.items():
-        if file is None:
-            continue
-        write_text(file, text())
-        print(f"wrote {file}")
+        if file is not None:
+            write(file, text())
 
 
 def _operators(given: list[str]) -> list[OperatorName]:

@@ -1,35 +1,47 @@
-"""`maxops check`: a model against a standard, clause by clause, without running it."""
+"""`maxops check`: models against a standard, clause by clause, without running them."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from maxops.atomic_files import write_text
 from maxops.bench.environment import installed
+from maxops.cli import streams
+from maxops.cli.clause import Ignore, Select, selection
+from maxops.cli.one_a_line import Line, default_form, show_lines
 from maxops.cli.table import printable, show
+from maxops.errors import MaxopsError, ModelError
+from maxops.program import BAD_USE, print_line
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.checker import Finding, JudgedNode, Report
 
 NOT_PASSED = 1
 MAX_ROWS = 10  # rows of one clause
+# How an IR's text begins: a declaration, comments, and the element that other XML files do not have.
+_IR_BEGINS = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<net[\s>]", re.DOTALL)
+_IR_BEGINS_WITHIN = 4096  # bytes
 
 Row = tuple[tuple[str, ...], str]  # what a row says, and the node
 
 
 def check(
-    model: Annotated[
-        Path,
+    models: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="MODEL", help="A .onnx file, an OpenVINO IR (.xml), or a folder with model.onnx. Nothing is run."
+            metavar="MODELS...",
+            help=".onnx files, OpenVINO IRs (.xml), folders, for all of these in them, and - for an ONNX model on "
+            "stdin. Nothing is run.",
         ),
     ],
     standard: Annotated[
@@ -37,41 +49,158 @@ def check(
         typer.Option(help="Judge every max node by this one. Default: by its model's own."),
     ] = None,
     form: Annotated[
-        Literal["text", "json", "sarif"], typer.Option("--format", help="Tables, JSON, or SARIF for code scanning.")
-    ] = "text",
+        Literal["text", "concise", "github", "json", "sarif"] | None,
+        typer.Option(
+            "--format",
+            help="Tables; a finding a line, as file: node: CLAUSE message; GitHub's annotations; JSON; or SARIF for "
+            "code scanning. Default: text on a terminal, concise elsewhere.",
+        ),
+    ] = None,
+    select: Select = None,
+    ignore: Ignore = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also what holds, and what is known at run time only (JSON always has both).")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report here, not to the terminal.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the report here, not to the terminal."),
     ] = None,
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
 ) -> None:
-    """Give every max node and clause a verdict: holds, broken, or not to be known before a run."""
-    from maxops.checker import check as checked  # noqa: PLC0415  (see above)
-    from maxops.onnx import suite  # noqa: PLC0415
+    """Give every max node and clause a verdict: holds, broken, or not to be known before a run.
 
-    report = checked(model / suite.MODEL if model.is_dir() else model, standard)
+    Exits with 1 if a clause is broken, or a node lies outside of the standard that is asked for; with 2 if a model
+    cannot be read.
+    """
+    keeps = selection(select, ignore)
+    streams.check_inputs(models)
+    found = list(dict.fromkeys(path for given in models for path in _models(given)))
     if output is not None:
+        streams.check_outputs([output], found, overwrite=overwrite, parents=parents)
+    reports: list[Report] = []
+    failed: list[tuple[Path, MaxopsError]] = []
+    for path in found:
+        try:
+            report = _checked(path, standard)
+        except MaxopsError as error:
+            if len(found) == 1:
+                raise
+            failed.append((path, error))
+            continue
+        reports.append(report.restricted(keeps))
+        _warn_of_nothing(report, reports[-1])
+    is_in_file = output is not None and not streams.is_stream(output)
+    form = default_form(form, in_file=is_in_file)  # type: ignore[assignment]
+    if output is not None and is_in_file:
         with redirect_stdout(StringIO()) as written:
-            _print(report, form, everything=everything)
-        write_text(output, written.getvalue())
+            _print(reports, failed, form, everything=everything)
+        streams.give_text(output, written.getvalue(), make_folders=parents)
     else:
-        _print(report, form, everything=everything)
-    if not report.passed:
+        _print(reports, failed, form, everything=everything)
+    for _, why in failed:
+        print_line(f"maxops: error: {printable(str(why))}")
+    if failed:
+        raise typer.Exit(BAD_USE)
+    if not all(report.passed for report in reports):
         raise typer.Exit(NOT_PASSED)
 
 
-def _print(report: Report, form: str, *, everything: bool) -> None:
+# ------------------------------------------------------------------------------------------------------- models
+
+
+def _models(given: Path) -> Iterator[Path]:
+    """A file as it is; of a folder every model in it and below, but what is hidden."""
+    if not given.is_dir():
+        yield given
+        return
+    found = False
+    for path in _files(given):
+        if path.suffix.lower() == ".onnx" or (path.suffix.lower() == ".xml" and _is_ir(path)):
+            found = True
+            yield path
+    if not found:
+        raise ModelError(f"{given}: is a folder without a .onnx file and without an OpenVINO IR")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise ModelError(f"{error.filename}: cannot be read: {error.strerror}") from error
+
+    for place, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))
+
+
+def _is_ir(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return _IR_BEGINS.match(file.read(_IR_BEGINS_WITHIN)) is not None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _checked(path: Path, standard: str | None) -> Report:
+    from maxops.checker import check as checked  # noqa: PLC0415  (see above)
+    from maxops.onnx.load import parse  # noqa: PLC0415
+
+    if streams.is_stream(path):
+        return replace(checked(parse(streams.read_stdin(), streams.STDIN), standard), source=streams.STDIN)
+    return checked(path, standard)
+
+
+def _warn_of_nothing(report: Report, restricted: Report) -> None:
+    """Say of a model that passes because nothing in it was judged."""
+    if not restricted.passed or any(node.findings for node in restricted.nodes):
+        return
+    if not report.nodes:
+        why = "it has no max operators"
+    elif any(node.findings for node in report.nodes):
+        why = "--select and --ignore leave no clause of its max operators"
+    else:
+        why = f"no standard here has rules for its max operators: {report.nodes[0].note}"
+    print_line(f"maxops: warning: {printable(report.source)}: nothing was judged: {why}")
+
+
+# ------------------------------------------------------------------------------------------------------ reports
+
+
+def _print(
+    reports: Sequence[Report], failed: Sequence[tuple[Path, MaxopsError]], form: str | None, *, everything: bool
+) -> None:
     from maxops.checker.as_json import as_json  # noqa: PLC0415  (see above)
     from maxops.checker.sarif import as_sarif  # noqa: PLC0415
 
     if form == "json":
-        print(json.dumps(as_json(report), indent=2))
+        print(json.dumps(as_json(reports, [str(error) for _, error in failed]), indent=2))
     elif form == "sarif":
         version = installed("maxops") or "0"  # a source tree
-        print(json.dumps(as_sarif(report, version, everything=everything), indent=2))
+        print(json.dumps(as_sarif(reports, version, everything=everything), indent=2))
+    elif form == "text":
+        for report in reports:
+            _print_tables(report, everything=everything)
+        if len(reports) > 1:
+            print(f"{len(reports)} models: {sum(report.passed for report in reports)} pass")
     else:
-        _print_tables(report, everything=everything)
+        for report in reports:
+            show_lines(_lines(report, everything=everything), str(form))
+        if form == "github":
+            show_lines((Line(str(path), "model", "unreadable", str(error), True) for path, error in failed), form)
+
+
+def _lines(report: Report, *, everything: bool) -> Iterator[Line]:
+    """A line for each finding; one that is not broken begins with its verdict."""
+    from maxops.checker.report import OUTSIDE  # noqa: PLC0415  (see above)
+
+    for each in report.findings:
+        if everything or each.notable:
+            is_broken = each.verdict == "broken"
+            message = each.message if is_broken else f"{_verdict(each)}: {each.message}"
+            yield Line(report.source, each.node, each.clause, message, is_broken)
+    is_asked = report.standard is not None
+    for node in report.outside:
+        if everything or is_asked:
+            yield Line(report.source, node.where, OUTSIDE, node.note, is_asked)
 
 
 def _print_tables(report: Report, *, everything: bool) -> None:

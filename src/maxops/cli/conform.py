@@ -7,20 +7,24 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from maxops.atomic_files import atomic_write, check_writable
+from maxops.cli import streams
+from maxops.cli.clause import Ignore, Select, selection
+from maxops.cli.one_a_line import Line, default_form, show_lines
 from maxops.cli.progress import counting_bar
-from maxops.cli.table import printable, show
+from maxops.cli.table import printable, show, show_json
 from maxops.conformance import timeout
-from maxops.errors import ConfigurationError, MaxopsError
+from maxops.errors import ConfigurationError, MaxopsError, RunFileError
+from maxops.program import print_line
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
-    from maxops.conformance.result import Run
+    from maxops.conformance.result import Finding, Run
     from maxops.conformance.wording import Table
 
 NOT_CONFORMING = 1
@@ -36,11 +40,18 @@ def _check_seconds(seconds: float) -> float:
         raise typer.BadParameter(str(error)) from None
 
 
+def _complete_runtime(incomplete: str) -> list[str]:
+    from maxops.conformance import runtimes  # noqa: PLC0415  (see above)
+
+    return [name for name in (*runtimes.GROUPS, *runtimes.known()) if name.startswith(incomplete)]
+
+
 def conform(
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="RUNTIME...",
+            autocompletion=_complete_runtime,
             help="Runtimes by name; maxops (each engine and instruction set) or all (whatever is installed); "
             "mypackage.mybackend, a module or class with the protocol of onnx.backend.base.Backend; or "
             "'command:PROGRAM ...', which is run on a test folder. Without any: which there are.",
@@ -58,7 +69,9 @@ def conform(
             metavar="FOLDER", help="Write the cases as ONNX test folders (SegmentMax as OpenVINO IR), and end."
         ),
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the run as JSON.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the whole run as JSON; - is stdout, as below.")
+    ] = None,
     junit_file: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML, for CI systems.")
     ] = None,
@@ -76,47 +89,126 @@ def conform(
     ] = None,
     earlier: Annotated[
         list[Path] | None,
-        typer.Option("--from", metavar="FILE", help="Report runs that were saved with --json; nothing is run."),
+        typer.Option(
+            "--from",
+            metavar="FILE...",
+            help="Report runs that were saved with --json, of files and of folders of them; nothing is run.",
+        ),
     ] = None,
+    form: Annotated[
+        Literal["text", "concise", "github", "json"] | None,
+        typer.Option(
+            "--format",
+            help="Tables; a fault a line, as runtime: case: CLAUSE verdict: results; GitHub's annotations; or the runs "
+            "as JSON. Default: text on a terminal, concise elsewhere.",
+        ),
+    ] = None,
+    select: Select = None,
+    ignore: Ignore = None,
     seconds: Annotated[
         float,
         typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The timeout of a case."),
     ] = timeout.DEFAULT,
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
 ) -> None:
     """Judge runtimes by cases derived from the standards' clauses, each runtime in its own process.
 
-    Exits with 1 if a runtime breaks a clause, 2 if one cannot be run.
+    Exits with 1 if a runtime breaks a clause, 2 if one cannot be run. What --select and --ignore leave out is in the
+    file of --json alone.
     """
-    from maxops.conformance import cases, saved  # noqa: PLC0415  (see above)
+    from maxops.conformance import cases  # noqa: PLC0415  (see above)
 
+    keeps = selection(select, ignore)
     reports = {"--json": json_file, "--junit": junit_file, "--html": html_file}
+    files = [file for file in reports.values() if file is not None]
     if listed or save is not None:
         _reject_unused("--list" if save is None else "--save", {**reports, "--from": earlier})
         chosen = cases.select(cases.cases(), only or [], quick=quick)
-        _list(chosen) if save is None else _save(chosen, save)
+        _list(chosen, form) if save is None else _save(chosen, save, parents=parents)
         return
-    known = saved.read(baseline) if baseline else []
-    before = saved.read(old) if old else []
-    for file in filter(None, reports.values()):
-        check_writable(file)
+    if sum(map(streams.is_stream, files)) > 1 or (form == "json" and streams.STREAM in files):
+        raise typer.BadParameter("stdout takes one report, and is given for several")
+    if old is not None and form not in (None, "text"):
+        raise typer.BadParameter(f"--compare shows tables, and has no effect with --format {form}")
+    saved_files = _saved_files(earlier, names)
+    streams.check_inputs(filter(None, [*saved_files, old, baseline]))
+    streams.check_outputs(files, filter(None, [*saved_files, old, baseline]), overwrite=overwrite, parents=parents)
+    known = _read([baseline]) if baseline else []
+    before = _read([old]) if old else []
+    for file in files:
+        if not streams.is_stream(file) and not parents:
+            check_writable(file)
     failed: list[MaxopsError] = []
     if earlier:
-        _reject_unused("--from", {"RUNTIME": names, "--only": only, "--quick": quick})
-        runs = [run for file in earlier for run in saved.read(file)]
+        _reject_unused("--from", {"--only": only, "--quick": quick})
+        runs = _read(saved_files)
     elif names:
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         runs = list(_run(names, chosen, seconds, failed, quick=quick, only=only or []))
     else:
-        _show_runtimes()
+        _show_runtimes(form)
         raise typer.Exit(UNUSABLE)
-    _report(runs, before)
-    _write(runs, json_file, junit_file, html_file)
+    seen = [_restricted(run, keeps) for run in runs]
+    new = _new_faults(seen, known, has_baseline=baseline is not None)
+    with streams.stdout_kept_for(files):
+        shown_as = "text" if form is None and old is not None else default_form(form)
+        _report(runs, seen, before, new, shown_as)
+        if baseline is not None and shown_as == "text":
+            for finding in new:
+                print(f"not in the baseline: {finding['case']}: {finding['verdict']}")
+    _write(runs, seen, reports, make_folders=parents)
     for error in failed:
         print(f"maxops: error: {printable(str(error))}", file=sys.stderr)
     if failed:
         raise typer.Exit(UNUSABLE)
-    if _is_faulty(runs, known, has_baseline=baseline is not None):
+    if new:
         raise typer.Exit(NOT_CONFORMING)
+
+
+# ------------------------------------------------------------------------------------------------------- saved
+
+
+def _saved_files(earlier: Sequence[Path] | None, names: Sequence[str] | None) -> list[Path]:
+    """The files of --from: of a folder every .json; a shell's pattern leaves all but the first as arguments."""
+    if not earlier:
+        return []
+    others = [Path(name) for name in names or []]
+    if strangers := [str(path) for path in others if not path.exists()]:
+        raise typer.BadParameter(f"RUNTIME has no effect with --from, and {strangers[0]!r} is not a file")
+    found: list[Path] = []
+    for path in (*earlier, *others):
+        if path.is_dir():
+            if not (inside := sorted(path.glob("*.json"))):
+                raise RunFileError(f"{path}: is a folder without a .json file")
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def _read(files: Sequence[Path]) -> list[Run]:
+    from maxops.conformance import saved  # noqa: PLC0415  (see above)
+
+    return [
+        run
+        for file in files
+        for run in (saved.parse(streams.read_stdin(), streams.STDIN) if streams.is_stream(file) else saved.read(file))
+    ]
+
+
+def _restricted(run: Run, keeps: Callable[[str], bool]) -> Run:
+    """The run without the findings of clauses that are left out, and without the cases of these."""
+    from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
+
+    findings = [each for each in run["findings"] if keeps(each["clause"])]
+    kept, every = ({each["case"] for each in some} for some in (findings, run["findings"]))
+    cases = {
+        case: verdict
+        for case, verdict in run["cases"].items()
+        if case in kept or (case not in every and keeps(case_name(case).clause))
+    }
+    return {**run, "cases": cases, "findings": findings}
 
 
 # ------------------------------------------------------------------------------------------------------ running
@@ -161,27 +253,32 @@ def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
         yield progress
 
 
-def _show_runtimes() -> None:
+def _show_runtimes(form: str | None) -> None:
     from maxops.conformance import runtimes  # noqa: PLC0415  (see above)
 
     here = runtimes.installed()
-    show(("runtime", "installed"), [(name, "yes" if name in here else "no") for name in runtimes.known()])
+    if form == "json":
+        show_json([{"runtime": name, "installed": name in here} for name in runtimes.known()])
+    else:
+        show(("runtime", "installed"), [(name, "yes" if name in here else "no") for name in runtimes.known()])
     print("maxops: error: no runtime is given: name some of these, or maxops, or all", file=sys.stderr)
 
 
 # ------------------------------------------------------------------------------------------------------- cases
 
 
-def _list(chosen: Sequence[Case]) -> None:
-    show(
-        ("case", "expects"),
-        [(case.id, "an error" if case.refusal else "an answer") for case in chosen],
-    )
-    print(f"{len(chosen)} cases")
+def _list(chosen: Sequence[Case], form: str | None) -> None:
+    rows = [(case.id, "an error" if case.refusal else "an answer") for case in chosen]
+    if form == "json":
+        show_json([{"case": case, "expects": expects} for case, expects in rows])
+    else:
+        show(("case", "expects"), rows)
+        print(f"{len(chosen)} cases")
 
 
-def _save(chosen: Sequence[Case], folder: Path) -> None:
+def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
     """Write folders; of a case of thousands of feeds, a few of them."""
+    streams.check_outputs([folder / chosen[0].id], [], overwrite=False, parents=parents, folder=folder)
     from maxops.conformance.folder import MAX_DATA_SETS, spread, write  # noqa: PLC0415  (see above)
     from maxops.conformance.runtimes.runtime import NotApplicableError  # noqa: PLC0415
 
@@ -206,7 +303,42 @@ def _save(chosen: Sequence[Case], folder: Path) -> None:
 # ----------------------------------------------------------------------------------------------------- reports
 
 
-def _report(runs: Sequence[Run], before: Sequence[Run]) -> None:
+def _report(runs: Sequence[Run], seen: Sequence[Run], before: Sequence[Run], new: Sequence[Finding], form: str) -> None:
+    """Show runs: `seen` are those without what --select and --ignore leave out, and `new` is what fails the check."""
+    from maxops.conformance import saved  # noqa: PLC0415  (see above)
+
+    if form == "text":
+        _show_tables(seen, before)
+        return
+    if form == "json":
+        sys.stdout.write(saved.as_text(runs))
+    else:
+        show_lines((line for run in seen for line in _lines(run, new)), form)
+    for run in seen:
+        for text in _summary(run):
+            print_line(f"maxops: {text}")
+
+
+def _lines(run: Run, new: Sequence[Finding]) -> Iterator[Line]:
+    from maxops.conformance.wording import expected_to_actual, runtime_label, shortened  # noqa: PLC0415  (see above)
+
+    failing = set(map(id, new))
+    for each in run["findings"]:
+        if id(each) in failing:
+            results = shortened(expected_to_actual(each["expected"], each["actual"]))
+            message = f"{each['verdict']}: {results}"
+            yield Line(runtime_label(run), each["case"], each["clause"], message, is_fault=True, is_file=False)
+
+
+def _summary(run: Run) -> Iterator[str]:
+    from maxops.conformance import matrix  # noqa: PLC0415  (see above)
+
+    for note in run["notes"]:
+        yield f"{run['runtime']}: note: {printable(note)}"
+    yield matrix.summary(run)
+
+
+def _show_tables(runs: Sequence[Run], before: Sequence[Run]) -> None:
     from maxops.conformance import compare, matrix  # noqa: PLC0415  (see above)
 
     if runs:
@@ -222,9 +354,8 @@ def _report(runs: Sequence[Run], before: Sequence[Run]) -> None:
                 _show(table)
             print(compare.summary(comparison))
     for run in runs:
-        for note in run["notes"]:
-            print(f"{run['runtime']}: note: {printable(note)}")
-        print(matrix.summary(run))
+        for text in _summary(run):
+            print(text)
 
 
 def _that_fit(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
@@ -241,14 +372,20 @@ def _show(table: Table) -> None:
     show(table.columns, table.rows)
 
 
-def _write(runs: Sequence[Run], json_file: Path | None, junit_file: Path | None, html_file: Path | None) -> None:
+def _write(runs: Sequence[Run], seen: Sequence[Run], files: dict[str, Path | None], *, make_folders: bool) -> None:
     from maxops.conformance import junit, page, saved  # noqa: PLC0415  (see above)
 
     if not runs:
         return
-    for file, write in ((json_file, saved.write), (junit_file, junit.write), (html_file, page.write)):
+    texts: dict[str, Callable[[], str]] = {
+        "--json": lambda: saved.as_text(runs),
+        "--junit": lambda: junit.as_text(seen),
+        "--html": lambda: page.html(seen),
+    }
+    for option, file in files.items():
         if file is not None:
-            write(file, runs)
+            # what is no text in UTF-8 may stand in a runtime's name
+            streams.give_text(file, texts[option](), errors="backslashreplace", make_folders=make_folders)
 
 
 def _reject_unused(option: str, others: dict[str, object]) -> None:
@@ -258,18 +395,16 @@ def _reject_unused(option: str, others: dict[str, object]) -> None:
             raise typer.BadParameter(f"{name} has no effect with {option}")
 
 
-def _is_faulty(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> bool:
-    """Whether there are faults; with a baseline, whether there are such that it does not have."""
+def _new_faults(runs: Sequence[Run], known: Sequence[Run], *, has_baseline: bool) -> list[Finding]:
+    """The faults; with a baseline, those that it does not have."""
     from maxops.conformance import compare  # noqa: PLC0415  (see above)
     from maxops.conformance.result import FAULTS  # noqa: PLC0415
 
     if not has_baseline:
-        return any(finding["verdict"] in FAULTS for run in runs for finding in run["findings"])
+        return [finding for run in runs for finding in run["findings"] if finding["verdict"] in FAULTS]
     pairs = [(before, run) for before, run in compare.pairs(known, runs) if run is not None]
     for before, run in pairs:
         if before is None:
-            print(f"the baseline has no run of {printable(run['runtime'])}: all of its faults are new")
-    new = [finding for before, run in pairs for finding in compare.not_in_baseline(run, before)]
-    for finding in new:
-        print(f"not in the baseline: {finding['case']}: {finding['verdict']}")
-    return bool(new)
+            name = printable(run["runtime"])
+            print_line(f"maxops: the baseline has no run of {name}: all of its faults are new")
+    return [finding for before, run in pairs for finding in compare.not_in_baseline(run, before)]

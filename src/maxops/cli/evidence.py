@@ -11,28 +11,44 @@ import typer
 from maxops import _native
 from maxops import evidence as package
 from maxops.atomic_files import atomic_write, errors_of
+from maxops.cli import streams
 from maxops.cli.table import show
+from maxops.errors import OutputError
 
 OTHER_BUILD = 1
 
 
 def evidence(
-    as_json: Annotated[bool, typer.Option("--json", help="Print claims and matrix as JSON.")] = False,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write the matrix of clauses, for other tools.")] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write the matrix of clauses as a page.")] = None,
+    form: streams.Format = "text",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write the matrix of clauses, for other tools.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the matrix of clauses as a page.")
+    ] = None,
+    parents: streams.Parents = False,
 ) -> None:
     """What shows that each clause holds; exit code 1 if this is not the build that was looked at."""
-    with atomic_write() as temporary:
-        for path, text in ((csv, package.as_csv), (html, package.as_html)):
-            if path is not None:
-                with errors_of(path):
-                    temporary(path).write_text(text(), encoding="utf-8")
+    files = {path: text for path, text in ((csv, package.as_csv), (html, package.as_html)) if path is not None}
+    if csv is not None and csv == html:
+        raise OutputError(f"{csv}: is to be written twice; give each output a file of its own")
+    streams.check_outputs(files, [], overwrite=False, parents=parents)
+    named = {path: text for path, text in files.items() if not streams.is_stream(path)}
+    with atomic_write(make_folders=parents) as temporary:
+        for path, text in named.items():
+            with errors_of(path):
+                temporary(path).write_text(text(), encoding="utf-8")
+    streams.say_written(named)
     differing = package.differences()
-    if as_json:
-        build = {"native": _native.sources(), "isa": _native.isa(), "differs": differing}
-        print(json.dumps(package.read("evidence") | {"build": build, "matrix": package.read("matrix")}, indent=1))
-    else:
-        _show(differing)
+    if streams.STREAM in files:
+        streams.give_text(streams.STREAM, files[streams.STREAM]())
+    with streams.stdout_kept_for(files):
+        if as_json or form == "json":
+            build = {"native": _native.sources(), "isa": _native.isa(), "differs": differing}
+            print(json.dumps(package.read("evidence") | {"build": build, "matrix": package.read("matrix")}, indent=1))
+        else:
+            _show(differing)
     if differing:
         raise typer.Exit(OTHER_BUILD)
 

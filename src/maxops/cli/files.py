@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
@@ -19,6 +20,7 @@ from numpy.lib import format as npy_format
 
 from maxops import dtypes
 from maxops.atomic_files import atomic_write, errors_of, save_npy
+from maxops.cli.streams import STDIN, is_stream, npy_bytes, read_stdin, say_written, write_stdout
 from maxops.errors import ModelInputError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, Array
 
@@ -45,7 +47,9 @@ class Header:
 
 
 def read_npy(path: Path) -> Array:
-    """The array of a .npy file, mapped into memory and read-only; never unpickled."""
+    """The array of a .npy file, mapped into memory and read-only, or of standard input; never unpickled."""
+    if is_stream(path):
+        return npy_of(read_stdin(), STDIN)
     try:
         with path.open("rb") as file:
             header = _read_header(file, str(path))
@@ -60,11 +64,24 @@ def read_npy(path: Path) -> Array:
         raise ModelInputError(f"{path}: has a shape that NumPy does not take: {error}") from error
 
 
-def read_npz(path: Path) -> dict[str, Array]:
-    """The arrays of a .npz file by name; never unpickled."""
+def npy_of(data: bytes, where: str) -> Array:
+    """The array of a .npy file that is in memory, read-only; never unpickled."""
+    header = _read_header(BytesIO(data), where)
+    _check_size(header, len(data), where)
+    try:
+        if header.size == 0:
+            return np.empty(header.shape, header.dtype)
+        flat = np.frombuffer(data, header.dtype, prod(header.shape), header.offset)
+        return flat.reshape(header.shape, order="F" if header.fortran else "C")
+    except ValueError as error:  # as in a file
+        raise ModelInputError(f"{where}: has a shape that NumPy does not take: {error}") from error
+
+
+def read_npz(path: Path, data: bytes | None = None) -> dict[str, Array]:
+    """The arrays of a .npz file, which may be in memory, by name; never unpickled."""
     arrays: dict[str, Array] = {}
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(path if data is None else BytesIO(data)) as archive:
             for member in archive.infolist():
                 where = f"{path}: {member.filename!r}"
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -140,10 +157,30 @@ def file_name(name: str) -> str:
     return re.sub(r"[%/\x00-\x1f\x7f]", lambda match: f"%{ord(match[0]):02X}", name) + ".npy"
 
 
-def write_npy(arrays: Mapping[Path, Array]) -> None:
-    """Write .npy files under their names only when all of them are complete on the disk."""
-    with atomic_write(make_folders=True) as temporary:
-        for path, array in arrays.items():
+def write_npy(arrays: Mapping[Path, Array], *, make_folders: bool) -> None:
+    """Write .npy files under their names only when all of them are complete on the disk, and say so.
+
+    Or one to standard output.
+    """
+    # strings, which are objects to onnx, as NumPy's own
+    plain = {path: array.astype(str) if array.dtype.kind == "O" else array for path, array in arrays.items()}
+    for path in filter(is_stream, plain):
+        write_stdout(npy_bytes(plain[path]))
+    named = [path for path in plain if not is_stream(path)]
+    with atomic_write(make_folders=make_folders) as temporary:
+        for path in named:
             with errors_of(path):
-                # strings, which are objects to onnx, as NumPy's own
-                save_npy(temporary(path), array.astype(str) if array.dtype.kind == "O" else array)
+                save_npy(temporary(path), plain[path])
+    say_written(named)
+
+
+def write_npz(path: Path, arrays: Mapping[str, Array], *, make_folders: bool) -> None:
+    """Write arrays by name to one .npz file, or to standard output."""
+    if is_stream(path):
+        file = BytesIO()
+        np.savez(file, allow_pickle=False, **arrays)
+        write_stdout(file.getvalue())
+        return
+    with atomic_write(make_folders=make_folders) as temporary, errors_of(path), temporary(path).open("wb") as opened:
+        np.savez(opened, allow_pickle=False, **arrays)
+    say_written([path])

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 import maxops
-from maxops.cli.table import show
+from maxops.cli import streams
+from maxops.cli.table import show, show_json
 
 
 def operators(
     clauses: Annotated[bool, typer.Option("--clauses", help="Show every clause and its source.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with types and clauses.")] = False,
+    form: streams.Format = "text",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """What is implemented, by standard, operator, version and type."""
-    if as_json:
-        print(json.dumps([_row(operator) for operator in maxops.operators()], indent=2))
+    if as_json or form == "json":
+        show_json([_row(operator) for operator in maxops.operators()])
     elif clauses:
         show(
             ("clause", "level", "statement", "source"),

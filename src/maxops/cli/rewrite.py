@@ -10,35 +10,47 @@ from typing import Annotated
 import typer
 
 from maxops.atomic_files import atomic_write, errors_of
-from maxops.errors import OutputError
+from maxops.cli import streams
+from maxops.errors import ModelError, OutputError
 
 
 def rewrite(
-    model: Annotated[Path, typer.Argument(metavar="IN", help="A .onnx file.")],
-    output: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
+    model: Annotated[Path, typer.Argument(metavar="IN", help="A .onnx file; - is stdin.")],
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; - is stdout.")],
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
 ) -> None:
     """Move an ONNX model's Max and ReduceMax to the domain "maxops", so that ONNX Runtime runs them on our kernels."""
     from maxops.onnx import external  # noqa: PLC0415  (onnx takes longer to import than most commands to run)
-    from maxops.onnx.load import read  # noqa: PLC0415
+    from maxops.onnx.load import parse, read  # noqa: PLC0415
     from maxops.onnx.rewrite import counts  # noqa: PLC0415
     from maxops.onnx.rewrite import rewrite as moved  # noqa: PLC0415
 
-    proto = read(model)
-    data = external.files(proto, model, str(model))
+    streams.check_outputs([output], [model], overwrite=overwrite, parents=parents)
+    is_streamed = streams.is_stream(model)
+    proto = parse(streams.read_stdin(), streams.STDIN) if is_streamed else read(model)
+    if (is_streamed or streams.is_stream(output)) and any(external.external_tensors(proto)):
+        raise ModelError(f"{streams.name_of(model)}: keeps data in other files, which go with files, not with -")
+    data = {} if is_streamed else external.files(proto, model, str(model))
     result = moved(proto)
-    for path, what in ((model, "the model itself"), *((path, "the model's data") for path in data.values())):
-        if output.exists() and output.samefile(path):
-            raise OutputError(f"{output}: is {what}; give another file")
-    if os.path.realpath(output) in (os.path.realpath(output.parent / location) for location in data):
-        raise OutputError(f"{output}: is where the model's data goes; give another file")
-    copied = external.copies(data, output.parent)
-    with atomic_write(make_folders=True) as temporary:
-        for target, path in copied.items():
-            with errors_of(target):
-                shutil.copyfile(path, temporary(target))
-        with errors_of(output):
-            temporary(output).write_bytes(result.SerializeToString())
-    listed = ", ".join(f"{count} {operator}" for operator, count in counts(result).items()) or "no max operators"
-    print(f"{output}: {listed} in the domain maxops")
-    if counts(result):
-        print("a session that runs it needs maxops.onnxruntime.register(session_options)")
+    if streams.is_stream(output):
+        streams.write_stdout(result.SerializeToString())
+    else:
+        for path in data.values():
+            if output.exists() and output.samefile(path):
+                raise OutputError(f"{output}: is the model's data; give another file")
+        if os.path.realpath(output) in (os.path.realpath(output.parent / location) for location in data):
+            raise OutputError(f"{output}: is where the model's data goes; give another file")
+        copied = external.copies(data, output.parent)
+        with atomic_write(make_folders=True) as temporary:
+            for target, path in copied.items():
+                with errors_of(target):
+                    shutil.copyfile(path, temporary(target))
+            with errors_of(output):
+                temporary(output).write_bytes(result.SerializeToString())
+        streams.say_written([output, *copied])
+    with streams.stdout_kept_for([output]):
+        listed = ", ".join(f"{count} {operator}" for operator, count in counts(result).items()) or "no max operators"
+        print(f"{streams.STDOUT if streams.is_stream(output) else output}: {listed} in the domain maxops")
+        if counts(result):
+            print("a session that runs it needs maxops.onnxruntime.register(session_options)")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxops import dtypes
+from maxops.cli import random_inputs, streams
 from maxops.cli.compare import difference
-from maxops.cli.files import as_bfloat16, file_name, read_npy, read_npz, write_npy
+from maxops.cli.files import as_bfloat16, file_name, npy_of, read_npy, read_npz, write_npy
 from maxops.cli.progress import progress
-from maxops.cli.table import first_values, printable, show, show_arrays
-from maxops.errors import ModelInputError
+from maxops.cli.table import describe, first_values, printable, show, show_json
+from maxops.errors import MaxopsError, ModelInputError, OutputError
 from maxops.model import type_name
 from maxops.plan import Array
 
@@ -24,6 +26,42 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.onnx.suite import DataSet
 
 DIFFERENT = 1
+OURS = "maxops"  # beside another runtime
+
+Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Outputs beside others: who gave these, and by name where they differ, or ""."""
+
+    other: str
+    differences: Mapping[str, str]
+
+    @property
+    def agree(self) -> int:
+        """How many outputs are the same, bit for bit."""
+        return sum(not text for text in self.differences.values())
+
+
+@dataclass(frozen=True)
+class Results:
+    """A run's outputs by name: of a data set, or of the inputs that were given."""
+
+    data_set: str
+    outputs: Mapping[str, Array]
+    compared: tuple[Compared, ...] = field(default=())
+
+    @property
+    def agree(self) -> bool:
+        """Whether all outputs are the same as all that they are compared with."""
+        return all(each.agree == len(each.differences) for each in self.compared)
+
+
+def _complete_runtime(incomplete: str) -> list[str]:
+    from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
+
+    return [name for name in whole_model.known() if name.startswith(incomplete)]
 
 
 def run(
@@ -31,7 +69,7 @@ def run(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="A .onnx file, or an OpenVINO IR (.xml); or a folder with model.onnx and "
+            help="A .onnx file (- is stdin), or an OpenVINO IR (.xml); or a folder with model.onnx and "
             "test_data_set_*/{input,output}_*.pb, which runs on its own data unless inputs are given.",
         ),
     ],
@@ -39,44 +77,137 @@ def run(
         list[str] | None,
         typer.Option(
             "--input",
+            "-i",
             metavar="NAME=FILE",
-            help="An input from a .npy or .pb file. A .npz, or a .pb whose tensor has a name, needs no NAME=.",
+            help="An input from a .npy or .pb file. A .npz, or a .pb whose tensor has a name, needs no NAME=. "
+            "NAME=- is a .npy on stdin, and - alone a .npz.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write each output to NAME.npy in this folder (in a folder of each data set, if there are several)."
+            "--output",
+            "-o",
+            help="Write each output to NAME.npy in this folder (in a folder of each data set, if there are several); "
+            "- writes the only output to stdout.",
         ),
     ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Draw the inputs that are not given at random, by this seed.")
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=N", help=f"With --seed, an open size. Default: {random_inputs.OPEN_SIZE} for each."),
+    ] = None,
+    special: Annotated[
+        bool, typer.Option("--special-values", help="With --seed, also NaN, infinities and both zeros.")
+    ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUNTIME",
+            autocompletion=_complete_runtime,
+            help="Run the model on this one, too, and compare bit for bit: onnxruntime, openvino, onnx-reference, a "
+            "backend or program as `maxops conform` takes them.",
+        ),
+    ] = None,
+    form: streams.Format = "text",
+    overwrite: streams.Overwrite = False,
+    parents: streams.Parents = False,
 ) -> None:
-    """Run an ONNX model or an OpenVINO IR, its max operators on our kernels; on its own data, compare bit for bit."""
-    from maxops.onnx import load, suite  # noqa: PLC0415  (see above)
+    """Run an ONNX model or an OpenVINO IR, its max operators on our kernels; compare bit for bit with what is expected.
 
-    loaded = (
-        _load_ir(model) if model.suffix.lower() == ".xml" else load(model / suite.MODEL if model.is_dir() else model)
-    )
-    folders = suite.data_set_folders(model) if model.is_dir() and not given else []
-    if not folders:
-        results = _compute(loaded, _inputs(loaded, given or []))
-        show_arrays(results)
-        _show_placements(loaded)
-        if output is not None:
-            write_npy({output / file_name(name): array for name, array in results.items()})
-        return
-    files: dict[Path, Array] = {}
-    different = False
-    for folder in folders:
-        data = suite.read_data_set(folder, loaded)
-        results = _compute(loaded, data.inputs)
-        different |= _show_compared(data, results)
-        place = Path() if len(folders) == 1 else Path(folder.name)
-        files |= {place / file_name(name): array for name, array in results.items()}
-    _show_placements(loaded)
+    Expected are the outputs of the model's own data sets, and those of the runtime that --against names. Exits with 1
+    if an output differs from them.
+    """
+    from maxops.onnx import suite  # noqa: PLC0415  (see above)
+
+    if seed is None and (size or special):
+        raise typer.BadParameter("has no effect without --seed", param_hint="--size" if size else "--special-values")
+    named = [_split(argument) for argument in given or []]
+    file = model / suite.MODEL if model.is_dir() else model
+    streams.check_inputs([model, *(path for _, path in named)])
+    content = streams.read_stdin() if streams.is_stream(model) else file
+    loaded = _load(content)
+    folders = suite.data_set_folders(model) if model.is_dir() and not given and seed is None else []
+    places = {folder: Path() if len(folders) == 1 else Path(folder.name) for folder in folders} or {model: Path()}
     if output is not None:
-        write_npy({output / path: array for path, array in files.items()})
-    if different:
+        files = [output / place / file_name(value.name) for place in places.values() for value in loaded.outputs]
+        _check_output(output, files, len(folders), [file, *(path for _, path in named)], overwrite, parents)
+    compare = _comparison(against, content, loaded)
+    if folders:
+        results = [_on_data_set(loaded, suite.read_data_set(folder, loaded), compare) for folder in folders]
+    else:
+        inputs = _inputs(loaded, named, seed, random_inputs.sizes(size or []), special=special)
+        try:
+            outputs = _compute(loaded, inputs)
+        except MaxopsError as error:
+            if seed is None:
+                raise
+            raise error.at(f"on inputs of which --seed {seed} drew some (indices come by --input)") from error
+        results = [Results("", outputs, (compare(inputs, outputs),) if compare else ())]
+    with streams.stdout_kept_for([output]):
+        _show(loaded, results, form)
+    if output is not None and streams.is_stream(output):
+        (array,) = results[0].outputs.values()
+        write_npy({output: array}, make_folders=False)
+    elif output is not None:
+        arrays = {
+            output / place / file_name(name): array
+            for place, each in zip(places.values(), results, strict=True)
+            for name, array in each.outputs.items()
+        }
+        write_npy(arrays, make_folders=True)
+    if not all(each.agree for each in results):
         raise typer.Exit(DIFFERENT)
+
+
+def _load(model: Path | bytes) -> Model:
+    from maxops.onnx import load  # noqa: PLC0415  (see above)
+    from maxops.onnx.load import from_proto, parse  # noqa: PLC0415
+
+    if isinstance(model, bytes):
+        return from_proto(parse(model, streams.STDIN), streams.STDIN)
+    return _load_ir(model) if model.suffix.lower() == ".xml" else load(model)
+
+
+def _check_output(
+    output: Path, files: list[Path], data_sets: int, inputs: list[Path], overwrite: bool, parents: bool
+) -> None:
+    if not streams.is_stream(output):
+        streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
+    elif len(files) != 1 or data_sets > 1:
+        raise OutputError(f"stdout: takes one array, and there are {len(files)}; --output FOLDER takes them all")
+
+
+def _comparison(against: str | None, model: Path | bytes, loaded: Model) -> Compare | None:
+    """What runs another runtime on inputs, and compares its outputs with ours."""
+    if against is None:
+        return None
+    from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
+
+    name = against
+    whole_model.check(name, model)
+
+    def compare(inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Compared:
+        with progress(f"{loaded.source} on {name}"):
+            found = whole_model.run(name, model, inputs, len(outputs))
+        sides = (f"{found.runtime} gives", f"{OURS} gives")
+        return Compared(
+            found.runtime,
+            {
+                key: difference(array, other, sides)
+                for (key, array), other in zip(outputs.items(), found.outputs, strict=True)
+            },
+        )
+
+    return compare
+
+
+def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Results:
+    outputs = _compute(model, data.inputs)
+    own = Compared("", {name: difference(array, data.expected[name]) for name, array in outputs.items()})
+    return Results(data.name, outputs, (own, compare(data.inputs, outputs)) if compare else (own,))
 
 
 def _load_ir(path: Path) -> Model:
@@ -98,68 +229,124 @@ def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
         )
 
 
-def _show_placements(model: Model) -> None:
+def _show(model: Model, results: list[Results], form: str) -> None:
+    if form == "json":
+        show_json(
+            {
+                "model": model.source,
+                "runs": [_as_json(each) for each in results],
+                "placements": [vars(row) for row in model.placements],
+            }
+        )
+        return
+    for each in results:
+        _show_results(each)
     if model.placements:
         print()
         show(("operator", "nodes", "ran on"), [(row.operator, str(row.nodes), row.runs_on) for row in model.placements])
 
 
-def _show_compared(data: DataSet, results: dict[str, Array]) -> bool:
-    """Print a data set's outputs and whether they agree; whether any differs."""
-    differences = {name: difference(array, data.expected[name]) for name, array in results.items()}
-    print(f"{data.name}:")
+def _as_json(results: Results) -> dict[str, Any]:
+    return {
+        "data_set": results.data_set or None,
+        "agree": results.agree,
+        "outputs": [
+            describe(name, array)
+            | {
+                "compared": [
+                    {"with": each.other or "expected", "difference": each.differences[name] or None}
+                    for each in results.compared
+                ]
+            }
+            for name, array in results.outputs.items()
+        ],
+    }
+
+
+def _show_results(results: Results) -> None:
+    """Print outputs, whether they agree with others, and how many do."""
+    if results.data_set:
+        print(f"{results.data_set}:")
+    titles = [f"as {each.other}" if each.other else "bit for bit" for each in results.compared]
     show(
-        ("output", "type", "shape", "first values", "bit for bit"),
+        ("output", "type", "shape", "first values", *titles),
         [
             (
                 name,
                 type_name(array),
                 str(array.shape),
                 first_values(array),
-                f"DIFFERS: {differences[name]}" if differences[name] else "agrees",
+                *(
+                    f"DIFFERS: {each.differences[name]}" if each.differences[name] else "agrees"
+                    for each in results.compared
+                ),
             )
-            for name, array in results.items()
+            for name, array in results.outputs.items()
         ],
     )
-    agree = sum(not text for text in differences.values())
-    print(f"{agree} of {len(differences)} outputs agree bit for bit")
-    return agree < len(differences)
+    for each in results.compared:
+        beside = f" with {each.other}" if each.other else ""
+        print(f"{each.agree} of {len(each.differences)} outputs agree bit for bit{beside}")
 
 
-def _inputs(model: Model, given: list[str]) -> dict[str, Array]:
+def _inputs(
+    model: Model, named: list[tuple[str, Path]], seed: int | None, sizes: Mapping[str, int], *, special: bool
+) -> dict[str, Array]:
     declared = {value.name: value for value in model.inputs}
     arrays: dict[str, Array] = {}
-    for argument in given:
-        for name, array in _named_arrays(argument):
+    for own_name, path in named:
+        for name, array in _named_arrays(own_name, path):
             if name in arrays:
-                raise ModelInputError(f"--input {argument}: input {name!r} is given twice")
+                raise ModelInputError(f"--input {_argument(own_name, path)}: input {name!r} is given twice")
             bfloat16 = name in declared and declared[name].dtype is dtypes.BFLOAT16
             arrays[name] = as_bfloat16(array) if bfloat16 else array
-    if missing := [value for value in model.required if value.name not in arrays]:
+    missing = [value for value in model.required if value.name not in arrays]
+    if seed is not None:
+        random_inputs.check_sizes(missing, sizes, model.source)
+        for value in missing:
+            arrays[value.name] = random_inputs.draw(value, seed, sizes, model.source, special=special)
+    elif missing:
         listed = ", ".join(map(str, missing))
-        raise ModelInputError(f"{model.source}: no file is given for {listed}; give each as --input NAME=FILE")
+        raise ModelInputError(
+            f"{model.source}: no file is given for {listed}; give each as --input NAME=FILE, or --seed N draws them"
+        )
     return arrays
 
 
-def _named_arrays(argument: str) -> Iterator[tuple[str, Array]]:
+def _split(argument: str) -> tuple[str, Path]:
+    """The name, or "", and the file of an --input."""
+    name, equals, rest = argument.partition("=")
+    return ("", Path(argument)) if not equals or Path(argument).is_file() else (name, Path(rest))
+
+
+def _argument(name: str, path: Path) -> str:
+    return f"{name}={path}" if name else str(path)
+
+
+def _named_arrays(name: str, path: Path) -> Iterator[tuple[str, Array]]:
     from maxops.onnx.tensors import read_tensor_file  # noqa: PLC0415  (see above)
 
-    name, equals, rest = argument.partition("=")
-    bare = not equals or Path(argument).is_file()
-    path = Path(argument if bare else rest)
+    argument = _argument(name, path)
+    if streams.is_stream(path):
+        data = streams.read_stdin()
+        if name:
+            yield name, npy_of(data, streams.STDIN)
+        else:
+            yield from read_npz(Path(streams.STDIN), data).items()
+        return
     kind = path.suffix.lower()
     if kind not in (".npy", ".npz", ".pb"):
         raise ModelInputError(f"--input {argument}: {path} is not a .npy, .npz or .pb file by its name")
     if kind == ".npz":
-        if not bare:
+        if name:
             raise ModelInputError(f"--input {argument}: a .npz file names its arrays itself; give --input {path}")
         yield from read_npz(path).items()
     elif kind == ".npy":
-        if bare:
+        if not name:
             raise ModelInputError(f"--input {argument}: a .npy file has no name in it; give --input NAME={path}")
         yield name, read_npy(path)
     else:
         own_name, array = read_tensor_file(path)
-        if bare and not own_name:
+        if not name and not own_name:
             raise ModelInputError(f"--input {argument}: the tensor has no name; give --input NAME={path}")
-        yield own_name if bare else name, array
+        yield name or own_name, array

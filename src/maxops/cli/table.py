@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from maxops import dtypes
 from maxops.model import type_name
 from maxops.plan import Array
 
@@ -41,6 +44,27 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     _Console(file=sys.stdout, width=None if sys.stdout.isatty() else NO_WRAP).print(table)
+
+
+def describe(name: str, array: Array) -> dict[str, Any]:
+    """An array for JSON: as the tables have it, and the bits of its first values."""
+    dtype = dtypes.of(array.dtype)
+    first = [array[index] for index in islice(np.ndindex(array.shape), FIRST)]
+    found = {
+        "output": name,
+        "type": type_name(array),
+        "shape": list(array.shape),
+        "first_values": [str(value) for value in first],
+    }
+    if dtype is not None and dtype is not dtypes.REAL:
+        words = np.array(first, dtype.numpy).view(dtype.word)
+        found["first_bits"] = [f"{int(word):0{dtype.bits // 4}X}" for word in words]
+    return found
+
+
+def show_json(document: object) -> None:
+    """Print a document as JSON."""
+    print(json.dumps(document, indent=2))
 
 
 def show_arrays(arrays: Mapping[str, Array]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 from maxops.extras import needed
@@ -11,7 +12,7 @@ from maxops.extras import needed
 with needed("maxops.conformance.junit", "onnx"):
     from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from maxops.atomic_files import atomic_write, errors_of
+from maxops.atomic_files import write_text
 from maxops.conformance.ids import case_name, clause_name
 from maxops.conformance.result import FAULTS, Finding, Run
 from maxops.conformance.wording import one_line, runtime_label
@@ -35,9 +36,14 @@ def junit(runs: Sequence[Run]) -> JUnitXml:
 
 def write(path: Path, runs: Sequence[Run]) -> None:
     """Write the XML."""
-    document = junit(runs)
-    with atomic_write() as temporary, errors_of(path):
-        document.write(str(temporary(path)), pretty=True)
+    write_text(path, as_text(runs))
+
+
+def as_text(runs: Sequence[Run]) -> str:
+    """The XML, indented."""
+    file = BytesIO()
+    junit(runs).write(file, pretty=True)
+    return file.getvalue().decode()
 
 
 def _suite(run: Run) -> TestSuite:

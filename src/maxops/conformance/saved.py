@@ -23,20 +23,25 @@ _JSON_NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true 
 def read(path: Path) -> list[Run]:
     """The runs of a file: one, or a list of them for several runtimes."""
     try:
-        text = path.read_text(encoding="utf-8")
+        data = path.read_bytes()
     except OSError as error:
         raise RunFileError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RunFileError(f"{path}: is not JSON: byte {error.start} is not UTF-8") from error
+    return parse(data, str(path))
+
+
+def parse(data: bytes, source: str) -> list[Run]:
+    """The runs of a file's bytes; `source` is what errors call it."""
     try:
-        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        found = json.loads(data.decode(), parse_constant=_refuse, parse_float=_finite)
+    except UnicodeDecodeError as error:
+        raise RunFileError(f"{source}: is not JSON: byte {error.start} is not UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise RunFileError(f"{path}: is not JSON: {error}") from error
+        raise RunFileError(f"{source}: is not JSON: {error}") from error
     if not isinstance(found, list):
-        return [_run(found, str(path))]
+        return [_run(found, source)]
     if not found:
-        raise RunFileError(f"{path}: is an empty list; expected runs of maxops conform")
-    return [_run(each, f"{path}: run {number}") for number, each in enumerate(found)]
+        raise RunFileError(f"{source}: is an empty list; expected runs of maxops conform")
+    return [_run(each, f"{source}: run {number}") for number, each in enumerate(found)]
 
 
 def write(path: Path, runs: Sequence[Run]) -> None:

@@ -50,17 +50,24 @@ def load(path: str | PathLike[str]) -> Model:
 def read(path: Path) -> ModelProto:
     """The message in a file, unchecked and without its external data."""
     try:
-        if path.stat().st_size == 0:
-            raise ModelError(f"{path}: is empty; it should be an ONNX model")
-        return onnx.load(path, format="protobuf", load_external_data=False)
+        with path.open("rb") as file:
+            return parse(file.read(), str(path))
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def parse(data: bytes, source: str) -> ModelProto:
+    """The message in a file's bytes, unchecked; `source` is what errors call it."""
+    if not data:
+        raise ModelError(f"{source}: is empty; it should be an ONNX model")
+    try:
+        return onnx.load_from_string(data, format="protobuf")
     except DecodeError as error:
         if "Depth" in str(error):
             raise ModelError(
-                f"{path}: nests graphs deeper than protobuf reads: about {MAX_NESTING}, as messages in messages"
+                f"{source}: nests graphs deeper than protobuf reads: about {MAX_NESTING}, as messages in messages"
             ) from error
-        raise ModelError(f"{path}: is truncated, or not an ONNX model") from error
+        raise ModelError(f"{source}: is truncated, or not an ONNX model") from error
 
 
 def from_proto(proto: ModelProto, source: str = "model") -> Model:

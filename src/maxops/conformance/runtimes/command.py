@@ -6,11 +6,13 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import onnx
+from onnx import ModelProto
 
 from maxops.conformance import folder as case_folder
 from maxops.conformance import ir_model, onnx_text
@@ -76,7 +78,20 @@ class Command(Runtime):
                 case_folder.write_data_set(_data_set(folder, number), call, feed)
             self._run(folder)
             is_ir = case_folder.is_ir(call)
-            return [_output(_data_set(folder, number), is_ir) for number in range(len(feeds))]
+            return [_output(_data_set(folder, number), is_ir=is_ir) for number in range(len(feeds))]
+
+    def run_model(self, model: ModelProto, inputs: Mapping[str, Array], count: int) -> list[Array]:
+        """A whole model on one set of inputs by name, with so many outputs."""
+        with TemporaryDirectory(prefix="maxops-run-") as name:
+            folder = Path(name)
+            data_set = _data_set(folder, 0)
+            data_set.mkdir()
+            onnx.save(model, folder / "model.onnx")
+            names = [each.name for each in model.graph.input if each.name in inputs]
+            for number, each in enumerate(names):
+                onnx.save_tensor(onnx.numpy_helper.from_array(inputs[each], each), data_set / f"input_{number}.pb")
+            self._run(folder)
+            return [_output(data_set, is_ir=False, number=number) for number in range(count)]
 
     def script(self, call: Call, feed: Feed) -> list[str]:
         """The same, for one feed."""
@@ -134,8 +149,8 @@ def _data_set(folder: Path, number: int) -> Path:
     return folder / f"test_data_set_{number}"
 
 
-def _output(folder: Path, is_ir: bool) -> Array:
-    path = folder / f"output_0.{'npy' if is_ir else 'pb'}"
+def _output(folder: Path, *, is_ir: bool, number: int = 0) -> Array:
+    path = folder / f"output_{number}.{'npy' if is_ir else 'pb'}"
     where = f"{folder.name}/{path.name}"
     if not path.is_file():
         raise GarbageError(f"the program ended with status 0, but wrote no {where}")

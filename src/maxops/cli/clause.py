@@ -1,0 +1,155 @@
+"""Clauses by id: `maxops clause` explains one, and other commands select or ignore findings by them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Annotated, Any
+
+import typer
+
+from maxops import evidence, spec
+from maxops.cli import streams
+from maxops.cli.table import printable, show_json
+from maxops.errors import UnknownOperatorError
+from maxops.spec import Spec
+
+MAX_NEAR = 3
+
+
+@cache
+def _rows() -> dict[str, tuple[Spec, str]]:
+    """Each clause's row and short name, by its id."""
+    return {row.clause(short): (row, short) for row in (*spec.ALL, *spec.PLAIN) for short, _ in row.rules}
+
+
+@cache
+def _of_models() -> dict[str, str]:
+    """What `maxops check` names in a clause's place."""
+    from maxops.checker.report import MODEL, OUTSIDE  # noqa: PLC0415  (onnx takes longer to import than most commands)
+
+    return {
+        MODEL: "what makes a model wrong and no clause covers, such as a cycle or a name that is there twice",
+        OUTSIDE: "a max operator that the standard which was asked for has no rules for",
+    }
+
+
+def complete(incomplete: str) -> list[str]:
+    """The ids that begin so, for shells."""
+    return [name for name in (*_rows(), *_of_models()) if name.casefold().startswith(incomplete.casefold())]
+
+
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CLAUSE,...",
+        autocompletion=complete,
+        help="Only these clauses: an id, what ids begin with (SONNX, ONNX.Max, ONNX.Max-13), or a pattern with *.",
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CLAUSE,...", autocompletion=complete, help="All clauses but these, named as for --select."),
+]
+
+
+def _fits(name: str, text: str) -> bool:
+    """Whether a clause's id is what a text says.
+
+    >>> [_fits("ONNX.Max-13.shape", text) for text in ("ONNX", "onnx.max", "ONNX.Max-13", "ONNX.Max.shape", "*.shape")]
+    [True, True, True, True, True]
+    >>> [_fits("SONNX-draft.Max.value", text) for text in ("ONNX", "SONNX", "SONNX-draft.M", "value")]
+    [False, False, False, False]
+    """
+    name, text = name.casefold(), text.casefold()
+    if "*" in text:
+        return fnmatchcase(name, text)
+    of_every_version = re.sub(r"-\d+(?=\.)", "", name)
+    return any(each == text or each.startswith(f"{text}.") for each in (name, of_every_version))
+
+
+def _named(text: str) -> list[str]:
+    """The ids that a text fits; one at least."""
+    every = (*_rows(), *_of_models())
+    if found := [name for name in every if _fits(name, text)]:
+        return found
+    folded = {name.casefold(): name for name in every}
+    near = get_close_matches(text.casefold(), folded, n=MAX_NEAR, cutoff=0.5)
+    hint = f"; near are {', '.join(folded[name] for name in near)}" if near else ""
+    raise UnknownOperatorError(
+        f"no clause has the id {text!r}, nor begins so{hint}; `maxops operators --clauses` has all"
+    )
+
+
+def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Callable[[str], bool]:
+    """Whether a clause is among those to look at. Raises UnknownOperatorError for a text that no clause fits."""
+    chosen, ignored = ([part for text in given or [] for part in _parts(text)] for given in (select, ignore))
+    for text in (*chosen, *ignored):
+        _named(text)
+
+    def keeps(name: str) -> bool:
+        is_chosen = not chosen or any(_fits(name, text) for text in chosen)
+        return is_chosen and not any(_fits(name, text) for text in ignored)
+
+    return keeps
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def clause(
+    ids: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID...",
+            autocompletion=complete,
+            help="As errors and reports have it in brackets, such as ONNX.Max-13.shape; or as --select takes it.",
+        ),
+    ],
+    form: streams.Format = "text",
+) -> None:
+    """Explain clauses: what each says, where it stands, of which operator, and what shows that maxops keeps it."""
+    names = list(dict.fromkeys(name for text in ids for name in _named(text)))
+    shown = {row["id"]: row for row in evidence.table()}
+    documents = [_document(name, shown) for name in names]
+    if form == "json":
+        show_json(documents)
+        return
+    for number, each in enumerate(documents):
+        print("\n" * (number > 0) + "\n".join(_lines(each)))
+
+
+def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
+    if name in _of_models():
+        return {"id": name, "statement": _of_models()[name], "source": "maxops check", "level": "must"}
+    row, short = _rows()[name]
+    alike = [
+        other
+        for other, (its_row, its_short) in _rows().items()
+        if (its_row.standard, its_row.operator, its_short) == (row.standard, row.operator, short)
+    ]
+    return {
+        **vars(row.rule(short)),
+        "standard": row.standard,
+        "operator": row.name,
+        "types": [str(dtype) for dtype in row.dtypes],
+        "also": [other for other in alike if other != name],
+        "shown_by": shown[name]["verification"] if name in shown else "",
+    }
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    lines = [f"{document['id']}: {printable(document['statement'])}", f"  source:   {document['source']}"]
+    if document["level"] == "undecided":
+        lines.append("  level:    the source leaves it open, and maxops decided")
+    if "operator" in document:
+        lines.append(f"  operator: {document['standard']} {document['operator']}, on {', '.join(document['types'])}")
+    if document.get("also"):
+        lines.append(f"  also:     {', '.join(document['also'])}")
+    if document.get("shown_by"):
+        lines.append(f"  shown by: {document['shown_by']} (`maxops evidence --csv -` says which)")
+    return lines

@@ -1,0 +1,83 @@
+"""`maxops info`: what a report of a bug should hold."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, metadata, requires
+from pathlib import Path
+from typing import Any
+
+import maxops
+from maxops import _native
+from maxops.bench.environment import installed, machine
+from maxops.cli import streams
+from maxops.cli.table import show_json
+from maxops.engines.native import usable_cpus
+
+BASE = ("numpy", "ml_dtypes")
+_SETTINGS = "MAXOPS_|OMP_"
+
+
+def own_version() -> str:
+    """The version, or that this is a source tree."""
+    return installed("maxops") or "(source tree, not installed)"
+
+
+def info(form: streams.Format = "text") -> None:
+    """Versions, instruction sets, threads, settings and extras, for a report of a bug; nothing leaves the machine."""
+    document = _document()
+    if form == "json":
+        show_json(document)
+        return
+    for name, value in document.items():
+        if isinstance(value, dict):
+            print(f"{name}:" if value else f"{name}: none")
+            for key, each in value.items():
+                print(f"  {key}: {_text(each)}")
+        else:
+            print(f"{name}: {_text(value)}")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {each or 'not installed'}" for key, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _document() -> dict[str, Any]:
+    found = machine(maxops.get_num_threads())
+    return {
+        "maxops": own_version(),
+        "folder": str(Path(maxops.__file__).parent),
+        "commit": found["commit"] or "none, not a checkout",
+        "native core": {
+            "instruction set": _native.isa(),
+            "of this build and machine": list(_native.isas()),
+            "sources": _native.sources(),
+        },
+        "threads": {"in use": maxops.get_num_threads(), "CPUs of the process": usable_cpus()},
+        "python": f"{platform.python_version()} {platform.python_implementation()}, {sys.executable}",
+        "system": found["system"],
+        "cpu": found["cpu"],
+        "packages": {name: installed(name) for name in BASE},
+        "extras": _extras(),
+        "environment": {name: text for name, text in sorted(os.environ.items()) if re.match(_SETTINGS, name)},
+    }
+
+
+def _extras() -> dict[str, dict[str, str]]:
+    """By extra, the packages that it installs and their versions here, "" for those that are not installed."""
+    try:
+        names = metadata("maxops").get_all("Provides-Extra") or []
+        listed = requires("maxops") or []
+    except PackageNotFoundError:  # a source tree: what it is installed with stands in its pyproject.toml alone
+        return {}
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        marker = re.compile(rf"""extra\s*==\s*["']{re.escape(name)}["']""")
+        packages = [re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in listed if marker.search(each)]
+        found[name] = {package: installed(package) for package in packages if package != "maxops"}
+    return found

@@ -1,0 +1,56 @@
+"""Findings for pipes and CI: one a line, as compilers and linters write them, or as GitHub's annotations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from maxops.cli.table import printable
+
+
+class Line(NamedTuple):
+    """A finding: the file that it is in, if it is in one, what in it, the clause, and the reason."""
+
+    file: str
+    node: str
+    clause: str
+    message: str
+    is_fault: bool
+    is_file: bool = True
+
+
+def show_lines(lines: Iterable[Line], form: str) -> None:
+    """Print findings in the form "concise" or "github"."""
+    for line in lines:
+        print(_github(line) if form == "github" else _concise(line))
+
+
+def default_form(form: str | None, *, in_file: bool = False) -> str:
+    """The form that was asked for; or tables on a terminal, and elsewhere a finding a line."""
+    return form or ("text" if sys.stdout.isatty() and not in_file else "concise")
+
+
+def _concise(line: Line) -> str:
+    """As `file: node: CLAUSE message`."""
+    return printable(f"{line.file}: {line.node}: {line.clause} {line.message}")
+
+
+def _github(line: Line) -> str:
+    """A workflow command: what fails the check as an error, what is open as a notice."""
+    level = "error" if line.is_fault else "notice"
+    title = f"title={_escaped(line.clause, of_property=True)}"
+    if line.is_file:
+        return (
+            f"::{level} file={_escaped(line.file, of_property=True)},{title}::"
+            f"{_escaped(printable(f'{line.node}: {line.message}'))}"
+        )
+    return f"::{level} {title}::{_escaped(printable(f'{line.file}: {line.node}: {line.message}'))}"
+
+
+def _escaped(text: str, *, of_property: bool = False) -> str:
+    """As GitHub's toolkit escapes data, and properties of commands."""
+    codes: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+    if of_property:
+        codes |= {":": "%3A", ",": "%2C"}
+    return text.translate(str.maketrans(codes))

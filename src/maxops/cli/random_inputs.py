@@ -1,0 +1,66 @@
+"""Inputs of a model drawn by a seed: the same for the same seed, name, type and shape, whatever else is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from zlib import crc32
+
+import numpy as np
+import typer
+
+from maxops.dtypes import BOOL, DType
+from maxops.errors import ModelInputError
+from maxops.model import Value
+from maxops.plan import Array
+
+OPEN_SIZE = 4  # of each axis whose size the model leaves open, so that they broadcast together
+ONE_IN = 8  # elements is a special value
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
+
+
+def sizes(given: Iterable[str]) -> dict[str, int]:
+    """Sizes by the names that the model has for them, from words such as batch=8."""
+    found: dict[str, int] = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        if not name or not number.isascii() or not number.isdigit() or len(number) > 18:
+            raise typer.BadParameter(f"{text!r} is not a name and a size, such as batch=8", param_hint="--size")
+        if found.setdefault(name, int(number)) != int(number):
+            raise typer.BadParameter(f"{name!r} is given twice", param_hint="--size")
+    return found
+
+
+def check_sizes(values: Iterable[Value], given: Mapping[str, int], source: str) -> None:
+    """Refuse a size of a name that no input has."""
+    names = list(dict.fromkeys(size for value in values for size in value.dims if isinstance(size, str)))
+    for name in given:
+        if name not in names:
+            raise ModelInputError(
+                f"{source}: --size {name}={given[name]}: no input has an axis of that name; there are "
+                f"{', '.join(names) or 'none'}"
+            )
+
+
+def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str, *, special: bool) -> Array:
+    """An array for an input: integers of every magnitude that the type has, floats of the normal distribution."""
+    if not isinstance(value.dtype, DType):
+        raise ModelInputError(
+            f"{source}: input {value} cannot be drawn at random; give it as --input {value.name}=FILE"
+        )
+    generator = np.random.default_rng([seed, crc32(value.name.encode())])
+    shape = tuple(
+        size if isinstance(size, int) else OPEN_SIZE if size is None else sizes_by_name.get(size, OPEN_SIZE)
+        for size in value.dims
+    )
+    if value.dtype is BOOL:
+        return generator.integers(0, 2, shape).astype(bool)
+    if value.dtype.kind != "float":
+        limits = np.iinfo(value.dtype.numpy)
+        whole = generator.integers(limits.min, limits.max, shape, value.dtype.numpy, endpoint=True)
+        # drawn from the whole range alone, hardly one is near a narrower type's limits, where runtimes go wrong
+        return np.asarray(whole >> generator.integers(0, limits.bits, shape).astype(value.dtype.numpy))
+    drawn = np.asarray(generator.standard_normal(shape))
+    if special:
+        chosen = np.where(generator.integers(0, ONE_IN, shape) == 0, generator.choice(SPECIAL, shape), drawn)
+        drawn = np.asarray(chosen)
+    return drawn.astype(value.dtype.numpy)

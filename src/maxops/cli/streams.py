@@ -1,0 +1,121 @@
+"""Files of a command: "-" is standard input or output; no output replaces an input or makes folders unless told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import typer
+
+from maxops.atomic_files import PlainWriter, errors_of, write_text
+from maxops.errors import ModelInputError, OutputError
+from maxops.plan import Array
+from maxops.program import print_line
+
+STREAM = Path("-")
+STDIN, STDOUT = "stdin", "stdout"  # as messages name them
+
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="An output may replace a file that is an input.")]
+Parents = Annotated[
+    bool, typer.Option("--parents", "-p", help="Make the folder of an output, if it is not there, and those above.")
+]
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Tables, or JSON for programs.")]
+
+
+def is_stream(path: Path | None) -> bool:
+    """Whether a path stands for a standard stream."""
+    return path == STREAM
+
+
+def name_of(path: Path) -> str:
+    """What messages call a file that is read."""
+    return STDIN if is_stream(path) else str(path)
+
+
+def check_inputs(paths: Iterable[Path]) -> None:
+    """Refuse standard input that is to be read twice: the second time it would be empty."""
+    if sum(map(is_stream, paths)) > 1:
+        raise ModelInputError("stdin is given twice as -; it can be read once")
+
+
+def check_outputs(
+    outputs: Iterable[Path], inputs: Iterable[Path], *, overwrite: bool, parents: bool, folder: Path | None = None
+) -> None:
+    """Refuse outputs that would replace an input, or whose folder is not there, before any work is done.
+
+    `folder` is what the user named, if the outputs lie somewhere in it: what is below it is the command's to make.
+    """
+    outputs = [path for path in outputs if not is_stream(path)]
+    sources = [path for path in inputs if not is_stream(path)]
+    for path in outputs:
+        if not parents:
+            _check_folder(path.parent if folder is None else folder, path if folder is None else folder)
+        with errors_of(path):
+            if overwrite or not path.exists():
+                continue
+        for source in sources:
+            if source.exists() and path.samefile(source):
+                known_as = "" if path == source else f" {source},"
+                raise OutputError(f"{path}: is{known_as} an input; --overwrite lets an output replace it")
+
+
+def _check_folder(folder: Path, path: Path) -> None:
+    with errors_of(path):
+        try:
+            folder.stat()
+        except FileNotFoundError as error:
+            raise OutputError(f"{path}: there is no folder {folder}; --parents makes it") from error
+
+
+def read_stdin() -> bytes:
+    """All of standard input."""
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise ModelInputError(f"{STDIN}: cannot be read: {error.strerror}") from error
+
+
+def write_stdout(data: bytes) -> None:
+    """Bytes to standard output, unless that is a terminal, which would take them for commands."""
+    if sys.stdout.isatty():
+        raise OutputError("stdout: is a terminal, which cannot show a binary file; redirect it, or name a file")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def npy_bytes(array: Array) -> bytes:
+    """A .npy file in memory."""
+    file = BytesIO()
+    np.save(PlainWriter(file), array, allow_pickle=False)
+    return file.getvalue()
+
+
+def give_text(path: Path, text: str, errors: str = "strict", *, make_folders: bool = False) -> None:
+    """Write a report to its file, and say so; or to standard output."""
+    if is_stream(path):
+        sys.stdout.write(text)
+    else:
+        write_text(path, text, errors=errors, make_folders=make_folders)
+        say_written([path])
+
+
+def say_written(paths: Iterable[Path]) -> None:
+    """Say on stderr what was written, so that standard output holds results alone."""
+    for path in paths:
+        print_line(f"maxops: wrote {path}")
+
+
+@contextmanager
+def stdout_kept_for(outputs: Iterable[Path | None]) -> Iterator[None]:
+    """While standard output is one of the outputs, what is told to people goes to stderr."""
+    if any(map(is_stream, outputs)):
+        with redirect_stdout(sys.stderr):
+            yield
+    else:
+        yield

@@ -1,0 +1,213 @@
+"""A user's own model on another runtime, in a process of its own: `maxops run MODEL --against RUNTIME`.
+
+The kit's cases hold one operator each; a model may hold any. So a runtime is given the model as its users give it, and
+its outputs come back in the model's order, for the caller to compare.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxops.conformance import runtimes
+from maxops.conformance.runtimes.backend import DEVICE, ThirdParty
+from maxops.conformance.runtimes.command import Command
+from maxops.conformance.runtimes.onnxruntime import BFLOAT16
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime
+from maxops.conformance.subprocesses import signal_name
+from maxops.dtypes import BFLOAT16 as BFLOAT16_TYPE
+from maxops.errors import MaxopsError
+from maxops.plan import Array
+
+Inputs = Mapping[str, Array]
+
+
+class RuntimeFailedError(MaxopsError, RuntimeError):
+    """Another runtime gave no outputs for a model: it refuses it, or its process ended."""
+
+
+class Answer(NamedTuple):
+    """The runtime with its version, and the model's outputs in their order."""
+
+    runtime: str
+    outputs: list[Array]
+
+
+def known() -> list[str]:
+    """The runtimes by name that take whole models; beside them backends by their module, and programs."""
+    return list(_RUNNERS)
+
+
+def check(name: str, model: Path | bytes) -> None:
+    """Refuse a runtime that there is not, that is not installed, or that takes no such model, before anything runs."""
+    runtime = runtimes.resolve(name)
+    if name not in _RUNNERS and not isinstance(runtime, ThirdParty | Command):
+        raise BrokenRuntimeError(
+            f"the runtime {name!r} is a library of functions and takes no models; {', '.join(_RUNNERS)} do, a module "
+            "or class with the protocol of onnx.backend.base.Backend, and a program as 'command:./program'"
+        )
+    if _is_ir(model) and name not in _OF_IR:
+        raise BrokenRuntimeError(f"the runtime {name!r} takes ONNX models; an IR is for {', '.join(_OF_IR)}")
+
+
+def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
+    """Run a model, a file's or an ONNX model's own bytes, on inputs by name; it has so many outputs.
+
+    Raises RuntimeFailedError with the runtime's own words, or with how its process ended.
+    """
+    check(name, model)
+    with TemporaryDirectory(prefix="maxops-run-") as folder:
+        request, reply = Path(folder, "request"), Path(folder, "reply")
+        plain = {key: np.ascontiguousarray(array).reshape(array.shape) for key, array in inputs.items()}
+        request.write_bytes(pickle.dumps((name, model, plain, count)))
+        done = subprocess.run(
+            [sys.executable, "-m", __name__, str(request), str(reply)],
+            env=os.environ | dict(runtimes.resolve(name).environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode < 0:
+            raise RuntimeFailedError(f"{name}: its process was ended by {signal_name(-done.returncode)}")
+        if done.returncode > 0 or not reply.is_file():
+            said = (done.stderr.strip().splitlines() or [f"its process ended with status {done.returncode}"])[-1]
+            raise RuntimeFailedError(f"{name}: {said}")
+        answer, error = pickle.loads(reply.read_bytes())
+    if error:
+        raise RuntimeFailedError(f"{name}: {error}")
+    return Answer(*answer)
+
+
+# ------------------------------------------------------------------------------------------- in its own process
+
+
+def _on_onnxruntime(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
+    options = module.SessionOptions()
+    options.log_severity_level = 4
+    given = model if isinstance(model, bytes) else str(model)
+    return _of_session(module, module.InferenceSession(given, options, providers=["CPUExecutionProvider"]), inputs)
+
+
+def _on_maxops_in_onnxruntime(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
+    session = importlib.import_module("maxops.onnxruntime").session
+    return _of_session(module, session(model, providers=["CPUExecutionProvider"]), inputs)
+
+
+def _of_session(module: Any, session: Any, inputs: Inputs) -> list[Any]:
+    """A run; by OrtValues where there is bfloat16, which `run` does not know."""
+    types = [each.type for each in (*session.get_inputs(), *session.get_outputs())]
+    if "tensor(bfloat16)" not in types:
+        return list(session.run(None, dict(inputs)))
+    values = {
+        name: module.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(np.uint16), BFLOAT16)
+        if array.dtype == BFLOAT16_TYPE.numpy
+        else module.OrtValue.ortvalue_from_numpy(array)
+        for name, array in inputs.items()
+    }
+    found = session.run_with_ort_values(None, values)
+    return [_of_value(value) for value in found]
+
+
+def _of_value(value: Any) -> Array:
+    if value.data_type() != "tensor(bfloat16)":
+        return np.asarray(value.numpy())
+    ctypes = importlib.import_module("ctypes")
+    size = 2 * int(np.prod(value.shape()))
+    bits = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return np.frombuffer(bits, BFLOAT16_TYPE.numpy).reshape(value.shape())
+
+
+def _on_onnx_reference(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
+    evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator
+    proto = module.load_from_string(model) if isinstance(model, bytes) else module.load(model)
+    return list(evaluator(proto).run(None, dict(inputs)))
+
+
+def _on_openvino(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
+    core = module.Core()
+    return _compiled(module, core, core.read_model(model), inputs)
+
+
+def _on_maxops_in_openvino(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
+    core = module.Core()
+    return _compiled(module, core, importlib.import_module("maxops.openvino").rewrite(core.read_model(model)), inputs)
+
+
+def _compiled(module: Any, core: Any, model: Any, inputs: Inputs) -> list[Any]:
+    """A run in the model's own types: by default the plugin may take narrower ones."""
+    compiled = core.compile_model(model, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
+    request = compiled.create_infer_request()
+    for port in compiled.inputs:
+        (name,) = {*port.get_names(), port.node.get_friendly_name()} & set(inputs)
+        array = inputs[name]
+        is_bfloat16 = array.dtype == BFLOAT16_TYPE.numpy
+        tensor = (
+            module.Tensor(array.view(np.uint16), array.shape, module.Type.bf16) if is_bfloat16 else module.Tensor(array)
+        )
+        request.set_tensor(port, tensor)
+    request.start_async()
+    request.wait()  # `infer` loses errors, see the kit's runtime
+    found = [request.get_output_tensor(number) for number in range(len(compiled.outputs))]
+    return [
+        each.data.view(BFLOAT16_TYPE.numpy).copy() if each.element_type == module.Type.bf16 else each.data.copy()
+        for each in found
+    ]
+
+
+_RUNNERS: dict[str, Callable[[Any, Path | bytes, Inputs], list[Any]]] = {
+    "onnxruntime": _on_onnxruntime,
+    "openvino": _on_openvino,
+    "onnx-reference": _on_onnx_reference,
+    "maxops:onnxruntime": _on_maxops_in_onnxruntime,
+    "maxops:openvino": _on_maxops_in_openvino,
+}
+_OF_IR = ("openvino", "maxops:openvino")
+
+
+def _is_ir(model: Path | bytes) -> bool:
+    return isinstance(model, Path) and model.suffix.lower() == ".xml"
+
+
+def _run(runtime: Runtime, model: Path | bytes, inputs: Inputs, count: int) -> list[Any]:
+    if runtime.name in _RUNNERS:
+        return _RUNNERS[runtime.name](runtime.module, model, inputs)
+    onnx = importlib.import_module("onnx")
+    proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
+    if isinstance(runtime, ThirdParty):
+        names = [each.name for each in proto.graph.input if each.name in inputs]
+        return list(runtime.backend.prepare(proto, DEVICE).run([inputs[name] for name in names]))
+    assert isinstance(runtime, Command)
+    return runtime.run_model(proto, inputs, count)
+
+
+def _main(request: str, reply: str) -> None:
+    name, model, inputs, count = pickle.loads(Path(request).read_bytes())
+    answer: tuple[str, Sequence[Array]] | None = None
+    error = ""
+    try:
+        runtime = runtimes.load(name)
+        outputs = [np.asarray(each) for each in _run(runtime, model, inputs, count)]
+        if len(outputs) == count:
+            answer = f"{name} {runtime.version}".strip(), outputs
+        else:
+            error = f"gave {len(outputs)} outputs; the model has {count}"
+    except MaxopsError as found:
+        error = str(found)
+    except Exception as found:  # noqa: BLE001  (a runtime raises whatever it likes, and that is its answer)
+        error = " ".join(f"{type(found).__name__}: {found}".split())
+    Path(reply).write_bytes(pickle.dumps((answer, error)))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
