@@ -102,8 +102,10 @@ def test_outside_of_a_standard(tmp_path: Path) -> None:
 def test_an_ir_and_a_folder(tmp_path: Path) -> None:
     assert run(saved(tmp_path, segment_net('fill_mode="zero"', (5,), count=True, out=(4,)))).exit_code == 0
     assert run(saved(tmp_path, segment_net("", (5,), count=True, out=(4,)))).exit_code == 1
-    written(tmp_path, GOOD)
-    assert run(tmp_path).exit_code == 0
+    assert run(tmp_path).exit_code == 1
+    (tmp_path / "onnx").mkdir()
+    written(tmp_path / "onnx", GOOD)
+    assert run(tmp_path / "onnx").exit_code == 0
 
 
 @pytest.mark.parametrize(

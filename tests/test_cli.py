@@ -180,8 +180,15 @@ def test_run_of_zero_sizes(tmp_path: Path) -> None:
     )
     path = saved_model(tmp_path / "m.onnx", made)
     saved(tmp_path / "x.npy", np.zeros((0, 2), np.float32))
-    holds(succeeds("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path), "-inf, -inf", "(0, 2)")
-    assert_same_bits(np.load(tmp_path / "y.npy"), np.full(2, -np.inf, np.float32))
+    # the model gives its input back, under the input's own name
+    line = fails("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path)
+    holds(line, "x.npy: is an input; --overwrite")
+    holds(
+        succeeds("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "out", "-p"),
+        "-inf, -inf",
+        "(0, 2)",
+    )
+    assert_same_bits(np.load(tmp_path / "out/y.npy"), np.full(2, -np.inf, np.float32))
 
 
 # ------------------------------------------------------------------------------------------- ONNX's test layout
@@ -608,7 +615,9 @@ def test_npy_files_are_read_as_they_are(dtype: str, shape: tuple[int, ...], orde
             ["position 2 holds 0 after 3", "[maxops.segment_max.ids]"],
             id="ids_unsorted",
         ),
-        pytest.param(["segment-max", "x.npy", "i.npy"], ["--fill-mode"], id="fill_mode_missing"),
+        pytest.param(
+            ["segment-max", "x.npy", "i.npy"], ["fill_mode is missing; it is required"], id="fill_mode_missing"
+        ),
         pytest.param(
             ["segment-max", "x.npy", "i.npy", "--fill-mode", "NONE"], ["'NONE'", "'ZERO' or 'LOWEST'"], id="fill_mode"
         ),

@@ -61,11 +61,11 @@ def test_a_folder_is_all_models_in_it(models: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "")
     lines = result.stdout.splitlines()
     where = "m/below/broken.onnx: graph / node"
-    assert lines[:2] == [
+    assert lines[-2:] == [
         f"{where} 'top' (Max): {SHAPE} axis -1 does not broadcast: 'a' (2,), 'b' (3,)",
         f"{where} 'other' (Max): {SHAPE} unknown: axis -1 has an open size: 'a' (2,), 'c' (n,)",
     ]
-    assert {line.partition(":")[0] for line in lines[2:]} == {str(next(Path("m").glob("*l.xml")))}
+    assert {line.partition(":")[0] for line in lines[:-2]} == {"m/model.xml"}
     (models / "empty").mkdir()
     assert "is a folder without a .onnx file and without an OpenVINO IR" in maxops("check", "empty").stderr
 
@@ -205,7 +205,7 @@ def test_runs_through_a_pipe(runs: Path) -> None:
     for words in (["--json", "-"], ["--format", "json"]):
         assert maxops("conform", "--from", "-", *words, stdin=text).stdout.encode() == text
     page = maxops("conform", "--from", "known/swift.json", "--html", "-").stdout
-    assert page.startswith("<!DOCTYPE html>")
+    assert page.startswith("<!doctype html>")
     result = maxops("conform", "--from", "known/swift.json", "--junit", "-", "--html", "-")
     assert (result.exit_code, result.stdout) == (2, "")
     words = ["conform", "--from", "known/swift.json", "--json", "known/swift.json"]
