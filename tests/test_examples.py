@@ -127,7 +127,7 @@ def test_the_backend_gets_wrong_what_the_page_says(monkeypatch: pytest.MonkeyPat
     shown = re.search(r"```text\n(.*?)```", CONFORM_PAGE, re.DOTALL)
     assert command is not None
     assert shown is not None
-    result = CliRunner().invoke(app, shlex.split(command[1]))
+    result = CliRunner().invoke(app, [*shlex.split(command[1]), "--format", "text"])  # as on a terminal
     assert (result.exit_code, result.stderr) == (1, "")
     finding, counts = (" ".join(line.split()) for line in shown[1].splitlines())
     said = [" ".join(line.split()) for line in result.stdout.splitlines()]
@@ -153,7 +153,9 @@ def test_the_program_is_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CONFORM)
     program = [sys.executable, "runfolder.py"]
     result = CliRunner().invoke(
-        app, ["conform", f"command:{shlex.join(program)}", "--only", "ONNX.Max-13.T/int8/two-short-vectors"]
+        app,
+        ["conform", f"command:{shlex.join(program)}", "--only", "ONNX.Max-13.T/int8/two-short-vectors"]
+        + ["--format", "text"],
     )
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines()[-1].endswith("ONNX: 1 case: 1 conform")

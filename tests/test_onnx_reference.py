@@ -282,7 +282,7 @@ def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
     with pytest.raises(errors.ModelInputError, match=r"input 'x' is <U1; the model expects 'x': float32 \(n,\)"):
         loaded.run(given | {"x": given["a"]})
     onnx.save(parser.parse_model(STRINGS), tmp_path / "m.onnx")
-    words = ["run", str(tmp_path / "m.onnx"), "--output", str(tmp_path / "out")]
+    words = ["run", str(tmp_path / "m.onnx"), "--parents", "--output", str(tmp_path / "out")]
     for name, array in given.items():
         np.save(tmp_path / f"{name}.npy", array)
         words += ["--input", f"{name}={tmp_path / name}.npy"]
