@@ -72,7 +72,7 @@ def test_a_seed_draws_the_same(place: Path) -> None:
     first, again, other = (run("m.onnx", "--seed", seed) for seed in (1, 1, 2))
     assert first.exit_code == 0
     assert first.stdout == again.stdout != other.stdout
-    x = np.float32([1, 2, 3, 4])
+    x = np.array([1, 2, 3, 4], np.float32)
     np.save(place / "x.npy", x)
     assert run("m.onnx", "--seed", 1, "-i", "x=x.npy", "-o", ".").exit_code == 0
     assert_same_bits(np.load("y.npy"), x)
@@ -133,7 +133,7 @@ def test_a_runtime_that_agrees(runtime: str, place: Path) -> None:
 
 
 def test_the_first_difference_is_shown(place: Path) -> None:
-    np.save("x.npy", np.float32([1, 2, 3]))
+    np.save("x.npy", np.array([1, 2, 3], np.float32))
     np.save("i.npy", np.array([7, 8, 9]))
     np.save("r.npy", np.zeros((3, 1), np.float32))
     words = ["m.onnx", "-i", "x=x.npy", "-i", "i=i.npy", "-i", "r=r.npy", "--against", "trial_backend:Zero"]

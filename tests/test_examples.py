@@ -154,8 +154,14 @@ def test_the_program_is_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     program = [sys.executable, "runfolder.py"]
     result = CliRunner().invoke(
         app,
-        ["conform", f"command:{shlex.join(program)}", "--only", "ONNX.Max-13.T/int8/two-short-vectors"]
-        + ["--format", "text"],
+        [
+            "conform",
+            f"command:{shlex.join(program)}",
+            "--only",
+            "ONNX.Max-13.T/int8/two-short-vectors",
+            "--format",
+            "text",
+        ],
     )
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines()[-1].endswith("ONNX: 1 case: 1 conform")
