@@ -1,7 +1,7 @@
 """Writes what the pages say of the spec table, of the committed benchmarks and of the ledger of known findings: the
-README's table, docs/operators.md, docs/speed*.md and docs/findings.md; and the matrix of evidence (proofs/matrix.py) as
-docs/evidence.md and in the package. The files of benchmarks and of the ledger are put into the form in which they are
-kept.
+README's table, docs/operators.md, docs/speed*.md, docs/findings.md and docs/findings/; and the matrix of evidence
+(proofs/matrix.py) as docs/evidence.md and in the package. The files of benchmarks and of the ledger are put into the
+form in which they are kept.
 
     python docs/generate.py [--check]
 
@@ -179,7 +179,7 @@ def main() -> int:
     pages = {
         ROOT / "README.md": readme(),
         ROOT / "docs" / "operators.md": operators_page(),
-        ROOT / "docs" / "findings.md": ledger.page(runs),
+        **{ROOT / "docs" / name: text for name, text in ledger.pages(runs).items()},
         ROOT / "docs" / "evidence.md": evidence_page(made, facts[1]),
         matrix.FILE: in_lines(made) + "\n",
     }
@@ -189,6 +189,10 @@ def main() -> int:
         benchmark = saved_benchmarks.read(file)
         pages[file] = saved_benchmarks.as_text(benchmark)
         pages[file.with_suffix(".md")] = report.markdown(benchmark, file.name)
+    for path in (ROOT / "docs" / "findings").glob("*.md"):
+        if path not in pages:
+            print(f"{path.relative_to(ROOT)} is of a runtime of which there is no run: remove it", file=sys.stderr)
+            stale = 1
     for path, expected in pages.items():
         if path.exists() and path.read_text(encoding="utf-8") == expected:
             continue

@@ -147,7 +147,7 @@ def test_a_run_is_abridged_to_the_calls_that_the_page_shows(tmp_path: Path) -> N
     assert kept["reproducers"][:number] == run["reproducers"][:number]
     whole, part = run["reproducers"][number], kept["reproducers"][number]
     assert part == {**whole, "inputs": {}, "script": "", "output": ""}
-    assert ledger.page([kept]) == ledger.page([run])
+    assert ledger.pages([kept]) == ledger.pages([run])
     assert matrix.findings(kept) == matrix.findings(run)
     assert ledger.abridged(kept) == kept
     saved.write(tmp_path / "run.json", [kept])
@@ -169,9 +169,12 @@ def test_reports_of_an_abridged_run_speak_of_no_script_that_is_not_there(tmp_pat
 
 def test_the_page_tells_every_finding_with_its_verdict() -> None:
     run = swift()
-    page = ledger.page([run, careful()])
-    assert page.index("## swiftmax 2.1.0") < page.index("## carefulmax 0.9")
-    own = page[page.index("## swiftmax") : page.index("## carefulmax")]
+    pages = ledger.pages([run, careful()])
+    assert list(pages) == ["findings.md", "findings/swiftmax.md", "findings/carefulmax.md"]
+    for name in ("swiftmax 2.1.0", "carefulmax 0.9"):
+        assert f"| [{name}](findings/{name.split()[0]}.md) |" in pages["findings.md"]
+    own = pages["findings/swiftmax.md"]
+    assert own.index("## swiftmax 2.1.0") > 0
     for kind in kinds(run):
         if kind.verdict not in ("refuses", "permitted"):
             assert f"| {kind.verdict} | {kind.operator} | `{kind.row.short}`" in own
@@ -183,18 +186,23 @@ def test_the_page_tells_every_finding_with_its_verdict() -> None:
 
 
 def test_the_page_shows_each_script_once_and_what_it_printed() -> None:
-    page = ledger.page([swift()])
+    page = ledger.pages([swift()])["findings/swiftmax.md"]
     bodies = [block.split("```")[0] for block in page.split("```python\n")[1:]]
     codes = ["\n".join(line for line in body.splitlines() if not line.startswith("#")) for body in bodies]
     assert len(set(codes)) == len(codes) > 0
-    assert page.count("<details>") == page.count("</details>") == len(codes) == page.count("```text\n")
+    assert page.count("<details ") == page.count("</details>") == len(codes) == page.count("```text\n")
+
+
+def test_no_page_spells_out_what_nobody_reads() -> None:
+    lengths = {name: max(map(len, text.splitlines())) for name, text in ledger.pages(ledger.read(KNOWN)).items()}
+    assert {name: length for name, length in lengths.items() if length > 1100} == {}
 
 
 def test_a_runtime_without_findings_is_said_to_conform() -> None:
     run = careful()
     run["cases"] = {case: "conforms" for case, verdict in run["cases"].items() if verdict == "conforms"}
     run["findings"], run["reasons"] = [], {}
-    assert "Every case that applies conforms." in ledger.page([run])
+    assert "Every case that applies conforms." in ledger.pages([run])["findings/carefulmax.md"]
 
 
 def test_foreign_words_stay_in_their_cells() -> None:
@@ -205,7 +213,7 @@ def test_foreign_words_stay_in_their_cells() -> None:
     for reproducer in run["reproducers"]:
         reproducer["actual"] = {"text": words}
         reproducer["script"] = "print('```')"
-    page = ledger.page([run])
+    page = ledger.pages([run])[ledger.page_name(run["runtime"])]
     outside = "".join(part for number, part in enumerate(page.split("````")) if number % 2 == 0)
     assert "<img" not in outside.replace("\\<", "")
     assert "`one \\| two 'three'`" in outside

@@ -63,6 +63,28 @@ def test_literals_are_short_where_they_can_be() -> None:
     assert literal(np.array(7)) == "np.array(7, np.int64)"
 
 
+@pytest.mark.parametrize("shape", ["runs", "runs-in-rows", "rows", "blocks", "signs"])
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_large_literals_are_short_and_keep_every_bit(dtype: DType, shape: str) -> None:
+    array = telling(dtype)
+    large = {
+        "runs": np.repeat(array, 100),
+        "runs-in-rows": np.repeat(array, 100).reshape(-1, 50),
+        "rows": np.tile(array, (200, 1)),
+        "blocks": np.tile(np.tile(array, (3, 1)), (50, 1, 1)),
+        "signs": np.repeat(array[[0, -1, 0]], [700, 1, 299]),
+    }[shape]
+    text = literal(large)
+    assert len(text) < 800
+    made = eval(text, dict(KNOWN))
+    assert (made.dtype, made.shape, made.tobytes()) == (large.dtype, large.shape, large.tobytes())
+
+
+def test_a_large_array_of_neither_is_spelled_out() -> None:
+    array = np.arange(100, dtype=np.int16)
+    assert literal(array) == f"np.array({array.tolist()}, np.int16)"
+
+
 def test_literals_of_rationals() -> None:
     array = np.array([[Fraction(1, 3)], [2]], object)
     made = eval(literal(array), dict(KNOWN))

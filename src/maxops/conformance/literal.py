@@ -8,6 +8,9 @@ from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.plan import Array
 
+MAX_SPELLED = 64  # elements that are spelled out
+MAX_RUNS = 32  # of equal elements, for more to be told by their lengths
+
 
 def literal(array: Array) -> str:
     """An expression that makes the array, where np is NumPy, and ml_dtypes and Fraction are known if it needs them.
@@ -18,6 +21,13 @@ def literal(array: Array) -> str:
     'np.array([-0.0, np.inf], np.float32)'
     >>> literal(np.float16([np.nan]))
     'np.array([0x7E00], np.uint16).view(np.float16)'
+
+    Large arrays of few runs, or of one row again and again, are told by these:
+
+    >>> literal(np.full((100, 3), 7, np.int8))
+    'np.repeat(np.array([7], np.int8), [300]).reshape(100, 3)'
+    >>> literal(np.tile(np.int8([1, 2]), (100, 1)))
+    'np.tile(np.array([1, 2], np.int8), (100, 1))'
     """
     dtype = dtypes.of(array.dtype)
     if dtype is None:
@@ -27,6 +37,8 @@ def literal(array: Array) -> str:
     if dtype == dtypes.REAL:
         return f"np.array({array.tolist()}, object)"
     native = array.astype(dtype.numpy, order="C", copy=True)
+    if native.size > MAX_SPELLED and (text := _repeated(native, dtype)):
+        return text
     if dtype.kind != "float":
         return f"np.array({native.tolist()}, {type_text(dtype)})"
     words = native.reshape(-1).view(dtype.word).reshape(native.shape)
@@ -43,6 +55,20 @@ def type_text(dtype: DType) -> str:
     if dtype == dtypes.BFLOAT16:
         return "ml_dtypes.bfloat16"
     return {"bool": "np.bool_", "real": "object"}.get(dtype.name, f"np.{dtype}")
+
+
+def _repeated(native: Array, dtype: DType) -> str:
+    """An expression that repeats runs of equal bits, or the first row; "" where neither is all that there is."""
+    words = native.reshape(-1).view(dtype.word)
+    starts = np.flatnonzero(np.concatenate([[True], words[1:] != words[:-1]]))
+    if len(starts) <= MAX_RUNS:
+        counts = np.diff(np.append(starts, len(words))).tolist()
+        runs = f"np.repeat({literal(native.reshape(-1)[starts])}, {counts})"
+        return runs if native.ndim == 1 else f"{runs}.reshape{native.shape}"
+    rows = words.reshape(len(native), -1)
+    if len(native) > 1 and (rows == rows[0]).all():
+        return f"np.tile({literal(native[0])}, ({len(native)}, {', '.join(['1'] * (native.ndim - 1))}))"
+    return ""
 
 
 def _nested(texts: list[str], shape: tuple[int, ...]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from maxops.conformance import script_runner
 from maxops.conformance.result import Verdict
 from maxops.conformance.sanity_calls import sanity_call
-from maxops.conformance.script import ACTUAL, Script, line
+from maxops.conformance.script import ACTUAL, Script, line, printed
 from maxops.conformance.shrink import Counterexample
 from maxops.conformance.subprocesses import Subprocesses
 from maxops.engines.native import usable_cpus
@@ -108,9 +108,9 @@ def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -
     if outcome.kind == "refused":
         return outcome.text.partition(":")[0] in run.output
     if outcome.kind == "returned":
-        return actual == _line(outcome.outputs[0])
+        return actual == _line(printed(counterexample, outcome.outputs[0]))
     # the result is no array: whatever the script makes of it, it is not the expected one
-    return trial.expected is None or actual != _line(trial.expected[0])
+    return trial.expected is None or actual != _line(printed(counterexample, trial.expected[0]))
 
 
 def _line(array: Array) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from maxops.conformance.case import Call, Case, Feed
 from maxops.conformance.literal import literal
 from maxops.conformance.result import elements
@@ -15,6 +17,8 @@ from maxops.plan import Array
 
 # What glibc fills memory with in two runs: a result that differs between them depends on uninitialized memory.
 PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"} for byte in ("85", "170"))
+MAX_PRINTED = 32  # elements of a result; of a larger one those are printed that begin with the first wrong one
+SHOWN = 8  # of which so many
 REPEATS = 5  # runs, for a fault that what an earlier run left behind brings about
 
 
@@ -70,9 +74,29 @@ def _script(
     if any(array.dtype == object for array in feed):
         text.append("from fractions import Fraction")
     text += _arrays(call, feed)
-    expected = "an error" if trial.expected is None else line(trial.expected[0])
-    text += [f"print({f'expected {expected}'!r}, flush=True)", *lines, _PRINT]
+    expected = "an error" if trial.expected is None else line(printed(found, trial.expected[0]))
+    text += [f"print({f'expected {expected}'!r}, flush=True)", *lines]
+    if part := _printed_part(found):
+        size = found.outcome.outputs[0].size
+        text.append(
+            f"actual = actual.reshape(-1)[{part.start}:{part.stop}]  # of {size} elements, from the first wrong"
+        )
+    text.append(_PRINT)
     return Script("\n".join(text) + "\n", found, environments)
+
+
+def printed(found: Counterexample, array: Array) -> Array:
+    """What a script prints of a result, expected or actual: all of it, if it is small."""
+    part = _printed_part(found)
+    return array if part is None else array.reshape(-1)[part]
+
+
+def _printed_part(found: Counterexample) -> slice | None:
+    outputs, index = found.outcome.outputs, found.judgement.index
+    if found.outcome.kind != "returned" or index is None or outputs[0].size <= MAX_PRINTED:
+        return None
+    first = int(np.ravel_multi_index(index, outputs[0].shape))
+    return slice(first, min(first + SHOWN, outputs[0].size))
 
 
 def _indented(head: str, lines: list[str]) -> list[str]:

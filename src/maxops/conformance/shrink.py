@@ -166,11 +166,11 @@ def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) ->
     given = rest[0] if rest and rest[0] is not None else plan_axes
     axes = [] if given is None else [int(axis) % max(data.ndim, 1) for axis in np.asarray(given).reshape(-1)]
     taken = axes or list(range(data.ndim))
-    row = data.reshape(-1)
+    row, at = data.reshape(-1), None
     if index is not None and axes and len(set(axes)) == len(axes):
         kept = [axis for axis in range(data.ndim) if axis not in taken]
-        at = [index[axis] for axis in kept] if len(index) == data.ndim else list(index)
-        row = np.moveaxis(data, kept, range(len(kept)))[tuple(at)].reshape(-1)
+        at = tuple(index[axis] for axis in kept) if len(index) == data.ndim else index
+        row = np.moveaxis(data, kept, range(len(kept)))[at].reshape(-1)
     attributes = tuple((name, [0] if name == "axes" and axes else value) for name, value in call.attributes)
 
     def of(items: list[int]) -> tuple[Call, Whole]:
@@ -179,7 +179,10 @@ def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) ->
 
     yield _Form(list(range(row.size)), of)
     if data.ndim > 1 and len(taken) == 1:
-        yield _form_of_matrix(call, np.moveaxis(data, taken[0], -1), rest, first=taken[0] == 0)
+        moved, first_axis = np.moveaxis(data, taken[0], -1), taken[0] == 0
+        if at is not None:  # where it takes many rows, whatever they hold: the same one again and again
+            yield _form_of_matrix(call, np.broadcast_to(moved[at], moved.shape), rest, first=first_axis)
+        yield _form_of_matrix(call, moved, rest, first=first_axis)
 
 
 def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Form:
