@@ -105,8 +105,13 @@ release:  ## what would be uploaded as VERSION, built from its tag into dist/VER
 	$(RELEASE)/bin/python -m pip install -q --group release
 	$(RELEASE)/bin/python .ci/release.py $(VERSION) $(WHEELS)/$(VERSION)
 
+# Its packages: `python -m pip install --group docs`, with pip 25.1 or newer, beside `make install`.
+docs:  ## the site, into build/site
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
+	$(PYTHON) docs/links.py build/site
+
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format sanitize miniature emulated arm verify verify-long seeded mutants breaks wheels release \
-  bench fuzz fuzz-values
+.PHONY: help install test lint format docs sanitize miniature emulated arm verify verify-long seeded mutants breaks wheels \
+  release bench fuzz fuzz-values

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
+import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from maxops import program
+from maxops.cli import app, run
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.read_text(encoding="utf-8"))
 # What a page's examples cannot run without, past the packages that every test has.
 NEEDS = {
     "columns": "pandas",
@@ -24,6 +31,19 @@ NEEDS = {
     "dask": "dask.array",
 }
 
+INTERNAL = {"MAXOPS_BENCH_ENVIRONMENT"}  # how a program of the bench finds a line of another's output
+# Blocks of which nothing runs, by their first lines, and why.
+NOT_RUN = {
+    "clusters": [  # machines that nobody has here
+        "from distributed import Client, SSHCluster  # machines that take ssh; or `dask-ssh` on the command line",
+        "import ray",
+    ],
+    "torch": [
+        "@torch.compile(fullgraph=True)",  # takes a compiler, and a minute; tests/test_torch_compile.py has such
+        "import maxops.onnx",  # a model of the reader's; tests/test_torch_onnx.py exports some
+    ],
+}
+
 
 def test_readme_examples_run() -> None:
     """Its Python examples give what it shows."""
@@ -32,13 +52,37 @@ def test_readme_examples_run() -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "integrations").glob("*.md")), ids=lambda page: page.stem)
-def test_examples_of_the_integrations_run(page: Path) -> None:
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "coming-from"], ids=lambda page: page.stem)
+def test_examples_of_the_pages_run(page: Path) -> None:
     if page.stem in NEEDS:
         pytest.importorskip(NEEDS[page.stem])
     result = doctest.testfile(str(page), module_relative=False)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_examples_beside_other_libraries_run() -> None:
+    """TensorFlow warns of itself, and leaves threads behind: a process of their own."""
+    for package in ("jax", "tensorflow", "flox"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"not installed: {package}")
+    page = ROOT / "docs" / "coming-from.md"
+    assert page in PAGES
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-W", "ignore", "-m", "doctest", str(page)]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stdout) == (0, ""), shown.stdout + shown.stderr
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_every_block_of_python_is_run_or_named_here(page: Path) -> None:
+    """What is no session with prompts is a script of a finding, a file of the examples, or one of these."""
+    if page.parent.name == "findings":  # its scripts were run when they were made, each by its runtime
+        return
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    files = [file.read_text(encoding="utf-8") for file in (ROOT / "examples").rglob("*.py")]
+    unrun = [block.splitlines()[0] for block in blocks if not block.startswith(">>> ") and block not in files]
+    assert unrun == NOT_RUN.get(page.stem, [])
 
 
 def test_generated_pages_are_fresh() -> None:
@@ -47,6 +91,26 @@ def test_generated_pages_are_fresh() -> None:
         [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True, check=False
     )
     assert check.returncode == 0, check.stderr
+
+
+def test_the_page_of_installing_names_every_extra_and_variable() -> None:
+    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    table = text[text.index("## Extras") : text.index("## Environment")]
+    assert {
+        name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in row.strip("`").split("`, `")
+    } == set(extras)
+    sources = [*(ROOT / "src" / "maxops").rglob("*.py"), ROOT / "pyproject.toml"]
+    read = {
+        name for path in sources for name in re.findall(r"\bMAXOPS_[A-Z_]+[A-Z]\b", path.read_text(encoding="utf-8"))
+    }
+    assert set(re.findall(r"^\| `(\w+)`", text[text.index("## Environment") :], re.MULTILINE)) == read - INTERNAL
+
+
+def test_every_exit_code_is_explained() -> None:
+    text = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    codes = {0, run.DIFFERENT, program.BAD_USE, app.INTERRUPTED, app.CLOSED_PIPE}
+    assert set(map(int, re.findall(r"^\| (\d+) \|", text, re.MULTILINE))) == codes
 
 
 def test_links_and_commands_name_what_exists() -> None:

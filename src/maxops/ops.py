@@ -82,8 +82,13 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any:
     bfloat16, float32, float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
 
     Raises:
-        InputCountError, DTypeError, ShapeError, OutputError, OutputTooLargeError: with the clause.
-        EngineError: arrays of kinds that do not go together. AttributeValueError: ties.
+        InputCountError: no arrays.
+        DTypeError: types that differ, or that it does not take.
+        ShapeError: shapes that do not broadcast.
+        AttributeValueError: ties.
+        OutputError: an out that cannot take the result.
+        OutputTooLargeError: a result that memory cannot hold.
+        EngineError: arrays of kinds that do not go together.
 
     Source: ONNX Max-13, on more types.
     """
@@ -173,8 +178,12 @@ def reduce_max(
         counts along the reduced axis, or through all reduced axes in C order.
 
     Raises:
-        DTypeError, AxesError, AttributeValueError, EmptyReductionError, OutputError, OutputTooLargeError: with the
-        clause.
+        DTypeError: a type that it does not take.
+        AxesError: axes out of range, twice, or no integers.
+        AttributeValueError: an option outside its values.
+        EmptyReductionError: nothing to reduce, of a type without a lowest value.
+        OutputError: an out that cannot take the result.
+        OutputTooLargeError: a result that memory cannot hold.
 
     Source: ONNX ReduceMax-20, on more types.
     """
@@ -296,8 +305,15 @@ def segment_max(
         each, or -1 if none does; then a bool array of shape ``(num_segments,)``, True where a segment has no rows.
 
     Raises:
-        DTypeError, ShapeError, SegmentIdsError, OffsetsError, NumSegmentsError, AttributeValueError,
-        EmptyReductionError, OutputError, OutputTooLargeError: with the clause, where a standard speaks.
+        DTypeError: a type that it does not take.
+        ShapeError: data without rows.
+        SegmentIdsError: ids that are negative or out of order, or not one for each row.
+        OffsetsError: offsets that decrease, or do not run from 0 to n.
+        NumSegmentsError: a number of segments that is negative or no integer.
+        AttributeValueError: no fill_mode, or an option outside its values.
+        EmptyReductionError: an empty segment, of a type without a lowest value.
+        OutputError: an out that cannot take the result.
+        OutputTooLargeError: a result that memory cannot hold.
         EngineError: arrays of kinds that do not go together.
 
     Source: OpenVINO SegmentMax-16, on more types; fill_value, offsets, sorted, out_of_range, initial,
