@@ -69,7 +69,8 @@ def operators_page() -> str:
     for row in (*spec.ALL, *spec.PLAIN):
         lines = ["| clause | says | where |", "| --- | --- | --- |"]
         lines += [
-            f"| `{clause.id}` | {'*decided:* ' if clause.level == 'undecided' else ''}{clause.statement} "
+            f'| <a id="{clause.id}"></a>`{clause.id}` | '
+            f"{'*decided:* ' if clause.level == 'undecided' else ''}{clause.statement} "
             f"| {clause.source.removeprefix('decided: ')} |"
             for clause in row.clauses
         ]
