@@ -52,6 +52,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     uri = page.file.src_uri
     if uri == "index.md" or WITHOUT_CONTENTS.match(uri):
         page.meta["hide"] = ["navigation", "toc"] if uri == "index.md" else ["toc"]
+    if uri == "operators.md":
+        page.meta["search"] = {"boost": 4}  # who looks for a clause wants it here, not where it is cited
     path = OTHERS.get(uri, f"docs/{uri}")
 
     def on_site(link: re.Match[str]) -> str:
