@@ -1,5 +1,7 @@
 """Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them."""
 
+from typing import TYPE_CHECKING
+
 from maxops import errors, program
 from maxops.version import version as _version
 
@@ -30,8 +32,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
-    """`maxops.__version__`, which takes a look at the disk."""
-    if name == "__version__":
-        return _version()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:  # who checks types is to be told of other names that are not there
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> str:
+        """`maxops.__version__`, which takes a look at the disk."""
+        if name == "__version__":
+            return _version()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
