@@ -1,10 +1,6 @@
 #include "cache.h"
 
-#include <pthread.h>
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <list>
@@ -13,12 +9,14 @@
 #include <unordered_map>
 
 #include "numpy.h"
+#include "parameters.h"
+#include "system.h"
 
 namespace maxops {
 namespace {
 
-// Freed blocks, the latest first. The system may take their pages whenever it needs memory (MADV_FREE), so
-// what is kept is what nobody else asks for.
+// Freed blocks, the latest first. The system may take their pages whenever it needs memory, so what is kept
+// is what nobody else asks for.
 class Cache {
 public:
     void* take(std::size_t size) {
@@ -36,12 +34,12 @@ public:
             ++reused_;
             return block.data;
         }
-        void* data = map(wanted);
+        void* data = map_pages(wanted);
         if (data == nullptr) return nullptr;
         try {
             used_.emplace(data, wanted);
         } catch (const std::bad_alloc&) {
-            munmap(data, wanted);
+            unmap_pages(data, wanted);
             return nullptr;
         }
         ++fresh_;
@@ -54,12 +52,10 @@ public:
         const Block block{data, found->second};
         used_.erase(found);
         if (block.size > limit_ || !keep(block)) {
-            munmap(block.data, block.size);
+            unmap_pages(block.data, block.size);
             return;
         }
-#ifdef MADV_FREE
-        madvise(block.data, block.size, MADV_FREE);
-#endif
+        offer_pages(block.data, block.size);
         kept_bytes_ += block.size;
         trim();
     }
@@ -101,28 +97,12 @@ private:
         return (size + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
     }
 
-    // Memory that begins a huge page, without which the system cannot use one.
-    static void* map(std::size_t size) {
-        void* space =
-            mmap(nullptr, size + kHugePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (space == MAP_FAILED) return nullptr;
-        char* start = static_cast<char*>(space);
-        const std::size_t head =
-            (kHugePageBytes - reinterpret_cast<std::uintptr_t>(start) % kHugePageBytes) % kHugePageBytes;
-        if (head > 0) munmap(start, head);
-        munmap(start + head + size, kHugePageBytes - head);
-#ifdef MADV_HUGEPAGE
-        madvise(start + head, size, MADV_HUGEPAGE);
-#endif
-        return start + head;
-    }
-
     void trim() {
         while (kept_bytes_ > limit_) {
             const Block block = kept_.back();
             kept_.pop_back();
             kept_bytes_ -= block.size;
-            munmap(block.data, block.size);
+            unmap_pages(block.data, block.size);
         }
     }
 
@@ -139,7 +119,7 @@ Cache& cache() {
 }
 
 // A fork must not leave the child with a mutex that another thread held.
-[[maybe_unused]] const int at_fork = pthread_atfork(
+[[maybe_unused]] const int at_forks = at_fork(
     [] { cache().mutex().lock(); }, [] { cache().mutex().unlock(); }, [] { cache().mutex().unlock(); });
 
 // NumPy calls these for the arrays that new_output makes; C, so no exceptions.

@@ -39,7 +39,7 @@ int find_number(const char* name, PyTypeObject** scalar_type) {
     }
     int number = descr->type_num;
     *scalar_type = descr->typeobj;
-    Py_INCREF(descr->typeobj);
+    Py_INCREF(reinterpret_cast<PyObject*>(descr->typeobj));
     Py_DECREF(type);
     Py_DECREF(descr);
     return number;

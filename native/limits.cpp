@@ -16,6 +16,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "bindings/module_slots.h"
+
 namespace {
 
 constexpr std::size_t kLine = 64, kStepBytes = 256 << 10;
@@ -207,12 +209,18 @@ PyObject* sweep(PyObject*, PyObject* args) {
 }
 
 PyMethodDef methods[] = {{"sweep", sweep, METH_VARARGS, kSweepDoc}, {nullptr, nullptr, 0, nullptr}};
+int fill_module(PyObject* module) {
+    return PyModule_AddIntConstant(module, "has_streaming", kHasStreaming);
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(fill_module)}, MAXOPS_MODULE_SLOTS, {0, nullptr}};
 PyModuleDef module = {PyModuleDef_HEAD_INIT,
                       "maxops._limits",
                       "The machine's memory limit.",
-                      -1,
+                      0,
                       methods,
-                      nullptr,
+                      slots,
                       nullptr,
                       nullptr,
                       nullptr};
@@ -220,8 +228,5 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT,
 }  // namespace
 
 PyMODINIT_FUNC PyInit__limits() {
-    PyObject* result = PyModule_Create(&module);
-    if (result != nullptr && PyModule_AddIntConstant(result, "has_streaming", kHasStreaming) < 0)
-        Py_CLEAR(result);
-    return result;
+    return PyModuleDef_Init(&module);
 }

@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 
@@ -9,7 +10,7 @@
 namespace maxops {
 namespace {
 
-std::size_t largest_output = SIZE_MAX;
+std::atomic<std::size_t> largest_output{SIZE_MAX};
 
 // The bytes that an array's elements lie in, as [first, last).
 struct Extent {
@@ -106,7 +107,7 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     if (!fits_memory(static_cast<std::size_t>(PyDataType_ELSIZE(descr)), rank, dims)) {
         Py_DECREF(descr);
         PyErr_Format(out_of_memory_error(), "it is larger than the %zu bytes of memory that this machine has",
-                     largest_output);
+                     largest_output.load());
         return nullptr;
     }
     const bool is_empty = std::find(dims, dims + rank, 0) != dims + rank;

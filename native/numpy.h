@@ -7,3 +7,11 @@
 #define NO_IMPORT_ARRAY
 #endif
 #include <numpy/arrayobject.h>
+
+namespace maxops {
+
+inline PyObject* as_object(PyArrayObject* array) {
+    return reinterpret_cast<PyObject*>(array);
+}
+
+}  // namespace maxops

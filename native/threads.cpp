@@ -1,8 +1,5 @@
 #include "threads.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +11,7 @@
 #include <thread>
 
 #include "scratch.h"
+#include "system.h"
 
 namespace maxops {
 namespace {
@@ -95,17 +93,13 @@ public:
 private:
     void add_workers(int wanted) {
         while (workers_ < wanted) {
-            // Workers take no signals, so that Ctrl-C reaches the interpreter's thread.
-            sigset_t all, before;
-            sigfillset(&all);
-            pthread_sigmask(SIG_SETMASK, &all, &before);
+            const SignalsBlocked blocked;
             try {
                 std::thread([this] { work(); }).detach();
                 ++workers_;
             } catch (const std::exception&) {
                 wanted = workers_;  // the system gives no more threads: those at hand do the work
             }
-            pthread_sigmask(SIG_SETMASK, &before, nullptr);
         }
     }
     Job* find_job() {
@@ -173,7 +167,7 @@ private:
 // none of the workers and perhaps a mutex that a thread held at the fork.
 std::atomic<Pool*> shared_pool{nullptr};
 
-[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] { shared_pool.store(nullptr); });
+[[maybe_unused]] const int at_forks = at_fork(nullptr, nullptr, [] { shared_pool.store(nullptr); });
 
 // Null if memory does not allow it.
 Pool* pool() {

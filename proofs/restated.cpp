@@ -13,6 +13,7 @@
 #include "../native/fold.cpp"
 #include "../native/iterate.cpp"
 #include "../native/scratch.cpp"
+#include "../native/system.cpp"
 
 namespace restated {
 namespace segments {

@@ -79,7 +79,6 @@ def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
         with engine.only_integer_keys():
             yield request.param
     else:
-        pytest.importorskip("maxops._xla")
         yield request.param
 
 

@@ -19,6 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
+            ["_version"],  # which a build writes
             ["errors", "extras", "json_text", "program", "version", "_native", "_limits", "_xla"],
             ["dtypes"],
             ["spec"],

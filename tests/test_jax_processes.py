@@ -1,4 +1,4 @@
-"""JAX in processes of their own: without the custom calls' module, and over several devices."""
+"""JAX in processes of their own: beside a broken module of the custom calls, and over several devices."""
 
 from __future__ import annotations
 
@@ -13,67 +13,41 @@ import maxops as mo
 
 pytest.importorskip("jax")
 PACKAGE = Path(mo.__file__).parent
-NOT_BUILT = "maxops was built without its custom calls"
-
-
-@pytest.fixture(params=["custom-calls", "without-the-module"])
-def package(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Where to import maxops from: as it is here, and as it is built unless MAXOPS_JAX asks for more."""
-    if request.param == "custom-calls":
-        pytest.importorskip("maxops._xla")
-        return PACKAGE.parent
-    return without_custom_calls(tmp_path)
-
-
-def without_custom_calls(folder: Path) -> Path:
-    """A folder with maxops as it is here, but for the module of the custom calls."""
-    (folder / "maxops").mkdir()
-    for path in PACKAGE.iterdir():
-        if not path.name.startswith("_xla."):
-            (folder / "maxops" / path.name).symlink_to(path)
-    return folder
 
 
 def run(package: Path, code: str, **environment: str) -> str:
-    """What a program prints that begins with JAX, NumPy and maxops; every warning but one is an error in it."""
+    """What a program prints that begins with JAX, NumPy and maxops; every warning is an error in it."""
     start = (
         f"import sys, warnings\nsys.path[:0] = {[str(package), *sys.path]!r}\nimport jax, numpy as np, maxops as mo\n"
     )
-    command = [sys.executable, "-P", "-W", "error", "-W", f"ignore:{NOT_BUILT}:UserWarning", "-c", start + code]
+    command = [sys.executable, "-P", "-W", "error", "-c", start + code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_one_warning_if_the_custom_calls_were_not_built(tmp_path: Path) -> None:
-    out = run(
-        without_custom_calls(tmp_path),
-        "from maxops.errors import NotBuiltWarning\n"
-        "x, ids = jax.numpy.array([1.0, 2.0]), np.array([0, 0])\n"
-        "with warnings.catch_warnings(record=True) as caught:\n"
-        "    warnings.simplefilter('always')\n"
-        "    print(mo.maximum(x, 1.5), mo.reduce_max(x), jax.jit(lambda x: mo.segment_max(x, ids, initial=0))(x))\n"
-        "print([(w.category is NotBuiltWarning, 'MAXOPS_JAX=1' in str(w.message), w.filename) for w in caught])\n",
-    )
-    assert out.splitlines() == ["[1.5 2. ] [2.] [2.]", "[(True, True, '<string>')]"]
-
-
 def test_a_broken_module_of_the_custom_calls_is_an_error(tmp_path: Path) -> None:
-    """It is there, and not what it should be: nothing goes another way silently."""
-    folder = without_custom_calls(tmp_path)
-    (folder / "maxops" / "_xla.py").write_text("from maxops import nothing_of_this_name\n")
+    """It is not what it should be: nothing goes another way silently."""
+    (tmp_path / "maxops").mkdir()
+    for path in PACKAGE.iterdir():
+        if not path.name.startswith("_xla."):
+            (tmp_path / "maxops" / path.name).symlink_to(path)
+    (tmp_path / "maxops" / "_xla.py").write_text("from maxops import nothing_of_this_name\n")
     out = run(
-        folder,
+        tmp_path,
         "try:\n    mo.maximum(jax.numpy.ones(3), 2.0)\nexcept ImportError as error:\n    print(error)\n",
     )
     assert "nothing_of_this_name" in out
 
 
-def test_arrays_over_several_devices(package: Path) -> None:
+@pytest.mark.parametrize("formulation", ["custom-calls", "integer-keys"])
+def test_arrays_over_several_devices(formulation: str) -> None:
     """As XLA spreads them, and split by shard_map and pmap; with gradients."""
+    only_keys = "from maxops.engines import jax as engine\nengine.only_integer_keys().__enter__()\n"
     out = run(
-        package,
-        """
+        PACKAGE.parent,
+        (only_keys if formulation == "integer-keys" else "")
+        + """
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 mesh = Mesh(np.array(jax.devices()), ("rows",))
 x = np.random.default_rng(0).standard_normal((8, 6)).astype("f4")

@@ -56,22 +56,17 @@ def test_the_version_is_the_installed_one() -> None:
     assert maxops.__version__ == PROJECT["version"]
 
 
-def test_no_import_looks_the_version_up() -> None:
-    assert "__version__" not in vars(maxops)
-    assert isinstance(maxops.__version__, str)
+def test_the_version_is_no_attribute_that_is_looked_up() -> None:
+    """A module with a __getattr__ costs each `mo.maximum(...)` a sixth: CPython does not specialize its names."""
+    assert isinstance(vars(maxops)["__version__"], str)
+    assert "__getattr__" not in vars(maxops)
 
 
 def test_a_source_tree_that_is_not_installed_has_a_version_below_any() -> None:
-    code = f"import sys; sys.path.append({str(Path(maxops.__file__).parents[1])!r})\n"
-    code += "import importlib.metadata as m\ndef none(name): raise m.PackageNotFoundError(name)\nm.version = none\n"
-    code += "import maxops; print(maxops.__version__)"
+    code = "import sys; sys.modules['maxops._version'] = None\n"
+    code += f"sys.path.append({str(Path(maxops.__file__).parents[1])!r}); import maxops; print(maxops.__version__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("0+unknown\n", "")
-
-
-def test_other_names_are_missing_as_in_any_module() -> None:
-    with pytest.raises(AttributeError, match=r"^module 'maxops' has no attribute 'version_info'$"):
-        _ = maxops.version_info  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------------------------- licence, citation, changelog

@@ -143,7 +143,7 @@ bool read_python_scalar(PyObject* object, int type, View* view, Item* item) {
         if (!PyBool_Check(object) || !is_bool) return false;
         bits = object == Py_True ? 1 : 0;
     } else if (PyFloat_CheckExact(object)) {
-        if (kernels.nan == 0 || !encode(PyFloat_AS_DOUBLE(object), kernels, &bits)) return false;
+        if (kernels.nan == 0 || !encode(PyFloat_AsDouble(object), kernels, &bits)) return false;
     } else if (!PyLong_CheckExact(object) || !encode_integer(object, type, &bits)) {
         return false;
     }
@@ -203,7 +203,7 @@ bool read_flag(PyObject* object, bool* value) {
     }
     std::int64_t number = 0;
     if (PyArray_IsScalar(object, Bool))
-        number = PyArrayScalar_VAL(object, Bool);
+        number = PyObject_IsTrue(object);
     else if (!read_integer(object, &number))
         return false;
     *value = number == 1;
@@ -243,11 +243,16 @@ bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::s
         *count = 1;
         return read_integer(object, axes);
     }
-    // Reading an integer may run a subclass's code, which may change a list: its size is asked each time.
+    // Reading an integer may run a subclass's code, which may change a list, as another thread may: its size
+    // is asked each time.
     Py_ssize_t i = 0;
-    for (; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    for (; i < PySequence_Size(object); ++i) {
         if (i == kMaxRank) return false;
-        PyObject* item = Py_NewRef(PySequence_Fast_GET_ITEM(object, i));
+        PyObject* item = PySequence_GetItem(object, i);
+        if (item == nullptr) {  // shorter by now
+            PyErr_Clear();
+            return false;
+        }
         const bool is_read = read_integer(item, axes + i);
         Py_DECREF(item);
         if (!is_read) return false;
@@ -257,11 +262,12 @@ bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::s
 }
 
 bool is_word(PyObject* object, const char* lower) {
-    if (!PyUnicode_CheckExact(object) || !PyUnicode_IS_ASCII(object)) return false;
-    const auto size = static_cast<std::size_t>(PyUnicode_GET_LENGTH(object));
-    const auto* text = reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(object));
-    if (size != std::strlen(lower)) return false;
-    for (std::size_t i = 0; i < size; ++i) {
+    if (!PyUnicode_CheckExact(object)) return false;
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (text == nullptr) PyErr_Clear();  // a lone surrogate
+    if (text == nullptr || static_cast<std::size_t>(size) != std::strlen(lower)) return false;
+    for (Py_ssize_t i = 0; i < size; ++i) {
         const bool is_upper = 'A' <= text[i] && text[i] <= 'Z';
         if ((is_upper ? text[i] - 'A' + 'a' : text[i]) != lower[i]) return false;
     }

@@ -2,6 +2,7 @@
 // valid runs here; every other goes to the Python function, which runs it or says what is wrong.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <structmember.h>
 
 #define MAXOPS_IMPORTS_NUMPY
 #include "../cache.h"
@@ -11,6 +12,7 @@
 #include "../scratch.h"
 #include "../sources.h"
 #include "arguments.h"
+#include "module_slots.h"
 #include "operators.h"
 #include "released.h"
 
@@ -62,6 +64,7 @@ PyObject* entry_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
 
 int entry_traverse(PyObject* self, visitproc visit, void* arg) {
     auto* entry = reinterpret_cast<Entry*>(self);
+    Py_VISIT(Py_TYPE(self));
     Py_VISIT(entry->function);
     Py_VISIT(entry->dict);
     return 0;
@@ -78,36 +81,42 @@ void entry_dealloc(PyObject* self) {
     PyObject_GC_UnTrack(self);
     if (reinterpret_cast<Entry*>(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
     entry_clear(self);
-    Py_TYPE(self)->tp_free(self);
+    PyTypeObject* type = Py_TYPE(self);
+    reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
 }
 
 PyObject* entry_get(PyObject* self, PyObject* instance, PyObject*) {
     if (instance == nullptr || instance == Py_None) return Py_NewRef(self);
-    return PyMethod_New(self, instance);
+    PyObject* kinds = PyImport_ImportModule("types");
+    PyObject* method =
+        kinds == nullptr ? nullptr : PyObject_CallMethod(kinds, "MethodType", "OO", self, instance);
+    Py_XDECREF(kinds);
+    return method;
 }
 
 PyObject* entry_reduce(PyObject* self, PyObject*) {
     return PyObject_GetAttrString(self, "__qualname__");
 }
 
+#if PY_VERSION_HEX < 0x030C0000
+// A class of entries without a __call__ of its own is called as they are; from Python 3.12 on that needs no
+// word.
+PyObject* entry_init_subclass(PyObject* type, PyObject*) {
+    auto* made = reinterpret_cast<PyTypeObject*>(type);
+    if (made->tp_call == PyVectorcall_Call) made->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    Py_RETURN_NONE;
+}
+#endif
+
 PyObject* entry_repr(PyObject* self) {
     return PyUnicode_FromFormat("<maxops function %R>", reinterpret_cast<Entry*>(self)->function);
 }
 
-// A class of entries without a __call__ of its own is called as they are, whatever code there is for its
-// readers (set_readable_call).
-PyObject* entry_init_subclass(PyObject* type, PyObject*) {
-    auto* made = reinterpret_cast<PyTypeObject*>(type);
-    const int has_own = PyMapping_HasKeyString(made->tp_dict, "__call__");
-    if (has_own == 0) {
-        made->tp_call = PyVectorcall_Call;
-        made->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
-    }
-    Py_RETURN_NONE;
-}
-
 PyMethodDef entry_methods[] = {{"__reduce__", entry_reduce, METH_NOARGS, nullptr},
+#if PY_VERSION_HEX < 0x030C0000
                                {"__init_subclass__", entry_init_subclass, METH_NOARGS | METH_CLASS, nullptr},
+#endif
                                {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef entry_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -118,11 +127,11 @@ PyGetSetDef entry_getset[] = {
 // The bits of a sequence's names, by their places; none is null for all. -1 with an error set.
 template <class PlaceOf>
 std::int64_t bits_of_names(PyObject* names, const char* what, const PlaceOf& place_of) {
-    PyObject* listed = PySequence_Fast(names, "names come in a sequence");
+    PyObject* listed = PySequence_Tuple(names);
     if (listed == nullptr) return -1;
     std::int64_t bits = 0;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(listed); ++i) {
-        PyObject* name = PySequence_Fast_GET_ITEM(listed, i);
+    for (Py_ssize_t i = 0; i < PyTuple_Size(listed); ++i) {
+        PyObject* name = PyTuple_GetItem(listed, i);
         const int place = place_of(name);
         if (place < 0) {
             PyErr_Format(PyExc_ValueError, "%s %R is not known", what, name);
@@ -193,7 +202,7 @@ PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     if (positional < -1 || positional > found->count || (positional > 0 && found->positional == 0))
         return PyErr_Format(PyExc_ValueError, "%R has no %zd parameters", name, positional);
     if (positional >= 0) rules.positional = positional;
-    auto* entry = reinterpret_cast<Entry*>(type->tp_alloc(type, 0));
+    auto* entry = reinterpret_cast<Entry*>(PyType_GenericAlloc(type, 0));
     if (entry == nullptr) return nullptr;
     entry->vectorcall = entry_vectorcall;
     entry->function = Py_NewRef(function);
@@ -204,34 +213,40 @@ PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     return reinterpret_cast<PyObject*>(entry);
 }
 
-PyTypeObject entry_type = [] {
-    PyTypeObject type{};
-    Py_SET_REFCNT(reinterpret_cast<PyObject*>(&type), 1);
-    type.tp_name = "maxops._native.Entry";
-    type.tp_basicsize = sizeof(Entry);
-    type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                    Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_BASETYPE;
-    type.tp_vectorcall_offset = offsetof(Entry, vectorcall);
-    type.tp_dictoffset = offsetof(Entry, dict);
-    type.tp_weaklistoffset = offsetof(Entry, weakrefs);
-    type.tp_new = entry_new;
-    type.tp_call = PyVectorcall_Call;
-    type.tp_descr_get = entry_get;
-    type.tp_dealloc = entry_dealloc;
-    type.tp_traverse = entry_traverse;
-    type.tp_clear = entry_clear;
-    type.tp_repr = entry_repr;
-    type.tp_methods = entry_methods;
-    type.tp_getset = entry_getset;
-    return type;
-}();
+PyMemberDef entry_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Entry, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Entry, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Entry, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+template <class Function>
+void* as_slot(Function* function) {
+    return reinterpret_cast<void*>(function);
+}
+
+PyType_Slot entry_slots[] = {{Py_tp_new, as_slot(entry_new)},
+                             {Py_tp_call, as_slot(PyVectorcall_Call)},
+                             {Py_tp_descr_get, as_slot(entry_get)},
+                             {Py_tp_dealloc, as_slot(entry_dealloc)},
+                             {Py_tp_traverse, as_slot(entry_traverse)},
+                             {Py_tp_clear, as_slot(entry_clear)},
+                             {Py_tp_repr, as_slot(entry_repr)},
+                             {Py_tp_methods, entry_methods},
+                             {Py_tp_members, entry_members},
+                             {Py_tp_getset, entry_getset},
+                             {0, nullptr}};
+PyType_Spec entry_spec = {"maxops._native.Entry", sizeof(Entry), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                              Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_BASETYPE,
+                          entry_slots};
+PyObject* entry_type;  // once imported, for good
 
 // entry(function): the function with the native way in that its name stands for.
 PyObject* make_entry(PyObject*, PyObject* function) {
     PyObject* name = PyObject_GetAttrString(function, "__name__");
     if (name == nullptr) return nullptr;
     PyObject* both[] = {function, name};
-    PyObject* entry = PyObject_Vectorcall(reinterpret_cast<PyObject*>(&entry_type), both, 2, nullptr);
+    PyObject* entry = PyObject_Vectorcall(entry_type, both, 2, nullptr);
     Py_DECREF(name);
     if (entry == nullptr) return nullptr;
     // Name, docstring, signature and the rest, as every well-behaved wrapper has them.
@@ -260,9 +275,20 @@ PyObject* call_without_python(PyObject*, PyObject* const* args, Py_ssize_t posit
 
 // Sets what `__call__` is on entries for those who read code instead of running it, as PyTorch's compiler
 // does: it can follow a Python function, and not the native way in, which is how every real call goes.
+// A class of entries that is there by then goes on as it was; a later one would be called through it.
 PyObject* set_readable_call(PyObject*, PyObject* function) {
-    if (PyDict_SetItemString(entry_type.tp_dict, "__call__", function) < 0) return nullptr;
-    PyType_Modified(&entry_type);
+    // To set the attribute would make it how entries are called, so it goes into the type's dictionary, which
+    // the stable ABI gives behind a proxy.
+    PyObject* proxy = PyObject_GetAttrString(entry_type, "__dict__");
+    PyObject* gc = proxy == nullptr ? nullptr : PyImport_ImportModule("gc");
+    PyObject* behind = gc == nullptr ? nullptr : PyObject_CallMethod(gc, "get_referents", "O", proxy);
+    PyObject* names = behind == nullptr ? nullptr : PyList_GetItem(behind, 0);
+    if (names != nullptr && PyDict_SetItemString(names, "__call__", function) == 0)
+        PyType_Modified(reinterpret_cast<PyTypeObject*>(entry_type));
+    Py_XDECREF(proxy);
+    Py_XDECREF(gc);
+    Py_XDECREF(behind);
+    if (PyErr_Occurred()) return nullptr;
     Py_RETURN_NONE;
 }
 
@@ -286,7 +312,7 @@ PyObject* isa(PyObject*, PyObject*) {
 }
 
 PyObject* use_isa(PyObject*, PyObject* name) {
-    const char* text = PyUnicode_AsUTF8(name);
+    const char* text = PyUnicode_AsUTF8AndSize(name, nullptr);
     if (text == nullptr) return nullptr;
     return PyBool_FromLong(use(text));
 }
@@ -394,12 +420,40 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// What is found once and shared by all modules of this process; false with an error set.
+bool prepare() {
+    if (entry_type != nullptr) return true;
+    if (!find_types() || !find_argument_types() || !intern_parameters() || !find_main_thread()) return false;
+    entry_type = PyType_FromSpec(&entry_spec);
+    return entry_type != nullptr;
+}
+
+int fill_module(PyObject* module) {
+    import_array1(-1);
+    if (!prepare()) return -1;
+    // What the table points to is the module's own memory, which nothing unloads and nobody writes.
+    void* table = const_cast<CoreTable*>(&core_table());
+    PyObject* capsule = PyCapsule_New(table, kCoreTableName, nullptr);
+#ifdef MAXOPS_MINIATURE
+    constexpr long kIsMiniature = 1;
+#else
+    constexpr long kIsMiniature = 0;
+#endif
+    const bool is_filled = capsule != nullptr && PyModule_AddObjectRef(module, "core", capsule) == 0 &&
+                           PyModule_AddObjectRef(module, "Entry", entry_type) == 0 &&
+                           PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error()) == 0 &&
+                           PyModule_AddIntConstant(module, "is_miniature", kIsMiniature) == 0;
+    Py_XDECREF(capsule);
+    return is_filled ? 0 : -1;
+}
+
+PyModuleDef_Slot slots[] = {{Py_mod_exec, as_slot(fill_module)}, MAXOPS_MODULE_SLOTS, {0, nullptr}};
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
                                  "maxops._native",
                                  "The native core of maxops.",
-                                 -1,
+                                 0,
                                  methods,
-                                 nullptr,
+                                 slots,
                                  nullptr,
                                  nullptr,
                                  nullptr};
@@ -408,25 +462,5 @@ PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
 }  // namespace maxops
 
 PyMODINIT_FUNC PyInit__native() {
-    import_array();
-    if (!maxops::find_types()) return nullptr;
-    if (!maxops::find_argument_types() || !maxops::intern_parameters()) return nullptr;
-    if (!maxops::find_main_thread() || PyType_Ready(&maxops::entry_type) < 0) return nullptr;
-    PyObject* module = PyModule_Create(&maxops::module_definition);
-    // What the table points to is the module's own memory, which nothing unloads and nobody writes.
-    void* table = const_cast<maxops::CoreTable*>(&maxops::core_table());
-    PyObject* capsule = module == nullptr ? nullptr : PyCapsule_New(table, maxops::kCoreTableName, nullptr);
-#ifdef MAXOPS_MINIATURE
-    constexpr long kIsMiniature = 1;
-#else
-    constexpr long kIsMiniature = 0;
-#endif
-    const bool is_added =
-        capsule != nullptr && PyModule_AddObjectRef(module, "core", capsule) == 0 &&
-        PyModule_AddObjectRef(module, "Entry", reinterpret_cast<PyObject*>(&maxops::entry_type)) == 0 &&
-        PyModule_AddObjectRef(module, "OutOfMemoryError", maxops::out_of_memory_error()) == 0 &&
-        PyModule_AddIntConstant(module, "is_miniature", kIsMiniature) == 0;
-    Py_XDECREF(capsule);
-    if (!is_added) Py_CLEAR(module);
-    return module;
+    return PyModuleDef_Init(&maxops::module_definition);
 }

@@ -6,15 +6,21 @@
 
 #include "onnxruntime_abi.h"
 
-#include <cxxabi.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
+
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
+#ifdef Py_LIMITED_API
+#include <dlfcn.h>
+#endif
 
 #include "../element_types.h"
 #include "../memory.h"
@@ -60,7 +66,7 @@ Failed python_error(const Api& api) {
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
     PyObject* text = value == nullptr ? nullptr : PyObject_Str(value);
-    const char* words = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
+    const char* words = text == nullptr ? nullptr : PyUnicode_AsUTF8AndSize(text, nullptr);
     if (words == nullptr) PyErr_Clear();
     if (is_interrupt) {
         words = "interrupted";
@@ -76,6 +82,11 @@ Failed python_error(const Api& api) {
     return Failed{status};
 }
 
+// For a thread that the interpreter's end left behind: it waits for the process's.
+[[noreturn]] void wait_for_the_end() {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 // act(); its failure as a status.
 template <class Act>
 Status* guarded(const Api& api, const Act& act) {
@@ -86,11 +97,13 @@ Status* guarded(const Api& api, const Act& act) {
         return failed.status;
     } catch (const std::bad_alloc&) {
         return api.create_status(kFail, "maxops: out of memory");
+#ifdef __GLIBCXX__  // with other libraries no exception ends a thread
     } catch (const abi::__forced_unwind&) {
         // The interpreter ends, and this thread with it; but the runtime's frames let no such exception
         // through, and the process would abort. So the thread waits for the end, as Python itself has it
         // from 3.14 on.
-        for (;;) pause();
+        wait_for_the_end();
+#endif
     }
 }
 
@@ -312,9 +325,17 @@ private:
     std::vector<std::unique_ptr<Tensor>> inputs_;
 };
 
-// Whether the interpreter ends, or has.
+// Whether the interpreter ends, or has: a function that the stable ABI has from 3.13 on, and that 3.12 has by
+// another name.
 bool is_finalizing() {
-#if PY_VERSION_HEX >= 0x030D0000
+#if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030D0000
+    using Asked = int();
+    static Asked* const asked = [] {
+        void* found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+        return reinterpret_cast<Asked*>(found != nullptr ? found : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing"));
+    }();
+    return asked() != 0 || Py_IsInitialized() == 0;
+#elif PY_VERSION_HEX >= 0x030D0000
     return Py_IsFinalizing() != 0 || Py_IsInitialized() == 0;
 #else
     return _Py_IsFinalizing() != 0 || Py_IsInitialized() == 0;
@@ -334,8 +355,7 @@ Status* compute(void* kernel, KernelContext* context) {
     });
     // The runtime's binding asks for the GIL next, and what Python then does to its frames aborts the
     // process.
-    if (is_finalizing() && !is_main_thread())
-        for (;;) pause();
+    if (is_finalizing() && !is_main_thread()) wait_for_the_end();
     return status;
 }
 

@@ -42,9 +42,9 @@ public:
         return sort_keywords(rules, args + positional, keywords);
     }
     bool sort_keywords(const Rules& rules, PyObject* const* values, PyObject* keywords) {
-        const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+        const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_Size(keywords);
         for (Py_ssize_t k = 0; k < count; ++k) {
-            const int place = place_of(PyTuple_GET_ITEM(keywords, k));
+            const int place = place_of(PyTuple_GetItem(keywords, k));
             if (place < 0 || (rules.keywords >> place & 1) == 0 || values_[place] != nullptr) return false;
             values_[place] = values[k];
         }
@@ -147,14 +147,14 @@ PyObject* together(PyObject* values, PyArrayObject* indices, PyArrayObject* empt
     PyObject* all = values == nullptr ? nullptr : PyTuple_New(1 + (indices != nullptr) + (empty != nullptr));
     if (all == nullptr) {
         Py_XDECREF(values);
-        Py_XDECREF(indices);
-        Py_XDECREF(empty);
+        Py_XDECREF(as_object(indices));
+        Py_XDECREF(as_object(empty));
         return nullptr;
     }
     Py_ssize_t place = 0;
-    PyTuple_SET_ITEM(all, place++, values);
+    PyTuple_SetItem(all, place++, values);
     for (PyArrayObject* more : {indices, empty})
-        if (more != nullptr) PyTuple_SET_ITEM(all, place++, reinterpret_cast<PyObject*>(more));
+        if (more != nullptr) PyTuple_SetItem(all, place++, as_object(more));
     return all;
 }
 
@@ -243,7 +243,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     int* const axes_out = count > 0 && layout(call, order) ? order : nullptr;
     // Nothing is written to the caller's output before the indices are there.
     if (with_indices ? !output.make(axes_out) : !output.prepare(&call.data, 1, false, axes_out)) {
-        Py_XDECREF(indices);
+        Py_XDECREF(as_object(indices));
         return nullptr;
     }
     View view = output.view();
@@ -260,7 +260,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         return found;  // which no call without indices copies: that would wait for its stores
     });
     if (fault) {
-        Py_XDECREF(indices);
+        Py_XDECREF(as_object(indices));
         return output.fail();
     }
     return together(output.result(), indices, nullptr);
@@ -372,8 +372,8 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     if (!output.fits()) return kNotHandled;
     PyArrayObject *indices = nullptr, *empty = nullptr;
     const auto fail = [&]() -> PyObject* {
-        Py_XDECREF(indices);
-        Py_XDECREF(empty);
+        Py_XDECREF(as_object(indices));
+        Py_XDECREF(as_object(empty));
         return output.fail();
     };
     if (with_empty && (empty = new_mask(static_cast<npy_intp>(call.num_segments))) == nullptr) return fail();
@@ -409,7 +409,7 @@ PyObject* call_segment_max(const Rules& rules, PyObject* const* args, Py_ssize_t
     if (!given.sort(rules, args, positional, keywords)) return kNotHandled;
     PyArrayObject* widened = nullptr;
     PyObject* result = run_segment_max(rules, given, &widened);
-    Py_XDECREF(widened);
+    Py_XDECREF(as_object(widened));
     return result;
 }
 

@@ -33,11 +33,11 @@ PyObject* Output::result() {
     if (out_ == nullptr) {
         PyArrayObject* made = made_;
         made_ = nullptr;
-        return reinterpret_cast<PyObject*>(made);
+        return as_object(made);
     }
     const bool is_copied = made_ == nullptr || PyArray_CopyInto(out_, made_) == 0;
     Py_CLEAR(made_);
-    return is_copied ? Py_NewRef(reinterpret_cast<PyObject*>(out_)) : nullptr;
+    return is_copied ? Py_NewRef(as_object(out_)) : nullptr;
 }
 
 }  // namespace maxops

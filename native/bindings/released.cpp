@@ -1,14 +1,16 @@
 #include "released.h"
 
-#include <pthread.h>
+#include <atomic>
+
+#include "../system.h"
 
 namespace maxops {
 
-static unsigned long main_thread;  // the only one that Python runs signals' handlers on
+static std::atomic<unsigned long> main_thread;  // the only one that Python runs signals' handlers on
 
 // In a forked child that is the one that forked, whichever it was.
-[[maybe_unused]] static const int at_fork =
-    pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
+[[maybe_unused]] static const int at_forks =
+    at_fork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 
 bool is_main_thread() {
     return PyThread_get_thread_ident() == main_thread;

@@ -15,6 +15,7 @@
 #endif
 
 #include "../core_table.h"
+#include "module_slots.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace maxops::xla_calls {
@@ -101,7 +102,7 @@ ffi::Error index_error(const Fault& fault, std::int64_t num_segments) {
                                module, "message", "sLLLL", fault.name(),
                                static_cast<long long>(fault.position), static_cast<long long>(fault.value),
                                static_cast<long long>(fault.previous), static_cast<long long>(num_segments));
-    const char* words = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
+    const char* words = text == nullptr ? nullptr : PyUnicode_AsUTF8AndSize(text, nullptr);
     ffi::Error error = words == nullptr ? ffi::Error::Internal("maxops: a fault without a text")
                                         : ffi::Error::InvalidArgument(words);
     PyErr_Clear();
@@ -344,12 +345,23 @@ PyObject* handlers(PyObject*, PyObject*) {
 
 PyMethodDef methods[] = {{"handlers", handlers, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
+int fill_module(PyObject*) {
+    core = static_cast<const CoreTable*>(PyCapsule_Import(kCoreTableName, 0));
+    if (core == nullptr) return -1;
+    if (core->size == kCoreTableSize) return 0;
+    PyErr_SetString(PyExc_ImportError,
+                    "maxops._xla and maxops._native are of different builds; install both anew");
+    return -1;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(fill_module)}, MAXOPS_MODULE_SLOTS, {0, nullptr}};
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
                                  "maxops._xla",
                                  "The native core as XLA's custom calls.",
-                                 -1,
+                                 0,
                                  methods,
-                                 nullptr,
+                                 slots,
                                  nullptr,
                                  nullptr,
                                  nullptr};
@@ -358,13 +370,5 @@ PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
 }  // namespace maxops::xla_calls
 
 PyMODINIT_FUNC PyInit__xla() {
-    using maxops::xla_calls::core;
-    core = static_cast<const maxops::CoreTable*>(PyCapsule_Import(maxops::kCoreTableName, 0));
-    if (core == nullptr) return nullptr;
-    if (core->size != maxops::kCoreTableSize) {
-        PyErr_SetString(PyExc_ImportError,
-                        "maxops._xla and maxops._native are of different builds; install both anew");
-        return nullptr;
-    }
-    return PyModule_Create(&maxops::xla_calls::module_definition);
+    return PyModuleDef_Init(&maxops::xla_calls::module_definition);
 }

@@ -1,9 +1,7 @@
 """Max, ReduceMax and SegmentMax exactly as ONNX, SONNX and OpenVINO specify them."""
 
-from typing import TYPE_CHECKING
-
 from maxops import errors, program
-from maxops.version import version as _version
+from maxops.version import version as __version__
 
 try:
     from maxops.engines.native import get_num_threads, memory_info, set_num_threads
@@ -17,6 +15,7 @@ from maxops.threads import num_threads
 
 __all__ = [
     "Operator",
+    "__version__",
     "errors",
     "get_num_threads",
     "maximum",
@@ -30,14 +29,3 @@ __all__ = [
     "segment_max",
     "set_num_threads",
 ]
-
-
-if TYPE_CHECKING:  # who checks types is to be told of other names that are not there
-    __version__: str
-else:
-
-    def __getattr__(name: str) -> str:
-        """`maxops.__version__`, which takes a look at the disk."""
-        if name == "__version__":
-            return _version()
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -96,7 +96,3 @@ class ModelError(MaxopsError, ValueError):
 
 class ModelInputError(MaxopsError, ValueError):
     """Inputs that do not fit a model, or files that do not hold them."""
-
-
-class NotBuiltWarning(UserWarning):
-    """A part of maxops that is built on request is not there, and something slower runs in its place."""

@@ -42,8 +42,6 @@ def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
     return self.__wrapped__(*args, **options)
 
 
-_native.set_readable_call(_readable_call)
-
 # The docstrings below are those of the native entry points, which come here for all but plain, valid calls. The
 # overloads say that NumPy's arrays come of NumPy's arrays; of other kinds, which nobody need have, they cannot speak.
 
@@ -405,6 +403,9 @@ class Operator(_native.Entry):
 
     def __repr__(self) -> str:
         return f"<{self.standard} {self.spec.name}>"
+
+
+_native.set_readable_call(_readable_call)  # a class of entries that came after it would be called through it
 
 
 _PLAIN: dict[str, Callable[..., Any]] = {"maximum": maximum, "reduce_max": reduce_max, "segment_max": segment_max}

@@ -36,7 +36,7 @@ else:
 
         def get_version(self) -> str:
             """The version of maxops."""
-            return version()
+            return version
 
         def set_additional_attributes(self) -> None:
             """The instruction set, under the name that OpenBLAS's has."""

@@ -1,37 +1,29 @@
 """The lowering for the CPU: the native core, as custom calls in what XLA compiles.
 
 Each function is called while JAX traces, with arrays of one type whose shapes go together and whose results have
-elements. It is in `maxops._xla`, which is built on request (MAXOPS_JAX=1).
+elements.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
 from math import prod
 from typing import Any
 
 import jax
 import numpy as np
 
+from maxops import _xla
 from maxops.engines.jax.argmax import index_dtype
 from maxops.engines.jax.segments import Segments
 from maxops.shapes import reduced
 
 
 @cache
-def are_built() -> bool:
-    """Whether this build has the custom calls; XLA knows them from then on.
-
-    A module that is there and cannot be imported is a broken build, and its ImportError is the caller's to see.
-    """
-    if find_spec("maxops._xla") is None:
-        return False
-    from maxops import _xla  # noqa: PLC0415 - it may not be there
-
+def register() -> None:
+    """Tell XLA of the custom calls."""
     for name, handler in _xla.handlers().items():
         jax.ffi.register_ffi_target(name, handler, platform="cpu")
-    return True
 
 
 def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None) -> jax.ShapeDtypeStruct:

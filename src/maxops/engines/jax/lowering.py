@@ -1,15 +1,13 @@
 """What a call becomes where it is compiled: custom calls, or integer keys.
 
-On the CPU that is the custom calls, if they were built; anywhere else, and without them, integer keys. Both give the
-same bits.
+On the CPU that is the custom calls; anywhere else, integer keys. Both give the same bits.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,7 +16,6 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from maxops.engines.jax import custom_calls
-from maxops.errors import NotBuiltWarning
 
 _Function = Callable[..., jax.Array]
 # The operations whose regions may hold a custom call: functions and control flow. In the functions of a reduction, of a
@@ -40,23 +37,11 @@ def only_integer_keys() -> Iterator[None]:
 
 
 def are_native() -> bool:
-    """Whether a call on the CPU goes to the native core. If it does not because that was not built, a warning."""
+    """Whether a call on the CPU goes to the native core, which XLA knows from then on."""
     if _only_keys:
         return False
-    if not custom_calls.are_built() and jax.default_backend() == "cpu":
-        _warn_once()
-    return custom_calls.are_built()
-
-
-@cache
-def _warn_once() -> None:
-    warnings.warn(
-        "maxops was built without its custom calls for JAX: on the CPU its operators run as XLA's own integer "
-        "operations, with the same bits but slower. MAXOPS_JAX=1 python -m pip install --no-binary maxops "
-        "'maxops[jax]' builds them",
-        NotBuiltWarning,
-        stacklevel=7,  # past the engine, the table and the public function, to who called it
-    )
+    custom_calls.register()
+    return True
 
 
 def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:

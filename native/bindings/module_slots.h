@@ -1,0 +1,17 @@
+// What every module of maxops says of itself, in its slots (multi-phase initialization, PEP 489).
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+// NumPy is in one interpreter of a process alone.
+#ifdef Py_mod_multiple_interpreters
+#define MAXOPS_ONE_INTERPRETER {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED}
+#else
+#define MAXOPS_ONE_INTERPRETER {0, nullptr}
+#endif
+// Without the GIL calls may meet: what they share is atomic or has a lock.
+#ifdef Py_mod_gil
+#define MAXOPS_MODULE_SLOTS {Py_mod_gil, Py_MOD_GIL_NOT_USED}, MAXOPS_ONE_INTERPRETER
+#else
+#define MAXOPS_MODULE_SLOTS MAXOPS_ONE_INTERPRETER
+#endif
