@@ -25,6 +25,7 @@ print(_native.isa(), maxops.get_num_threads(), hash(b[0].tobytes() + b[1].tobyte
 
 def python(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MAXOPS_")}
+    environment.pop("OMP_NUM_THREADS", None)
     environment |= {"PYTHONHASHSEED": "0"} | variables
     command = [sys.executable, "-W", "error", "-c", code]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -106,6 +107,33 @@ def test_the_default_is_the_cpus_that_the_process_may_use() -> None:
     assert report()[1] == usable_cpus()
     assert report(MAXOPS_NUM_THREADS="")[1] == usable_cpus()
     assert 1 <= usable_cpus() <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("1", 1), ("5", 5), (" 3 ", 3), ("4,2,1", 4), ("2000", 1024), ("9" * 20, 1024)]
+)
+def test_openmp_number_where_ours_is_not_set(text: str, count: int) -> None:
+    assert report(OMP_NUM_THREADS=text)[1:] == (count, report()[2])
+    assert report(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="")[1] == count
+    assert report(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="7")[1] == 7
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", ",4", " ", "9" * 5000], ids=lambda text: ascii(text[:12]))
+def test_an_openmp_number_that_is_none_is_a_warning(text: str) -> None:
+    before = mo.get_num_threads(), mo.memory_info().limit
+    try:
+        with pytest.warns(RuntimeWarning, match="^OMP_NUM_THREADS is .*, which names no number of threads"):
+            _configure({"OMP_NUM_THREADS": text})
+        assert mo.get_num_threads() == min(usable_cpus(), 1024)
+        _configure({"OMP_NUM_THREADS": text, "MAXOPS_NUM_THREADS": "2"})  # which does not ask for it
+        assert mo.get_num_threads() == 2
+    finally:
+        mo.set_num_threads(before[0])
+        _native.set_cache_limit(before[1])
+
+
+def test_an_empty_openmp_number_is_none() -> None:
+    assert report(OMP_NUM_THREADS="")[1] == usable_cpus()
 
 
 def test_one_cpu_is_one_thread() -> None:

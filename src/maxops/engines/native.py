@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -84,8 +85,8 @@ def set_num_threads(count: int) -> None:
     >>> get_num_threads()
     2
 
-    The default is the number of CPUs that this process may use, or MAXOPS_NUM_THREADS. It never changes a bit of
-    a result. Raises ConfigurationError for anything but an integer from 1 to 1024.
+    The default is MAXOPS_NUM_THREADS, else OMP_NUM_THREADS, else the number of CPUs that this process may use. It
+    never changes a bit of a result. Raises ConfigurationError for anything but an integer from 1 to 1024.
     """
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_THREADS:
         raise ConfigurationError(f"the number of threads is {count!r}; it is an integer from 1 to {MOST_THREADS}")
@@ -151,11 +152,31 @@ def _cache_limit(text: str) -> int:
     return limit
 
 
-def _thread_count(text: str) -> int:
-    count = _number(text) if text else min(usable_cpus(), MOST_THREADS)
+def _thread_count(text: str, openmp: str) -> int:
+    if not text:
+        return min(_openmp_count(openmp) or usable_cpus(), MOST_THREADS)
+    count = _number(text)
     if count is None or not 1 <= count <= MOST_THREADS:
         raise ConfigurationError(f"MAXOPS_NUM_THREADS is {text!r}; it is an integer from 1 to {MOST_THREADS}")
     return count
+
+
+def _openmp_count(text: str) -> int | None:
+    """The number in OMP_NUM_THREADS, the first of a list by levels; None if it is not set, or no number.
+
+    It is not ours, so what OpenMP's own runtimes warn of and ignore is a warning here, too, and no error.
+    """
+    if not text:
+        return None
+    count = _number(text.partition(",")[0].strip())
+    if not count:
+        warnings.warn(
+            f"OMP_NUM_THREADS is {text!r}, which names no number of threads, and is ignored; "
+            "MAXOPS_NUM_THREADS sets that of maxops",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return count or None
 
 
 def _configure(environment: dict[str, str]) -> None:
@@ -165,7 +186,8 @@ def _configure(environment: dict[str, str]) -> None:
     if (name := environment.get("MAXOPS_ISA", "")) and not (name in _native.isas() and _native.use_isa(name)):
         raise ConfigurationError(f"MAXOPS_ISA is {name!r}; this machine has {', '.join(_native.isas())}")
     _native.set_cache_limit(_cache_limit(environment.get("MAXOPS_OUTPUT_CACHE", "")))
-    set_num_threads(_thread_count(environment.get("MAXOPS_NUM_THREADS", "")))
+    openmp = environment.get("OMP_NUM_THREADS", "")
+    set_num_threads(_thread_count(environment.get("MAXOPS_NUM_THREADS", ""), openmp))
 
 
 _configure(dict(os.environ))
