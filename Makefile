@@ -2,6 +2,7 @@
 PYTHON ?= python
 SANITIZED ?= build/sanitized
 MINIATURE ?= build/miniature
+RACES ?= build/races
 EMULATED ?= build/emulated
 ARM ?= build/arm
 WHEELS ?= dist
@@ -72,6 +73,11 @@ sanitize:  ## the native tests under AddressSanitizer and UBSan
 	  tests/test_paths.py tests/test_segment_paths.py tests/test_indices.py tests/test_offsets.py \
 	  tests/test_unsorted_ids.py
 
+races:  ## calls that meet, under ThreadSanitizer, without an interpreter
+	cmake -S . -B $(RACES) -DMAXOPS_RACES=ON -DPython_EXECUTABLE="$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	cmake --build $(RACES) --target _native --parallel
+	$(RACES)/_native
+
 # A second environment whose AVX-512 kernels run on emulated instructions: with the ordinary constants, then with
 # miniature ones.
 EMULATE = -C cmake.define.MAXOPS_EMULATE_AVX512=ON -C cmake.define.MAXOPS_ISAS=x86_64_v4
@@ -113,5 +119,5 @@ docs:  ## the site, into build/site
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format docs sanitize miniature emulated arm verify verify-long seeded mutants breaks wheels \
+.PHONY: help install test lint format docs sanitize races miniature emulated arm verify verify-long seeded mutants breaks wheels \
   release bench fuzz fuzz-values

@@ -25,7 +25,7 @@ public:
     SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
 private:
-    alignas(8) char before_[128];  // the mask, on whichever system
+    [[maybe_unused]] alignas(8) char before_[128];  // the mask, as large as any system's
 };
 
 // Each thread's own block of memory, freed when it ends. A key, not a thread_local: where memory ends, that
