@@ -98,11 +98,46 @@ def coverage_tables(evidence: matrix.Json) -> list[str]:
         for name, row in [*files.items(), ("all", totals)]:
             counts = " | ".join("{} of {}".format(*row[kind]) if row[kind][1] else "" for kind in kinds)
             lines.append(f"| {f'`{name}`' if name in files else name} | {counts} | {row['missed']} | {row['listed']} |")
-        parts.append("\n".join(lines))
+        parts.append(folded(f"<code>{claim['id']}</code>: {len(files)} files", lines))
         if without := claim["figures"]["without"]:
             parts.append("Without MC/DC of decisions that hold another, which clang does not count:")
             parts.append("\n".join(f"- `{each}`" for each in without))
     return parts
+
+
+def family(claim: matrix.Json) -> str:
+    """What its id begins with: what is claimed, of each type, instruction set or file."""
+    return str(claim["id"]).partition(".")[0]
+
+
+def folded(title: str, lines: list[str]) -> str:
+    """What is there for who asks."""
+    return "\n".join(['<details markdown="1">', f"<summary>{title}</summary>", "", *lines, "", "</details>"])
+
+
+def claims_tables(evidence: matrix.Json) -> list[str]:
+    """The families of claims, then of each its claims, and what is open of these."""
+    families: dict[str, list[matrix.Json]] = {}
+    for claim in evidence["claims"]:
+        families.setdefault(family(claim), []).append(claim)
+    lines = ["| family | method | claims | goals | hold |", "| --- | --- | --- | --- | --- |"]
+    parts = []
+    for name, claims in families.items():
+        methods = ", ".join(dict.fromkeys(claim["method"] for claim in claims))
+        goals, proved = (sum(claim[key] for claim in claims) for key in ("goals", "proved"))
+        lines.append(f"| `{name}`{SPEAKS_OF.get(name, '')} | {methods} | {len(claims)} | {goals} | {proved} |")
+        table = ["| claim | says | method | tool | goals | hold |", "| --- | --- | --- | --- | --- | --- |"]
+        table += [
+            f"| `{claim['id']}` | {claim['says']} | {claim['method']} | {claim['tool']} | {claim['goals']} "
+            f"| {claim['proved']} |"
+            for claim in claims
+        ]
+        # in code: what is open may be a piece of C++
+        still_open = [f"- `{claim['id']}`: `{each}`" for claim in claims for each in claim["open"]]
+        table += ["", "Open:", "", *still_open] if still_open else []
+        count = f"{len(claims)} claim{'s' * (len(claims) != 1)}"
+        parts.append(folded(f"<code>{name}</code>: {count}, {goals - proved or 'none'} open", table))
+    return ["\n".join(lines), *parts]
 
 
 # What families of claims speak of, where it is not the core that ships.
@@ -130,8 +165,8 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         texts = [name.partition(":")[2] for name in row[column] if name not in claims]
         groups: dict[str, list[matrix.Json]] = {}
         for claim in (claims[name] for name in row[column] if name in claims):
-            family = claim["id"].partition(".")[0]
-            groups.setdefault(f"{family}{SPEAKS_OF.get(family, '')}, {claim['method']}", []).append(claim)
+            name = family(claim)
+            groups.setdefault(f"{name}{SPEAKS_OF.get(name, '')}, {claim['method']}", []).append(claim)
         for name, of in groups.items():
             proved, goals = (sum(claim[key] for claim in of) for key in ("proved", "goals"))
             texts.append(f"{name}: {proved} of {goals} goals")
@@ -144,14 +179,7 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         "`maxops evidence --csv` and `--html` write the clauses. What a proof, an exhaustive run and a test are, and "
         "what to rely on, says [the safety manual](safety.md).",
         "## Claims",
-        "\n".join(
-            ["| claim | says | method | tool | goals | hold | open |", "| --- | --- | --- | --- | --- | --- | --- |"]
-            + [
-                f"| `{name}` | {claim['says']} | {claim['method']} | {claim['tool']} | {claim['goals']} "
-                f"| {claim['proved']} | {'<br>'.join(claim['open']) or 'none'} |"
-                for name, claim in claims.items()
-            ]
-        ),
+        *claims_tables(evidence),
     ]
     parts += ["## Coverage", *coverage_tables(evidence)]
     for name in dict.fromkeys((row["standard"], row["operator"]) for row in made["rows"]):
@@ -161,7 +189,7 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
             decided = "*decided:* " if row["decision"] else ""
             cells = " | ".join(cell(row, column).replace("|", r"\|") for column in matrix.COLUMNS)
             lines.append(f"| `{row['id']}` | {decided}{row['statement']} | {cells} |")
-        parts += [f"## {' '.join(name)}", "\n".join(lines)]
+        parts += [f"## {' '.join(name)}", folded(f"{len(rows)} clauses, and what shows each", lines)]
     parts += ["## Why a cell is empty", "\n".join(f"{number}. {reason}" for reason, number in reasons.items())]
     parts += ["## What is assumed", "\n".join(f"- {name}: {says}" for name, says in made["assumptions"].items())]
     return "\n\n".join(parts) + "\n"

@@ -107,10 +107,10 @@ def test_a_call_that_has_to_be_large_is_told_in_few_words() -> None:
     only = "ONNX.ReduceMax-20.nan/float32/rows-with-each-pair-with-a-NaN-one-among-copies-of-the-other-a-sample*"
     reproducer = only_reproducer(run_of("WrongInLargeReductions", only))
     assert np.prod(reproducer["inputs"]["data"]["shape"]) > 2000
-    assert max(map(len, (reproducer["script"] + reproducer["output"]).splitlines())) < 500
-    assert re.search(r"^actual = actual\.reshape\(-1\)\[0:8\]  # of \d+ elements", reproducer["script"], re.MULTILINE)
-    assert reproducer["output"].count("[nan, nan, nan, nan, nan, nan, nan, nan]") == 1
-    assert reproducer["output"].count("[-inf, -inf, -inf, -inf, -inf, -inf, -inf, -inf]") == 1
+    assert max(map(len, (reproducer["script"] + reproducer["output"]).splitlines())) < 200
+    assert re.search(r"^actual = actual\.reshape\(-1\)\[0:4\]  # of \d+ elements", reproducer["script"], re.MULTILINE)
+    assert reproducer["output"].count("[nan, nan, nan, nan]") == 1
+    assert reproducer["output"].count("[-inf, -inf, -inf, -inf]") == 1
 
 
 def test_standards_are_judged_apart() -> None:

@@ -52,7 +52,7 @@ class Kind:
     @property
     def smallest(self) -> Group:
         """The group to show: the one with the smallest call, in the newest version."""
-        return min(self.groups, key=_size)
+        return min(self.groups, key=size)
 
 
 def kinds(run: Run) -> list[Kind]:
@@ -81,7 +81,8 @@ def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
     return {key: sorted(set(versions)) for key, versions in found.items()}
 
 
-def _size(group: Group) -> tuple[bool, int, int]:
+def size(group: Group) -> tuple[bool, int, int]:
+    """What is compared for the smallest call: without a script last, then by elements, then the newest version."""
     version = clause_name(group.clause).version or 0
     if group.reproducer is None or not group.reproducer["script"]:
         return True, 0, -version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import TextWrapper
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from maxops.plan import Array
 
 # What glibc fills memory with in two runs: a result that differs between them depends on uninitialized memory.
 PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"} for byte in ("85", "170"))
-MAX_PRINTED = 32  # elements of a result; of a larger one those are printed that begin with the first wrong one
-SHOWN = 8  # of which so many
+MAX_PRINTED = 4  # elements of a result; of a larger one so many are printed, from the first wrong one
+LINE_LENGTH = 120  # that arrays are wrapped to
 REPEATS = 5  # runs, for a fault that what an earlier run left behind brings about
 
 
@@ -96,7 +97,7 @@ def _printed_part(found: Counterexample) -> slice | None:
     if found.outcome.kind != "returned" or index is None or outputs[0].size <= MAX_PRINTED:
         return None
     first = int(np.ravel_multi_index(index, outputs[0].shape))
-    return slice(first, min(first + SHOWN, outputs[0].size))
+    return slice(first, min(first + MAX_PRINTED, outputs[0].size))
 
 
 def _indented(head: str, lines: list[str]) -> list[str]:
@@ -108,7 +109,11 @@ def _variables(environment: Mapping[str, str]) -> str:
 
 
 def _arrays(call: Call, feed: Feed) -> list[str]:
-    return [f"{each.name} = {literal(array)}" for each, array in zip(call.fed, feed, strict=True)]
+    """Assignments; the lines of a long one break after its commas."""
+    wrap = TextWrapper(LINE_LENGTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False).wrap
+    return [
+        line for each, array in zip(call.fed, feed, strict=True) for line in wrap(f"{each.name} = {literal(array)}")
+    ]
 
 
 # One line of an array, in the script and here: its type, its values, and its words in hexadecimal.

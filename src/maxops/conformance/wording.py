@@ -54,9 +54,9 @@ def runtime_label(run: Run) -> str:
     return f"{run['runtime']} {run['version']}".strip()
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, max_text: int = MAX_TEXT) -> str:
     """A runtime's own words may be long; reports in files have the whole."""
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
+    return text if len(text) <= max_text else f"{text[: max_text - 3]}..."
 
 
 def one_line(result: Elements | Message) -> str:
@@ -79,9 +79,11 @@ def expected_to_actual(expected: Elements | Message, actual: Elements | Message)
     return " -> ".join(sides(expected, actual))
 
 
-def sides(expected: Elements | Message, actual: Elements | Message) -> tuple[str, str]:
-    """The same, each by itself."""
-    if "text" not in expected and "text" not in actual and len(expected["values"]) > MAX_ELEMENTS:
+def sides(
+    expected: Elements | Message, actual: Elements | Message, max_elements: int = MAX_ELEMENTS
+) -> tuple[str, str]:
+    """The same, each by itself; how many elements make an array long can be chosen."""
+    if "text" not in expected and "text" not in actual and len(expected["values"]) > max_elements:
         number = first_difference(expected, actual)
         if number is not None:
             return f"{_type(expected)}, element {number}: {_element(expected, number)}", _element(actual, number)

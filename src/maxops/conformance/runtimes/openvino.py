@@ -70,10 +70,11 @@ def _built(call: Call) -> list[str]:
 
 
 def _read(call: Call) -> list[str]:
-    """The IR, in one line."""
-    text, weights = ir_model.ir(call, one_line=True)
+    """The IR, an element a line."""
+    text, weights = ir_model.ir(call)
     weights_text = f"np.frombuffer(bytes.fromhex({weights.hex()!r}), np.uint8)" if weights else "np.empty(0, np.uint8)"
-    return [f"model = core.read_model({text!r}.encode(), openvino.Tensor({weights_text}))"]
+    lines = [f"    {each.strip()!r}" for each in text.splitlines()]
+    return ["text = (", *lines, ")", f"model = core.read_model(text.encode(), openvino.Tensor({weights_text}))"]
 
 
 def _node(each: Input) -> str:

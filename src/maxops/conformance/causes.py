@@ -1,0 +1,121 @@
+"""Kinds of findings that look as if they had one cause, together: a heading of a runtime's page, and the one script
+under it.
+
+Results that are wrong are told by what became of a value, whatever the operator, the standard and the type: a NaN that
+is lost, a zero of the wrong sign. Where that tells nothing, as of integers, and of errors that are missing, each
+operator is by itself. Of crashes and the like each script is a cause of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from maxops import dtypes
+from maxops.conformance.kinds import Kind, size
+from maxops.conformance.result import Elements, Message, Reproducer
+from maxops.conformance.wording import first_difference
+
+ZEROS = ("+0", "-0")
+VAGUE = ("Other values", "Other integers", "Other floats")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Kinds under one title."""
+
+    title: str
+    kinds: tuple[Kind, ...]
+
+    @property
+    def count(self) -> int:
+        """How many findings they are."""
+        return sum(len(kind.findings) for kind in self.kinds)
+
+    @property
+    def shown(self) -> Kind | None:
+        """The kind whose script shows the cause: one that shows it each time, by the smallest call."""
+        with_script = [kind for kind in self.kinds if script(kind)]
+        return min(with_script, key=_unsure_and_size, default=None)
+
+
+def causes(kinds: Sequence[Kind]) -> list[Cause]:
+    """In the order of the first of each, so the worst verdict first."""
+    found: dict[object, list[Kind]] = {}
+    for kind in kinds:
+        found.setdefault(_key(kind), []).append(kind)
+    return [Cause(title(members[0]), tuple(members)) for members in found.values()]
+
+
+def title(kind: Kind) -> str:
+    """What happened, in a few words, without signs that a link to a heading would lose."""
+    if kind.verdict in ("violates", "permitted"):
+        became = what_became(kind.smallest.expected, kind.smallest.actual)
+        return f"{became}: {kind.row.operator}" if became in VAGUE else became
+    if kind.verdict == "missing error":
+        return f"Missing errors: {kind.row.operator}"
+    return f"{kind.verdict.capitalize()}: {kind.row.operator}, {kind.row.short}"
+
+
+def what_became(expected: Elements | Message, actual: Elements | Message) -> str:
+    """What became of the first value that is not the expected one.
+
+    >>> from maxops.conformance.result import elements
+    >>> import numpy as np
+    >>> what_became(elements(np.float32([np.nan])), elements(np.float32([1])))
+    'NaN is lost'
+    >>> what_became(elements(np.float16([1e-7])), elements(np.float16([0])))
+    'Subnormal numbers become 0'
+    >>> what_became(elements(np.int8([1, 2])), elements(np.int8([1, 3])))
+    'Other integers'
+    """
+    if "text" in expected:
+        return "A result, not an error"
+    if "text" in actual:
+        return "An error, not a result"
+    for name in ("type", "shape"):
+        if expected[name] != actual[name]:
+            return f"Another {name}"
+    number = first_difference(expected, actual)
+    dtype = dtypes.BY_NAME.get(expected["type"])
+    if dtype is None or number is None:
+        return "Other values"
+    if dtype.kind != "float":
+        return "Other integers"
+    wanted, given = (_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))
+    if wanted == "NaN":
+        return "Other bits of NaN" if given == "NaN" else "NaN is lost"
+    if wanted in ZEROS and given in ZEROS:
+        return "-0 where 0 is the maximum" if wanted == "+0" else "0 where -0 is the maximum"
+    if wanted == "subnormal" and given in ZEROS:
+        return "Subnormal numbers become 0"
+    if wanted == "infinity":
+        return "Infinities become finite"
+    return "Other floats"
+
+
+def script(kind: Kind) -> str:
+    """The script of the smallest call without its comments, or "": standards that judge one call differ in these."""
+    reproducer: Reproducer | None = kind.smallest.reproducer
+    lines = reproducer["script"].splitlines() if reproducer else []
+    return "\n".join(line for line in lines if not line.startswith("#"))
+
+
+def _unsure_and_size(kind: Kind) -> tuple[bool, tuple[bool, int, int]]:
+    reproducer = kind.smallest.reproducer
+    return reproducer is None or not reproducer["reproduced"], size(kind.smallest)
+
+
+def _key(kind: Kind) -> object:
+    by_title = kind.verdict in ("violates", "permitted", "missing error")
+    return kind.verdict, title(kind) if by_title else script(kind) or title(kind)
+
+
+def _class(word: int, dtype: dtypes.DType) -> str:
+    magnitude = word & (1 << dtype.bits - 1) - 1
+    if magnitude == 0:
+        return "-0" if word else "+0"
+    if magnitude >= dtype.infinity_bits:
+        return "infinity" if magnitude == dtype.infinity_bits else "NaN"
+    smallest_normal = dtype.infinity_bits & -dtype.infinity_bits
+    return "subnormal" if magnitude < smallest_normal else "number"
