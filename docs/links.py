@@ -1,17 +1,29 @@
-"""Says which links of a built site lead nowhere, and which of its parts come from elsewhere.
+"""Says which links of a built site lead nowhere, which of its parts come from elsewhere, and what its reference lacks.
 
     python docs/links.py build/site
 
 mkdocs --strict has looked at the links of the pages' sources; this looks at what was made of them, of docstrings and of
-the theme. Links to other sites are not followed.
+the theme. Links to other sites are not followed. The reference is to have an anchor for every public name, error,
+command, exit code and clause.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
+
+import typer
+
+import maxops
+from maxops import cli, errors, program, spec
+from maxops.cli import app, run
+
+EXIT_CODES = (0, run.DIFFERENT, program.BAD_USE, cli.OUR_FAULT, app.INTERRUPTED, app.CLOSED_PIPE)
 
 
 class _Reader(HTMLParser):
@@ -53,14 +65,50 @@ def faults(site: Path) -> list[str]:
     return found
 
 
+def public() -> dict[str, set[str]]:
+    """The anchors that each page of the reference is to have."""
+    commands: dict[str, Any] = typer.main.get_command(app.app).commands  # type: ignore[attr-defined]  # of a group
+    return {
+        "reference/functions.html": {f"maxops.{name}" for name in maxops.__all__ if name != "errors"}
+        | {f"maxops.calls.{name}" for name in ("MaxCall", "ReduceCall", "SegmentCall")},
+        "reference/errors.html": {
+            f"maxops.errors.{name}"
+            for name, each in vars(errors).items()
+            if isinstance(each, type) and issubclass(each, errors.MaxopsError | Warning)
+        },
+        "reference/judging.html": _names("checker") | _names("conformance"),
+        "reference/models.html": _names("onnx") | _names("onnxruntime") | _names("openvino"),
+        "reference/commands.html": {f"maxops-{name}" for name, command in commands.items() if not command.hidden}
+        | {f"exit-{code}" for code in EXIT_CODES},
+        "operators.html": {clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses},
+    }
+
+
+def undocumented(site: Path) -> list[str]:
+    """What the reference lacks, a line each."""
+    found = []
+    for name, anchors in public().items():
+        page = site / name
+        there = _Reader(page.read_text(encoding="utf-8")).anchors if page.is_file() else set()
+        found += [f"{name}: has no anchor {each}" for each in sorted(anchors - there)]
+    return found
+
+
+def _names(module: str) -> set[str]:
+    """What a module's `__all__` holds, read and not imported: some need what the site does not."""
+    text = (Path(maxops.__file__).parent / module / "__init__.py").read_text(encoding="utf-8")
+    (names,) = re.findall(r"^__all__ = (\[.*?\])", text, re.MULTILINE | re.DOTALL)
+    return {f"maxops.{module}.{name}" for name in ast.literal_eval(names)}
+
+
 def _is_elsewhere(link: str) -> bool:
     return link.startswith("//") or urlsplit(link).scheme in ("http", "https")
 
 
 def main() -> int:
-    """Print the faults; 1 if there are some."""
+    """Print what is wrong; 1 if there is something."""
     site = Path(sys.argv[1]).resolve()
-    found = faults(site)
+    found = faults(site) + undocumented(site)
     for fault in found:
         print(fault, file=sys.stderr)
     return min(len(found), 1)

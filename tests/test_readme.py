@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from maxops import program
+from maxops import cli, program
 from maxops.cli import app, run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,8 +109,8 @@ def test_the_page_of_installing_names_every_extra_and_variable() -> None:
 
 def test_every_exit_code_is_explained() -> None:
     text = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
-    codes = {0, run.DIFFERENT, program.BAD_USE, app.INTERRUPTED, app.CLOSED_PIPE}
-    assert set(map(int, re.findall(r"^\| (\d+) \|", text, re.MULTILINE))) == codes
+    codes = {0, run.DIFFERENT, program.BAD_USE, cli.OUR_FAULT, app.INTERRUPTED, app.CLOSED_PIPE}
+    assert {int(code) for code in re.findall(r'^\| <a id="exit-(\d+)"></a>\1 \|', text, re.MULTILINE)} == codes
 
 
 def test_links_and_commands_name_what_exists() -> None:
