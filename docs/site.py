@@ -1,7 +1,8 @@
 """What mkdocs does beside its plugins for the site of these pages: it is called by name, as mkdocs.yml says.
 
 Pages name files of the repository by relative links, which hold in a checkout. On the site each such file has a page,
-under repo/. And the page of commands gets what the command line says of itself.
+under repo/. The page of commands gets what the command line says of itself. Where text names an error or a clause, it
+leads to it; and what is copied of an example is what was typed, without prompts and answers.
 """
 
 from __future__ import annotations
@@ -11,18 +12,33 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import escape, unescape
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from maxops import errors, spec
+
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
+CLAUSES = {clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses}
 COMMANDS = "<!-- commands -->"
 OTHERS: dict[str, str] = {}  # the sources of the site that are no pages, and the files of the repository that they show
-# What leaves its margins to wide tables.
-WITHOUT_CONTENTS = re.compile(r"findings|operators\.md|evidence\.md|speed|coming-from")
+# How far up a search puts a page: who looks for a clause wants its definition, not where it is cited; and who looks for
+# a word of the field wants what it means and how to say it, not each figure beside it.
+BOOST = {
+    r"operators\.md|semantics": 4.0,
+    r"install|tutorial|coming-from": 3.0,
+    r"reference/functions": 4.0,
+    r"reference/|integrations/": 2.0,
+    r"findings|speed|evidence|safety|repo/": 0.2,
+}
+LINKED = re.compile(r"<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>|<code>([\w.-]+)</code>", re.DOTALL)
+SESSION = re.compile(r'<div class="(?:language-\w+ )?highlight">(?=<pre><span></span><code>(.*?)</code>)', re.DOTALL)
+# What leaves its margins to wide tables and drawings.
+WITHOUT_CONTENTS = re.compile(r"findings|evidence\.md|speed|coming-from|architecture")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -52,8 +68,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     uri = page.file.src_uri
     if uri == "index.md" or WITHOUT_CONTENTS.match(uri):
         page.meta["hide"] = ["navigation", "toc"] if uri == "index.md" else ["toc"]
-    if uri == "operators.md":
-        page.meta["search"] = {"boost": 4}  # who looks for a clause wants it here, not where it is cited
+    boost = next((value for pattern, value in BOOST.items() if re.match(pattern, uri)), 1.0)
+    page.meta["search"] = {"boost": boost} | page.meta.get("search", {})
     path = OTHERS.get(uri, f"docs/{uri}")
 
     def on_site(link: re.Match[str]) -> str:
@@ -61,7 +77,39 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     if path.endswith(".md"):
         markdown = LINK.sub(on_site, markdown)
+    markdown = markdown.replace(
+        "```python\n>>> ", "```pycon\n>>> "
+    )  # whose prompts and answers have colours of their own
     return markdown.replace(COMMANDS, _commands()) if COMMANDS in markdown else markdown
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Link errors and clauses, and say what is copied of examples with prompts."""
+    del config, files
+
+    def link(found: re.Match[str]) -> str:
+        target = _definition(found[1] or "")
+        if not target or target[0] == page.file.src_uri:
+            return found[0]
+        return f'<a href="{_relative(target[0], page)}#{target[1]}">{found[0]}</a>'
+
+    def copied(found: re.Match[str]) -> str:
+        lines = unescape(re.sub(r"<[^>]*>", "", found[1])).splitlines()
+        typed = [line[4:] for line in lines if line.startswith((">>> ", "... "))]
+        return f'{found[0][:-1]} data-copy="{escape(chr(10).join(typed))}">' if typed else found[0]
+
+    return SESSION.sub(copied, LINKED.sub(link, html))
+
+
+def _definition(name: str) -> tuple[str, str] | None:
+    """The page that defines an error or a clause, and the anchor there."""
+    if isinstance(getattr(errors, name.removeprefix("errors."), None), type):
+        return "reference/errors.md", f"maxops.errors.{name.removeprefix('errors.')}"
+    return ("operators.md", name) if name in CLAUSES else None
+
+
+def _relative(uri: str, page: Page) -> str:
+    return posixpath.relpath(uri.removesuffix(".md") + ".html", posixpath.dirname(page.file.src_uri) or ".")
 
 
 def _named(text: str, path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The site of docs/: that its links are looked at, and that it is read and searched from a folder alone."""
+"""The site of docs/: that its links are looked at, that it is read and searched from a folder alone, what is found."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import runpy
 import shutil
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from site_tasks import SEARCHES, TASKS, Browser, Task, browser, by_links, by_search
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -39,40 +41,95 @@ def test_links_that_lead_nowhere_are_told(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.exhaustive  # `make docs` builds it strictly, with the same links
-def test_the_site_is_searched_from_a_folder(tmp_path: Path) -> None:
-    """In Chromium, without a server; nothing is asked of a network."""
+def test_what_the_reference_lacks_is_told(tmp_path: Path) -> None:
+    links = runpy.run_path(str(ROOT / "docs" / "links.py"))
+    expected = links["public"]()
+    assert "maxops.num_threads" in expected["reference/functions.html"]
+    assert "maxops.errors.SegmentIdsError" in expected["reference/errors.html"]
+    assert {"maxops-check", "exit-70"} <= expected["reference/commands.html"]
+    for name, anchors in expected.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("".join(f'<p id="{each}">' for each in anchors - {"ONNX.Max-13.T", "exit-70"}))
+    assert links["undocumented"](tmp_path) == [
+        "reference/commands.html: has no anchor exit-70",
+        "operators.html: has no anchor ONNX.Max-13.T",
+    ]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly."""
     for package in ("mkdocs", "material", "mkdocstrings", "selenium"):
         pytest.importorskip(package)
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         pytest.skip("not installed: chromium and chromium-driver, which look at the site")
-    from selenium import webdriver  # noqa: PLC0415  (the tests without a browser run without it)
-
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     made = subprocess.run(
         build, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
     )
     assert made.returncode == 0, made.stderr
-    assert faults(tmp_path) == []
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(switch)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium(site: Path) -> Iterator[Browser]:
+    """A browser that is shown it, without a server."""
+    with browser(site) as opened:
+        yield opened
+
+
+@pytest.mark.exhaustive  # `make docs` does that
+def test_the_site_is_whole(site: Path) -> None:
+    assert faults(site) == []
+    assert runpy.run_path(str(ROOT / "docs" / "links.py"))["undocumented"](site) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.looked_for)
+def test_what_people_look_for_is_found(chromium: Browser, task: Task) -> None:
+    by_links(chromium, task)
+    assert by_search(chromium, task)[0] <= 3
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("words", SEARCHES)
+def test_words_of_the_field_are_found(chromium: Browser, words: str) -> None:
+    chromium.start()
+    pages = list(dict.fromkeys(address.partition(".html")[0] for address in chromium.search(words)))
+    assert set(pages[:3]) & set(SEARCHES[words]), pages[:3]
+
+
+@pytest.mark.exhaustive
+def test_no_page_is_wider_than_a_phone(site: Path, chromium: Browser) -> None:
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    chromium.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
-        chrome.set_window_size(1300, 900)
-        chrome.get((tmp_path / "index.html").as_uri())
-        chrome.find_element("css selector", "input.md-search__input").send_keys("empty segments")
-        end = time.monotonic() + 60
-        while not (found := chrome.find_elements("css selector", "a.md-search-result__link")):
-            assert time.monotonic() < end, "the search found nothing"
-            time.sleep(0.1)
-        assert any("integrations/numpy.html" in (each.get_attribute("href") or "") for each in found)
-        assert chrome.get_log("browser") == []  # type: ignore[no-untyped-call]
-        messages = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]  # type: ignore[no-untyped-call]
-        asked = {each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"}
-        assert {address.split(":")[0] for address in asked} == {"file"}
+        for page in sorted(set(site.rglob("*.html")) - {site / "404.html"}):  # that is for servers
+            chromium.driver.get(page.as_uri())
+            assert chromium.driver.execute_script("return document.documentElement.scrollWidth") <= 390, page
     finally:
-        chrome.quit()
+        chromium.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.exhaustive
+def test_what_is_copied_of_an_example_runs(chromium: Browser) -> None:
+    """Not its prompts and answers."""
+    chromium.driver.get((chromium.site / "tutorial.html").as_uri())
+    copied = chromium.driver.execute_script(
+        "return [...document.querySelectorAll('[data-copy]')].map((each) => each.dataset.copy)"
+    )
+    assert len(copied) > 10
+    assert copied[0].startswith("import numpy as np\nimport maxops as mo\nmonday = ")
+    for each in copied:
+        compile(each, "tutorial", "exec")
+
+
+@pytest.mark.exhaustive
+def test_nothing_is_asked_of_a_network(chromium: Browser) -> None:
+    chromium.start()
+    chromium.search("empty segments")
+    assert chromium.driver.get_log("browser") == []  # type: ignore[no-untyped-call]
+    messages = [json.loads(each["message"])["message"] for each in chromium.driver.get_log("performance")]  # type: ignore[no-untyped-call]
+    asked = {each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"}
+    assert {address.split(":")[0] for address in asked} <= {"file", "data"}
