@@ -31,8 +31,8 @@ OTHERS: dict[str, str] = {}  # the sources of the site that are no pages, and th
 BOOST = {
     r"operators\.md|semantics": 4.0,
     r"install|tutorial|coming-from": 3.0,
-    r"reference/functions": 4.0,
-    r"reference/|integrations/": 2.0,
+    r"reference/functions": 3.0,
+    r"reference/commands|reference/errors|integrations/": 2.0,
     r"findings|speed|evidence|safety|repo/": 0.2,
 }
 LINKED = re.compile(r"<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>|<code>([\w.-]+)</code>", re.DOTALL)

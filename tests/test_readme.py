@@ -6,12 +6,15 @@ import doctest
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from maxops import cli, program
 from maxops.cli import app, run
@@ -83,6 +86,32 @@ def test_every_block_of_python_is_run_or_named_here(page: Path) -> None:
     files = [file.read_text(encoding="utf-8") for file in (ROOT / "examples").rglob("*.py")]
     unrun = [block.splitlines()[0] for block in blocks if not block.startswith(">>> ") and block not in files]
     assert unrun == NOT_RUN.get(page.stem, [])
+
+
+# A command in a block, after a prompt or as a step of CI, or among the words of a page.
+COMMAND = re.compile(r"^(?:\$ |- run: |.*&& )?(maxops .*)$|`(maxops [^`]+)`", re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    """What a page says to type, without what may be left out or stands in a column beside it."""
+    text = page.read_text(encoding="utf-8")
+    places = re.findall(r"^```.*?^```$|`[^`\n]+`", text, re.MULTILINE | re.DOTALL)
+    found = [block or inline for place in places for block, inline in COMMAND.findall(place)]
+    return [re.split(r"  +| \|| #|[;,]$", re.sub(r"\[([^]]*)\]|\.\.\.", r"\1", each))[0] for each in found]
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.stem
+)
+def test_commands_of_the_pages_are_ones_that_there_are(page: Path) -> None:
+    """That they are there, with these options; what some of them do is in tests of their own."""
+    group: Any = typer.main.get_command(app.app)
+    for each in commands(page):
+        name, *words = shlex.split(each)[1:] or [""]
+        command = group if not name or name.startswith("-") else group.commands[name]
+        words += ["VALUE"] if words and words[-1].startswith("--") else []  # an option that is spoken of
+        context = command.context_class(command, info_name=name)
+        command.make_parser(context).parse_args([name, *words] if command is group else words)  # raises NoSuchOption
 
 
 def test_generated_pages_are_fresh() -> None:
