@@ -431,10 +431,10 @@ def markdown(run: Json, name: str = "speed.json") -> str:
     """The page of a run, beside which its JSON lies by this name."""
     parts = [
         "# How fast",
-        f"Generated from [{name}]({name}), which `{run['command']}` makes again; "
-        f"`maxops bench --from docs/{name} --html speed.html` draws it.",
         f"{headline(run)}. Every timed result, ours and theirs, was compared bit for bit with the expected one; a "
         f"library that is wrong is not compared with. Medians of pairs timed in turn (A B A B ...) in one process.",
+        f"Generated from [{name}]({name}), which `{run['command']}` makes again; "
+        f"`maxops bench --from docs/{name} --html speed.html` draws it.",
     ]
     for table in summary(run):
         parts += [f"## {table.title}", *([table.note] if table.note else []), _markdown_table(table)]
