@@ -30,7 +30,7 @@ OTHERS: dict[str, str] = {}  # the sources of the site that are no pages, and th
 # a word of the field wants what it means and how to say it, not each figure beside it.
 BOOST = {
     r"operators\.md|semantics": 4.0,
-    r"install|tutorial|coming-from": 3.0,
+    r"install|tutorial|coming-from|integrations/numpy": 3.0,
     r"reference/functions": 3.0,
     r"reference/commands|reference/errors|integrations/": 2.0,
     r"findings|speed|evidence|safety|repo/": 0.2,
