@@ -149,6 +149,14 @@ def test_links_and_commands_name_what_exists() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_the_places_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text[text.index("## Where what is done") : text.index("## What to edit")]
+    named = re.findall(r"`((?:native|src)/[\w./]+)`", table)
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def test_the_wrong_answer_is_given() -> None:
     """The runtime answers as the README says, as long as it is the version that the README names."""
     onnxruntime = pytest.importorskip("onnxruntime")
