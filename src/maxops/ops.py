@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NoReturn, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeAlias, Unpack, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxops import _native, spec
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall, check_attributes, of_node
@@ -21,8 +21,25 @@ from maxops.engines import table
 from maxops.errors import AxesError
 from maxops.plan import Array
 from maxops.spec import Clause, Spec
-
-Scalar = bool | int | float | Fraction | np.generic
+from maxops.typing import (
+    ArrayT,
+    Attributes,
+    Axes,
+    Count,
+    Dims,
+    FillMode,
+    Flag,
+    Ids,
+    Indices,
+    OutOfRange,
+    PythonScalar,
+    Real,
+    RealT,
+    Scalar,
+    SegmentOptions,
+    SupportsArray,
+    Ties,
+)
 
 
 def run(call: Call) -> Any:
@@ -42,18 +59,38 @@ def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
     return self.__wrapped__(*args, **options)
 
 
-# The docstrings below are those of the native entry points, which come here for all but plain, valid calls. The
-# overloads say that NumPy's arrays come of NumPy's arrays; of other kinds, which nobody need have, they cannot speak.
+# The docstrings below are those of the native entry points, which come here for all but plain, valid calls.
+#
+# The overloads, for type checkers: NumPy's arrays keep their element type; arrays of PyTorch, JAX, Dask, xarray and the
+# array API standard give their own kind; and of other arrays, and of flags that are not known, the result is `Any` or
+# a NumPy array of any type. None has a form that takes everything: it would hide each mistake in the others.
+
+_Numpy: TypeAlias = NDArray[RealT] | RealT
+_Beside: TypeAlias = "NDArray[Real] | Real | PythonScalar"  # what every kind of arrays may have beside it
 
 
 @overload
-def maximum(*arrays: Array | Scalar, out: Array | None = None, ties: str = "even") -> Array: ...
+def maximum(
+    *arrays: _Numpy[RealT] | PythonScalar, out: NDArray[RealT] | None = None, ties: Ties = "even"
+) -> NDArray[RealT]: ...
 @overload
-def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any: ...
+def maximum(first: ArrayT, /, *arrays: ArrayT | _Beside, out: ArrayT | None = None, ties: Ties = "even") -> ArrayT: ...
+@overload
+def maximum(
+    first: _Beside, second: ArrayT, /, *arrays: ArrayT | _Beside, out: ArrayT | None = None, ties: Ties = "even"
+) -> ArrayT: ...
+@overload
+def maximum(
+    first: SupportsArray, /, *arrays: SupportsArray | _Beside, out: Any = None, ties: Ties = "even"
+) -> NDArray[Any]: ...
+@overload
+def maximum(
+    first: _Beside, second: SupportsArray, /, *arrays: SupportsArray | _Beside, out: Any = None, ties: Ties = "even"
+) -> NDArray[Any]: ...
 
 
 @_native.entry
-def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any:
+def maximum(*arrays: Any, out: Any = None, ties: Ties = "even") -> Any:
     """Return the element-wise maximum of one or more arrays.
 
     >>> import numpy as np
@@ -95,47 +132,103 @@ def maximum(*arrays: Any, out: Any = None, ties: str = "even") -> Any:
 
 @overload
 def reduce_max(
-    data: Array | np.generic,
-    axes: Any = None,
-    keepdims: bool = True,
-    noop_with_empty_axes: bool = False,
-    out: Array | None = None,
+    data: _Numpy[RealT],
+    axes: Axes | None = None,
+    keepdims: Flag = True,
+    noop_with_empty_axes: Flag = False,
+    out: NDArray[RealT] | None = None,
     *,
-    axis: Any = None,
+    axis: Axes | None = None,
     dim: None = None,
-    initial: Any = None,
+    initial: Scalar | None = None,
     return_indices: Literal[False] = False,
-    ties: str = "even",
-) -> Array: ...
+    ties: Ties = "even",
+) -> NDArray[RealT]: ...
 @overload
 def reduce_max(
-    data: Any,
-    axes: Any = None,
-    keepdims: bool = True,
-    noop_with_empty_axes: bool = False,
+    data: _Numpy[RealT],
+    axes: Axes | None = None,
+    keepdims: Flag = True,
+    noop_with_empty_axes: Flag = False,
+    out: NDArray[RealT] | None = None,
+    *,
+    axis: Axes | None = None,
+    dim: None = None,
+    initial: Scalar | None = None,
+    return_indices: Literal[True],
+    ties: Ties = "even",
+) -> tuple[NDArray[RealT], Indices]: ...
+@overload
+def reduce_max(
+    data: _Numpy[RealT],
+    axes: Axes | None = None,
+    keepdims: Flag = True,
+    noop_with_empty_axes: Flag = False,
+    out: NDArray[RealT] | None = None,
+    *,
+    axis: Axes | None = None,
+    dim: None = None,
+    initial: Scalar | None = None,
+    return_indices: Flag,
+    ties: Ties = "even",
+) -> Any: ...
+@overload
+def reduce_max(
+    data: ArrayT,
+    axes: Axes | None = None,
+    keepdims: Flag = True,
+    noop_with_empty_axes: Flag = False,
+    out: ArrayT | None = None,
+    *,
+    axis: Axes | None = None,
+    dim: Dims | None = None,
+    initial: Scalar | None = None,
+    return_indices: Literal[False] = False,
+    ties: Ties = "even",
+) -> ArrayT: ...
+@overload
+def reduce_max(
+    data: ArrayT,
+    axes: Axes | None = None,
+    keepdims: Flag = True,
+    noop_with_empty_axes: Flag = False,
+    out: ArrayT | None = None,
+    *,
+    axis: Axes | None = None,
+    dim: Dims | None = None,
+    initial: Scalar | None = None,
+    return_indices: Literal[True],
+    ties: Ties = "even",
+) -> tuple[ArrayT, ArrayT]: ...
+@overload
+def reduce_max(
+    data: SupportsArray,
+    axes: Axes | None = None,
+    keepdims: Flag = True,
+    noop_with_empty_axes: Flag = False,
     out: Any = None,
     *,
-    axis: Any = None,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    ties: str = "even",
+    axis: Axes | None = None,
+    dim: Dims | None = None,
+    initial: Scalar | None = None,
+    return_indices: Flag = False,
+    ties: Ties = "even",
 ) -> Any: ...
 
 
 @_native.entry
 def reduce_max(
     data: Any,
-    axes: Any = None,
-    keepdims: bool = True,
-    noop_with_empty_axes: bool = False,
+    axes: Axes | None = None,
+    keepdims: Flag = True,
+    noop_with_empty_axes: Flag = False,
     out: Any = None,
     *,
-    axis: Any = None,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    ties: str = "even",
+    axis: Axes | None = None,
+    dim: Dims | None = None,
+    initial: Scalar | None = None,
+    return_indices: Flag = False,
+    ties: Ties = "even",
 ) -> Any:
     """Return the maximum along axes, which are kept with size 1 if `keepdims`.
 
@@ -197,41 +290,133 @@ def reduce_max(
 
 @overload
 def segment_max(
-    data: Array,
-    segment_ids: Array | None = None,
-    num_segments: Any = None,
+    data: NDArray[RealT],
+    segment_ids: Ids | None = None,
+    num_segments: Count | None = None,
     *,
-    fill_mode: str | None = None,
-    fill_value: Any = None,
-    out: Array | None = None,
-    check_ids: bool = True,
-    offsets: Array | None = None,
-    sorted: bool = True,
-    out_of_range: str | None = None,
+    out: NDArray[RealT] | None = None,
+    offsets: Ids | None = None,
     dim: None = None,
-    initial: Any = None,
     return_indices: Literal[False] = False,
     return_empty: Literal[False] = False,
-    ties: str = "even",
-) -> Array: ...
+    **options: Unpack[SegmentOptions],
+) -> NDArray[RealT]: ...
 @overload
 def segment_max(
-    data: Any,
-    segment_ids: Any = None,
-    num_segments: Any = None,
+    data: NDArray[RealT],
+    segment_ids: Ids | None = None,
+    num_segments: Count | None = None,
     *,
-    fill_mode: str | None = None,
-    fill_value: Any = None,
+    out: NDArray[RealT] | None = None,
+    offsets: Ids | None = None,
+    dim: None = None,
+    return_indices: Literal[True],
+    return_empty: Literal[False] = False,
+    **options: Unpack[SegmentOptions],
+) -> tuple[NDArray[RealT], Indices]: ...
+@overload
+def segment_max(
+    data: NDArray[RealT],
+    segment_ids: Ids | None = None,
+    num_segments: Count | None = None,
+    *,
+    out: NDArray[RealT] | None = None,
+    offsets: Ids | None = None,
+    dim: None = None,
+    return_indices: Literal[False] = False,
+    return_empty: Literal[True],
+    **options: Unpack[SegmentOptions],
+) -> tuple[NDArray[RealT], NDArray[np.bool]]: ...
+@overload
+def segment_max(
+    data: NDArray[RealT],
+    segment_ids: Ids | None = None,
+    num_segments: Count | None = None,
+    *,
+    out: NDArray[RealT] | None = None,
+    offsets: Ids | None = None,
+    dim: None = None,
+    return_indices: Literal[True],
+    return_empty: Literal[True],
+    **options: Unpack[SegmentOptions],
+) -> tuple[NDArray[RealT], Indices, NDArray[np.bool]]: ...
+@overload
+def segment_max(
+    data: NDArray[RealT],
+    segment_ids: Ids | None = None,
+    num_segments: Count | None = None,
+    *,
+    out: NDArray[RealT] | None = None,
+    offsets: Ids | None = None,
+    dim: None = None,
+    return_indices: Flag = False,
+    return_empty: Flag = False,
+    **options: Unpack[SegmentOptions],
+) -> Any: ...
+@overload
+def segment_max(
+    data: ArrayT,
+    segment_ids: ArrayT | Ids | None = None,
+    num_segments: Count | None = None,
+    *,
+    out: ArrayT | None = None,
+    offsets: ArrayT | Ids | None = None,
+    dim: str | None = None,
+    return_indices: Literal[False] = False,
+    return_empty: Literal[False] = False,
+    **options: Unpack[SegmentOptions],
+) -> ArrayT: ...
+@overload
+def segment_max(
+    data: ArrayT,
+    segment_ids: ArrayT | Ids | None = None,
+    num_segments: Count | None = None,
+    *,
+    out: ArrayT | None = None,
+    offsets: ArrayT | Ids | None = None,
+    dim: str | None = None,
+    return_indices: Literal[True],
+    return_empty: Literal[False] = False,
+    **options: Unpack[SegmentOptions],
+) -> tuple[ArrayT, ArrayT]: ...
+@overload
+def segment_max(
+    data: ArrayT,
+    segment_ids: ArrayT | Ids | None = None,
+    num_segments: Count | None = None,
+    *,
+    out: ArrayT | None = None,
+    offsets: ArrayT | Ids | None = None,
+    dim: str | None = None,
+    return_indices: Literal[False] = False,
+    return_empty: Literal[True],
+    **options: Unpack[SegmentOptions],
+) -> tuple[ArrayT, ArrayT]: ...
+@overload
+def segment_max(
+    data: ArrayT,
+    segment_ids: ArrayT | Ids | None = None,
+    num_segments: Count | None = None,
+    *,
+    out: ArrayT | None = None,
+    offsets: ArrayT | Ids | None = None,
+    dim: str | None = None,
+    return_indices: Literal[True],
+    return_empty: Literal[True],
+    **options: Unpack[SegmentOptions],
+) -> tuple[ArrayT, ArrayT, ArrayT]: ...
+@overload
+def segment_max(
+    data: SupportsArray,
+    segment_ids: SupportsArray | Ids | None = None,
+    num_segments: Count | None = None,
+    *,
     out: Any = None,
-    check_ids: bool = True,
-    offsets: Any = None,
-    sorted: bool = True,
-    out_of_range: str | None = None,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    return_empty: bool = False,
-    ties: str = "even",
+    offsets: SupportsArray | Ids | None = None,
+    dim: str | None = None,
+    return_indices: Flag = False,
+    return_empty: Flag = False,
+    **options: Unpack[SegmentOptions],
 ) -> Any: ...
 
 
@@ -239,20 +424,20 @@ def segment_max(
 def segment_max(
     data: Any,
     segment_ids: Any = None,
-    num_segments: Any = None,
+    num_segments: Count | None = None,
     *,
-    fill_mode: str | None = None,  # or another fill: the planner's error says more than Python's own would
-    fill_value: Any = None,
+    fill_mode: FillMode | None = None,  # or another fill: the planner's error says more than Python's own would
+    fill_value: Scalar | None = None,
     out: Any = None,
-    check_ids: bool = True,
+    check_ids: Flag = True,
     offsets: Any = None,
-    sorted: bool = True,
-    out_of_range: str | None = None,
-    dim: Any = None,
-    initial: Any = None,
-    return_indices: bool = False,
-    return_empty: bool = False,
-    ties: str = "even",
+    sorted: Flag = True,
+    out_of_range: OutOfRange | None = None,
+    dim: str | None = None,
+    initial: Scalar | None = None,
+    return_indices: Flag = False,
+    return_empty: Flag = False,
+    ties: Ties = "even",
 ) -> Any:
     """Return the maximum of each segment of rows, the segments being named by ids, or bounded by offsets.
 
@@ -357,6 +542,42 @@ class Operator(_native.Entry):
         self = super().__new__(cls, function, **_native_rules(spec))
         self.__dict__.update(spec=spec, __wrapped__=function)
         return self
+
+    if TYPE_CHECKING:  # the call itself is native
+
+        @overload
+        def __call__(
+            self,
+            data: _Numpy[RealT],
+            /,
+            *inputs: _Beside | None,
+            out: NDArray[RealT] | None = None,
+            **attributes: Unpack[Attributes],
+        ) -> NDArray[RealT]: ...
+        @overload  # of the plain functions: a result for each flag, and arrays of every kind
+        def __call__(
+            self,
+            data: _Numpy[RealT],
+            /,
+            *inputs: _Beside | None,
+            out: NDArray[RealT] | None = None,
+            return_indices: Flag = False,
+            return_empty: Flag = False,
+            **attributes: Unpack[Attributes],
+        ) -> Any: ...
+        @overload
+        def __call__(
+            self,
+            data: SupportsArray,
+            /,
+            *inputs: SupportsArray | _Beside | None,
+            out: Any = None,
+            return_indices: Flag = False,
+            return_empty: Flag = False,
+            **attributes: Unpack[Attributes],
+        ) -> Any: ...
+        def __call__(self, *inputs: Any, **attributes: Any) -> Any:
+            """Run the operator."""
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{self!r} does not change: cannot set {name!r}")

@@ -1,0 +1,157 @@
+"""The types of the functions' arguments and results: for annotations of your own, and for mypy and pyright.
+
+>>> from maxops.typing import Ties
+>>> ties: Ties = "first"
+
+Nothing here is looked at when a call runs. Which arguments give which result, the overloads in `maxops.ops` say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from fractions import Fraction
+from types import EllipsisType
+from typing import Any, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAlias, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ArrayT",
+    "Attributes",
+    "Axes",
+    "Column",
+    "Count",
+    "Dims",
+    "FillMode",
+    "Flag",
+    "Ids",
+    "Indices",
+    "OutOfRange",
+    "PythonScalar",
+    "Real",
+    "RealT",
+    "Scalar",
+    "SegmentOptions",
+    "SupportsArray",
+    "Ties",
+]
+
+# ------------------------------------------------------------------------------------------------------- options
+
+FillMode: TypeAlias = Literal["ZERO", "LOWEST", "zero", "lowest"]
+"""What empty segments hold: zero, or the lowest finite value."""
+
+OutOfRange: TypeAlias = Literal["error", "drop"]
+"""What an id outside 0..num_segments-1 is: an error, or a row to leave out."""
+
+Ties: TypeAlias = Literal["even", "first"]
+"""Which of several equal elements the gradient of a maximum goes to: each an equal part, or all to the first."""
+
+Flag: TypeAlias = bool | Literal[0, 1]
+"""True or False, also as ONNX writes them."""
+
+Count: TypeAlias = SupportsIndex
+"""How many: an integer of Python or NumPy, or an array of one."""
+
+Axes: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+"""An axis, or several: an integer, or a sequence or array of integers."""
+
+Dims: TypeAlias = str | Collection[Hashable] | EllipsisType
+"""The name of an axis of xarray's arrays, or several, or ``...`` for all."""
+
+# ------------------------------------------------------------------------------------------------------- numbers
+
+PythonScalar: TypeAlias = bool | int | float | Fraction
+"""A number without a type of its own, which takes that of the arrays beside it."""
+
+Real: TypeAlias = "np.generic[float | Fraction]"
+"""NumPy's scalars that are real numbers: none that are complex, text or times. Of bfloat16 no types are known."""
+
+Scalar: TypeAlias = "SupportsFloat | Real"
+"""One real number: of Python, of NumPy, or in an array of rank 0."""
+
+RealT = TypeVar("RealT", bound=Real)
+"""The element type of NumPy's arrays that go into a call, and of that which comes out."""
+
+# -------------------------------------------------------------------------------------------------------- arrays
+
+
+class SupportsArray(Protocol):
+    """Any array but NumPy's own: of PyTorch, JAX, pandas, Polars, Arrow, or a class of yours with ``__array__``.
+
+    NumPy's own do not take this `dtype` by name, which is what type checkers tell them apart by.
+    """
+
+    def __array__(self, *, dtype: Any = None) -> np.ndarray[Any, Any]:
+        """Return the elements, in memory."""
+
+
+class Column(SupportsArray, Protocol):
+    """A column or table of pandas, Polars or Arrow, whose results are NumPy's arrays."""
+
+    def to_numpy(self) -> Any:
+        """Return the elements, in memory."""
+
+
+class _Numeric(SupportsArray, Protocol):
+    """An array of PyTorch or JAX: these have `real`, and columns and tables do not."""
+
+    @property
+    def real(self) -> Any: ...
+
+
+class _Namespaced(SupportsArray, Protocol):
+    """An array of any library of the array API standard."""
+
+    def __array_namespace__(self) -> Any: ...
+
+
+class _Chunked(Protocol):
+    """An array of Dask."""
+
+    @property
+    def numblocks(self) -> Any: ...
+
+
+class _Labelled(Protocol):
+    """A DataArray or a Variable of xarray; the `dims` of a Dataset, which is no array, are no tuple."""
+
+    @property
+    def dims(self) -> tuple[Hashable, ...]: ...
+
+
+ArrayT = TypeVar("ArrayT", bound=_Numeric | _Namespaced | _Chunked | _Labelled)
+"""An array of PyTorch, JAX, Dask, xarray or the array API standard: the kind that goes into a call comes out of it."""
+
+Ids: TypeAlias = NDArray[np.integer[Any]] | Column
+"""Segment ids or offsets beside NumPy's arrays."""
+
+Indices: TypeAlias = NDArray[np.int64]
+"""What `return_indices` adds: where each maximum was first, or -1."""
+
+# -------------------------------------------------------------------------------------- options of several overloads
+
+
+class SegmentOptions(TypedDict, total=False):
+    """The options of `maxops.segment_max` that say nothing of the kind of its result."""
+
+    fill_mode: FillMode | None
+    fill_value: Scalar | None
+    check_ids: Flag
+    sorted: Flag
+    out_of_range: OutOfRange | None
+    initial: Scalar | None
+    ties: Ties
+
+
+class Attributes(SegmentOptions, total=False):
+    """The attributes of operators (`maxops.operator`); which of them an operator has, its document says."""
+
+    axes: Axes | None
+    axis: Axes | None
+    consumed_inputs: Sequence[int]
+    dim: Dims | None
+    keepdims: Flag
+    noop_with_empty_axes: Flag
+    offsets: Any
