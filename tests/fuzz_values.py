@@ -38,6 +38,7 @@ from bits import (
 from maxops import _native
 from maxops.conformance import runs
 from maxops.dtypes import DType
+from maxops.typing import FillMode
 
 NAMES = tuple(LAYOUTS)
 
@@ -67,7 +68,7 @@ def segments(chosen: random.Random, dtype: DType) -> str:
     data = _values(chosen, dtype, (len(ids), width) if width else (len(ids),))
     own = int(ids[-1]) + 1
     count = chosen.choice((None, own, own + 3, own // 2, 20 * own if own < 1000 else own))
-    mode = chosen.choice(("ZERO", "LOWEST"))
+    mode: FillMode = chosen.choice(("ZERO", "LOWEST"))
     size = own if count is None else count
     expected = fast_segment_max(data, ids, size, mode)
     given_ids = _laid(chosen, ids.astype(chosen.choice((np.int32, np.int64))))

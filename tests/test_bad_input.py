@@ -202,7 +202,7 @@ CASES = [
         "SONNX.Max.T",
         ("input 0", "1.5", "Fraction"),
     ),
-    Bad("SONNX-no_inputs", lambda out: sonnx(out=out), InputCountError, "Max", "SONNX.Max.L", ("0 inputs", "1 to")),
+    Bad("SONNX-no_inputs", lambda out: sonnx(out=out), InputCountError, "Max", "SONNX.Max.L", ("0 inputs", "1 to")),  # type: ignore[call-overload]
     Bad("draft-real", lambda out: draft(rationals), DTypeError, "Max", "SONNX-draft.Max.T", ("input 0", "real")),
     _reduce(
         "axes_above", lambda out: mo.reduce_max(square, (2,), False, out=out), AxesError, "axes.range", "2", "-2 to 1"
@@ -226,12 +226,17 @@ CASES = [
         "rank_0_array_axes", lambda out: mo.reduce_max(np.array(f4[0]), -1), AxesError, "axes.range", "-1", "rank 0"
     ),
     _reduce(
-        "axes_float", lambda out: mo.reduce_max(square, (0.0,), False, out=out), AxesError, "axes", "0.0", "integers"
+        "axes_float",
+        lambda out: mo.reduce_max(square, (0.0,), False, out=out),  # type: ignore[arg-type]
+        AxesError,
+        "axes",
+        "0.0",
+        "integers",
     ),
     _reduce(
         "axes_bool", lambda out: mo.reduce_max(square, (True,), False, out=out), AxesError, "axes", "True", "integers"
     ),
-    _reduce("axes_text", lambda out: mo.reduce_max(square, "0", False, out=out), AxesError, "axes", "'0'", "integers"),
+    _reduce("axes_text", lambda out: mo.reduce_max(square, "0", False, out=out), AxesError, "axes", "'0'", "integers"),  # type: ignore[arg-type]
     _reduce("axes_f4", lambda out: mo.reduce_max(square, np.zeros(1, "f4")), AxesError, "axes", "float32", "integers"),
     _reduce("axes_past", lambda out: mo.reduce_max(square, np.array([2**64 - 1], "u8")), AxesError, "axes.range", "2"),
     _reduce("axes_range", lambda out: mo.reduce_max(square, range(10**30)), AxesError, "axes.range", "holds 2"),

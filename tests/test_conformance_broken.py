@@ -31,7 +31,8 @@ MOST_CASES, MOST_FEEDS = 8, 8
 
 
 def right(row: Spec, whole: Sequence[Any], attributes: Attributes) -> Array:
-    return mo.operator(row.standard, row.operator, row.version)(*whole, **attributes)
+    result: Array = mo.operator(row.standard, row.operator, row.version)(*whole, **attributes)
+    return result
 
 
 def like_the_plain_function(row: Spec, whole: Whole, attributes: Attributes) -> Array:

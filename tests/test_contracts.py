@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -209,7 +209,7 @@ def test_only_the_attributes_of_the_version(operator: mo.Operator, attribute: st
 @each_max
 def test_max_without_inputs(operator: mo.Operator) -> None:
     short = "L" if operator.standard.startswith("SONNX") else "inputs"
-    text = assert_refused(operator, short, InputCountError, operator)
+    text = assert_refused(operator, short, InputCountError, cast(Callable[[], object], operator))
     assert "0 inputs" in text
     assert "1 to 2147483647" in text
 
@@ -276,7 +276,8 @@ def test_max_of_two_types(operator: mo.Operator) -> None:
 
 def test_max_1_ignores_consumed_inputs() -> None:
     data = some(FLOAT32)
-    for value in ([0], [0, 1, 2], [], None, "anything"):
+    values: list[Any] = [[0], [0, 1, 2], [], None, "anything"]
+    for value in values:
         assert_same_bits(mo.operator("ONNX", "Max", 1)(data, consumed_inputs=value), fast_maximum(data))
 
 
@@ -286,8 +287,10 @@ def test_max_1_ignores_consumed_inputs() -> None:
 def with_axes(operator: mo.Operator, data: Array, axes: list[int], **attributes: Any) -> Array:
     """The axes as the version has them: an attribute, or an input."""
     if operator.spec.axes_input:
-        return operator(data, np.array(axes, np.int64), **attributes)
-    return operator(data, axes=axes, **attributes)
+        maxima: Array = operator(data, np.array(axes, np.int64), **attributes)
+    else:
+        maxima = operator(data, axes=axes, **attributes)
+    return maxima
 
 
 @each_reduce_max
@@ -355,13 +358,13 @@ def test_reduce_max_input_counts(operator: mo.Operator) -> None:
     [np.array([0], np.int32), np.array([[0]]), np.array(0), np.array([0.0]), np.array([False]), [0.5], ["0"], [True]],
     ids=repr,
 )
-def test_reduce_max_axes_are_a_list_of_int64(operator: mo.Operator, axes: object) -> None:
+def test_reduce_max_axes_are_a_list_of_int64(operator: mo.Operator, axes: Any) -> None:
     assert_refused(operator, "axes", AxesError, lambda: operator(some(INT32), axes))
 
 
 @each_reduce_max
 @pytest.mark.parametrize("value", [2, -1, "1", None, 0.0, np.array([1])], ids=repr)
-def test_reduce_max_flags_are_0_or_1(operator: mo.Operator, value: object) -> None:
+def test_reduce_max_flags_are_0_or_1(operator: mo.Operator, value: Any) -> None:
     text = assert_refused(operator, "keepdims", AttributeValueError, lambda: operator(some(INT32), keepdims=value))
     assert "keepdims is" in text
     if "noop_with_empty_axes" in operator.spec.attributes:
@@ -435,7 +438,7 @@ OUT_CALLS: dict[str, tuple[tuple[int, ...], Callable[[Array], Array]]] = {
     "segment_max": ((1,), lambda out: mo.segment_max(np.ones(3), np.zeros(3, np.int64), fill_mode="ZERO", out=out)),
     "segment_max-mixed_case": (
         (1,),
-        lambda out: mo.segment_max(np.ones(3), np.zeros(3, np.int64), fill_mode="Zero", out=out),
+        lambda out: mo.segment_max(np.ones(3), np.zeros(3, np.int64), fill_mode="Zero", out=out),  # type: ignore[call-overload]
     ),
 }
 
@@ -475,7 +478,7 @@ def test_a_plain_function_is_listed_with_its_options(operator: mo.Operator) -> N
     more = {"initial": 2} if operator.name == "segment_max" else {"ties": "even"}
     assert_same_bits(operator(*inputs, **more), function(*inputs, **more))
     with pytest.raises(AttributeValueError, match=f"{operator.name} has no attribute 'dtype'"):
-        operator(*inputs, dtype=np.float32)
+        operator(*inputs, dtype=np.float32)  # type: ignore[call-overload]
 
 
 def test_a_plain_function_takes_the_same_by_position_when_listed() -> None:
@@ -548,4 +551,4 @@ def test_a_plain_operator_takes_inputs_by_position_alone(operator: mo.Operator) 
     data, ids = some(FLOAT32), np.array([0, 0])
     named = {"data": data} | ({"segment_ids": ids, "fill_mode": "ZERO"} if operator.name == "segment_max" else {})
     with pytest.raises(AttributeValueError, match="has no attribute 'data'"):
-        operator(**named)
+        operator(**named)  # type: ignore[call-overload]

@@ -20,6 +20,7 @@ import maxops as mo
 from bits import assert_same_bits, mixed
 from dask_chunks import chunkings, computed, lazy
 from maxops import _native, dtypes, errors
+from maxops.typing import FillMode
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -112,7 +113,7 @@ def test_nothing_is_computed() -> None:
 def test_same_call_same_name() -> None:
     array, ids = mixed(dtypes.BFLOAT16, (6, 4)), np.array([0, 0, 1, 1, 1, 3])
 
-    def names(fill: str, beside: Any) -> list[str]:
+    def names(fill: FillMode, beside: Any) -> list[str]:
         source = da.from_array(array, chunks=2, name="source")
         results = [mo.maximum(source, beside), mo.reduce_max(source, 0)]
         results += [mo.segment_max(source, ids, fill_mode=fill), mo.segment_max(source, ids, initial=2)]

@@ -13,6 +13,7 @@ from bits import Array, assert_same_bits, mixed
 from maxops import dtypes, reference, spec
 from maxops.dtypes import DType
 from maxops.errors import DTypeError, OutputTooLargeError, SegmentIdsError
+from maxops.typing import Ties
 
 ANY_INTEGER = pytest.mark.parametrize("index", spec.SEGMENT_MAX.index_dtypes, ids=str)
 DATA = mixed(dtypes.FLOAT32, (60, 2), 4, nans=0.1)
@@ -121,7 +122,7 @@ def test_the_named_standard_takes_int32_and_int64(index: DType) -> None:
 
 @ANY_INTEGER
 @pytest.mark.parametrize("ties", ["first", "even"])
-def test_gradients_of_tensors_go_to_the_same_rows(index: DType, ties: str) -> None:
+def test_gradients_of_tensors_go_to_the_same_rows(index: DType, ties: Ties) -> None:
     torch = pytest.importorskip("torch")
     gradients = []
     for names in (SORTED // 4, (SORTED // 4).astype(index.numpy)):

@@ -20,7 +20,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         frozenset,
         (
             ["_version"],  # which a build writes
-            ["errors", "extras", "json_text", "program", "version", "_native", "_limits", "_xla"],
+            ["errors", "extras", "json_text", "program", "typing", "version", "_native", "_limits", "_xla"],
             ["dtypes"],
             ["spec"],
             ["shapes", "sizes", "calls"],

@@ -11,6 +11,7 @@ import maxops as mo
 from bits import FLOATS, assert_same_bits, mixed
 from maxops import dtypes, errors, reference
 from maxops.dtypes import DType
+from maxops.typing import Ties
 
 jax = pytest.importorskip("jax")
 engine = pytest.importorskip("maxops.engines.jax")
@@ -64,7 +65,7 @@ def test_options_against_what_is_implicit(dtype: DType) -> None:
     ids, offsets = np.arange(4) // 2, np.array([0, 1, 4])
     both: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
-    def total(x: Any, ties: str) -> Any:
+    def total(x: Any, ties: Ties) -> Any:
         segments = mo.segment_max(x, ids, 3, fill_mode="ZERO", ties=ties)
         return mo.maximum(x, x[0], x[0, 0], ties=ties).sum() + mo.reduce_max(x, ties=ties).sum() + segments.sum()
 

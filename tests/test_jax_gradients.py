@@ -10,6 +10,7 @@ import pytest
 
 import maxops as mo
 from maxops.plan import Array
+from maxops.typing import Ties
 
 jax = pytest.importorskip("jax")
 engine = pytest.importorskip("maxops.engines.jax")
@@ -112,7 +113,7 @@ NAMED: dict[str, tuple[dict[str, Any], list[int]]] = {
 
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("ties", ["first", "even"])
-def test_segment_max(name: str, ties: str) -> None:
+def test_segment_max(name: str, ties: Ties) -> None:
     options, order = NAMED[name]
     named: dict[str, Any] = {
         key: np.array(value) if isinstance(value, list) else value for key, value in options.items()
@@ -146,7 +147,7 @@ def test_nobody_has_the_gradient_of_what_only_the_initial_value_holds() -> None:
 
 
 @pytest.mark.parametrize("ties", ["first", "even"])
-def test_against_differences(ties: str) -> None:
+def test_against_differences(ties: Ties) -> None:
     """Forwards and backwards, where no two values are near each other."""
     random = np.random.default_rng(0)
     x, y = random.permutation(24).reshape(4, 6) / 3.0, random.permutation(6) / 3.0 + 0.1
@@ -184,7 +185,7 @@ def test_gradients_under_vmap_and_scan() -> None:
 
 
 @pytest.mark.parametrize("ties", ["first", "even"])
-def test_data_without_elements(ties: str) -> None:
+def test_data_without_elements(ties: Ties) -> None:
     none, no_ids = np.zeros((0, 2)), np.zeros(0, np.int32)
     for function in (
         lambda x: mo.segment_max(x, no_ids, 3, fill_mode="LOWEST", ties=ties),

@@ -23,6 +23,7 @@ from maxops.dtypes import BOOL, FLOAT32, DType
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
 from maxops.onnx.structure import all_nodes
 from maxops.plan import FILL_MODES
+from maxops.typing import FillMode
 from official import official_cases
 
 OPSET_18 = '<ir_version: 8, opset_import: ["": 18]> '
@@ -147,7 +148,7 @@ def test_an_error_names_the_model_and_the_clause() -> None:
 # ------------------------------------------------------------------------------------------------- SegmentMax
 
 
-def segments(dtype: DType, mode: str, *, count: bool, ids: str = "int64") -> onnx.ModelProto:
+def segments(dtype: DType, mode: FillMode, *, count: bool, ids: str = "int64") -> onnx.ModelProto:
     more, third = (f", {ids} k", ", k") if count else ("", "")
     head = WITH_OURS + f"g ({name_of(dtype)}[n,m] x, {ids}[n] ids{more})"
     body = f'{{ y = maxops.SegmentMax <fill_mode = "{mode}"> (x, ids{third}) }}'
@@ -163,7 +164,7 @@ def run_all(model: onnx.ModelProto, inputs: dict[str, Array]) -> list[Any]:
 
 @pytest.mark.parametrize("mode", FILL_MODES)
 @pytest.mark.parametrize("dtype", [dtype for dtype in STORED if dtype is not BOOL], ids=str)
-def test_segment_max_both_ways(dtype: DType, mode: str) -> None:
+def test_segment_max_both_ways(dtype: DType, mode: FillMode) -> None:
     mx.register()
     data = mixed(dtype, (40, 3), 4, nans=0.1)
     random = np.random.default_rng(5)

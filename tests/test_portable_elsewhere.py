@@ -13,6 +13,7 @@ from conftest import IN_CI
 from maxops import dtypes, spec
 from maxops import onnx as mx
 from maxops.dtypes import DType
+from maxops.typing import FillMode
 
 ort = pytest.importorskip("onnxruntime")
 pytest.importorskip("maxops.onnxruntime")
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def portably(dtype: DType, mode: str, data: Array) -> Any:
+def portably(dtype: DType, mode: FillMode, data: Array) -> Any:
     options = ort.SessionOptions()
     options.log_severity_level = 4
     model = mx.portable(segment_model(dtype, mode, dtypes.INT64, None, data.ndim))
@@ -43,7 +44,7 @@ def portably(dtype: DType, mode: str, data: Array) -> Any:
 @pytest.mark.parametrize("dtype", spec.SEGMENT_MAX_16.dtypes, ids=str)
 @pytest.mark.parametrize("mode", ["ZERO", "LOWEST"])
 @pytest.mark.parametrize("shape", [(6,), (6, 3)], ids=["1-D", "2-D"])
-def test_each_type(dtype: DType, mode: str, shape: tuple[int, ...]) -> None:
+def test_each_type(dtype: DType, mode: FillMode, shape: tuple[int, ...]) -> None:
     data = mixed(dtype, shape, 1)
     if dtype in REFUSED:
         with pytest.raises(Exception, match=REFUSED[dtype]):

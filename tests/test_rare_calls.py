@@ -194,11 +194,11 @@ class HugeInteger(np.int64):
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: mo.maximum(DATA, ties="last"), AttributeValueError, "ties is 'last'; .*maximum.ties]"),
+        (lambda: mo.maximum(DATA, ties="last"), AttributeValueError, "ties is 'last'; .*maximum.ties]"),  # type: ignore[call-overload]
         (lambda: ANYHOW.maximum(DATA, ties=5), AttributeValueError, "ties is 5; .*maximum.ties]"),
         (lambda: mo.maximum(np.ones(2), 2**63 - 1), DTypeError, "float64, .* does not hold exactly.*scalars]"),
-        (lambda: mo.reduce_max(DATA, ties="first "), AttributeValueError, "ties is 'first '; .*reduce_max.ties]"),
-        (lambda: mo.reduce_max(DATA, dim="x"), AttributeValueError, "dim is 'x'; .*reduce_max.dim]"),
+        (lambda: mo.reduce_max(DATA, ties="first "), AttributeValueError, "ties is 'first '; .*reduce_max.ties]"),  # type: ignore[call-overload]
+        (lambda: mo.reduce_max(DATA, dim="x"), AttributeValueError, "dim is 'x'; .*reduce_max.dim]"),  # type: ignore[call-overload]
         (lambda: ANYHOW.reduce_max(DATA, return_indices=2), AttributeValueError, "return_indices is 2; it is 0 or 1"),
         (lambda: mo.reduce_max(DATA, 0, axis=1), AxesError, "axes 0 and axis 1; one of them"),
         (lambda: mo.reduce_max(DATA, range(65)), AxesError, "axes holds 2, but data has rank 2"),
@@ -207,7 +207,7 @@ class HugeInteger(np.int64):
         (lambda: mo.reduce_max(DATA, np.zeros(1, complex)), AxesError, "axes is an array of complex128"),
         (lambda: mo.reduce_max(DATA, RaisingInteger(0)), ZeroDivisionError, "it has no value"),
         (lambda: mo.reduce_max(DATA, HugeInteger(0)), AxesError, f"axes holds {2**70}, but data has rank 2"),
-        (lambda: mo.reduce_max(DATA, initial="x"), DTypeError, "initial is of type str"),
+        (lambda: mo.reduce_max(DATA, initial="x"), DTypeError, "initial is of type str"),  # type: ignore[call-overload]
         (lambda: mo.reduce_max(DATA, initial=DATA[0, :1]), ShapeError, r"initial has shape \(1,\); it is a scalar"),
         (lambda: of_segments(initial=1.0), AttributeValueError, "fill_mode 'ZERO' and initial"),
         (

@@ -38,6 +38,7 @@ from maxops import reference
 from maxops.dtypes import FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, DType
 from maxops.engines import table
 from maxops.errors import AxesError
+from maxops.typing import Axes
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -219,7 +220,7 @@ def test_a_new_result_is_native_and_writable(dtype: DType) -> None:
 def test_negative_axes_and_the_ways_to_write_axes(dtype: DType) -> None:
     data = mixed(dtype, (3, 4, 5), 5)
     want = fast_reduce_max(data, (0, 2))
-    ways = [
+    ways: list[Axes] = [
         (0, 2),
         (2, 0),
         (-1, 0),
@@ -234,7 +235,7 @@ def test_negative_axes_and_the_ways_to_write_axes(dtype: DType) -> None:
         assert_same_bits(mo.reduce_max(data, axis=axes), want)
     assert_same_bits(mo.reduce_max(data, -1), fast_reduce_max(data, (2,)))
     assert_same_bits(mo.reduce_max(data, np.int32(1)), fast_reduce_max(data, (1,)))
-    nothing: list[object] = [None, (), [], np.array([], np.int64)]
+    nothing: list[Axes | None] = [None, (), [], np.array([], np.int64)]
     for empty in nothing:
         assert_same_bits(mo.reduce_max(data, empty), fast_reduce_max(data))
         assert_same_bits(mo.reduce_max(data, axis=empty), fast_reduce_max(data))

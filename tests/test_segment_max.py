@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from bits import (
 from instruction_sets import by_itself, on_each_isa
 from maxops import reference
 from maxops.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8, DType
+from maxops.typing import FillMode
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -49,12 +51,13 @@ def some_ids(rows: int, segments: int, seed: int = 0) -> Array:
 
 
 @cache
-def _lengths(dtype: DType) -> list[tuple[Array, Array, int, str, Array]]:
+def _lengths(dtype: DType) -> list[tuple[Array, Array, int, FillMode, Array]]:
     data = mixed(dtype, 130, 1, nans=0.3)
     cases = []
     for rows in range(131):
         for ids in (np.zeros(rows, np.int64), some_ids(rows, 8, rows), some_ids(rows, 2 * rows, rows), np.arange(rows)):
-            mode, count = ("ZERO", "LOWEST")[rows % 2], int(ids[-1]) + 1 if rows else 0
+            mode: FillMode = "LOWEST" if rows % 2 else "ZERO"
+            count = int(ids[-1]) + 1 if rows else 0
             cases.append((data[:rows], ids, count, mode, reference.segment_max(data[:rows], ids, count, mode)))
     return cases
 
@@ -70,7 +73,7 @@ def test_every_length(dtype: DType) -> None:
 
 @each_type
 @each_mode
-def test_every_width(dtype: DType, mode: str) -> None:
+def test_every_width(dtype: DType, mode: FillMode) -> None:
     ids = np.array([0, 0, 0, 2, 5, 5, 5, 5, 5, 6, 9])
     data = mixed(dtype, (len(ids), 70), 2)
     for width in range(71):
@@ -80,7 +83,7 @@ def test_every_width(dtype: DType, mode: str) -> None:
 
 
 @cache
-def _few_rows(dtype: DType, mode: str) -> list[tuple[Array, Array, int, Array]]:
+def _few_rows(dtype: DType, mode: FillMode) -> list[tuple[Array, Array, int, Array]]:
     """(data, ids, num_segments, result)."""
     cases = []
     for width in (0, 1, 2, 3, 17):
@@ -93,7 +96,7 @@ def _few_rows(dtype: DType, mode: str) -> list[tuple[Array, Array, int, Array]]:
 
 @each_type
 @each_mode
-def test_every_element_of_out_is_written_and_no_more(dtype: DType, mode: str) -> None:
+def test_every_element_of_out_is_written_and_no_more(dtype: DType, mode: FillMode) -> None:
     for data, given_ids, count, want in _few_rows(dtype, mode):
         guarded = Guarded(dtype, want.shape)
         assert mo.segment_max(data, given_ids, count, fill_mode=mode, out=guarded.array) is guarded.array
@@ -120,7 +123,7 @@ def test_nan_at_every_place(dtype: DType) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @each_mode
-def test_only_empty_segments_are_filled(dtype: DType, mode: str) -> None:
+def test_only_empty_segments_are_filled(dtype: DType, mode: FillMode) -> None:
     """-3 stays -3 under ZERO, -Inf stays -Inf, -0 stays -0, a NaN is a NaN; LOWEST is finite."""
     data = np.array([-3, -np.inf, -0.0, np.nan]).astype(dtype.numpy)
     result = mo.segment_max(data, np.array([0, 1, 3, 5]), 7, fill_mode=mode)
@@ -132,7 +135,8 @@ def test_only_empty_segments_are_filled(dtype: DType, mode: str) -> None:
 @each_type
 def test_fill_mode_in_any_case(dtype: DType) -> None:
     data, ids = mixed(dtype, (4, 2), 5), np.array([0, 0, 2, 2])
-    for written, mode in [("zero", "ZERO"), ("Zero", "ZERO"), ("lowest", "LOWEST"), ("LoWeSt", "LOWEST")]:
+    spellings: list[tuple[Any, str]] = [("zero", "ZERO"), ("Zero", "ZERO"), ("lowest", "LOWEST"), ("LoWeSt", "LOWEST")]
+    for written, mode in spellings:
         assert_same_bits(mo.segment_max(data, ids, fill_mode=written), fast_segment_max(data, ids, 3, mode))
 
 
@@ -561,7 +565,7 @@ def test_anything_goes(data: st.DataObject) -> None:
     values = data.draw(arrays(dtype, shape))
     ids = np.array(sorted(data.draw(st.lists(st.integers(0, 9), min_size=shape[0], max_size=shape[0]))), np.int64)
     count = data.draw(st.none() | st.integers(0, 12))
-    mode = data.draw(st.sampled_from(("ZERO", "LOWEST")))
+    mode: FillMode = data.draw(st.sampled_from(("ZERO", "LOWEST")))
     ids_as = data.draw(st.sampled_from(("int32", "int64", ">i4", ">i8")))
     given_ids = LAYOUTS[data.draw(st.sampled_from(sorted(LAYOUTS)))](ids.astype(ids_as))
     segments = (int(ids[-1]) + 1 if len(ids) else 0) if count is None else count

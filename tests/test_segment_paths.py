@@ -11,6 +11,7 @@ import maxops as mo
 from bits import STORED, Array, Guarded, assert_same_bits, at_offset, fast_segment_max, mixed, of_words
 from maxops.dtypes import FLOAT16, FLOAT32, INT64, UINT8, DType
 from maxops.errors import SegmentIdsError
+from maxops.typing import FillMode
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -56,7 +57,7 @@ def test_every_tail(dtype: DType, ids_as: type[np.signedinteger]) -> None:
     for seed, steps in enumerate(([0, 1], [1], [0, 0, 0, 0, 1], [0, 0, 1, 7], [0] * 20 + [3])):
         ids = np.cumsum(np.random.default_rng(seed).choice(steps, 131)).astype(ids_as)
         for rows in range(1, 131, 1 if seed < 2 else 5):
-            mode = ("ZERO", "LOWEST")[rows % 2]
+            mode: FillMode = "LOWEST" if rows % 2 else "ZERO"
             want = fast_segment_max(data[:rows], ids[:rows], int(ids[rows - 1]) + 2, mode)
             got = mo.segment_max(data[:rows], ids[:rows], len(want), fill_mode=mode, check_ids=bool(rows % 3))
             assert_same_bits(got, want)
@@ -83,7 +84,7 @@ def test_single_rows_up_to_any_place(dtype: DType, ids_as: type[np.signedinteger
     for place, step in product(range(1, 140), (-1, 1, 100)):  # one comes twice, is left out, or many are
         ids = np.arange(150, dtype=ids_as)
         ids[place:] += step
-        mode = ("ZERO", "LOWEST")[place % 2]
+        mode: FillMode = "LOWEST" if place % 2 else "ZERO"
         want = fast_segment_max(data, ids, 260, mode)
         assert_same_bits(mo.segment_max(data, ids, 260, fill_mode=mode), want)
         rows = np.stack([data, data[::-1], data], axis=1)

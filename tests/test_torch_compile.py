@@ -15,6 +15,7 @@ import maxops as mo
 from engine_adapters import ADAPTERS
 from engine_cases import CASES as TABLE
 from maxops import errors
+from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
 
@@ -100,7 +101,7 @@ def test_compiled(call: str, dynamic: bool) -> None:
 
 
 @pytest.mark.parametrize("ties", ["first", "even"])
-def test_compiled_gradients(ties: str) -> None:
+def test_compiled_gradients(ties: Ties) -> None:
     def loss(a: Any, b: Any) -> Any:
         rows = mo.segment_max(mo.maximum(a, b, 0.0, ties=ties), IDS, 3, fill_mode="ZERO", ties=ties)
         return (mo.reduce_max(rows, 1, ties=ties) ** 2).sum()

@@ -9,6 +9,7 @@ import pytest
 
 import maxops as mo
 from maxops import errors
+from maxops.typing import Ties
 
 torch = pytest.importorskip("torch")
 
@@ -57,7 +58,7 @@ def _distinct() -> Any:
 
 @TIES
 @pytest.mark.parametrize("call", CALLS)
-def test_gradients_are_those_of_differences(call: str, ties: str) -> None:
+def test_gradients_are_those_of_differences(call: str, ties: Ties) -> None:
     """Of all directions and orders, and in torch's own batches."""
 
     def function(x: Any) -> Any:
@@ -73,7 +74,7 @@ def test_gradients_are_those_of_differences(call: str, ties: str) -> None:
 
 @TIES
 @pytest.mark.parametrize("call", CALLS)
-def test_transforms(call: str, ties: str) -> None:
+def test_transforms(call: str, ties: Ties) -> None:
     """`torch.func` gives what autograd gives, and a batch what each gives alone."""
 
     def loss(x: Any) -> Any:
@@ -108,7 +109,7 @@ WANT = {"first": [1.0, 0.0, 0.0, 0.0], "even": [1 / 3, 0.0, 1 / 3, 1 / 3]}
 @TIES
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("row", ROWS)
-def test_ties(row: str, dtype: str, ties: str) -> None:
+def test_ties(row: str, dtype: str, ties: Ties) -> None:
     kind = getattr(torch, dtype)
     want = torch.tensor(WANT[ties], dtype=torch.float64).to(kind)
     x = torch.tensor(ROWS[row], dtype=kind, requires_grad=True)
@@ -153,7 +154,7 @@ def test_many_that_tie_share_in_half_precision() -> None:
 
 
 @TIES
-def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: str) -> None:
+def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: Ties) -> None:
     x = torch.tensor([[1.0, 3.0], [2.0, 0.0]], requires_grad=True)
     (grad,) = torch.autograd.grad(mo.reduce_max(x, 1, initial=2.5, ties=ties).sum(), x)
     assert grad.tolist() == [[0, 1], [0, 0]]
@@ -166,7 +167,7 @@ def test_where_initial_alone_is_the_maximum_there_is_no_gradient(ties: str) -> N
 
 
 @TIES
-def test_repeated_inputs_sum_their_gradients(ties: str) -> None:
+def test_repeated_inputs_sum_their_gradients(ties: Ties) -> None:
     a, b = torch.zeros(1, 3, requires_grad=True), torch.zeros(2, 1, requires_grad=True)
     mo.maximum(a, b, ties=ties).sum().backward()
     assert a.grad is not None
@@ -194,7 +195,7 @@ def test_no_gradient_is_kept_without_need() -> None:
 # ------------------------------------------------------------------------------- what is kept and computed
 
 
-def _by_operator(*tensors: Any, ties: str) -> Any:
+def _by_operator(*tensors: Any, ties: Ties) -> Any:
     import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
 
     return torch.ops.maxops.maximum(list(tensors), ties)
@@ -204,7 +205,7 @@ def _by_operator(*tensors: Any, ties: str) -> Any:
 @pytest.mark.parametrize("maximum", [mo.maximum, _by_operator], ids=["function", "operator"])
 @pytest.mark.parametrize("needed", [(True, False, False), (False, True, False), (True, False, True)], ids=str)
 def test_gradients_are_computed_for_those_who_need_them(
-    maximum: Callable[..., Any], needed: tuple[bool, ...], ties: str, monkeypatch: pytest.MonkeyPatch
+    maximum: Callable[..., Any], needed: tuple[bool, ...], ties: Ties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from maxops.engines.torch import gradients  # noqa: PLC0415 - after the skip
 
@@ -226,7 +227,7 @@ def test_gradients_are_computed_for_those_who_need_them(
 
 @TIES
 @pytest.mark.parametrize("call", CALLS)
-def test_a_result_may_be_changed_in_place_before_backward(call: str, ties: str) -> None:
+def test_a_result_may_be_changed_in_place_before_backward(call: str, ties: Ties) -> None:
     grads = []
     for in_place in (False, True):
         x = _distinct().requires_grad_()
@@ -240,7 +241,7 @@ def test_a_result_may_be_changed_in_place_before_backward(call: str, ties: str) 
 
 
 @TIES
-def test_indices_may_be_changed_in_place_before_backward(ties: str) -> None:
+def test_indices_may_be_changed_in_place_before_backward(ties: Ties) -> None:
     x = _distinct().requires_grad_()
     reduced, places = mo.reduce_max(x, 0, return_indices=True, ties=ties)
     segments, rows, _ = _of_ids(x, return_indices=True, return_empty=True, ties=ties)
@@ -253,7 +254,7 @@ def test_indices_may_be_changed_in_place_before_backward(ties: str) -> None:
 
 @TIES
 @pytest.mark.parametrize("call", CALLS)
-def test_what_is_kept_is_read_once(call: str, ties: str) -> None:
+def test_what_is_kept_is_read_once(call: str, ties: Ties) -> None:
     """`torch.utils.checkpoint` computes it anew, for one reading."""
     grads = []
     for checkpoint in (False, True):

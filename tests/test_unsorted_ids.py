@@ -28,6 +28,7 @@ from instruction_sets import by_itself, on_each_isa
 from maxops import _native, dtypes
 from maxops.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT64, UINT8, DType
 from maxops.errors import AttributeValueError, SegmentIdsError
+from maxops.typing import FillMode
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -36,7 +37,7 @@ each_size = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], i
 each_id_type = pytest.mark.parametrize("ids_as", [np.int32, np.int64], ids=["int32", "int64"])
 
 
-def _all(data: Array, ids: Array, count: int, mode: str = "ZERO") -> tuple[Array, Array, Array]:
+def _all(data: Array, ids: Array, count: int, mode: FillMode = "ZERO") -> tuple[Array, Array, Array]:
     values, rows, empty = mo.segment_max(
         data, ids, count, fill_mode=mode, sorted=False, out_of_range="drop", return_indices=True, return_empty=True
     )

@@ -62,8 +62,8 @@ def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
 # The docstrings below are those of the native entry points, which come here for all but plain, valid calls.
 #
 # The overloads, for type checkers: NumPy's arrays keep their element type; arrays of PyTorch, JAX, Dask, xarray and the
-# array API standard give their own kind; and of other arrays, and of flags that are not known, the result is `Any` or
-# a NumPy array of any type. None has a form that takes everything: it would hide each mistake in the others.
+# array API standard give their own kind; and of other arrays, and of flags that are not known, the result is `Any`.
+# None has a form that takes everything: it would hide each mistake in the others.
 
 _Numpy: TypeAlias = NDArray[RealT] | RealT
 _Beside: TypeAlias = "NDArray[Real] | Real | PythonScalar"  # what every kind of arrays may have beside it
@@ -80,13 +80,11 @@ def maximum(
     first: _Beside, second: ArrayT, /, *arrays: ArrayT | _Beside, out: ArrayT | None = None, ties: Ties = "even"
 ) -> ArrayT: ...
 @overload
-def maximum(
-    first: SupportsArray, /, *arrays: SupportsArray | _Beside, out: Any = None, ties: Ties = "even"
-) -> NDArray[Any]: ...
+def maximum(first: SupportsArray, /, *arrays: SupportsArray | _Beside, out: Any = None, ties: Ties = "even") -> Any: ...
 @overload
 def maximum(
     first: _Beside, second: SupportsArray, /, *arrays: SupportsArray | _Beside, out: Any = None, ties: Ties = "even"
-) -> NDArray[Any]: ...
+) -> Any: ...
 
 
 @_native.entry

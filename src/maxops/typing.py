@@ -45,8 +45,8 @@ FillMode: TypeAlias = Literal["ZERO", "LOWEST", "zero", "lowest"]
 OutOfRange: TypeAlias = Literal["error", "drop"]
 """What an id outside 0..num_segments-1 is: an error, or a row to leave out."""
 
-Ties: TypeAlias = Literal["even", "first"]
-"""Which of several equal elements the gradient of a maximum goes to: each an equal part, or all to the first."""
+Ties: TypeAlias = Literal["first", "even"]
+"""Which of several equal elements the gradient of a maximum goes to: all to the first, or to each an equal part."""
 
 Flag: TypeAlias = bool | Literal[0, 1]
 """True or False, also as ONNX writes them."""
@@ -124,8 +124,8 @@ class _Labelled(Protocol):
 ArrayT = TypeVar("ArrayT", bound=_Numeric | _Namespaced | _Chunked | _Labelled)
 """An array of PyTorch, JAX, Dask, xarray or the array API standard: the kind that goes into a call comes out of it."""
 
-Ids: TypeAlias = NDArray[np.integer[Any]] | Column
-"""Segment ids or offsets beside NumPy's arrays."""
+Ids: TypeAlias = "NDArray[np.generic[int]] | Column"
+"""Segment ids or offsets beside NumPy's arrays: integers."""
 
 Indices: TypeAlias = NDArray[np.int64]
 """What `return_indices` adds: where each maximum was first, or -1."""

@@ -172,7 +172,7 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
     _same("ids in order", in_order(fill_mode="ZERO"), best)
     _same("ids in order", made(mo, _by_the_core, *in_order.args, fill_mode="zero"), best)
     _same("unchecked", in_order(fill_mode="ZERO", check_ids=False), best)
-    told = in_order(fill_mode="ZERO", return_indices=True, return_empty=True)
+    told: Any = in_order(fill_mode="ZERO", return_indices=True, return_empty=True)
     for got, expected in zip(told, (best, index, empty), strict=True):
         _same("ids in order, indices", got, expected)
     memory = np.full((count + 2, *data.shape[1:]), 1, dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -15,6 +15,7 @@ from maxops.cli.progress import progress
 from maxops.cli.table import describe, show_arrays, show_json
 from maxops.errors import ModelInputError, OutputError
 from maxops.plan import Array
+from maxops.typing import FillMode
 
 Output = Annotated[
     Path | None,
@@ -131,7 +132,7 @@ def segment_max(
             rows,
             named.get("ids"),
             num_segments,
-            fill_mode=fill_mode,
+            fill_mode=cast(FillMode | None, fill_mode),  # in any case, and the function says what is none
             fill_value=fill,
             check_ids=check_ids,
             offsets=named.get("offsets"),

@@ -6,13 +6,14 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, get_args
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.errors import AttributeValueError, OutputError
 from maxops.plan import choice
+from maxops.typing import Ties
 
-TIES = ("first", "even")
+TIES: tuple[Ties, ...] = get_args(Ties)
 
 
 class Engine(Protocol):
