@@ -119,7 +119,7 @@ class PlainWriter:
     """A file that NumPy writes to by `write`: by `tofile`, it says how many items were written, and not why no more."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self.write = file.write
+        self.write: Callable[[bytes], int] = file.write
 
 
 @contextmanager

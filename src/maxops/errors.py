@@ -5,7 +5,7 @@ Every error says where, what it got, what was expected and, in brackets at the e
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 
 class MaxopsError(Exception):
@@ -18,7 +18,8 @@ class MaxopsError(Exception):
 
     def __init__(self, message: str, clause: str = "") -> None:
         self.message = message
-        self.args = (f"{message} [{clause}]" if clause else message,)  # PyTorch's compiler follows no super().__init__
+        # not by super().__init__, which PyTorch's compiler does not follow
+        self.args: tuple[Any, ...] = (f"{message} [{clause}]" if clause else message,)
         self.clause = clause
 
     def at(self, where: str) -> Self:

@@ -12,6 +12,11 @@ Size = TypeVar("Size")
 class MismatchError(Exception):
     """An input whose size along an axis (counted from the end) does not go with that of those before it."""
 
+    number: int
+    axis: int
+    size: int
+    other: int
+
     def __init__(self, number: int, axis: int, size: int, other: int) -> None:
         super().__init__(f"input {number}, axis {axis}: {size} against {other}")
         self.number, self.axis, self.size, self.other = number, axis, size, other

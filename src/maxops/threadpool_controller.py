@@ -19,7 +19,7 @@ except ImportError:  # not installed, or older
     pass
 else:
 
-    class MaxopsController(LibController):  # type: ignore[misc]
+    class _Controller(LibController):  # type: ignore[misc]
         """The number of threads of the native core; one for the process."""
 
         user_api = internal_api = "maxops"
@@ -42,4 +42,4 @@ else:
             """The instruction set, under the name that OpenBLAS's has."""
             self.architecture = _native.isa()
 
-    register(MaxopsController)
+    register(_Controller)

@@ -36,7 +36,7 @@ DEFAULT_TYPES = (
 )
 QUICK_TYPES = (dtypes.FLOAT32, dtypes.FLOAT16)
 QUICK_SIZES = (1, 1_000, 100_000)
-QUICK_FAMILIES = {
+QUICK_FAMILIES: dict[str, tuple[str, ...]] = {
     "Max": ("2-inputs", "2-inputs,out", "8-inputs,out", "row,out", "transposed,out", "python-scalar", "operator"),
     "ReduceMax": ("all", "last-8", "first-square", "list-axes", "operator"),
     "SegmentMax": (

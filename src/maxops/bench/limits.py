@@ -45,7 +45,7 @@ class Limits:
 
     def __init__(self, read: int, written: int, threads: int) -> None:
         self._sweep = _native().sweep
-        self.has_streaming = bool(_native().has_streaming)
+        self.has_streaming: bool = bool(_native().has_streaming)
         self._source, self._target = _lines(read), _lines(written)
         self.threads = threads
 

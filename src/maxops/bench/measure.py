@@ -48,7 +48,7 @@ class Stopwatch:
         arguments = [f"a{number}" for number in range(len(candidate.args))]
         arguments += [f"{key}=k_{key}" for key in candidate.kwargs]
         self._timer = Timer(f"function({', '.join(arguments)})", timer=perf_counter, globals=names)
-        self.times = 1
+        self.times: int = 1
 
     def seconds(self) -> float:
         """Seconds of one call, over a sample of calls."""

@@ -23,9 +23,9 @@ class Functions:
             (function.domain, function.name, function.overload): function for function in proto.functions
         }
         self._needed: dict[Key, list[Key]] = {}
-        self.recursive = False
-        self.callers_first = [*self.by_key]
-        self.fault = self._fault(proto.graph)
+        self.recursive: bool = False
+        self.callers_first: list[Key] = [*self.by_key]
+        self.fault: str = self._fault(proto.graph)
 
     def called_by(self, node: NodeProto) -> Key | None:
         """The function that a node calls, or None if it is an operator."""

@@ -107,7 +107,7 @@ def _print_version(is_requested: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="maxops",
     cls=Group,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -115,7 +115,7 @@ class Child:
     def wait_until_ready(self) -> None:
         """Wait until it is ready; raises RuntimeUnusableError, and kills the process, if it will not be."""
         try:
-            self.version = self._ready()
+            self.version: str = self._ready()
         except BaseException:
             self.kill()
             raise

@@ -57,7 +57,7 @@ class Process:
         except BaseException:
             self._directory.cleanup()
             raise
-        self.version = self._child.version
+        self.version: str = self._child.version
 
     def __enter__(self) -> Self:
         return self

@@ -13,11 +13,11 @@ import traceback
 MARK = "script: "  # before what is ours: a runtime's own threads and native code print to the same place
 
 if __name__ == "__main__":
-    for path in sys.argv[1:]:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+    for _path in sys.argv[1:]:
+        _printed = io.StringIO()
+        with contextlib.redirect_stdout(_printed):
             try:
-                runpy.run_path(path, run_name="__main__")
-            except BaseException as error:  # noqa: BLE001  (what it raises is what it shows)
-                print(traceback.format_exception_only(error)[0].rstrip())
-        print("\n" + MARK + json.dumps(printed.getvalue()), flush=True)
+                runpy.run_path(_path, run_name="__main__")
+            except BaseException as _error:  # noqa: BLE001  (what it raises is what it shows)
+                print(traceback.format_exception_only(_error)[0].rstrip())
+        print("\n" + MARK + json.dumps(_printed.getvalue()), flush=True)

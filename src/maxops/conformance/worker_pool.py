@@ -31,7 +31,7 @@ class WorkerPool:
         except BaseException:
             self._end(graceful=False)
             raise
-        self.version = self._processes[0].version
+        self.version: str = self._processes[0].version
 
     def __enter__(self) -> Self:
         return self

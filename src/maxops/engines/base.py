@@ -22,11 +22,14 @@ class Engine(Protocol):
     def run(self, call: Any, /) -> Any: ...  # noqa: D102
 
 
+Run = Callable[[Call], Any]
+
+
 def by_operator(
     maximum: Callable[[MaxCall], Any],
     reduce_max: Callable[[ReduceCall], Any],
     segment_max: Callable[[SegmentCall], Any],
-) -> Callable[[Call], Any]:
+) -> Run:
     """A `run` of three functions."""
     functions: dict[type, Callable[[Any], Any]] = {
         MaxCall: maximum,

@@ -7,7 +7,7 @@ from typing import Any
 from maxops import dtypes
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import native, rational
-from maxops.engines.base import by_operator
+from maxops.engines.base import Run, by_operator
 from maxops.plan import plan_max, plan_reduce_max, plan_segment_max
 
 
@@ -26,4 +26,4 @@ def _segment_max(call: SegmentCall) -> Any:
     return rational.segment_max(plan) if plan.dtype is dtypes.REAL else native.segment_max(plan)
 
 
-run = by_operator(_maximum, _reduce_max, _segment_max)
+run: Run = by_operator(_maximum, _reduce_max, _segment_max)

@@ -18,7 +18,7 @@ with needed("maxops.engines.xarray", "xarray"):
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines import table
-from maxops.engines.base import alone_if_one, as_tuple, by_operator
+from maxops.engines.base import Run, alone_if_one, as_tuple, by_operator
 from maxops.errors import (
     AttributeValueError,
     AxesError,
@@ -110,7 +110,7 @@ def _segment_max(call: SegmentCall) -> Any:
     return alone_if_one([*dressed, *(map(xr.DataArray, plain) if isinstance(data, xr.DataArray) else plain)])
 
 
-run = by_operator(_maximum, _reduce_max, _segment_max)
+run: Run = by_operator(_maximum, _reduce_max, _segment_max)
 
 
 # -------------------------------------------------------------------------------------------------- the call

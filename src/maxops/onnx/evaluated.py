@@ -28,7 +28,7 @@ class GraphEvaluator:
         ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
         counted = Counter((_domain(node), node.op_type) for node in all_nodes(proto))
         functions = {(function.domain, function.name) for function in proto.functions}
-        self.placements = tuple(
+        self.placements: tuple[Placement, ...] = tuple(
             Placement(".".join(filter(None, key)), count, OURS if key in ours else REFERENCE)
             for key, count in sorted(counted.items(), key=lambda item: (item[0] not in ours, item[0]))
             if key not in functions and key[1] != "Constant"

@@ -20,7 +20,7 @@ from maxops.spec import Spec
 DOMAINS = ("", "ai.onnx")  # two names of one domain
 OPERATORS = ("Max", "ReduceMax", "Constant", "Identity")
 # A Constant's attributes other than a tensor: the field that holds the value, and the type that it makes.
-PLAIN_CONSTANTS = {
+PLAIN_CONSTANTS: dict[str, tuple[str, type[np.float32 | np.int64]]] = {
     "value_float": ("f", np.float32),
     "value_floats": ("floats", np.float32),
     "value_int": ("i", np.int64),

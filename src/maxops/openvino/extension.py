@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,14 +25,26 @@ ov: Any = import_module("openvino")
 VERSION = "maxops"  # of our operators, where OpenVINO's have opset1 to opset16
 
 
-class _Operator(ov.Op):  # type: ignore[misc]
+if TYPE_CHECKING:
+
+    class _Op:
+        """`openvino.Op`, which is not everywhere, and whose types say little."""
+
+        def __init__(self, *inputs: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    _Op = ov.Op
+
+
+class _Operator(_Op):
     """An operator with attributes. `defaults` names them; what OpenVINO reads from an IR replaces these values."""
 
     defaults: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, inputs: Any = None, types: tuple[str, ...] = (), **attributes: Any) -> None:
-        self.attributes = self.defaults | attributes
-        self.types = types
+        self.attributes: dict[str, Any] = self.defaults | attributes
+        self.types: tuple[str, ...] = types
         super().__init__(self, inputs)
 
     def get_type_info(self) -> Any:
@@ -94,7 +106,7 @@ class _MaxOperator(_Operator):
         types = tuple(port.get_element_type().get_type_name() for port in ports)
         if "dynamic" in types:
             return ov.Type.dynamic, ov.PartialShape.dynamic()
-        self.types = self.types or types
+        self.types: tuple[str, ...] = self.types or types
         if types != self.types:
             raise DTypeError(
                 f"{self.get_friendly_name()} was made for {', '.join(self.types)}, but is given {', '.join(types)}: "
@@ -134,7 +146,7 @@ class Maximum(_MaxOperator):
     """OpenVINO's Maximum."""
 
     defaults: ClassVar[dict[str, Any]] = {"auto_broadcast": "numpy"}
-    make = staticmethod(calls.maximum)
+    make: ClassVar[Callable[..., Call]] = staticmethod(calls.maximum)
 
     def dims(self, ports: list[Any]) -> list[Any]:
         """A size that is open gives way to one that is known and not 1."""
@@ -158,7 +170,7 @@ class ReduceMax(_MaxOperator):
     """OpenVINO's ReduceMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"keep_dims": False}
-    make = staticmethod(calls.reduce_max)
+    make: ClassVar[Callable[..., Call]] = staticmethod(calls.reduce_max)
 
     def dims(self, ports: list[Any]) -> list[Any] | None:
         """Known where the axes are a constant; their number may be known where they are not."""
@@ -177,7 +189,9 @@ class SegmentMax(_MaxOperator):
     """OpenVINO's SegmentMax."""
 
     defaults: ClassVar[dict[str, Any]] = {"fill_mode": ""}
-    make = staticmethod(partial(calls.segment_max, check_ids=False))  # the ids are checked when it runs
+    make: ClassVar[Callable[..., Call]] = staticmethod(
+        partial(calls.segment_max, check_ids=False)
+    )  # the ids are checked when it runs
 
     def dims(self, ports: list[Any]) -> list[Any]:
         """The first size is known where num_segments, or the ids in its absence, are a constant."""

@@ -29,7 +29,11 @@ MARKED = """<net name="marked" version="11"><layers>
 <edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
 # The operators with bodies, which are models of their own, and how many each has.
 BODIES = {"If": 2, "Loop": 1, "TensorIterator": 1}
-MOVED = {("Maximum", "opset1"): Maximum, ("ReduceMax", "opset1"): ReduceMax, ("SegmentMax", "opset16"): SegmentMax}
+MOVED: dict[tuple[str, str], type[Maximum | ReduceMax | SegmentMax]] = {
+    ("Maximum", "opset1"): Maximum,
+    ("ReduceMax", "opset1"): ReduceMax,
+    ("SegmentMax", "opset16"): SegmentMax,
+}
 OURS = {(operator.__name__, VERSION): operator for operator in (Maximum, ReduceMax, SegmentMax)}
 
 

@@ -21,7 +21,7 @@ class OpenVino(Library):
     def set_threads(self, threads: int) -> None:
         """Of each compiled model."""
         self.threads = threads
-        self.core = self.module.Core()
+        self.core: Any = self.module.Core()
 
     def _tensor(self, array: Array) -> Any:
         if array.dtype.name == "bfloat16":

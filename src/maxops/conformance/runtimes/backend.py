@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ DEVICE = "CPU"
 class ThirdParty(Runtime):
     """A module or a class, by its dotted name: "package.module", "package.module.Class" or "package.module:Class"."""
 
-    claims = frozenset({"ONNX"})
+    claims: ClassVar[frozenset[str]] = frozenset({"ONNX"})
     versioned = True
 
     def __init__(self, name: str) -> None:
@@ -37,7 +37,7 @@ class ThirdParty(Runtime):
         except Exception as error:
             raise BrokenRuntimeError(f"{self.name}: cannot be imported: {type(error).__name__}: {error}") from error
         self.backend: Any = _with_prepare(found, self.name)
-        self.module = import_module(getattr(self.backend, "__module__", None) or self.backend.__name__)
+        self.module: Any = import_module(getattr(self.backend, "__module__", None) or self.backend.__name__)
         supports = getattr(self.backend, "supports_device", None)
         if supports is not None and not supports(DEVICE):
             raise BrokenRuntimeError(f"{self.name}: supports_device({DEVICE!r}) is false; the kit runs on the CPU")

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import ClassVar
 
 import numpy as np
 import onnx
@@ -47,14 +48,14 @@ class Command(Runtime):
     with status 0; with another it refuses the model, and the last line of its stderr says why.
     """
 
-    claims = frozenset({"ONNX", "OpenVINO"})
+    claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
     versioned = True
     seconds: float = 120  # for one call, all feeds
 
     def __init__(self, name: str) -> None:
         self.name = name
         try:
-            self.words = shlex.split(name.removeprefix(PREFIX))
+            self.words: list[str] = shlex.split(name.removeprefix(PREFIX))
         except ValueError as error:
             raise BrokenRuntimeError(f"{name!r}: is not a command line: {error}") from error
         if not self.words or shutil.which(self.words[0]) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from types import MappingProxyType
 from typing import ClassVar
@@ -13,6 +14,8 @@ from maxops.conformance.runtimes.runtime import NotApplicableError, Prepared
 from maxops.conformance.runtimes.scripted import Scripted
 from maxops.dtypes import DType
 
+Lines = tuple[str, ...]
+
 
 class Library(Scripted):
     """A subclass has the lines of each operator that it has; what differs by call stands in braces, or in `words`."""
@@ -23,10 +26,10 @@ class Library(Scripted):
     elementwise: ClassVar[str] = ""
     pair: ClassVar[str] = ""
     # Of {data}; {axis} is an expression for a tuple, or for None: all. What cannot keep axes puts them back.
-    along_axes: ClassVar[tuple[str, ...]] = ()
-    expand: ClassVar[tuple[str, ...]] = ()
+    along_axes: ClassVar[Lines] = ()
+    expand: ClassVar[Lines] = ()
     # Of {data} and {ids}, which lie below count; {fill} is for empty segments.
-    by_ids: ClassVar[tuple[str, ...]] = ()
+    by_ids: ClassVar[Lines] = ()
 
     def setup(self, call: Call) -> list[str]:
         """The constants."""
@@ -118,11 +121,11 @@ class NumPy(Library):
     """The arrays' own package; rational numbers are Python objects to it."""
 
     name = "numpy"
-    missing_types = frozenset()
+    missing_types: ClassVar[frozenset[DType]] = frozenset()
     pair = "np.maximum({}, {})"
     elementwise = "actual = np.asarray({pairs})"
-    along_axes = ("actual = np.asarray(np.max({data}, axis={axis}, keepdims={keepdims}))",)
-    by_ids = (
+    along_axes: ClassVar[Lines] = ("actual = np.asarray(np.max({data}, axis={axis}, keepdims={keepdims}))",)
+    by_ids: ClassVar[Lines] = (
         "actual = np.full((count, *{data}.shape[1:]), {lowest}, {data}.dtype)",
         "np.maximum.at(actual, {ids}, {data})",
         FILLED,
@@ -133,13 +136,13 @@ class Jax(Library):
     """XLA on the CPU, which compiles each of these functions, with 64-bit types."""
 
     name = "jax"
-    opening = ("import jax, jax.numpy as jnp", 'jax.config.update("jax_enable_x64", True)')
-    environment = MappingProxyType({"JAX_PLATFORMS": "cpu"})
+    opening: Lines = ("import jax, jax.numpy as jnp", 'jax.config.update("jax_enable_x64", True)')
+    environment: Mapping[str, str] = MappingProxyType({"JAX_PLATFORMS": "cpu"})
     array = "jnp.asarray({})"
     pair = "jnp.maximum({}, {})"
     elementwise = "actual = np.asarray({pairs})"
-    along_axes = ("actual = np.asarray(jnp.max({tensor}, axis={axis}, keepdims={keepdims}))",)
-    by_ids = (
+    along_axes: ClassVar[Lines] = ("actual = np.asarray(jnp.max({tensor}, axis={axis}, keepdims={keepdims}))",)
+    by_ids: ClassVar[Lines] = (
         "data, ids = {tensor}, jnp.asarray({ids})",
         "highest = jax.ops.segment_max(data, ids, num_segments=count, indices_are_sorted=True)",
         "empty = np.bincount({ids}, minlength=count) == 0",
@@ -151,25 +154,30 @@ class TensorFlow(Library):
     """Its eager functions, on the CPU."""
 
     name = "tensorflow"
-    opening = ("import tensorflow as tf",)
+    opening: Lines = ("import tensorflow as tf",)
     # no GPU, and no start-up messages on stderr
-    environment = MappingProxyType({"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"})
+    environment: Mapping[str, str] = MappingProxyType({"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"})
     array = "tf.constant({})"
     pair = "tf.maximum({}, {})"
     elementwise = "actual = {pairs}.numpy()"
-    along_axes = ("actual = np.asarray(tf.reduce_max({tensor}, axis={axis}, keepdims={keepdims}).numpy())",)
-    by_ids = ("actual = tf.math.unsorted_segment_max({tensor}, tf.constant({ids}), count).numpy()", FILLED)
+    along_axes: ClassVar[Lines] = (
+        "actual = np.asarray(tf.reduce_max({tensor}, axis={axis}, keepdims={keepdims}).numpy())",
+    )
+    by_ids: ClassVar[Lines] = (
+        "actual = tf.math.unsorted_segment_max({tensor}, tf.constant({ids}), count).numpy()",
+        FILLED,
+    )
 
 
 class Torch(Library):
     """PyTorch's tensors share NumPy's memory; bfloat16 goes to and fro as its bits."""
 
     name = "torch"
-    opening = ("import torch",)
+    opening: Lines = ("import torch",)
     pair = "torch.maximum({}, {})"
     elementwise = "actual = {pairs}{numpy}"
-    along_axes = ("actual = torch.amax({tensor}, dim={axis}, keepdim={keepdims}){numpy}",)
-    by_ids = (  # scatter_reduce_ takes 64-bit ids of the data's shape
+    along_axes: ClassVar[Lines] = ("actual = torch.amax({tensor}, dim={axis}, keepdim={keepdims}){numpy}",)
+    by_ids: ClassVar[Lines] = (  # scatter_reduce_ takes 64-bit ids of the data's shape
         "data, ids = {tensor}, torch.from_numpy({ids}).long()",
         "places = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(data.shape)",
         "highest = torch.full((count, *data.shape[1:]), {lowest}, dtype=data.dtype)",
@@ -210,23 +218,25 @@ class Numbagg(Library):
     """It skips NaN by design, and says so in its functions' names."""
 
     name = "numbagg"
-    opening = ("import numbagg",)
-    missing_types = frozenset({dtypes.REAL, dtypes.BFLOAT16})
-    along_axes = ("axis = {axis}", "actual = np.asarray(numbagg.nanmax({data}, axis=axis))")
-    by_ids = (  # the groups come last
+    opening: Lines = ("import numbagg",)
+    missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL, dtypes.BFLOAT16})
+    along_axes: ClassVar[Lines] = ("axis = {axis}", "actual = np.asarray(numbagg.nanmax({data}, axis=axis))")
+    by_ids: ClassVar[Lines] = (  # the groups come last
         "found = numbagg.group_nanmax({data}, {ids}, num_labels=count, axis=0)",
         "actual = np.moveaxis(found, -1, 0)",
         FILLED,
     )
-    expand = ("actual = np.expand_dims(actual, tuple(range({data}.ndim)) if axis is None else axis)",)
+    expand: ClassVar[Lines] = ("actual = np.expand_dims(actual, tuple(range({data}.ndim)) if axis is None else axis)",)
 
 
 class NumpyGroupies(Library):
     """It groups, and nothing else; it does not know that ids are sorted."""
 
     name = "numpy_groupies"
-    opening = ("import numpy_groupies",)
-    by_ids = ('actual = numpy_groupies.aggregate({ids}, {data}, func="max", size=count, fill_value={fill}{of_rows})',)
+    opening: Lines = ("import numpy_groupies",)
+    by_ids: ClassVar[Lines] = (
+        'actual = numpy_groupies.aggregate({ids}, {data}, func="max", size=count, fill_value={fill}{of_rows})',
+    )
 
     def words(self, call: Call) -> dict[str, str]:
         """An axis, where there is more than one."""
@@ -237,7 +247,7 @@ class NumpyGroupies(Library):
 class Columns(Library):
     """Libraries of columns: arrays of one axis and of one length, whose maximum of nothing is a null."""
 
-    missing_types = frozenset({dtypes.REAL, dtypes.BFLOAT16})
+    missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL, dtypes.BFLOAT16})
 
     def words(self, call: Call) -> dict[str, str]:
         """The shape of the maximum of a column."""
@@ -263,11 +273,13 @@ class PyArrow(Columns):
     """Arrow's compute functions, which skip nulls; a NaN is none to it."""
 
     name = "pyarrow"
-    opening = ("import pyarrow as pa, pyarrow.compute as pc",)
+    opening: Lines = ("import pyarrow as pa, pyarrow.compute as pc",)
     array = "pa.array({})"
     elementwise = "actual = pc.max_element_wise({arrays}).to_numpy(zero_copy_only=False)"
-    along_axes = ("actual = pa.array([pc.max({tensor})]).to_numpy(zero_copy_only=False).reshape({shape})",)
-    by_ids = (
+    along_axes: ClassVar[Lines] = (
+        "actual = pa.array([pc.max({tensor})]).to_numpy(zero_copy_only=False).reshape({shape})",
+    )
+    by_ids: ClassVar[Lines] = (
         'table = pa.table({{"ids": {ids}, "data": {data}}})',
         'groups = table.group_by("ids").aggregate([("data", "max")])',
         "actual = np.full(count, {fill}, np.{dtype})",
@@ -279,10 +291,12 @@ class Polars(Columns):
     """Its columns, in a frame, where they keep their types."""
 
     name = "polars"
-    opening = ("import polars as pl",)
+    opening: Lines = ("import polars as pl",)
     elementwise = "actual = pl.DataFrame({{{columns}}}).select(pl.max_horizontal(pl.all())).to_series().to_numpy()"
-    along_axes = ('actual = pl.DataFrame({{"data": {data}}}).max().to_series().to_numpy().reshape({shape})',)
-    by_ids = (
+    along_axes: ClassVar[Lines] = (
+        'actual = pl.DataFrame({{"data": {data}}}).max().to_series().to_numpy().reshape({shape})',
+    )
+    by_ids: ClassVar[Lines] = (
         'frame = pl.DataFrame({{"ids": {ids}, "data": {data}}})',
         'groups = frame.group_by("ids").agg(pl.col("data").max())',
         "actual = np.full(count, {fill}, np.{dtype})",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from maxops.conformance import ir_model, onnx_text
 from maxops.conformance.case import Call
 from maxops.conformance.runtimes.maxops_operators import own_version
@@ -15,7 +17,7 @@ class MaxopsOnnx(Scripted):
 
     name = "maxops:onnx"
     package = "maxops"
-    claims = frozenset({"ONNX", "OpenVINO"})
+    claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
     versioned = True
 
     @property
@@ -68,7 +70,7 @@ class MaxopsOpenVino(OpenVino):
     name = "maxops:openvino"
     package = "openvino"
     # not ONNX: OpenVINO reads such a model, and has taken wrong attributes for right ones before `rewrite` sees it
-    claims = frozenset({"OpenVINO"})
+    claims: ClassVar[frozenset[str]] = frozenset({"OpenVINO"})
 
     @property
     def version(self) -> str:

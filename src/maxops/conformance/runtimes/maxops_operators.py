@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from maxops import _native
 from maxops.bench.environment import installed
 from maxops.conformance.case import Call
@@ -14,14 +17,14 @@ class MaxopsOperators(Scripted):
     """`maxops.operator` of the row's standard and version."""
 
     package = "maxops"
-    claims = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})
+    claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})
     versioned = True
 
     def __init__(self, isa: str) -> None:
-        self.name = f"maxops:{isa}"
+        self.name: str = f"maxops:{isa}"
         self.isa = isa
-        self.environment = {"MAXOPS_ISA": isa}
-        self.opening = (f'import os; os.environ["MAXOPS_ISA"] = {isa!r}', "import maxops")
+        self.environment: Mapping[str, str] = {"MAXOPS_ISA": isa}
+        self.opening: tuple[str, ...] = (f'import os; os.environ["MAXOPS_ISA"] = {isa!r}', "import maxops")
 
     def start(self) -> None:
         """Check that this process has the instruction set; maxops itself is installed."""

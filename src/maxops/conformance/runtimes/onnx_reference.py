@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from maxops.conformance import onnx_text
 from maxops.conformance.case import Call
 from maxops.conformance.runtimes.scripted import Scripted, fed_by_name
@@ -12,7 +14,7 @@ class OnnxReference(Scripted):
 
     name = "onnx-reference"
     package = "onnx"
-    claims = frozenset({"ONNX"})
+    claims: ClassVar[frozenset[str]] = frozenset({"ONNX"})
     versioned = True
 
     def setup(self, call: Call) -> list[str]:

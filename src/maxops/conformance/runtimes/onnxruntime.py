@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from maxops import dtypes
 from maxops.conformance import onnx_text
 from maxops.conformance.case import Call, Feed
@@ -20,7 +22,7 @@ class OnnxRuntime(Scripted):
     """A session of its own for each model."""
 
     name = "onnxruntime"
-    claims = frozenset({"ONNX"})
+    claims: ClassVar[frozenset[str]] = frozenset({"ONNX"})
     versioned = True
 
     def setup(self, call: Call) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from maxops import dtypes
 from maxops.conformance import ir_model, onnx_text
 from maxops.conformance.case import Call, Input
@@ -16,9 +18,9 @@ class OpenVino(Scripted):
     """A compiled model of its own for each call, and an infer request of its own for each feed."""
 
     name = "openvino"
-    claims = frozenset({"ONNX", "OpenVINO"})
+    claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
     versioned = True
-    opening = ("import openvino", "core = openvino.Core()")
+    opening: tuple[str, ...] = ("import openvino", "core = openvino.Core()")
 
     @property
     def version(self) -> str:

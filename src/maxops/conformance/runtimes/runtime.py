@@ -23,7 +23,7 @@ class NoResultError(Exception):
 class NotApplicableError(NoResultError):
     """The runtime has nothing that means this call; the text says what is missing."""
 
-    kind = "not applicable"
+    kind: Kind = "not applicable"
 
 
 class UnknownRuntimeError(MaxopsError, LookupError):
@@ -37,7 +37,7 @@ class BrokenRuntimeError(MaxopsError, ImportError):
 class GarbageError(NoResultError):
     """What came back is not an array, or not as many as there are outputs; the text says what it was."""
 
-    kind = "garbage"
+    kind: Kind = "garbage"
 
 
 class ProcessEndedError(NoResultError):
@@ -49,7 +49,7 @@ class ProcessEndedError(NoResultError):
 class ProcessHungError(ProcessEndedError):
     """It did not end in time."""
 
-    kind = "hung"
+    kind: Kind = "hung"
 
 
 class Runtime:

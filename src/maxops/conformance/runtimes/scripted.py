@@ -13,7 +13,7 @@ from maxops.conformance.case import Call, Feed
 from maxops.conformance.runtimes.runtime import Prepared, Runtime
 
 # What the script around the lines knows.
-KNOWN = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
+KNOWN: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "Fraction": Fraction}
 
 
 class Scripted(Runtime):

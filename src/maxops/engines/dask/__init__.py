@@ -9,7 +9,7 @@ from maxops.extras import needed
 with needed("maxops.engines.dask", "dask"):
     from dask.base import normalize_token
 
-from maxops.engines.base import by_operator
+from maxops.engines.base import Run, by_operator
 from maxops.engines.dask.elementwise import maximum
 from maxops.engines.dask.reduction import reduce_max
 from maxops.engines.dask.segments import segment_max
@@ -17,7 +17,7 @@ from maxops.spec import Spec
 
 __all__ = ["run"]
 
-run = by_operator(maximum, reduce_max, segment_max)
+run: Run = by_operator(maximum, reduce_max, segment_max)
 
 # A row is its name, in the keys of a graph as where it is pickled.
 normalize_token.register(Spec, lambda row: (row.standard, row.name))

@@ -24,7 +24,7 @@ with needed("maxops.engines.gpu", "gpu"):
     import triton  # noqa: F401  (the modules below need it)
 
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.base import alone_if_one, by_operator
+from maxops.engines.base import Run, alone_if_one, by_operator
 from maxops.engines.gpu import fold, reduce, segment, tensors
 from maxops.engines.gpu.order import Order
 from maxops.engines.torch.memory import widened
@@ -107,4 +107,4 @@ def _segment_max(call: SegmentCall) -> Any:
     return alone_if_one(results)
 
 
-run = by_operator(_maximum, _reduce_max, _segment_max)
+run: Run = by_operator(_maximum, _reduce_max, _segment_max)

@@ -17,7 +17,7 @@ with needed("maxops.engines.jax", "jax"):
     from jax.export import is_symbolic_dim
 
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.base import alone_if_one, by_operator
+from maxops.engines.base import Run, alone_if_one, by_operator
 from maxops.engines.jax import compiled, inputs
 from maxops.engines.jax.lowering import are_native, only_integer_keys
 from maxops.engines.jax.segments import Segments
@@ -105,4 +105,4 @@ def _segment_max(call: SegmentCall) -> Any:
     )
 
 
-run = by_operator(_maximum, _reduce_max, _segment_max)
+run: Run = by_operator(_maximum, _reduce_max, _segment_max)

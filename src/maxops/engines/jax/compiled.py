@@ -6,6 +6,7 @@ Within another function that JAX traces they are part of it (`inline`): what is 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from maxops.engines.jax.segments import Segments, empty_segments
 Results = tuple[jax.Array, ...]
 
 
-maximum = jax.jit(maxima.maximum, inline=True, static_argnames=("ties", "native"))
+maximum: Any = jax.jit(maxima.maximum, inline=True, static_argnames=("ties", "native"))
 
 
 @partial(jax.jit, inline=True, static_argnames=("axes", "keepdims", "return_indices", "ties", "native"))

@@ -6,6 +6,7 @@ through the dispatcher, which is slower and never wrong.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,12 +15,12 @@ from torch.autograd import forward_ad
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 # Whether the call is inside torch.vmap or one of torch.func's transforms.
-transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+transforming: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
 _jit: Any = torch.jit
 # Whether `torch.jit.trace` is tracing.
-is_tracing = getattr(torch._C, "_is_tracing", _jit.is_tracing)
+is_tracing: Callable[[], bool] = getattr(torch._C, "_is_tracing", _jit.is_tracing)
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:

@@ -74,10 +74,10 @@ class SegmentMax(Function):
     jvp: Any = staticmethod(jvp.segment_max)
 
 
-for function in (Maximum, ReduceMax, SegmentMax):
+for _function in (Maximum, ReduceMax, SegmentMax):
     # `apply` asks for it at every call, and to work it out takes as long as the rest of a small one.
-    forward: Any = function.forward
-    forward.__signature__ = inspect.signature(forward)
+    _forward: Any = _function.forward
+    _forward.__signature__ = inspect.signature(_forward)
 
 maximum: Any = Maximum.apply
 reduce_max: Any = ReduceMax.apply

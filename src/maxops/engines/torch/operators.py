@@ -21,11 +21,11 @@ def _operator(name: str, kernel: Any, schema: str) -> Any:
     return custom_op(f"maxops::{name}", kernel, mutates_args=(), device_types="cpu", schema=schema)
 
 
-maximum = _operator("maximum", kernels.maximum, schemas.schema(schemas.MAXIMUM, 1))
-reduce_max = _operator("reduce_max", kernels.reduce_max, schemas.schema(schemas.REDUCE_MAX, 2))
-segment_max = _operator("segment_max", kernels.segment_max, schemas.schema(schemas.SEGMENT_MAX, 3))
+maximum: Any = _operator("maximum", kernels.maximum, schemas.schema(schemas.MAXIMUM, 1))
+reduce_max: Any = _operator("reduce_max", kernels.reduce_max, schemas.schema(schemas.REDUCE_MAX, 2))
+segment_max: Any = _operator("segment_max", kernels.segment_max, schemas.schema(schemas.SEGMENT_MAX, 3))
 
-for op, on_gpu, abstract, save, backward, batch in (
+for _op, _on_gpu, _abstract, _save, _backward, _batch in (
     (maximum, kernels.maximum_on_gpu, fake.maximum, argmax.save_maximum, gradients.maximum, vmap.maximum),
     (
         reduce_max,
@@ -44,10 +44,10 @@ for op, on_gpu, abstract, save, backward, batch in (
         vmap.segment_max,
     ),
 ):
-    op.register_kernel("cuda")(on_gpu)
-    op.register_fake(abstract)
-    op.register_autograd(backward, setup_context=save)
-    op.register_vmap(batch)
+    _op.register_kernel("cuda")(_on_gpu)
+    _op.register_fake(_abstract)
+    _op.register_autograd(_backward, setup_context=_save)
+    _op.register_vmap(_batch)
 
 
 ROWS = {row.name: row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MAX)}
@@ -59,7 +59,7 @@ def _scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> 
 
 
 # In graphs only: elsewhere the planner makes arrays of scalars.
-scalar = custom_op(
+scalar: Any = custom_op(
     "maxops::scalar",
     _scalar,
     mutates_args=(),
@@ -67,8 +67,10 @@ scalar = custom_op(
 )
 
 
-@scalar.register_fake
-def _(like: Tensor, value: Any, operator: str, name: str, beside: str) -> Tensor:
+def _abstract_scalar(like: Tensor, value: Any, operator: str, name: str, beside: str) -> Tensor:
     if isinstance(value, (bool, int, float)):  # not a symbol
         _scalar(torch.empty(0, dtype=like.dtype), value, operator, name, beside)
     return like.new_empty(())
+
+
+scalar.register_fake(_abstract_scalar)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from maxops import errors
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.base import by_operator
+from maxops.engines.base import Run, by_operator
 from maxops.engines.torch import eager, functions, memory, outputs
 from maxops.engines.torch.dispatch import is_tracing, transforming
 from maxops.engines.torch.memory import DTYPES
@@ -207,7 +207,7 @@ def segment_max(call: SegmentCall) -> Any:
     return (values, empty) if call.return_empty else values
 
 
-run = by_operator(maximum, reduce_max, segment_max)
+run: Run = by_operator(maximum, reduce_max, segment_max)
 
 
 def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:
