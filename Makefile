@@ -17,10 +17,11 @@ install:  ## maxops as it is here, with what developing it needs
 test:  ## the tests, on the installed package
 	$(PYTHON) -m pytest
 
-lint:  ## formatting, ruff, mypy
+lint:  ## formatting, ruff, mypy, and pyright of what is public
 	ruff format --check .
 	ruff check .
 	mypy
+	PYTHONPATH=src pyright --verifytypes maxops --ignoreexternal --pythonpath "$$(command -v $(PYTHON))"
 	clang-format --dry-run --Werror native/*.cpp native/*.h native/bindings/* native/kernels/*.h native/testing/*
 	$(PYTHON) docs/generate.py --check
 

@@ -22,6 +22,7 @@ from maxops.errors import AxesError
 from maxops.plan import Array
 from maxops.spec import Clause, Spec
 from maxops.typing import (
+    AnyArray,
     ArrayT,
     Attributes,
     Axes,
@@ -88,7 +89,7 @@ def maximum(
 
 
 @_native.entry
-def maximum(*arrays: Any, out: Any = None, ties: Ties = "even") -> Any:
+def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even") -> AnyArray:
     """Return the element-wise maximum of one or more arrays.
 
     >>> import numpy as np
@@ -216,18 +217,18 @@ def reduce_max(
 
 @_native.entry
 def reduce_max(
-    data: Any,
+    data: AnyArray,
     axes: Axes | None = None,
     keepdims: Flag = True,
     noop_with_empty_axes: Flag = False,
-    out: Any = None,
+    out: AnyArray | None = None,
     *,
     axis: Axes | None = None,
     dim: Dims | None = None,
     initial: Scalar | None = None,
     return_indices: Flag = False,
     ties: Ties = "even",
-) -> Any:
+) -> AnyArray | tuple[AnyArray, ...]:
     """Return the maximum along axes, which are kept with size 1 if `keepdims`.
 
     No axes, ``axes=()`` as well as None, are all axes, as ONNX says, where NumPy reduces none for ``axis=()``;
@@ -420,15 +421,15 @@ def segment_max(
 
 @_native.entry
 def segment_max(
-    data: Any,
-    segment_ids: Any = None,
+    data: AnyArray,
+    segment_ids: AnyArray | None = None,
     num_segments: Count | None = None,
     *,
     fill_mode: FillMode | None = None,  # or another fill: the planner's error says more than Python's own would
     fill_value: Scalar | None = None,
-    out: Any = None,
+    out: AnyArray | None = None,
     check_ids: Flag = True,
-    offsets: Any = None,
+    offsets: AnyArray | None = None,
     sorted: Flag = True,
     out_of_range: OutOfRange | None = None,
     dim: str | None = None,
@@ -436,7 +437,7 @@ def segment_max(
     return_indices: Flag = False,
     return_empty: Flag = False,
     ties: Ties = "even",
-) -> Any:
+) -> AnyArray | tuple[AnyArray, ...]:
     """Return the maximum of each segment of rows, the segments being named by ids, or bounded by offsets.
 
     >>> import numpy as np

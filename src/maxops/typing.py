@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "AnyArray",
     "ArrayT",
     "Attributes",
     "Axes",
@@ -123,6 +124,9 @@ class _Labelled(Protocol):
 
 ArrayT = TypeVar("ArrayT", bound=_Numeric | _Namespaced | _Chunked | _Labelled)
 """An array of PyTorch, JAX, Dask, xarray or the array API standard: the kind that goes into a call comes out of it."""
+
+AnyArray: TypeAlias = Any
+"""An array of any kind that an engine takes."""
 
 Ids: TypeAlias = "NDArray[np.generic[int]] | Column"
 """Segment ids or offsets beside NumPy's arrays: integers."""
