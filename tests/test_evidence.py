@@ -313,7 +313,9 @@ def test_open_goals_are_shown_and_count(monkeypatch: pytest.MonkeyPatch) -> None
     claim = next(claim for claim in claims if claim["id"] == "order.float16")
     claim |= {"open": ["float16: a goal"], "proved": claim["goals"] - 1}
     use(monkeypatch, claims=claims)
-    assert "float16: a goal" in CliRunner().invoke(app, ["evidence"]).stdout
+    shown = next(line for line in CliRunner().invoke(app, ["evidence"]).stdout.splitlines() if "order.float16 " in line)
+    assert [cell.strip() for cell in shown.split("│")][3:5] == [str(claim["goals"]), "1"]
+    assert "float16: a goal" in CliRunner().invoke(app, ["evidence", "--format", "json"]).stdout
     assert evidence.by_method()["proof"]["open"] == 1
     status = {row["id"]: row["status"] for row in evidence.table()}
     assert status["ONNX.Max-13.value"] == "open"

@@ -58,13 +58,14 @@ def _show(differing: list[str]) -> None:
     show(
         ("claim", "method", "goals", "open", "tool", "says"),
         [
-            (each["id"], each["method"], str(each["goals"]), "; ".join(each["open"]), each["tool"], each["says"])
+            (each["id"], each["method"], str(each["goals"]), str(len(each["open"]) or ""), each["tool"], each["says"])
             for each in claims
         ],
     )
     counts = package.by_method().items()
     show(("method", "claims", "goals", "hold", "open"), [(name, *map(str, of.values())) for name, of in counts])
     print(f"clauses: {len(package.read('matrix')['rows'])} (--csv and --html write what shows each)")
+    print("open goals are named by --format json, and by the page of evidence")
     named = ", ".join(package.isas()) or "none by name"
     print(f"instruction set in use: {_native.isa()}; claims about compiled code speak of: {named}")
     if differing:
