@@ -176,7 +176,9 @@ def test_counts_are_of_every_finding() -> None:
 # What SARIF 2.1.0 wants of the objects that are used here: the properties that an object must have, and may have.
 OBJECTS: dict[str, tuple[set[str], set[str]]] = {
     "log": ({"version", "runs"}, {"$schema"}),
-    "run": ({"tool"}, {"results", "artifacts"}),
+    "run": ({"tool"}, {"results", "artifacts", "invocations"}),
+    "invocation": ({"executionSuccessful"}, {"toolExecutionNotifications"}),
+    "notification": ({"message"}, {"level"}),
     "tool": ({"driver"}, set()),
     "driver": ({"name"}, {"version", "rules"}),
     "rule": ({"id"}, {"shortDescription", "help"}),
@@ -202,6 +204,11 @@ def assert_sarif(log: dict[str, Any]) -> None:
     assert_object("run", made)
     assert_object("tool", made["tool"])
     assert_object("driver", made["tool"]["driver"])
+    (invocation,) = made["invocations"]
+    assert_object("invocation", invocation)
+    for notification in invocation.get("toolExecutionNotifications", []):
+        assert_object("notification", notification)
+        assert set(notification["message"]) == {"text"}
     rules = made["tool"]["driver"]["rules"]
     assert len({rule["id"] for rule in rules}) == len(rules)
     for rule in rules:
@@ -237,6 +244,18 @@ def test_sarif(tmp_path: Path) -> None:
     assert (left_open["ruleId"], left_open["kind"], left_open["level"]) == ("ONNX.Max-13.shape", "open", "none")
     assert broken["message"]["text"].startswith("graph / node 'top' (Max): axis -1 does not broadcast")
     assert broken["locations"][0]["logicalLocations"][0]["name"] == "node 'top' (Max)"
+
+
+def test_sarif_of_a_model_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "bad.onnx").write_text("no model")
+    result = run(tmp_path / "bad.onnx", "--format", "sarif")
+    assert result.exit_code == 2
+    log = json.loads(result.stdout)
+    assert_sarif(log)
+    (invocation,) = log["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert notification["message"]["text"] == f"{tmp_path / 'bad.onnx'}: is truncated, or not an ONNX model"
 
 
 def test_sarif_of_everything() -> None:

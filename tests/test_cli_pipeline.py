@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -85,6 +87,41 @@ def test_one_that_cannot_be_read_does_not_keep_others_from_being_judged(models: 
     assert (document["passed"], document["broken"]) == (False, False)
     assert document["errors"] == ["bad.onnx: is truncated, or not an ONNX model"]
     assert [report["model"] for report in document["reports"]] == ["m/good.onnx"]
+    tables = maxops("check", "bad.onnx", "m/good.onnx", "--format", "text")
+    assert tables.stdout.splitlines()[-1] == "2 models: 1 pass, 1 cannot be read"
+    alone = maxops("check", "bad.onnx", "--format", "json")
+    assert (alone.exit_code, json.loads(alone.stdout)["errors"]) == (2, document["errors"])
+
+
+def test_a_folder_that_holds_none_does_not_keep_others_from_being_judged(models: Path) -> None:
+    (models / "dir.onnx").mkdir()
+    (models / "m/dangling.onnx").symlink_to("nowhere")
+    (models / "m/dangling.xml").symlink_to("nowhere")
+    result = maxops("check", "dir.onnx", "m")
+    assert result.exit_code == 2
+    assert f"m/below/broken.onnx: graph / node 'top' (Max): {SHAPE} " in result.stdout
+    assert result.stderr.splitlines() == [
+        "maxops: error: dir.onnx: is a folder without a .onnx file and without an OpenVINO IR",
+        "maxops: error: m/dangling.xml: cannot be read: No such file or directory",
+        "maxops: error: m/dangling.onnx: cannot be read: No such file or directory",
+    ]
+
+
+# Permissions do not hold for root, but by these capabilities.
+@pytest.mark.skipif(not os.geteuid() and shutil.which("setpriv") is None, reason="root reads everything")
+def test_what_must_not_be_read_does_not_keep_others_from_being_judged(models: Path) -> None:
+    save_onnx(models / "locked.onnx", GOOD).chmod(0)
+    (models / "m/locked").mkdir(0)
+    (models / "closed").mkdir()
+    save_onnx(models / "closed/m.onnx", GOOD).parent.chmod(0o600)
+    command = [sys.executable, "-m", "maxops", "check", "locked.onnx", "closed/m.onnx", "m"]
+    without = [] if os.geteuid() else ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]
+    result = subprocess.run([*without, *command], capture_output=True, text=True, check=False)
+    assert f"m/below/broken.onnx: graph / node 'top' (Max): {SHAPE} " in result.stdout
+    assert sorted(result.stderr.splitlines()) == [
+        f"maxops: error: {name}: cannot be read: Permission denied"
+        for name in ("closed/m.onnx", "locked.onnx", "m/locked")
+    ]
 
 
 def test_sarif_of_many_models_is_one_run(models: Path) -> None:
@@ -128,6 +165,9 @@ def test_a_clause_that_there_is_not_is_an_error(models: Path) -> None:
         result = maxops("check", "m", option, "ONNX.Max-13.shapes")
         assert (result.exit_code, result.stdout) == (2, "")
         assert f"'ONNX.Max-13.shapes', nor begins so; near are {SHAPE}" in result.stderr
+        result = maxops("check", "m", option, "")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"{option}: is empty; expected clauses" in result.stderr
 
 
 def test_a_model_with_nothing_to_check_warns(models: Path) -> None:
@@ -350,6 +390,7 @@ def test_help_is_short_too() -> None:
 
 def test_clause() -> None:
     shown = maxops("clause", SHAPE, "model").stdout
+    assert shown == maxops("clause", f"{SHAPE},model").stdout
     for words in (f"{SHAPE}: multidirectional (NumPy-style) broadcasting", "onnx_max.rst, Max-8, Summary",
                   "ONNX.Max-8.shape", "model: what makes a model wrong"):  # fmt: skip
         assert words in shown

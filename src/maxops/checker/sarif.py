@@ -15,8 +15,12 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 _KINDS = {"broken": ("fail", "error"), "unknown": ("open", "none"), "holds": ("pass", "none")}
 
 
-def as_sarif(reports: Sequence[Report], version: str, *, everything: bool = False) -> dict[str, Any]:
+def as_sarif(
+    reports: Sequence[Report], version: str, errors: Sequence[str] = (), *, everything: bool = False
+) -> dict[str, Any]:
     """The reports as a SARIF log: what is broken, and what the models leave open.
+
+    `errors` is what kept other models from being judged: with one, the log says that the run was not successful.
 
     With `everything` also what holds and what is known at run time only. GitHub's code scanning shows every result as
     a problem, also those of the kind "pass": for it they are better left out.
@@ -30,10 +34,14 @@ def as_sarif(reports: Sequence[Report], version: str, *, everything: bool = Fals
     ]
     driver = {"name": "maxops", "version": version, "rules": rules}
     artifacts = [{"location": {"uri": _uri(report.source)}} for report in reports]
+    invocation: dict[str, Any] = {"executionSuccessful": not errors}
+    if errors:
+        invocation["toolExecutionNotifications"] = [{"level": "error", "message": {"text": text}} for text in errors]
+    tool = {"driver": driver}
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "artifacts": artifacts, "results": results}],
+        "runs": [{"tool": tool, "invocations": [invocation], "artifacts": artifacts, "results": results}],
     }
 
 

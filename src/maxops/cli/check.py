@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from io import StringIO
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from maxops.bench.environment import installed
+import maxops
 from maxops.cli import streams
 from maxops.cli.clause import Ignore, Select, selection
 from maxops.cli.one_a_line import Line, default_form, show_lines
@@ -40,6 +40,7 @@ def check(
         list[Path],
         typer.Argument(
             metavar="MODELS...",
+            readable=False,  # that is for the reader to say, of one among others
             help=".onnx files, OpenVINO IRs (.xml), folders, for all of these in them, and - for an ONNX model on "
             "stdin. Nothing is run.",
         ),
@@ -75,30 +76,30 @@ def check(
     """
     keeps = selection(select, ignore)
     streams.check_inputs(models)
-    found = list(dict.fromkeys(path for given in models for path in _models(given)))
+    failed: dict[Path, MaxopsError] = {}
+    found = list(dict.fromkeys(path for given in models for path in _models(given, failed)))
     if output is not None:
         streams.check_outputs([output], found, overwrite=overwrite, parents=parents)
     reports: list[Report] = []
-    failed: list[tuple[Path, MaxopsError]] = []
     for path in found:
         try:
             report = _checked(path, standard)
         except MaxopsError as error:
-            if len(found) == 1:
-                raise
-            failed.append((path, error))
+            failed[path] = error
             continue
         reports.append(report.restricted(keeps))
         _warn_of_nothing(report, reports[-1])
     is_in_file = output is not None and not streams.is_stream(output)
     form = default_form(form, in_file=is_in_file)  # type: ignore[assignment]
-    if output is not None and is_in_file:
+    if not reports and form in ("text", "concise"):
+        pass  # the errors below say all
+    elif output is not None and is_in_file:
         with redirect_stdout(StringIO()) as written:
             _print(reports, failed, form, everything=everything)
         streams.give_text(output, written.getvalue(), make_folders=parents)
     else:
         _print(reports, failed, form, everything=everything)
-    for _, why in failed:
+    for why in failed.values():
         print_line(f"maxops: error: {printable(str(why))}")
     if failed:
         raise typer.Exit(BAD_USE)
@@ -109,35 +110,37 @@ def check(
 # ------------------------------------------------------------------------------------------------------- models
 
 
-def _models(given: Path) -> Iterator[Path]:
-    """A file as it is; of a folder every model in it and below, but what is hidden."""
-    if not given.is_dir():
+def _models(given: Path, failed: dict[Path, MaxopsError]) -> Iterator[Path]:
+    """A file as it is; of a folder every model in it and below, but what is hidden.
+
+    What cannot be read on the way is put into `failed`, so that it does not keep others from being judged.
+    """
+
+    def fail(error: OSError) -> None:
+        failed[Path(error.filename)] = ModelError(f"{error.filename}: cannot be read: {error.strerror}")
+
+    if not os.path.isdir(given):  # Path.is_dir raises if a folder on the way there cannot be read
         yield given
         return
-    found = False
-    for path in _files(given):
-        if path.suffix.lower() == ".onnx" or (path.suffix.lower() == ".xml" and _is_ir(path)):
-            found = True
-            yield path
-    if not found:
-        raise ModelError(f"{given}: is a folder without a .onnx file and without an OpenVINO IR")
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    def refuse(error: OSError) -> None:
-        raise ModelError(f"{error.filename}: cannot be read: {error.strerror}") from error
-
-    for place, folders, names in os.walk(folder, onerror=refuse):
+    known, found = len(failed), False
+    for place, folders, names in os.walk(given, onerror=fail):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))
+        for path in (Path(place, name) for name in sorted(names) if not name.startswith(".")):
+            try:
+                is_model = path.suffix.lower() == ".onnx" or (path.suffix.lower() == ".xml" and _is_ir(path))
+            except OSError as error:
+                fail(error)
+                continue
+            if is_model:
+                found = True
+                yield path
+    if not found and len(failed) == known:
+        failed[given] = ModelError(f"{given}: is a folder without a .onnx file and without an OpenVINO IR")
 
 
 def _is_ir(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return _IR_BEGINS.match(file.read(_IR_BEGINS_WITHIN)) is not None
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    with path.open("rb") as file:
+        return _IR_BEGINS.match(file.read(_IR_BEGINS_WITHIN)) is not None
 
 
 def _checked(path: Path, standard: str | None) -> Report:
@@ -166,26 +169,29 @@ def _warn_of_nothing(report: Report, restricted: Report) -> None:
 
 
 def _print(
-    reports: Sequence[Report], failed: Sequence[tuple[Path, MaxopsError]], form: str | None, *, everything: bool
+    reports: Sequence[Report], failed: Mapping[Path, MaxopsError], form: str | None, *, everything: bool
 ) -> None:
     from maxops.checker.as_json import as_json  # noqa: PLC0415  (see above)
     from maxops.checker.sarif import as_sarif  # noqa: PLC0415
 
+    errors = list(map(str, failed.values()))
     if form == "json":
-        print(json.dumps(as_json(reports, [str(error) for _, error in failed]), indent=2))
+        print(json.dumps(as_json(reports, errors), indent=2))
     elif form == "sarif":
-        version = installed("maxops") or "0"  # a source tree
-        print(json.dumps(as_sarif(reports, version, everything=everything), indent=2))
+        print(json.dumps(as_sarif(reports, maxops.__version__, errors, everything=everything), indent=2))
     elif form == "text":
         for report in reports:
             _print_tables(report, everything=everything)
-        if len(reports) > 1:
-            print(f"{len(reports)} models: {sum(report.passed for report in reports)} pass")
+        if (count := len(reports) + len(failed)) > 1:
+            unread = f", {len(failed)} cannot be read" if failed else ""
+            print(f"{count} models: {sum(report.passed for report in reports)} pass{unread}")
     else:
         for report in reports:
             show_lines(_lines(report, everything=everything), str(form))
         if form == "github":
-            show_lines((Line(str(path), "model", "unreadable", str(error), True) for path, error in failed), form)
+            show_lines(
+                (Line(str(path), "model", "unreadable", str(error), True) for path, error in failed.items()), form
+            )
 
 
 def _lines(report: Report, *, everything: bool) -> Iterator[Line]:

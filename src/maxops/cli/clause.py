@@ -86,7 +86,9 @@ def _named(text: str) -> list[str]:
 
 def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Callable[[str], bool]:
     """Whether a clause is among those to look at. Raises UnknownOperatorError for a text that no clause fits."""
-    chosen, ignored = ([part for text in given or [] for part in _parts(text)] for given in (select, ignore))
+    chosen, ignored = (
+        _parts(given, option) if given else [] for given, option in ((select, "--select"), (ignore, "--ignore"))
+    )
     for text in (*chosen, *ignored):
         _named(text)
 
@@ -97,8 +99,11 @@ def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Cal
     return keeps
 
 
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _parts(given: Sequence[str], option: str) -> list[str]:
+    """What stands between commas. Nothing is an error: `--select "$CLAUSES"` of an empty variable would select all."""
+    if parts := [part.strip() for text in given for part in text.split(",") if part.strip()]:
+        return parts
+    raise typer.BadParameter("is empty; expected clauses", param_hint=option)
 
 
 def clause(
@@ -113,7 +118,7 @@ def clause(
     form: streams.Format = "text",
 ) -> None:
     """Explain clauses: what each says, where it stands, of which operator, and what shows that maxops keeps it."""
-    names = list(dict.fromkeys(name for text in ids for name in _named(text)))
+    names = list(dict.fromkeys(name for part in _parts(ids, "ID") for name in _named(part)))
     shown = {row["id"]: row for row in evidence.table()}
     documents = [_document(name, shown) for name in names]
     if form == "json":
