@@ -724,10 +724,11 @@ def test_ascii_terminal_gets_every_name(tmp_path: Path) -> None:
     holds(done.stdout, "gr\\xf6\\xdfe")
 
 
-def test_closed_pipe_is_quiet() -> None:
+@pytest.mark.parametrize("words", [["operators", "--clauses"], ["check", "--help"]], ids=" ".join)
+def test_closed_pipe_is_quiet(words: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "maxops", "operators", "--clauses"]
+    command = [sys.executable, "-m", "maxops", *words]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
@@ -796,6 +797,31 @@ def test_interrupt_is_one_line_and_130(place: Path) -> None:
         _, stderr = started.communicate(timeout=120)
     assert (started.returncode, stderr) == (130, "maxops: interrupted\n")
     assert not (place / "never.npy").exists()
+
+
+INTERRUPTED_AT_IMPORT = """
+import sys
+class Interrupt:
+    def find_spec(self, name, path, target=None):
+        if name == "maxops.cli.app":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from maxops.cli import main
+main()
+"""
+
+
+def test_interrupt_of_an_import_is_one_line_and_130() -> None:
+    command = [sys.executable, "-c", INTERRUPTED_AT_IMPORT]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "maxops: interrupted\n")
+
+
+def test_names_of_files_cannot_move_the_cursor(tmp_path: Path) -> None:
+    result = maxops("maximum", tmp_path / "a\x1b[2J.npy")
+    assert result.stderr == f"maxops: error: {tmp_path}/a\\x1b[2J.npy: cannot be read: No such file or directory\n"
+    result = maxops("maximum", saved(tmp_path / "x.npy", [1.0]), "-o", tmp_path / "b\x1b[2J.npy")
+    assert result.stderr == f"maxops: wrote {tmp_path}/b\\x1b[2J.npy\n"
 
 
 def _on_terminal(command: list[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TextIO
 
 BAD_USE = 2  # 1 is kept for "ran, but the outputs differ", and "read, but a clause is broken"
+INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
 
 
 def is_command() -> bool:

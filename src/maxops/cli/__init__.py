@@ -8,7 +8,7 @@ import traceback
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
-from maxops.program import BAD_USE, print_line
+from maxops.program import BAD_USE, INTERRUPTED, print_line
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -26,6 +26,9 @@ def main() -> None:
         from maxops.cli.app import app  # noqa: PLC0415
 
         app()
+    except KeyboardInterrupt:  # while it was imported
+        print_line("maxops: interrupted")
+        raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package in EXTRA:

@@ -14,10 +14,10 @@ from typer.core import TyperGroup
 import maxops
 from maxops import _native
 from maxops.cli import arrays, bench, check, clause, conform, evidence, info, operators, rewrite, run
+from maxops.cli.table import printable
 from maxops.errors import MaxopsError
-from maxops.program import BAD_USE, discard, print_line
+from maxops.program import BAD_USE, INTERRUPTED, discard, print_line
 
-INTERRUPTED = 130
 CLOSED_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 
 # UsageError, which typer does not export: click's class in its older versions, its own in newer ones
@@ -67,6 +67,10 @@ def _code_of(command: Callable[[], None]) -> int:
         message = f"out of memory: {error}"
     except BrokenPipeError:
         code = CLOSED_PIPE
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        code = CLOSED_PIPE  # rich, with which typer prints the help, makes it 1
     except OSError as error:
         message = _os_error_text(error)
     except (KeyboardInterrupt, typer.Abort):
@@ -80,7 +84,7 @@ def _code_of(command: Callable[[], None]) -> int:
         message = _os_error_text(error)
         discard(sys.stdout)
     if message:
-        print_line(f"maxops: error: {' '.join(line.strip() for line in message.splitlines())}")
+        print_line(f"maxops: error: {printable(' '.join(line.strip() for line in message.splitlines()))}")
         code = BAD_USE
     elif code == INTERRUPTED:
         print_line("maxops: interrupted")
@@ -97,7 +101,7 @@ def _help_of(error: Exception) -> str:
 
 
 def _warn_in_one_line(message: Warning | str, *_: object) -> str:
-    return f"maxops: warning: {message}\n"
+    return f"maxops: warning: {printable(str(message))}\n"
 
 
 def _print_version(is_requested: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from maxops.cli.table import describe, first_values, printable, show, show_json
 from maxops.errors import MaxopsError, ModelInputError, OutputError
 from maxops.model import type_name
 from maxops.plan import Array
+from maxops.program import print_line
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.onnx import Model
@@ -218,7 +218,7 @@ def _load_ir(path: Path) -> Model:
         warnings.simplefilter("always")
         loaded = load(path)
     for warning in caught:
-        print(f"maxops: warning: {warning.message}", file=sys.stderr)
+        print_line(f"maxops: warning: {printable(str(warning.message))}")
     return loaded
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 
 from maxops.atomic_files import PlainWriter, errors_of, write_text
+from maxops.cli.table import printable
 from maxops.errors import ModelInputError, OutputError
 from maxops.plan import Array
 from maxops.program import print_line
@@ -108,7 +109,7 @@ def give_text(path: Path, text: str, errors: str = "strict", *, make_folders: bo
 def say_written(paths: Iterable[Path]) -> None:
     """Say on stderr what was written, so that standard output holds results alone."""
     for path in paths:
-        print_line(f"maxops: wrote {path}")
+        print_line(f"maxops: wrote {printable(str(path))}")
 
 
 @contextmanager
