@@ -288,6 +288,21 @@ def test_difference_can_tell_and_can_agree() -> None:
     assert difference(np.zeros((0, 3)), np.zeros((0, 3))) == ""
 
 
+def test_types_of_other_operators_are_compared_by_bits_too() -> None:
+    nan = np.array([1 + 1j, complex(np.nan, -0.0)], np.complex64)
+    assert difference(nan, nan.copy()) == ""
+    zero = nan.copy()
+    zero[1] = complex(np.nan, 0.0)
+    holds(
+        difference(nan, zero), "1 of 2 elements differ; first at (1,)", "(0x000000007FC00000)", "(0x800000007FC00000)"
+    )
+    eighths = np.array([np.nan, 1], ml_dtypes.float8_e4m3fn)
+    assert difference(eighths, eighths.copy()) == ""
+    strings = np.array(["ab", "c"], object)
+    assert difference(strings, np.array(["ab", "c"])) == ""
+    assert difference(strings, np.array(["ab", "d"])) == "1 of 2 elements differ; first at (1,): expected d, got c"
+
+
 # -------------------------------------------------------------------------------------------------- bad models
 
 

@@ -111,8 +111,12 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
         (["--seed", "1", "--size", "k=3"], "--size k=3: no input has an axis of that name; there are n, m"),
         (["--seed", "1", "--size", "n"], "'n' is not a name and a size"),
         (["--seed", "-1"], "--seed"),
-        (["--seed", "1", "--against", "numpy"], "is a library of functions and takes no models; onnxruntime, "),
+        (["--seed", "1", "--against", "numpy"], "'numpy' is given operators, not models; models are for onnxruntime, "),
         (["--seed", "1", "--against", "onnxruntim"], "near it: onnxruntime"),
+        (
+            ["--seed", "1", "--against", "maxops"],
+            "'maxops' stands for several runtimes; one takes a model: onnxruntime, ",
+        ),
         (["--seed", "1", "--output", "-"], "stdout: takes one array, and there are 2"),
         ([], "give each as --input NAME=FILE, or --seed N draws them"),
     ],
@@ -122,6 +126,15 @@ def test_mistakes_are_one_line(words: list[str], said: str, place: Path) -> None
     result = run("m.onnx", *words)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert said in result.stderr
+
+
+def test_modules_beside_the_model_are_not_imported(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = place / "downloaded"
+    elsewhere.mkdir()
+    (elsewhere / "random.py").write_text("raise SystemExit('it was imported')")
+    monkeypatch.chdir(elsewhere)
+    result = run(place / "m.onnx", "--seed", 1, "--against", "onnx-reference")
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
 
 
 @pytest.mark.parametrize("runtime", ["onnxruntime", "onnx-reference", "trial_backend:Same", "program"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
-from maxops import dtypes
 from maxops.plan import Array
 
 
@@ -14,24 +15,30 @@ def difference(result: Array, expected: Array, names: tuple[str, str] = ("expect
     `names` is what the sides are called: the expected one, then the result.
     """
     first, second = names
+    result, expected = (array.astype(object) if array.dtype.kind in "UT" else array for array in (result, expected))
     if (result.dtype, result.shape) != (expected.dtype, expected.shape):
         return f"{first} {expected.dtype} {expected.shape}, {second} {result.dtype} {result.shape}"
-    dtype = dtypes.of(result.dtype)
-    if dtype is None:  # a type of other operators
-        same = result.tolist() == expected.tolist()
-        return "" if same else f"{first} {expected.tolist()}, {second} {result.tolist()}"
-    actual_bits, expected_bits = (
-        np.ascontiguousarray(array).reshape(-1).view(dtype.word) for array in (result, expected)
-    )
+    actual_bits, expected_bits = map(_elements, (result, expected))
     indices = np.flatnonzero(actual_bits != expected_bits)
     if not indices.size:
         return ""
     number = int(indices[0])
     position = tuple(map(int, np.unravel_index(number, result.shape)))
-    digits = dtype.bits // 4
     sides = (
-        f"{name} {array[position]} (0x{int(bits[number]):0{digits}X})"
+        f"{name} {array[position]}{_hexadecimal(bits[number])}"
         for name, array, bits in ((first, expected, expected_bits), (second, result, actual_bits))
     )
     differ = f"{indices.size} of {result.size} elements differ"
     return f"{differ}; first at {position}: {', '.join(sides)}"
+
+
+def _elements(array: Array) -> Array:
+    """The elements as void, which are compared by their bits; strings, which are objects, as they are."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat if flat.dtype.hasobject else flat.view(f"V{flat.itemsize}")
+
+
+def _hexadecimal(element: object) -> str:
+    if not isinstance(element, np.void):
+        return ""
+    return f" (0x{int.from_bytes(element.tobytes(), sys.byteorder):0{2 * element.itemsize}X})"

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from multiprocessing import Pipe
 from typing import Any, Self
 
 from maxops.conformance.poison import TUNABLES
-from maxops.conformance.subprocesses import kill_group, signal_name
+from maxops.conformance.subprocesses import kill_group, python_command, signal_name
 from maxops.errors import MaxopsError
 
-# The parent's modules, but not by PYTHONPATH, which programs of another Python that a runtime starts would see, too.
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from maxops.conformance.worker import main; main(sys.argv[1:])"
 START_TIMEOUT = 120  # TensorFlow from a cold disk
 SHUTDOWN_TIMEOUT = 20
 _TAIL = 4096
@@ -49,7 +46,7 @@ class Child:
         arguments = [name, str(theirs.fileno()), str(os.getpid()), str(memory)]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-u", "-c", _PROGRAM.format(path=sys.path), *arguments],
+                python_command("maxops.conformance.worker", arguments),
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,

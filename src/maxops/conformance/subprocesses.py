@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self
@@ -46,6 +47,16 @@ class Subprocesses:
                 self._running.discard(process.pid)
                 kill_group(process.pid)
         return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def python_command(module: str, arguments: Sequence[str]) -> list[str]:
+    """A command that calls a module's `main`, and finds modules where this process does.
+
+    Not by `-m`, which would find what lies in the current folder first: a downloaded model may have a random.py beside
+    it. Nor by PYTHONPATH, which programs of another Python that a runtime starts would see, too.
+    """
+    program = f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main(sys.argv[1:])"
+    return [sys.executable, "-u", "-c", program, *arguments]
 
 
 def kill_group(group: int) -> None:

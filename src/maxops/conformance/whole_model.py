@@ -10,7 +10,6 @@ import importlib
 import os
 import pickle
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +22,7 @@ from maxops.conformance.runtimes.backend import DEVICE, ThirdParty
 from maxops.conformance.runtimes.command import Command
 from maxops.conformance.runtimes.onnxruntime import BFLOAT16
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime
-from maxops.conformance.subprocesses import signal_name
+from maxops.conformance.subprocesses import python_command, signal_name
 from maxops.dtypes import BFLOAT16 as BFLOAT16_TYPE
 from maxops.errors import MaxopsError
 from maxops.plan import Array
@@ -49,12 +48,11 @@ def known() -> list[str]:
 
 def check(name: str, model: Path | bytes) -> None:
     """Refuse a runtime that there is not, that is not installed, or that takes no such model, before anything runs."""
+    if name in runtimes.GROUPS:
+        raise BrokenRuntimeError(f"{name!r} stands for several runtimes; one takes a model: {_TAKERS}")
     runtime = runtimes.resolve(name)
     if name not in _RUNNERS and not isinstance(runtime, ThirdParty | Command):
-        raise BrokenRuntimeError(
-            f"the runtime {name!r} is a library of functions and takes no models; {', '.join(_RUNNERS)} do, a module "
-            "or class with the protocol of onnx.backend.base.Backend, and a program as 'command:./program'"
-        )
+        raise BrokenRuntimeError(f"the runtime {name!r} is given operators, not models; models are for {_TAKERS}")
     if _is_ir(model) and name not in _OF_IR:
         raise BrokenRuntimeError(f"the runtime {name!r} takes ONNX models; an IR is for {', '.join(_OF_IR)}")
 
@@ -70,7 +68,7 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
         plain = {key: np.ascontiguousarray(array).reshape(array.shape) for key, array in inputs.items()}
         request.write_bytes(pickle.dumps((name, model, plain, count)))
         done = subprocess.run(
-            [sys.executable, "-m", __name__, str(request), str(reply)],
+            python_command("maxops.conformance.whole_model", [str(request), str(reply)]),
             env=os.environ | dict(runtimes.resolve(name).environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -173,6 +171,10 @@ _RUNNERS: dict[str, Callable[[Any, Path | bytes, Inputs], list[Any]]] = {
     "maxops:openvino": _on_maxops_in_openvino,
 }
 _OF_IR = ("openvino", "maxops:openvino")
+_TAKERS = (
+    f"{', '.join(_RUNNERS)}, a module or class with the protocol of onnx.backend.base.Backend, or a program as "
+    "'command:./program'"
+)
 
 
 def _is_ir(model: Path | bytes) -> bool:
@@ -191,8 +193,10 @@ def _run(runtime: Runtime, model: Path | bytes, inputs: Inputs, count: int) -> l
     return runtime.run_model(proto, inputs, count)
 
 
-def _main(request: str, reply: str) -> None:
-    name, model, inputs, count = pickle.loads(Path(request).read_bytes())
+def main(arguments: list[str]) -> None:
+    """Run what a request's file says, and write the reply's."""
+    request, reply = map(Path, arguments)
+    name, model, inputs, count = pickle.loads(request.read_bytes())
     answer: tuple[str, Sequence[Array]] | None = None
     error = ""
     try:
@@ -206,8 +210,4 @@ def _main(request: str, reply: str) -> None:
         error = str(found)
     except Exception as found:  # noqa: BLE001  (a runtime raises whatever it likes, and that is its answer)
         error = " ".join(f"{type(found).__name__}: {found}".split())
-    Path(reply).write_bytes(pickle.dumps((answer, error)))
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    reply.write_bytes(pickle.dumps((answer, error)))
