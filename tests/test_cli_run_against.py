@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -108,7 +109,10 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
     [
         (["--size", "n=3"], "--size: has no effect without --seed"),
         (["--special-values"], "--special-values: has no effect without --seed"),
-        (["--seed", "1", "--size", "k=3"], "--size k=3: no input has an axis of that name; there are n, m"),
+        (
+            ["--seed", "1", "--size", "k=3"],
+            "--size k=3: no input that is drawn has an axis of that name; there are n, m",
+        ),
         (["--seed", "1", "--size", "n"], "'n' is not a name and a size"),
         (["--seed", "-1"], "--seed"),
         (["--seed", "1", "--against", "numpy"], "'numpy' is given operators, not models; models are for onnxruntime, "),
@@ -126,6 +130,32 @@ def test_mistakes_are_one_line(words: list[str], said: str, place: Path) -> None
     result = run("m.onnx", *words)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert said in result.stderr
+
+
+def test_open_sizes_are_those_of_the_inputs_that_are_given(place: Path) -> None:
+    x = np.arange(7, dtype=np.float32)
+    np.save("x.npy", x)
+    result = run("m.onnx", "--seed", 1, "-i", "x=x.npy", "-o", ".")
+    assert result.exit_code == 0, result.output
+    assert_same_bits(np.load("y.npy"), x)
+    assert np.load("j.npy").shape == (7,)
+    wrong = run("m.onnx", "--seed", 1, "-i", "x=x.npy", "--size", "n=3")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "on inputs drawn by --seed 1" in wrong.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="a shell makes pipes with names there")
+def test_models_and_inputs_of_pipes(place: Path) -> None:
+    np.save("x.npy", np.arange(3, dtype=np.float32))
+    maxops = f"{sys.executable} -m maxops"
+    command = (
+        f"{maxops} run <(cat m.onnx) -i x=<(cat x.npy) --seed 1 --against onnx-reference && "
+        f"{maxops} maximum <(cat x.npy) x.npy && {maxops} check <(cat m.onnx) --all"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("2 of 2 outputs agree", "0.0, 1.0, 2.0", "/dev/fd/", "ONNX.Max-13.T holds"):
+        assert words in done.stdout
 
 
 def test_modules_beside_the_model_are_not_imported(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from numpy.lib import format as npy_format
 
 from maxops import dtypes
 from maxops.atomic_files import atomic_write, errors_of, save_npy
-from maxops.cli.streams import STDIN, is_stream, npy_bytes, read_stdin, say_written, write_stdout
+from maxops.cli.streams import is_pipe, is_stream, name_of, npy_bytes, read_pipe, say_written, write_stdout
 from maxops.errors import ModelInputError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, Array
 
@@ -47,9 +47,9 @@ class Header:
 
 
 def read_npy(path: Path) -> Array:
-    """The array of a .npy file, mapped into memory and read-only, or of standard input; never unpickled."""
-    if is_stream(path):
-        return npy_of(read_stdin(), STDIN)
+    """The array of a .npy file, mapped into memory and read-only, or of a pipe; never unpickled."""
+    if is_pipe(path):
+        return npy_of(read_pipe(path), name_of(path))
     try:
         with path.open("rb") as file:
             header = _read_header(file, str(path))

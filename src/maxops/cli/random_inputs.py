@@ -30,13 +30,24 @@ def sizes(given: Iterable[str]) -> dict[str, int]:
     return found
 
 
+def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, int]:
+    """The sizes by name that inputs have which are not drawn; whether they go together is for the run to say."""
+    return {
+        name: size
+        for value in values
+        if value.name in arrays
+        for name, size in zip(value.dims, arrays[value.name].shape, strict=False)
+        if isinstance(name, str)
+    }
+
+
 def check_sizes(values: Iterable[Value], given: Mapping[str, int], source: str) -> None:
-    """Refuse a size of a name that no input has."""
+    """Refuse a size of a name that no input to be drawn has."""
     names = list(dict.fromkeys(size for value in values for size in value.dims if isinstance(size, str)))
     for name in given:
         if name not in names:
             raise ModelInputError(
-                f"{source}: --size {name}={given[name]}: no input has an axis of that name; there are "
+                f"{source}: --size {name}={given[name]}: no input that is drawn has an axis of that name; there are "
                 f"{', '.join(names) or 'none'}"
             )
 

@@ -13,7 +13,7 @@ import typer
 from maxops import dtypes
 from maxops.cli import random_inputs, streams
 from maxops.cli.compare import difference
-from maxops.cli.files import as_bfloat16, file_name, npy_of, read_npy, read_npz, write_npy
+from maxops.cli.files import as_bfloat16, file_name, read_npy, read_npz, write_npy
 from maxops.cli.progress import progress
 from maxops.cli.table import describe, first_values, printable, show, show_json
 from maxops.errors import MaxopsError, ModelInputError, OutputError
@@ -80,7 +80,7 @@ def run(
             "-i",
             metavar="NAME=FILE",
             help="An input from a .npy or .pb file. A .npz, or a .pb whose tensor has a name, needs no NAME=. "
-            "NAME=- is a .npy on stdin, and - alone a .npz.",
+            "NAME=- is a .npy on stdin, and - alone a .npz; so is any pipe.",
         ),
     ] = None,
     output: Annotated[
@@ -97,7 +97,11 @@ def run(
     ] = None,
     size: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=N", help=f"With --seed, an open size. Default: {random_inputs.OPEN_SIZE} for each."),
+        typer.Option(
+            metavar="NAME=N",
+            help="With --seed, an open size. Default: as in the inputs that are given, or else "
+            f"{random_inputs.OPEN_SIZE} for each.",
+        ),
     ] = None,
     special: Annotated[
         bool, typer.Option("--special-values", help="With --seed, also NaN, infinities and both zeros.")
@@ -127,8 +131,8 @@ def run(
     named = [_split(argument) for argument in given or []]
     file = model / suite.MODEL if model.is_dir() else model
     streams.check_inputs([model, *(path for _, path in named)])
-    content = streams.read_stdin() if streams.is_stream(model) else file
-    loaded = _load(content)
+    content = streams.read_pipe(model) if streams.is_pipe(model) else file
+    loaded = _load(content, streams.name_of(model))
     folders = suite.data_set_folders(model) if model.is_dir() and not given and seed is None else []
     places = {folder: Path() if len(folders) == 1 else Path(folder.name) for folder in folders} or {model: Path()}
     if output is not None:
@@ -144,7 +148,7 @@ def run(
         except MaxopsError as error:
             if seed is None:
                 raise
-            raise error.at(f"on inputs of which --seed {seed} drew some (indices come by --input)") from error
+            raise error.at(f"on inputs drawn by --seed {seed} (give indices and the like by --input)") from error
         results = [Results("", outputs, (compare(inputs, outputs),) if compare else ())]
     with streams.stdout_kept_for([output]):
         _show(loaded, results, form)
@@ -162,12 +166,12 @@ def run(
         raise typer.Exit(DIFFERENT)
 
 
-def _load(model: Path | bytes) -> Model:
+def _load(model: Path | bytes, source: str) -> Model:
     from maxops.onnx import load  # noqa: PLC0415  (see above)
     from maxops.onnx.load import from_proto, parse  # noqa: PLC0415
 
     if isinstance(model, bytes):
-        return from_proto(parse(model, streams.STDIN), streams.STDIN)
+        return from_proto(parse(model, source), source)
     return _load_ir(model) if model.suffix.lower() == ".xml" else load(model)
 
 
@@ -303,8 +307,9 @@ def _inputs(
     missing = [value for value in model.required if value.name not in arrays]
     if seed is not None:
         random_inputs.check_sizes(missing, sizes, model.source)
+        known = random_inputs.sizes_of(model.inputs, arrays) | dict(sizes)
         for value in missing:
-            arrays[value.name] = random_inputs.draw(value, seed, sizes, model.source, special=special)
+            arrays[value.name] = random_inputs.draw(value, seed, known, model.source, special=special)
     elif missing:
         listed = ", ".join(map(str, missing))
         raise ModelInputError(
@@ -327,12 +332,11 @@ def _named_arrays(name: str, path: Path) -> Iterator[tuple[str, Array]]:
     from maxops.onnx.tensors import read_tensor_file  # noqa: PLC0415  (see above)
 
     argument = _argument(name, path)
-    if streams.is_stream(path):
-        data = streams.read_stdin()
+    if streams.is_pipe(path):
         if name:
-            yield name, npy_of(data, streams.STDIN)
+            yield name, read_npy(path)
         else:
-            yield from read_npz(Path(streams.STDIN), data).items()
+            yield from read_npz(Path(streams.name_of(path)), streams.read_pipe(path)).items()
         return
     kind = path.suffix.lower()
     if kind not in (".npy", ".npz", ".pb"):

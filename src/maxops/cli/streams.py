@@ -73,12 +73,25 @@ def _check_folder(folder: Path, path: Path) -> None:
             raise OutputError(f"{path}: there is no folder {folder}; --parents makes it") from error
 
 
+def is_pipe(path: Path) -> bool:
+    """Whether a path can be read once, from its beginning to its end: "-", or a pipe, as a shell's <(command) is."""
+    try:
+        return is_stream(path) or path.is_fifo()
+    except OSError:  # who reads it says so
+        return False
+
+
+def read_pipe(path: Path) -> bytes:
+    """All of standard input, or of a pipe."""
+    try:
+        return sys.stdin.buffer.read() if is_stream(path) else path.read_bytes()
+    except OSError as error:
+        raise ModelInputError(f"{name_of(path)}: cannot be read: {error.strerror}") from error
+
+
 def read_stdin() -> bytes:
     """All of standard input."""
-    try:
-        return sys.stdin.buffer.read()
-    except OSError as error:
-        raise ModelInputError(f"{STDIN}: cannot be read: {error.strerror}") from error
+    return read_pipe(STREAM)
 
 
 def write_stdout(data: bytes) -> None:
