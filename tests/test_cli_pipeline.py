@@ -284,6 +284,14 @@ def test_arrays_through_a_pipe(tmp_path: Path) -> None:
         assert said in result.stderr
 
 
+def test_what_would_be_passed_over_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([1.0]))
+    for output in ("-", tmp_path / "y.npy"):
+        result = maxops("maximum", tmp_path / "x.npy", "-o", output, "--format", "json")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "--format: json has no effect with --output" in result.stderr
+
+
 def test_truncated_stdin_is_refused() -> None:
     result = maxops("maximum", "-", stdin=npy(X)[:-1])
     assert (result.exit_code, result.stdout) == (2, "")

@@ -23,6 +23,9 @@ from maxops.conformance.matrix import matrix
         (["--from", "run.json", "--only", "value"], "--only has no effect with --from"),
         (["--list", "--json", "run.json"], "--json has no effect with --list"),
         (["--save", "folder", "--html", "page.html"], "--html has no effect with --save"),
+        (["--list", "--select", "SONNX"], "--select has no effect with --list"),
+        (["--save", "folder", "--ignore", "SONNX"], "--ignore has no effect with --save"),
+        (["--list", "--baseline", "known.json"], "--baseline has no effect with --list"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -155,6 +155,8 @@ class _Target:
 
     def read(self, files: Sequence[Path], *, bfloat16: bool, indexing: int = 0) -> list[Array]:
         """The arrays of the inputs, once the output is known to be none of them; the last are ids or offsets."""
+        if self.form == "json" and self.output is not None:
+            raise typer.BadParameter("json has no effect with --output", param_hint="--format")
         streams.check_inputs(files)
         if self.output is not None:
             streams.check_outputs([self.output], files, overwrite=self.overwrite, parents=self.parents)

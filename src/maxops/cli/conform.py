@@ -123,7 +123,9 @@ def conform(
     reports = {"--json": json_file, "--junit": junit_file, "--html": html_file}
     files = [file for file in reports.values() if file is not None]
     if listed or save is not None:
-        _reject_unused("--list" if save is None else "--save", {**reports, "--from": earlier})
+        # --select and --ignore are of findings; --only is of cases
+        unused = {"--from": earlier, "--compare": old, "--baseline": baseline, "--select": select, "--ignore": ignore}
+        _reject_unused("--list" if save is None else "--save", {**reports, **unused})
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         _list(chosen, form) if save is None else _save(chosen, save, parents=parents)
         return
