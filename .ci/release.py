@@ -41,9 +41,11 @@ def tagged_files(tag: str, folder: Path) -> None:
     )
     if known.returncode:
         raise NotReadyError(f"there is no tag {tag}: git tag -a {tag}, on the commit that is to be released")
-    print(f"{tag} is commit {known.stdout.strip()}")
-    command = ["git", "-c", "advice.detachedHead=false", "clone", "-q", "--branch", tag, str(ROOT), str(folder)]
-    subprocess.run(command, check=True)
+    commit = known.stdout.strip()
+    print(f"{tag} is commit {commit}")
+    subprocess.run(["git", "clone", "-q", "--no-checkout", str(ROOT), str(folder)], check=True)
+    # by the commit: of a branch and a tag with one name, git takes the branch
+    subprocess.run(["git", "-C", str(folder), "checkout", "-q", "--detach", commit], check=True)
 
 
 def disagreements(version: str, tree: Path) -> list[str]:
@@ -52,7 +54,8 @@ def disagreements(version: str, tree: Path) -> list[str]:
     project = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if project["version"] != version:
         found.append(f"pyproject.toml: version is {project['version']}, not {version}")
-    cited = re.findall(r"^version: (.*)$", (tree / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    citation = (tree / "CITATION.cff").read_text(encoding="utf-8")
+    cited = re.findall(r"^version: (.*)$", citation, re.MULTILINE)
     if cited != [version]:
         found.append(f"CITATION.cff: version is {', '.join(cited) or 'not there'}, not {version}")
     log = (tree / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -63,6 +66,10 @@ def disagreements(version: str, tree: Path) -> list[str]:
         datetime.date.fromisoformat(section[1])
     except ValueError:
         found.append(f"CHANGELOG.md: the day of {version} is {section[1]!r}, not YYYY-MM-DD")
+    else:
+        days = re.findall(r'^date-released: "?([^"\n]*)"?$', citation, re.MULTILINE)
+        if days != [section[1]]:
+            found.append(f"CITATION.cff: date-released is {', '.join(days) or 'not there'}, not {section[1]}")
     if not re.search(r"^- ", section[2], re.MULTILINE):
         found.append(f"CHANGELOG.md: the section of {version} lists nothing")
     waiting = re.search(r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", log, re.MULTILINE | re.DOTALL)
@@ -108,7 +115,7 @@ def run(*command: str, cwd: Path = ROOT) -> None:
 def release(version: str, folder: Path, tag: str) -> None:
     """Build, check, list."""
     if folder.exists():
-        raise NotReadyError(f"{folder}: already exists")
+        raise NotReadyError(f"{folder}: already exists; remove what an earlier attempt left")
     with tempfile.TemporaryDirectory() as temporary:
         tree = Path(temporary) / "maxops"
         tagged_files(tag, tree)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / ".ci" / "release.py"
 FILES = {
     "pyproject.toml": '[project]\nname = "maxops"\nversion = "1.2.3"\n',
-    "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.3\n",
+    "CITATION.cff": 'cff-version: 1.2.0\nversion: 1.2.3\ndate-released: "2026-01-31"\n',
     "CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-01-31\n\n### Added\n\n- A thing.\n",
 }
 METADATA = "Name: maxops\nVersion: 1.2.3\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\n\n"
@@ -51,6 +51,8 @@ def test_a_tree_that_is_ready(script: ModuleType, tmp_path: Path) -> None:
         ("pyproject.toml", "1.2.3", "1.2.4", "pyproject.toml: version is 1.2.4, not 1.2.3"),
         ("CITATION.cff", "1.2.3", "1.2.2", "CITATION.cff: version is 1.2.2, not 1.2.3"),
         ("CITATION.cff", "version: 1.2.3\n", "", "CITATION.cff: version is not there, not 1.2.3"),
+        ("CITATION.cff", "01-31", "01-30", "CITATION.cff: date-released is 2026-01-30, not 2026-01-31"),
+        ("CITATION.cff", "date-released", "#", "CITATION.cff: date-released is not there, not 2026-01-31"),
         ("CHANGELOG.md", "[1.2.3]", "[1.2.30]", "CHANGELOG.md: has no heading '## [1.2.3] - YYYY-MM-DD'"),
         ("CHANGELOG.md", "-01-31", "-02-31", "CHANGELOG.md: the day of 1.2.3 is '2026-02-31', not YYYY-MM-DD"),
         ("CHANGELOG.md", "- A thing.\n", "", "CHANGELOG.md: the section of 1.2.3 lists nothing"),
@@ -148,11 +150,17 @@ def test_a_version_without_a_tag(repository: Path) -> None:
 def test_a_folder_that_is_there_already(repository: Path) -> None:
     (repository / "dist" / "1.2.3").mkdir(parents=True)
     done = release(repository, "1.2.3")
-    assert (done.returncode, done.stderr) == (1, f"release: {repository / 'dist' / '1.2.3'}: already exists\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"release: {repository / 'dist' / '1.2.3'}: already exists; remove what an earlier attempt left\n",
+    )
 
 
 def test_it_is_the_tag_that_is_read(script: ModuleType, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "ROOT", repository)
+    git = ["git", "-C", str(repository), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for command in (["commit", "-qam", "later"], ["branch", "v1.2.3"]):  # a branch may have the tag's name
+        subprocess.run([*git, *command], check=True, capture_output=True)
     folder = repository.parent / "tagged"
     script.tagged_files("v1.2.3", folder)
     assert script.disagreements("1.2.3", folder) == []
