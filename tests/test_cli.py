@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,13 +25,14 @@ from typer.testing import CliRunner, Result
 
 import maxops as mo
 from bits import assert_same_bits
-from maxops import _native, reference
+from maxops import _native, cli, reference
 from maxops.cli import files, table
 from maxops.cli.app import app
 from maxops.cli.compare import difference
 from maxops.errors import ModelInputError
 from models import BAD_MODELS, MAX, BadModel, model, node, tensor, value
 
+ROOT = Path(__file__).parents[1]
 X = np.array([1, -0.0, np.nan, -np.inf], np.float32)
 Y = np.array([2, 0.0, 1, -3], np.float32)
 TWO = model([node("Max", ["x", "z"], "y", "top")], ["x", "z"])
@@ -774,6 +776,19 @@ def test_missing_package_is_one_line(package: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"maxops: error: the command needs the package '{package}': pip install \"maxops[onnx]\"\n"
+
+
+def test_what_the_command_needs_is_its_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert {re.split(r"\W", each)[0] for each in extras["onnx"]} == set(cli.EXTRA) - {"google"}  # onnx brings that
+
+
+def test_a_missing_package_of_a_report_is_told_before_anything_runs(tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['junitparser'] = None; from maxops.cli import main; main()"
+    command = [sys.executable, "-c", hidden, "conform", "numpy", "--junit", str(tmp_path / "run.xml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, listing(tmp_path)) == (2, "", [])
+    assert done.stderr == "maxops: error: the command needs the package 'junitparser': pip install \"maxops[onnx]\"\n"
 
 
 def test_other_missing_module_is_no_message_about_extras() -> None:

@@ -10,9 +10,8 @@ from threading import Lock
 
 from maxops.engines.native import get_num_threads, set_num_threads
 
-_blocks: dict[
-    int, int
-] = {}  # the blocks that are running, by number in the order in which they began, and their counts
+# The blocks that are running, by number in the order in which they began, and their counts.
+_blocks: dict[int, int] = {}
 _numbers = itertools.count()
 _outside = 0  # the count that holds where no block runs
 _lock = Lock()

@@ -1,4 +1,4 @@
-"""The command `maxops`. Its own needs, typer, rich and onnx, come with the extra "onnx"."""
+"""The command `maxops`. Its own needs come with the extra "onnx"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maxops.program import BAD_USE, INTERRUPTED, print_line
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-EXTRA = ("typer", "rich", "onnx", "google", "defusedxml")
+EXTRA = ("typer", "rich", "onnx", "google", "defusedxml", "junitparser")
 OUR_FAULT = 70  # sysexits.h: an internal error; Python's own 1 would say that outputs differ
 
 

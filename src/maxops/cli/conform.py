@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -141,6 +142,8 @@ def conform(
     for file in files:
         if not streams.is_stream(file) and not parents:
             check_writable(file)
+    if junit_file is not None:
+        import_module("maxops.conformance.junit")  # what it needs may be missing
     failed: list[MaxopsError] = []
     if earlier:
         _reject_unused("--from", {"--only": only, "--quick": quick})
