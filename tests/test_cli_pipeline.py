@@ -367,6 +367,8 @@ def test_no_folder_is_made_unless_told(tmp_path: Path) -> None:
 def test_models_through_a_pipe(models: Path) -> None:
     data = (models / "m/below/broken.onnx").read_bytes()
     assert maxops("check", "-", stdin=data).stdout.startswith(f"stdin: graph / node 'top' (Max): {SHAPE} ")
+    annotation = maxops("check", "-", "--format", "github", stdin=data).stdout
+    assert annotation.startswith(f"::error title={SHAPE}::stdin: graph / node 'top' (Max): ")
     text = "g (float[3] x) => (float[3] y) { y = Max(x, x) }"
     moved = maxops("rewrite", "-", "-", stdin=parser.parse_model(HEAD + text).SerializeToString())
     assert moved.exit_code == 0

@@ -198,15 +198,16 @@ def _lines(report: Report, *, everything: bool) -> Iterator[Line]:
     """A line for each finding; one that is not broken begins with its verdict."""
     from maxops.checker.report import OUTSIDE  # noqa: PLC0415  (see above)
 
+    is_file = report.source != streams.STDIN
     for each in report.findings:
         if everything or each.notable:
             is_broken = each.verdict == "broken"
             message = each.message if is_broken else f"{_verdict(each)}: {each.message}"
-            yield Line(report.source, each.node, each.clause, message, is_broken)
+            yield Line(report.source, each.node, each.clause, message, is_broken, is_file)
     is_asked = report.standard is not None
     for node in report.outside:
         if everything or is_asked:
-            yield Line(report.source, node.where, OUTSIDE, node.note, is_asked)
+            yield Line(report.source, node.where, OUTSIDE, node.note, is_asked, is_file)
 
 
 def _print_tables(report: Report, *, everything: bool) -> None:
