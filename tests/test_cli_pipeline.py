@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import parser
 from typer.testing import CliRunner, Result
@@ -378,6 +379,23 @@ def test_models_through_a_pipe(models: Path) -> None:
     assert_same_bits(loaded(result.stdout_bytes), reference.maximum(X))
     assert "stdin is given twice" in maxops("run", "-", "--input", "x=-").stderr
     assert "stdin: is truncated, or not an ONNX model" in maxops("run", "-", stdin=b"x").stderr
+
+
+def test_no_output_replaces_the_data_of_a_model(models: Path) -> None:
+    model = parser.parse_model(HEAD + "g (float[3] a) => (float[3] y) { y = Max(a, w) }")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(X, "w"))
+    onnx.save(model, "w.onnx", save_as_external_data=True, location="y.npy", size_threshold=0)
+    (models / "m/model.bin").write_bytes(b"weights")
+    before = {name: (models / name).read_bytes() for name in ("y.npy", "m/model.bin")}
+    for words, output in (
+        (["check", ".", "-o", "y.npy"], "y.npy"),
+        (["check", "m", "w.onnx", "-o", "m/model.bin"], "m/model.bin"),
+        (["run", "w.onnx", "--seed", 1, "-o", "."], "y.npy"),
+    ):
+        result = maxops(*words)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert re.match(rf"maxops: error: {output}: is (\S+, )?an input; --overwrite", result.stderr), result.stderr
+    assert {name: (models / name).read_bytes() for name in before} == before
 
 
 def test_rewrite_replaces_its_model_only_if_told(models: Path) -> None:

@@ -79,7 +79,8 @@ def check(
     failed: dict[Path, MaxopsError] = {}
     found = list(dict.fromkeys(path for given in models for path in _models(given, failed)))
     if output is not None:
-        streams.check_outputs([output], found, overwrite=overwrite, parents=parents)
+        inputs = (file for path in found for file in streams.model_files(path))
+        streams.check_outputs([output], inputs, overwrite=overwrite, parents=parents)
     reports: list[Report] = []
     for path in found:
         try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,7 +138,8 @@ def run(
     places = {folder: Path() if len(folders) == 1 else Path(folder.name) for folder in folders} or {model: Path()}
     if output is not None:
         files = [output / place / file_name(value.name) for place in places.values() for value in loaded.outputs]
-        _check_output(output, files, len(folders), [file, *(path for _, path in named)], overwrite, parents)
+        sources = chain(streams.model_files(file), (path for _, path in named))
+        _check_output(output, files, len(folders), sources, overwrite, parents)
     compare = _comparison(against, content, loaded)
     if folders:
         results = [_on_data_set(loaded, suite.read_data_set(folder, loaded), compare) for folder in folders]
@@ -176,7 +178,7 @@ def _load(model: Path | bytes, source: str) -> Model:
 
 
 def _check_output(
-    output: Path, files: list[Path], data_sets: int, inputs: list[Path], overwrite: bool, parents: bool
+    output: Path, files: list[Path], data_sets: int, inputs: Iterable[Path], overwrite: bool, parents: bool
 ) -> None:
     if not streams.is_stream(output):
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,7 +15,7 @@ import typer
 
 from maxops.atomic_files import PlainWriter, errors_of, write_text
 from maxops.cli.table import printable
-from maxops.errors import ModelInputError, OutputError
+from maxops.errors import ModelError, ModelInputError, OutputError
 from maxops.plan import Array
 from maxops.program import print_line
 
@@ -49,20 +50,38 @@ def check_outputs(
 ) -> None:
     """Refuse outputs that would replace an input, or whose folder is not there, before any work is done.
 
-    `folder` is what the user named, if the outputs lie somewhere in it: what is below it is the command's to make.
+    `folder` is what the user named, if the outputs lie somewhere in it: what is below it is the command's to make. The
+    inputs are looked at only if an output is there already.
     """
-    outputs = [path for path in outputs if not is_stream(path)]
-    sources = [path for path in inputs if not is_stream(path)]
+    existing: list[Path] = []
     for path in outputs:
+        if is_stream(path):
+            continue
         if not parents:
             _check_folder(path.parent if folder is None else folder, path if folder is None else folder)
         with errors_of(path):
-            if overwrite or not path.exists():
-                continue
-        for source in sources:
-            if source.exists() and path.samefile(source):
+            if not overwrite and path.exists():
+                existing.append(path)
+    if not existing:
+        return
+    for source in inputs:
+        for path in existing:
+            if not is_stream(source) and os.path.exists(source) and path.samefile(source):
                 known_as = "" if path == source else f" {source},"
                 raise OutputError(f"{path}: is{known_as} an input; --overwrite lets an output replace it")
+
+
+def model_files(model: Path) -> Iterator[Path]:
+    """A model's file and those of its data; of one that cannot be read, nobody knows of data."""
+    yield model
+    if model.suffix.lower() == ".xml":
+        yield model.with_suffix(".bin")
+    elif os.path.isfile(model):
+        from maxops.onnx import external  # noqa: PLC0415  (onnx takes longer to import than most commands to run)
+        from maxops.onnx.load import read  # noqa: PLC0415
+
+        with suppress(ModelError):
+            yield from external.files(read(model), model, str(model)).values()
 
 
 def _check_folder(folder: Path, path: Path) -> None:
