@@ -92,8 +92,8 @@ def check(
         _warn_of_nothing(report, reports[-1])
     is_in_file = output is not None and not streams.is_stream(output)
     form = default_form(form, in_file=is_in_file)  # type: ignore[assignment]
-    if not reports and form in ("text", "concise"):
-        pass  # the errors below say all
+    if not reports and (is_in_file or form in ("text", "concise")):
+        pass  # the errors below say all, and an earlier report stays
     elif output is not None and is_in_file:
         with redirect_stdout(StringIO()) as written:
             _print(reports, failed, form, everything=everything)
