@@ -190,7 +190,7 @@ def test_names_that_are_no_text(text: str, name: bytes) -> None:
 
 
 def rewritten(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["rewrite", *map(str, words)])
+    result = CliRunner().invoke(app, ["rewrite", "--parents", *map(str, words)])
     return result.exit_code, result.output + result.stderr
 
 
@@ -205,7 +205,7 @@ def with_weights(folder: Path) -> Path:
 def test_the_command(tmp_path: Path) -> None:
     path, out = with_weights(tmp_path / "in"), tmp_path / "out" / "moved.onnx"
     code, text = rewritten(path, out)
-    assert (code, text.splitlines()[0]) == (0, f"{out}: 1 Max in the domain maxops")
+    assert (code, f"{out}: 1 Max in the domain maxops" in text.splitlines()) == (0, True)
     assert sorted(file.name for file in out.parent.iterdir()) == ["moved.onnx", "w.bin"]
     x = np.array([9, -9, 9, -9], np.float32)
     assert_same_bits(mx.load(out).run({"x": x})["y"], np.array([9, 2, 9, 4], np.float32))
@@ -292,7 +292,7 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(link: str, tmp_path
 
 def test_mistakes(tmp_path: Path) -> None:
     path = with_weights(tmp_path)
-    assert "is the model itself" in rewritten(path, path)[1]
+    assert "is an input" in rewritten(path, path)[1]
     assert "is the model's data" in rewritten(path, path.parent / "w.bin")[1]
     assert "is where the model's data goes" in rewritten(path, tmp_path / "other" / "w.bin")[1]
     assert not (tmp_path / "other").exists()
