@@ -19,9 +19,9 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            ["_version"],  # which a build writes
-            ["errors", "extras", "json_text", "program", "typing", "version", "_native", "_limits", "_xla"],
-            ["dtypes"],
+            ["_version", "physical_memory", "typing"],
+            ["errors", "extras", "json_text", "program", "version", "_native", "_limits", "_xla"],
+            ["dtypes", "posix"],
             ["spec"],
             ["shapes", "sizes", "calls"],
             ["plan"],

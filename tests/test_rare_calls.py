@@ -395,8 +395,9 @@ def test_a_signal_ends_a_look_at_ids() -> None:
 LOCKED = """
 import signal
 import numpy as np, maxops as mo
-values, out = np.zeros(1 << 22, np.int8), np.zeros((), np.int8)
-windows = np.lib.stride_tricks.sliding_window_view(values, 1 << 21)  # 2^42 elements: a minute at the least
+mo.set_num_threads(min(2, mo.get_num_threads()))
+values, out = np.zeros(1 << 21, np.int8), np.zeros((), np.int8)
+windows = np.lib.stride_tricks.sliding_window_view(values, 1 << 20)  # 2^40 elements: seconds at the least
 def lock(*_):
     out.setflags(write=False)
     values[:] = 127  # the highest: the call has no more to look for

@@ -12,6 +12,7 @@ from typing import Any
 
 import maxops
 from maxops import _native
+from maxops.physical_memory import physical_memory
 
 MARK = "MAXOPS_BENCH_ENVIRONMENT"
 
@@ -62,7 +63,7 @@ def machine(threads: int) -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "memory_bytes": physical_memory(),
         "caches": _caches(),
         "huge_pages": _selected(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
         "system": platform.platform(),

@@ -6,7 +6,6 @@ python -m maxops.bench.peak NAME      prints the bytes as JSON
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +18,7 @@ import numpy as np
 
 import maxops as mo
 from maxops.plan import Array
+from maxops.posix import resource_of
 
 ELEMENTS = 16_000_000  # 64 MB of float32
 ALLOWED = 8 * 2**20  # "a few MB": stacks of threads, partial results, the first use of the pool
@@ -108,7 +108,9 @@ def _peak() -> int:
 
 def _most_resident() -> int:
     unit = 1 if sys.platform == "darwin" else 1 << 10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    resource = resource_of("the peak of memory")
+    most: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most * unit
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 from maxops.errors import ModelError
+from maxops.posix import resource_of
 
 MAX_SECONDS = 20  # of CPU time; three times as long of wall-clock time, on a busy machine
 MAX_BYTES = 4 << 30  # beyond what this process has
@@ -19,6 +20,7 @@ _DONE, _FAILED = b"+", b"-"
 
 def sandboxed(work: Callable[[], bytes]) -> bytes:
     """Run work in the sandbox; raises ModelError with its own message, or with how the process ended."""
+    resource = resource_of("the inference of types in a sandbox")
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python warns of forks beside threads, whose locks a child may find taken, and so does JAX once it is
@@ -32,7 +34,7 @@ def sandboxed(work: Callable[[], bytes]) -> bytes:
             os.close(writing)
             raise ModelError(f"cannot start a subprocess: {error.strerror}") from error
     if child == 0:
-        _be_child(work, writing)
+        _be_child(work, writing, resource)
     os.close(writing)
     try:
         with os.fdopen(reading, "rb") as pipe:
@@ -51,7 +53,7 @@ def sandboxed(work: Callable[[], bytes]) -> bytes:
     raise ModelError(f"ends its process with status {os.waitstatus_to_exitcode(status)}")
 
 
-def _be_child(work: Callable[[], bytes], writing: int) -> None:
+def _be_child(work: Callable[[], bytes], writing: int, resource: ModuleType) -> None:
     """Do the work in the child, and exit without Python's own clean-up."""
     try:
         for number in (signal.SIGINT, signal.SIGALRM):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import signal
 import sys
 from pathlib import Path
+
+from maxops.physical_memory import physical_memory
+from maxops.posix import resource_of
 
 MAX_FILE_BYTES = 1 << 30  # bytes in a file, so that a runtime that prints without end cannot fill the disk
 _PR_SET_PDEATHSIG = 1
@@ -15,7 +17,8 @@ _PR_SET_PDEATHSIG = 1
 
 def memory_limit() -> int:
     """The memory limit of a runtime: half of what this machine, or this container, has."""
-    has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    resource_of("a runtime's process")  # before one is started
+    has = physical_memory()
     limit = Path("/sys/fs/cgroup/memory.max")
     if limit.exists() and (text := limit.read_text().strip()).isdecimal():
         has = min(has, int(text))
@@ -27,6 +30,7 @@ def limit_resources(memory: int) -> None:
 
     The limit is on data, not on addresses: torch, jax and others reserve far more addresses than they ever write to.
     """
+    resource = resource_of("a runtime's process")
     for limit, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, MAX_FILE_BYTES),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from math import prod
 
 import numpy as np
@@ -10,13 +9,14 @@ import numpy as np
 from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import OutputError, OutputTooLargeError
+from maxops.physical_memory import physical_memory
 from maxops.plan.values import Array
 from maxops.shapes import Shape
 from maxops.spec import Spec
 
 # An output past the machine's memory is refused before any work: systems promise such memory freely, and
 # end the process when it is touched.
-LARGEST_OUTPUT = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+LARGEST_OUTPUT = physical_memory()
 _LONGEST_AXIS = int(np.iinfo(np.intp).max)
 
 

@@ -33,7 +33,8 @@ from maxops.plan import Array
 
 PREFIX = "command:"
 _OF_SIGNAL = 128
-_CRASHES = (signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
+_NAMES_OF_CRASHES = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGSEGV")
+_CRASHES = tuple(getattr(signal, name) for name in _NAMES_OF_CRASHES if hasattr(signal, name))  # Windows has four
 
 
 class CommandError(Exception):

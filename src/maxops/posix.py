@@ -1,0 +1,19 @@
+"""What POSIX systems have and Windows does not: limits on a process's resources."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from maxops.errors import ConfigurationError
+
+
+def resource_of(what: str) -> ModuleType:
+    """Python's module `resource`, for something that cannot do without; elsewhere that is a ConfigurationError."""
+    try:
+        import resource  # noqa: PLC0415 - it is not everywhere
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{what} needs a POSIX system, for its limits on a process's resources; this is {sys.platform}"
+        ) from error
+    return resource
