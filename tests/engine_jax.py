@@ -42,6 +42,6 @@ def _with_integer_keys() -> Iterator[None]:
 
 
 ADAPTERS = (
-    Adapter("jax", "maxops._xla", _to_jax, _from_jax, around=_with_64_bits),
+    Adapter("jax", "jax", _to_jax, _from_jax, around=_with_64_bits),
     Adapter("jax-integer-keys", "jax", _to_jax, _from_jax, around=_with_integer_keys),
 )

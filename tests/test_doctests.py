@@ -41,7 +41,6 @@ NEEDED = {
     "maxops.engines.jax": "jax",
     "maxops.engines.torch": "torch",
     "maxops.engines.xarray": "xarray",
-    "maxops._xla": "maxops._xla",
 }
 
 

@@ -139,7 +139,6 @@ def test_gradients_of_tensors_go_to_the_same_rows(index: DType, ties: Ties) -> N
 @pytest.mark.parametrize("own", [True, False], ids=["jax-ids", "numpy-ids"])
 def test_jax_takes_them_compiled_or_not(index: DType, wide: bool, own: bool) -> None:
     jax = pytest.importorskip("jax")
-    pytest.importorskip("maxops._xla")
     ids = SORTED.astype(index.numpy)
     ids[59] = np.iinfo(index.numpy).max  # past the last segment, and past int32
     with jax.enable_x64(wide):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from importlib.util import find_spec
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,13 +15,6 @@ from maxops import dtypes, errors
 jax = pytest.importorskip("jax")
 engine = pytest.importorskip("maxops.engines.jax")
 export = pytest.importorskip("jax.export")
-
-
-@pytest.fixture(autouse=True)
-def _without_a_warning() -> Iterator[None]:
-    """Custom calls outside of what is exported, if this build has them."""
-    with nullcontext() if find_spec("maxops._xla") else engine.only_integer_keys():
-        yield
 
 
 CALLS: dict[str, Callable[..., Any]] = {

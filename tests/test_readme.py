@@ -26,7 +26,7 @@ PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.
 NEEDS = {
     "columns": "pandas",
     "gpu": "triton",
-    "jax": "maxops._xla",
+    "jax": "jax",
     "onnxruntime": "onnxruntime",
     "openvino_extension": "openvino",
     "torch": "torch",
