@@ -96,20 +96,26 @@ emulated:  ## the AVX-512 kernels, on a processor that need not have it
 	$(EMULATED)/bin/python -m pip install -q . $(EMULATE) -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(EMULATED)/bin/python -m exhaustive --isa x86-64-v4
 
-# Debian's arm64 Python, cross-compiled; PYTHON is the one that builds.
-arm:  ## the tests of values for aarch64, under qemu
-	tests/arm/run.sh $(ARM) tests/test_order.py tests/test_scalars.py tests/test_maximum.py tests/test_reduce_max.py \
-	  tests/test_segment_max.py tests/test_unsorted_ids.py tests/test_indices.py
+# A second environment with what builds and checks packages: the dependency group `release`, which only a newer pip can
+# read. ONLY selects of the table in .ci/wheels.py, as in ONLY='cp311-*-x86_64'.
+RELEASE_TOOLS = $(PYTHON) -m venv $(RELEASE) && $(RELEASE)/bin/python -m pip install -q "pip>=25.1" && \
+  $(RELEASE)/bin/python -m pip install -q --group release
+ONLY ?= *
 
-wheels:  ## a wheel for this machine, into WHEELS
-	$(PYTHON) -m build --wheel --outdir $(WHEELS)
+wheels:  ## the wheels for x86-64 and aarch64 and the source distribution, into WHEELS
+	$(RELEASE_TOOLS)
+	$(RELEASE)/bin/python .ci/wheels.py build $(WHEELS) --only '$(ONLY)'
 
-# A second environment with what checks packages: the dependency group `release`, which only a newer pip can read.
+check-wheels:  ## install each wheel of WHEELS where there is no compiler, and run the tests of values
+	$(RELEASE_TOOLS)
+	$(RELEASE)/bin/python .ci/wheels.py check $(WHEELS) --only '$(ONLY)'
+
+arm:  ## the tests of values for aarch64, under qemu, on Debian's Python
+	$(MAKE) wheels check-wheels WHEELS=$(ARM) ONLY='cp311-*-aarch64'
+
 release:  ## what would be uploaded as VERSION, built from its tag into dist/VERSION and checked; nothing is uploaded
 	@test -n "$(VERSION)" || { echo "make release VERSION=0.2.0"; exit 2; }
-	$(PYTHON) -m venv $(RELEASE)
-	$(RELEASE)/bin/python -m pip install -q "pip>=25.1"
-	$(RELEASE)/bin/python -m pip install -q --group release
+	$(RELEASE_TOOLS)
 	$(RELEASE)/bin/python .ci/release.py $(VERSION) $(WHEELS)/$(VERSION)
 
 # Its packages: `python -m pip install --group docs`, with pip 25.1 or newer, beside `make install`.
@@ -121,4 +127,4 @@ bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
 .PHONY: help install test lint format docs sanitize races miniature emulated arm verify verify-long seeded mutants breaks wheels \
-  release bench fuzz fuzz-values
+  check-wheels release bench fuzz fuzz-values

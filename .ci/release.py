@@ -3,8 +3,8 @@
     python .ci/release.py VERSION FOLDER [--tag TAG]
 
 The source distribution and every wheel are built of the files of the tag `vVERSION` alone, whatever the checkout holds,
-and come to FOLDER, which must not be there. `make wheels` makes the wheels. build, twine and check-wheel-contents have
-to be installed (the dependency group `release`).
+and come to FOLDER, which must not be there. wheels.py beside this makes them and has them checked; what it needs has to
+be installed (the dependency group `release`).
 """
 
 from __future__ import annotations
@@ -121,13 +121,10 @@ def release(version: str, folder: Path, tag: str) -> None:
         tagged_files(tag, tree)
         if found := disagreements(version, tree):
             raise NotReadyError("\n".join(found))
-        run(sys.executable, "-m", "build", "--sdist", "--outdir", str(folder), cwd=tree)
-        run("make", "wheels", f"PYTHON={sys.executable}", f"WHEELS={folder}", cwd=tree)
+        run(sys.executable, ".ci/wheels.py", "build", str(folder), cwd=tree)
     files = sorted(folder.iterdir())
     if found := [fault for path in files for fault in faults(path, version)]:
         raise NotReadyError("\n".join(found))
-    run(sys.executable, "-m", "twine", "check", "--strict", *map(str, files))
-    run(sys.executable, "-m", "check_wheel_contents", *(str(path) for path in files if path.suffix == ".whl"))
     print(f"\nmaxops {version}: {len(files)} files would be uploaded, and none was; they lie in {folder}")
     for path in files:
         print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.stat().st_size:>10,}  {path.name}")

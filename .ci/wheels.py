@@ -1,0 +1,425 @@
+"""Builds the source distribution and the wheels, and tries each wheel where there is no compiler.
+
+    python .ci/wheels.py build FOLDER [--only PATTERN]
+    python .ci/wheels.py check FOLDER [--only PATTERN]
+
+PATTERN selects of the table below by name, as in `cp311-*-x86_64`. Every wheel is built of the unpacked source
+distribution, by an interpreter of its own version and architecture: Debian's, unpacked under build/wheels and not
+installed, whose glibc is its own, too; those of other architectures run under qemu. (Debian has no Python 3.12: that
+is the machine's own `python3.12`, if it has one.) Debian's g++ compiles, since clang's kernels are slower and its
+runtime has no abi::__forced_unwind. The linker sees no glibc but the symbols of GLIBC, which zig writes down, and the
+C++ library is linked in; auditwheel then says which manylinux that is.
+
+`make wheels` and `make check-wheels` install what this needs, the dependency groups `wheels` and `release`. Debian's
+packages are installed if they are missing, which needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / "build" / "wheels"  # interpreters, stubs of glibc; a second run is short
+
+GLIBC = "2.17"  # the oldest of which NumPy 2 has wheels
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An architecture, in Debian's words."""
+
+    name: str
+    debian: str
+    loader: str
+
+    @property
+    def triple(self) -> str:
+        """What its compiler's name begins with."""
+        return f"{self.name}-linux-gnu"
+
+    @property
+    def is_this_one(self) -> bool:
+        """Whether its programs run without qemu."""
+        return platform.machine() == self.name
+
+
+X86_64 = Machine("x86_64", "amd64", "lib64/ld-linux-x86-64.so.2")
+AARCH64 = Machine("aarch64", "arm64", "lib/ld-linux-aarch64.so.1")
+
+# Debian's suites by the Python that they have.
+SUITES = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid", "3.15": "sid"}
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel: its tags, and the Pythons that build and try it."""
+
+    tags: str
+    built_by: str
+    machine: Machine
+    tried_by: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As `--only` has it."""
+        return f"{self.tags}-{self.machine.name}"
+
+
+WHEELS = (
+    Wheel("cp311-cp311", "3.11", X86_64, ("3.11",)),
+    Wheel("cp312-cp312", "3.12", X86_64, ("3.12",)),
+    Wheel("cp313-cp313", "3.13", X86_64, ("3.13",)),
+    Wheel("cp311-cp311", "3.11", AARCH64, ("3.11",)),
+    Wheel("cp313-cp313", "3.13", AARCH64, ("3.13",)),
+)
+
+# What a front end for builds does, in the interpreter that the wheel is for.
+BUILD = "import sys, scikit_build_core.build as build; build.build_wheel(sys.argv[1], eval(sys.argv[2]))"
+COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cl", "zig", "cmake", "ninja", "make")
+
+
+class WheelError(Exception):
+    """A wheel cannot be built here, or is not right."""
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> None:
+    """Run a command, with variables of its environment; it fails if that does."""
+    words = [str(word) for word in command]
+    subprocess.run(words, cwd=cwd, env=os.environ | variables, check=True)
+
+
+def output(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
+    """What a command prints."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=cwd, env=env, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise WheelError(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def say(text: str) -> None:
+    """Tell whoever waits."""
+    print(f"=== {text}", flush=True)
+
+
+# ---------------------------------------------------------------------------- Debian
+
+
+def debian_tools(machines: set[Machine]) -> None:
+    """Install the compilers and the emulator that are missing."""
+    wanted = {f"{each.triple}-g++": f"g++-{each.triple.replace('_', '-')}" for each in machines} | {"ccache": "ccache"}
+    if not all(each.is_this_one for each in machines):
+        wanted["qemu-aarch64-static"] = "qemu-user-static"
+    missing = [package for command, package in wanted.items() if shutil.which(command) is None]
+    if missing:
+        run("apt-get", "update", "-qq")
+        install = ("apt-get", "install", "-y", "-qq", "--no-install-recommends")
+        run(*install, *missing, DEBIAN_FRONTEND="noninteractive")
+
+
+def debian_packages(suite: str, machine: Machine, names: list[str], alone: list[str], place: Path) -> Iterator[Path]:
+    """Download packages of a suite with what they depend on, and some alone; the system's own lists stay."""
+    archives = place / "cache" / "archives"
+    for folder in (place / "state" / "lists" / "partial", archives / "partial"):
+        folder.mkdir(parents=True, exist_ok=True)
+    keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (place / "sources.list").write_text(f"deb [signed-by={keys}] http://deb.debian.org/debian {suite} main\n", "utf-8")
+    (place / "status").touch()
+    settings = {
+        "Dir::State": place / "state",
+        "Dir::State::status": place / "status",
+        "Dir::Cache": place / "cache",
+        "Dir::Etc::sourcelist": place / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::Etc::preferencesparts": "/dev/null",
+        "APT::Architecture": machine.debian,
+        "APT::Architectures": machine.debian,
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": "true",
+    }
+    apt = ["apt-get", "-qq", *(word for key, value in settings.items() for word in ("-o", f"{key}={value}"))]
+    run(*apt, "update")
+    run(*apt, "install", "-y", "--no-install-recommends", "--download-only", *names)
+    run(*apt, "download", *alone, cwd=archives)
+    yield from sorted(archives.glob("*.deb"))
+
+
+# ---------------------------------------------------------------------------- interpreters
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that packages can be put into, with no compiler on its PATH."""
+
+    version: str
+    machine: Machine
+    python: Path
+
+    def __str__(self) -> str:
+        return f"Python {self.version} for {self.machine.name}"
+
+    @property
+    def paths(self) -> list[Path]:
+        """Where its programs are."""
+        return [self.python.parent, self.python.parent.parent / "local" / "bin"]
+
+    def environment(self) -> dict[str, str]:
+        """Its own, in which there is no other program and nothing of another Python."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        return kept | {"PATH": os.pathsep.join(map(str, self.paths)), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def __call__(self, *arguments: str | Path, cwd: Path = ROOT, **variables: str) -> str:
+        """What it prints."""
+        return output(self.python, *arguments, cwd=cwd, env=self.environment() | variables)
+
+    def install(self, *requirements: str) -> None:
+        """Put packages into it, by the pip that runs this: one under qemu takes minutes."""
+        folder = self("-c", "import site; print(site.getsitepackages()[0])").strip()
+        platforms = [f"manylinux_2_{minor}_{self.machine.name}" for minor in (28, 27, 17)]
+        run(sys.executable, "-m", "pip", "install", "-q", "--upgrade", "--target", folder, "--only-binary=:all:",
+            "--implementation=cp", f"--python-version={self.version}",
+            *(f"--platform={each}" for each in platforms), *requirements)  # fmt: skip
+
+
+def debian_interpreter(version: str, machine: Machine) -> Interpreter:
+    """Debian's Python of a version, with its glibc and its headers, unpacked."""
+    place = CACHE / f"python{version}-{machine.name}"
+    root = place / "root"
+    python = root / "usr" / "bin" / "python"
+    if not python.exists():
+        say(f"{Interpreter(version, machine, python)}: Debian {SUITES[version]}'s")
+        names, headers = [f"python{version}", "libstdc++6"], [f"libpython{version}-dev"]
+        for package in debian_packages(SUITES[version], machine, names, headers, place / "apt"):
+            run("dpkg", "-x", package, root)
+        for folder in ("lib", "lib64"):  # merged into /usr since trixie
+            if not (root / folder).exists() and (root / "usr" / folder).exists():
+                (root / folder).symlink_to(f"usr/{folder}")
+        (root / "usr" / "lib" / f"python{version}" / "EXTERNALLY-MANAGED").unlink(missing_ok=True)
+        if machine.is_this_one:
+            libraries = ":".join(f"{root}/{folder}/{machine.triple}" for folder in ("lib", "usr/lib"))
+            start = f'"{root}/{machine.loader}" --argv0 "$0" --library-path "{libraries}"'
+        else:
+            start = f'{shutil.which(f"qemu-{machine.name}-static")} -0 "$0" -L "{root}"'
+        python.write_text(f'#!/bin/sh\nexec {start} "{root}/usr/bin/python{version}" "$@"\n', "utf-8")
+        python.chmod(0o755)
+    return Interpreter(version, machine, python)
+
+
+def interpreter(version: str, machine: Machine) -> Interpreter | None:
+    """The Python of a version and an architecture; None where there is none here."""
+    if version in SUITES:
+        return debian_interpreter(version, machine)
+    own = shutil.which(f"python{version}")
+    if own is None or not machine.is_this_one:
+        return None
+    if subprocess.run([own, "-V"], check=False, capture_output=True).returncode:  # a shim of pyenv's for one it has not
+        return None
+    place = CACHE / f"python{version}-{machine.name}"
+    if not place.exists():
+        run(own, "-m", "venv", place)
+    return Interpreter(version, machine, place / "bin" / "python")
+
+
+# ---------------------------------------------------------------------------- build
+
+
+def glibc_stubs(machine: Machine) -> Path:
+    """A folder with the names of glibc's symbols of the version GLIBC, for the linker."""
+    place = CACHE / f"glibc-{GLIBC}-{machine.name}"
+    if (place / "libc.so").exists():
+        return place
+    say(f"glibc {GLIBC} for {machine.name}: zig's")
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    source = place / "single_threaded.c"
+    # glibc has it since 2.32, and what uses it are counters of the C++ library: there may be other threads.
+    source.write_text("char __libc_single_threaded = 0;\n", "utf-8")
+    compile_as_c = ("-x", "c", "-fPIC", "-fvisibility=hidden", "-c", source)
+    run(f"{machine.triple}-g++", *compile_as_c, "-o", place / "single_threaded.o")
+    zig = (sys.executable, "-m", "ziglang", "cc", "-target", f"{machine.triple}.{GLIBC}")
+    run(*zig, "-shared", source, "-o", place / "any.so", ZIG_GLOBAL_CACHE_DIR=str(place / "zig"))
+    [libc] = (place / "zig").rglob("libc.so.6")
+    [unshared] = (place / "zig").rglob("libc_nonshared.a")
+    [loader] = libc.parent.glob("libld.so.*")
+    for name, file in (("m", "libm.so.6"), ("pthread", "libpthread.so.0"), ("dl", "libdl.so.2"), ("rt", "librt.so.1")):
+        (place / f"lib{name}.so").write_text(f"INPUT ( {libc.parent / file} )\n", "utf-8")
+    needed = f"AS_NEEDED ( {libc.parent / 'libpthread.so.0'} {loader} )"
+    text = f"GROUP ( {libc} {unshared} {place / 'single_threaded.o'} {needed} )\n"
+    (place / "exports").write_text("{ global: PyInit_*; RegisterCustomOps; local: *; };\n", "utf-8")
+    (place / "libc.so").write_text(text, "utf-8")
+    return place
+
+
+def build(wheel: Wheel, by: Interpreter, tree: Path, folder: Path) -> Path:
+    """Build a wheel of the files of a tree, into a folder."""
+    stubs = glibc_stubs(wheel.machine)
+    project = tomllib.loads((tree / "pyproject.toml").read_text("utf-8"))
+    by.install(*project["build-system"]["requires"])
+    headers = by.python.parent.parent / "include"  # Debian's pyconfig.h includes an architecture's, from there
+    compile_ = [f"-idirafter {headers}", f"-ffile-prefix-map={ROOT}=."]  # headers' assertions name their file
+    link = ["-static-libstdc++", "-Wl,--gc-sections", f"-Wl,--version-script={stubs / 'exports'}", f"-L{stubs}"]
+    settings = {
+        "cmake.define.CMAKE_SYSTEM_NAME": "Linux",
+        "cmake.define.CMAKE_SYSTEM_PROCESSOR": wheel.machine.name,
+        "cmake.define.CMAKE_CXX_COMPILER": f"{wheel.machine.triple}-g++",
+        "cmake.define.CMAKE_CXX_FLAGS": " ".join(compile_),
+        "cmake.define.CMAKE_MODULE_LINKER_FLAGS": " ".join(link),
+        "build-dir": str(tree.parent / f"build-{wheel.name}"),
+    }
+    # The kernels know nothing of Python: one compilation serves every wheel of an architecture.
+    variables = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_BASEDIR": str(tree.parent), "CCACHE_NOHASHDIR": "1"}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    with tempfile.TemporaryDirectory() as temporary:
+        by("-c", BUILD, temporary, repr(settings), cwd=tree, PATH=path, **variables)
+        [built] = Path(temporary).glob("*.whl")
+        if f"-{wheel.tags}-" not in built.name:
+            raise WheelError(f"{wheel.name}: {built.name} was built, whose tags are not {wheel.tags}")
+        if found := modules_faults(built, wheel.machine):
+            raise WheelError("\n".join(f"{wheel.name}: {each}" for each in found))
+        run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", folder, built, PATH=path)
+    return find(wheel, folder)
+
+
+def find(wheel: Wheel, folder: Path) -> Path:
+    """The file of a wheel."""
+    found = [path for path in folder.glob("*.whl") if is_of(path, wheel)]
+    if len(found) != 1:
+        raise WheelError(f"{folder} has {len(found)} files for {wheel.name}, not one: make wheels WHEELS={folder}")
+    return found[0]
+
+
+def is_of(path: Path, wheel: Wheel) -> bool:
+    """Whether a file is this wheel."""
+    return f"-{wheel.tags}-" in path.name and path.stem.endswith(f"_{wheel.machine.name}")
+
+
+def modules_faults(path: Path, machine: Machine) -> list[str]:
+    """What is wrong with the extension modules of a wheel that auditwheel does not look at."""
+    found = []
+    with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as temporary:
+        for name in archive.namelist():
+            if name.endswith(".so"):
+                symbols = output(f"{machine.triple}-nm", "--dynamic", archive.extract(name, temporary))
+                found += [f"{name} {each}" for each in faults(symbols)]
+    return found
+
+
+def faults(symbols: str) -> list[str]:
+    """Of what nm lists: symbols that no version ties to a library, and symbols that others can see."""
+    found = []
+    for line in symbols.splitlines():
+        *address, kind, name = line.split()
+        if address and not re.fullmatch("PyInit_.*|RegisterCustomOps", name):
+            found.append(f"exports {name}")
+        elif kind == "U" and "@" not in name and not re.match("_?Py", name):
+            found.append(f"needs {name}, which glibc {GLIBC} has not")
+    return found
+
+
+def build_all(wheels: list[Wheel], folder: Path) -> None:
+    """Build the source distribution, and of that the wheels."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        run(sys.executable, "-m", "build", "--sdist", "--outdir", temporary, ROOT)
+        [sdist] = Path(temporary).glob("*.tar.gz")
+        with tarfile.open(sdist) as archive:
+            archive.extractall(temporary, filter="data")
+        tree = Path(temporary) / sdist.name.removesuffix(".tar.gz")
+        files = [Path(shutil.copy(sdist, folder))]
+        for wheel in wheels:
+            by = interpreter(wheel.built_by, wheel.machine)
+            if by is None:
+                say(f"{wheel.name}: not built, since there is no Python {wheel.built_by} here")
+                continue
+            say(f"{wheel.name}, by Python {wheel.built_by}")
+            files.append(build(wheel, by, tree, folder))
+    look_at(files)
+
+
+def look_at(files: list[Path]) -> None:
+    """What the packagers' own tools say."""
+    run(sys.executable, "-m", "twine", "check", "--strict", *files)
+    if wheels := [each for each in files if each.suffix == ".whl"]:
+        run(sys.executable, "-m", "check_wheel_contents", *wheels)
+    if stable := [each for each in wheels if "-abi3-" in each.name]:
+        run(sys.executable, "-m", "abi3audit", "--strict", *stable)
+
+
+# ---------------------------------------------------------------------------- check
+
+
+def check(path: Path, by: Interpreter) -> tuple[float, str]:
+    """Install a wheel where there is no compiler, and run what cibuildwheel would: seconds, and what pytest says."""
+    everything = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    project, tests = everything["project"], everything["tool"]["cibuildwheel"]
+    extras = [each for extra in tests["test-extras"] for each in project["optional-dependencies"][extra]]
+    groups = [each for group in tests["test-groups"] for each in everything["dependency-groups"][group]]
+    by.install("pip", *project["dependencies"], *extras, *groups)
+    found = by("-c", f"import shutil; print(*filter(None, map(shutil.which, {COMPILERS})))").strip()
+    if found:
+        raise WheelError(f"{by} has a compiler: {found}")
+    began = time.monotonic()
+    by("-m", "pip", "install", "-q", "--no-index", "--no-deps", "--force-reinstall", "--root-user-action=ignore", path)
+    seconds = time.monotonic() - began
+    where = by("-c", "import maxops; print(maxops.__file__)").strip()
+    if not Path(where).is_relative_to(by.python.parent.parent):
+        raise WheelError(f"{by} takes maxops from {where}")
+    for command in tests["test-command"]:
+        printed = output("sh", "-c", command.format(project=ROOT), env=by.environment())
+    return seconds, printed.strip().splitlines()[-1]
+
+
+def check_all(wheels: list[Wheel], folder: Path) -> None:
+    """Try each wheel on each Python that it is for, and list what came."""
+    rows = []
+    for wheel in wheels:
+        for version in wheel.tried_by:
+            by = interpreter(version, wheel.machine)
+            if by is None:
+                say(f"{wheel.name}: not tried on Python {version}, which is not here")
+                continue
+            path = find(wheel, folder)
+            seconds, ended = check(path, by)
+            how = "" if wheel.machine.is_this_one else " (qemu)"
+            rows.append((path.name, f"{path.stat().st_size:,}", version + how, f"{seconds:.1f} s", ended))
+            say("  ".join(rows[-1]))
+    for row in rows:
+        print("  ".join(row))
+
+
+def main() -> None:
+    """Build or check what is selected."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("action", choices=["build", "check"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="of " + ", ".join(each.name for each in WHEELS))
+    arguments = parser.parse_args()
+    wheels = [each for each in WHEELS if fnmatch.fnmatch(each.name, arguments.only)]
+    try:
+        if not wheels:
+            raise WheelError(f"--only {arguments.only} selects none of {', '.join(each.name for each in WHEELS)}")
+        debian_tools({each.machine for each in wheels})
+        (build_all if arguments.action == "build" else check_all)(wheels, arguments.folder.absolute())
+    except WheelError as error:
+        sys.exit("\n".join(f"wheels: {line}" for line in str(error).splitlines()))
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"wheels: {error.cmd[0]} failed, with {error.returncode}")
+
+
+if __name__ == "__main__":
+    main()
