@@ -97,10 +97,11 @@ emulated:  ## the AVX-512 kernels, on a processor that need not have it
 	PYTHONPATH=tests $(EMULATED)/bin/python -m exhaustive --isa x86-64-v4
 
 # A second environment with what builds and checks packages: the dependency group `release`, which only a newer pip can
-# read. ONLY selects of the table in .ci/wheels.py, as in ONLY='cp311-*-x86_64'.
+# read. Of the table in .ci/wheels.py ONLY selects wheels, as in ONLY='cp311-*-x86_64', and PYTHONS who tries them.
 RELEASE_TOOLS = $(PYTHON) -m venv $(RELEASE) && $(RELEASE)/bin/python -m pip install -q "pip>=25.1" && \
   $(RELEASE)/bin/python -m pip install -q --group release
 ONLY ?= *
+PYTHONS ?= *
 
 wheels:  ## the wheels for x86-64 and aarch64 and the source distribution, into WHEELS
 	$(RELEASE_TOOLS)
@@ -108,7 +109,7 @@ wheels:  ## the wheels for x86-64 and aarch64 and the source distribution, into 
 
 check-wheels:  ## install each wheel of WHEELS where there is no compiler, and run the tests of values
 	$(RELEASE_TOOLS)
-	$(RELEASE)/bin/python .ci/wheels.py check $(WHEELS) --only '$(ONLY)'
+	$(RELEASE)/bin/python .ci/wheels.py check $(WHEELS) --only '$(ONLY)' --pythons '$(PYTHONS)'
 
 arm:  ## the tests of values for aarch64, under qemu, on Debian's Python
 	$(MAKE) wheels check-wheels WHEELS=$(ARM) ONLY='cp311-*-aarch64'

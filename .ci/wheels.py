@@ -1,17 +1,17 @@
 """Builds the source distribution and the wheels, and tries each wheel where there is no compiler.
 
     python .ci/wheels.py build FOLDER [--only PATTERN]
-    python .ci/wheels.py check FOLDER [--only PATTERN]
+    python .ci/wheels.py check FOLDER [--only PATTERN] [--pythons PATTERN]
 
-PATTERN selects of the table below by name, as in `cp311-*-x86_64`. Every wheel is built of the unpacked source
-distribution, by an interpreter of its own version and architecture: Debian's, unpacked under build/wheels and not
-installed, whose glibc is its own, too; those of other architectures run under qemu. (Debian has no Python 3.12: that
-is the machine's own `python3.12`, if it has one.) Debian's g++ compiles, since clang's kernels are slower and its
-runtime has no abi::__forced_unwind. The linker sees no glibc but the symbols of GLIBC, which zig writes down, and the
-C++ library is linked in; auditwheel then says which manylinux that is.
+PATTERN selects of the table below by name, as in `cp311-*-x86_64`, and by version, as in `3.1[123]`. Every wheel is
+built of the unpacked source distribution, by a Python of its architecture: Debian's, unpacked under build/wheels, not
+installed, with a glibc of its own; those of other architectures run under qemu. (Debian has no Python 3.12: that is
+the machine's `python3.12`, if it has one.) Debian's g++ compiles, as `pip install .` does. The linker sees no glibc
+but the symbols of GLIBC, which zig writes down, and takes the C++ library in, but no second unwinder; auditwheel then
+says which manylinux that is.
 
-`make wheels` and `make check-wheels` install what this needs, the dependency groups `wheels` and `release`. Debian's
-packages are installed if they are missing, which needs root.
+`make wheels` and `make check-wheels` install what this needs, the dependency group `release`. Debian's packages are
+installed if they are missing, which needs root.
 """
 
 from __future__ import annotations
@@ -82,10 +82,9 @@ class Wheel:
 
 WHEELS = (
     Wheel("cp311-cp311", "3.11", X86_64, ("3.11",)),
-    Wheel("cp312-cp312", "3.12", X86_64, ("3.12",)),
-    Wheel("cp313-cp313", "3.13", X86_64, ("3.13",)),
+    Wheel("cp312-abi3", "3.13", X86_64, ("3.12", "3.13", "3.14", "3.15")),
     Wheel("cp311-cp311", "3.11", AARCH64, ("3.11",)),
-    Wheel("cp313-cp313", "3.13", AARCH64, ("3.13",)),
+    Wheel("cp312-abi3", "3.13", AARCH64, ("3.13",)),
 )
 
 # What a front end for builds does, in the interpreter that the wheel is for.
@@ -190,7 +189,7 @@ class Interpreter:
         return output(self.python, *arguments, cwd=cwd, env=self.environment() | variables)
 
     def install(self, *requirements: str) -> None:
-        """Put packages into it, by its own pip; under qemu that takes minutes, and so the pip that runs this does it."""
+        """Put packages into it, by its own pip; by the one that runs this if its own would take minutes under qemu."""
         folder = self("-c", "import site; print(site.getsitepackages()[0])").strip()
         pip = (sys.executable, "-m", "pip", "install", "-q", "--upgrade", "--target", folder, "--only-binary=:all:")
         run(*pip, "pip")
@@ -282,7 +281,7 @@ def build(wheel: Wheel, by: Interpreter, tree: Path, folder: Path) -> Path:
         "-falign-functions=64",  # else what the linker puts before a loop decides its speed, by up to a tenth
     ]
     link = ["-static-libstdc++", "-Wl,--gc-sections", f"-Wl,--version-script={stubs / 'exports'}", f"-L{stubs}"]
-    settings = {
+    settings = project["tool"]["cibuildwheel"]["config-settings"] | {
         "cmake.define.CMAKE_SYSTEM_NAME": "Linux",
         "cmake.define.CMAKE_SYSTEM_PROCESSOR": wheel.machine.name,
         "cmake.define.CMAKE_CXX_COMPILER": f"{wheel.machine.triple}-g++",
@@ -290,9 +289,6 @@ def build(wheel: Wheel, by: Interpreter, tree: Path, folder: Path) -> Path:
         "cmake.define.CMAKE_MODULE_LINKER_FLAGS": " ".join(link),
         "build-dir": str(tree.parent / f"build-{wheel.name}"),
     }
-    python_tag, abi_tag = wheel.tags.split("-")
-    if abi_tag == "abi3":
-        settings["wheel.py-api"] = python_tag
     # The kernels know nothing of Python: one compilation serves every wheel of an architecture.
     variables = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_BASEDIR": str(tree.parent), "CCACHE_NOHASHDIR": "1"}
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -396,11 +392,11 @@ def check(path: Path, by: Interpreter) -> tuple[float, str]:
     return seconds, printed.strip().splitlines()[-1]
 
 
-def check_all(wheels: list[Wheel], folder: Path) -> None:
-    """Try each wheel on each Python that it is for, and list what came."""
+def check_all(wheels: list[Wheel], folder: Path, pythons: str) -> None:
+    """Try each wheel on each Python that it is for and that the pattern selects, and list what came."""
     rows = []
     for wheel in wheels:
-        for version in wheel.tried_by:
+        for version in fnmatch.filter(wheel.tried_by, pythons):
             by = interpreter(version, wheel.machine)
             if by is None:
                 say(f"{wheel.name}: not tried on Python {version}, which is not here")
@@ -420,13 +416,17 @@ def main() -> None:
     parser.add_argument("action", choices=["build", "check"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="*", metavar="PATTERN", help="of " + ", ".join(each.name for each in WHEELS))
+    parser.add_argument("--pythons", default="*", metavar="PATTERN", help="that check; default: all of the table's")
     arguments = parser.parse_args()
     wheels = [each for each in WHEELS if fnmatch.fnmatch(each.name, arguments.only)]
     try:
         if not wheels:
             raise WheelError(f"--only {arguments.only} selects none of {', '.join(each.name for each in WHEELS)}")
         debian_tools({each.machine for each in wheels})
-        (build_all if arguments.action == "build" else check_all)(wheels, arguments.folder.absolute())
+        if arguments.action == "build":
+            build_all(wheels, arguments.folder.absolute())
+        else:
+            check_all(wheels, arguments.folder.absolute(), arguments.pythons)
     except WheelError as error:
         sys.exit("\n".join(f"wheels: {line}" for line in str(error).splitlines()))
     except subprocess.CalledProcessError as error:
