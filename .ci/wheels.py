@@ -262,7 +262,8 @@ def glibc_stubs(machine: Machine) -> Path:
     [loader] = libc.parent.glob("libld.so.*")
     for name, file in (("m", "libm.so.6"), ("pthread", "libpthread.so.0"), ("dl", "libdl.so.2"), ("rt", "librt.so.1")):
         (place / f"lib{name}.so").write_text(f"INPUT ( {libc.parent / file} )\n", "utf-8")
-    needed = f"AS_NEEDED ( {libc.parent / 'libpthread.so.0'} {loader} )"
+    apart = ("libpthread.so.0", "libdl.so.2", loader.name)  # since 2.34 libc.so.6 has the first two in itself
+    needed = f"AS_NEEDED ( {' '.join(str(libc.parent / each) for each in apart)} )"
     text = f"GROUP ( {libc} {unshared} {place / 'single_threaded.o'} {needed} )\n"
     (place / "exports").write_text("{ global: PyInit_*; RegisterCustomOps; local: *; };\n", "utf-8")
     (place / "libc.so").write_text(text, "utf-8")
