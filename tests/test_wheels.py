@@ -57,6 +57,15 @@ def test_every_wheel_is_tried_by_pythons_that_take_its_tags(script: ModuleType) 
         assert wheel.built_by in wheel.tried_by
 
 
+def test_the_page_has_every_wheel_and_who_tries_it(script: ModuleType) -> None:
+    page = (ROOT / "docs" / "install.md").read_text("utf-8")
+    policy = f"manylinux_{script.GLIBC.replace('.', '_')}"
+    for wheel in script.WHEELS:
+        [row] = [line for line in page.splitlines() if f"`{wheel.tags}-{policy}_{wheel.machine.name}`" in line]
+        tried = row.split("|")[3]
+        assert sorted(re.findall(r"(?<!glibc )\b3\.\d+", tried)) == sorted(wheel.tried_by)
+
+
 def test_files_are_told_apart(script: ModuleType, tmp_path: Path) -> None:
     paths = [file(tmp_path, wheel.tags, wheel.machine.name) for wheel in script.WHEELS]
     (tmp_path / "maxops-1.2.3.tar.gz").touch()
