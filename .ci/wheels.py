@@ -182,7 +182,8 @@ class Interpreter:
     def environment(self) -> dict[str, str]:
         """Its own, in which there is no other program and nothing of another Python."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-        return kept | {"PATH": os.pathsep.join(map(str, self.paths)), "PYTHONDONTWRITEBYTECODE": "1"}
+        path = os.pathsep.join(map(str, self.paths))
+        return kept | {"PATH": path, "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
     def __call__(self, *arguments: str | Path, cwd: Path = ROOT, **variables: str) -> str:
         """What it prints."""
