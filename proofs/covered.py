@@ -257,7 +257,7 @@ def build(place: Path, options: list[str]) -> Path:
             *options,
         ]
     )
-    done = run(["cmake", "--build", str(place / "build"), "--target", "_native", "_limits"])
+    done = run(["cmake", "--build", str(place / "build")])
     (place / "build.log").write_text(
         done.stdout + done.stderr, encoding="utf-8"
     )  # Ninja's is the one, make's the other
