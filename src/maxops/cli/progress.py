@@ -19,12 +19,13 @@ EVERY_SECONDS = 0.1
 def counting_bar(refresh_per_second: float = 10) -> Progress:
     """A bar that counts, on stderr if that is a terminal."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    off = not sys.stderr.isatty()
     return Progress(
         *columns,
-        console=Console(stderr=True),
+        console=Console(stderr=True, quiet=off),  # before rich 14.3, a disabled bar ends with an empty line
         transient=True,
         refresh_per_second=refresh_per_second,
-        disable=not sys.stderr.isatty(),
+        disable=off,
     )
 
 
