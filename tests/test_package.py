@@ -153,6 +153,14 @@ def test_every_requirement_has_a_lower_bound() -> None:
     assert [each for each in every if ">=" not in each and not each.startswith("types-")] == []
 
 
+@pytest.mark.parametrize("page", ["jax", "onnxruntime", "openvino_extension"])
+def test_releases_that_pages_name_are_the_lower_bounds(page: str) -> None:
+    text = (ROOT / "docs" / "integrations" / f"{page}.md").read_text(encoding="utf-8")
+    package = page.partition("_")[0]
+    (named,) = re.findall(r"([\d.]+) or newer\)", text)
+    assert f"{package}>={named}" in extra(package)
+
+
 def test_pythons_that_are_named_are_those_that_are_taken() -> None:
     named = re.findall(r"Python :: 3\.(\d+)", "\n".join(PROJECT["classifiers"]))
     assert PROJECT["requires-python"] == f">=3.{min(map(int, named))}"
