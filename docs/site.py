@@ -103,7 +103,8 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 def _definition(name: str) -> tuple[str, str] | None:
     """The page that defines an error or a clause, and the anchor there."""
-    if isinstance(getattr(errors, name.removeprefix("errors."), None), type):
+    found = getattr(errors, name.removeprefix("errors."), None)
+    if isinstance(found, type) and issubclass(found, errors.MaxopsError):
         return "reference/errors.md", f"maxops.errors.{name.removeprefix('errors.')}"
     return ("operators.md", name) if name in CLAUSES else None
 

@@ -195,6 +195,11 @@ class HugeInteger(np.int64):
     ("call", "error", "says"),
     [
         (lambda: mo.maximum(DATA, ties="last"), AttributeValueError, "ties is 'last'; .*maximum.ties]"),  # type: ignore[call-overload]
+        (
+            lambda: ANYHOW.segment_max(DATA, np.zeros(len(DATA), np.int64), fill_mode="\ud800"),
+            AttributeValueError,
+            "fill_mode",
+        ),
         (lambda: ANYHOW.maximum(DATA, ties=5), AttributeValueError, "ties is 5; .*maximum.ties]"),
         (lambda: mo.maximum(np.ones(2), 2**63 - 1), DTypeError, "float64, .* does not hold exactly.*scalars]"),
         (lambda: mo.reduce_max(DATA, ties="first "), AttributeValueError, "ties is 'first '; .*reduce_max.ties]"),  # type: ignore[call-overload]
