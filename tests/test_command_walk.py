@@ -414,7 +414,8 @@ def _fault(name: str, case: Case, found: Outcome, *, prints: bool) -> str:
         return f"not 2: {found}"
     if end == UNTOLD:
         return ""
-    if not (found.stderr.startswith("maxops: error: ") and found.stderr.count("\n") == 1):
+    error = _beside_talk(found.stderr)  # of what was written and found before it went wrong
+    if not (error.startswith("maxops: error: ") and "\n" not in error and found.stderr.endswith(f"{error}\n")):
         return f"not one line: {found.stderr}"
     if not any(word in found.stderr for word in case.words):
         return f"not what is wrong, {case.words}: {found.stderr}"
