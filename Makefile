@@ -75,9 +75,11 @@ sanitize:  ## the native tests under AddressSanitizer and UBSan
 	  tests/test_unsorted_ids.py
 
 races:  ## calls that meet, under ThreadSanitizer, without an interpreter
-	cmake -S . -B $(RACES) -DMAXOPS_RACES=ON -DPython_EXECUTABLE="$$($(PYTHON) -c 'import sys; print(sys.executable)')"
-	cmake --build $(RACES) --target _native --parallel
-	$(RACES)/_native
+	$(PYTHON) -m venv $(RACES)
+	$(RACES)/bin/python -m pip install -q cmake numpy
+	$(RACES)/bin/cmake -S . -B $(RACES)/build -DMAXOPS_RACES=ON -DPython_EXECUTABLE="$(abspath $(RACES))/bin/python"
+	$(RACES)/bin/cmake --build $(RACES)/build --target _native --parallel
+	$(RACES)/build/_native
 
 # A second environment whose AVX-512 kernels run on emulated instructions: with the ordinary constants, then with
 # miniature ones.
