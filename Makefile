@@ -7,6 +7,7 @@ EMULATED ?= build/emulated
 ARM ?= build/arm
 WHEELS ?= dist
 RELEASE ?= build/release
+MUTANTS ?=
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -55,9 +56,9 @@ verify-long:  ## the same with what takes longer: what tests reach, which clang-
 	$(PYTHON) proofs/verify.py --long
 	$(PYTHON) docs/generate.py
 
-mutants:  ## every small change to planner, judge and native code, one by one, and which of them nothing notices: hours
-	$(PYTHON) proofs/verify.py --mutants
-	$(PYTHON) docs/generate.py
+mutants:  ## small changes to planner, judge and native code, one by one: a rate for each file, and the survivors; hours
+	$(PYTHON) proofs/mutants.py $(MUTANTS)
+	$(PYTHON) proofs/mutants_python.py $(MUTANTS)
 
 breaks:  ## break the native code on purpose, and see that `miniature` would notice
 	$(PYTHON) tests/breaks.py

@@ -33,7 +33,7 @@ COLUMNS = ("code", "cases", "tests", "proofs", "coverage", "assumed")
 FAMILIES = {"maximum": "Max", "reduce_max": "ReduceMax", "segment_max": "SegmentMax"}
 # Which planner is whose; those of the other files are everybody's.
 PLANNERS = {"max": "Max", "reduce": "ReduceMax", "segment": "SegmentMax", "faults": "SegmentMax"}
-COUNTS = ("coverage.", "mutants.")
+COUNTS = "coverage."
 
 
 class MatrixError(Exception):
@@ -200,16 +200,14 @@ class Matrix:
         ]
 
     def _coverage(self, code: list[str]) -> list[str]:
-        """What tests reach of each function, and the claims that count mutants of its file."""
+        """What tests reach of each function."""
         functions: Json = {}
         for name, claim in self.claims.items():
             if name.startswith("coverage."):
                 functions |= claim["figures"]["functions"]
-        files = {name.partition(":")[0] for name in code}
-        mutants = [n for n, claim in self.claims.items() if n.startswith("mutants.") and files & set(claim["sources"])]
         if not any(name in functions for name in code):
-            return mutants
-        return [f"{name}: {functions.get(name, 'not measured')}" for name in dict.fromkeys(code)] + mutants
+            return []
+        return [f"{name}: {functions.get(name, 'not measured')}" for name in dict.fromkeys(code)]
 
     def _reason(self, column: str, row: Spec, short: str) -> str:
         if column == "cases" and short in UNCOVERED and row not in spec.PLAIN:

@@ -5,7 +5,7 @@
 mutate.py finds the places and wraps them in switches, so that one miniature build has every mutant. First each short
 enumeration runs once with all mutants watched: which places it reaches, and at which of them the mutant's value would
 have been another one. Then each mutant runs, in a process of its own, what can notice it, until something does: other
-bits, an exception, a crash, or no end. A survivor has a reason in survivors/, or stands open.
+bits, an exception, a crash, or no end. It prints a rate for each file, and the survivors.
 """
 
 from __future__ import annotations
@@ -30,21 +30,18 @@ from typing import Any
 
 import numpy as np
 import replay
-from claims import ROOT, Claim, run
+from claims import ROOT, run
 from mutation import (
     LIVES,
     TEST_SECONDS,
     Mutant,
     by_tests,
-    claims_of,
     command_line,
     in_child,
     is_noticed,
     killed,
-    making_in,
-    reason,
-    reasons,
     report,
+    table,
 )  # fmt: skip
 
 FILES = (
@@ -68,8 +65,7 @@ COMPILED = (
 # The kernels that most processors run first; then what the others have for themselves.
 ORDER = ("x86-64-v3", "x86-64-v4", "baseline")
 REACHED, DIFFERS = 1, 2
-# Units that a mutant runs at most, by chance: neighbours are alike. One that has a reason is tried as well, a little.
-MOST, WITH_REASON = 4000, 250
+MOST = 4000  # units that a mutant runs, drawn at random: neighbours are alike
 EACH_TRIAL = 11  # of planner.py's, this one
 CALLS_SECONDS = 2.0  # a unit takes far less, watched, too
 # Tests beside the enumerations: of what calls refuse, and of layouts.
@@ -327,7 +323,7 @@ def arguments() -> list[Callable[[], bool]]:
     return [functools.partial(unit, made[at : at + replay.CHUNK]) for at in range(0, len(made), replay.CHUNK)]
 
 
-def fate(runner: Runner, mutant: Switched, seen: dict[str, tuple[Any, bytes]], most: int = MOST) -> str:
+def fate(runner: Runner, mutant: Switched, seen: dict[str, tuple[Any, bytes]]) -> str:
     """What becomes of a mutant: killed (and by what), or why it lives."""
     lives = "not reached"
     for isa, (differs, reached) in seen.items():
@@ -337,7 +333,7 @@ def fate(runner: Runner, mutant: Switched, seen: dict[str, tuple[Any, bytes]], m
         if not len(which):
             continue
         lives = "survived"
-        which = np.random.default_rng(mutant.number).permutation(which)[:most]
+        which = np.random.default_rng(mutant.number).permutation(which)[:MOST]
         code = runner.kill(mutant, isa, which.tolist())
         if code:
             return killed(code)
@@ -350,12 +346,11 @@ def judge(folder: Path, chosen: list[Switched], isas: Iterable[str], runner: Run
     fates = {int(number): was for number, was in json.loads(path.read_text()).items()} if path.exists() else {}
     todo = [mutant for mutant in chosen if not fates.get(mutant.number, "").startswith("killed")]
     if todo:
-        began, known = time.perf_counter(), reasons()
+        began = time.perf_counter()
         seen = {isa: runner.watch(isa) for isa in isas}
         print(f"{len(runner.units)} units watched in {time.perf_counter() - began:.0f} s", flush=True)
         for count, mutant in enumerate(todo, 1):
-            most = WITH_REASON if reason(mutant, known) else MOST
-            was, now = fates.get(mutant.number, LIVES[0]), fate(runner, mutant, seen, most)
+            was, now = fates.get(mutant.number, LIVES[0]), fate(runner, mutant, seen)
             fates[mutant.number] = max(was, now, key=LIVES.index) if now in LIVES else now
             if count % 200 == 0 or count == len(todo):
                 path.write_text(json.dumps(fates))
@@ -364,15 +359,8 @@ def judge(folder: Path, chosen: list[Switched], isas: Iterable[str], runner: Run
     return {mutant.number: fates[mutant.number] for mutant in chosen}
 
 
-def claims(keep: Path | None = None) -> list[Claim]:
-    """One for each file."""
-    with making_in(keep and keep / "native") as folder:
-        return run_mutants(folder, "", 0)
-
-
-def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True) -> list[Claim]:
-    """Build if the folder has none, run, and say what became of them, a claim for each file."""
-    began = time.perf_counter()
+def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True) -> tuple[list[str], bool]:
+    """Build if the folder has none, run, and give the lines to print and whether enough are killed."""
     isas = instruction_sets()
     if not (folder / "mutants.json").exists():
         build(folder, FILES, isas)
@@ -396,10 +384,7 @@ def run_mutants(folder: Path, only: str, sample: int, *, tests: bool = True) -> 
                 judge(folder, left, here[:1], Runner(_native, count, units, TEST_SECONDS, all_must_pass=False))
             ),
         )
-    sources = ("proofs/mutants.h", "proofs/walls.h", "proofs/mutate.py", "proofs/mutants.py", "proofs/replay.py")
-    says = "the enumerations of the miniature notice each small change, but those that change no result"
-    tool = run(["g++", "--version"]).stdout.splitlines()[0]
-    return claims_of(chosen, fates, says, tool, sources, found["left_out"], time.perf_counter() - began)
+    return table(chosen, fates, found["left_out"])
 
 
 def main() -> int:

@@ -5,7 +5,7 @@
 mutate_python.py finds the places, and switches a change on in functions that are imported already. The tests are
 collected once. They run twice without a change, which shows that they notice nothing then, in whatever order, how long
 each takes, and which lines it reaches. Then each mutant runs, in a process of its own, every test that reaches it,
-until one notices: by a failure, a crash, or no end. A survivor has a reason in survivors/, or stands open.
+until one notices: by a failure, a crash, or no end. It prints a rate for each file, and the survivors.
 """
 
 from __future__ import annotations
@@ -20,25 +20,23 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import covered
-from claims import ROOT, Claim
+from claims import ROOT
 from mutate_python import Change, Module
 from mutation import (
     TEST_SECONDS,
     Mutant,
     Unit,
     by_tests,
-    claims_of,
     command_line,
     in_child,
     is_noticed,
     killed,
-    making_in,
     report,
+    table,
 )  # fmt: skip
 
 # Those of tests that speak of these modules, in one process and of arrays in memory.
@@ -192,15 +190,14 @@ def names_of(mutants: Iterable[Mutant]) -> dict[int, str]:
     return names
 
 
-def run_mutants(folder: Path, only: str = "", sample: int = 0) -> list[Claim]:
-    """Run, and say what became of them, a claim for each file."""
-    began = time.perf_counter()
+def run_mutants(folder: Path, only: str, sample: int) -> tuple[list[str], bool]:
+    """Run, and give the lines to print and whether enough are killed."""
     # The examples are the same each time, whatever package is missing.
     os.environ |= {"CI": "true", "MAXOPS_TESTS_MAY_MISS": "1"}
     paths = [str(ROOT / "src"), str(ROOT / "tests")]
     sys.path[:0] = paths
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)  # for processes that tests start
-    found: list[Claim] = []
+    found: list[tuple[list[str], bool]] = []
 
     def act(units: list[Unit]) -> None:
         every = modules()
@@ -210,20 +207,10 @@ def run_mutants(folder: Path, only: str = "", sample: int = 0) -> list[Claim]:
             chosen = random.Random(15).sample(chosen, min(sample, len(chosen)))
         fates = judge(folder, chosen, names_of(mutant for mutant, _ in found_there), Runner(every, units))
         left_out: Counter[str] = sum((module.finder.left_out for module in every.values()), Counter())
-        sources = ("proofs/mutate_python.py", "proofs/mutants_python.py")
-        says = "the tests notice each small change, but those that change no result"
-        seconds = time.perf_counter() - began
-        tool = f"pytest {version('pytest')}"
-        found.extend(claims_of([mutant for mutant, _ in chosen], fates, says, tool, sources, left_out, seconds))
+        found.append(table([mutant for mutant, _ in chosen], fates, left_out))
 
     by_tests(ROOT, TESTS, act)
-    return found
-
-
-def claims(keep: Path | None = None) -> list[Claim]:
-    """One for each file."""
-    with making_in(keep and keep / "python") as folder:
-        return run_mutants(folder)
+    return found[0]
 
 
 def main() -> int:

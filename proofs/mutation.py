@@ -1,34 +1,26 @@
-"""What mutants of native code and of Python share: what one is, how it is run, why one may live, and the claim."""
+"""What mutants of native code and of Python share: what one is, how it runs, and the rate for each file."""
 
 from __future__ import annotations
 
 import argparse
 import functools
 import os
-import re
 import resource
 import signal
 import sys
 import tempfile
-import tomllib
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from claims import ROOT, Claim
-
-REASONS = "proofs/survivors/*.toml"
 LIVES = ("not reached", "never differs", "survived")
 MEMORY = 6 << 30
 TEST_SECONDS = 8.0  # a test takes far less
-KILLED = 0.95  # of those that are not shown to be equivalent
+KILLED = 0.85  # of a file, with equivalent mutants counted as alive
 
-Json = dict[str, Any]
 Unit = Callable[[], bool]
 
 
@@ -120,85 +112,20 @@ def by_tests(folder: Path, names: Iterable[str], act: Callable[[list[Unit]], Non
         raise RuntimeError(f"the tests were not collected, or not used to their end: pytest ended with {code}")
 
 
-# ---------------------------------------------------------------------- reasons
-
-
-def reasons() -> list[Json]:
-    """What was said of survivors: of which files, functions, texts (or a pattern of them, or of lines) and changes."""
-    files = sorted(ROOT.glob(REASONS))
-    return [each for file in files for each in tomllib.loads(file.read_text(encoding="utf-8"))["survivor"]]
-
-
-@functools.cache
-def _lines(file: str) -> list[str]:
-    return (ROOT / from_root(file)).read_text(encoding="utf-8").splitlines()
-
-
-def from_root(file: str) -> str:
-    """The path from the root of a mutant's file."""
-    return file if file.endswith(".py") else f"native/{file}"
-
-
-def reason(mutant: Mutant, known: Iterable[Json]) -> str:
-    """Why no test could notice a survivor; nothing if nobody has said so."""
-    for each in known:
-        if (
-            fnmatch(mutant.file, each["file"])
-            and mutant.function in each.get("functions", (mutant.function,))
-            and mutant.kind in each.get("kinds", (mutant.kind,))
-            and (
-                mutant.text in each.get("texts", ())
-                or re.search(each.get("pattern", "(?!)"), mutant.text)
-                or re.search(each.get("lines", "(?!)"), _lines(mutant.file)[mutant.line - 1])
-            )
-            and mutant.change in each.get("changes", (mutant.change,))
-        ):
-            each["used"] = each.get("used", 0) + 1
-            return str(each["why"])
-    return ""
-
-
 # ---------------------------------------------------------------------- what became of them
 
 
-def claims_of(
-    mutants: Sequence[Mutant],
-    fates: Mapping[int, str],
-    says: str,
-    tool: str,
-    sources: Iterable[str],
-    left_out: Mapping[str, int],
-    seconds: float,
-) -> list[Claim]:
-    """A claim for each file, with its header: what it `says` of them. Sources are beside the files themselves.
-
-    The tests are none: more of them notice more, and each change to one would ask for hours.
-    """
-    known, found = reasons(), []
-    for name, files in files_by_name(mutants).items():
-        own = [mutant for mutant in mutants if mutant.file in files]
-        lives = [mutant for mutant in own if not fates[mutant.number].startswith("killed")]
-        stand = [mutant for mutant in lives if not reason(mutant, known)]
-        noticed = len(own) - len(lives)
-        figures = {
-            "mutants": len(own), "killed": noticed, "equivalent": len(lives) - len(stand),
-            "share": round(noticed / (noticed + len(stand)), 4) if noticed + len(stand) else 1.0,
-            "fates": dict(Counter(fates[mutant.number] for mutant in own)), "left_out_of_all_files": dict(left_out),
-        }  # fmt: skip
-        open_ = tuple(f"{each.function}: {each.text}: {each.change}: {fates[each.number]}" for each in stand)
-        short = ", ".join(file.removeprefix("src/maxops/") for file in files)
-        whole = (*map(from_root, files), "proofs/mutation.py", *sources)
-        found.append(Claim(name, f"{short}: {says}", "count", tool, whole, len(own), open_, seconds, figures))
-    return found
-
-
-def files_by_name(mutants: Iterable[Mutant]) -> dict[str, list[str]]:
-    """The files by their claims' names: a source and its header have one."""
-    found: dict[str, list[str]] = {}
+def table(mutants: Sequence[Mutant], fates: Mapping[int, str], left_out: Mapping[str, int]) -> tuple[list[str], bool]:
+    """The lines to print: a rate for each file, then its survivors; and whether each rate is high enough."""
+    lines, are_enough = [], True
     for file in sorted({mutant.file for mutant in mutants}):
-        name = file.removeprefix("src/maxops/").replace("/", ".").rpartition(".")[0]
-        found.setdefault(f"mutants.{name}", []).append(file)
-    return found
+        own = [mutant for mutant in mutants if mutant.file == file]
+        lives = [mutant for mutant in own if not fates[mutant.number].startswith("killed")]
+        rate = 1 - len(lives) / len(own)
+        are_enough &= rate >= KILLED
+        lines.append(f"{file}: {rate:.1%} of {len(own)} killed{'' if rate >= KILLED else f', below {KILLED:.0%}'}")
+        lines += [f"  {each.function}:{each.line}: {each.text}: {each.change}: {fates[each.number]}" for each in lives]
+    return [*lines, f"not mutated: {dict(left_out)}"], are_enough
 
 
 def command_line(description: str) -> argparse.ArgumentParser:
@@ -221,24 +148,9 @@ def making_in(keep: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def report(options: argparse.Namespace, run: Callable[[Path], list[Claim]]) -> int:
-    """Run, and say what lives, and whether it is too much."""
+def report(options: argparse.Namespace, run: Callable[[Path], tuple[list[str], bool]]) -> int:
+    """Run, print what survives, and return 1 if it is too much."""
     with making_in(options.keep) as folder:
-        found = run(folder)
-    for claim in found:
-        print(f"{claim.id}: {claim.figures}")
-        print("".join(f"  {goal}\n" for goal in claim.open), end="")
-    killed, lives = counts(claim.as_json() for claim in found)
-    print(f"{killed} killed, {lives} live without a reason")
-    return int(not are_enough(killed, lives))
-
-
-def counts(claims: Iterable[Json]) -> tuple[int, int]:
-    """How many mutants were killed in all, and how many live without a reason."""
-    listed = list(claims)
-    return sum(claim["figures"]["killed"] for claim in listed), sum(len(claim["open"]) for claim in listed)
-
-
-def are_enough(killed: int, lives: int) -> bool:
-    """Whether so many killed do, where so many live without a reason."""
-    return killed >= KILLED * (killed + lives)
+        lines, are_enough = run(folder)
+    print("\n".join(lines))
+    return int(not are_enough)

@@ -24,7 +24,6 @@ sys.path += [str(ROOT / "proofs"), str(ROOT / "native")]
 
 import avx512  # type: ignore[import-not-found]  # noqa: E402
 import copies  # type: ignore[import-not-found]  # noqa: E402
-import covered  # type: ignore[import-not-found]  # noqa: E402
 import digest  # type: ignore[import-not-found]  # noqa: E402
 import instructions  # type: ignore[import-not-found]  # noqa: E402
 import matrix  # type: ignore[import-not-found]  # noqa: E402
@@ -129,12 +128,10 @@ def test_coverage_is_that_of_the_functions_of_a_clause() -> None:
     counted = {"native/reduce.cpp:reduce": "branches 3/4", "native/reduce.cpp:other": "branches 1/1"}
     one = claims["claims"][0]
     claims["claims"].append(one | {"id": "coverage.native", "figures": {"functions": counted}})
-    claims["claims"].append(one | {"id": "mutants.reduce", "sources": {"native/reduce.cpp": ""}})
     rows = {row["id"]: row for row in made(claims=claims).as_json()["rows"]}
     cell = rows["ONNX.ReduceMax-20.value"]["coverage"]
     assert "native/reduce.cpp:reduce: branches 3/4" in cell
     assert "native/kernels/reduce.h:rows: not measured" in cell
-    assert cell[-1] == "mutants.reduce"
     assert rows["ONNX.Max-13.value"]["reasons"] == {"coverage": "not measured"}
 
 
@@ -151,10 +148,10 @@ def test_what_the_manual_cites_is_there() -> None:
     files = re.findall(r"`((?:tests|native|src|proofs|docs|\.ci)/[\w./]+(?:::?\w+)?)`", text)
     assert len(files) > 20
     assert [name for name in files if not matrix.exists(name)] == []
-    claims = {claim["id"] for claim in evidence.read("evidence")["claims"]}
-    for module in (avx512, copies, instructions, walks, covered):  # what another processor has to run
+    claims = {claim["id"] for claim in evidence.read("evidence")["claims"]} | {"coverage.native", "coverage.python"}
+    for module in (avx512, copies, instructions, walks):  # what another processor has to run
         claims |= module.absent().keys()
-    families = "order|kernels|walks|avx512|copies|contracts|specification|planner|spec|coverage|mutants"
+    families = "order|kernels|walks|avx512|copies|contracts|specification|planner|spec|coverage"
     patterns = re.findall(rf"`((?:{families})\.[\w.*]+)`", text)
     assert patterns
     assert [name for name in patterns if not any(matrix.fnmatch(claim, name) for claim in claims)] == []
@@ -375,3 +372,23 @@ def test_the_page_filters(browser: Browser) -> None:
     browser.press("sonnx-draft.Max.value", " ", "ORDER.float16")
     assert shown() == ["SONNX-draft.Max.value"]
     assert browser.count == f"1 of {len(EVERY)} clauses"
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["unchanged", "changed"])
+def test_coverage_is_claimed_while_its_sources_are_unchanged(
+    changed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "src/maxops/errors.py"
+    sources = {path: "0" * 64} if changed else verify.hashes([path])
+    claim = evidence.read("evidence")["claims"][0] | {"id": "coverage.python", "module": "covered", "sources": sources}
+    written = tmp_path / "evidence.json"
+    written.write_text(json.dumps({"claims": [claim]}), encoding="utf-8")
+    monkeypatch.setattr(verify, "EVIDENCE", written)
+    monkeypatch.setattr(verify, "SHORT", ("tables",))
+    monkeypatch.setattr(sys, "argv", ["verify.py"])
+    assert verify.main() == 0
+    kept = [each["id"] for each in json.loads(written.read_text(encoding="utf-8"))["claims"]]
+    assert ("coverage.python" in kept) == (not changed)
+    assert (
+        "coverage.python: src/maxops/errors.py changed; it is no longer claimed" in capsys.readouterr().out
+    ) == changed

@@ -1,11 +1,8 @@
-"""The reasons for surviving mutants stay true to the sources; `make mutants` runs the mutants themselves."""
+"""Which places mutants change, and the rates that `make mutants` prints."""
 
 from __future__ import annotations
 
-import re
 import sys
-import tomllib
-from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,22 +13,6 @@ from breaks import ROOT
 
 NATIVE, PROOFS = ROOT / "native", ROOT / "proofs"
 pytestmark = pytest.mark.skipif(not NATIVE.is_dir(), reason="needs the native sources beside the tests")
-
-
-def test_every_reason_has_its_place() -> None:
-    """What a reason quotes stands in its file, and in its functions; whoever changes it looks at the reason again."""
-    paths = {str(path.relative_to(NATIVE)): path for path in NATIVE.rglob("*.*") if path.suffix in (".cpp", ".h")}
-    paths |= {str(path.relative_to(ROOT)): path for path in (ROOT / "src").rglob("*.py")}
-    listed = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted((PROOFS / "survivors").glob("*.toml"))]
-    for each in [entry for document in listed for entry in document["survivor"]]:
-        assert each["why"].strip()
-        files = [path for name, path in paths.items() if fnmatch(name, each["file"])]
-        texts = [" ".join(path.read_text(encoding="utf-8").split()) for path in files]
-        quoted = [*each.get("texts", ()), *(re.split("::|[.]", name)[-1] for name in each.get("functions", ()))]
-        assert [quote for quote in quoted if not any(quote in text for text in texts)] == [], each["file"]
-        patterns = [each[key] for key in ("lines", "pattern") if key in each]
-        every = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
-        assert [one for one in patterns if not any(re.search(one, line) for line in every)] == [], each["file"]
 
 
 def test_a_place_is_wrapped_where_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,3 +112,21 @@ def _imported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.delitem(sys.modules, "some_module", raising=False)
     import_module("some_module")
     return import_module("mutate_python")
+
+
+@pytest.mark.parametrize("killed", range(21))
+def test_a_rate_is_that_of_each_file(killed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file whose mutants all die does not make up for another."""
+    monkeypatch.syspath_prepend(str(PROOFS))
+    mutation = import_module("mutation")
+    mutants = [mutation.Mutant(k, "ab"[k // 20] + ".h", "f", k, "x < y", "operator", "< -> <=") for k in range(40)]
+    fates = {k: "killed: noticed" if k < 20 + killed else "survived" for k in range(40)}
+    lines, are_enough = mutation.table(mutants, fates, {"text": 1})
+    assert are_enough == (killed >= 17)
+    assert lines[:2] == [
+        "a.h: 100.0% of 20 killed",
+        f"b.h: {killed * 5:.1f}% of 20 killed{', below 85%' * (killed < 17)}",
+    ]
+    assert lines[2:] == [f"  f:{k}: x < y: < -> <=: survived" for k in range(20 + killed, 40)] + [
+        "not mutated: {'text': 1}"
+    ]
