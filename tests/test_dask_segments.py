@@ -19,6 +19,7 @@ from maxops import dtypes, errors
 da = pytest.importorskip("dask.array")
 parts = pytest.importorskip("maxops.engines.dask.parts")
 segments = pytest.importorskip("maxops.engines.dask.segments")
+shuffle = pytest.importorskip("maxops.engines.dask.shuffle")
 
 EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
@@ -113,6 +114,7 @@ def test_ids_in_any_order_are_sorted_only_where_they_are_sparse(
 def test_a_result_in_several_blocks(monkeypatch: pytest.MonkeyPatch, is_sorted: bool, in_memory: bool) -> None:
     monkeypatch.setattr(segments, "LEAST_BYTES", 8)
     monkeypatch.setattr(segments, "AT_ONCE", 3)
+    monkeypatch.setattr(shuffle, "AT_ONCE", 3)
     random = np.random.default_rng(6)
     array, ids = mixed(dtypes.FLOAT32, (90, 4), 10), random.integers(0, 40, 90)
     ids = np.sort(ids) if is_sorted else ids
