@@ -29,7 +29,7 @@ from maxops.engines.dask.chunks import (
 )
 from maxops.engines.dask.results import pick
 from maxops.engines.dask.shuffle import AT_ONCE, Span, shuffled
-from maxops.errors import EngineError, ShapeError
+from maxops.errors import EngineError, OutputTooLargeError, ShapeError
 from maxops.plan import Array, plan_segment_max
 
 ROW = spec.SEGMENT_MAX
@@ -38,6 +38,8 @@ TOKEN = "maxops-segment-max"
 # A block of the result is about as large as the largest of the data, which is what the workers were given to hold;
 # but below this a task costs more than what it holds.
 LEAST_BYTES = 1 << 20
+# A graph of more blocks does not fit into memory.
+MOST_BLOCKS = 1 << 20
 
 
 def segment_max(call: SegmentCall) -> Any:
@@ -239,6 +241,12 @@ def _rows_at_once(found: Any, count: int) -> int:
     tallest = max(found.chunks[0])
     most = parse_bytes(dask.config.get("array.chunk-size")) if isnan(tallest) else tallest * width
     blocks = ceil(count / max(1, max(most, LEAST_BYTES) // width))
+    if blocks > MOST_BLOCKS:
+        raise OutputTooLargeError(
+            f"{ROW.name} output would have {count} segments in {blocks} blocks, and it has at most {MOST_BLOCKS}; its "
+            "blocks are as large as those of data: data.rechunk(...) makes them larger, or give a lower num_segments",
+            ROW.clause("shape"),
+        )
     return int(max(1, ceil(count / max(blocks, 1))))
 
 
