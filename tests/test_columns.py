@@ -158,6 +158,55 @@ def test_what_an_array_cannot_hold_is_an_error(library: str, kind: str) -> None:
             mo.segment_max(plain, offsets=given, fill_mode="ZERO")
 
 
+COLUMNS = ("a", "b", "c")
+TABLES: dict[str, tuple[str, Make]] = {
+    "pandas-Int64": ("pandas", lambda columns: {"dtype": "Int64", "data": columns}),
+    "pandas-Float32": ("pandas", lambda columns: {"dtype": "Float32", "data": columns}),
+    "pandas-boolean": ("pandas", lambda columns: {"dtype": "boolean", "data": columns}),
+    "pandas-int64[pyarrow]": ("pandas", lambda columns: {"dtype": "int64[pyarrow]", "data": columns}),
+    "polars": ("polars", lambda columns: {"data": columns}),
+    "polars-UInt8": ("polars", lambda columns: {"data": columns, "schema": dict.fromkeys(columns, "UInt8")}),
+    "pyarrow-table": ("pyarrow", lambda columns: columns),
+    "pyarrow-record_batch": ("pyarrow", lambda columns: columns),
+}
+
+
+def _table(kind: str, columns: dict[str, list[Any]]) -> Any:
+    library, make = TABLES[kind]
+    module = pytest.importorskip(library)
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    if library == "pyarrow":
+        return getattr(module, kind.partition("-")[2])(columns)
+    given = make(columns)
+    if "schema" in given:
+        given["schema"] = {name: getattr(module, dtype) for name, dtype in given["schema"].items()}
+    return module.DataFrame(**given)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_nulls_in_each_set_of_columns_are_an_error(kind: str) -> None:
+    """In the first column, the last, or any others; and in each row of it."""
+    for rows in ([0], [1], [2], [0, 2]):
+        for chosen in range(1, 1 << len(COLUMNS)):
+            columns: dict[str, list[Any]] = {name: [1, 0, 1] for name in COLUMNS}
+            nulls = [name for number, name in enumerate(COLUMNS) if chosen >> number & 1]
+            for name in nulls:
+                columns[name] = [None if row in rows else one for row, one in enumerate(columns[name])]
+            table, many = _table(kind, columns), len(nulls) * len(rows)
+            says = rf"holds {many} null{'s' * (many > 1)}, which NumPy's arrays do not have"
+            calls: list[Make] = [
+                mo.maximum,
+                lambda table: mo.maximum(np.zeros((3, 3), np.int64), table),
+                mo.reduce_max,
+                lambda table: mo.segment_max(table, np.zeros(3, np.int64), fill_mode="ZERO"),
+            ]
+            for call in calls:
+                with pytest.raises(DTypeError, match=says):
+                    call(table)
+    assert mo.reduce_max(_table(kind, {name: [1, 0, 1] for name in COLUMNS})).tolist() == [[1]]
+
+
 def test_a_column_of_rationals_is_one_of_objects() -> None:
     pd = pytest.importorskip("pandas")
     assert mo.reduce_max(pd.Series([1, BIG], dtype=object)).tolist() == [BIG]

@@ -19,6 +19,7 @@ from maxops import dtypes, errors
 da = pytest.importorskip("dask.array")
 parts = pytest.importorskip("maxops.engines.dask.parts")
 segments = pytest.importorskip("maxops.engines.dask.segments")
+shuffle = pytest.importorskip("maxops.engines.dask.shuffle")
 
 EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
@@ -113,6 +114,7 @@ def test_ids_in_any_order_are_sorted_only_where_they_are_sparse(
 def test_a_result_in_several_blocks(monkeypatch: pytest.MonkeyPatch, is_sorted: bool, in_memory: bool) -> None:
     monkeypatch.setattr(segments, "LEAST_BYTES", 8)
     monkeypatch.setattr(segments, "AT_ONCE", 3)
+    monkeypatch.setattr(shuffle, "AT_ONCE", 3)
     random = np.random.default_rng(6)
     array, ids = mixed(dtypes.FLOAT32, (90, 4), 10), random.integers(0, 40, 90)
     ids = np.sort(ids) if is_sorted else ids
@@ -214,3 +216,22 @@ def test_masks_that_dask_does_not_know_of_are_not_lost(is_sorted: bool) -> None:
         mo.segment_max(data, offsets=hidden([0, 2, 2, 4]), fill_mode="ZERO").compute(scheduler="sync")
     with pytest.raises(errors.DTypeError, match="data is of type MaskedArray, not a NumPy array"):
         mo.segment_max(hidden([0, 1, 1, 2]), data.astype(int), fill_mode="ZERO").compute(scheduler="sync")
+
+
+@pytest.mark.parametrize("number", [1 << 45, 1 << 60, None])
+@pytest.mark.parametrize("is_sorted", [False, True])
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_a_result_of_too_many_blocks_is_an_error_of_the_call(
+    number: int | None, is_sorted: bool, in_memory: bool
+) -> None:
+    """Its graph would take all memory."""
+    ids = np.array([0, 1, 1 << 60])
+    data, named = lazy(np.zeros(3, np.float32), 1), ids if in_memory else lazy(ids, 1)
+
+    def call() -> Any:
+        return mo.segment_max(data, named, number, fill_mode="ZERO", sorted=is_sorted, out_of_range="drop")
+
+    if number is None and not in_memory:  # only the task has the ids
+        call = call().compute
+    with pytest.raises(errors.OutputTooLargeError):
+        call()

@@ -37,14 +37,11 @@ def test_a_part_without_segments_keeps_no_block_alive() -> None:
 def test_a_block_makes_nothing_of_offsets_that_are_not_its_own() -> None:
     """Blocks times segments it would be, of the time and of each task's memory."""
     offsets, block = np.arange(1_000_001), np.zeros((10, 2), np.float32)
-    one = np.array([0])
     tracemalloc.start()
     part = parts.of_offsets(
         block,
         offsets,
-        one,
-        np.array([500]),
-        np.array([1_000_000]),
+        np.array([[0, 500, 1_000_000]]),
         call=CALL._replace(num_segments=1_000_000, check_ids=False),
     )
     peak = tracemalloc.get_traced_memory()[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil, log
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from dask_chunks import lazy
 
 dask = pytest.importorskip("dask")
 parts = pytest.importorskip("maxops.engines.dask.parts")
+segments = pytest.importorskip("maxops.engines.dask.segments")
 
 
 def size_of(result: Any) -> int:
@@ -74,3 +76,21 @@ def test_ids_in_any_order_hand_on_what_blocks_touch() -> None:
     once = 4096 * (16 + 8)  # a row and its id
     assert total <= 6 * once  # as made, in groups, cut for each block of the result
     assert total < 64 * (1 << 20) * 16 / 1000  # blocks times segments, it would be that
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize("blocks", [16, 64, 250])
+def test_a_result_in_many_blocks_is_communicated_twice_a_stage_in_parts_of_one_block(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, is_sorted: bool
+) -> None:
+    monkeypatch.setattr(segments, "LEAST_BYTES", 8)
+    rows, width = 40 * blocks, 16
+    ids = np.arange(rows) if is_sorted else np.random.default_rng(3).permutation(rows)
+    data = lazy(np.zeros((rows, width), np.float32), (40, width))
+    result = mo.segment_max(data, lazy(ids, 37), rows, fill_mode="ZERO", sorted=is_sorted)
+    assert result.numblocks[0] == blocks
+    total, largest = handed_on(result)
+    row = 4 * width + (0 if is_sorted else 8)  # and its id
+    stages = ceil(log(blocks, 4))
+    assert total <= 2 * stages * rows * row
+    assert largest <= (1.1 if is_sorted else 1.6) * 40 * row

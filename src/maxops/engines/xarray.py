@@ -32,7 +32,9 @@ from maxops.plan.values import is_python_scalar
 from maxops.spec import Spec
 
 Named = xr.DataArray | xr.Variable
-KeepAttrs = Literal["drop_conflicts", "drop"]
+# As xarray's arithmetic: attributes are kept where the inputs agree. Without them under the option keep_attrs=False,
+# but "drop" would take those of the coordinates, too.
+KEEP_ATTRS: Literal["drop_conflicts"] = "drop_conflicts"
 
 
 def _maximum(call: MaxCall) -> Any:
@@ -45,13 +47,16 @@ def _maximum(call: MaxCall) -> Any:
 
     try:
         # Labels that differ would drop elements, or add NaNs of another type, under every other join.
-        result = xr.apply_ufunc(run, *arrays, join="exact", dask="allowed", keep_attrs=_keep_attrs())
+        result = xr.apply_ufunc(run, *arrays, join="exact", dask="allowed", keep_attrs=KEEP_ATTRS)
     except xr.AlignmentError as error:
         raise _labels_differ(row, "the inputs", error) from error
+    if not _keeps_attrs():
+        result.attrs = {}
     if isinstance(result, xr.DataArray):
         labelled = {array.name for array in arrays if isinstance(array, xr.DataArray)}
         result.name = labelled.pop() if len(labelled) == 1 else None  # as xarray's own arithmetic has it
-    return result
+        return _of_class(_most_derived(arrays, xr.DataArray), result)
+    return _of_class(_most_derived(arrays, xr.Variable), result)
 
 
 def _reduce_max(call: ReduceCall) -> Any:
@@ -106,8 +111,10 @@ def _segment_max(call: SegmentCall) -> Any:
         placed = first.transpose(*(segments if name == along else name for name in data.dims))
         dressed.append(_dress(data, placed.data, [along], placed.dims, values=i == 0))
     # Through a Variable, since a DataArray would take a Dask array's key for its name.
-    plain = [xr.Variable([segments], part) for part in empty]
-    return alone_if_one([*dressed, *(map(xr.DataArray, plain) if isinstance(data, xr.DataArray) else plain)])
+    plain: list[Any] = [xr.Variable([segments], part) for part in empty]
+    if isinstance(data, xr.DataArray):
+        plain = [xr.DataArray(part) for part in plain]
+    return alone_if_one([*dressed, *(_of_class(type(data), part) for part in plain)])
 
 
 run: Run = by_operator(_maximum, _reduce_max, _segment_max)
@@ -257,7 +264,9 @@ def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hash
     last = xr.Variable(dims, part).transpose(*others, *new).data  # where apply_ufunc has what is new
     nothing = np.broadcast_to(np.uint8(0), data.shape)  # not the data, which would be read or put into a graph again
     template = (
-        data.copy(data=nothing) if isinstance(data, xr.DataArray) else xr.Variable(data.dims, nothing, data.attrs)
+        data.copy(deep=False, data=nothing)
+        if isinstance(data, xr.DataArray)
+        else xr.Variable(data.dims, nothing, data.attrs)
     )
     result = xr.apply_ufunc(
         lambda _: last,
@@ -266,16 +275,31 @@ def _dress(data: Named, part: Any, gone: Sequence[Hashable], dims: Sequence[Hash
         output_core_dims=[new],
         exclude_dims=set(gone),
         dask="allowed",
-        keep_attrs=_keep_attrs(),
+        keep_attrs=KEEP_ATTRS,
     ).transpose(*dims)
-    if not values:
+    if not (values and _keeps_attrs()):
         result.attrs = {}
-        if isinstance(result, xr.DataArray):
-            result.name = None
-    return result
+    if not values and isinstance(result, xr.DataArray):
+        result.name = None
+    return _of_class(type(data), result)
 
 
-def _keep_attrs() -> KeepAttrs:
-    """As xarray's own operations: kept where inputs agree, unless its options say otherwise."""
+def _most_derived(arrays: Iterable[Any], base: type[Named]) -> type[Named]:
+    """The first of the classes of DataArrays, or of Variables, without a subclass among the others."""
+    kinds = [type(array) for array in arrays if isinstance(array, base)]
+    return next(kind for kind in kinds if not any(other is not kind and issubclass(other, kind) for other in kinds))
+
+
+def _of_class(kind: Any, result: Any) -> Any:
+    """The result as an instance of the data's class; xarray.apply_ufunc returns instances of its own."""
+    if type(result) is kind or issubclass(kind, xr.IndexVariable):  # which holds an index, of rank 1
+        return result
+    if isinstance(result, xr.Variable):
+        return kind(result.dims, result.data, result.attrs)
+    # Not by the constructor, because it copies coordinates and their attributes deeply.
+    return kind(result.variable, name=result.name).assign_coords(result.coords)
+
+
+def _keeps_attrs() -> bool:
     options: Any = xr.get_options  # which xarray leaves without types
-    return "drop" if options()["keep_attrs"] is False else "drop_conflicts"
+    return options()["keep_attrs"] is not False

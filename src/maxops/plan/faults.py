@@ -10,7 +10,8 @@ maxops.errors.SegmentIdsError: segment_max segment_ids must not decrease: positi
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
 
 from maxops import _native, dtypes
 from maxops.errors import MaxopsError, OffsetsError, SegmentIdsError
@@ -20,6 +21,8 @@ from maxops.spec import SEGMENT_MAX, Spec
 # None: past num_segments dropped if the ids are sorted, as OpenVINO has it; an error if they are in any order.
 OutOfRange = Literal["error", "drop"]
 _PAST = 2**63 - 1  # more segments than any memory holds: the core counts no further
+# The core checks this many ids by one rule, then by the next. So the ids before an error can break a later rule.
+CHECKED_TOGETHER = 1 << 20  # kBlock of find_id_fault in native/api_segments.cpp
 
 
 def check_segment_ids(
@@ -32,9 +35,57 @@ def check_segment_ids(
     start: int = 0,
 ) -> None:
     """Raise for the first id that is not allowed; `start` is the position of the first of them all."""
-    limit = min(num_segments, _PAST) if out_of_range == "error" and num_segments is not None else None
+    limit = _limit(out_of_range, num_segments)
     if sorted or out_of_range != "drop":
         _raise_first(spec, ids, (False, sorted, out_of_range != "drop", limit, len(ids)), start)
+
+
+def _limit(out_of_range: OutOfRange | None, num_segments: int | None) -> int | None:
+    return min(num_segments, _PAST) if out_of_range == "error" and num_segments is not None else None
+
+
+class IdFault(NamedTuple):
+    """An id that breaks a rule; `kind` is the core's name for the rule."""
+
+    kind: str
+    position: int
+    value: int
+    previous: int
+
+
+def first_id_faults(
+    ids: Array, *, sorted: bool, out_of_range: OutOfRange | None, num_segments: int | None
+) -> list[IdFault]:
+    """The first fault of each kind among some of the ids, for `raise_first_id_fault`."""
+    found = []
+
+    def look(kind: str, wrong: Array, shift: int = 0) -> None:
+        if wrong.any():
+            position = int(wrong.argmax()) + shift
+            found.append(IdFault(kind, position, int(ids[position]), int(ids[position - shift])))
+
+    limit = _limit(out_of_range, num_segments)
+    if out_of_range != "drop":
+        look("negative_id", ids < 0)
+    if limit is not None:
+        look("id_too_large", ids >= limit)
+    if sorted:
+        look("ids_decrease", ids[1:] < ids[:-1], 1)
+    return found
+
+
+_ID_RULES = ("negative_id", "id_too_large", "ids_decrease")  # in the order of the core's checks
+
+
+def raise_first_id_fault(spec: Spec, faults: Iterable[IdFault], num_segments: int | None) -> None:
+    """Raise the error that `check_segment_ids` raises of all ids, given the first fault of each kind among them."""
+
+    def turn(fault: IdFault) -> tuple[int, int]:
+        pair = fault.kind == "ids_decrease"  # which the core finds at the first id of the two
+        return (fault.position - pair) // CHECKED_TOGETHER, _ID_RULES.index(fault.kind)
+
+    if first := min(faults, key=turn, default=None):
+        raise error_of(spec, *first, num_segments)
 
 
 def check_offsets(spec: Spec, offsets: Array, rows: int) -> None:

@@ -57,7 +57,9 @@ def in_chunks(array: Array, others: Sequence[Any]) -> Any:
 
 def first_of_other_axes(array: Any) -> Any:
     """The first blocks along all axes but the first, or all of them where none can be chosen."""
-    return array.blocks[(slice(None), *[0] * (array.ndim - 1))] if BLOCKS_CAN_BE_CHOSEN else array
+    if array.ndim == 1 or not BLOCKS_CAN_BE_CHOSEN:
+        return array
+    return array.blocks[(slice(None), *[0] * (array.ndim - 1))]
 
 
 def first_block(nested: Any) -> Any:

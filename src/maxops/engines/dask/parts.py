@@ -12,7 +12,6 @@ from dask.sizeof import sizeof
 
 from maxops import spec
 from maxops.calls import SegmentCall
-from maxops.engines.base import as_tuple
 from maxops.engines.dask.blocks import run
 from maxops.engines.dask.chunks import first_block
 from maxops.errors import SegmentIdsError, ShapeError
@@ -26,6 +25,7 @@ from maxops.plan import (
     plan_segment_max,
     widened,
 )
+from maxops.plan.faults import IdFault, first_id_faults, raise_first_id_fault
 
 ROW = spec.SEGMENT_MAX
 
@@ -42,9 +42,8 @@ class Part:
     an index counts from the first of these rows, so that no block needs to know where it lies. `rows` and `named`
     are how many rows and ids there were, `edges` the first and the last id of all.
 
-    A wrong id is no error yet, since the first of them is the one to name: `fault` is its position among these rows,
-    about, and the ids from there that are to be looked at again. `count` is a number of segments that only the
-    tasks with the offsets know.
+    A wrong id is not an error yet, because rows before these may have one too: `faults` has the first of each kind,
+    by its position among these rows. `count` is a number of segments that only the tasks with the offsets know.
     """
 
     ids: Any
@@ -53,21 +52,28 @@ class Part:
     rows: int
     named: int
     edges: tuple[int, int] | None
-    fault: tuple[int, Any] | None = None
+    faults: tuple[IdFault, ...] = ()
     count: int = 0
     mismatch: bool = False  # a block had another number of ids than of rows
 
     def __sizeof__(self) -> int:
         """With the arrays: by this Dask decides which worker does what, and what is written to disk."""
-        return sum(map(sizeof, (self.ids, self.values, self.indices, self.fault)))
+        return sum(map(sizeof, (self.ids, self.values, self.indices)))
 
 
 # ------------------------------------------------------------------------------------------ of blocks of data
 
 
 def rows_of_block(block: Any) -> Array:
-    """How many rows a block has."""
+    """The number of rows of a block."""
     return np.array([first_block(block).shape[0]], np.int64)
+
+
+def places(sizes: Array, firsts: Sequence[int] | None = None) -> Array:
+    """For each block of data: the segment that the first offset of the block begins, the rows before, and all rows."""
+    stops = np.cumsum(sizes)
+    firsts = [0] * len(sizes) if firsts is None else firsts
+    return np.column_stack([firsts, stops - sizes, [stops[-1]] * len(sizes)]).astype(np.int64)
 
 
 def of_ids(block: Any, ids: Any, *, call: SegmentCall, computing_meta: bool = False) -> Any:
@@ -85,24 +91,23 @@ def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> 
     return [offsets[low : max(high, low) + 1] for low, high in zip(lows, highs, strict=True)], lows
 
 
-def of_offsets(
-    block: Any, offsets: Any, first: Any, start: Any, total: Any, *, call: SegmentCall, computing_meta: bool = False
-) -> Any:
-    """The part of a block of rows, from offsets of which the first begins the segment `first`."""
+def of_offsets(block: Any, offsets: Any, place: Any, *, call: SegmentCall, computing_meta: bool = False) -> Any:
+    """The part of a block of rows; `place` has one row of `places`."""
     if computing_meta:
         return block
     _check_kind("offsets", offsets)
+    first, begin, total = place[0].tolist()
     if call.num_segments is None:  # their length was not known either
-        rows = abstract((int(total[0]), *block.shape[1:]), np.dtype("f4"))
+        rows = abstract((total, *block.shape[1:]), np.dtype("f4"))
         bounds = abstract(offsets.shape, offsets.dtype)
         plan_segment_max(SegmentCall(rows, offsets=bounds, fill_mode="ZERO"), values_known=False)
     if call.check_ids:
-        check_offsets(ROW, offsets, int(total[0]))
+        check_offsets(ROW, offsets, total)
     offsets = widened(offsets)
-    begin, count = int(start[0]), len(offsets) - 1
+    count = len(offsets) - 1
     (offsets,), (low,) = cut_offsets(offsets, [begin], [begin + len(block)])  # if all of them are here
     lengths = np.maximum(np.diff(np.clip(offsets, begin, begin + len(block))), 0)  # unchecked, they may decrease
-    named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (int(first[0]) + low), lengths)[: len(block)]
+    named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (first + low), lengths)[: len(block)]
     ids = np.full(len(block), -1, np.int64)  # rows of no segment, unchecked
     ids[: len(named)] = named
     part = _part(block, ids, call._replace(check_ids=False))
@@ -118,10 +123,11 @@ def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
     if len(ids) != rows:  # both of unknown size: an error at the end, where their sums are known
         return replace(nothing, mismatch=True)
     if call.check_ids:
+        rules: Any = {"sorted": call.sorted, "out_of_range": call.out_of_range, "num_segments": call.num_segments}
         try:
-            _check(call, ids, 0)
+            check_segment_ids(ROW, ids, **rules)
         except SegmentIdsError:
-            return replace(nothing, fault=(0, ids))
+            return replace(nothing, faults=tuple(first_id_faults(ids, **rules)))
     ids = widened(ids)
     if call.sorted:
         low = int(np.searchsorted(ids, 0))
@@ -145,11 +151,6 @@ def _check_kind(name: str, names: Any) -> None:
     """Raise for NumPy's subclasses, as a call in memory does: a mask would be lost here silently."""
     if isinstance(names, np.ndarray):
         array_of(ROW, name, names)
-
-
-def _check(call: SegmentCall, ids: Any, start: int) -> None:
-    rules = {"sorted": call.sorted, "out_of_range": call.out_of_range, "num_segments": call.num_segments}
-    check_segment_ids(ROW, ids, start=start, **rules)
 
 
 def _touched(ids: Any, is_sorted: bool) -> tuple[Any, Any]:
@@ -199,7 +200,7 @@ def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any
     return result if call.return_indices else (result, None)
 
 
-# ---------------------------------------------------------------------------------------------- in the tree
+# ------------------------------------------------------------------------------- between blocks and the result
 
 
 def whole(part: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False) -> Any:
@@ -207,24 +208,53 @@ def whole(part: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False)
     return part
 
 
-def cut(part: Any, *, axis: Any, keepdims: bool, low: int, high: int, computing_meta: bool = False) -> Any:
-    """What a part has in a range of segments."""
+def cut(
+    part: Any,
+    *,
+    rows: int,
+    among: int,
+    chosen: int,
+    axis: Any = None,
+    keepdims: Any = None,
+    computing_meta: bool = False,
+) -> Any:
+    """A class of the segments of a part, numbered anew from 0 without gaps.
+
+    Segments go to classes in turn, `rows` at a time, as blocks of the result to `among` classes. The numbers of a
+    class in a range of segments are a range again.
+    """
     if computing_meta:
         return part
+
+    def below(segment: Any) -> Any:
+        """The number of segments of the class that are lower."""
+        rounds, rest = np.divmod(segment, rows * among)
+        return rounds * rows + np.clip(rest - chosen * rows, 0, rows)
+
     if isinstance(part.ids, range):
-        begin, end = (min(max(bound - part.ids.start, 0), len(part.ids)) for bound in (low, high))
+        low, high = part.ids.start, part.ids.stop
+        ids: Any = range(int(below(low)), int(below(high)))
+        begins = range((low // (rows * among) * among + chosen) * rows, high, rows * among)
+        slices = [slice(max(begin - low, 0), max(begin + rows - low, 0)) for begin in begins]
+        taken: Any = [one for one in slices if one.start < one.stop]
     else:
-        begin, end = (int(index) for index in np.searchsorted(part.ids, [low, high]))
-    end = max(begin, end)
-    return replace(
-        part,
-        ids=part.ids[begin:end],
-        values=part.values[begin:end],
-        indices=None if part.indices is None else part.indices[begin:end],
-    )
+        mine = np.flatnonzero(part.ids // rows % among == chosen)
+        ids, taken = below(part.ids[mine]), [mine]
+        if len(ids):
+            ids = _as_range(ids)
+
+    def pick(array: Any) -> Any:
+        """A copy, because a view would keep all of the part in memory."""
+        if array is None or len(ids) == len(part.ids):
+            return array
+        return np.concatenate([array[one] for one in taken]) if taken else array[:0].copy()
+
+    return replace(part, ids=ids, values=pick(part.values), indices=pick(part.indices))
 
 
-def merged(nested: Any, *, axis: Any, keepdims: bool, call: SegmentCall, computing_meta: bool = False) -> Any:
+def merged(
+    nested: Any, *, call: SegmentCall, axis: Any = None, keepdims: Any = None, computing_meta: bool = False
+) -> Any:
     """One part of several that follow each other."""
     if computing_meta:
         return nested
@@ -247,27 +277,25 @@ def merged(nested: Any, *, axis: Any, keepdims: bool, call: SegmentCall, computi
 def finished(
     nested: Any,
     *,
-    axis: Any,
-    keepdims: bool,
     call: SegmentCall,
-    low: int,
-    high: int | None,
-    before: int,
+    count: int | None,
+    before: int = 0,
+    axis: Any = None,
+    keepdims: Any = None,
     computing_meta: bool = False,
 ) -> Any:
-    """The results for a range of segments, a tuple, from the parts of all rows."""
+    """The results for `count` segments, from the parts of all rows but `before` of them."""
     if computing_meta:
         return nested
     part, full = _joint(list(_flat(nested)), call)
     if part.mismatch:
         _refuse_lengths(part)
-    if part.fault is not None:
-        position, wrong = part.fault
-        _check(call, wrong, position)
+    raise_first_id_fault(ROW, part.faults, call.num_segments)
     ids, values, indices = _rows(full or [part])
-    count = max(part.count, default_num_segments(ids, is_sorted=False)) if high is None else high - low
-    asked = call._replace(data=values, segment_ids=ids - low, num_segments=count, check_ids=False, out_of_range=None)
-    result = as_tuple(run(asked))
+    if count is None:
+        count = max(part.count, default_num_segments(ids, is_sorted=False))
+    asked = call._replace(data=values, segment_ids=ids, num_segments=count, check_ids=False, out_of_range=None)
+    result = run(asked)
     if not call.return_indices or not full:
         return result
     own = result[1]
@@ -298,17 +326,17 @@ def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
 
 def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
     """All of a joint part but its segments, and the parts that have some, with indices that count from its start."""
-    rows, edges, fault = 0, None, None
+    rows, edges = 0, None
+    faults: dict[str, IdFault] = {}
     full = []
     for part in parts:
         if part.edges is not None:
-            if call.check_ids and edges is not None:
-                pair = np.array([edges[1], part.edges[0]])
-                if call.sorted and pair[1] < pair[0]:
-                    fault = fault or (rows - 1, pair)
-            edges = (edges[0] if edges else part.edges[0], part.edges[1])
-        if part.fault is not None:
-            fault = fault or (rows + part.fault[0], part.fault[1])
+            first, last = part.edges
+            if call.check_ids and call.sorted and edges is not None and first < edges[1]:
+                faults.setdefault("ids_decrease", IdFault("ids_decrease", rows, first, edges[1]))
+            edges = (edges[0] if edges else first, last)
+        for fault in part.faults:
+            faults.setdefault(fault.kind, fault._replace(position=rows + fault.position))
         if len(part.ids):
             moved = part.indices + rows if rows and part.indices is not None else part.indices
             full.append(replace(part, indices=moved))
@@ -322,7 +350,7 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
             rows=rows,
             named=sum(part.named for part in parts),
             edges=edges,
-            fault=fault,
+            faults=tuple(faults.values()),
             count=max(part.count for part in parts),
             mismatch=any(part.mismatch for part in parts),
         ),

@@ -7,7 +7,6 @@ grows with the result, however many blocks and segments there are.
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
 from math import ceil, isnan, nan, prod
 from typing import Any
 
@@ -29,7 +28,8 @@ from maxops.engines.dask.chunks import (
     unknown,
 )
 from maxops.engines.dask.results import pick
-from maxops.errors import EngineError, ShapeError
+from maxops.engines.dask.shuffle import AT_ONCE, Span, shuffled
+from maxops.errors import EngineError, OutputTooLargeError, ShapeError
 from maxops.plan import Array, plan_segment_max
 
 ROW = spec.SEGMENT_MAX
@@ -38,8 +38,8 @@ TOKEN = "maxops-segment-max"
 # A block of the result is about as large as the largest of the data, which is what the workers were given to hold;
 # but below this a task costs more than what it holds.
 LEAST_BYTES = 1 << 20
-# Parts that one task puts together: a level of the tree communicates no more than the result, and few levels do.
-AT_ONCE = 16
+# A graph of more blocks does not fit into memory.
+MOST_BLOCKS = 1 << 20
 
 
 def segment_max(call: SegmentCall) -> Any:
@@ -153,50 +153,43 @@ def _of_ids(data: Any, ids: Any, call: SegmentCall) -> Any:
 def _of_offsets(data: Any, offsets: Any, call: SegmentCall) -> Any:
     """The parts of all blocks, by the bounds of the segments."""
     rows = data.chunks[0]
+    axes = tuple(range(data.ndim))
+    wide = data.ndim + 1
+    # All offsets go to each task where only values tell which of them a block needs.
+    bounds, index, firsts = offsets, (wide,), None
+    if isinstance(offsets, da.Array):
+        if offsets.numblocks[0] > 1 and not unknown(offsets.chunks[0]):
+            bounds = offsets.rechunk(-1)
+    elif unknown(rows):
+        bounds = da.from_array(np.asarray(offsets), chunks=-1)
+    else:
+        begins = _starts(rows)
+        pieces, firsts = parts.cut_offsets(np.asarray(offsets), begins, [*begins[1:], sum(rows)])
+        bounds, index = da.from_array(np.concatenate(pieces), chunks=(tuple(map(len, pieces)),)), (0,)
     if unknown(rows):
-        # Where a block begins is known once all are there.
         sizes = da.blockwise(
             parts.rows_of_block,
             (0,),
             first_of_other_axes(data),
-            tuple(range(data.ndim)),
+            axes,
             dtype=np.int64,
             adjust_chunks={0: 1},
             token="maxops-rows",
         )
-        stops = da.cumsum(sizes)
-        starts, total = stops - sizes, stops[-1:].rechunk(-1)
+        places = da.map_blocks(
+            parts.places, sizes.rechunk(-1), new_axis=1, chunks=((len(rows),), (3,)), meta=np.empty((0, 0), np.int64)
+        ).rechunk((1, 3))
     else:
-        begin = _starts(rows)
-        starts, total = _one_each(begin), da.from_array(np.array([sum(rows)]))
-    if isinstance(offsets, da.Array):
-        # All of them to each block's task: how many are a block's is known to none but them.
-        bounds, index = (
-            offsets.rechunk(-1) if offsets.numblocks[0] > 1 and not unknown(offsets.chunks[0]) else offsets,
-            1,
-        )
-        first: Any = _one_each([0] * len(rows))
-    elif unknown(rows):
-        bounds, index, first = da.from_array(np.asarray(offsets), chunks=-1), 1, _one_each([0] * len(rows))
-    else:
-        pieces, firsts = parts.cut_offsets(np.asarray(offsets), begin, [*begin[1:], sum(rows)])
-        bounds, index = da.from_array(np.concatenate(pieces), chunks=(tuple(map(len, pieces)),)), 0
-        first = _one_each(firsts)
-    axes = tuple(range(data.ndim))
-    wide = data.ndim + 1
+        places = da.from_array(parts.places(np.array(rows), firsts), chunks=(1, 3))
     return da.blockwise(
         parts.of_offsets,
         axes,
         data,
         axes,
         bounds,
-        (wide,) if index else (0,),
-        first,
-        (0,),
-        starts,
-        (0,),
-        total,
-        (wide + 1,),
+        index,
+        places,
+        (0, wide + 1),
         call=call,
         dtype=data.dtype,
         align_arrays=False,
@@ -209,13 +202,8 @@ def _starts(sizes: Chunks) -> list[int]:
     return [0, *np.cumsum(sizes)[:-1].tolist()]
 
 
-def _one_each(numbers: Any) -> Any:
-    """Numbers for the blocks of an axis: one for each."""
-    return da.from_array(np.array(numbers, np.int64), chunks=1)
-
-
-def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Any) -> Any:
-    """The results in their chunks, from the parts of all blocks; `span` tells those of a segment's, if it is known."""
+def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Span | None) -> Any:
+    """The results in their chunks, from the parts of all blocks; `span` tells those of a range of segments."""
     sizes: Chunks
     if call.num_segments is None:
         if not BLOCKS_CAN_BE_CHOSEN and found.ndim > 1:
@@ -223,23 +211,20 @@ def _results(found: Any, call: SegmentCall, dtype: np.dtype[Any], span: Any) -> 
                 f"{ROW.name} num_segments is missing, and data has rank {found.ndim}; of more than rank 1, Dask "
                 "computes no array of unknown size under its setting array.query-planning: give num_segments"
             )
-        each, sizes = [_put_together(found, call, 0, None)], (nan,)
+        whole, sizes = _tree(found, call, parts.whole, None), (nan,)
     else:
         rows = _rows_at_once(found, call.num_segments)
-        bounds = [*range(0, call.num_segments, rows), call.num_segments] if call.num_segments else [0, 0]
-        ranges = list(pairwise(bounds))
-        sizes = tuple(high - low for low, high in ranges)
-        if len(ranges) == 1:
-            each = [_put_together(found, call, 0, call.num_segments)]
-        elif span is not None and BLOCKS_CAN_BE_CHOSEN:
-            each = []
-            for low, high in ranges:
-                begin, end, before = span(low, high)
-                each.append(_put_together(found.blocks[begin:end], call, low, high, before))
+        counts = tuple(min(rows, call.num_segments - low) for low in range(0, call.num_segments, rows)) or (0,)
+        sizes = counts
+        if len(counts) == 1:
+            whole = _tree(found, call, parts.whole, call.num_segments)
+        elif BLOCKS_CAN_BE_CHOSEN:
+            whole = shuffled(found, call, counts, dtype, span, TOKEN)
+            if not (call.return_indices or call.return_empty):
+                return whole
         else:
-            found = _in_groups(found, call, len(ranges))
-            each = [_put_together(found, call, low, high) for low, high in ranges]
-    whole = each[0] if len(each) == 1 else da.concatenate(each)
+            cuts = [partial(parts.cut, rows=rows, among=len(counts), chosen=block) for block in range(len(counts))]
+            whole = da.concatenate([_tree(found, call, cut, size) for cut, size in zip(cuts, counts, strict=True)])
     results = [pick(whole, 0, dtype, sizes, token=TOKEN)]
     if call.return_indices:
         results.append(pick(whole, 1, np.dtype(np.int64), sizes, token=TOKEN))
@@ -256,37 +241,22 @@ def _rows_at_once(found: Any, count: int) -> int:
     tallest = max(found.chunks[0])
     most = parse_bytes(dask.config.get("array.chunk-size")) if isnan(tallest) else tallest * width
     blocks = ceil(count / max(1, max(most, LEAST_BYTES) // width))
+    if blocks > MOST_BLOCKS:
+        raise OutputTooLargeError(
+            f"{ROW.name} output would have {count} segments in {blocks} blocks, and it has at most {MOST_BLOCKS}; its "
+            "blocks are as large as those of data: data.rechunk(...) makes them larger, or give a lower num_segments",
+            ROW.clause("shape"),
+        )
     return int(max(1, ceil(count / max(blocks, 1))))
 
 
-def _in_groups(found: Any, call: SegmentCall, groups: int) -> Any:
-    """As many parts as the result has blocks, so that not every block of data is asked for each of them."""
-    size = ceil(found.numblocks[0] / groups)
-    if size < 2 or not BLOCKS_CAN_BE_CHOSEN:
-        return found
-    each = [
-        _tree(found.blocks[begin : begin + size], call, parts.whole, parts.merged)
-        for begin in range(0, found.numblocks[0], size)
-    ]
-    return each[0] if len(each) == 1 else da.concatenate(each)
-
-
-def _put_together(found: Any, call: SegmentCall, low: int, high: int | None, before: int = 0) -> Any:
-    """The results for a range of segments, in one block, from parts that have `before` rows before them."""
-    if high is None or high - low == call.num_segments:
-        cut: Any = parts.whole
-    else:
-        cut = partial(parts.cut, low=low, high=high)
-    return _tree(found, call, cut, partial(parts.finished, low=low, high=high, before=before))
-
-
-def _tree(found: Any, call: SegmentCall, chunk: Any, aggregate: Any) -> Any:
+def _tree(found: Any, call: SegmentCall, chunk: Any, count: int | None) -> Any:
     """One block of all, which Dask takes for one row: `array.query-planning` knows no other size of a reduction."""
     return da.reduction(
         found,
         chunk=chunk,
         combine=partial(parts.merged, call=call),
-        aggregate=partial(aggregate, call=call),
+        aggregate=partial(parts.finished, call=call, count=count),
         axis=0,
         keepdims=True,
         dtype=found.dtype,

@@ -9,14 +9,13 @@ from maxops.engines.gpu import device
 from maxops.engines.gpu.ids_kernels import bounds, first_wrong
 from maxops.engines.gpu.tensors import new
 from maxops.plan import check_offsets, check_segment_ids
-from maxops.plan.faults import OutOfRange
+from maxops.plan.faults import CHECKED_TOGETHER, OutOfRange
 from maxops.spec import Spec
 
 BLOCK = 1024
 # Starts that one lane writes by itself; past that, all lanes of the block write together.
 SHORT = 16
-# Ids that planning looks at together: negatives among them are reported before decreases.
-_TOGETHER = 1 << 20
+_TOGETHER = CHECKED_TOGETHER
 
 
 def check_ids(row: Spec, ids: torch.Tensor, *, is_sorted: bool, outside: OutOfRange | None, count: int | None) -> None:

@@ -1,0 +1,118 @@
+"""SegmentMax's parts to the blocks of the result, in stages: n log n tasks where each part to each block takes n**2.
+
+In a stage a few consecutive parts are cut into as many classes of segments, and the pieces of a class become one part.
+A class is not a range of segments but takes blocks of the result in turn: consecutive parts of sorted ids touch
+consecutive blocks, of which each class gets about one. So parts stay as large as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count, product
+from math import ceil
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from maxops.calls import SegmentCall
+from maxops.engines.dask import parts
+
+Key = tuple[Any, ...]
+# Of a range of segments: the first of the parts that have some, the end of these parts, and the rows before them.
+Span = Callable[[int, int], tuple[int, int, int]]
+
+# Parts that become one in a task: a level of a tree communicates no more than the result, and few levels do.
+AT_ONCE = 16
+# In a stage, r parts in r classes take r + 1 tasks for each part. log(n, r) stages then take the fewest for 4 or less.
+CLASSES = 4
+
+
+def shuffled(
+    found: Any, call: SegmentCall, sizes: tuple[int, ...], dtype: np.dtype[Any], span: Span | None, name: str
+) -> Any:
+    """The results in blocks of these sizes, as tuples if they are several, from the parts of all blocks of data.
+
+    All sizes but the last are equal. `span` is given if it is known before the ids are computed.
+    """
+    name = f"{name}-{tokenize(found.name, call, sizes, span is None)}"
+    layer: dict[Any, Any] = {}
+    for columns in product(*map(range, found.numblocks[1:])):
+        sources = [(found.name, block, *columns) for block in range(found.numblocks[0])]
+        tasks = _Tasks(layer, name, columns, call, sizes[0])
+        if span is None:
+            found_for = tasks.in_stages(tasks.in_groups(sources, len(sizes)), range(len(sizes)))
+        else:
+            found_for = tasks.known(sources, span, sizes)
+        for block, pieces, before in found_for:
+            finish = partial(parts.finished, call=call, count=sizes[block], before=before)
+            layer[name, block, *columns] = (finish, tasks.few(pieces))
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=[found])
+    return da.Array(graph, name, (sizes, *found.chunks[1:]), dtype=dtype, meta=found._meta)
+
+
+class _Tasks:
+    """Tasks for the parts of a block of columns."""
+
+    def __init__(self, layer: dict[Any, Any], name: str, columns: Key, call: SegmentCall, rows: int) -> None:
+        self._layer, self._columns = layer, columns
+        self._name, self._numbers = f"{name}-part", count()
+        self._merge = partial(parts.merged, call=call)
+        self._rows = rows
+
+    def _add(self, function: Callable[..., Any], argument: Any) -> Key:
+        key = (self._name, next(self._numbers), *self._columns)
+        self._layer[key] = (function, argument)
+        return key
+
+    def _cuts(self, sources: Sequence[Key], among: int, chosen: int) -> list[Key]:
+        cut = partial(parts.cut, rows=self._rows, among=among, chosen=chosen)
+        return [self._add(cut, source) for source in sources]
+
+    def _one(self, sources: list[Key]) -> Key:
+        return sources[0] if len(sources) == 1 else self._add(self._merge, sources)
+
+    def few(self, sources: list[Key], most: int = AT_ONCE) -> list[Key]:
+        """At most so many parts of these, by a tree."""
+        while len(sources) > most:
+            sources = [self._one(group) for group in _groups(sources, AT_ONCE)]
+        return sources
+
+    def in_groups(self, sources: list[Key], most: int) -> list[Key]:
+        """At most so many parts of these, each of about as many."""
+        size = ceil(len(sources) / most)
+        return [self._one(self.few(group)) for group in _groups(sources, size)]
+
+    def known(self, sources: list[Key], span: Span, sizes: Sequence[int]) -> Iterator[tuple[int, list[Key], int]]:
+        """Each block of the result, the parts of its segments, and the number of rows before them."""
+        for block, size in enumerate(sizes):
+            low = block * self._rows
+            begin, end, before = span(low, low + size)
+            yield block, self._cuts(sources[begin:end], len(sizes), block), before
+
+    def in_stages(self, sources: list[Key], blocks: range) -> Iterator[tuple[int, list[Key], int]]:
+        """The same, where each part may have segments of every block."""
+        if len(blocks) == 1:
+            yield blocks[0], sources, 0
+            return
+        classes = min(_classes(len(sources)), len(blocks)) if len(sources) > 1 else len(blocks)
+        for chosen in range(classes):
+            pieces, mine = self._cuts(sources, classes, chosen), blocks[chosen::classes]
+            if len(mine) > 1:
+                pieces = [self._one(group) for group in _groups(pieces, classes)]
+            yield from self.in_stages(pieces, mine)
+
+
+def _groups(keys: list[Key], size: int) -> list[list[Key]]:
+    return [keys[begin : begin + size] for begin in range(0, len(keys), size)]
+
+
+def _classes(sources: int) -> int:
+    """The fewest classes that need no more stages than CLASSES do."""
+    stages = 1
+    while CLASSES**stages < sources:
+        stages += 1
+    return next(classes for classes in range(2, CLASSES + 1) if classes**stages >= sources)

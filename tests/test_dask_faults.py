@@ -1,0 +1,123 @@
+"""Wrong ids in Dask arrays: for each way to cut them, the error of a call in memory."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from dask_chunks import lazy
+from maxops import errors
+from maxops.plan import Array, check_segment_ids
+from maxops.plan.faults import CHECKED_TOGETHER, first_id_faults, raise_first_id_fault
+
+da = pytest.importorskip("dask.array")
+parts = pytest.importorskip("maxops.engines.dask.parts")
+segments = pytest.importorskip("maxops.engines.dask.segments")
+
+RULES = [*product([True, False], [None, "error", "drop"], [None, 0, 2])]  # sorted, out_of_range, num_segments
+
+
+def cuts(size: int) -> list[tuple[int, ...]]:
+    """Each way to cut an axis into blocks that are not empty, and one with empty blocks at both ends."""
+    borders = [[0, *(n for n in range(1, size) if mask >> n - 1 & 1), size] for mask in range(1 << max(size - 1, 0))]
+    return [*(tuple(np.diff(border).tolist()) for border in borders), (0, size, 0)]
+
+
+def outcome(function: Any) -> tuple[Any, ...]:
+    """The bits of the result, or the error as its user sees it."""
+    try:
+        result = function()
+    except errors.MaxopsError as error:
+        return type(error), str(error), error.clause
+    return result.shape, result.tobytes()
+
+
+def by_parts(ids: Array, sizes: tuple[int, ...], options: dict[str, Any]) -> Any:
+    """What the tasks of a call compute, one after the other, merged two by two."""
+    data = np.arange(len(ids), dtype=np.float32)
+    asked = segments.SegmentCall(None, fill_mode="ZERO", **options)
+    if not asked.sorted and asked.out_of_range is None:
+        asked = asked._replace(out_of_range="error")  # as planned
+    stops = np.cumsum(sizes)
+    blocks = [
+        parts.of_ids(data[stop - size : stop], ids[stop - size : stop], call=asked)
+        for size, stop in zip(sizes, stops, strict=True)
+    ]
+    part = reduce(lambda one, other: parts.merged([one, other], call=asked), blocks)
+    return parts.finished([part], call=asked, count=asked.num_segments)
+
+
+@pytest.mark.parametrize("rules", RULES, ids=lambda rules: "-".join(map(str, rules)))
+def test_all_small_ids_however_they_are_cut(rules: Any) -> None:
+    options = dict(zip(("sorted", "out_of_range", "num_segments"), rules, strict=True))
+    for size in range(5):
+        data = np.arange(size, dtype=np.float32)
+        for listed in product([-1, 0, 1, 2], repeat=size):
+            ids = np.array(listed, np.int32)
+            expected = outcome(lambda ids=ids, data=data: mo.segment_max(data, ids, fill_mode="ZERO", **options))
+            for sizes in cuts(size):
+                actual = outcome(lambda ids=ids, sizes=sizes: by_parts(ids, sizes, options))
+                assert actual == expected, (listed, sizes)
+
+
+@pytest.mark.parametrize("least", [1, 1 << 20], ids=["many blocks", "one block"])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint64])
+@pytest.mark.parametrize("rules", RULES, ids=lambda rules: "-".join(map(str, rules)))
+def test_calls_with_several_faults(monkeypatch: pytest.MonkeyPatch, rules: Any, dtype: Any, least: int) -> None:
+    monkeypatch.setattr(segments, "LEAST_BYTES", least)
+    options: Any = {**dict(zip(("sorted", "out_of_range", "num_segments"), rules, strict=True)), "fill_mode": "ZERO"}
+    unsigned, wide = dtype is np.uint64, options["num_segments"] is not None
+    cases = [[2, 2, 0, -2, 2], [0, 1, 0, -1, 5], [5, 0, 1, 1, 0], [-1, 5, 0, 5, -1], [0, 0, 1, 1, 3]]
+    for listed, sizes in product(cases, [(2, 2, 1), (1, 1, 1, 1, 1), (3, 0, 2)]):
+        ids = np.array([value % 2**64 if wide else abs(value) for value in listed] if unsigned else listed, dtype)
+        data = np.arange(5, dtype=np.float32)
+        expected = outcome(lambda ids=ids, data=data: mo.segment_max(data, ids, **options))
+
+        def compute(ids: Any = ids, data: Any = data, sizes: Any = sizes) -> Any:
+            return mo.segment_max(lazy(data, (sizes,)), lazy(ids, (sizes,)), **options).compute(scheduler="sync")
+
+        assert outcome(compute) == expected, (listed, sizes)
+
+
+@pytest.mark.parametrize("in_memory", [False, True], ids=["Dask array", "in memory"])
+def test_all_small_offsets_however_data_and_offsets_are_cut(in_memory: bool) -> None:
+    data = np.arange(3, dtype=np.float32)
+    for length in range(4):
+        for listed in product([-1, 0, 1, 3], repeat=length):
+            offsets = np.array(listed, np.int64)
+            for number in (None, 2):
+                given: Any = {"fill_mode": "ZERO", "num_segments": number}
+                expected = outcome(lambda offsets=offsets, given=given: mo.segment_max(data, offsets=offsets, **given))
+                for rows, sizes in [((3,), (length,)), ((1, 2), cuts(length)[-2]), ((0, 1, 1, 1), (0, length))]:
+
+                    def compute(
+                        rows: Any = rows, sizes: Any = sizes, offsets: Any = offsets, given: Any = given
+                    ) -> Any:
+                        bounds = offsets if in_memory else lazy(offsets, (sizes,))
+                        return mo.segment_max(lazy(data, (rows,)), offsets=bounds, **given).compute(scheduler="sync")
+
+                    assert outcome(compute) == expected, (listed, rows, sizes)
+
+
+FAULTY = {"negative_id": -1, "id_too_large": 9, "ids_decrease": 0}
+
+
+@pytest.mark.parametrize("first", FAULTY)
+@pytest.mark.parametrize("second", FAULTY)
+@pytest.mark.parametrize("at", [(-2, -1), (-1, 0), (-1, 1), (0, 1), (1, 2)])
+def test_the_order_of_the_rules_is_that_of_the_core(first: str, second: str, at: tuple[int, int]) -> None:
+    """The core checks CHECKED_TOGETHER ids by one rule after the other, and then the next as many."""
+    ids = np.ones(CHECKED_TOGETHER + 5, np.int8)
+    for name, place in zip((first, second), at, strict=True):
+        ids[CHECKED_TOGETHER + place] = FAULTY[name]
+    rules: Any = {"sorted": True, "out_of_range": "error", "num_segments": 5}
+    with pytest.raises(errors.SegmentIdsError) as expected:
+        check_segment_ids(mo.spec.SEGMENT_MAX, ids, **rules)
+    with pytest.raises(errors.SegmentIdsError) as actual:
+        raise_first_id_fault(mo.spec.SEGMENT_MAX, first_id_faults(ids, **rules), 5)
+    assert str(actual.value) == str(expected.value)
