@@ -15,7 +15,7 @@ from maxops.bench.scaling import UNBOUNDED
 Json = dict[str, Any]
 
 NOTHING = "-"
-NO_REASON = "NO REASON YET"
+NO_REASON = "not explained"
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def below_one(run: Json) -> Table:
         for case in sorted(compared, key=lambda case: float(case["ratio"]["median"]))
         if case["ratio"]["median"] < 1
     ]
-    note = f"{len(rows)} of {len(compared)} cases. Reasons are in src/maxops/bench/reasons.py."
+    note = f"{len(rows)} of {len(compared)} cases; the reason, where it is known."
     return Table("Below 1.0 against the fastest correct library", note, ("case", "library", "speedup", "reason"), rows)
 
 
