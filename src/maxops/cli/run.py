@@ -186,8 +186,8 @@ def _check_output(
         is_named_so = output.suffix.lower() in (".npy", ".npz") and not os.path.isdir(output)
         if is_named_so or os.path.isfile(output):
             raise OutputError(
-                f"{output}: cannot be written: it is the name of a file; --output takes a folder, in which each output is NAME.npy, or - for "
-                "stdout"
+                f"{output}: cannot be written: it is the name of a file; --output takes a folder, in which each output "
+                "is NAME.npy, or - for stdout"
             )
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
     elif len(files) != 1 or data_sets > 1:
