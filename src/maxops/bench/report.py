@@ -11,6 +11,7 @@ from maxops.bench.case import OPERATORS, label
 from maxops.bench.goals import BANDS, FASTEST, GOALS, LIMIT
 from maxops.bench.reasons import reason
 from maxops.bench.scaling import UNBOUNDED
+from maxops.counted import counted
 
 Json = dict[str, Any]
 
@@ -414,12 +415,12 @@ def headline(run: Json) -> str:
     """A run in one line."""
     compared = [float(case["ratio"]["median"]) for case in run["cases"] if case["ratio"] is not None]
     if not compared:
-        return f"{len(run['cases'])} cases, none with a library to compare with"
+        return f"{counted(len(run['cases']), 'case')}, none with a library to compare with"
     rows = [row for row in goal_rows(run) if row["cases"]]
     reached = sum(row["reached"] == row["cases"] for row in rows)
     return (
-        f"{len(run['cases'])} cases; {times(statistics.median(compared))} times the fastest correct library's speed at "
-        f"the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0; {reached} of {len(rows)} "
+        f"{counted(len(run['cases']), 'case')}; {times(statistics.median(compared))} times the fastest correct "
+        f"library's speed at the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0; {reached} of {len(rows)} "
         f"goals reached"
     )
 
