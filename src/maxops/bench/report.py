@@ -420,8 +420,8 @@ def headline(run: Json) -> str:
     reached = sum(row["reached"] == row["cases"] for row in rows)
     return (
         f"{counted(len(run['cases']), 'case')}; {times(statistics.median(compared))} times the fastest correct "
-        f"library's speed at the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0; {reached} of {len(rows)} "
-        f"goals reached"
+        f"library's speed at the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0; "
+        f"{reached} of {len(rows)} goals reached"
     )
 
 
