@@ -187,8 +187,8 @@ def _check_output(
         if is_file or (output.suffix.lower() in (".npy", ".npz") and not os.path.isdir(output)):
             why = "Not a directory" if is_file else "it is the name of a file"
             raise OutputError(
-                f"{output}: cannot be written: {why}; --output takes a folder, in which each output is NAME.npy, or - for "
-                "stdout"
+                f"{output}: cannot be written: {why}; --output takes a folder, in which each output is NAME.npy, or - "
+                "for stdout"
             )
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
     elif len(files) != 1 or data_sets > 1:
