@@ -312,7 +312,7 @@ def test_there_are_numbers_and_choices() -> None:
 @pytest.mark.parametrize(("command", "param", "text"), TYPED)
 def test_a_wrong_value_is_told_in_our_words(command: str, param: Any, text: str) -> None:
     line = line_of(command, param.opts[0], text)
-    assert line.startswith(f"{param.opts[0]}: {text!r} is ")
+    assert line.startswith(f"'{param.opts[0]}': {text!r} is ")
     assert line.endswith(f"; see maxops {command} --help")
     assert [words for words in OF_A_LIBRARY if words in line] == []
     assert "\x1b" not in line

@@ -148,7 +148,7 @@ def _hint_of(error: Any) -> str:
     param = error.param
     if error.param_hint or param is None:
         return str(error.param_hint or "")
-    return str(param.opts[0] if param.param_type_name == "option" else param.metavar)
+    return f"'{param.opts[0] if param.param_type_name == 'option' else param.metavar}'"
 
 
 _KINDS = {"int": "a valid integer", "float": "a valid number"}
