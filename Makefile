@@ -122,8 +122,11 @@ release:  ## what would be uploaded as VERSION, built from its tag into dist/VER
 	$(RELEASE_TOOLS)
 	$(RELEASE)/bin/python .ci/release.py $(VERSION) $(WHEELS)/$(VERSION)
 
-# Its packages: `python -m pip install --group docs`, with pip 25.1 or newer, beside `make install`.
+DOCS_MODULES = mkdocs material mkdocstrings ruff maxops
+DOCS_NEEDS = make install && $(PYTHON) -m pip install "pip>=25.1" && $(PYTHON) -m pip install --group docs
 docs:  ## the site, into build/site
+	@$(PYTHON) -c 'import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, sys.argv[1:])))' \
+	  $(DOCS_MODULES) || { echo 'make docs needs packages that are not installed: $(DOCS_NEEDS)' >&2; exit 2; }
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
 	$(PYTHON) docs/links.py build/site
 

@@ -52,7 +52,7 @@ def test_a_model_that_holds_is_one_line(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     (line,) = result.stdout.splitlines()
     assert line.endswith(
-        "1 max nodes, 1 of them judged by their own standard: 3 clauses hold, 0 are broken, "
+        "1 max node, 1 judged by its own standard: 3 clauses hold, 0 are broken, "
         "0 cannot be known statically, 2 are known at run time only"
     )
 
@@ -96,7 +96,7 @@ def test_outside_of_a_standard(tmp_path: Path) -> None:
     result = tables(path, "--standard", "sonnx")
     assert (result.exit_code, result.stderr) == (1, "")
     assert "nothing: SONNX has no ReduceMax|0|0|0|0|graph / node 'r' (ReduceMax)" in lines(result.stdout)
-    assert result.stdout.splitlines()[-1] == "1 max nodes are outside SONNX, so that the model does not pass"
+    assert result.stdout.splitlines()[-1] == "1 max node is outside SONNX, so that the model does not pass"
 
 
 def test_an_ir_and_a_folder(tmp_path: Path) -> None:

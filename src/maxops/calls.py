@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from maxops import spec
+from maxops.counted import counted
 from maxops.errors import AttributeValueError, InputCountError
 from maxops.spec import Spec
 
@@ -141,13 +142,13 @@ def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out
     if row.operator == "SegmentMax":
         if not 2 <= len(inputs) <= 3:
             raise InputCountError(
-                f"{row.name} got {len(inputs)} inputs; it takes 2 or 3: data, segment_ids and num_segments",
+                f"{row.name} got {counted(len(inputs), 'input')}; it takes 2 or 3: data, segment_ids and num_segments",
                 row.clause("inputs"),
             )
         return SegmentCall(*inputs[:3], **named)
     if not 1 <= len(inputs) <= 1 + row.axes_input:
         takes = "1 or 2: data and axes" if row.axes_input else "1: data; axes is an attribute"
-        raise InputCountError(f"{row.name} got {len(inputs)} inputs; it takes {takes}", row.clause("inputs"))
+        raise InputCountError(f"{row.name} got {counted(len(inputs), 'input')}; it takes {takes}", row.clause("inputs"))
     return ReduceCall(*inputs, **named)
 
 

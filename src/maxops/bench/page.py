@@ -188,6 +188,6 @@ def _cell(text: str) -> str:
         return f'<td class="good">{text}</td>'
     of = text.split(" of ")
     short = len(of) == 2 and all(part.isdigit() for part in of)
-    is_bad = short or text in ("NO", "NO REASON YET") or text.startswith("WRONG")
+    is_bad = short or text in ("NO", report.NO_REASON) or text.startswith("WRONG")
     kind = "bad" if is_bad else "long" if len(text) > LONG else ""
     return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"

@@ -11,11 +11,12 @@ from maxops.bench.case import OPERATORS, label
 from maxops.bench.goals import BANDS, FASTEST, GOALS, LIMIT
 from maxops.bench.reasons import reason
 from maxops.bench.scaling import UNBOUNDED
+from maxops.counted import counted
 
 Json = dict[str, Any]
 
 NOTHING = "-"
-NO_REASON = "NO REASON YET"
+NO_REASON = "not explained"
 
 
 @dataclass(frozen=True)
@@ -258,7 +259,7 @@ def below_one(run: Json) -> Table:
         for case in sorted(compared, key=lambda case: float(case["ratio"]["median"]))
         if case["ratio"]["median"] < 1
     ]
-    note = f"{len(rows)} of {len(compared)} cases. Reasons are in src/maxops/bench/reasons.py."
+    note = f"{len(rows)} of {len(compared)} cases; the reason, where it is known."
     return Table("Below 1.0 against the fastest correct library", note, ("case", "library", "speedup", "reason"), rows)
 
 
@@ -414,13 +415,13 @@ def headline(run: Json) -> str:
     """A run in one line."""
     compared = [float(case["ratio"]["median"]) for case in run["cases"] if case["ratio"] is not None]
     if not compared:
-        return f"{len(run['cases'])} cases, none with a library to compare with"
+        return f"{counted(len(run['cases']), 'case')}, none with a library to compare with"
     rows = [row for row in goal_rows(run) if row["cases"]]
     reached = sum(row["reached"] == row["cases"] for row in rows)
     return (
-        f"{len(run['cases'])} cases; {times(statistics.median(compared))} times the fastest correct library's speed at "
-        f"the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0; {reached} of {len(rows)} "
-        f"goals reached"
+        f"{counted(len(run['cases']), 'case')}; {times(statistics.median(compared))} times the fastest correct "
+        f"library's speed at the median; {sum(ratio < 1 for ratio in compared)} of {len(compared)} below 1.0; "
+        f"{reached} of {len(rows)} goals reached"
     )
 
 

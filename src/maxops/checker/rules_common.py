@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from maxops import sizes
 from maxops.checker.facts import OPEN, Invalid, Known, Node, shape
 from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
+from maxops.counted import counted
 from maxops.dtypes import DType
 from maxops.sizes import Dims
 from maxops.spec import Spec
@@ -52,7 +53,7 @@ def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
     given = len(node.inputs)
     if not fewest <= given <= most:
         expected = str(most) if fewest == most else f"{fewest} to {most}"
-        return broken(f"has {given} inputs; it takes {expected}")
+        return broken(f"has {counted(given, 'input')}; it takes {expected}")
     for number, known in enumerate(node.inputs[:required]):
         if known is None:
             return broken(f"input {number} has an empty name, which leaves it out; it is not optional")

@@ -10,6 +10,7 @@ from maxops import sizes
 from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.rules_common import count, listed_type, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
+from maxops.counted import counted
 from maxops.plan import FILL_MODES, Array
 from maxops.spec import Spec
 
@@ -65,7 +66,7 @@ def _ids(node: Node, row: Spec) -> Ruling:
     if (down := np.flatnonzero(flat[1:] < flat[:-1])).size:
         at = int(down[0]) + 1
         return broken(f"position {at} holds {flat[at]} after {flat[at - 1]}; ids do not decrease")
-    return holds(f"{flat.size} constant ids, sorted")
+    return holds(f"{counted(flat.size, 'constant id')}, sorted")
 
 
 def _num_segments(node: Node, row: Spec) -> Ruling:
@@ -90,8 +91,12 @@ def _default(node: Node, row: Spec) -> Ruling:
     output = node.output
     if output is None or not output.dims or sizes.equal(output.dims[:1], (made,)) is None:
         return unknown("the first size of the output is not known")
-    text = f"{output.name!r} has {output.dims[0]} segments; the ids make {made}"
+    text = f"{output.name!r} has {_segments(output.dims[0])}; the ids make {made}"
     return holds(text) if output.dims[0] == made else broken(text)
+
+
+def _segments(size: sizes.Size) -> str:
+    return counted(size, "segment") if isinstance(size, int) else f"{size} segments"
 
 
 def _no_ids(node: Node, row: Spec) -> Ruling:
@@ -104,7 +109,7 @@ def _no_ids(node: Node, row: Spec) -> Ruling:
         return holds("there are ids")
     if output is None or not output.dims or not isinstance(output.dims[0], int):
         return unknown("the first size of the output is not known")
-    text = f"there are no ids, and {output.name!r} has {output.dims[0]} segments"
+    text = f"there are no ids, and {output.name!r} has {_segments(output.dims[0])}"
     return broken(f"{text}; it has 0") if output.dims[0] else holds(text)
 
 

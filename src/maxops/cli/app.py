@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import maxops
 from maxops import _native
@@ -20,11 +21,51 @@ from maxops.program import BAD_USE, INTERRUPTED, discard, print_line
 
 CLOSED_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 
+_SHOWN = 60  # characters of a wrong value, at most
+
 # UsageError, which typer does not export: click's class in its older versions, its own in newer ones
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
-class Group(TyperGroup):
+class _PlainHelp:
+    """Help without what typer makes of Python's types: <bool> behind flags, <list[Path]> behind arguments."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options and arguments, as the help and the parser take them."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+            elif param.param_type_name == "argument":
+                param.display_type_rich = lambda ctx: ""
+        return params
+
+
+class Command(_PlainHelp, TyperCommand):
+    """A command that refuses an option given twice, where typer would take the last one silently."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command's words; errors know the command."""
+        try:
+            if not ctx.resilient_parsing:  # as for a shell's completion
+                _, _, given = self.make_parser(ctx).parse_args(list(args))
+                self._refuse_repeated(given, ctx)
+            return list(super().parse_args(ctx, args))
+        except UsageError as error:
+            if error.ctx is None:  # type: ignore[attr-defined]  # of a missing value, typer does not know the command
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
+
+    def _refuse_repeated(self, given: Sequence[Any], ctx: Any) -> None:
+        single = [param for param in given if param.param_type_name == "option" and not param.multiple]
+        for param, count in Counter(single).items():
+            is_plain_flag = param.is_flag and not param.secondary_opts
+            if count > 1 and not is_plain_flag:
+                names = "/".join([param.opts[0], *param.secondary_opts])
+                raise typer.BadParameter(f"is given {count} times; give it once", ctx=ctx, param_hint=names)
+
+
+class Group(_PlainHelp, TyperGroup):
     """Commands with one boundary: whatever the system, a file or its user has against one is a line on stderr."""
 
     def main(
@@ -59,8 +100,7 @@ def _code_of(command: Callable[[], None]) -> int:
     except typer.Exit as end:
         code = end.exit_code
     except UsageError as error:
-        # format_message: what click and typer call the text without the usage lines
-        message = f"{error.format_message().rstrip('.')}; see {_help_of(error)}"  # type: ignore[attr-defined]
+        message = f"{_usage_text(error).rstrip('.')}; see {_help_of(error)}"
     except MaxopsError as error:
         message = str(error)
     except MemoryError as error:
@@ -93,6 +133,41 @@ def _code_of(command: Callable[[], None]) -> int:
 
 def _os_error_text(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+def _usage_text(error: Any) -> str:
+    """What is wrong with the words of a command, without the words of the library that converts them."""
+    message = isinstance(error, typer.BadParameter) and (_conversion_text(error.__cause__) or error.message)
+    if message and (hint := _hint_of(error)):
+        return f"{hint}: {message}"
+    # format_message: what click and typer call the text without the usage lines
+    return str(error.format_message())
+
+
+def _hint_of(error: Any) -> str:
+    param = error.param
+    if error.param_hint or param is None:
+        return str(error.param_hint or "")
+    return f"'{param.opts[0] if param.param_type_name == 'option' else param.metavar}'"
+
+
+_KINDS = {"int": "a valid integer", "float": "a valid number"}
+
+
+def _conversion_text(cause: Any) -> str:
+    """Of a validation error of pydantic, which newer typers convert values with: the value, and what was expected."""
+    if not hasattr(cause, "errors"):
+        return ""
+    first = cause.errors()[0]
+    kind, limits = first["type"], first.get("ctx", {})
+    value = repr(first["input"])
+    value = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
+    for limit, words in (("ge", "or more"), ("le", "at most")):
+        if limit in limits:
+            return f"{value} is out of range; expected {limits[limit]} {words}"
+    if "error" in limits:  # of typer's own: a choice, a path
+        return str(limits["error"])
+    return f"{value} is not {_KINDS.get(kind.partition('_')[0], 'a valid value')}"
 
 
 def _help_of(error: Exception) -> str:
@@ -135,15 +210,15 @@ def _options(
         raise typer.Exit(BAD_USE)
 
 
-app.command("run")(run.run)
-app.command("rewrite")(rewrite.rewrite)
-app.command("maximum")(arrays.maximum)
-app.command("reduce-max")(arrays.reduce_max)
-app.command("segment-max")(arrays.segment_max)
-app.command("check")(check.check)
-app.command("clause")(clause.clause)
-app.command("operators")(operators.operators)
-app.command("conform")(conform.conform)
-app.command("bench")(bench.bench)
-app.command("evidence")(evidence.evidence)
-app.command("info")(info.info)
+app.command("run", cls=Command)(run.run)
+app.command("rewrite", cls=Command)(rewrite.rewrite)
+app.command("maximum", cls=Command)(arrays.maximum)
+app.command("reduce-max", cls=Command)(arrays.reduce_max)
+app.command("segment-max", cls=Command)(arrays.segment_max)
+app.command("check", cls=Command)(check.check)
+app.command("clause", cls=Command)(clause.clause)
+app.command("operators", cls=Command)(operators.operators)
+app.command("conform", cls=Command)(conform.conform)
+app.command("bench", cls=Command)(bench.bench)
+app.command("evidence", cls=Command)(evidence.evidence)
+app.command("info", cls=Command)(info.info)

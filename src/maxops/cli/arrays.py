@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
+import numpy as np
 import typer
 
 import maxops
+from maxops import dtypes
 from maxops.cli import streams
 from maxops.cli.files import as_bfloat16, is_two_bytes, read_npy, write_npy, write_npz
 from maxops.cli.progress import progress
@@ -22,6 +24,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
+        metavar="FILE",
         help="Write the result to this .npy file (.npz: each array under its name), or - for standard output, "
         "instead of a table of it.",
     ),
@@ -34,15 +37,15 @@ Initial = Annotated[
 ]
 Indices = Annotated[bool, typer.Option("--return-indices", help="Also give the indices of the maxima (argmax).")]
 
+FILL_MODES = get_args(FillMode)
+_FILL_CLAUSE = "maxops.segment_max.fill_mode"
 RESULT, INDICES, EMPTY = "maxima", "indices", "empty"  # in a .npz file
 
 
 def maximum(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILES...", help=".npy files of one type, of shapes that broadcast together; - is stdin."
-        ),
+        typer.Argument(metavar="FILES", help=".npy files of one type, of shapes that broadcast together; - is stdin."),
     ],
     output: Output = None,
     form: streams.Format = "text",
@@ -58,7 +61,9 @@ def maximum(
 
 def reduce_max(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .npy file; - is stdin.")],
-    axes: Annotated[str | None, typer.Option(help="Axes to reduce, such as 0,-1. Default: all.")] = None,
+    axes: Annotated[
+        str | None, typer.Option(metavar="AXIS,...", help="Axes to reduce, such as 0,-1. Default: all.")
+    ] = None,
     keepdims: Annotated[bool, typer.Option(help="Keep reduced axes, with size 1.")] = True,
     noop_with_empty_axes: Annotated[
         bool, typer.Option("--noop-with-empty-axes", help="Without axes, give the input itself.")
@@ -89,12 +94,14 @@ def segment_max(
     ids: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[IDS]", help="A .npy file of n segment ids of any integer type, sorted; or else --offsets."
+            metavar="IDS", help="A .npy file of n segment ids of any integer type, sorted; or else --offsets."
         ),
     ] = None,
     fill_mode: Annotated[
         str | None,
-        typer.Option(help="ZERO or LOWEST (finite): what empty segments hold. This, --fill-value or --initial."),
+        typer.Option(
+            metavar="MODE", help="ZERO or LOWEST (finite): what empty segments hold. This, --fill-value or --initial."
+        ),
     ] = None,
     fill_value: Annotated[
         str | None, typer.Option(metavar="VALUE", help="What empty segments hold, such as 7, nan or -inf.")
@@ -102,9 +109,11 @@ def segment_max(
     initial: Initial = None,
     offsets: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="In place of IDS: segment i has the rows offsets[i] to offsets[i + 1]."),
+        typer.Option(metavar="FILE", help="In place of IDS: a .npy file of where segments begin, and the end."),
     ] = None,
-    num_segments: Annotated[int | None, typer.Option(help="Segments in the result. Default: the last id + 1.")] = None,
+    num_segments: Annotated[
+        int | None, typer.Option(metavar="N", help="Segments in the result. Default: the last id + 1.")
+    ] = None,
     are_sorted: Annotated[bool, typer.Option("--sorted/--unsorted", help="Whether the ids never decrease.")] = True,
     out_of_range: Annotated[
         Literal["error", "drop"] | None,
@@ -123,6 +132,8 @@ def segment_max(
 ) -> None:
     """The maximum of each segment of a .npy file's rows; NaN propagates."""
     target = _Target("segment-max", output, form, overwrite=overwrite, parents=parents)
+    _check_segments(ids, offsets)
+    _check_fill(fill_mode, fill_value, initial)
     indexing = [path for path in (ids, offsets) if path is not None]
     rows, *numbers = target.read([data, *indexing], bfloat16=bfloat16, indexing=len(indexing))
     named = dict(zip((name for name, path in (("ids", ids), ("offsets", offsets)) if path), numbers, strict=True))
@@ -146,6 +157,33 @@ def segment_max(
     )
 
 
+def _check_segments(ids: Path | None, offsets: Path | None) -> None:
+    if ids is None and offsets is None:
+        raise typer.BadParameter("what the segments are is missing; give IDS or --offsets FILE", param_hint="IDS")
+    if ids is not None and offsets is not None:
+        raise typer.BadParameter(f"IDS are given, too, {ids}; give one of both", param_hint="--offsets")
+
+
+def _check_fill(mode: str | None, value: str | None, initial: str | None) -> None:
+    """What empty segments hold, in the options' own names; the function names its parameters."""
+    named = {"--fill-mode": mode, "--fill-value": value, "--initial": initial}
+    given = [option for option, text in named.items() if text is not None]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{given[1]} is given, too; give one of {', '.join(named)}", param_hint=given[0])
+    clause = f"[{_FILL_CLAUSE}]"
+    if not given:
+        raise typer.BadParameter(
+            "fill_mode is missing, which says what empty segments hold; give --fill-mode ZERO or LOWEST, --fill-value "
+            f"VALUE (such as nan), or --initial VALUE {clause}",
+            param_hint="--fill-mode",
+        )
+    if mode is not None and mode.upper() not in FILL_MODES:
+        raise typer.BadParameter(
+            f"{mode!r} is not 'ZERO' or 'LOWEST'; --fill-value VALUE fills with a value {clause}",
+            param_hint="--fill-mode",
+        )
+
+
 class _Target:
     """Where a command's arrays go, and the files that they may not replace."""
 
@@ -161,7 +199,11 @@ class _Target:
         if self.output is not None:
             streams.check_outputs([self.output], files, overwrite=self.overwrite, parents=self.parents)
         of_data = len(files) - indexing
-        return [_read(file, bfloat16=bfloat16 and number < of_data) for number, file in enumerate(files)]
+        name = f"maxops.{self.command.replace('-', '_')}"
+        return [
+            _read(file, f"{name}.types", bfloat16=bfloat16) if number < of_data else read_npy(file)
+            for number, file in enumerate(files)
+        ]
 
     def give(self, compute: Callable[[], Any], names: Sequence[str]) -> None:
         """Compute, and show or write the arrays, of which there are as many as names."""
@@ -185,15 +227,28 @@ class _Target:
                 show_arrays(shown)
 
 
-def _read(file: Path, *, bfloat16: bool) -> Array:
+def _read(file: Path, clause: str, *, bfloat16: bool) -> Array:
     array = read_npy(file)
     if bfloat16:
-        return as_bfloat16(array)
-    if is_two_bytes(array):
+        array = as_bfloat16(array)
+    elif is_two_bytes(array):
         raise ModelInputError(
             f"{streams.name_of(file)}: is void of two bytes, as NumPy saves bfloat16; say --bfloat16 to read it so"
         )
+    if dtypes.of(array.dtype) is None:
+        types = ", ".join(str(dtype) for dtype in dtypes.ALL if dtype is not dtypes.REAL)  # which no file holds
+        raise ModelInputError(
+            f"{streams.name_of(file)}: holds {array.dtype}; the types are {types}; {_next_step(array.dtype)}", clause
+        )
     return array
+
+
+def _next_step(dtype: np.dtype[Any]) -> str:
+    """How an array of another type becomes one that the operators take."""
+    if dtype.names:
+        return f"save one field: np.save(FILE, array[{dtype.names[0]!r}])"
+    steps = {"M": 'array.view("int64")', "m": 'array.view("int64")', "c": "array.real", "V": "array.view(DTYPE)"}
+    return f"convert it: np.save(FILE, {steps.get(dtype.kind, 'array.astype(DTYPE)')})"
 
 
 def _axes(text: str) -> tuple[int, ...]:

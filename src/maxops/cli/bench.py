@@ -20,6 +20,7 @@ from maxops.cli import streams
 from maxops.cli.bench_gpu import bench_gpu
 from maxops.cli.progress import counting_bar
 from maxops.cli.table import show, show_json
+from maxops.counted import counted
 from maxops.dtypes import DType
 from maxops.engines.native import MOST_THREADS
 from maxops.json_text import in_lines
@@ -39,7 +40,7 @@ def _check_seconds(seconds: float | None) -> float | None:
 
 def bench(
     operators: Annotated[
-        list[str] | None, typer.Argument(metavar="[OP...]", help=f"Of {', '.join(OPERATORS)}. Default: all.")
+        list[str] | None, typer.Argument(metavar="OP", help=f"Of {', '.join(OPERATORS)}. Default: all.")
     ] = None,
     types: Annotated[
         list[str] | None, typer.Option(metavar="TYPE,...", help="Element types, or all. Default: one of each kind.")
@@ -57,10 +58,12 @@ def bench(
     ] = None,
     only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Cases whose id contains this text.")] = "",
     seconds: Annotated[
-        float | None, typer.Option(callback=_check_seconds, help="Budget for each pair. Default: 0.3; 0.02 if quick.")
+        float | None,
+        typer.Option(metavar="N", callback=_check_seconds, help="Budget for each pair. Default: 0.3; 0.02 if quick."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads for everybody. Default: as maxops has.")
+        int | None,
+        typer.Option(metavar="N", min=1, max=MOST_THREADS, help="Threads for everybody. Default: as maxops has."),
     ] = None,
     cases_only: Annotated[
         bool, typer.Option("--cases-only", help="No limits table, memory, scaling or deviations.")
@@ -148,7 +151,8 @@ def bench(
         return
     _write(run, json_file, html_file, markdown_file, write, details=True)
     if failures := report.our_failures(run):
-        print(f"maxops: {len(failures)} of our own results are wrong, first {failures[0]}", file=sys.stderr)
+        wrong = counted(len(failures), "of our own results is wrong", "of our own results are wrong")
+        print(f"maxops: {wrong}, first {failures[0]}", file=sys.stderr)
         raise typer.Exit(WRONG)
 
 
@@ -187,7 +191,9 @@ def _write_comparison(run: dict[str, Any], json_file: Path | None, write: Write)
     if json_file is not None:
         write(json_file, in_lines(run) + "\n")
     if failures := compare.different(run):
-        print(f"maxops: the two differ in bits in {len(failures)} cases, first {failures[0]}", file=sys.stderr)
+        print(
+            f"maxops: the two differ in bits in {counted(len(failures), 'case')}, first {failures[0]}", file=sys.stderr
+        )
         raise typer.Exit(WRONG)
 
 

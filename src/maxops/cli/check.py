@@ -19,7 +19,9 @@ import maxops
 from maxops.cli import streams
 from maxops.cli.clause import Ignore, Select, selection
 from maxops.cli.one_a_line import Line, default_form, show_lines
+from maxops.cli.progress import counting
 from maxops.cli.table import printable, show
+from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError
 from maxops.program import BAD_USE, print_line
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 
 NOT_PASSED = 1
 MAX_ROWS = 10  # rows of one clause
+_OTHER_SUFFIXES = (".xml", ".html", ".htm", ".csv", ".tsv", ".md", ".yaml", ".yml", ".pdf", ".xlsx")
 # How an IR's text begins: a declaration, comments, and the element that other XML files do not have.
 _IR_BEGINS = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<net[\s>]", re.DOTALL)
 _IR_BEGINS_WITHIN = 4096  # bytes
@@ -39,7 +42,7 @@ def check(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODELS...",
+            metavar="MODELS",
             readable=False,  # that is for the reader to say, of one among others
             help=".onnx files, OpenVINO IRs (.xml), folders, for all of these in them, and - for an ONNX model on "
             "stdin. Nothing is run.",
@@ -54,7 +57,8 @@ def check(
         typer.Option(
             "--format",
             help="Tables; a finding a line, as file: node: CLAUSE message; GitHub's annotations; JSON; or SARIF for "
-            "code scanning. Default: text on a terminal, concise elsewhere.",
+            "code scanning. Default: as the suffix of --output says, .json or .sarif; or else text on a terminal, and "
+            "concise elsewhere.",
         ),
     ] = None,
     select: Select = None,
@@ -74,6 +78,7 @@ def check(
     Exits with 1 if a clause is broken, or a node lies outside of the standard that is asked for; with 2 if a model
     cannot be read.
     """
+    form = form or _form_of(output)
     keeps = selection(select, ignore)
     streams.check_inputs(models)
     failed: dict[Path, MaxopsError] = {}
@@ -82,14 +87,16 @@ def check(
         inputs = (file for path in found for file in streams.model_files(path))
         streams.check_outputs([output], inputs, overwrite=overwrite, parents=parents)
     reports: list[Report] = []
-    for path in found:
-        try:
-            report = _checked(path, standard)
-        except MaxopsError as error:
-            failed[path] = error
-            continue
-        reports.append(report.restricted(keeps))
-        _warn_of_nothing(report, reports[-1])
+    with counting("maxops check", len(found)) as advance:
+        for path in found:
+            try:
+                report = _checked(path, standard)
+            except MaxopsError as error:
+                failed[path] = error
+            else:
+                reports.append(report.restricted(keeps))
+                _warn_of_nothing(report, reports[-1])
+            advance()
     is_in_file = output is not None and not streams.is_stream(output)
     form = default_form(form, in_file=is_in_file)  # type: ignore[assignment]
     if not reports and (is_in_file or form in ("text", "concise")):
@@ -106,6 +113,19 @@ def check(
         raise typer.Exit(BAD_USE)
     if not all(report.passed for report in reports):
         raise typer.Exit(NOT_PASSED)
+
+
+def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
+    """The form that a file's suffix says; a suffix of a form that there is not is refused, not filled with another."""
+    suffix = "" if output is None else output.suffix.lower()
+    if suffix in _OTHER_SUFFIXES:
+        raise typer.BadParameter(
+            f"{output}: check writes no {suffix} report; a suffix of .json or .sarif says the form, and --format any",
+            param_hint="--output",
+        )
+    if output is None or suffix not in (".json", ".sarif"):
+        return None
+    return "sarif" if ".sarif" in (suffix, Path(output.stem).suffix.lower()) else "json"
 
 
 # ------------------------------------------------------------------------------------------------------- models
@@ -185,7 +205,8 @@ def _print(
             _print_tables(report, everything=everything)
         if (count := len(reports) + len(failed)) > 1:
             unread = f", {len(failed)} cannot be read" if failed else ""
-            print(f"{count} models: {sum(report.passed for report in reports)} pass{unread}")
+            passed = sum(report.passed for report in reports)
+            print(f"{count} models: {passed} pass{unread}")
     else:
         for report in reports:
             show_lines(_lines(report, everything=everything), str(form))
@@ -235,14 +256,17 @@ def _print_tables(report: Report, *, everything: bool) -> None:
             ],
         )
     count = counts(report)
-    judged, by = count["nodes"] - count["outside"], report.standard or "their own standard"
+    judged = count["nodes"] - count["outside"]
+    by = report.standard or ("its own standard" if judged == 1 else "their own standard")
     print(
-        f"{printable(report.source)}: {count['nodes']} max nodes, {judged} of them judged by {by}: "
-        f"{count['holds']} clauses hold, {count['broken']} are broken, {count['unknown']} cannot be known statically, "
-        f"{count['at_run_time']} are known at run time only"
+        f"{printable(report.source)}: {counted(count['nodes'], 'max node')}, {judged} judged by {by}: "
+        f"{counted(count['holds'], 'clause holds', 'clauses hold')}, "
+        f"{counted(count['broken'], 'is broken', 'are broken')}, {count['unknown']} cannot be known statically, "
+        f"{counted(count['at_run_time'], 'is known', 'are known')} at run time only"
     )
     if report.outside and report.standard is not None:
-        print(f"{count['outside']} max nodes are outside {report.standard}, so that the model does not pass")
+        outside = counted(count["outside"], "max node is", "max nodes are")
+        print(f"{outside} outside {report.standard}, so that the model does not pass")
 
 
 def _judged_by(node: JudgedNode) -> str:

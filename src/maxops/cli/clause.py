@@ -110,7 +110,7 @@ def clause(
     ids: Annotated[
         list[str],
         typer.Argument(
-            metavar="ID...",
+            metavar="ID",
             autocompletion=complete,
             help="As errors and reports have it in brackets, such as ONNX.Max-13.shape; or as --select takes it.",
         ),

@@ -20,7 +20,7 @@ from numpy.lib import format as npy_format
 
 from maxops import dtypes
 from maxops.atomic_files import atomic_write, errors_of, save_npy
-from maxops.cli.streams import is_pipe, is_stream, name_of, npy_bytes, read_pipe, say_written, write_stdout
+from maxops.cli.streams import is_pipe, is_stream, name_of, npy_bytes, opened, read_at_most, say_written, write_stdout
 from maxops.errors import ModelInputError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, Array
 
@@ -29,6 +29,34 @@ _HEADER_ERRORS = (
     ValueError, SyntaxError, TokenError, RecursionError, MemoryError, TypeError, LookupError, ArithmeticError,
 )  # fmt: skip
 _BFLOAT16 = dtypes.BFLOAT16.numpy
+_LENGTH_BYTES: dict[tuple[int, ...], int] = {
+    (1, 0): 2,
+    (2, 0): 4,
+    (3, 0): 4,
+}  # of a header, by the version of the format
+_LONGEST_HEADER = 10_000  # bytes that NumPy's parser takes
+_MOST_AXES = 64
+_LONGEST_AXIS = 2**63 - 1
+_SHOWN = 200  # bytes of a broken file, at most
+SAVE_AGAIN = "save it again: np.save(FILE, array)"
+SAVE_NPZ_AGAIN = "save it again: np.savez(FILE, NAME=array, ...)"
+# What else is given as a .npy file: how it begins, what it is, and what to do with it.
+_OTHER_FILES = (
+    (rb"\x93N?U?M?P?\Z", "it is truncated within the first bytes of one", f"copy or {SAVE_AGAIN}"),
+    (rb"PK[\x03\x05]", "it is a zip archive, as .npz is", "save one array of it: np.save(FILE, np.load(NPZ)[NAME])"),
+    (rb"\x80[\x00-\x05]", "a pickle is never read", f"{SAVE_AGAIN}; a pickle can run code"),
+    (rb"\x08[\x00-\x7f][\x0a\x12\x1a\x22\x28\x32\x3a\x42]", "it is an ONNX model", "`maxops run MODEL` runs a model"),
+    (
+        rb"\x08.{1,9}?[\x08\x10]",
+        "it is a tensor as .pb files hold it",
+        "`maxops run MODEL --input NAME=FILE.pb` takes it",
+    ),
+    (rb"\x89HDF", "it is an HDF5 file", SAVE_AGAIN),
+    (rb"PAR1|ARROW1", "it is a table of Parquet or Arrow", SAVE_AGAIN),
+    (rb"\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd", "it is compressed", "decompress it first"),
+    (rb"\s*<(\?xml|net)\b", "it is XML", "`maxops run MODEL` runs an OpenVINO IR"),
+    (rb"[\t\n\r\x20-\x7e]+\Z", "it is text", 'read and save it: np.save(FILE, np.loadtxt(TEXT, delimiter=","))'),
+)
 
 
 @dataclass(frozen=True)
@@ -48,93 +76,160 @@ class Header:
 
 def read_npy(path: Path) -> Array:
     """The array of a .npy file, mapped into memory and read-only, or of a pipe; never unpickled."""
-    if is_pipe(path):
-        return npy_of(read_pipe(path), name_of(path))
-    try:
-        with path.open("rb") as file:
-            header = _read_header(file, str(path))
-            _check_size(header, os.fstat(file.fileno()).st_size, str(path))
-            if header.size == 0:  # nothing to map
-                return np.empty(header.shape, header.dtype)
-            order: Literal["C", "F"] = "F" if header.fortran else "C"
-            return np.asarray(np.memmap(path, header.dtype, "r", header.offset, header.shape, order))
-    except OSError as error:
-        raise ModelInputError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:  # more axes, or a larger size, than NumPy takes
-        raise ModelInputError(f"{path}: has a shape that NumPy does not take: {error}") from error
-
-
-def npy_of(data: bytes, where: str) -> Array:
-    """The array of a .npy file that is in memory, read-only; never unpickled."""
-    header = _read_header(BytesIO(data), where)
-    _check_size(header, len(data), where)
-    try:
-        if header.size == 0:
+    where = name_of(path)
+    with opened(path) as file:
+        header = _read_header(file, where)
+        if is_pipe(path):
+            return _read_pipe(file, header, where)
+        _check_size(header, os.fstat(file.fileno()).st_size, where)
+        if header.size == 0:  # nothing to map
             return np.empty(header.shape, header.dtype)
-        flat = np.frombuffer(data, header.dtype, prod(header.shape), header.offset)
-        return flat.reshape(header.shape, order="F" if header.fortran else "C")
-    except ValueError as error:  # as in a file
-        raise ModelInputError(f"{where}: has a shape that NumPy does not take: {error}") from error
+        order: Literal["C", "F"] = "F" if header.fortran else "C"
+        return np.asarray(np.memmap(file, header.dtype, "r", header.offset, header.shape, order))
 
 
-def read_npz(path: Path, data: bytes | None = None) -> dict[str, Array]:
-    """The arrays of a .npz file, which may be in memory, by name; never unpickled."""
+def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
+    """The array of a pipe, of which nothing past the array's end is kept: it may have no end."""
+    data = read_at_most(file, min(header.size, LARGEST_OUTPUT) + 1)
+    if len(data) > LARGEST_OUTPUT:
+        raise OutputTooLargeError(f"{where}: {header.size} bytes are more than this machine's memory; name a file")
+    _check_size(header, header.offset + len(data), where)
+    if header.size == 0:
+        return np.empty(header.shape, header.dtype)
+    array = np.frombuffer(data, header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
+    array.setflags(write=False)
+    return array
+
+
+def read_npz(path: Path) -> dict[str, Array]:
+    """The arrays of a .npz file, or of a pipe, by name; never unpickled."""
+    where = name_of(path)
+    with opened(path) as file:
+        start = file.read(2)
+        if start != b"PK":
+            kind = f"it starts with {_short(start + file.read(_SHOWN))}" if start else "it is empty"
+            raise ModelInputError(f"{where}: is not a .npz file: {kind}; {SAVE_NPZ_AGAIN}")
+        if not is_pipe(path):
+            file.seek(0)
+            return _members(file, where)
+        data = bytearray(start) + read_at_most(file, LARGEST_OUTPUT)
+    return _members(BytesIO(data), where)
+
+
+def _members(file: IO[bytes], source: str) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     try:
-        with zipfile.ZipFile(path if data is None else BytesIO(data)) as archive:
+        with zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
-                where = f"{path}: {member.filename!r}"
+                where = f"{source}: {member.filename!r}"
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     raise ModelInputError(f"{where}: is compressed in a way that NumPy does not write")
-                with archive.open(member) as file:
-                    header = _read_header(file, where)
+                with archive.open(member) as opened_member:
+                    header = _read_header(opened_member, where)
                 _check_size(header, member.file_size, where)
                 if header.size > LARGEST_OUTPUT:
                     raise OutputTooLargeError(f"{where}: {header.size} bytes are more than this machine's memory")
-                with archive.open(member) as file:
-                    array = npy_format.read_array(file, allow_pickle=False)
+                with archive.open(member) as opened_member:
+                    array = npy_format.read_array(opened_member, allow_pickle=False)
                 arrays[member.filename.removesuffix(".npy")] = array
     except ModelInputError:  # it says which member, and what is wrong with it
         raise
-    except OSError as error:
-        raise ModelInputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-        raise ModelInputError(f"{path}: is truncated, broken or not a .npz file: {error}") from error
+        raise ModelInputError(
+            f"{source}: is truncated, broken or not a .npz file: {error}; copy or {SAVE_NPZ_AGAIN}"
+        ) from error
     return arrays
 
 
 def _read_header(file: IO[bytes], where: str) -> Header:
     start = file.read(npy_format.MAGIC_LEN)
     if not start.startswith(npy_format.MAGIC_PREFIX):
-        hint = " (a pickle is never read)" if start.startswith(b"\x80") else ""
-        raise ModelInputError(
-            f"{where}: is not a .npy file{hint}; it starts with {start!r}"
-            if start
-            else f"{where}: is empty; it should be a .npy file"
-        )
-    readers = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
+        raise ModelInputError(f"{where}: {_what_it_is(start + file.read(_SHOWN - len(start)))}")
     version = tuple(start[-2:])
-    if version not in readers or len(start) < npy_format.MAGIC_LEN:
-        raise ModelInputError(f"{where}: is a .npy file of version {version}; plain arrays have 1.0 or 2.0")
+    is_cut = len(start) < npy_format.MAGIC_LEN
+    if not is_cut and version not in _LENGTH_BYTES:
+        known = ", ".join(map(str, _LENGTH_BYTES))
+        raise ModelInputError(f"{where}: is a .npy file of version {version}; expected {known}; {SAVE_AGAIN}")
+    size_bytes = b"" if is_cut else file.read(_LENGTH_BYTES[version])
+    size = int.from_bytes(size_bytes, "little")
+    if size > _LONGEST_HEADER:
+        raise ModelInputError(
+            f"{where}: is truncated or broken in its header: it is to have {size} bytes; expected at most "
+            f"{_LONGEST_HEADER}; {SAVE_AGAIN}"
+        )
+    text = file.read(size)
+    if is_cut or len(size_bytes) < _LENGTH_BYTES[version] or len(text) < size:
+        raise ModelInputError(
+            f"{where}: is truncated or broken in its header: the file ends in it; copy or {SAVE_AGAIN}"
+        )
+    header = _parsed(size_bytes + text, version, where)
+    return Header(*header, offset=len(start) + len(size_bytes) + len(text))
+
+
+def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape, the order and the type that a header says. Its text is a dictionary of Python."""
+    # 3.0 differs from 2.0 in how names of fields are encoded
+    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     try:
         with warnings.catch_warnings():
             # NumPy asks to save files of Python 2 again, and says so of broken ones too; both are read or refused
             warnings.simplefilter("ignore", UserWarning)
-            shape, fortran, dtype = readers[version](file)
+            shape, fortran, dtype = read(BytesIO(header), _LONGEST_HEADER)
     except _HEADER_ERRORS as error:
-        raise ModelInputError(f"{where}: is truncated or broken in its header: {error}") from error
+        # what else than a ValueError NumPy's parser raises is about its own code
+        why = str(error) if type(error) is ValueError else f"cannot parse {_short(header[_LENGTH_BYTES[version] :])}"
+        raise ModelInputError(
+            f"{where}: is truncated or broken in its header: {_cut(why, _SHOWN)}; {SAVE_AGAIN}"
+        ) from error
     if dtype.hasobject:
-        raise ModelInputError(f"{where}: holds pickled Python objects, which are never read; save a numeric array")
-    if any(size < 0 for size in shape):
-        raise ModelInputError(f"{where}: is broken: its header has the shape {shape}")
-    return Header(tuple(map(int, shape)), fortran, dtype, file.tell())
+        raise ModelInputError(
+            f"{where}: holds pickled Python objects, which are never read, as they can run code; save a numeric array: "
+            "np.save(FILE, array.astype(float))"
+        )
+    if len(shape) > _MOST_AXES or not all(0 <= size <= _LONGEST_AXIS for size in shape):
+        raise ModelInputError(
+            f"{where}: is broken in its header: the shape is {_short(shape)}; expected at most {_MOST_AXES} axes, of "
+            f"sizes from 0 to {_LONGEST_AXIS}; {SAVE_AGAIN}"
+        )
+    if 0 in shape:
+        try:
+            np.empty(shape, dtype)
+        except ValueError as error:  # the product of the other sizes is too large
+            raise ModelInputError(
+                f"{where}: is broken in its header: NumPy takes no shape {_short(shape)}; {SAVE_AGAIN}"
+            ) from error
+    return tuple(map(int, shape)), fortran, dtype
+
+
+def _what_it_is(start: bytes) -> str:
+    """What a file is that is not a .npy file, and what to do, by its first bytes."""
+    if not start:
+        return f"is empty; it should be a .npy file; {SAVE_AGAIN}"
+    for prefix, kind, next_step in _OTHER_FILES:
+        if re.match(prefix, start, re.DOTALL):
+            return f"is not a .npy file ({kind}); it starts with {_short(start)}; {next_step}"
+    return f"is not a .npy file; it starts with {_short(start)}; {SAVE_AGAIN}"
+
+
+def _short(value: object) -> str:
+    return _cut(repr(value), 60)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}..."
 
 
 def _check_size(header: Header, actual: int, where: str) -> None:
     expected = header.offset + header.size
     if actual < expected:
         raise ModelInputError(
-            f"{where}: is truncated: {header.dtype} {header.shape} needs {expected} bytes, it has {actual}"
+            f"{where}: is truncated: {header.dtype} {header.shape} needs {expected} bytes, it has {actual}; "
+            f"copy or {SAVE_AGAIN}"
+        )
+    if actual > expected:
+        raise ModelInputError(
+            f"{where}: goes on after its array: {header.dtype} {header.shape} ends at byte {expected}; one .npy file "
+            f"holds one array; {SAVE_AGAIN}"
         )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from threading import Event, Thread
+from time import monotonic
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -27,6 +29,22 @@ def counting_bar(refresh_per_second: float = 10) -> Progress:
         refresh_per_second=refresh_per_second,
         disable=off,
     )
+
+
+@contextmanager
+def counting(doing: str, total: int) -> Iterator[Callable[[], None]]:
+    """Count on stderr, if that is a terminal, once the block has run for a while; call the result after each item."""
+    began, done = monotonic(), count(1)
+    with ExitStack() as stack:
+        bar = counting_bar()
+        task = bar.add_task(doing, total=total)
+
+        def advance() -> None:
+            if not bar.live.is_started and monotonic() - began > AFTER_SECONDS:
+                stack.enter_context(bar)
+            bar.update(task, completed=next(done))
+
+        yield advance
 
 
 @contextmanager

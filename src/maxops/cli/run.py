@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -89,6 +90,7 @@ def run(
         typer.Option(
             "--output",
             "-o",
+            metavar="FOLDER",
             help="Write each output to NAME.npy in this folder (in a folder of each data set, if there are several); "
             "- writes the only output to stdout.",
         ),
@@ -181,6 +183,13 @@ def _check_output(
     output: Path, files: list[Path], data_sets: int, inputs: Iterable[Path], overwrite: bool, parents: bool
 ) -> None:
     if not streams.is_stream(output):
+        is_file = os.path.isfile(output)
+        if is_file or (output.suffix.lower() in (".npy", ".npz") and not os.path.isdir(output)):
+            why = "Not a directory" if is_file else "it is the name of a file"
+            raise OutputError(
+                f"{output}: cannot be written: {why}; --output takes a folder, in which each output is NAME.npy, or - "
+                "for stdout"
+            )
         streams.check_outputs(files or [output], inputs, overwrite=overwrite, parents=parents, folder=output)
     elif len(files) != 1 or data_sets > 1:
         raise OutputError(f"stdout: takes one array, and there are {len(files)}; --output FOLDER takes them all")
@@ -338,7 +347,7 @@ def _named_arrays(name: str, path: Path) -> Iterator[tuple[str, Array]]:
         if name:
             yield name, read_npy(path)
         else:
-            yield from read_npz(Path(streams.name_of(path)), streams.read_pipe(path)).items()
+            yield from read_npz(path).items()
         return
     kind = path.suffix.lower()
     if kind not in (".npy", ".npz", ".pb"):

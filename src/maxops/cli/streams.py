@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import IO, Annotated, Literal
 
 import numpy as np
 import typer
@@ -20,6 +20,8 @@ from maxops.plan import Array
 from maxops.program import print_line
 
 STREAM = Path("-")
+LONGEST_MODEL = 2**31 - 1  # bytes: protobuf takes no more
+_BLOCK = 1 << 20  # bytes
 STDIN, STDOUT = "stdin", "stdout"  # as messages name them
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="An output may replace a file that is an input.")]
@@ -100,12 +102,38 @@ def is_pipe(path: Path) -> bool:
         return False
 
 
-def read_pipe(path: Path) -> bytes:
-    """All of standard input, or of a pipe."""
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file, a pipe or standard input, open for reading; what the system says against it names it."""
     try:
-        return sys.stdin.buffer.read() if is_stream(path) else path.read_bytes()
+        if is_stream(path):
+            yield sys.stdin.buffer
+            return
+        with path.open("rb") as file:
+            yield file
+    except IsADirectoryError as error:
+        raise ModelInputError(f"{path}: cannot be read: it is a folder; name a file in it") from error
     except OSError as error:
-        raise ModelInputError(f"{name_of(path)}: cannot be read: {error.strerror}") from error
+        raise ModelInputError(f"{name_of(path)}: cannot be read: {error.strerror or error}") from error
+
+
+def read_at_most(file: IO[bytes], count: int) -> bytearray:
+    """Bytes of a pipe; what it claims to hold is not allocated before it comes."""
+    data = bytearray()
+    while len(data) < count and (part := file.read(min(count - len(data), _BLOCK))):
+        data += part
+    return data
+
+
+def read_pipe(path: Path) -> bytes:
+    """All of standard input, or of a pipe: a model or a report. A pipe may have no end."""
+    with opened(path) as file:
+        data = bytes(read_at_most(file, LONGEST_MODEL + 1))
+    if len(data) > LONGEST_MODEL:
+        raise ModelInputError(
+            f"{name_of(path)}: has more than {LONGEST_MODEL} bytes, the most that a model in one file has"
+        )
+    return data
 
 
 def read_stdin() -> bytes:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from maxops.counted import counted
 from maxops.errors import ModelInputError
 from maxops.model import Model
 from maxops.onnx.backend import in_order
@@ -35,7 +36,9 @@ def read_data_set(folder: Path, model: Model) -> DataSet:
     outputs = _numbered(folder, "output")
     if len(outputs) != len(model.outputs):
         listed = ", ".join(map(str, model.outputs))
-        raise ModelInputError(f"{folder}: has {len(outputs)} files output_*.pb; the model's outputs are {listed}")
+        raise ModelInputError(
+            f"{folder}: has {counted(len(outputs), 'file')} output_*.pb; the model's outputs are {listed}"
+        )
     names = [value.name for value in model.outputs]
     return DataSet(folder.name, in_order(model, _numbered(folder, "input")), dict(zip(names, outputs, strict=True)))
 

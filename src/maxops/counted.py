@@ -1,0 +1,12 @@
+"""Numbers beside nouns."""
+
+from __future__ import annotations
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number and its noun, or verb; `many` is for plurals that are not the singular with an s.
+
+    >>> counted(1, "max node"), counted(0, "max node"), counted(2, "is broken", "are broken")
+    ('1 max node', '0 max nodes', '2 are broken')
+    """
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
