@@ -260,9 +260,11 @@ def test_oldest_models_have_no_opset(ir_version: int) -> None:
     assert_same_bits(loaded.run({"x": X})["y"], reference.maximum(X))
 
 
-def test_other_name_of_the_domain_is_imported() -> None:
-    made = model([node("Max", ["x"], "y")])
-    made.opset_import[0].domain = "ai.onnx"
+@pytest.mark.parametrize("imported", ["", "ai.onnx"])
+@pytest.mark.parametrize("used", ["", "ai.onnx"])
+def test_both_names_of_the_domain_run(imported: str, used: str) -> None:
+    made = model([node("Max", ["x"], "y", domain=used)])
+    made.opset_import[0].domain = imported
     assert_same_bits(from_proto(made).run({"x": X})["y"], reference.maximum(X))
 
 

@@ -26,6 +26,19 @@ def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
     return (tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL)
 
 
+def without_external(model: ModelProto) -> ModelProto:
+    """The model with empty tensors in place of external ones, for a checker that has no folder; a copy, if any are."""
+    if not any(external_tensors(model)):
+        return model
+    result = ModelProto()
+    result.CopyFrom(model)
+    for tensor in [*external_tensors(result)]:
+        tensor.ClearField("data_location")
+        del tensor.external_data[:]
+        tensor.dims[:] = [0]
+    return result
+
+
 def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:
     """The data's files by the location that the model gives; each lies inside the folder of the model's file.
 

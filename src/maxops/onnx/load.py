@@ -17,6 +17,7 @@ from maxops.errors import ModelError
 from maxops.model import Model, Step, Value
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import GraphEvaluator
+from maxops.onnx.external import without_external
 from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, type_name
 from maxops.plan import Array
 
@@ -48,7 +49,7 @@ def load(path: str | PathLike[str]) -> Model:
 
 
 def read(path: Path) -> ModelProto:
-    """The message in a file, unchecked and without its external data."""
+    """The message in a file, in canonical form, unchecked and without its external data."""
     try:
         with path.open("rb") as file:
             return parse(file.read(), str(path))
@@ -57,11 +58,11 @@ def read(path: Path) -> ModelProto:
 
 
 def parse(data: bytes, source: str) -> ModelProto:
-    """The message in a file's bytes, unchecked; `source` is what errors call it."""
+    """The message in a file's bytes, in canonical form, unchecked; `source` is what errors call it."""
     if not data:
         raise ModelError(f"{source}: is empty; it should be an ONNX model")
     try:
-        return onnx.load_from_string(data, format="protobuf")
+        return structure.canonical(onnx.load_from_string(data, format="protobuf"))
     except DecodeError as error:
         if "Depth" in str(error):
             raise ModelError(
@@ -83,7 +84,7 @@ def from_proto(proto: ModelProto, source: str = "model") -> Model:
 
     Raises as `load` does; external data, which lies beside a file, is refused.
     """
-    return _model(proto, source, None)
+    return _model(structure.canonical(proto), source, None)
 
 
 def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
@@ -99,7 +100,7 @@ def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
     constants = {
         tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder) for tensor in graph.initializer
     }
-    _check_model(proto, source, path)
+    _check_model(proto, source)
     inputs = _values(graph.input, source, "input")
     outputs = _values(graph.output, source, "output")
     for value in inputs:
@@ -131,7 +132,7 @@ def opset_of(proto: ModelProto, source: str) -> int:
 
 def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
     """The one operator set of ONNX's own domain that a model or a function imports."""
-    versions = sorted({int(entry.version) for entry in imports if entry.domain in nodes.DOMAINS})
+    versions = sorted({int(entry.version) for entry in imports if not entry.domain})
     newest = onnx.defs.onnx_opset_version()
     if not versions:
         raise ModelError(f"{source}: imports no operator set of ONNX's own domain; opset_import should name one")
@@ -157,7 +158,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
         raise ModelError(f"{source}: has sparse initializers, {listed}; maxops runs dense tensors only")
     structure.check_order(proto.graph, source)
-    _check_model(proto, source, path)
+    _check_model(proto, source)
     folder = None if path is None else path.parent
     if folder is not None:
         try:
@@ -178,10 +179,9 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     return Model(source, opset, inputs, outputs, defaults, (), GraphEvaluator(proto, source))
 
 
-def _check_model(proto: ModelProto, source: str, path: Path | None) -> None:
+def _check_model(proto: ModelProto, source: str) -> None:
     try:
-        # by path, since the checker looks for external data beside the file; what was loaded from memory has none
-        onnx.checker.check_model(proto if path is None else path)
+        onnx.checker.check_model(without_external(proto))
     except (ValidationError, ValueError, RuntimeError) as error:  # the last is what C++ says of a file
         raise ModelError(f"{source}: {error}") from error
 
