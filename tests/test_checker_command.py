@@ -20,7 +20,7 @@ from maxops.cli.app import app
 
 HEAD = '<ir_version: 10, opset_import: ["": 18]> '
 GOOD = "g (float[2,3] a, float[3] b) => (float[2,3] y) { y = Max(a, b) }"
-BROKEN = """g (float[2] a, float[3] b, float[n] c) => (y, z) {
+BROKEN = """g (float[2] a, float[3] b, float[n] c) => (float[p] y, float[q] z) {
     [top] y = Max(a, b)  [other] z = Max(a, c)  [last] w = ReduceMax(a) }"""
 
 
@@ -91,7 +91,7 @@ def test_five_hundred_nodes_stay_readable(tmp_path: Path) -> None:
 
 
 def test_outside_of_a_standard(tmp_path: Path) -> None:
-    path = written(tmp_path, "g (float[2] a) => (y) { [r] y = ReduceMax(a) }")
+    path = written(tmp_path, "g (float[2] a) => (float[1] y) { [r] y = ReduceMax(a) }")
     assert run(path).exit_code == 0
     result = tables(path, "--standard", "sonnx")
     assert (result.exit_code, result.stderr) == (1, "")
@@ -267,6 +267,21 @@ def test_sarif_of_everything() -> None:
     assert set(kinds) == {"fail", "open", "pass"}
     outside = [result for result in log["runs"][0]["results"] if result["ruleId"] == "outside"]
     assert [(result["kind"], result["level"]) for result in outside] == [("fail", "warning")]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("standard", [None, "sonnx"])
+def test_nodes_of_one_name_have_fingerprints_of_their_own(standard: str | None, everything: bool) -> None:
+    branch = "() => (float[2] {0}) {{ [twin] {0} = Max(a, b)  [twin] {0}r = ReduceMax(a) }}"
+    text = f"""g (bool c, float[2] a, float[3] b) => (float[2] y) {{
+        [twin] p = Max(a, b)  [twin] q = Max(a, b)  [twin] r = ReduceMax(a)  [twin] s = ReduceMax(a)
+        [if] y = If(c) <then_branch = t {branch.format("t")}, else_branch = e {branch.format("e")}> }}"""
+    report = check(parsed(text), standard)
+    log = as_sarif([report], "1", everything=everything)
+    assert_sarif(log)  # in which no two are the same
+    names = [result["locations"][0]["logicalLocations"][0]["name"] for result in log["runs"][0]["results"]]
+    assert names.count("node 'twin' (Max)") > 3
+    assert as_sarif([report], "1", everything=everything) == log
 
 
 def test_a_wrong_sarif_is_noticed() -> None:

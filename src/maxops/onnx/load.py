@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -23,6 +25,8 @@ from maxops.plan import Array
 
 # Before IR version 3 a model names no operator set: it is the first.
 FIRST_IR_WITH_OPSETS = 3
+MAX_MESSAGE = 2**31 - 1  # bytes; protobuf reads and writes no longer messages
+_CHUNK = 1 << 20
 MAX_NESTING = 32  # graphs, each of which takes three of protobuf's hundred levels
 
 
@@ -52,15 +56,38 @@ def read(path: Path) -> ModelProto:
     """The message in a file, in canonical form, unchecked and without its external data."""
     try:
         with path.open("rb") as file:
-            return parse(file.read(), str(path))
+            # not read at all if it is too long: memory may be too small for it
+            length = os.fstat(file.fileno()).st_size
+            if length <= MAX_MESSAGE:
+                return parse(_content(file), str(path))
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    raise _too_long(str(path), length)
+
+
+def _content(file: BinaryIO) -> bytes:
+    """What a file holds, up to a byte more than a message may have: a device may have no end."""
+    chunks: list[bytes] = []
+    rest = MAX_MESSAGE + 1
+    while rest and (chunk := file.read(min(rest, _CHUNK))):
+        chunks.append(chunk)
+        rest -= len(chunk)
+    return b"".join(chunks)
+
+
+def _too_long(source: str, length: int) -> ModelError:
+    return ModelError(
+        f"{source}: has {length} bytes, and a protobuf message at most {MAX_MESSAGE} (2 GiB); save the model with its "
+        "weights as external data: onnx.save(model, path, save_as_external_data=True)"
+    )
 
 
 def parse(data: bytes, source: str) -> ModelProto:
     """The message in a file's bytes, in canonical form, unchecked; `source` is what errors call it."""
     if not data:
         raise ModelError(f"{source}: is empty; it should be an ONNX model")
+    if len(data) > MAX_MESSAGE:
+        raise _too_long(source, len(data))
     try:
         return structure.canonical(onnx.load_from_string(data, format="protobuf"))
     except DecodeError as error:
