@@ -186,8 +186,6 @@ class _Reader:
         self.faults.append(Finding(where, MODEL, verdict, message))
 
     def _inferred(self, path: str, proto: ModelProto) -> GraphProto:
-        if not self._has_nodes:
-            return proto.graph
         try:
             return infer(proto).graph
         except ModelError as error:
@@ -289,8 +287,8 @@ class _Reader:
             if isinstance(name, str) and value.tensor is not None:
                 model.graph.initializer.add().CopyFrom(value.tensor)
                 model.graph.initializer[-1].name = name
-        # without a call there is nothing to infer from
-        inferred = model.graph if call.attributes is None else self._inferred(call.path, model)
+        # each call takes a process: they are for max nodes
+        inferred = self._inferred(call.path, model) if self._has_nodes else model.graph
         # what is inferred from; the body itself writes no types
         del model.graph.input[:], model.graph.initializer[:]
         for name in function.input:

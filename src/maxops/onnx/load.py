@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -56,8 +57,11 @@ def read(path: Path) -> ModelProto:
     """The message in a file, in canonical form, unchecked and without its external data."""
     try:
         with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):  # which may have no end
+                raise ModelError(f"{path}: is a device; it should be the file of an ONNX model")
             # not read at all if it is too long: memory may be too small for it
-            length = os.fstat(file.fileno()).st_size
+            length = status.st_size
             if length <= MAX_MESSAGE:
                 return parse(_content(file), str(path))
     except OSError as error:
@@ -66,19 +70,17 @@ def read(path: Path) -> ModelProto:
 
 
 def _content(file: BinaryIO) -> bytes:
-    """What a file holds, up to a byte more than a message may have: a device may have no end."""
-    chunks: list[bytes] = []
-    rest = MAX_MESSAGE + 1
-    while rest and (chunk := file.read(min(rest, _CHUNK))):
-        chunks.append(chunk)
-        rest -= len(chunk)
-    return b"".join(chunks)
+    """What a file holds, up to a byte more than a message may have: a pipe may have no end."""
+    content = bytearray()
+    while len(content) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
+        content += chunk
+    return bytes(content)
 
 
 def _too_long(source: str, length: int) -> ModelError:
     return ModelError(
-        f"{source}: has {length} bytes, and a protobuf message at most {MAX_MESSAGE} (2 GiB); save the model with its "
-        "weights as external data: onnx.save(model, path, save_as_external_data=True)"
+        f"{source}: has {length} bytes or more, and a protobuf message at most {MAX_MESSAGE} (2 GiB); save the model "
+        "with its weights as external data: onnx.save(model, path, save_as_external_data=True)"
     )
 
 

@@ -208,7 +208,9 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = ()) -> N
 def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, source: str) -> NoReturn:
     where = f"{source}: {nodes.label(node)}"
     if name not in makers:
-        raise ModelError(f"{where}: input {name!r} is made by no node before it, and is not an input or initializer of the graph")
+        raise ModelError(
+            f"{where}: input {name!r} is made by no node before it, and is not an input or initializer of the graph"
+        )
     try:
         TopologicalSorter({made: maker.input for made, maker in makers.items()}).prepare()
     except CycleError as error:
