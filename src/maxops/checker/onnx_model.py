@@ -367,16 +367,12 @@ class _Reader:
         outputs = tuple(scope.get(name, Value()).as_written().known(name, with_constant=False) for name in node.output)
         if len(node.output) != 1 or not node.output[0]:
             self._fault(where, f"has {len(node.output)} outputs; it makes one")
-        return Node(
-            where,
-            operator,
-            inputs,
-            outputs,
-            self._attributes(where, operator, node, task),
-            row,
-            note,
-            task.opset.written,
-        )
+        opset = task.opset.written
+        if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # which follows a version of its own
+            own, _ = _row_of_ours(node, operator)
+            opset = None if own is None else str(own.version)
+        attributes = self._attributes(where, operator, node, task)
+        return Node(where, operator, inputs, outputs, attributes, row, note, opset)
 
     def _attributes(self, where: str, operator: str, node: NodeProto, task: _Graph) -> dict[str, Any]:
         if node.domain == schemas.DOMAIN:
