@@ -48,7 +48,7 @@ def test_segment_max(tmp_path: Path) -> None:
         (GOOD.replace('element_type="f32"', 'element_type="u4"'), "T"),
         (GOOD.replace('shape="5" element_type="i64"', 'shape="5" element_type="u64"'), "T_IDX"),
         (GOOD.replace('name="ids" type="Parameter"', 'name="ids" type="Shape"'), "T_IDX"),
-        (GOOD.replace('<port id="0"><dim>5</dim></port></output>', '<port id="0"></port></output>', 1), "data"),
+        (GOOD.replace('shape="5" element_type="f32"', 'shape="" element_type="f32"'), "data"),
         (segment_net('fill_mode="zero"', (4, 3), count=False, out=(7, 2)), "shape"),
         (segment_net('fill_mode="zero"', (0, 3), count=False, out=(1, 3)), "num_segments.no_ids"),
     ],
@@ -116,7 +116,7 @@ def test_sonnx(tmp_path: Path) -> None:
     assert finding(report, "static").verdict == "broken"
     assert finding(report, "opset").verdict == "broken"
     versioned = reduce_net(8).replace('type="Maximum"', 'type="Maximum" version="opset1"')
-    assert finding(check(saved(tmp_path, versioned), "sonnx"), "opset").message == "operator set opset1"
+    assert finding(check(saved(tmp_path, versioned), "sonnx"), "opset").verdict == "unknown"
 
 
 def test_operators_without_a_document(tmp_path: Path) -> None:
