@@ -33,7 +33,8 @@ def _source(number: int, name: str, kind: str, own: What, said: What, version: s
         count *= size
     place = f' offset="0" size="{count}"' if kind == "Const" else ""
     text = f'<data element_type="{element_type}" shape="{",".join(map(str, sizes))}"{place}/>'
-    return f'<layer id="{number}" name="{name}" type="{kind}" version="{version}">{text}<output>{_port(0, said)}</output></layer>'
+    head = f'<layer id="{number}" name="{name}" type="{kind}" version="{version}">'
+    return f"{head}{text}<output>{_port(0, said)}</output></layer>"
 
 
 def _segment(kind: str, data: tuple[What, What], ids: tuple[What, What], versions: dict[str, str] | None = None) -> str:
@@ -44,8 +45,10 @@ def _segment(kind: str, data: tuple[What, What], ids: tuple[What, What], version
         _source(0, "data", kind, *data, of(kind, "opset1")),
         _source(1, "ids", kind, *ids, of(kind, "opset1")),
         f'<layer id="2" name="top" type="SegmentMax" version="{of("SegmentMax", "opset16")}">'
-        f'<data fill_mode="zero"/><input>{_port(0, data[1])}{_port(1, ids[1])}</input><output>{_port(2, out)}</output></layer>',
-        f'<layer id="3" name="y" type="Result" version="{of("Result", "opset1")}"><input>{_port(0, out)}</input></layer>',
+        f'<data fill_mode="zero"/><input>{_port(0, data[1])}{_port(1, ids[1])}</input>'
+        f"<output>{_port(2, out)}</output></layer>",
+        f'<layer id="3" name="y" type="Result" version="{of("Result", "opset1")}">'
+        f"<input>{_port(0, out)}</input></layer>",
     ]
     return net(parts, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)]).replace("<net ", '<net name="n" ')
 
