@@ -10,6 +10,7 @@ import pytest
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from maxops.checker import Finding, Report, check, onnx_checker, onnx_values
+from maxops.onnx import structure
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 OPSET = 18
@@ -168,6 +169,18 @@ MALFORMED: dict[str, tuple[Callable[[], Part], str]] = {
         "16 bytes, but it holds 8",
     ),
 }
+
+
+@pytest.mark.parametrize("place", sorted(SUBGRAPHS))
+@pytest.mark.parametrize("name", ["x", "late"])
+def test_a_graph_in_a_node_returns_what_it_makes(place: str, name: str) -> None:
+    made = PLACES[place](Part([_node("Max", ["x", "x"], "y")]))
+    for graph in structure.all_graphs(made):
+        for info in graph.output:
+            info.name = name if info.name == "y" else info.name
+    told = f"output {name!r} is " + ("a value around this graph" if name == "x" else "made by no node")
+    assert [each for each in _broken(check(made)) if told in each.message]
+    assert _refusal(made) or place == "branch in function"
 
 
 def _broken(report: Report) -> list[Finding]:

@@ -19,12 +19,14 @@ from maxops.sizes import MAX_ELEMENTS
 FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is the default of an input
 
 
-def graph_faults(graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int) -> Iterator[str]:
-    """The faults of one graph in words; `outer` holds the names that it sees around it."""
+def graph_faults(
+    graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int, *, returns_outer: bool
+) -> Iterator[str]:
+    """The faults of one graph in words; `outer` holds the names that it sees around it, and may return or not."""
     for check in (
         lambda: structure.check_names(graph, ""),
         lambda: structure.check_unique(graph, ""),
-        lambda: structure.check_order(graph, "", outer),
+        lambda: structure.check_order(graph, "", outer, returns_outer=returns_outer),
     ):
         yield from _words(check)
     yield from _shadows(graph, outer)

@@ -87,6 +87,7 @@ class _Graph:
     inputs: Mapping[str, Value] = field(default_factory=dict)
     outputs: Mapping[str, Value] = field(default_factory=dict)
     in_function: bool = False
+    is_training_step: bool = False
     seen_before: bool = False
 
 
@@ -163,7 +164,8 @@ class _Reader:
             whole = self._inferred_graph(path, joined)
             infos = [info for info in (*whole.value_info, *whole.output, *whole.input) if info.name not in outer]
             own = whole.node[len(whole.node) - len(graph.node) :]
-            self._waiting.append(_Graph(path, graph, GraphProto(node=own, value_info=infos), outer, opset, outer))
+            inferred = GraphProto(node=own, value_info=infos)
+            self._waiting.append(_Graph(path, graph, inferred, outer, opset, outer, is_training_step=bool(outer)))
             self._drain()
 
     def _inferred_graph(self, path: str, graph: GraphProto) -> GraphProto:
@@ -197,7 +199,9 @@ class _Reader:
     def _go_through(self, task: _Graph) -> None:
         graph, ir_version = task.graph, self._proto.ir_version
         if not task.seen_before:
-            for fault in graph_faults(graph, task.visible, self._folder, ir_version):
+            for fault in graph_faults(
+                graph, task.visible, self._folder, ir_version, returns_outer=task.is_training_step
+            ):
                 self._fault(task.path, fault)
         values = values_of(graph, task.inferred)
         values |= task.inputs

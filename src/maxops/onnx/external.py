@@ -18,10 +18,11 @@ def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
     graphs = all_graphs(model)
     tensors = [tensor for graph in graphs for tensor in graph.initializer]
     sparse = [tensor for graph in graphs for tensor in graph.sparse_initializer]
-    for node in all_nodes(model):
-        for attribute in node.attribute:
-            tensors += [attribute.t, *attribute.tensors]
-            sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
+    attributes = [attribute for node in all_nodes(model) for attribute in node.attribute]
+    attributes += [attribute for function in model.functions for attribute in function.attribute_proto]
+    for attribute in attributes:
+        tensors += [attribute.t, *attribute.tensors]
+        sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
     tensors += [part for tensor in sparse for part in (tensor.values, tensor.indices)]
     return (tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL)
 
