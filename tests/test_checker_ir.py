@@ -79,9 +79,12 @@ def test_small_constants_are_read_and_large_ones_are_not(tmp_path: Path) -> None
         assert finding(check(path), "ids").verdict == verdict
 
 
-def test_weights_may_be_absent(tmp_path: Path) -> None:
-    report = check(saved(tmp_path, reduce_net(8)), "onnx")
-    assert not report.faults
+def test_absent_weights_are_one_finding(tmp_path: Path) -> None:
+    text = reduce_net(8)
+    const = text[text.index('<layer id="2"') : text.index('<layer id="3"')]
+    more = "".join(const.replace('id="2"', f'id="{number}"') for number in range(10, 15))
+    report = check(saved(tmp_path, text.replace(const, const + more)), "onnx")
+    assert [fault.message for fault in report.faults] == ["the model's weights, 'model.bin', are not beside it"]
     assert finding(report, "axes.range").verdict == "unknown"
 
 
@@ -120,7 +123,7 @@ def test_sonnx(tmp_path: Path) -> None:
 
 
 def test_operators_without_a_document(tmp_path: Path) -> None:
-    path = saved(tmp_path, reduce_net(8))
+    path = saved(tmp_path, reduce_net(8), bytes(8))
     assert check(path).passed
     assert [judged.note for judged in check(path).nodes] == [
         "maxops follows no OpenVINO document of Max",

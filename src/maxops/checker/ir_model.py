@@ -98,7 +98,9 @@ class _Reader:
         try:
             yield
         except ModelError as error:
-            self.faults.append(Finding(where, MODEL, "broken", _bare(error)))
+            finding = Finding(where, MODEL, "broken", _bare(error))
+            if finding not in self.faults[-1:]:
+                self.faults.append(finding)
 
     def _read_layers(self, net: _Net, element: Element, depth: int) -> None:
         for child in element.findall("layers/layer"):
@@ -146,6 +148,8 @@ class _Reader:
                 raise ModelError(f"its output port {port} says {text(dims)}, but its data says {text(own)}")
         if layer.type == "Const":
             offset, size = layers.data_extent(layer, "")
+            with self._faults_at("net"):  # once, whatever number of constants there is
+                self._weights.check_file()
             self._weights.check(offset, size, "its data")
 
     def _may_be_any_rank(self, layer: Layer, texts: tuple[str, ...]) -> bool:

@@ -76,9 +76,7 @@ def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Itera
     faults = [f"{where} {fault}" for fault in _of_sizes(tensor.dims)]
     external = tensor.data_location == TensorProto.EXTERNAL
     if external:
-        faults += _words(lambda: check_keys(tensor, where)) or [
-            f"{where}: {fault}" for fault in _of_external(tensor, folder)
-        ]
+        faults += _words(lambda: check_keys(tensor, where)) or _of_external(tensor, where, folder)
     elif not faults and tensor.data_type in DTYPES:
         faults += _words(lambda: check_size(tensor, DTYPES[tensor.data_type], where, external=False))
     yield from faults
@@ -99,8 +97,15 @@ def _of_sizes(sizes: Iterable[int]) -> list[str]:
     return [f"has the sizes {dims}, more elements than can be counted"] if prod(dims) > MAX_ELEMENTS else []
 
 
-def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
-    """Where external data would be read, by names and lengths alone."""
+def _of_external(tensor: TensorProto, where: str, folder: Path | None) -> list[str]:
+    """The faults of where external data would be read, by names and lengths alone."""
+    try:
+        return [f"{where}: {fault}" for fault in _of_location(tensor, folder)]
+    except FileNotFoundError as error:  # of all tensors in the file, one fault
+        return [f"the external data {error.filename!r} is not beside the model"]
+
+
+def _of_location(tensor: TensorProto, folder: Path | None) -> list[str]:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
@@ -118,8 +123,8 @@ def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
     path = folder / os.path.normpath(location)
     try:
         status = path.stat()
-    except FileNotFoundError:
-        return [f"its external data, {location!r}, is not beside the model"]
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, error.strerror, location) from error
     except PermissionError as error:  # which says nothing about the model
         raise ModelError(f"{path}: cannot be looked at: {error.strerror}") from error
     except (OSError, ValueError) as error:  # no file can have that name
