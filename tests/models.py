@@ -187,9 +187,6 @@ _saved("unknown_operator", "Foo", "No Op registered")(lambda: model([node("Foo",
 _saved("other_domain", "'com.example'", "No opset import")(
     lambda: model([node("Max", ["x"], "y", domain="com.example")])
 )
-_saved("other_name_of_the_domain", "(Max)", "'ai.onnx'", "empty")(
-    lambda: model([node("Max", ["x"], "y", domain="ai.onnx")])
-)
 _saved("left_out_input", "node 'top' (Max)", "input 1 has an empty name", "[ONNX.Max-13.inputs]")(
     lambda: model([node("Max", ["x", ""], "y", "top")])
 )

@@ -20,7 +20,7 @@ from maxops.cli.app import app
 
 HEAD = '<ir_version: 10, opset_import: ["": 18]> '
 GOOD = "g (float[2,3] a, float[3] b) => (float[2,3] y) { y = Max(a, b) }"
-BROKEN = """g (float[2] a, float[3] b, float[n] c) => (y, z) {
+BROKEN = """g (float[2] a, float[3] b, float[n] c) => (float[p] y, float[q] z) {
     [top] y = Max(a, b)  [other] z = Max(a, c)  [last] w = ReduceMax(a) }"""
 
 
@@ -81,17 +81,17 @@ def test_five_hundred_nodes_stay_readable(tmp_path: Path) -> None:
     assert strict.exit_code == 1
     text = lines(strict.stdout)
     assert any("SONNX.Max.static" in line and line.endswith("and 499 more") for line in text)
-    types = [line for line in text if "SONNX.Max.types" in line]
+    types = [line for line in text if "SONNX.Max.GR2" in line]
     assert (len(types), len(text) < 30) == (11, True)
     assert types[-1].split("|")[3] == "and 489 more; --all shows them"
     everything = tables(
         written(tmp_path, f"g (float[n] a) => (float[n] y0) {{ {body} }}"), "--standard", "sonnx", "--all"
     )
-    assert sum("SONNX.Max.types" in line for line in everything.stdout.splitlines()) > 499
+    assert sum("SONNX.Max.GR2" in line for line in everything.stdout.splitlines()) > 499
 
 
 def test_outside_of_a_standard(tmp_path: Path) -> None:
-    path = written(tmp_path, "g (float[2] a) => (y) { [r] y = ReduceMax(a) }")
+    path = written(tmp_path, "g (float[2] a) => (float[1] y) { [r] y = ReduceMax(a) }")
     assert run(path).exit_code == 0
     result = tables(path, "--standard", "sonnx")
     assert (result.exit_code, result.stderr) == (1, "")
@@ -151,7 +151,7 @@ def test_json(tmp_path: Path) -> None:
     (text,) = document["reports"]
     assert (document["format"], document["passed"], document["broken"], document["errors"]) == (3, False, True, [])
     assert (text["standard"], text["passed"], text["broken"]) == (None, False, True)
-    assert text["counts"] == {"nodes": 3, "outside": 0, "holds": 12, "broken": 1, "unknown": 1, "at_run_time": 6}
+    assert text["counts"] == {"nodes": 3, "outside": 0, "holds": 13, "broken": 1, "unknown": 1, "at_run_time": 6}
     assert [node["judged_by"] for node in text["nodes"]] == ["ONNX Max-13", "ONNX Max-13", "ONNX ReduceMax-18"]
     (broken,) = [each for node in text["nodes"] for each in node["findings"] if each["verdict"] == "broken"]
     assert broken == {
@@ -267,6 +267,21 @@ def test_sarif_of_everything() -> None:
     assert set(kinds) == {"fail", "open", "pass"}
     outside = [result for result in log["runs"][0]["results"] if result["ruleId"] == "outside"]
     assert [(result["kind"], result["level"]) for result in outside] == [("fail", "warning")]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("standard", [None, "sonnx"])
+def test_nodes_of_one_name_have_fingerprints_of_their_own(standard: str | None, everything: bool) -> None:
+    branch = "() => (float[2] {0}) {{ [twin] {0} = Max(a, b)  [twin] {0}r = ReduceMax(a) }}"
+    text = f"""g (bool c, float[2] a, float[3] b) => (float[2] y) {{
+        [twin] p = Max(a, b)  [twin] q = Max(a, b)  [twin] r = ReduceMax(a)  [twin] s = ReduceMax(a)
+        [if] y = If(c) <then_branch = t {branch.format("t")}, else_branch = e {branch.format("e")}> }}"""
+    report = check(parsed(text), standard)
+    log = as_sarif([report], "1", everything=everything)
+    assert_sarif(log)  # in which no two are the same
+    names = [result["locations"][0]["logicalLocations"][0]["name"] for result in log["runs"][0]["results"]]
+    assert names.count("node 'twin' (Max)") > 3
+    assert as_sarif([report], "1", everything=everything) == log
 
 
 def test_a_wrong_sarif_is_noticed() -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,7 @@ from onnx import TensorProto, helper
 
 from bits import assert_same_bits
 from maxops import errors, reference
+from maxops.checker import check
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.onnx import from_proto, load
 from maxops.onnx.tensors import DTYPES, read_tensor_file, to_array
@@ -260,9 +266,11 @@ def test_oldest_models_have_no_opset(ir_version: int) -> None:
     assert_same_bits(loaded.run({"x": X})["y"], reference.maximum(X))
 
 
-def test_other_name_of_the_domain_is_imported() -> None:
-    made = model([node("Max", ["x"], "y")])
-    made.opset_import[0].domain = "ai.onnx"
+@pytest.mark.parametrize("imported", ["", "ai.onnx"])
+@pytest.mark.parametrize("used", ["", "ai.onnx"])
+def test_both_names_of_the_domain_run(imported: str, used: str) -> None:
+    made = model([node("Max", ["x"], "y", domain=used)])
+    made.opset_import[0].domain = imported
     assert_same_bits(from_proto(made).run({"x": X})["y"], reference.maximum(X))
 
 
@@ -477,3 +485,41 @@ def test_run_with_wrong_arguments(arguments: tuple[Any, ...], says: str) -> None
     one = model([node("Max", ["x", "y"], "top")], ["x", "y"], ["top"])
     with pytest.raises(ModelInputError, match=re.escape(says)):
         from_proto(one).run(*arguments)
+
+
+@pytest.mark.parametrize("length", [2**31, 2**31 + 5, 2**33])
+@pytest.mark.parametrize("read", [load, check], ids=["load", "check"])
+def test_a_model_past_the_limit_of_protobuf_is_not_read(
+    read: Callable[[Path], object], length: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "large.onnx"
+    with path.open("wb") as file:
+        file.truncate(length)  # a hole, which takes no space
+    tracemalloc.start()
+    with pytest.raises(ModelError, match=f"has {length} bytes.*protobuf.*2 GiB.*external data"):
+        read(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_a_pipe_without_end_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("maxops.onnx.load"), "MAX_MESSAGE", 1 << 22)  # the function has its name
+    pipe = tmp_path / "pipe.onnx"
+    os.mkfifo(pipe)
+
+    def write() -> None:
+        with suppress(BrokenPipeError), pipe.open("wb") as file:
+            while True:
+                file.write(bytes(1 << 16))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with pytest.raises(ModelError, match="protobuf message at most"):
+        load(pipe)
+    writer.join()
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom"])
+def test_a_device_is_not_a_model(device: str) -> None:
+    with pytest.raises(ModelError, match=f"{device}: is a device"):
+        load(device)

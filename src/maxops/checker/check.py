@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 from onnx import ModelProto
 
-from maxops.checker import ir_model, onnx_model, standards
+from maxops.checker import ir_model, onnx_checker, onnx_model, standards
 from maxops.checker.report import Report, judge
 from maxops.onnx.load import read
+from maxops.onnx.structure import canonical
 
 
 def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) -> Report:
@@ -34,10 +36,15 @@ def check(model: str | PathLike[str] | ModelProto, standard: str | None = None) 
     clause of an operator speaks of it.
     """
     chosen = standards.known(standard)
-    if isinstance(model, ModelProto):
-        source, (nodes, faults) = "model", onnx_model.read_nodes(model, None, chosen)
-    elif Path(model).suffix.lower() == ".xml":
-        source, (nodes, faults) = str(model), ir_model.read_nodes(Path(model), chosen)
-    else:
-        source, (nodes, faults) = str(model), onnx_model.read_nodes(read(Path(model)), Path(model).parent, chosen)
-    return Report(source, chosen, tuple(faults), tuple(map(judge, nodes)))
+    if not isinstance(model, ModelProto) and Path(model).suffix.lower() == ".xml":
+        nodes, faults = ir_model.read_nodes(Path(model), chosen)
+        return Report(str(model), chosen, tuple(faults), tuple(map(judge, nodes)))
+    source, folder, proto = "model", None, model
+    if not isinstance(proto, ModelProto):
+        source, folder, proto = str(model), Path(model).parent, read(Path(model))
+    proto = canonical(proto)
+    nodes, faults = onnx_model.read_nodes(proto, folder, chosen)
+    report = Report(source, chosen, tuple(faults), tuple(map(judge, nodes)))
+    # onnx's strict inference says again, in other words, what is broken already, and fails again where it failed
+    full = not report.broken and not faults
+    return replace(report, faults=(*faults, *onnx_checker.findings(proto, full=full)))

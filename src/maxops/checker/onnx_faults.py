@@ -8,50 +8,67 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from math import prod
 from pathlib import Path
 
-from onnx import GraphProto, TensorProto, TypeProto
+from onnx import AttributeProto, GraphProto, SparseTensorProto, TensorProto
 
 from maxops.errors import ModelError
-from maxops.onnx import structure
+from maxops.onnx import nodes, structure
 from maxops.onnx.external import leaves_folder
 from maxops.onnx.tensors import DTYPES, check_keys, check_size
 from maxops.sizes import MAX_ELEMENTS
 
+FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is the default of an input
 
-def graph_faults(graph: GraphProto, outer: Container[str], folder: Path | None) -> Iterator[str]:
-    """The faults of one graph in words; `outer` holds the names that it sees around it."""
+
+def graph_faults(
+    graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int, *, returns_outer: bool
+) -> Iterator[str]:
+    """The faults of one graph in words; `outer` holds the names that it sees around it, and may return or not."""
     for check in (
         lambda: structure.check_names(graph, ""),
         lambda: structure.check_unique(graph, ""),
-        lambda: structure.check_order(graph, "", outer),
+        lambda: structure.check_order(graph, "", outer, returns_outer=returns_outer),
     ):
         yield from _words(check)
+    yield from _shadows(graph, outer)
     for info in (*graph.input, *graph.output, *graph.value_info):
         shape = info.type.tensor_type.shape if info.type.HasField("tensor_type") else None
         sizes = [] if shape is None else [dim.dim_value for dim in shape.dim if dim.HasField("dim_value")]
         yield from (f"{info.name!r} {fault}" for fault in _of_sizes(sizes))
-    inputs = {info.name: info.type for info in graph.input}
+    inputs = {info.name for info in graph.input}
     for tensor in graph.initializer:
-        declared = inputs.get(tensor.name)
-        if declared is not None and not _is_of(tensor, declared):
-            yield f"initializer {tensor.name!r} is not a value of what is declared for the input of its name"
-    for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
+        if ir_version < FIRST_IR_WITH_CONSTANTS and tensor.name not in inputs:
+            yield f"initializer {tensor.name!r} is not an input of its graph, which IR version {ir_version} requires"
         yield from tensor_faults(tensor, f"initializer {tensor.name!r}", folder)
+    for sparse in graph.sparse_initializer:
+        yield from sparse_faults(sparse, f"sparse initializer {sparse.values.name!r}", folder)
     for node in graph.node:
         for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield from tensor_faults(attribute.t, f"the tensor of {node.op_type} {node.name!r}", folder)
+            yield from attribute_faults(attribute, f"attribute {attribute.name!r} of {nodes.label(node)}", folder)
 
 
-def _is_of(tensor: TensorProto, declared: TypeProto) -> bool:
-    kind = declared.tensor_type
-    if kind.elem_type not in (TensorProto.UNDEFINED, tensor.data_type):
-        return False
-    if not kind.HasField("shape"):
-        return True
-    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
-    return len(sizes) == len(tensor.dims) and all(
-        size in (None, given) for size, given in zip(sizes, tensor.dims, strict=True)
-    )
+def _shadows(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
+    """What a graph makes under a name that the graph around it has at this place."""
+    for node in graph.node:
+        for name in node.output:
+            if name and name in outer:
+                yield f"{nodes.label(node)} makes {name!r}, which is a value around this graph already"
+
+
+def attribute_faults(attribute: AttributeProto, where: str, folder: Path | None) -> Iterator[str]:
+    """The faults of the tensors in an attribute."""
+    for tensor in (*([attribute.t] if attribute.HasField("t") else []), *attribute.tensors):
+        yield from tensor_faults(tensor, f"the tensor in {where}", folder)
+    for sparse in (
+        *([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []),
+        *attribute.sparse_tensors,
+    ):
+        yield from sparse_faults(sparse, f"the sparse tensor in {where}", folder)
+
+
+def sparse_faults(sparse: SparseTensorProto, where: str, folder: Path | None) -> Iterator[str]:
+    """The faults of the parts of a sparse tensor."""
+    yield from tensor_faults(sparse.values, f"{where}, its values,", folder)
+    yield from tensor_faults(sparse.indices, f"{where}, its indices,", folder)
 
 
 def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Iterator[str]:
@@ -59,9 +76,7 @@ def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Itera
     faults = [f"{where} {fault}" for fault in _of_sizes(tensor.dims)]
     external = tensor.data_location == TensorProto.EXTERNAL
     if external:
-        faults += _words(lambda: check_keys(tensor, where)) or [
-            f"{where}: {fault}" for fault in _of_external(tensor, folder)
-        ]
+        faults += _words(lambda: check_keys(tensor, where)) or _of_external(tensor, where, folder)
     elif not faults and tensor.data_type in DTYPES:
         faults += _words(lambda: check_size(tensor, DTYPES[tensor.data_type], where, external=False))
     yield from faults
@@ -82,8 +97,15 @@ def _of_sizes(sizes: Iterable[int]) -> list[str]:
     return [f"has the sizes {dims}, more elements than can be counted"] if prod(dims) > MAX_ELEMENTS else []
 
 
-def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
-    """Where external data would be read, by names and lengths alone."""
+def _of_external(tensor: TensorProto, where: str, folder: Path | None) -> list[str]:
+    """The faults of where external data would be read, by names and lengths alone."""
+    try:
+        return [f"{where}: {fault}" for fault in _of_location(tensor, folder)]
+    except FileNotFoundError as error:  # of all tensors in the file, one fault
+        return [f"the external data {error.filename!r} is not beside the model"]
+
+
+def _of_location(tensor: TensorProto, folder: Path | None) -> list[str]:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
@@ -101,8 +123,8 @@ def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
     path = folder / os.path.normpath(location)
     try:
         status = path.stat()
-    except FileNotFoundError:
-        return []  # a model may be checked without its weights beside it
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, error.strerror, location) from error
     except PermissionError as error:  # which says nothing about the model
         raise ModelError(f"{path}: cannot be looked at: {error.strerror}") from error
     except (OSError, ValueError) as error:  # no file can have that name

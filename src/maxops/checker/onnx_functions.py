@@ -7,9 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
-from maxops.onnx.structure import with_inner
-
-Key = tuple[str, str, str]  # domain, name, overload
+from maxops.onnx.structure import FunctionKey, call_key, function_key, training_graphs, with_inner
 
 # Inference goes through every call anew, and deeper with each; past these it goes without functions.
 MAX_NODES, MAX_DEPTH = 100_000, 64
@@ -19,23 +17,23 @@ class Functions:
     """The functions by key; `fault` says in words why types are not followed through their calls, if they are not."""
 
     def __init__(self, proto: ModelProto) -> None:
-        self.by_key: dict[Key, FunctionProto] = {
-            (function.domain, function.name, function.overload): function for function in proto.functions
+        self.by_key: dict[FunctionKey, FunctionProto] = {
+            function_key(function): function for function in proto.functions
         }
-        self._needed: dict[Key, list[Key]] = {}
+        self._needed: dict[FunctionKey, list[FunctionKey]] = {}
         self.recursive: bool = False
-        self.callers_first: list[Key] = [*self.by_key]
-        self.fault: str = self._fault(proto.graph)
+        self.callers_first: list[FunctionKey] = [*self.by_key]
+        self.fault: str = self._fault([proto.graph, *(graph for _, graph in training_graphs(proto))])
 
-    def called_by(self, node: NodeProto) -> Key | None:
+    def called_by(self, node: NodeProto) -> FunctionKey | None:
         """The function that a node calls, or None if it is an operator."""
-        key = (node.domain, node.op_type, node.overload)
+        key = call_key(node)
         return key if key in self.by_key else None
 
-    def needed(self, start: Key) -> list[FunctionProto]:
+    def needed(self, start: FunctionKey) -> list[FunctionProto]:
         """The functions that this one calls, and those that they call in turn."""
         if start not in self._needed:
-            found: dict[Key, None] = {}
+            found: dict[FunctionKey, None] = {}
             waiting = [start]
             while waiting:
                 for key in self._calls(self.by_key[waiting.pop()].node):
@@ -45,10 +43,10 @@ class Functions:
             self._needed[start] = [*found]
         return [self.by_key[key] for key in self._needed[start]]
 
-    def _calls(self, nodes: Iterable[NodeProto]) -> list[Key]:
+    def _calls(self, nodes: Iterable[NodeProto]) -> list[FunctionKey]:
         return [key for node in with_inner(nodes) if (key := self.called_by(node)) is not None]
 
-    def _fault(self, graph: GraphProto) -> str:
+    def _fault(self, graphs: Iterable[GraphProto]) -> str:
         calls = {key: self._calls(function.node) for key, function in self.by_key.items()}
         try:
             order = [*TopologicalSorter(calls).static_order()]  # those that are called come first
@@ -56,12 +54,13 @@ class Functions:
             self.recursive = True
             return f"functions call themselves: {' -> '.join(map(name_of, error.args[1]))}; ONNX has no recursion"
         self.callers_first = order[::-1]
-        size: dict[Key, int] = {}
-        depth: dict[Key, int] = {}
+        size: dict[FunctionKey, int] = {}
+        depth: dict[FunctionKey, int] = {}
         for key in order:
             size[key] = sum(1 for _ in with_inner(self.by_key[key].node)) + sum(size[inner] for inner in calls[key])
             depth[key] = 1 + max((depth[inner] for inner in calls[key]), default=0)
-        whole, deepest = sum(size[key] for key in self._calls(graph.node)), max(depth.values(), default=0)
+        whole = sum(size[key] for graph in graphs for key in self._calls(graph.node))
+        deepest = max(depth.values(), default=0)
         if whole > MAX_NODES or deepest > MAX_DEPTH:
             return (
                 f"its functions come to {whole} nodes in {deepest} levels when each call is followed, past "
@@ -70,7 +69,7 @@ class Functions:
         return ""
 
 
-def name_of(key: Key) -> str:
+def name_of(key: FunctionKey) -> str:
     """A function's name in words."""
     return ".".join(str(part) for part in key if part)
 

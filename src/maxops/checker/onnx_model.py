@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import ChainMap, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import ChainMap, Counter, deque
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,27 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetI
 from maxops import spec
 from maxops.checker import standards
 from maxops.checker.facts import OPEN, Invalid, Node
-from maxops.checker.onnx_faults import graph_faults
-from maxops.checker.onnx_functions import Functions, Key, body, name_of
-from maxops.checker.onnx_values import Value, infer, values_of
+from maxops.checker.onnx_faults import attribute_faults, graph_faults
+from maxops.checker.onnx_functions import Functions, body, name_of
+from maxops.checker.onnx_values import Value, contradictions, infer, values_of
 from maxops.checker.report import MODEL, Finding
 from maxops.checker.ruling import Verdict
 from maxops.errors import ModelError, UnknownOperatorError
 from maxops.onnx import nodes, schemas
 from maxops.onnx.load import FIRST_IR_WITH_OPSETS, imported_opset, opset_of
-from maxops.onnx.structure import all_nodes, graphs_of, with_inner
+from maxops.onnx.structure import (
+    FunctionKey,
+    all_nodes,
+    function_key,
+    graphs_of,
+    initial_names,
+    training_graphs,
+    with_inner,
+)
 from maxops.spec import Spec
 
 SEGMENT_MAX = schemas.SEGMENT_MAX.operator
-OPERATORS = {(domain, name): name for domain in (*nodes.DOMAINS, schemas.DOMAIN) for name in schemas.NEWEST} | {
+OPERATORS = {(domain, name): name for domain in ("", schemas.DOMAIN) for name in schemas.NEWEST} | {
     (schemas.DOMAIN, SEGMENT_MAX): SEGMENT_MAX
 }
 # The kinds of attributes; the names are those of the table.
@@ -43,6 +51,16 @@ MAX_CALLS = 1000
 Scope = ChainMap[str, Value]
 
 
+class _Visible:
+    """The names that a graph in a node sees: those around the node's graph, and of it those before the node."""
+
+    def __init__(self, outer: Container[str], positions: Mapping[str, int], position: int) -> None:
+        self._outer, self._positions, self._position = outer, positions, position
+
+    def __contains__(self, name: object) -> bool:
+        return self._positions.get(name, self._position) < self._position or name in self._outer  # type: ignore[call-overload]
+
+
 @dataclass(frozen=True)
 class _Opset:
     """ONNX's operator set in force, or why there is none; and its number as the model writes it, if it does."""
@@ -56,7 +74,8 @@ class _Opset:
 class _Graph:
     """A graph to go through, with what was inferred of it, and the values that come from around it.
 
-    ``given`` holds a function's inputs, and those outputs whose types its caller writes.
+    ``visible`` holds the names among those that it may read. ``inputs`` are a function's, and ``outputs`` those whose
+    types its caller writes.
     """
 
     path: str
@@ -64,8 +83,11 @@ class _Graph:
     inferred: GraphProto
     outer: Scope
     opset: _Opset
-    given: Mapping[str, Value] = field(default_factory=dict)
+    visible: Container[str] = ()
+    inputs: Mapping[str, Value] = field(default_factory=dict)
+    outputs: Mapping[str, Value] = field(default_factory=dict)
     in_function: bool = False
+    is_training_step: bool = False
     seen_before: bool = False
 
 
@@ -74,7 +96,7 @@ class _Call:
     """A function to go through with these inputs, outputs and attributes; None for attributes that are not known."""
 
     path: str
-    key: Key
+    key: FunctionKey
     inputs: tuple[Value, ...] = ()
     outputs: tuple[Value, ...] = ()
     attributes: Mapping[str, AttributeProto] | None = None
@@ -95,7 +117,7 @@ class _Reader:
         self._functions = Functions(proto)
         self._waiting: deque[_Graph | _Call] = deque()
         self._calls: set[tuple[object, ...]] = set()
-        self._entered: dict[Key, _Opset] = {}
+        self._entered: dict[FunctionKey, _Opset] = {}
         self._has_nodes = any((node.domain, node.op_type) in OPERATORS for node in all_nodes(proto))
 
     def run(self) -> None:
@@ -110,17 +132,49 @@ class _Reader:
             form = info.type.WhichOneof("value")
             if form is None or (form == "tensor_type" and not info.type.tensor_type.elem_type):
                 self._fault("graph", f"the input {info.name!r} has no type")
-        whole = proto
-        if functions.fault:
-            whole = ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import, graph=proto.graph)
-        opset = self._opset("model", proto.opset_import, proto.graph.node, lambda: opset_of(proto, ""))
-        self._waiting.append(_Graph("graph", proto.graph, self._inferred("graph", whole), Scope(), opset))
+        for key, count in Counter(map(function_key, proto.functions)).items():
+            if count > 1:
+                self._fault(f"function {name_of(key)}", f"is defined {count} times; a call names one")
+        for function in proto.functions:
+            for attribute in function.attribute_proto:
+                where = f"the default of the attribute {attribute.name!r}"
+                for fault in attribute_faults(attribute, where, self._folder):
+                    self._fault(f"function {name_of(function_key(function))}", fault)
+        graphs = [proto.graph, *(graph for _, graph in training_graphs(proto))]
+        users = [node for graph in graphs for node in graph.node]
+        opset = self._opset("model", proto.opset_import, users, lambda: opset_of(proto, ""))
+        inferred = self._inferred_graph("graph", proto.graph)
+        self._waiting.append(_Graph("graph", proto.graph, inferred, Scope(), opset))
         self._drain()
+        self._train(opset, Scope(values_of(proto.graph, inferred)))
         for key in functions.callers_first:
             if key not in self._entered:
                 why = "" if functions.fault else ", which nothing calls"
                 self._waiting.append(_Call(f"function {name_of(key)}{why}", key))
                 self._drain()
+
+    def _train(self, opset: _Opset, main: Scope) -> None:
+        """Go through the training graphs: a step of training joins the model's graph, an initialization does not."""
+        for path, graph in training_graphs(self._proto):
+            joined, outer = GraphProto(), Scope()
+            if path.endswith("algorithm"):
+                joined.CopyFrom(self._proto.graph)
+                outer = main
+            joined.MergeFrom(graph)
+            whole = self._inferred_graph(path, joined)
+            infos = [info for info in (*whole.value_info, *whole.output, *whole.input) if info.name not in outer]
+            own = whole.node[len(whole.node) - len(graph.node) :]
+            inferred = GraphProto(node=own, value_info=infos)
+            self._waiting.append(_Graph(path, graph, inferred, outer, opset, outer, is_training_step=bool(outer)))
+            self._drain()
+
+    def _inferred_graph(self, path: str, graph: GraphProto) -> GraphProto:
+        """What is inferred of a graph of the model."""
+        proto, functions = self._proto, () if self._functions.fault else self._proto.functions
+        return self._inferred(
+            path,
+            ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph, functions=functions),
+        )
 
     def _drain(self) -> None:
         while self._waiting:
@@ -131,11 +185,11 @@ class _Reader:
                 self._enter(task)
 
     def _fault(self, where: str, message: str, verdict: Verdict = "broken") -> None:
-        self.faults.append(Finding(where, MODEL, verdict, message))
+        finding = Finding(where, MODEL, verdict, message)
+        if finding not in self.faults[-1:]:  # a file that all tensors miss
+            self.faults.append(finding)
 
     def _inferred(self, path: str, proto: ModelProto) -> GraphProto:
-        if not self._has_nodes:
-            return proto.graph
         try:
             return infer(proto).graph
         except ModelError as error:
@@ -145,13 +199,22 @@ class _Reader:
     # ------------------------------------------------------------------------------------------------ graphs
 
     def _go_through(self, task: _Graph) -> None:
-        graph, outer = task.graph, task.outer.new_child(dict(task.given))
+        graph, ir_version = task.graph, self._proto.ir_version
         if not task.seen_before:
-            for fault in graph_faults(graph, outer, self._folder):
+            for fault in graph_faults(
+                graph, task.visible, self._folder, ir_version, returns_outer=task.is_training_step
+            ):
                 self._fault(task.path, fault)
-        scope = outer.new_child(values_of(graph, task.inferred) | dict(task.given))
+        values = values_of(graph, task.inferred)
+        values |= task.inputs
+        for name, called in task.outputs.items():
+            own = values.get(name, Value())
+            values[name] = called if own.type is None else replace(own, declared=True, written=called.written)
+        scope = task.outer.new_child(values)
         partners = task.inferred.node if len(task.inferred.node) == len(graph.node) else graph.node
-        for node, partner in zip(graph.node, partners, strict=True):
+        positions = dict.fromkeys(initial_names(graph), -1)
+        judged: set[str] = set()
+        for position, (node, partner) in enumerate(zip(graph.node, partners, strict=True)):
             where = f"{task.path} / {nodes.label(node)}"
             key = self._functions.called_by(node)
             operator = OPERATORS.get((node.domain, node.op_type))
@@ -159,6 +222,8 @@ class _Reader:
                 self._call(where, key, node, scope)
             elif operator is not None:
                 self.nodes.append(self._node(where, operator, node, scope, task))
+                if self.nodes[-1].row is not None:
+                    judged.update(node.output)
             inner = dict(graphs_of(partner))
             for name, subgraph in graphs_of(node):
                 self._waiting.append(
@@ -168,12 +233,25 @@ class _Reader:
                         inner.get(name, subgraph),
                         scope,
                         task.opset,
+                        _Visible(task.visible, positions, position),
                         in_function=task.in_function,
                         seen_before=task.seen_before,
                     )
                 )
+            for name in node.output:
+                positions.setdefault(name, position)
+        for name, text in contradictions(graph, values):
+            if name not in judged:  # else a clause speaks of it
+                self._fault(task.path, text)
 
-    def _call(self, where: str, key: Key, node: NodeProto, scope: Scope) -> None:
+    def _call(self, where: str, key: FunctionKey, node: NodeProto, scope: Scope) -> None:
+        function = self._functions.by_key[key]
+        for kind, given, known in (
+            ("inputs", node.input, function.input),
+            ("outputs", node.output, function.output),
+        ):
+            if len(given) > len(known):
+                self._fault(where, f"has {len(given)} {kind}; the function {name_of(key)} has {len(known)}")
         if self._functions.fault:
             return
         inputs = tuple(scope.get(name, Value()).without_large_tensor() for name in node.input)
@@ -215,17 +293,29 @@ class _Reader:
             if isinstance(name, str) and value.tensor is not None:
                 model.graph.initializer.add().CopyFrom(value.tensor)
                 model.graph.initializer[-1].name = name
-        # without a call there is nothing to infer from
-        inferred = model.graph if call.attributes is None else self._inferred(call.path, model)
+        # each call takes a process: they are for max nodes
+        inferred = self._inferred(call.path, model) if self._has_nodes else model.graph
         # what is inferred from; the body itself writes no types
         del model.graph.input[:], model.graph.initializer[:]
+        for name in function.input:
+            if isinstance(name, str):
+                model.graph.input.add(name=name)
         for name in function.output:
             if isinstance(name, str):
                 model.graph.output.add(name=name)
-        made = dict(zip(function.output, call.outputs, strict=False))
-        given |= {name: value for name, value in made.items() if value.declared}
+        made = zip(function.output, call.outputs, strict=False)
         self._waiting.append(
-            _Graph(call.path, model.graph, inferred, Scope(), self._entered[call.key], given, True, seen_before)
+            _Graph(
+                call.path,
+                model.graph,
+                inferred,
+                Scope(),
+                self._entered[call.key],
+                inputs=given,
+                outputs={name: value for name, value in made if value.declared},
+                in_function=True,
+                seen_before=seen_before,
+            )
         )
 
     # ------------------------------------------------------------------------------------------------- nodes
@@ -237,14 +327,22 @@ class _Reader:
         users: Iterable[NodeProto],
         find: Callable[[], int],
     ) -> _Opset:
-        """ONNX's operator set; that none is imported is a fault only where nodes need one."""
-        written = {entry.version for entry in imports if entry.domain in nodes.DOMAINS}
+        """ONNX's operator set; that none of a domain is imported is a fault only where nodes need one."""
+        imports, users = list(imports), list(with_inner(users))
+        imported = {entry.domain for entry in imports} | {""}  # whose faults are below
+        for node in users:
+            if node.domain not in imported:
+                imported.add(node.domain)
+                self._fault(
+                    where, f"imports no operator set of the domain {node.domain!r}, which {nodes.label(node)} needs"
+                )
+        written = {entry.version for entry in imports if not entry.domain}
         named = str(min(written)) if len(written) == 1 else None
         try:
             return _Opset(find(), "", named)
         except ModelError as error:
             text = str(error).removeprefix(": ")
-            if written or any(node.domain in nodes.DOMAINS for node in with_inner(users)):
+            if written or any(not node.domain for node in users):
                 # what is too new is not wrong
                 self._fault(where, text, "unknown" if "update the onnx package" in text else "broken")
             return _Opset(None, text, named)
@@ -272,19 +370,15 @@ class _Reader:
             for name, number in {name: number for number, name in enumerate(node.input)}.items()
         }
         inputs = tuple(read[name] if name else None for name in node.input)
-        outputs = tuple(scope.get(name, Value()).known(name, with_constant=False) for name in node.output)
+        outputs = tuple(scope.get(name, Value()).as_written().known(name, with_constant=False) for name in node.output)
         if len(node.output) != 1 or not node.output[0]:
             self._fault(where, f"has {len(node.output)} outputs; it makes one")
-        return Node(
-            where,
-            operator,
-            inputs,
-            outputs,
-            self._attributes(where, operator, node, task),
-            row,
-            note,
-            task.opset.written,
-        )
+        opset = task.opset.written
+        if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # which follows a version of its own
+            own, _ = _row_of_ours(node, operator)
+            opset = None if own is None else str(own.version)
+        attributes = self._attributes(where, operator, node, task)
+        return Node(where, operator, inputs, outputs, attributes, row, note, opset)
 
     def _attributes(self, where: str, operator: str, node: NodeProto, task: _Graph) -> dict[str, Any]:
         if node.domain == schemas.DOMAIN:

@@ -1,19 +1,21 @@
-"""What an ONNX graph declares of its values: what it writes itself, and what the onnx package infers from that."""
+"""The values of an ONNX graph: their types by tensors and inference, and what the model writes beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from maxops.checker.facts import Known
 from maxops.checker.sandbox import sandboxed
 from maxops.errors import ModelError
 from maxops.onnx import nodes, schemas
+from maxops.onnx.structure import call_key, function_key, graphs_of
 from maxops.onnx.tensors import DTYPES, dims_of, shape_of, to_array, type_name
 from maxops.plan import Array
-from maxops.sizes import Dims
+from maxops.sizes import Dims, text
 
 # Inference reads shapes and axes, which are small; larger tensors go to it without their data.
 LARGEST_READ = 16384  # bytes
@@ -21,12 +23,16 @@ LARGEST_READ = 16384  # bytes
 
 @dataclass(frozen=True)
 class Value:
-    """A value's type, whether the model writes it, its tensor if it is a constant, and whether that is a sparse one."""
+    """A value's type, whether the model writes one, its tensor if it is a constant, and whether that is a sparse one.
+
+    ``written`` is the type that the model writes beside the value, which may contradict the type that it has.
+    """
 
     type: TypeProto | None = None
     declared: bool = False
     tensor: TensorProto | None = None
     written_sparse: bool = False
+    written: TypeProto | None = None
 
     def known(self, name: str, *, with_constant: bool) -> Known:
         """The facts; a constant only where a rule reads one."""
@@ -43,14 +49,17 @@ class Value:
         sparse = form == "sparse_tensor_type"
         return Known(name, dtype, dims, self.declared, sparse, sparse or self.written_sparse, constant)
 
+    def as_written(self) -> Value:
+        """The value as the model writes it, which a node that makes it is judged by."""
+        return self if self.written is None else replace(self, type=completed(self.written, self.type))
+
     @property
-    def fingerprint(self) -> tuple[bytes, bool, bytes, bool]:
+    def fingerprint(self) -> tuple[bytes, ...]:
         """What a function's body sees of it."""
+        messages = (self.type, self.tensor, self.written)
         return (
-            b"" if self.type is None else self.type.SerializeToString(deterministic=True),
-            self.declared,
-            b"" if self.tensor is None else self.tensor.SerializeToString(deterministic=True),
-            self.written_sparse,
+            *(b"" if each is None else each.SerializeToString(deterministic=True) for each in messages),
+            bytes([self.declared, self.written_sparse]),
         )
 
     def without_large_tensor(self) -> Value:
@@ -68,83 +77,227 @@ class Value:
 
 
 def infer(proto: ModelProto) -> ModelProto:
-    """The model with all that the onnx package infers; the weights are left out. ModelError if it fails as a whole."""
+    """The model with the types of its values, as far as tensors and inference give them; weights are left out.
+
+    What the model writes of a value counts only where these leave a gap. Raises ModelError if inference fails.
+    """
     schemas.register()
-    light = ModelProto()
-    light.ir_version = proto.ir_version
-    light.opset_import.extend(proto.opset_import)
-    light.functions.extend(proto.functions)
-    graph = light.graph
-    for field in ("node", "input", "output", "value_info", "sparse_initializer"):
-        getattr(graph, field).extend(getattr(proto.graph, field))
-    for tensor in proto.graph.initializer:
-        if tensor.ByteSize() <= LARGEST_READ:
-            graph.initializer.add().CopyFrom(tensor)
-        elif isinstance(tensor.name, str):  # what is no text cannot be written
-            graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+    light = without_weights(proto)
     result = ModelProto()
     try:
-        result.ParseFromString(sandboxed(lambda: _infer(light)))
+        result.ParseFromString(sandboxed(lambda: _inferred(light)))
     except ModelError as error:
         text = " ".join(str(error).split())[:500]
         raise ModelError(f"onnx's shape inference {text}, so that only what is written is known") from error
     return result
 
 
-def _infer(light: ModelProto) -> bytes:
+def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProto:
+    """A copy of the model without training graphs, and without the data of large initializers.
+
+    These keep their shapes, or are empty.
+    """
+    light = ModelProto()
+    light.ir_version = proto.ir_version
+    light.opset_import.extend(proto.opset_import)
+    light.functions.extend(proto.functions)
+    graph = light.graph
+    graph.name = proto.graph.name if isinstance(proto.graph.name, str) else "graph"
+    for field in ("node", "input", "output", "value_info", "sparse_initializer"):
+        getattr(graph, field).extend(getattr(proto.graph, field))
+    for tensor in proto.graph.initializer:
+        if tensor.ByteSize() <= LARGEST_READ:
+            graph.initializer.add().CopyFrom(tensor)
+        elif isinstance(tensor.name, str):  # what is no text cannot be written
+            dims = tensor.dims if with_shapes else [0]
+            graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=dims)
+    return light
+
+
+def _inferred(light: ModelProto) -> bytes:
+    bare = ModelProto()
+    bare.CopyFrom(light)
+    functions = {function_key(function) for function in light.functions}
+    opsets = {entry.domain: entry.version for entry in light.opset_import}
+    _strip(bare.graph, functions, opsets, is_body=False)
+    for function in bare.functions:
+        del function.value_info[:]
+    found = _infer(bare)
+    if _fill_gaps(bare.graph, light.graph, found.graph):
+        found = _infer(bare)
+    return bytes(found.SerializeToString())
+
+
+def _infer(model: ModelProto) -> ModelProto:
     try:
-        return bytes(onnx.shape_inference.infer_shapes(light, strict_mode=False, data_prop=True).SerializeToString())
+        return onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
     except Exception as error:  # onnx raises whatever it met
         raise ModelError(f"fails ({type(error).__name__}: {error})") from error
 
 
+def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, int], *, is_body: bool) -> None:
+    """Remove what is written of values that tensors or inference give: all but what unknown operators make.
+
+    The inputs of a graph in a node that onnx infers are given by that node, if it is a body with inputs.
+    """
+    tensors = {tensor.name: type_of(tensor) for tensor in graph.initializer}
+    for info in graph.input:
+        if is_body:
+            info.ClearField("type")
+        if info.name in tensors and (is_body or conflicts(tensors[info.name], info.type)):
+            info.type.CopyFrom(tensors[info.name])
+    opaque: set[str] = set()
+    for node in graph.node:
+        known = call_key(node) in functions or _has_schema(node, opsets)
+        if not known:
+            opaque.update(node.output)
+        for _, inner in graphs_of(node):
+            _strip(inner, functions, opsets, is_body=known)
+    kept = [info for info in graph.value_info if info.name in opaque]
+    del graph.value_info[:]
+    graph.value_info.extend(kept)
+    for info in graph.output:
+        if info.name not in opaque:
+            info.ClearField("type")
+
+
+def _has_schema(node: NodeProto, opsets: dict[str, int]) -> bool:
+    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3 none is named
+    return version > 0 and onnx.defs.has(node.op_type, version, node.domain)
+
+
+def _fill_gaps(bare: GraphProto, written: GraphProto, found: GraphProto) -> bool:
+    """Write into a graph what the model writes of values whose types inference leaves open; whether there are any."""
+    known = {info.name: info.type for info in _infos(found)}
+    outputs = {info.name: info for info in bare.output}
+    inputs = {info.name: info for info in bare.input if not info.HasField("type")}
+    any_gap = False
+    for info in _infos(written):
+        fact = known.get(info.name)
+        if not isinstance(info.name, str) or not has_type(info.type) or (fact and conflicts(fact, info.type)):
+            continue
+        whole = completed(info.type, fact) if fact is None else completed(fact, info.type)
+        if fact is None or whole != fact:
+            any_gap = True
+            target = outputs.get(info.name) or inputs.get(info.name) or bare.value_info.add(name=info.name)
+            target.type.CopyFrom(whole)
+            known[info.name] = whole
+    for node, other, partner in zip(bare.node, written.node, found.node, strict=False):
+        inferred = dict(graphs_of(partner))
+        for (name, inner), (_, inner_written) in zip(graphs_of(node), graphs_of(other), strict=True):
+            any_gap |= _fill_gaps(inner, inner_written, inferred.get(name, inner))
+    return any_gap
+
+
 def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
-    """The values of a graph by name, as written where it is written, and as inferred elsewhere."""
-    written, found = _infos(graph), _infos(inferred)
-    types = found | {name: _merged(info, found.get(name)) for name, info in written.items()}
-    values = {name: Value(info, _has_type(written.get(name))) for name, info in types.items()}
+    """The values of a graph by name."""
+    written: dict[str, TypeProto] = {}
+    for info in _infos(graph):
+        if has_type(info.type):
+            written[info.name] = completed(written[info.name], info.type) if info.name in written else info.type
+    types = written | {info.name: info.type for info in _infos(inferred) if has_type(info.type)}
+    values = {name: Value(info, name in written, written=written.get(name)) for name, info in types.items()}
     defaults = {info.name for info in graph.input}
     for tensor in graph.initializer:
         # an initializer that is an input too is a default, which a caller may replace
-        fixed = None if tensor.name in defaults else tensor
-        values[tensor.name] = Value(values.get(tensor.name, Value()).type or _type_of(tensor), True, fixed)
+        if tensor.name not in defaults:
+            values[tensor.name] = Value(type_of(tensor), True, tensor)
+        elif tensor.name not in values or conflicts(type_of(tensor), types[tensor.name]):
+            values[tensor.name] = Value(type_of(tensor), True)
     for sparse in graph.sparse_initializer:
         kind = TypeProto.SparseTensor(elem_type=sparse.values.data_type, shape=shape_of(sparse.dims))
         values[sparse.values.name] = Value(TypeProto(sparse_tensor_type=kind), True)
     for node in graph.node:
         for name in node.output:
             values.setdefault(name, Value())  # what is known by name alone
-        if node.op_type == "Constant" and node.domain in nodes.DOMAINS and node.output:
+        if node.op_type == "Constant" and not node.domain and node.output:
             values[node.output[0]] = _constant_value(node, values.get(node.output[0], Value()))
     return values
 
 
-def _infos(graph: GraphProto) -> dict[str, TypeProto]:
-    return {info.name: info.type for info in (*graph.value_info, *graph.output, *graph.input) if info.HasField("type")}
+def contradictions(graph: GraphProto, values: dict[str, Value]) -> Iterator[tuple[str, str]]:
+    """The values of which the graph writes what is not so, and that in words."""
+    makers = {name: f"{nodes.label(node)} makes" for node in graph.node for name in node.output}
+    makers |= dict.fromkeys((tensor.name for tensor in graph.initializer), "its initializer is")
+    makers |= {sparse.values.name: "its initializer is" for sparse in graph.sparse_initializer}
+    for place in ("value_info", "output", "input"):
+        for info in getattr(graph, place):
+            fact = values.get(info.name, Value()).type
+            if fact is not None and conflicts(fact, info.type):
+                maker = makers.get(info.name, "as an input it is" if place == "value_info" else "it is")
+                yield (
+                    info.name,
+                    f"{place} declares {info.name!r} as {in_words(info.type)}, but {maker} {in_words(fact)}",
+                )
 
 
-def _has_type(info: TypeProto | None) -> bool:
+def _infos(graph: GraphProto) -> list[ValueInfoProto]:
+    return [info for info in (*graph.value_info, *graph.output, *graph.input) if info.HasField("type")]
+
+
+def has_type(info: TypeProto | None) -> bool:
+    """Whether a type says more than nothing."""
     form = None if info is None else info.WhichOneof("value")
     return form is not None and (not form.endswith("tensor_type") or getattr(info, form).elem_type != 0)
 
 
-def _merged(written: TypeProto, found: TypeProto | None) -> TypeProto:
-    """What is written, completed by what was inferred."""
-    if found is None or not written.HasField("tensor_type") or not found.HasField("tensor_type"):
-        return found if found is not None and written.WhichOneof("value") is None else written
+def conflicts(fact: TypeProto, other: TypeProto) -> bool:
+    """Whether no value can be of both types. Names of sizes are free."""
+    form, other_form = fact.WhichOneof("value"), other.WhichOneof("value")
+    if form is None or other_form is None:
+        return False
+    if form != other_form:
+        return True
+    ours, theirs = getattr(fact, form), getattr(other, form)
+    if form in ("sequence_type", "optional_type"):
+        return conflicts(ours.elem_type, theirs.elem_type)
+    if form == "map_type":
+        return ours.key_type != theirs.key_type or conflicts(ours.value_type, theirs.value_type)
+    if not form.endswith("tensor_type"):
+        return False
+    if ours.elem_type != theirs.elem_type and ours.elem_type and theirs.elem_type:
+        return True
+    if not ours.HasField("shape") or not theirs.HasField("shape"):
+        return False
+    dims = list(zip(ours.shape.dim, theirs.shape.dim, strict=False))
+    return len(ours.shape.dim) != len(theirs.shape.dim) or any(
+        dim.HasField("dim_value") and other_dim.HasField("dim_value") and dim.dim_value != other_dim.dim_value
+        for dim, other_dim in dims
+    )
+
+
+def completed(first: TypeProto, second: TypeProto | None) -> TypeProto:
+    """A type, with what it leaves open as another one has it."""
+    if second is None or conflicts(first, second):
+        return first
+    form = second.WhichOneof("value")
+    if first.WhichOneof("value") is None:
+        return second
+    if form is None or not form.endswith("tensor_type"):
+        return first
     result = TypeProto()
-    result.CopyFrom(written)
-    ours, theirs = result.tensor_type, found.tensor_type
+    result.CopyFrom(first)
+    ours, theirs = getattr(result, form), getattr(second, form)
     ours.elem_type = ours.elem_type or theirs.elem_type
+    if not theirs.HasField("shape"):
+        return result
     if not ours.HasField("shape"):
-        ours.ClearField("shape")
-        if theirs.HasField("shape"):
-            ours.shape.CopyFrom(theirs.shape)
-    elif len(ours.shape.dim) == len(theirs.shape.dim):
-        for dim, other in zip(ours.shape.dim, theirs.shape.dim, strict=True):
-            if not dim.HasField("dim_value") and (other.HasField("dim_value") or not dim.dim_param):
-                dim.CopyFrom(other)
+        ours.shape.CopyFrom(theirs.shape)
+    for dim, other in zip(ours.shape.dim, theirs.shape.dim, strict=True):
+        if not dim.HasField("dim_value") and (other.HasField("dim_value") or not dim.dim_param):
+            dim.CopyFrom(other)
     return result
+
+
+def in_words(info: TypeProto) -> str:
+    """A type in words: "float32 (2, n)"."""
+    form = info.WhichOneof("value") or "no type"
+    if not form.endswith("tensor_type"):
+        return f"a {form.removesuffix('_type')}"
+    tensor = getattr(info, form)
+    dtype = DTYPES.get(tensor.elem_type) or type_name(tensor.elem_type)
+    kind = "sparse " if form.startswith("sparse") else ""
+    return f"{kind}{dtype} {text(_dims(tensor)) if tensor.HasField('shape') else 'of unknown rank'}"
 
 
 def _dims(tensor: TypeProto.Tensor) -> Dims:
@@ -152,17 +305,20 @@ def _dims(tensor: TypeProto.Tensor) -> Dims:
     return tuple(None if isinstance(size, int) and size < 0 else size for size in dims_of(tensor.shape))
 
 
-def _type_of(tensor: TensorProto) -> TypeProto:
+def type_of(tensor: TensorProto) -> TypeProto:
+    """The type of a tensor."""
     return TypeProto(tensor_type=TypeProto.Tensor(elem_type=tensor.data_type, shape=shape_of(tensor.dims)))
 
 
 def _constant_value(node: NodeProto, value: Value) -> Value:
     """What a Constant node makes, whose type its attribute gives."""
     for attribute in node.attribute:
+        tensor = None
         if attribute.name == "value" and attribute.HasField("t"):
-            return Value(value.type or _type_of(attribute.t), True, attribute.t)
-        if attribute.name in nodes.PLAIN_CONSTANTS and not attribute.ref_attr_name:
+            tensor = attribute.t
+        elif attribute.name in nodes.PLAIN_CONSTANTS and not attribute.ref_attr_name:
             tensor = numpy_helper.from_array(nodes.plain_constant(attribute))
-            return Value(value.type or _type_of(tensor), True, tensor)
+        if tensor is not None:
+            return replace(value, type=type_of(tensor), declared=True, tensor=tensor)
     sparse = any(attribute.name == "sparse_value" for attribute in node.attribute)
-    return Value(value.type, value.type is not None, None, sparse)
+    return replace(value, declared=value.type is not None, written_sparse=sparse)

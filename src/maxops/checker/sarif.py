@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -47,10 +48,14 @@ def as_sarif(
 
 def _results(report: Report, *, everything: bool) -> Iterator[dict[str, Any]]:
     uri = _uri(report.source)
+    seen: Counter[str] = Counter()
 
     def result(rule: str, kind: str, level: str, node: str, text: str) -> dict[str, Any]:
-        # a node has a clause once, but may have several faults
+        # a node has a clause once, but may have several faults; several nodes may have one name
         same = f"{rule} {node} {text if rule == MODEL else ''}"
+        seen[same] += 1
+        if seen[same] > 1:
+            same += f" {seen[same]}"
         return {
             "ruleId": rule,
             "kind": kind,

@@ -14,6 +14,7 @@ from maxops.errors import ConfigurationError, MaxopsError, ModelInputError
 from maxops.model import Model
 from maxops.onnx import nodes
 from maxops.onnx.load import from_proto
+from maxops.onnx.structure import canonical_node
 from maxops.plan import Array
 
 
@@ -89,6 +90,7 @@ class Backend(BaseBackend):
         opset = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         _refuse(kwargs)
         cls._check_device(device)
+        node = canonical_node(node)
         label = nodes.label(node)
         nodes.check(node, label, opset, onnx.IR_VERSION)
         if len(inputs) != len(node.input):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -17,11 +20,14 @@ from maxops.errors import ModelError
 from maxops.model import Model, Step, Value
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import GraphEvaluator
+from maxops.onnx.external import without_external
 from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, type_name
 from maxops.plan import Array
 
 # Before IR version 3 a model names no operator set: it is the first.
 FIRST_IR_WITH_OPSETS = 3
+MAX_MESSAGE = 2**31 - 1  # bytes; protobuf reads and writes no longer messages
+_CHUNK = 1 << 20
 MAX_NESTING = 32  # graphs, each of which takes three of protobuf's hundred levels
 
 
@@ -48,20 +54,44 @@ def load(path: str | PathLike[str]) -> Model:
 
 
 def read(path: Path) -> ModelProto:
-    """The message in a file, unchecked and without its external data."""
+    """The message in a file, in canonical form, unchecked and without its external data."""
     try:
         with path.open("rb") as file:
-            return parse(file.read(), str(path))
+            status = os.fstat(file.fileno())
+            if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):  # which may have no end
+                raise ModelError(f"{path}: is a device; it should be the file of an ONNX model")
+            # not read at all if it is too long: memory may be too small for it
+            length = status.st_size
+            if length <= MAX_MESSAGE:
+                return parse(_content(file), str(path))
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    raise _too_long(str(path), length)
+
+
+def _content(file: BinaryIO) -> bytes:
+    """What a file holds, up to a byte more than a message may have: a pipe may have no end."""
+    content = bytearray()
+    while len(content) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
+        content += chunk
+    return bytes(content)
+
+
+def _too_long(source: str, length: int) -> ModelError:
+    return ModelError(
+        f"{source}: has {length} bytes or more, and a protobuf message at most {MAX_MESSAGE} (2 GiB); save the model "
+        "with its weights as external data: onnx.save(model, path, save_as_external_data=True)"
+    )
 
 
 def parse(data: bytes, source: str) -> ModelProto:
-    """The message in a file's bytes, unchecked; `source` is what errors call it."""
+    """The message in a file's bytes, in canonical form, unchecked; `source` is what errors call it."""
     if not data:
         raise ModelError(f"{source}: is empty; it should be an ONNX model")
+    if len(data) > MAX_MESSAGE:
+        raise _too_long(source, len(data))
     try:
-        return onnx.load_from_string(data, format="protobuf")
+        return structure.canonical(onnx.load_from_string(data, format="protobuf"))
     except DecodeError as error:
         if "Depth" in str(error):
             raise ModelError(
@@ -83,7 +113,7 @@ def from_proto(proto: ModelProto, source: str = "model") -> Model:
 
     Raises as `load` does; external data, which lies beside a file, is refused.
     """
-    return _model(proto, source, None)
+    return _model(structure.canonical(proto), source, None)
 
 
 def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
@@ -99,7 +129,7 @@ def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
     constants = {
         tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder) for tensor in graph.initializer
     }
-    _check_model(proto, source, path)
+    _check_model(proto, source)
     inputs = _values(graph.input, source, "input")
     outputs = _values(graph.output, source, "output")
     for value in inputs:
@@ -131,7 +161,7 @@ def opset_of(proto: ModelProto, source: str) -> int:
 
 def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
     """The one operator set of ONNX's own domain that a model or a function imports."""
-    versions = sorted({int(entry.version) for entry in imports if entry.domain in nodes.DOMAINS})
+    versions = sorted({int(entry.version) for entry in imports if not entry.domain})
     newest = onnx.defs.onnx_opset_version()
     if not versions:
         raise ModelError(f"{source}: imports no operator set of ONNX's own domain; opset_import should name one")
@@ -157,7 +187,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
         raise ModelError(f"{source}: has sparse initializers, {listed}; maxops runs dense tensors only")
     structure.check_order(proto.graph, source)
-    _check_model(proto, source, path)
+    _check_model(proto, source)
     folder = None if path is None else path.parent
     if folder is not None:
         try:
@@ -178,10 +208,9 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     return Model(source, opset, inputs, outputs, defaults, (), GraphEvaluator(proto, source))
 
 
-def _check_model(proto: ModelProto, source: str, path: Path | None) -> None:
+def _check_model(proto: ModelProto, source: str) -> None:
     try:
-        # by path, since the checker looks for external data beside the file; what was loaded from memory has none
-        onnx.checker.check_model(proto if path is None else path)
+        onnx.checker.check_model(without_external(proto))
     except (ValidationError, ValueError, RuntimeError) as error:  # the last is what C++ says of a file
         raise ModelError(f"{source}: {error}") from error
 

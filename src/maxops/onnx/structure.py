@@ -1,20 +1,92 @@
-"""The graphs of a model, and what makes each one at all: names that are text, nodes after those that they read from."""
+"""The graphs, nodes, functions and names of a model, read in one way; what makes a graph well formed."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from typing import NoReturn
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes
 
+# ONNX's own domain has two names. A model that was read has the empty one everywhere.
+ALIAS = "ai.onnx"
 
-def graphs_of(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """The graphs inside a node, such as the branches of an If, with the names of their attributes."""
-    for attribute in node.attribute:
+FunctionKey = tuple[str, str, str]  # domain, name, overload
+
+
+def canonical(model: ModelProto) -> ModelProto:
+    """The model with ONNX's own domain named "" everywhere; a copy, if anything has to change.
+
+    >>> import onnx
+    >>> text = '<ir_version: 8, opset_import: ["ai.onnx": 13]> f (float[n] x) => (float[n] y) { y = Max(x) }'
+    >>> canonical(onnx.parser.parse_model(text)).opset_import[0].domain
+    ''
+    """
+    domains = chain(
+        (entry.domain for holder in (model, *model.functions) for entry in holder.opset_import),
+        (function.domain for function in model.functions),
+        (node.domain for node in all_nodes(model)),
+    )
+    if ALIAS not in domains:
+        return model
+    result = ModelProto()
+    result.CopyFrom(model)
+    for holder in (result, *result.functions):
+        _name_imports(holder)
+    for function in result.functions:
+        _name_domain(function)
+    for node in all_nodes(result):
+        _name_domain(node)
+    return result
+
+
+def canonical_node(node: NodeProto) -> NodeProto:
+    """One node that stands in no model, and holds no graphs, with ONNX's own domain named ""."""
+    result = NodeProto()
+    result.CopyFrom(node)
+    _name_domain(result)
+    return result
+
+
+def _name_domain(named: NodeProto | FunctionProto) -> None:
+    if named.domain == ALIAS:
+        named.ClearField("domain")
+
+
+def _name_imports(holder: ModelProto | FunctionProto) -> None:
+    """Import ONNX's own domain as ""; under both names, once if the versions agree."""
+    own = {entry.version for entry in holder.opset_import if entry.domain == ""}
+    for index in reversed(range(len(holder.opset_import))):
+        entry = holder.opset_import[index]
+        if entry.domain != ALIAS:
+            continue
+        if entry.version in own:
+            del holder.opset_import[index]
+        else:
+            own.add(entry.version)
+            entry.domain = ""
+
+
+def function_key(function: FunctionProto) -> FunctionKey:
+    """What a call names a function by."""
+    return function.domain, function.name, function.overload
+
+
+def call_key(node: NodeProto) -> FunctionKey:
+    """The key of the function that a node calls, if the model has one."""
+    return node.domain, node.op_type, node.overload
+
+
+def graphs_of(holder: NodeProto | FunctionProto) -> Iterator[tuple[str, GraphProto]]:
+    """The graphs inside a node, such as the branches of an If, with the names of their attributes.
+
+    Those of a function are the defaults of its attributes.
+    """
+    for attribute in holder.attribute if isinstance(holder, NodeProto) else holder.attribute_proto:
         if attribute.HasField("g"):
             yield str(attribute.name), attribute.g
         for number, graph in enumerate(attribute.graphs):
@@ -31,14 +103,44 @@ def with_inner(outer: Iterable[NodeProto]) -> Iterator[NodeProto]:
             waiting += graph.node
 
 
-def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
-    """Every node of a model: of its graph, of graphs inside its nodes, and of its functions."""
-    return with_inner([*proto.graph.node, *(node for function in proto.functions for node in function.node)])
+def training_graphs(model: ModelProto) -> Iterator[tuple[str, GraphProto]]:
+    """The graphs of `training_info`, with their fields: what initializes a model, and a step of its training."""
+    for number, info in enumerate(model.training_info):
+        for field in ("initialization", "algorithm"):
+            if info.HasField(field):
+                yield f"training_info[{number}] {field}", getattr(info, field)
 
 
-def all_graphs(proto: ModelProto) -> list[GraphProto]:
-    """The graph of a model, and those inside nodes, its functions' too."""
-    return [proto.graph, *(graph for node in all_nodes(proto) for _, graph in graphs_of(node))]
+def _outermost_graphs(model: ModelProto) -> list[GraphProto]:
+    """The graphs that lie inside no node."""
+    return [
+        model.graph,
+        *(graph for _, graph in training_graphs(model)),
+        *(graph for function in model.functions for _, graph in graphs_of(function)),
+    ]
+
+
+def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
+    """Every node of a model: of its graph, training graphs and functions, and of the graphs inside nodes."""
+    holders = (*_outermost_graphs(model), *model.functions)
+    return with_inner(node for holder in holders for node in holder.node)
+
+
+def all_graphs(model: ModelProto) -> list[GraphProto]:
+    """Every graph of a model: its own, those of its training, and those inside nodes, its functions' too."""
+    return [*_outermost_graphs(model), *(graph for node in all_nodes(model) for _, graph in graphs_of(node))]
+
+
+def all_names(model: ModelProto) -> set[str]:
+    """Every name that a value has anywhere in a model, or that is written for one."""
+    names = {name for node in all_nodes(model) for name in (*node.input, *node.output)}
+    for graph in all_graphs(model):
+        names |= initial_names(graph)
+        names |= {value.name for value in (*graph.output, *graph.value_info)}
+        names |= {annotation.tensor_name for annotation in graph.quantization_annotation}
+    for function in model.functions:
+        names |= {*function.input, *function.output, *(value.name for value in function.value_info)}
+    return names
 
 
 def check_names(graph: GraphProto, source: str) -> None:
@@ -86,8 +188,10 @@ def check_unique(graph: GraphProto, source: str) -> None:
             seen.add(name)
 
 
-def check_order(graph: GraphProto, source: str, outer: Container[str] = ()) -> None:
+def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, returns_outer: bool = False) -> None:
     """Nodes stand after those that make their inputs; `outer` holds the names that a subgraph sees around it.
+
+    It returns one of those only if `returns_outer`, as a step of training does.
 
     The onnx package's checker sees this too, but does not report why it fails.
     """
@@ -99,14 +203,21 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = ()) -> N
                 _explain_unknown(makers, node, name, source)
         known.update(node.output)
     for value in graph.output:
-        if value.name not in known and value.name not in outer:
-            raise ModelError(f"{source}: output {value.name!r} is made by no node, and is not an input or initializer")
+        if value.name in known or (returns_outer and value.name in outer):
+            continue
+        if value.name in outer:
+            raise ModelError(
+                f"{source}: output {value.name!r} is a value around this graph; a node in it makes an output"
+            )
+        raise ModelError(f"{source}: output {value.name!r} is made by no node, and is not an input or initializer")
 
 
 def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, source: str) -> NoReturn:
     where = f"{source}: {nodes.label(node)}"
     if name not in makers:
-        raise ModelError(f"{where}: input {name!r} is made by no node, and is not an input or initializer of the graph")
+        raise ModelError(
+            f"{where}: input {name!r} is made by no node before it, and is not an input or initializer of the graph"
+        )
     try:
         TopologicalSorter({made: maker.input for made, maker in makers.items()}).prepare()
     except CycleError as error:

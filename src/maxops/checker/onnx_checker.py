@@ -1,0 +1,66 @@
+"""What onnx.checker says of a model, in a sandbox and without the model's weights."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import ModelProto
+from onnx.checker import ValidationError
+from onnx.shape_inference import InferenceError
+
+from maxops.checker.onnx_values import without_weights
+from maxops.checker.report import MODEL, Finding
+from maxops.checker.ruling import Verdict
+from maxops.checker.sandbox import sandboxed
+from maxops.errors import ModelError
+from maxops.onnx import schemas
+from maxops.onnx.external import without_external
+from maxops.onnx.load import FIRST_IR_WITH_OPSETS
+
+WHERE = "model"
+MAX_WORDS = 500  # characters
+
+
+def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
+    """A finding, if onnx.checker refuses the model or cannot judge it; `full` also asks for its inference of types.
+
+    A model for a newer onnx package is not judged by this one.
+    """
+    newest = onnx.defs.onnx_opset_version()
+    imports = [entry for holder in (proto, *proto.functions) for entry in holder.opset_import]
+    if proto.ir_version > onnx.IR_VERSION or any(not entry.domain and entry.version > newest for entry in imports):
+        return []
+    schemas.register()
+    light, shaped = without_external(without_weights(proto, with_shapes=False)), without_weights(proto)
+    # inference knows no operator set of the versions before
+    full = full and proto.ir_version >= FIRST_IR_WITH_OPSETS
+    try:
+        refusal = sandboxed(lambda: _refusal(light, shaped if full else None).encode(errors="replace")).decode()
+    except ModelError as error:
+        return [Finding(WHERE, MODEL, "unknown", f"onnx.checker {_short(str(error))}")]
+    return [Finding(WHERE, MODEL, _verdict(refusal), f"onnx.checker refuses it: {_short(refusal)}")] if refusal else []
+
+
+def _verdict(refusal: str) -> Verdict:
+    """Whether the refusal shows that the model is broken."""
+    # inference fails inside operators that it expands, such as MeanVarianceNormalization without its attribute
+    is_inside = refusal.count("Inference error(s)") > 1
+    # the version of a function's operator set should be one that goes with the model's; runtimes take others, too
+    is_of_function = refusal.startswith("Opset import for domain") and "in function op" in refusal
+    return "unknown" if is_inside or is_of_function else "broken"
+
+
+def _refusal(light: ModelProto, shaped: ModelProto | None) -> str:
+    """Why onnx.checker refuses the model, or ""; its inference of types needs the shapes of the weights."""
+    try:
+        onnx.checker.check_model(light)
+        if shaped is not None:
+            onnx.shape_inference.infer_shapes(shaped, check_type=True, strict_mode=True)
+    except (ValidationError, InferenceError) as error:
+        return str(error) or type(error).__name__
+    except Exception as error:  # onnx raises whatever it met
+        raise ModelError(f"fails ({type(error).__name__}: {error})") from error
+    return ""
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:MAX_WORDS]
