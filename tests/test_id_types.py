@@ -118,7 +118,7 @@ def test_the_named_standard_takes_int32_and_int64(index: DType) -> None:
     for inputs in ((DATA, ids), (DATA, SORTED, number)):
         with pytest.raises(
             DTypeError,
-            match=rf"is {index}; it is int32 or int64; \.astype\(np\.int64\) converts it \[OpenVINO.SegmentMax-16.T_IDX\]",
+            match=rf"is {index}; it is int32 or int64; \.astype.* converts it \[OpenVINO.SegmentMax-16.T_IDX\]",
         ):
             named(*inputs, fill_mode="ZERO")
 

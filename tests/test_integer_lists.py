@@ -10,7 +10,8 @@ import pytest
 
 import maxops as mo
 from bits import assert_same_bits
-from engine_adapters import ADAPTERS, Adapter
+from engine_adapter import Adapter
+from engine_adapters import ADAPTERS
 from maxops.errors import DTypeError, MaxopsError
 
 DATA = np.array([[3.0, -0.0], [np.nan, 1.0], [2.0, 5.0]])
@@ -60,7 +61,8 @@ def test_every_short_list_is_its_array(name: str, options: dict[str, Any]) -> No
 
 def test_ranges_and_integers_of_numpy() -> None:
     expected = mo.segment_max(DATA, np.arange(3), fill_mode="ZERO")
-    for ids in (range(3), [np.int8(0), 1, np.uint64(2)], tuple(np.arange(3))):
+    spellings: list[Any] = [range(3), [np.int8(0), 1, np.uint64(2)], tuple(np.arange(3))]
+    for ids in spellings:
         assert_same_bits(mo.segment_max(DATA, ids, fill_mode="ZERO"), expected)
 
 
@@ -103,7 +105,7 @@ def test_what_is_not_an_integer_is_refused(name: str, kind: Any, position: int, 
 
 def test_named_standards_take_no_lists() -> None:
     with pytest.raises(DTypeError, match=r"segment_ids is of type list.* np\.asarray\(\.\.\.\) makes an array of it"):
-        mo.operator("OpenVINO", "SegmentMax")(DATA, [0, 0, 1], fill_mode="ZERO")
+        mo.operator("OpenVINO", "SegmentMax")(DATA, [0, 0, 1], fill_mode="ZERO")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)

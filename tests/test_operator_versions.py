@@ -27,7 +27,8 @@ def test_every_version_and_operator_set(standard: str, name: str, number: int) -
     rows = rows_of(standard, name)
     versions = [row.version for row in rows if row.version is not None]
     newest = max((version for version in versions if version <= number), default=None)
-    for spelled in (number, np.int64(number)) if number < 2**63 else (number,):
+    spellings: list[Any] = [number] if number >= 2**63 else [number, np.int64(number)]
+    for spelled in spellings:
         if number in versions:
             assert mo.operator(standard, name, spelled).version == number
         else:
@@ -108,7 +109,8 @@ INPUTS = {"Max": 2, "ReduceMax": 1, "SegmentMax": 2}
 def test_an_input_given_as_an_attribute(row: spec.Spec) -> None:
     for position, (name, _) in enumerate(row.inputs):
         with pytest.raises(mo.errors.AttributeValueError) as caught:
-            mo.operator(row.standard, row.operator, row.version)(*[np.zeros(1)] * position, **{name: np.zeros(1)})
+            called: Any = mo.operator(row.standard, row.operator, row.version)
+            called(*[np.zeros(1)] * position, **{name: np.zeros(1)})
         spelled = ", ".join(each for each, _ in row.inputs[: position + 1])
         number = ("first", "second", "third")[position]
         assert str(caught.value) == (
