@@ -323,7 +323,7 @@ CASES = [
         "int64",
     ),
     _segment(
-        "ids_list", lambda out: segment(f4, [0, 1, 2], out=out), DTypeError, "arrays", "segment_ids", "list", "array"
+        "ids_list", lambda out: segment(f4, [0, 1.0, 2], out=out), DTypeError, "index_types", "position 1 holds 1.0"
     ),
     _segment("data_rank_0", lambda out: segment(f4[0], ids[:1], out=out), ShapeError, "data", "rank 0", "rank 1"),
     _segment(

@@ -163,9 +163,9 @@ def test_lookup(operator: mo.Operator) -> None:
     ("standard", "name", "version", "message"),
     [
         ("ONNX", "Max", 7, "ONNX Max has no version 7; it has 1, 6, 8, 12, 13"),
-        ("ONNX", "Max", None, "has no version None; it has 1, 6"),
+        ("ONNX", "Max", None, "ONNX Max needs a version; it has 1, 6, 8, 12, 13"),
         ("ONNX", "ReduceMax", 19, "it has 1, 11, 12, 13, 18, 20"),
-        ("SONNX", "Max", 13, "has no version 13; it has None"),
+        ("SONNX", "Max", 13, "SONNX Max has no versions, but version 13 was given; leave it out"),
         ("ONNX", "Min", 13, "no operator 'Min' of standard 'ONNX'; there are ONNX Max"),
         ("ONNXX", "Max", 13, "no operator 'Max' of standard 'ONNXX'"),
         ("OpenVINO", "SegmentMax", 15, "it has 16"),

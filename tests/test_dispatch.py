@@ -133,16 +133,14 @@ def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:
 @pytest.mark.parametrize(
     "unknown", [[1.0, 2.0], "text", object(), {1}, memoryview(b"ab")], ids=lambda x: type(x).__name__
 )
-def test_an_unknown_kind_is_told_what_is_known(unknown: Any) -> None:
+def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
     with pytest.raises(errors.DTypeError) as caught:
         mo.maximum(A, unknown)
     text = str(caught.value)
-    assert text.startswith(f"maximum input 1 is of type {type(unknown).__name__}, not a NumPy array")
-    for name in ("numpy.ndarray", "dask.array.Array", "xarray.DataArray", "torch.Tensor", "jax.Array", "cupy.ndarray"):
-        assert name in text
-    assert "__dlpack__" in text
+    assert text.startswith(f"maximum input 1 is of type {type(unknown).__name__}, not an array; ")
+    assert ("np.asarray(" in text) == (type(unknown) is not object)
     for function in (mo.reduce_max, mo.segment_max):
-        with pytest.raises(errors.DTypeError, match=r"data is of type .*Known are numpy"):
+        with pytest.raises(errors.DTypeError, match=r"data is of type .*, not an array; "):
             function(unknown, IDS) if function is mo.segment_max else function(unknown)
 
 

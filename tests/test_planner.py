@@ -158,17 +158,17 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         (
             ReduceCall(DATA.view(Odd)),
             "reduce_max data is of type Odd, not a NumPy array; maxops does not know what Odd adds to an array; "
-            "numpy.asarray(...) takes the plain array out of it [maxops.reduce_max.arrays]",
+            "np.asarray(...) takes the plain array out of it [maxops.reduce_max.arrays]",
         ),
         (
             ReduceCall(1.0),
             "reduce_max data is of type float, not a NumPy array; give a NumPy array or scalar, such as "
-            "numpy.float32(...) [maxops.reduce_max.arrays]",
+            "np.float32(...) [maxops.reduce_max.arrays]",
         ),
         (
             ReduceCall([1.0]),
-            "reduce_max data is of type list, not a NumPy array; give a NumPy array; maxops converts nothing, so that "
-            "no type is guessed [maxops.reduce_max.arrays]",
+            "reduce_max data is of type list, not a NumPy array; np.asarray(...) makes an array of it "
+            "[maxops.reduce_max.arrays]",
         ),
         (
             ReduceCall(np.zeros(2, np.complex64), row=spec.SONNX_MAX),
@@ -227,17 +227,18 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         ),
         (
             segments(segment_ids=None, offsets=np.array([0, 3])),
-            "segment_max offsets must end with the number of rows, which is 2: position 1 holds 3 "
+            "segment_max offsets must end with the number of rows, which is 2: position 1 holds 3; append 2 "
             "[maxops.segment_max.offsets]",
         ),
         (
             segments(segment_ids=np.array([2**64 - 1, 2**63], np.uint64)),
             "segment_max segment_ids must not decrease: position 1 holds 9223372036854775808 after "
-            "18446744073709551615 [maxops.segment_max.ids]",
+            "18446744073709551615; sorted=False takes ids in any order [maxops.segment_max.ids]",
         ),
         (
             segments(segment_ids=np.array([1, 0], np.int8)),
-            "segment_max segment_ids must not decrease: position 1 holds 0 after 1 [maxops.segment_max.ids]",
+            "segment_max segment_ids must not decrease: position 1 holds 0 after 1; sorted=False takes ids in any "
+            "order [maxops.segment_max.ids]",
         ),
         (
             segments(segment_ids=None, offsets=np.array([0, 2, 1, 2], np.uint64)),
@@ -254,7 +255,7 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         ),
         (
             segments(segment_ids=None, offsets=np.array([1, 2])),
-            "segment_max offsets must begin with 0: position 0 holds 1 [maxops.segment_max.offsets]",
+            "segment_max offsets must begin with 0: position 0 holds 1; put 0 before them [maxops.segment_max.offsets]",
         ),
         (
             segments(num_segments=1, out_of_range="error"),
@@ -303,7 +304,11 @@ def test_what_is_said(call: Call, text: str) -> None:
         (ReduceCall(DATA, out=DATA, row=spec.REDUCE_MAX_20), "out has shape (2, 3), but", "ONNX.ReduceMax-20.value"),
         # which of the arguments
         (ReduceCall(DATA, return_indices=2), "return_indices is 2", "maxops.reduce_max.return_indices"),
-        (ReduceCall(DATA, initial=Fraction(1, 3)), "the type of data,", "maxops.reduce_max.scalars"),
+        (
+            ReduceCall(DATA, initial=Fraction(1, 3)),
+            "but data is float32: a Python Fraction goes with rationals only",
+            "maxops.reduce_max.scalars",
+        ),
         (SegmentCall([1.0]), "data is of type list", "maxops.segment_max.arrays"),
         (segments(fill_value=DATA), "fill_value has shape (2, 3)", "maxops.segment_max.fill_value"),
         (segments(initial=1), "and initial; with initial, that is", "maxops.segment_max.fill_mode"),
@@ -387,7 +392,7 @@ def test_python_scalars_beside_arrays(dtype: Any, held: list[Any], not_held: lis
         assert (planned.shape, planned.dtype) == ((), array.dtype)
         assert repr(planned[()]) == repr(array.dtype.type(value) if dtype is not object else value)
     for value in not_held:
-        with pytest.raises(MaxopsError, match=r"does not hold exactly"):
+        with pytest.raises(MaxopsError, match=r"does not hold exactly|a Python \w+ goes with"):
             plan_max(MaxCall([array, value]))
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 
 import maxops as mo
 from bits import FLOATS, INTEGERS, STORED, assert_same_bits, of_words, pool, spread, words
 from maxops import reference
-from maxops.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, UINT8, UINT64, DType
+from maxops.dtypes import ALL, BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, UINT8, UINT64, DType
 from maxops.errors import DTypeError
 
 pytestmark = pytest.mark.usefixtures("isa")
@@ -35,7 +40,7 @@ def test_python_integers_at_the_ends(dtype: DType) -> None:
         want = np.array([max(int(each), held) for each in array], dtype.numpy)
         assert_same_bits(mo.maximum(array, held), want)
         assert_same_bits(mo.maximum(held, array), want)
-    refused: list[float] = [info.min - 1, info.max + 1, 10**30, 0.0, 1.0, float("nan"), True]
+    refused: list[float] = [info.min - 1, info.max + 1, 10**30]
     for value in refused:
         with pytest.raises(
             DTypeError, match=r"input 1 is the Python .* does not hold exactly.*\[maxops.maximum.scalars\]"
@@ -101,7 +106,7 @@ def test_python_numbers_that_are_not_held(dtype: DType, values: list[float]) -> 
     array, out = of_words(dtype, [0, 0]), of_words(dtype, [1, 1])
     for value in values:
         for inputs in ((array, value), (value, array)):
-            with pytest.raises(DTypeError, match="does not hold exactly"):
+            with pytest.raises(DTypeError, match=r"does not hold exactly|a Python \w+ goes with"):
                 mo.maximum(*inputs, out=out)
     assert_same_bits(out, of_words(dtype, [1, 1]))
 
@@ -205,3 +210,44 @@ def test_scalars_out_and_rank_0() -> None:
     for result in (mo.maximum(np.int32(3), 5), mo.reduce_max(np.int32(3)), mo.reduce_max(np.zeros(3), keepdims=False)):
         assert type(result) is np.ndarray
         assert result.shape == ()
+
+
+# ------------------------------------------------------------------------------------- kinds that do not go together
+
+KINDS: dict[type, tuple[str, ...]] = {
+    bool: ("bool",),
+    int: ("int", "uint", "float", "real"),
+    float: ("float",),
+    Fraction: ("real",),
+}
+VALUES: list[Any] = [True, False, 0, 1, -1, 0.0, 1.0, -0.0, 2.5, np.inf, np.nan, Fraction(1), Fraction(1, 3)]
+DOORS: dict[str, Callable[[Any, Any], Any]] = {
+    "input": mo.maximum,
+    "first input": lambda array, value: mo.maximum(value, array),
+    "reduce_max initial": lambda array, value: mo.reduce_max(array, initial=value),
+    "segment_max initial": lambda array, value: mo.segment_max(array, np.zeros(2, int), initial=value),
+    "fill_value": lambda array, value: mo.segment_max(array, np.zeros(2, int), fill_value=value),
+    "operator": mo.operator("ONNX", "Max", 13),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_a_kind_that_does_not_go_with_the_array_is_named(dtype: DType, value: Any, door: str) -> None:
+    if door == "operator" and dtype not in mo.operator("ONNX", "Max", 13).types:
+        return  # refused for its type
+    array = np.array([0, 0], dtype.numpy)
+    try:
+        DOORS[door](array, value)
+    except DTypeError as error:
+        text = str(error)
+    else:
+        text = ""
+    if dtype.kind not in KINDS[type(value)]:
+        assert f"is the Python {type(value).__name__} {value!r}, but " in text
+        assert f" is {dtype}: a Python {type(value).__name__} goes with " in text
+        if match := re.search(r"write (\w[\w.-]*) \[", text):  # the next step is right
+            DOORS[door](array, eval(match[1], {}))
+    elif text:
+        assert "does not hold exactly" in text

@@ -115,7 +115,7 @@ MISTAKES = {
     "None beside an array": "mo.maximum(x, None)",
     "complex numbers": "mo.maximum(x, np.zeros(3, np.complex64))",
     "text": "mo.reduce_max(np.zeros(3, np.str_))",
-    "list of ids": 'mo.segment_max(x, [0, 0, 1], fill_mode="ZERO")',
+    "list of floats as ids": 'mo.segment_max(x, [0.0, 0.0, 1.0], fill_mode="ZERO")',
     "ids that are no integers": 'mo.segment_max(x, d, fill_mode="ZERO")',
     "num_segments that is no integer": 'mo.segment_max(x, ids, 3.0, fill_mode="ZERO")',
     "axes that are no integers": "mo.reduce_max(x, 0.5)",

@@ -110,7 +110,10 @@ PyObject* entry_init_subclass(PyObject* type, PyObject*) {
 #endif
 
 PyObject* entry_repr(PyObject* self) {
-    return PyUnicode_FromFormat("<maxops function %R>", reinterpret_cast<Entry*>(self)->function);
+    PyObject* name = PyObject_GetAttrString(reinterpret_cast<Entry*>(self)->function, "__name__");
+    PyObject* text = name == nullptr ? nullptr : PyUnicode_FromFormat("<function maxops.%U>", name);
+    Py_XDECREF(name);
+    return text;
 }
 
 PyMethodDef entry_methods[] = {{"__reduce__", entry_reduce, METH_NOARGS, nullptr},

@@ -29,3 +29,7 @@ __all__ = [
     "segment_max",
     "set_num_threads",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -147,14 +147,25 @@ def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out
             )
         return SegmentCall(*inputs[:3], **named)
     if not 1 <= len(inputs) <= 1 + row.axes_input:
-        takes = "1 or 2: data and axes" if row.axes_input else "1: data; axes is an attribute"
+        takes = "1 or 2: data and axes" if row.axes_input else "1: data; axes is an attribute, as in axes=[0]"
         raise InputCountError(f"{row.name} got {counted(len(inputs), 'input')}; it takes {takes}", row.clause("inputs"))
     return ReduceCall(*inputs, **named)
+
+
+_ORDINALS = ("first", "second", "third")
 
 
 def check_attributes(row: Spec, attributes: Iterable[str]) -> None:
     """Raise for an attribute that an operator does not have."""
     for name in attributes:
-        if name not in row.attributes:
-            listed = ", ".join(row.attributes) or "none"
-            raise AttributeValueError(f"{row.name} has no attribute {name!r}; its attributes are: {listed}")
+        if name in row.attributes:
+            continue
+        if name in (inputs := [each for each, _ in row.inputs]):
+            number = inputs.index(name)
+            raise AttributeValueError(
+                f"{row.name} has no attribute {name!r}: it is the {_ORDINALS[number]} input; give it by position: "
+                f"operator({', '.join(inputs[: number + 1])})",
+                row.clause("inputs"),
+            )
+        listed = ", ".join(row.attributes) or "none"
+        raise AttributeValueError(f"{row.name} has no attribute {name!r}; its attributes are: {listed}")

@@ -87,6 +87,10 @@ class UnknownOperatorError(MaxopsError, LookupError):
     """A standard, operator or version that is not in the table."""
 
 
+class VersionError(MaxopsError, TypeError):
+    """A version or an operator set that is not an integer, or both of them."""
+
+
 class ConfigurationError(MaxopsError, ValueError):
     """An environment variable or setting that maxops does not understand."""
 

@@ -5,8 +5,9 @@ Results are always arrays, of rank 0 too: an operator's result is a tensor, what
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeAlias, Unpack, overload
 
@@ -19,7 +20,7 @@ from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
 from maxops.errors import AxesError
-from maxops.plan import Array
+from maxops.plan import Array, integers_of
 from maxops.spec import Clause, Spec
 from maxops.typing import (
     AnyArray,
@@ -104,7 +105,7 @@ def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even")
         arrays: one or more arrays or NumPy scalars of one type, of shapes that broadcast together: NumPy's, or of
             any kind that an engine takes (Dask, xarray, PyTorch, JAX, CuPy, and anything with ``__dlpack__`` on the
             CPU or ``__array__``). A Python scalar beside an array takes the array's type if that type holds its
-            value exactly.
+            value exactly. A third array is a third input, where NumPy takes it as ``out``.
         out: an array for the result, of its shape and type. It may overlap the inputs.
         ties: where a framework takes gradients and several inputs hold the maximum: "even" gives each an equal part,
             as the frameworks' own maxima do; "first" gives it all to the first of them. No result depends on it.
@@ -504,13 +505,13 @@ def segment_max(
     return table.run(
         SegmentCall(
             data,
-            segment_ids,
+            integers_of(spec.SEGMENT_MAX, "segment_ids", segment_ids),
             num_segments,
             fill_mode,
             fill_value,
             out,
             check_ids,
-            offsets,
+            integers_of(spec.SEGMENT_MAX, "offsets", offsets),
             sorted,
             out_of_range,
             dim,
@@ -539,7 +540,9 @@ class Operator(_native.Entry):
         """The operator of a row of the spec table."""
         function = partial(_run_plain if spec.operator in _PLAIN else _run_operator, spec)
         self = super().__new__(cls, function, **_native_rules(spec))
-        self.__dict__.update(spec=spec, __wrapped__=function)
+        self.__dict__.update(
+            spec=spec, __wrapped__=function, __name__=spec.name, __doc__=_document(spec), __signature__=_signature(spec)
+        )
         return self
 
     if TYPE_CHECKING:  # the call itself is native
@@ -625,6 +628,41 @@ class Operator(_native.Entry):
         return f"<{self.standard} {self.spec.name}>"
 
 
+def _signature(row: Spec) -> inspect.Signature:
+    """The inputs of a row by position, its attributes by name; the plain functions have their own."""
+    if row.operator in _PLAIN:
+        return inspect.signature(_PLAIN[row.operator])
+    parameter = inspect.Parameter
+    if row.operator == "Max":
+        inputs = [parameter("inputs", parameter.VAR_POSITIONAL)]
+        defaults: Mapping[str, Any] = dict.fromkeys(row.attributes)
+    else:
+        call = ReduceCall if row.operator == "ReduceMax" else SegmentCall
+        defaults = call._field_defaults
+        inputs = [
+            parameter(name, parameter.POSITIONAL_ONLY, default=None if is_optional else parameter.empty)
+            for name, is_optional in row.inputs
+        ]
+    named = [
+        parameter(name, parameter.KEYWORD_ONLY, default=parameter.empty if name == "fill_mode" else defaults[name])
+        for name in row.attributes
+    ]
+    return inspect.Signature([*inputs, *named, parameter("out", parameter.KEYWORD_ONLY, default=None)])
+
+
+def _document(row: Spec) -> str:
+    """What `help` says of a row."""
+    if row.operator in _PLAIN:
+        return str(_PLAIN[row.operator].__doc__)
+    clauses = "\n".join(f"    {clause.id}: {clause.statement}" for clause in row.clauses)
+    return (
+        f"{row.standard} {row.name}, with only what its document allows.\n\n"
+        f"Types: {', '.join(map(str, row.dtypes))}.\n\n"
+        f"Inputs go by position, attributes and ``out`` by name. The result is ``out`` or a new array.\n\n"
+        f"Clauses, one of which each error names:\n\n{clauses}\n"
+    )
+
+
 _native.set_readable_call(_readable_call)  # a class of entries that came after it would be called through it
 
 
@@ -661,19 +699,28 @@ def _native_rules(row: Spec) -> dict[str, Any]:
     }
 
 
-def operator(standard: str, name: str, version: int | None = None) -> Operator:
+def operator(standard: str, name: str, version: int | None = None, *, opset: int | None = None) -> Operator:
     """Return the operator of a standard at a version, as a callable that takes only what that version takes.
-
-    Case does not matter. The plain functions are those of the standard "maxops".
 
     >>> operator("onnx", "reducemax", version=13)
     <ONNX ReduceMax-13>
+    >>> operator("ONNX", "Max", opset=17)
+    <ONNX Max-13>
     >>> operator("SONNX", "Max").clauses[0].id
     'SONNX.Max.L'
 
-    Raises UnknownOperatorError, naming what there is.
+    Args:
+        standard: "ONNX", "SONNX", "SONNX draft", "OpenVINO", or "maxops" for the plain functions. Case does not matter.
+        name: the operator's name in that standard. Case does not matter.
+        version: the version. It may be left out where the standard has one version only.
+        opset: in place of ``version``: an operator set, as a model imports it. It selects the newest version that is
+            not above it.
+
+    Raises:
+        UnknownOperatorError: no such operator or version; the message lists what there is.
+        VersionError: a version or an operator set that is not an integer, or both.
     """
-    return Operator(spec.find(standard, name, version))
+    return Operator(spec.find(standard, name, version, opset))
 
 
 def operators() -> tuple[Operator, ...]:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from maxops import dtypes
 from maxops.dtypes import DType
-from maxops.errors import UnknownOperatorError
+from maxops.errors import UnknownOperatorError, VersionError
 
 Level = Literal["must", "undecided"]
 # What a source may leave open of values: whether a NaN propagates, which bits a NaN has, and how zeros are ordered.
@@ -63,6 +65,15 @@ class Spec:
     def name(self) -> str:
         """The operator with its version, as documents write it: "Max-13"."""
         return self.operator if self.version is None else f"{self.operator}-{self.version}"
+
+    @property
+    def inputs(self) -> tuple[tuple[str, bool], ...]:
+        """The named inputs of a standard's row, and whether each may be left out; Max has any number without names."""
+        if self.operator == "ReduceMax":
+            return (("data", False), ("axes", True))[: 1 + self.axes_input]
+        if self.operator == "SegmentMax":
+            return (("data", False), ("segment_ids", False), ("num_segments", True))
+        return ()
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
@@ -440,30 +451,54 @@ SEGMENT_MAX = Spec(
 PLAIN = (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)
 
 
-def find(standard: str, operator: str, version: int | None = None) -> Spec:
-    """The row of exactly this version; SONNX and the plain functions have none. Case does not matter.
+def find(standard: str, operator: str, version: int | None = None, opset: int | None = None) -> Spec:
+    """The row of a version, or the newest one in an operator set. Case does not matter.
 
     >>> find("ONNX", "Max", 8).name
     'Max-8'
-    >>> find("onnx", "reducemax", 13).name
+    >>> find("onnx", "reducemax", opset=17).name
     'ReduceMax-13'
     """
+    for name, value in (("version", version), ("opset", opset)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer))):
+            raise VersionError(
+                f"{name} is {value!r} of type {type(value).__name__}; it is an integer, such as {name}=13"
+            )
+    if version is not None and opset is not None:
+        raise VersionError(f"got version {version} and opset {opset}; give one of them")
     every = (*ALL, *PLAIN)
     asked = (str(standard).casefold(), str(operator).casefold())
     known = [row for row in every if (row.standard.casefold(), row.operator.casefold()) == asked]
-    for row in known:
-        if row.version == version:
-            return row
-    if known:
-        versions = ", ".join(str(row.version) for row in known)
+    if not known:
+        operators = ", ".join(dict.fromkeys(f"{row.standard} {row.operator}" for row in every))
+        raise UnknownOperatorError(f"no operator {operator!r} of standard {standard!r}; there are {operators}")
+    newest = known[0] if len(known) == 1 else None
+    found = next((row for row in known if row.version == version), newest if version is None else None)
+    if opset is not None:
+        found = _newest(known, opset)
+    if found is not None:
+        return found
+    name = f"{known[0].standard} {known[0].operator}"
+    if known[0].version is None:
+        named = f"version {version}" if opset is None else f"opset {opset}"
+        raise UnknownOperatorError(f"{name} has no versions, but {named} was given; leave it out")
+    versions = ", ".join(str(row.version) for row in known)
+    if opset is not None:
+        raise UnknownOperatorError(f"operator set {opset} has no {name}; its versions are {versions}")
+    if version is None:
         raise UnknownOperatorError(
-            f"{known[0].standard} {known[0].operator} has no version {version}; it has {versions}"
+            f"{name} needs a version; it has {versions}, and opset=N selects the newest that operator set N has"
         )
-    operators = ", ".join(dict.fromkeys(f"{row.standard} {row.operator}" for row in every))
-    raise UnknownOperatorError(f"no operator {operator!r} of standard {standard!r}; there are {operators}")
+    in_set = _newest(known, version)
+    hint = f"; opset={version} selects {in_set.name}" if in_set is not None else ""
+    raise UnknownOperatorError(f"{name} has no version {version}; it has {versions}{hint}")
+
+
+def _newest(rows: Iterable[Spec], opset: int) -> Spec | None:
+    there = [row for row in rows if row.version is not None and row.version <= opset]
+    return max(there, key=lambda row: row.version or 0, default=None)
 
 
 def in_opset(operator: str, opset: int) -> Spec | None:
     """The ONNX row that is in force in an operator set: the newest version that is not newer."""
-    rows = [row for row in ALL if row.standard == "ONNX" and row.operator == operator]
-    return max((row for row in rows if (row.version or 0) <= opset), key=lambda row: row.version or 0, default=None)
+    return _newest((row for row in ALL if row.standard == "ONNX" and row.operator == operator), opset)

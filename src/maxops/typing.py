@@ -128,8 +128,8 @@ ArrayT = TypeVar("ArrayT", bound=_Numeric | _Namespaced | _Chunked | _Labelled)
 AnyArray: TypeAlias = Any
 """An array of any kind that an engine takes."""
 
-Ids: TypeAlias = "NDArray[np.generic[int]] | Column"
-"""Segment ids or offsets beside NumPy's arrays: integers."""
+Ids: TypeAlias = "NDArray[np.generic[int]] | Column | list[int] | tuple[int, ...] | range"
+"""Segment ids or offsets: integers, in an array, a column, a list, a tuple or a range."""
 
 Indices: TypeAlias = NDArray[np.int64]
 """What `return_indices` adds: where each maximum was first, or -1."""

@@ -96,12 +96,13 @@ def check_options(row: Row, call: Call) -> None:
     check_ties(call)
     if call.out is not None and "out" not in row.options:
         raise OutputError(
-            f"{call.row.name} out is given, but results of the {row.name} engine are always new arrays",
+            f"{call.row.name} out is given, but results of the {row.name} engine are always new arrays; leave it out",
             call.row.clause("out"),
         )
     if call.dim is not None and "dim" not in row.options:
         raise AttributeValueError(
-            f"{call.row.name} dim is {call.dim!r}; only the axes of xarray's arrays have names", call.row.clause("dim")
+            f"{call.row.name} dim is {call.dim!r}; only the axes of xarray's arrays have names: axes= numbers them",
+            call.row.clause("dim"),
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from maxops.calls import Call
 from maxops.engines.base import Engine, Row, check_options, class_of
 from maxops.errors import ConfigurationError, DTypeError, EngineError
-from maxops.plan.values import PYTHON_SCALARS, is_python_scalar
+from maxops.plan.values import PYTHON_SCALARS, how_to_convert, is_python_scalar
 from maxops.spec import Spec
 
 _OUT, _DIM = frozenset({"out"}), frozenset({"dim"})
@@ -130,10 +130,8 @@ def find(spec: Spec, kinds: tuple[type, ...], arrays: Iterable[tuple[str, object
             continue
         kind = type(value)
         if (row := row_of(kind)) is None:
-            listed = ", ".join(map(str, _rows))
             raise DTypeError(
-                f"{spec.name} {name} is of type {kind.__name__}, not a NumPy array or one of another known kind; "
-                f"maxops guesses no type. Known are {listed}, and anything with __dlpack__ on the CPU or __array__",
+                f"{spec.name} {name} is of type {kind.__name__}, not an array; {how_to_convert(value)}",
                 spec.clause("arrays"),
             )
         if row is INTERCHANGE and (advice := _how_to_read(kind)):
@@ -151,5 +149,6 @@ def find(spec: Spec, kinds: tuple[type, ...], arrays: Iterable[tuple[str, object
             return row
     listed = ", ".join(f"{name} is of type {kind} ({row.name})" for row, name, kind in rows.values())
     raise EngineError(
-        f"{spec.name} {listed}: no engine takes these together, and none is converted silently", spec.clause("arrays")
+        f"{spec.name} {listed}: no engine takes these together; convert one to the kind of the other",
+        spec.clause("arrays"),
     )

@@ -10,7 +10,7 @@ from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, plan_reduce_max
 from maxops.plan.segment import FILL_MODES, SegmentPlan, default_num_segments, plan_segment_max
-from maxops.plan.values import Array, abstract, array_of, choice, flag, widened, widened_dtype
+from maxops.plan.values import Array, abstract, array_of, choice, flag, integers_of, widened, widened_dtype
 
 Plan = MaxPlan | ReducePlan | SegmentPlan
 
@@ -30,6 +30,7 @@ __all__ = [
     "choice",
     "default_num_segments",
     "flag",
+    "integers_of",
     "plan",
     "plan_max",
     "plan_reduce_max",

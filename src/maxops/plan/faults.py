@@ -4,8 +4,8 @@
 >>> check_segment_ids(SEGMENT_MAX, np.array([0, 2, 1], np.int8))
 Traceback (most recent call last):
     ...
-maxops.errors.SegmentIdsError: segment_max segment_ids must not decrease: position 2 holds 1 after 2 \
-[maxops.segment_max.ids]
+maxops.errors.SegmentIdsError: segment_max segment_ids must not decrease: position 2 holds 1 after 2; \
+sorted=False takes ids in any order [maxops.segment_max.ids]
 """
 
 from __future__ import annotations
@@ -107,23 +107,27 @@ def _raise_first(spec: Spec, indices: Array, rules: tuple[Any, ...], start: int)
 def error_of(spec: Spec, kind: str, position: int, value: int, previous: int, num_segments: int | None) -> MaxopsError:
     """The error of a fault as the native core reports it (`Fault` in native/api.h)."""
     holds = f"position {position} holds {value}"
+    drops = "; out_of_range='drop' leaves such rows out" if spec.has("out_of_range") else ""
+    in_any_order = "; sorted=False takes ids in any order" if spec.has("sorted") else ""
     ids, offsets = f"{spec.name} segment_ids must", f"{spec.name} offsets must"
     match kind:
         case "negative_id":
-            return SegmentIdsError(f"{ids} not be negative: {holds}", spec.clause("ids"))
+            return SegmentIdsError(f"{ids} not be negative: {holds}{drops}", spec.clause("ids"))
         case "id_too_large":
             return SegmentIdsError(
-                f"{ids} lie below num_segments, which is {num_segments}: {holds}; out_of_range='drop' leaves such "
-                "rows out",
+                f"{ids} lie below num_segments, which is {num_segments}: {holds}{drops}",
                 spec.clause("out_of_range"),
             )
         case "ids_decrease":
-            return SegmentIdsError(f"{ids} not decrease: {holds} after {previous}", spec.clause("ids"))
+            return SegmentIdsError(f"{ids} not decrease: {holds} after {previous}{in_any_order}", spec.clause("ids"))
         case "offsets_begin":
-            return OffsetsError(f"{offsets} begin with 0: {holds}", spec.clause("offsets"))
+            return OffsetsError(f"{offsets} begin with 0: {holds}; put 0 before them", spec.clause("offsets"))
         case "offsets_decrease":
             return OffsetsError(f"{offsets} not decrease: {holds} after {previous}", spec.clause("offsets"))
-    return OffsetsError(f"{offsets} end with the number of rows, which is {previous}: {holds}", spec.clause("offsets"))
+    return OffsetsError(
+        f"{offsets} end with the number of rows, which is {previous}: {holds}; append {previous}",
+        spec.clause("offsets"),
+    )
 
 
 def message(kind: str, position: int, value: int, previous: int, num_segments: int) -> str:

@@ -53,7 +53,8 @@ def plan_max(call: MaxCall, *, in_memory: bool = True) -> MaxPlan:
             continue
         if (found := dtype_of(spec, name, array)) is not dtype:
             raise DTypeError(
-                f"{spec.name} {name} is {found}, but {names[first]} is {dtype}; all inputs share one type",
+                f"{spec.name} {name} is {found}, but {names[first]} is {dtype}; all inputs share one type: convert "
+                "one of them, as in .astype(...)",
                 spec.clause("T", "types"),
             )
         whole.append(array)

@@ -160,12 +160,20 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> Fi
         )
     if given:
         return None
+    fills = spec.has("fill_value")
     if value is None:
-        raise AttributeValueError(f"{spec.name} fill_mode is missing; it is required: 'ZERO' or 'LOWEST'", clause)
+        others_too = ", or give fill_value=... or initial=... in its place" if fills else ""
+        raise AttributeValueError(
+            f"{spec.name} fill_mode is missing; it is required: 'ZERO' or 'LOWEST'{others_too}", clause
+        )
     for mode in FILL_MODES:
         if isinstance(value, str) and value.upper() == mode:
             return mode
-    raise AttributeValueError(f"{spec.name} fill_mode is {value!r}; it is 'ZERO' or 'LOWEST'", clause)
+    is_nan = isinstance(value, str) and value.casefold() == "nan"
+    own_value = "; for NaN give fill_value=np.nan" if is_nan else "; for a value of your own give fill_value=..."
+    raise AttributeValueError(
+        f"{spec.name} fill_mode is {value!r}; it is 'ZERO' or 'LOWEST'{own_value * fills}", clause
+    )
 
 
 def _out_of_range(spec: Spec, value: object, is_sorted: bool) -> OutOfRange | None:
@@ -176,7 +184,9 @@ def _out_of_range(spec: Spec, value: object, is_sorted: bool) -> OutOfRange | No
 
 def _ids(spec: Spec, value: object, data: Array) -> Array:
     if value is None:
-        raise InputCountError(f"{spec.name} got neither segment_ids nor offsets", spec.clause("inputs"))
+        raise InputCountError(
+            f"{spec.name} got neither segment_ids nor offsets; one of them names the segments", spec.clause("inputs")
+        )
     ids = array_of(spec, "segment_ids", value)
     index_dtype(spec, "segment_ids", ids)
     if ids.ndim != 1 or ids.shape[0] != data.shape[0]:
@@ -229,8 +239,10 @@ def _num_segments(spec: Spec, value: Any) -> int | None:
             raise NumSegmentsError(f"{spec.name} num_segments has shape {array.shape}; it is a scalar", clause)
         value = int(array)
     if isinstance(value, bool) or not isinstance(value, int):
+        hint = "int(...) converts it" if isinstance(value, (bool, float)) else "give an int"
         raise NumSegmentsError(
-            f"{spec.name} num_segments is {value!r} of type {type(value).__name__}; it is an integer scalar", clause
+            f"{spec.name} num_segments is {value!r} of type {type(value).__name__}; it is an integer scalar: {hint}",
+            clause,
         )
     if value < 0:
         raise NumSegmentsError(f"{spec.name} num_segments is {value}; it is not negative", clause)

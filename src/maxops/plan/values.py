@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from math import isnan
+from math import isfinite, isnan
 from typing import Any, TypeGuard, cast
 
 import numpy as np
@@ -44,6 +47,27 @@ def abstract(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
 PYTHON_SCALARS = (bool, int, float, Fraction)
 
 
+def how_to_convert(value: object) -> str:
+    """What to give in the place of an object that is not an array."""
+    if isinstance(value, complex):
+        return "complex numbers have no order; give .real, .imag or np.abs(...)"
+    if isinstance(value, Decimal):
+        return "give fractions.Fraction(...) in an object array, which is exact, or float(...), which rounds"
+    if is_python_scalar(value):
+        return "give a NumPy array or scalar, such as np.float32(...)"
+    if value is None:
+        return "give an array"
+    if isinstance(value, str):
+        return "give numbers, such as np.asarray(...) of them"
+    if isinstance(value, Mapping):
+        return "np.asarray(list(... .values())) makes an array of its values"
+    if isinstance(value, Iterable) and not isinstance(value, Sequence):
+        return "np.asarray(list(...)) makes an array of it"
+    if isinstance(value, (Sequence, array, memoryview)):
+        return "np.asarray(...) makes an array of it"
+    return "give a NumPy array, or an array with __dlpack__ on the CPU or __array__"
+
+
 def is_python_scalar(value: object) -> bool:
     """Whether a value has no type of its own until it stands beside an array."""
     return isinstance(value, PYTHON_SCALARS) and not isinstance(value, np.generic)
@@ -63,11 +87,9 @@ def array_of(spec: Spec, name: str, value: object) -> Array:
     if isinstance(value, np.ma.MaskedArray):
         hint = "fill what is masked (.filled(...), or dask.array.ma.filled) or leave it out (.compressed())"
     elif isinstance(value, np.ndarray):
-        hint = f"maxops does not know what {what} adds to an array; numpy.asarray(...) takes the plain array out of it"
-    elif is_python_scalar(value):
-        hint = "give a NumPy array or scalar, such as numpy.float32(...)"
+        hint = f"maxops does not know what {what} adds to an array; np.asarray(...) takes the plain array out of it"
     else:
-        hint = "give a NumPy array; maxops converts nothing, so that no type is guessed"
+        hint = how_to_convert(value)
     raise DTypeError(f"{spec.name} {name} is of type {what}, not a NumPy array; {hint}", spec.clause("arrays", "T"))
 
 
@@ -113,23 +135,63 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
         array = np.empty((), dtype.numpy)
         array[()] = float(value) if dtype.kind == "float" else value  # bfloat16 takes no long integers
         return array
+    given = f"{spec.name} {name} is the Python {type(value).__name__} {value!r}"
+    clause = spec.clause("scalars", "T")
+    if dtype.kind not in _KINDS_BESIDE[_python_kind(value)]:
+        takes = " and ".join(dict.fromkeys(_KIND_NAMES[kind] for kind in _KINDS_BESIDE[_python_kind(value)]))
+        raise DTypeError(
+            f"{given}, but {beside} is {dtype}: a Python {type(value).__name__} goes with {takes} only; "
+            f"{_other_spelling(value, dtype)}",
+            clause,
+        )
     raise DTypeError(
-        f"{spec.name} {name} is the Python {type(value).__name__} {value!r}, which {dtype}, the type of {beside}, "
-        "does not hold exactly; no input is converted",
-        spec.clause("scalars", "T"),
+        f"{given}, which {dtype}, the type of {beside}, does not hold exactly; convert it, as in "
+        f"np.{dtype}(...), or the array, as in .astype(...)",
+        clause,
     )
 
 
+# The kinds of element types that each kind of Python's numbers goes with.
+_KINDS_BESIDE = {
+    bool: ("bool",),
+    int: ("int", "uint", "float", "real"),
+    float: ("float",),
+    Fraction: ("real",),
+}
+_KIND_NAMES = {
+    "bool": "bool",
+    "int": "integers",
+    "uint": "integers",
+    "float": "floats",
+    "real": "rationals",
+}
+
+
+def _python_kind(value: object) -> type:
+    return next(kind for kind in PYTHON_SCALARS if isinstance(value, kind))
+
+
+def _other_spelling(value: Any, dtype: DType) -> str:
+    """How to write a number of another kind so that a type takes it."""
+    if dtype.kind == "bool" and value in (0, 1):
+        return f"write {bool(value)}"
+    if dtype.kind == "real" and isfinite(value):
+        return f"write {int(value)}" if isinstance(value, bool) else "write fractions.Fraction(...)"
+    if dtype.kind == "float":
+        return f"write {float(value)!r}" if isinstance(value, bool) else "write float(...), which rounds"
+    if dtype.kind in ("int", "uint") and isfinite(value) and value == int(value):
+        return f"write {int(value)}"
+    return "convert the array, as in .astype(...)"
+
+
 def _holds(dtype: DType, value: Any) -> bool:
-    if dtype is dtypes.REAL:
-        return type(value) in (Fraction, int)
-    if isinstance(value, bool) or dtype is dtypes.BOOL:
-        return isinstance(value, bool) and dtype is dtypes.BOOL
-    if isinstance(value, Fraction):
+    if dtype.kind not in _KINDS_BESIDE[_python_kind(value)]:
         return False
+    if dtype.kind in ("bool", "real"):
+        return type(value) in (bool, Fraction, int)
     if dtype.kind in ("int", "uint"):
         info = np.iinfo(dtype.numpy)
-        return isinstance(value, int) and info.min <= value <= info.max
+        return bool(info.min <= value <= info.max)
     if isinstance(value, float) and isnan(value):
         return True
     try:
@@ -144,7 +206,47 @@ def index_dtype(spec: Spec, name: str, array: Array) -> None:
     if dtypes.of(array.dtype) not in spec.index_dtypes:
         *first, last = map(str, spec.index_dtypes)
         listed = f"{', '.join(first)} or {last}"
-        raise DTypeError(f"{spec.name} {name} is {array.dtype}; it is {listed}", spec.clause("T_IDX", "index_types"))
+        raise DTypeError(
+            f"{spec.name} {name} is {array.dtype}; it is {listed}; {_how_to_index(array.dtype.kind)}",
+            spec.clause("T_IDX", "index_types"),
+        )
+
+
+_FROM_LABELS = "pd.factorize(...)[0], or np.unique(..., return_inverse=True)[1], numbers labels from 0"
+
+
+def _how_to_index(kind: str) -> str:
+    """How values of a NumPy kind, as `dtype.kind` names it, become integers."""
+    return ".astype(np.int64) converts it" if kind in "biuf" else _FROM_LABELS
+
+
+def integers_of(spec: Spec, name: str, value: Any) -> Any:
+    """Ids or offsets in a list, a tuple or a range of integers as an int64 array; other values as they are.
+
+    >>> from maxops.spec import SEGMENT_MAX
+    >>> integers_of(SEGMENT_MAX, "segment_ids", [0, 0, 2])
+    array([0, 0, 2])
+    """
+    if not isinstance(value, (list, tuple, range)):
+        return value
+    clause = spec.clause("index_types")
+    for position, item in enumerate(value):
+        if type(item) is not int and not is_integer(item):
+            hint = _FROM_LABELS if isinstance(item, str) else "np.asarray(...).astype(np.int64) converts numbers"
+            raise DTypeError(
+                f"{spec.name} {name} position {position} holds {item!r} of type {type(item).__name__}; "
+                f"a list of {name} holds integers: {hint}",
+                clause,
+            )
+    try:
+        return np.array(value, np.int64)
+    except OverflowError:
+        position = next(i for i, item in enumerate(value) if not -(2**63) <= int(item) < 2**63)
+        raise DTypeError(
+            f"{spec.name} {name} position {position} holds {value[position]}, which int64 does not hold; "
+            f"{_FROM_LABELS}",
+            clause,
+        ) from None
 
 
 def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

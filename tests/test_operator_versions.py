@@ -1,0 +1,126 @@
+"""Which row `maxops.operator` gives for every version and operator set, and what it says of all others."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from maxops import spec
+from maxops.errors import UnknownOperatorError, VersionError
+
+NAMES = sorted({(row.standard, row.operator) for row in (*spec.ALL, *spec.PLAIN)})
+NOT_INTEGERS: list[Any] = ["13", 13.0, True, np.float64(13), np.bool(1), b"13", (13,), [13], 13j, np.array(13)]
+
+
+def rows_of(standard: str, name: str) -> list[spec.Spec]:
+    return [row for row in (*spec.ALL, *spec.PLAIN) if (row.standard, row.operator) == (standard, name)]
+
+
+@pytest.mark.parametrize("number", [*range(-1, 30), 2**70])
+@pytest.mark.parametrize(("standard", "name"), NAMES)
+def test_every_version_and_operator_set(standard: str, name: str, number: int) -> None:
+    rows = rows_of(standard, name)
+    versions = [row.version for row in rows if row.version is not None]
+    newest = max((version for version in versions if version <= number), default=None)
+    spellings: list[Any] = [number] if number >= 2**63 else [number, np.int64(number)]
+    for spelled in spellings:
+        if number in versions:
+            assert mo.operator(standard, name, spelled).version == number
+        else:
+            with pytest.raises(UnknownOperatorError) as caught:
+                mo.operator(standard, name, spelled)
+            expected = [str(version) for version in versions] if versions else ["has no versions", "leave it out"]
+            assert all(text in str(caught.value) for text in expected)
+            assert (f"opset={number} selects {name}-{newest}" in str(caught.value)) == (newest is not None)
+        if newest is not None:
+            assert mo.operator(standard.upper(), name.lower(), opset=spelled).version == newest
+        else:
+            with pytest.raises(
+                UnknownOperatorError, match=f"operator set {number} has no" if versions else "leave it out"
+            ):
+                mo.operator(standard, name, opset=spelled)
+
+
+@pytest.mark.parametrize(("standard", "name"), NAMES)
+def test_without_a_version(standard: str, name: str) -> None:
+    rows = rows_of(standard, name)
+    if len(rows) == 1:
+        assert mo.operator(standard, name).spec is rows[0]
+        return
+    with pytest.raises(UnknownOperatorError, match="needs a version") as caught:
+        mo.operator(standard, name)
+    assert all(str(row.version) in str(caught.value) for row in rows)
+    assert "opset=N" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", NOT_INTEGERS, ids=repr)
+@pytest.mark.parametrize("argument", ["version", "opset"])
+@pytest.mark.parametrize("name", [("ONNX", "Max"), ("SONNX", "Max"), ("no", "such")])
+def test_a_version_that_is_not_an_integer(name: tuple[str, str], argument: str, value: Any) -> None:
+    with pytest.raises(VersionError) as caught:
+        mo.operator(*name, **{argument: value})
+    assert isinstance(caught.value, TypeError)
+    assert (
+        str(caught.value)
+        == f"{argument} is {value!r} of type {type(value).__name__}; it is an integer, such as {argument}=13"
+    )
+
+
+def test_a_version_and_an_operator_set() -> None:
+    with pytest.raises(VersionError, match="got version 13 and opset 14; give one of them"):
+        mo.operator("ONNX", "Max", 13, opset=14)
+
+
+@pytest.mark.parametrize("of", mo.operators(), ids=repr)
+def test_help_tells_what_an_operator_is(of: mo.Operator) -> None:
+    text = pydoc.plain(pydoc.render_doc(of))
+    assert of.spec.name in text
+    if of.standard != "maxops":
+        assert all(clause.id in text for clause in of.clauses)
+        assert all(str(dtype) in text for dtype in of.types)
+        parameters = inspect.signature(of).parameters
+        assert [*parameters][len(of.spec.inputs) or 1 :] == [*of.spec.attributes, "out"]
+    assert repr(of) == f"<{of.standard} {of.spec.name}>"
+
+
+@pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
+def test_repr_and_help_of_the_functions(name: str) -> None:
+    function = getattr(mo, name)
+    assert repr(function) == f"<function maxops.{name}>"
+    assert str(inspect.signature(function.__wrapped__)) in pydoc.plain(pydoc.render_doc(function)).replace("'", "'")
+
+
+def test_dir_is_what_is_public() -> None:
+    assert dir(mo) == sorted(mo.__all__)
+    assert all(hasattr(mo, name) for name in dir(mo))
+
+
+# ------------------------------------------------------------------------------------- inputs and attributes
+
+INPUTS = {"Max": 2, "ReduceMax": 1, "SegmentMax": 2}
+
+
+@pytest.mark.parametrize("row", spec.ALL, ids=repr)
+def test_an_input_given_as_an_attribute(row: spec.Spec) -> None:
+    for position, (name, _) in enumerate(row.inputs):
+        with pytest.raises(mo.errors.AttributeValueError) as caught:
+            called: Any = mo.operator(row.standard, row.operator, row.version)
+            called(*[np.zeros(1)] * position, **{name: np.zeros(1)})
+        spelled = ", ".join(each for each, _ in row.inputs[: position + 1])
+        number = ("first", "second", "third")[position]
+        assert str(caught.value) == (
+            f"{row.name} has no attribute {name!r}: it is the {number} input; give it by position: operator({spelled}) "
+            f"[{row.clause('inputs')}]"
+        )
+
+
+@pytest.mark.parametrize("row", spec.ALL, ids=repr)
+def test_an_attribute_given_as_an_input(row: spec.Spec) -> None:
+    if row.operator == "ReduceMax" and not row.axes_input:
+        with pytest.raises(mo.errors.InputCountError, match=r"axes is an attribute, as in axes=\[0\]"):
+            mo.operator(row.standard, row.operator, row.version)(np.zeros(1), np.array([0]))
