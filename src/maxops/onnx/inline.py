@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
-from onnx import FunctionProto, ModelProto, NodeProto, helper, inliner
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper, inliner
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes
@@ -52,9 +52,10 @@ def calls(found: Iterable[NodeProto], functions: Collection[FunctionKey]) -> Ite
 def called(model: ModelProto) -> list[FunctionKey]:
     """The functions that the model's graph calls, itself or by functions, each before those that it calls.
 
-    Raises ModelError for functions that call themselves.
+    Raises ModelError for functions that call themselves, and for calls with more inputs or outputs than functions have.
     """
     functions = by_key(model)
+    _check_calls(model, functions)
     reached: dict[FunctionKey, set[FunctionKey]] = {}
     waiting = {call_key(node) for node in calls(model.graph.node, functions)}
     while waiting:
@@ -77,7 +78,6 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
     """
     functions = by_key(model)
     order = [key for key in called(model) if key in chosen]
-    _check_calls(model, functions)
     _check_size(model, functions, order)
     result = ModelProto()
     result.CopyFrom(model)
@@ -164,7 +164,8 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 def _check_calls(model: ModelProto, functions: Functions) -> None:
     """Refuse calls with more inputs or outputs than the function has, which the inliner does not look at."""
-    for holder in (model.graph, *functions.values()):
+    holders: list[GraphProto | FunctionProto] = [model.graph, *functions.values()]
+    for holder in holders:
         for node in calls(holder.node, functions):
             function = functions[call_key(node)]
             for kind, given, declared in (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, OperatorSetIdProto, ValueInfoProto
 from onnx.checker import ValidationError
 from onnx.external_data_helper import load_external_data_for_model
@@ -62,18 +62,18 @@ def read(path: Path) -> ModelProto:
             # not read at all if it is too long: memory may be too small for it
             length = status.st_size
             if length <= MAX_MESSAGE:
-                return parse(_content(file), str(path))
+                return parse(content(file), str(path))
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     raise _too_long(str(path), length)
 
 
-def _content(file: BinaryIO) -> bytes:
+def content(file: BinaryIO) -> bytes:
     """What a file holds, up to a byte more than a message may have: a pipe may have no end."""
-    content = bytearray()
-    while len(content) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
-        content += chunk
-    return bytes(content)
+    data = bytearray()
+    while len(data) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
+        data += chunk
+    return bytes(data)
 
 
 def _too_long(source: str, length: int) -> ModelError:
@@ -192,10 +192,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     _check_model(proto, source)
     folder = None if path is None else path.parent
     if folder is not None:
-        try:
-            load_external_data_for_model(proto, str(folder))
-        except (ValidationError, ValueError, OSError, RuntimeError) as error:
-            raise ModelError(f"{source}: {error}") from error
+        take_data_in(proto, source, folder)
     inputs = _values(proto.graph.input, source, "input", any_type=True)
     outputs = _values(proto.graph.output, source, "output", any_type=True)
     names = {value.name for value in inputs}
@@ -216,6 +213,22 @@ def _without_functions(proto: ModelProto, source: str) -> ModelProto:
         return moved(proto, inline_all=True)
     except MaxopsError as error:
         raise error.at(source) from error
+
+
+def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:
+    """Read a model's external data into the message."""
+    try:
+        load_external_data_for_model(proto, str(folder))
+    except (ValidationError, ValueError, OSError, RuntimeError) as error:
+        raise ModelError(f"{source}: {error}") from error
+
+
+def to_bytes(proto: ModelProto, source: str) -> bytes:
+    """The message as a file holds it."""
+    try:
+        return bytes(proto.SerializeToString())
+    except (ValueError, EncodeError) as error:
+        raise _too_long(source, proto.ByteSize()) from error
 
 
 def _check_model(proto: ModelProto, source: str) -> None:

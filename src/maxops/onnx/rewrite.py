@@ -102,7 +102,9 @@ def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
     if any(node.domain == DOMAIN for holder in (result.graph, *result.functions) for node in with_inner(holder.node)):
         _import(result)
     _give_axes(result, opset)
-    _keep_for_training(result, model)
+    _give_shapes(result)
+    if not inline_all:
+        _keep_for_training(result, model)
     return result
 
 
@@ -274,6 +276,23 @@ def _give_axes(model: ModelProto, opset: int | None) -> None:
             copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
             del holder.node[:]
             holder.node.extend(copies)
+
+
+def _give_shapes(model: ModelProto) -> None:
+    """Declare what inner graphs make, where nothing is declared: of nodes of ours ONNX Runtime infers no shapes."""
+    if not any(any(graphs_of(node)) for node in model.graph.node):
+        return
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model)
+    except (InferenceError, RuntimeError, ValueError, EncodeError):  # the model stays as it is, for others to judge
+        return
+    inner = [
+        [graph for node in with_inner(each.graph.node) for _, graph in graphs_of(node)] for each in (model, inferred)
+    ]
+    for graph, known in zip(*inner, strict=True):
+        for output, found in zip(graph.output, known.output, strict=True):
+            if not output.type.tensor_type.HasField("shape") and found.type.tensor_type.HasField("shape"):
+                output.type.CopyFrom(found.type)
 
 
 def _keep_for_training(result: ModelProto, model: ModelProto) -> None:

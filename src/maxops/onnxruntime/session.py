@@ -8,13 +8,11 @@ from typing import Any
 from weakref import WeakSet
 
 import onnxruntime
-from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnx import ModelProto
 
 from maxops import _native
-from maxops.errors import ModelError
 from maxops.onnx.external import external_tensors, follow_links
-from maxops.onnx.load import parse, read
+from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
 
 # Where a model that comes as bytes has its external data.
@@ -61,14 +59,7 @@ def session(
     result = moved(proto)
     if path is not None and any(external_tensors(result)):
         options.add_session_config_entry(_DATA_FOLDER, str(follow_links(result, path)))
-    try:
-        data = result.SerializeToString()
-    except (ValueError, EncodeError) as error:
-        raise ModelError(
-            f"the model is too large for one protobuf message ({error}); save it with its weights as external data, "
-            "onnx.save(model, path, save_as_external_data=True), and give the path"
-        ) from error
-    return onnxruntime.InferenceSession(data, options, **arguments)
+    return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
 
 
 def _read(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProto, Path | None]:
