@@ -62,11 +62,11 @@ class Row(NamedTuple):
 SHORTS = {
     "ONNX": {"scalars": "T", "arrays": "T", "out": "T", "out.shape": "shape"},
     "OpenVINO": {"arrays": "T", "out": "T", "out.shape": "shape"},
-    "SONNX": {"shape": "C1", "inputs": "L", "scalars": "types", "arrays": "T", "out": "T", "out.shape": "C2"},
-    "maxops": {"T": "types", "T_IDX": "index_types", "out.shape": "out"},
+    "SONNX": {"shape": "C1", "inputs": "L", "scalars": "GR2", "arrays": "T", "out": "T", "out.shape": "C2"},
+    "maxops": {"T": "types", "T_IDX": "index_types", "out.shape": "out", "axes.unique": "axes"},
 }
 # Of the broadcast result the draft has no clause of its own: its rules are of Y, X1, ..., XN.
-SHORTS["SONNX draft"] = SHORTS["SONNX"] | {"out.shape": "C1"}
+SHORTS["SONNX draft"] = SHORTS["SONNX"] | {"out.shape": "C1", "scalars": "T"}
 
 MAX = (
     Row("ONNX", "Max", 1, FLOATS, ("consumed_inputs",)),
@@ -106,6 +106,7 @@ SHAPE: Rule = ("ShapeError", "shape")
 ZERO_SIZE: Rule = ("ShapeError", "zero-size")
 RANK: Rule = ("ShapeError", "data")
 AXES: Rule = ("AxesError", "axes")
+AXES_UNIQUE: Rule = ("AxesError", "axes.unique")
 AXES_RANGE: Rule = ("AxesError", "axes.range")
 NOOP: Rule = ("AttributeValueError", "noop_with_empty_axes")
 EMPTY: Rule = ("EmptyReductionError", "empty")

@@ -193,7 +193,7 @@ CASES = [
         "SONNX-draft.Max.zero-size",
         ("input 1",),
     ),
-    Bad("SONNX-types", lambda out: sonnx(f4, 1.0, out=out), DTypeError, "Max", "SONNX.Max.types", ("input 1", "float")),
+    Bad("SONNX-types", lambda out: sonnx(f4, 1.0, out=out), DTypeError, "Max", "SONNX.Max.GR2", ("input 1", "float")),
     Bad(
         "SONNX-rationals",
         lambda out: sonnx(with_float),

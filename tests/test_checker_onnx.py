@@ -115,10 +115,10 @@ def test_what_is_written_stands_over_what_is_inferred() -> None:
 def test_sonnx_wants_types_written() -> None:
     text = "g (float[2] a) => (float[2] y) { m = Abs(a) y = Max(m, a) }"
     report = check(parsed(text), "sonnx")
-    assert finding(report, "types").verdict == "broken"
-    assert "'m'" in finding(report, "types").message
+    assert finding(report, "GR2").verdict == "broken"
+    assert "'m'" in finding(report, "GR2").message
     written = onnx.shape_inference.infer_shapes(parsed(text))
-    assert finding(check(written, "sonnx"), "types").verdict == "holds"
+    assert finding(check(written, "sonnx"), "GR2").verdict == "holds"
 
 
 def test_sonnx_of_a_model_that_conforms() -> None:
@@ -139,7 +139,7 @@ def test_sparse_tensors(kind: str) -> None:
     # what such a Constant makes is dense
     assert finding(check(made), "T").verdict == ("broken" if kind == "initializer" else "holds")
     strict = check(made, "sonnx")
-    assert finding(strict, "dense").verdict == "broken"
+    assert finding(strict, "GR1").verdict == "broken"
     assert finding(strict, "T").verdict == "holds"
     assert finding(strict, "static").verdict == "holds"
 
@@ -270,9 +270,9 @@ def test_sonnx_in_a_function() -> None:
     text = """g (float[2] a) => (float[2] y) { y = local.f(a) }
         <domain: "local", opset_import: ["": 18]> f (p) => (r) { BODY }"""
     direct = check(parsed(text.replace("BODY", "r = Max(p)")), "sonnx")
-    assert finding(direct, "types").verdict == "holds"
+    assert finding(direct, "GR2").verdict == "holds"
     behind = check(parsed(text.replace("BODY", "m = Abs(p) r = Max(m)")), "sonnx")
-    assert finding(behind, "types").verdict == "broken"
+    assert finding(behind, "GR2").verdict == "broken"
 
 
 def chain(depth: int, width: int = 1) -> ModelProto:
@@ -440,3 +440,46 @@ def test_without_a_process_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
     inference, checker = faults(check(model([node("Max", ["x"], "y")])), "unknown")
     for fault in (inference, checker):
         assert "cannot start a subprocess: Resource temporarily unavailable" in fault
+
+
+# ------------------------------------------------------------------------------------------------ external data
+
+
+@pytest.mark.parametrize("place", ["initializer", "constant", "sparse", "branch", "function", "training", "default"])
+@pytest.mark.parametrize("is_there", [True, False], ids=["there", "missing"])
+def test_external_data_that_is_missing_is_a_finding(place: str, is_there: bool, tmp_path: Path) -> None:
+    made = parsed("""g (bool c, float[2] x) => (float[2] y) { y = local.f(x)
+        z = If (c) <then_branch = yes () => (float[2] t) { t = Max(x) },
+                    else_branch = no () => (float[2] e) { e = Neg(x) }> }
+        <domain: "local", opset_import: ["": 18]> f <k: int = 1> (p) => (r) { r = Max(p) }""")
+    several = [helper.make_tensor(name, FLOAT, [2], bytes(8), raw=True) for name in ("first", "second", "third")]
+    for each in several:
+        each.ClearField("raw_data")
+        each.data_location = TensorProto.EXTERNAL
+        each.external_data.add(key="location", value="weights.bin")
+    constants = [helper.make_node("Constant", [], [each.name], value=each) for each in several]
+    if place == "initializer":
+        made.graph.initializer.extend(several)
+    elif place == "constant":
+        made.graph.node.extend(constants)
+    elif place == "sparse":
+        for each in several:
+            indices = helper.make_tensor("i", TensorProto.INT64, [2], [0, 1])
+            made.graph.sparse_initializer.append(helper.make_sparse_tensor(each, indices, [4]))
+    elif place == "branch":
+        made.graph.node[1].attribute[0].g.initializer.extend(several)
+    elif place == "function":
+        made.functions[0].node.extend(constants)
+    elif place == "training":
+        made.training_info.add().algorithm.initializer.extend(several)
+    else:
+        made.functions[0].attribute_proto.append(helper.make_attribute("tensors", several))
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
+    if is_there:
+        (tmp_path / "weights.bin").write_bytes(bytes(8))
+    report = check(tmp_path / "m.onnx")
+    named = [fault for fault in faults(report) if "weights.bin" in fault]
+    assert len(named) == (not is_there)
+    assert report.broken is not is_there
+    if not is_there:
+        assert "is not beside the model" in named[0]

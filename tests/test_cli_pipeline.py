@@ -32,7 +32,9 @@ from maxops.cli.one_a_line import Line, show_lines
 from maxops.conformance import saved
 
 GOOD = "g (float[2,3] a, float[3] b) => (float[2,3] y) { y = Max(a, b) }"
-BROKEN = "g (float[2] a, float[3] b, float[n] c) => (y, z) { [top] y = Max(a, b)  [other] z = Max(a, c) }"
+BROKEN = (
+    "g (float[2] a, float[3] b, float[n] c) => (float[p] y, float[q] z) { [top] y = Max(a, b)  [other] z = Max(a, c) }"
+)
 NONE = "g (float[2] a) => (float[2] y) { y = Abs(a) }"
 SHAPE = "ONNX.Max-13.shape"
 ROOT = Path(__file__).parents[1]

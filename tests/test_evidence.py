@@ -112,7 +112,7 @@ def test_what_is_named_must_be_there(tables: Any, says: str) -> None:
 def test_an_empty_cell_needs_a_reason() -> None:
     by_hand = copy.deepcopy(matrix.facts()[0])
     del by_hand["reasons"]["proofs"]["*"]
-    with pytest.raises(matrix.MatrixError, match=r"SONNX\.Max\.dense: proofs is empty, and no reason is given"):
+    with pytest.raises(matrix.MatrixError, match=r"SONNX\.Max\.GR1: proofs is empty, and no reason is given"):
         made(by_hand).as_json()
 
 

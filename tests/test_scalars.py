@@ -172,13 +172,23 @@ def test_only_python_scalars_have_no_type(inputs: tuple[float, ...]) -> None:
         mo.maximum(*inputs)
 
 
-@pytest.mark.parametrize("standard", ["SONNX", "SONNX draft"])
-def test_sonnx_wants_explicit_types(standard: str) -> None:
-    clause = standard.replace(" ", "-") + r"\.Max\.types"
-    with pytest.raises(DTypeError, match=rf"Max input 1 is a Python float.*\[{clause}\]"):
-        mo.operator(standard, "Max")(np.ones(1, np.float32), 1.0)
-    result = mo.operator(standard, "Max")(np.array([1, 5], np.float32), np.float32(2))
+@pytest.mark.parametrize("scalar", [2.0, 2, True, float("nan")], ids=str)
+def test_sonnx_wants_explicit_types(scalar: float) -> None:
+    sonnx = mo.operator("SONNX", "Max")
+    with pytest.raises(DTypeError, match=r"Max input 1 is a Python \w+ .*\[SONNX\.Max\.GR2\]"):
+        sonnx(np.ones(1, np.float32), scalar)
+    assert_same_bits(sonnx(np.array([1, 5], np.float32), np.float32(2)), np.array([2, 5], np.float32))
+
+
+@pytest.mark.parametrize("of_numpy", [False, True])
+def test_the_draft_of_sonnx_has_no_general_restrictions(of_numpy: bool) -> None:
+    draft = mo.operator("SONNX draft", "Max")
+    assert not [clause.id for clause in draft.clauses if ".GR" in clause.id]
+    data = np.array([1, 5], np.float32)
+    result = draft(data, np.float32(2) if of_numpy else 2.0)
     assert_same_bits(result, np.array([2, 5], np.float32))
+    with pytest.raises(DTypeError, match=r"\[SONNX-draft\.Max\.T\]"):
+        draft(data, 0.1)
 
 
 def test_numpy_scalars_of_another_type_are_not_converted() -> None:

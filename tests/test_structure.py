@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import onnx
 import pytest
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
 
-from maxops.onnx import structure
+from maxops.onnx import external, structure
 from maxops.onnx.load import parse
 from maxops.onnx.structure import ALIAS
 
@@ -151,3 +153,27 @@ def test_functions_are_told_apart_by_overload() -> None:
     calls = [NodeProto(domain="own", op_type="f", overload=overload) for overload in ("", "other")]
     assert len({*keys}) == 2
     assert list(map(structure.call_key, calls)) == keys
+
+
+def test_external_data_is_seen_everywhere(tmp_path: Path) -> None:
+    made = everything()
+    placed: dict[str, TensorProto] = {}
+    for number, graph in enumerate(structure.all_graphs(made)):
+        placed[f"initializer{number}"] = graph.initializer.add()
+        placed[f"sparse{number}"] = graph.sparse_initializer.add().values
+    attributes = [attribute for node in structure.all_nodes(made) for attribute in node.attribute]
+    attributes += [attribute for function in made.functions for attribute in function.attribute_proto]
+    for number, attribute in enumerate(attributes):
+        placed[f"attribute{number}"] = attribute.t
+        placed[f"list{number}"] = attribute.tensors.add()
+        placed[f"indices{number}"] = attribute.sparse_tensor.indices
+    for name, tensor in placed.items():
+        tensor.name, tensor.data_location = name, TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=f"{name}.bin")
+        (tmp_path / f"{name}.bin").touch()
+    assert len(placed) > 2 * len(GRAPHS) + 6
+    files = external.files(made, tmp_path / "model.onnx", "model")
+    assert set(files) == {f"{name}.bin" for name in placed}
+    left = external.without_external(made)
+    assert not any(external.external_tensors(left))
+    assert any(external.external_tensors(made))

@@ -154,7 +154,8 @@ REDUCE_MAX_1 = Spec(
     (
         ("inputs", ("one input, data", f"{_ONNX_REDUCE}-1, Inputs", "must")),
         ("T", ("the input has one of the listed types, and the output the same", f"{_ONNX_REDUCE}-1, Types", "must")),
-        ("axes", ("a list of integers: the axes to reduce, each once", f"{_ONNX_REDUCE}-1, Attributes", "must")),
+        ("axes", ("a list of integers: the axes to reduce", f"{_ONNX_REDUCE}-1, Attributes", "must")),
+        ("axes.unique", ("no axis is named twice", "decided: the document does not say", "undecided")),
         ("axes.range", ("no negative axes are named, so axes lie in 0..r-1", "decided for version 1", "undecided")),
         ("axes.default", ("without axes, all are reduced", f"{_ONNX_REDUCE}-1, Attributes", "must")),
         ("keepdims", ("0 or 1 (the default): keep reduced axes, of size 1", f"{_ONNX_REDUCE}-1, Attributes", "must")),
@@ -181,7 +182,7 @@ REDUCE_MAX_18 = _evolve(
     REDUCE_MAX_13,
     {
         "inputs": ("one or two inputs: data, and optionally axes", f"{_ONNX_REDUCE}-18, Inputs", "must"),
-        "axes": ("an int64 list: the axes to reduce, each once", f"{_ONNX_REDUCE}-18, Inputs", "must"),
+        "axes": ("an int64 list: the axes to reduce", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "axes.range": ("axes lie in -r..r-1, with r the rank", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "axes.default": ("without axes, all are reduced", f"{_ONNX_REDUCE}-18, Inputs", "must"),
         "noop_with_empty_axes": (
@@ -206,12 +207,13 @@ REDUCE_MAX_20 = _evolve(
 
 # --------------------------------------------------------------------------------------------------- SONNX
 
-# For every operator of the profile; the last two are what a model must show before a run.
+# For every operator of the profile, from the page that sonnx_max.md links.
+_RESTRICTIONS = "onnx/working-groups, safety-related-profile/sonnx/ops/spec/informal/common/general_restrictions.md"
 _SONNX_GENERAL: tuple[tuple[str, tuple[str, str, Level]], ...] = (
-    ("types", ("types are explicit, without implicit conversion", f"{_SONNX}, general restrictions", "must")),
-    ("dense", ("no tensor is sparse", f"{_SONNX}, general restrictions", "must")),
-    ("static", ("shapes are static", "decided: C1 and C2 can be shown of known shapes only", "undecided")),
-    ("opset", ("the operator set is named", "decided: what it is based on has a number, Max-13", "undecided")),
+    ("GR1", ("no tensor is sparse", f"{_RESTRICTIONS}, GR1", "must")),
+    ("GR2", ("every numerical type is stated: no type is inferred", f"{_RESTRICTIONS}, GR2", "must")),
+    ("GR3", ("no type is converted implicitly", f"{_RESTRICTIONS}, GR3", "must")),
+    ("GR4", ("no default values", f"{_RESTRICTIONS}, GR4", "must")),
 )
 
 SONNX_MAX = Spec(
@@ -223,6 +225,8 @@ SONNX_MAX = Spec(
         ("L", ("L in [0, 2^31-1[: 1 to 2147483647 inputs", f"{_SONNX}, Signature", "must")),
         ("T", ("all tensors are real, or of one listed float or integer type", f"{_SONNX}, Contents", "must")),
         *_SONNX_GENERAL,
+        ("static", ("shapes are static", "decided: C1 and C2 can be shown of known shapes only", "undecided")),
+        ("opset", ("the model imports operator set 13 or later", f"{_SONNX}, Contents: based on Max-13", "must")),
         ("C1", ("the inputs shall be broadcastable", f"{_SONNX}, Inputs", "must")),
         ("C2", ("the broadcast inputs and the output have the same shape", f"{_SONNX}, Inputs", "must")),
         ("zero-size", ("an axis of size 0 does not go with one of size 1", "decided: E1 to the letter", "undecided")),
@@ -242,14 +246,12 @@ SONNX_DRAFT_MAX = Spec(
     (
         ("L", ("C1: between 1 and 2147483647 inputs", f"{_DRAFT}, Constraints", "must")),
         ("T", ("all tensors have one of the twelve listed types", f"{_DRAFT}, Max", "must")),
-        *_SONNX_GENERAL,
         ("C1", ("C2: NumPy's broadcasting rules shall be applicable", f"{_DRAFT}, Constraints", "must")),
         ("zero-size", ("RI, RJ...: each size is the largest one or 1", f"{_DRAFT}, Restrictions", "must")),
         ("value", ("an input element that is not lower than any other", f"{_DRAFT}, Properties", "must")),
         ("nan", _NAN),
     ),
     broadcast="strict",
-    explicit_types=True,
 )
 
 # ------------------------------------------------------------------------------------------------ OpenVINO

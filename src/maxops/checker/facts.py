@@ -56,7 +56,8 @@ class Known:
 class Node:
     """A max node as it stands, and the row that it is judged by; without a row, `note` says why there is none.
 
-    ``inputs`` holds None for an input that is left out, ``opset`` is the operator set if the model names it.
+    ``inputs`` holds None for an input that is left out, ``opset`` is the operator set if the model
+    names it: of ONNX a number.
     """
 
     where: str

@@ -20,11 +20,22 @@ from maxops.openvino import calls, ir, layers
 from maxops.openvino.layers import Layer, Port
 from maxops.openvino.weights import Weights
 from maxops.plan import Array
-from maxops.sizes import MAX_ELEMENTS
+from maxops.sizes import MAX_ELEMENTS, Dims, text
+from maxops.spec import Spec
 
 OPERATORS = {"Maximum": "Max", "ReduceMax": "ReduceMax", "SegmentMax": "SegmentMax"}
 TYPES_OF_PORTS = {name: dtype for dtype, name in calls.PORT_NAMES.items()}
 OPEN_TYPES = ("", "UNSPECIFIED", "undefined", "dynamic")
+# Which attribute of a layer's data is the type of what it makes.
+TYPE_ATTRIBUTES = {
+    "Parameter": "element_type",
+    "Const": "element_type",
+    "Convert": "destination_type",
+    "ShapeOf": "output_type",
+    "Range": "output_type",
+    "RandomUniform": "output_type",
+    "Eye": "output_type",
+}
 # Axes and numbers of segments are constants of few bytes; larger ones are weights, and are not read.
 LARGEST_READ = 4096
 ANY_RANK = "..."
@@ -33,12 +44,13 @@ MAX_NESTING = 100  # bodies in bodies; each has a path that names all around it
 
 @dataclass
 class _Net:
-    """The layers of a net or a body, what feeds each port, and what is known of the value at each output port."""
+    """The layers of a net or a body, what feeds each port, and what is known and written of each output port."""
 
     path: str
     layers: dict[str, Layer] = field(default_factory=dict)
     sources: dict[Port, Port] = field(default_factory=dict)
     values: dict[Port, Known] = field(default_factory=dict)
+    written: dict[Port, Known] = field(default_factory=dict)
 
 
 def read_nodes(path: Path, standard: str | None) -> tuple[list[Node], list[Finding]]:
@@ -86,7 +98,9 @@ class _Reader:
         try:
             yield
         except ModelError as error:
-            self.faults.append(Finding(where, MODEL, "broken", _bare(error)))
+            finding = Finding(where, MODEL, "broken", _bare(error))
+            if finding not in self.faults[-1:]:
+                self.faults.append(finding)
 
     def _read_layers(self, net: _Net, element: Element, depth: int) -> None:
         for child in element.findall("layers/layer"):
@@ -95,6 +109,8 @@ class _Reader:
                 if layer.id in net.layers:
                     raise ModelError(f"{layer}: the id {layer.id!r} appears twice")
                 net.layers[layer.id] = layer
+                with self._faults_at(f"{net.path} / {layer}"):
+                    layers.check_version(layer, "")
                 self._waiting.extend(
                     (f"{net.path} / {layer} {inner.tag}", inner, depth + 1)
                     for inner in child
@@ -106,16 +122,34 @@ class _Reader:
     # ------------------------------------------------------------------------------------------------ values
 
     def _add_values(self, net: _Net, layer: Layer) -> None:
-        """What is known at the layer's output ports; a port whose sizes are wrong is of unknown rank."""
+        """What is known at the layer's output ports, by the layer's data before what its ports say.
+
+        A port whose sizes are wrong is of unknown rank.
+        """
+        own = layers.own_dims(layer, "") if self._has_own_dims(layer) else None
         for port, texts in layer.outputs.items():
-            dtype, declared = self._type(net, layer, port)
-            net.values[layer.id, port] = Known(layer.name, dtype, None, declared)
+            written, dtype = self._written_type(layer, port), self._own_type(net, layer)
+            judged_type = dtype if written is None else written
+            if dtype is None:
+                dtype = written
+            declared = written is not None or _type_attribute(layer) is not None
+            net.values[layer.id, port] = net.written[layer.id, port] = Known(layer.name, dtype, own, declared)
             dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "its output port")
             if dims is not None and prod(size for size in dims if isinstance(size, int) and size) > MAX_ELEMENTS:
                 raise ModelError(f"has the sizes {dims}, more elements than can be counted")
-            net.values[layer.id, port] = Known(layer.name, dtype, dims, declared)
+            fact = dims if own is None else own
+            net.values[layer.id, port] = Known(layer.name, dtype, fact, declared)
+            net.written[layer.id, port] = Known(layer.name, judged_type, dims, declared)
+            if layer.type in OPERATORS and self._row(layer)[0] is not None:
+                continue  # a clause speaks of what it makes
+            if not _same_type(dtype, written):
+                raise ModelError(f"its output port {port} says {written}, but it makes {dtype}")
+            if own is not None and dims and not _may_be(dims, own):
+                raise ModelError(f"its output port {port} says {text(dims)}, but its data says {text(own)}")
         if layer.type == "Const":
             offset, size = layers.data_extent(layer, "")
+            with self._faults_at("net"):  # once, whatever number of constants there is
+                self._weights.check_file()
             self._weights.check(offset, size, "its data")
 
     def _may_be_any_rank(self, layer: Layer, texts: tuple[str, ...]) -> bool:
@@ -123,17 +157,21 @@ class _Reader:
             return layer.data.get("shape") == ANY_RANK
         return self._any_rank and not texts and layer.type != "Const"
 
-    def _type(self, net: _Net, layer: Layer, port: str) -> tuple[DType | str | None, bool]:
-        """The type at an output port, and whether the file writes it; max operators hand their input's on."""
+    def _has_own_dims(self, layer: Layer) -> bool:
+        return layer.type in ("Parameter", "Const") and layer.data.get("shape", ANY_RANK) != ANY_RANK
+
+    def _written_type(self, layer: Layer, port: str) -> DType | str | None:
+        """The type that an output port says."""
         name = layer.precisions.get(port, "")
-        if name not in OPEN_TYPES:
-            return TYPES_OF_PORTS.get(name, name), True
-        name = layer.data.get("element_type", "") if layer.type in ("Parameter", "Const") else ""
-        if name not in OPEN_TYPES:
-            return calls.DTYPES.get(name, name), True
+        return None if name in OPEN_TYPES else TYPES_OF_PORTS.get(name, name)
+
+    def _own_type(self, net: _Net, layer: Layer) -> DType | str | None:
+        """The type that the layer's data gives, or to a max operator its input."""
+        name = _type_attribute(layer)
+        if name is not None:
+            return calls.DTYPES.get(name, name)
         first = next(iter(layer.inputs), None)
-        fed = self._fed(net, layer, first) if layer.type in OPERATORS and first is not None else None
-        return (None if fed is None else fed.dtype), False
+        return self._fed(net, layer, first).dtype if layer.type in OPERATORS and first is not None else None
 
     def _fed(self, net: _Net, layer: Layer, port: str) -> Known:
         return net.values.get(net.sources.get((layer.id, port), ("", "")), Known(f"input port {port}"))
@@ -151,9 +189,12 @@ class _Reader:
 
     # ------------------------------------------------------------------------------------------------- nodes
 
+    def _row(self, layer: Layer) -> tuple[Spec | None, str]:
+        return standards.unversioned(self._standard or "OpenVINO", OPERATORS[layer.type])
+
     def _node(self, net: _Net, layer: Layer) -> Node:
         operator, where = OPERATORS[layer.type], f"{net.path} / {layer}"
-        row, note = standards.unversioned(self._standard or "OpenVINO", operator)
+        row, note = self._row(layer)
         inputs = []
         for number, port in enumerate(layer.inputs):
             if (layer.id, port) not in net.sources:
@@ -166,11 +207,33 @@ class _Reader:
             inputs.append(known)
         if len(layer.outputs) != 1:
             self.faults.append(Finding(where, MODEL, "broken", f"has {len(layer.outputs)} output ports; it has 1"))
-        outputs = tuple(net.values[layer.id, port] for port in layer.outputs if (layer.id, port) in net.values)
+        outputs = tuple(net.written[layer.id, port] for port in layer.outputs if (layer.id, port) in net.written)
         attributes: dict[str, Any] = {}
         with self._faults_at(where):
             attributes = _attributes(layer)
         return Node(where, operator, tuple(inputs), outputs, attributes, row, note, layer.version or None)
+
+
+def _type_attribute(layer: Layer) -> str | None:
+    """The name of the type that the layer's data gives its output."""
+    name = layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "")
+    return None if name in OPEN_TYPES else name
+
+
+def _same_type(first: DType | str | None, second: DType | str | None) -> bool:
+    """Whether two types may be one; data and ports write those that maxops does not know in different letters."""
+    if first is None or second is None:
+        return True
+    return first is second if isinstance(first, DType) else first.casefold() == str(second).casefold()
+
+
+def _may_be(written: Dims, own: Dims) -> bool:
+    """Whether a port's sizes may be those of the data; documents write a scalar as one size of 0."""
+    if own == () and written == (0,):
+        return True
+    return len(written) == len(own) and all(
+        size == other for size, other in zip(written, own, strict=True) if size is not None and other is not None
+    )
 
 
 def _attributes(layer: Layer) -> dict[str, Any]:

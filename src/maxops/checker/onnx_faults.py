@@ -19,12 +19,14 @@ from maxops.sizes import MAX_ELEMENTS
 FIRST_IR_WITH_CONSTANTS = 4  # before, every initializer is the default of an input
 
 
-def graph_faults(graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int) -> Iterator[str]:
-    """The faults of one graph in words; `outer` holds the names that it sees around it."""
+def graph_faults(
+    graph: GraphProto, outer: Container[str], folder: Path | None, ir_version: int, *, returns_outer: bool
+) -> Iterator[str]:
+    """The faults of one graph in words; `outer` holds the names that it sees around it, and may return or not."""
     for check in (
         lambda: structure.check_names(graph, ""),
         lambda: structure.check_unique(graph, ""),
-        lambda: structure.check_order(graph, "", outer),
+        lambda: structure.check_order(graph, "", outer, returns_outer=returns_outer),
     ):
         yield from _words(check)
     yield from _shadows(graph, outer)
@@ -74,9 +76,7 @@ def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Itera
     faults = [f"{where} {fault}" for fault in _of_sizes(tensor.dims)]
     external = tensor.data_location == TensorProto.EXTERNAL
     if external:
-        faults += _words(lambda: check_keys(tensor, where)) or [
-            f"{where}: {fault}" for fault in _of_external(tensor, folder)
-        ]
+        faults += _words(lambda: check_keys(tensor, where)) or _of_external(tensor, where, folder)
     elif not faults and tensor.data_type in DTYPES:
         faults += _words(lambda: check_size(tensor, DTYPES[tensor.data_type], where, external=False))
     yield from faults
@@ -97,8 +97,15 @@ def _of_sizes(sizes: Iterable[int]) -> list[str]:
     return [f"has the sizes {dims}, more elements than can be counted"] if prod(dims) > MAX_ELEMENTS else []
 
 
-def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
-    """Where external data would be read, by names and lengths alone."""
+def _of_external(tensor: TensorProto, where: str, folder: Path | None) -> list[str]:
+    """The faults of where external data would be read, by names and lengths alone."""
+    try:
+        return [f"{where}: {fault}" for fault in _of_location(tensor, folder)]
+    except FileNotFoundError as error:  # of all tensors in the file, one fault
+        return [f"the external data {error.filename!r} is not beside the model"]
+
+
+def _of_location(tensor: TensorProto, folder: Path | None) -> list[str]:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
@@ -116,8 +123,8 @@ def _of_external(tensor: TensorProto, folder: Path | None) -> list[str]:
     path = folder / os.path.normpath(location)
     try:
         status = path.stat()
-    except FileNotFoundError:
-        return [f"its external data, {location!r}, is not beside the model"]
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, error.strerror, location) from error
     except PermissionError as error:  # which says nothing about the model
         raise ModelError(f"{path}: cannot be looked at: {error.strerror}") from error
     except (OSError, ValueError) as error:  # no file can have that name

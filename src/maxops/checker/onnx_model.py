@@ -88,6 +88,7 @@ class _Graph:
     inputs: Mapping[str, Value] = field(default_factory=dict)
     outputs: Mapping[str, Value] = field(default_factory=dict)
     in_function: bool = False
+    is_training_step: bool = False
     seen_before: bool = False
 
 
@@ -164,7 +165,8 @@ class _Reader:
             whole = self._inferred_graph(path, joined)
             infos = [info for info in (*whole.value_info, *whole.output, *whole.input) if info.name not in outer]
             own = whole.node[len(whole.node) - len(graph.node) :]
-            self._waiting.append(_Graph(path, graph, GraphProto(node=own, value_info=infos), outer, opset, outer))
+            inferred = GraphProto(node=own, value_info=infos)
+            self._waiting.append(_Graph(path, graph, inferred, outer, opset, outer, is_training_step=bool(outer)))
             self._drain()
 
     def _inferred_graph(self, path: str, graph: GraphProto) -> GraphProto:
@@ -184,7 +186,9 @@ class _Reader:
                 self._enter(task)
 
     def _fault(self, where: str, message: str, verdict: Verdict = "broken") -> None:
-        self.faults.append(Finding(where, MODEL, verdict, message))
+        finding = Finding(where, MODEL, verdict, message)
+        if finding not in self.faults[-1:]:  # a file that all tensors miss
+            self.faults.append(finding)
 
     def _inferred(self, path: str, proto: ModelProto) -> GraphProto:
         try:
@@ -198,7 +202,9 @@ class _Reader:
     def _go_through(self, task: _Graph) -> None:
         graph, ir_version = task.graph, self._proto.ir_version
         if not task.seen_before:
-            for fault in graph_faults(graph, task.visible, self._folder, ir_version):
+            for fault in graph_faults(
+                graph, task.visible, self._folder, ir_version, returns_outer=task.is_training_step
+            ):
                 self._fault(task.path, fault)
         values = values_of(graph, task.inferred)
         values |= task.inputs
@@ -368,16 +374,12 @@ class _Reader:
         outputs = tuple(scope.get(name, Value()).as_written().known(name, with_constant=False) for name in node.output)
         if len(node.output) != 1 or not node.output[0]:
             self._fault(where, f"has {len(node.output)} outputs; it makes one")
-        return Node(
-            where,
-            operator,
-            inputs,
-            outputs,
-            self._attributes(where, operator, node, task),
-            row,
-            note,
-            task.opset.written,
-        )
+        opset = task.opset.written
+        if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # which follows a version of its own
+            own, _ = _row_of_ours(node, operator)
+            opset = None if own is None else str(own.version)
+        attributes = self._attributes(where, operator, node, task)
+        return Node(where, operator, inputs, outputs, attributes, row, note, opset)
 
     def _attributes(self, where: str, operator: str, node: NodeProto, task: _Graph) -> dict[str, Any]:
         if node.domain == schemas.DOMAIN:

@@ -28,8 +28,8 @@ def one_type(inputs: Sequence[Known | None], outputs: Sequence[Known], row: Spec
             return broken(
                 f"{known.name!r} is {known.dtype}, but {typed[0].name!r} is {typed[0].dtype}; there is one type"
             )
-        # SONNX has a clause of its own for it
-        if known.sparse and not row.explicit_types:
+        # SONNX has a clause of its own for it, and its draft none
+        if known.sparse and not row.standard.startswith("SONNX"):
             return broken(f"{known.name!r} is a sparse tensor; the types are of dense ones")
     for known in given:
         if known.dtype is None:

@@ -7,7 +7,9 @@ from maxops.checker.facts import Invalid, Known, Node, shape
 from maxops.checker.rules_common import count, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, broken, holds, unknown
 from maxops.plan import MOST_INPUTS
-from maxops.spec import Spec
+from maxops.spec import MAX_13, Spec
+
+BASED_ON, BASED_ON_OPSET = MAX_13, 13  # what SONNX's Max rests on
 
 
 def _inputs(node: Node, row: Spec) -> Ruling:
@@ -113,9 +115,30 @@ def _static(node: Node, row: Spec) -> Ruling:
     return holds("every size is a number")
 
 
+def _converted(node: Node, row: Spec) -> Ruling:
+    inputs = node.distinct_inputs
+    for known in inputs:
+        if known.dtype is None:
+            return unknown(f"the type of {known.name!r} is not known")
+        if known.dtype is not inputs[0].dtype and known.dtype != inputs[0].dtype:
+            first = inputs[0]
+            return broken(
+                f"{known.name!r} is {known.dtype}, but {first.name!r} is {first.dtype}; one would be converted"
+            )
+    return holds("the inputs have one type") if inputs else unknown("there are no inputs")
+
+
+def _default(node: Node, row: Spec) -> Ruling:
+    return holds("Max has no attribute and no optional input, whose value could be a default")
+
+
 def _opset(node: Node, row: Spec) -> Ruling:
     if node.opset is None:
         return broken("the model names no operator set for it, or more than one")
+    if not node.opset.removeprefix("-").isdecimal():
+        return unknown(f"the model is of {node.opset}, which is not an operator set of ONNX")
+    if int(node.opset) < BASED_ON_OPSET:
+        return broken(f"the model imports operator set {node.opset}; {row.standard} rests on {BASED_ON.name}")
     return holds(f"operator set {node.opset}")
 
 
@@ -141,8 +164,10 @@ RULES = {
     "inputs": _inputs,
     "L": _inputs,
     "T": _type,
-    "types": _explicit,
-    "dense": _dense,
+    "GR1": _dense,
+    "GR2": _explicit,
+    "GR3": _converted,
+    "GR4": _default,
     "static": _static,
     "opset": _opset,
     "shape": _shape,

@@ -67,14 +67,20 @@ def _axes(node: Node, row: Spec) -> Ruling:
     axes = _axes_of(node, row)
     if axes.ruling is not None:
         return axes.ruling
+    return holds("no axes are given" if axes.given is None else f"{len(axes.given)} axes")
+
+
+def _axes_unique(node: Node, row: Spec) -> Ruling:
+    """An axis twice breaks nothing: ONNX does not say whether it may be."""
+    axes = _axes_of(node, row)
     if axes.given is None:
-        return holds("no axes are given")
+        return holds("no axes are given") if axes.ruling is None else unknown("the axes are not known")
     rank = _rank(node)
     seen: set[int] = set()
     for axis in axes.given:
         normal = axis % rank if rank and -rank <= axis < rank else axis
         if normal in seen:
-            return broken(f"axis {normal} is named twice")
+            return unknown(f"axis {normal} is named twice; ONNX leaves undecided whether it may be")
         seen.add(normal)
     if rank is None and min(seen, default=0) < 0 <= max(seen, default=0):
         return unknown("whether two of the axes are one depends on the rank, which is not known")
@@ -179,6 +185,7 @@ RULES = {
     "inputs": _inputs,
     "T": _type,
     "axes": _axes,
+    "axes.unique": _axes_unique,
     "axes.range": _axes_range,
     "axes.default": _axes_default,
     "keepdims": _keepdims,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from onnx import ModelProto, TensorProto
+from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto
 
 from maxops.errors import ModelError, OutputError
 from maxops.onnx.structure import all_graphs, all_nodes
@@ -15,15 +15,24 @@ from maxops.onnx.structure import all_graphs, all_nodes
 
 def external_tensors(model: ModelProto) -> Iterator[TensorProto]:
     """The tensors whose data lies in another file."""
-    graphs = all_graphs(model)
-    tensors = [tensor for graph in graphs for tensor in graph.initializer]
-    sparse = [tensor for graph in graphs for tensor in graph.sparse_initializer]
-    for node in all_nodes(model):
-        for attribute in node.attribute:
-            tensors += [attribute.t, *attribute.tensors]
-            sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
-    tensors += [part for tensor in sparse for part in (tensor.values, tensor.indices)]
+    tensors = [tensor for graph in all_graphs(model) for tensor in graph.initializer]
+    for attribute in _attributes(model):
+        tensors += [attribute.t, *attribute.tensors]
+    tensors += [part for sparse in _sparse_tensors(model) for part in (sparse.values, sparse.indices)]
     return (tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL)
+
+
+def _attributes(model: ModelProto) -> list[AttributeProto]:
+    """The attributes of all nodes, and the defaults of those of functions."""
+    defaults = [attribute for function in model.functions for attribute in function.attribute_proto]
+    return defaults + [attribute for node in all_nodes(model) for attribute in node.attribute]
+
+
+def _sparse_tensors(model: ModelProto) -> list[SparseTensorProto]:
+    sparse = [tensor for graph in all_graphs(model) for tensor in graph.sparse_initializer]
+    for attribute in _attributes(model):
+        sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
+    return sparse
 
 
 def without_external(model: ModelProto) -> ModelProto:
@@ -32,11 +41,20 @@ def without_external(model: ModelProto) -> ModelProto:
         return model
     result = ModelProto()
     result.CopyFrom(model)
+    for sparse in _sparse_tensors(result):
+        if TensorProto.EXTERNAL in (sparse.values.data_location, sparse.indices.data_location):
+            _empty(sparse.values)
+            _empty(sparse.indices)
     for tensor in [*external_tensors(result)]:
-        tensor.ClearField("data_location")
-        del tensor.external_data[:]
-        tensor.dims[:] = [0]
+        _empty(tensor)
     return result
+
+
+def _empty(tensor: TensorProto) -> None:
+    empty = TensorProto(data_type=tensor.data_type, dims=[0])
+    if isinstance(tensor.name, str):  # what is no text cannot be written
+        empty.name = tensor.name
+    tensor.CopyFrom(empty)
 
 
 def files(model: ModelProto, path: Path, source: str) -> dict[str, Path]:

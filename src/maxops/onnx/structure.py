@@ -190,8 +190,10 @@ def check_unique(graph: GraphProto, source: str) -> None:
             seen.add(name)
 
 
-def check_order(graph: GraphProto, source: str, outer: Container[str] = ()) -> None:
+def check_order(graph: GraphProto, source: str, outer: Container[str] = (), *, returns_outer: bool = False) -> None:
     """Nodes stand after those that make their inputs; `outer` holds the names that a subgraph sees around it.
+
+    It returns one of those only if `returns_outer`, as a step of training does.
 
     The onnx package's checker sees this too, but does not report why it fails.
     """
@@ -203,8 +205,13 @@ def check_order(graph: GraphProto, source: str, outer: Container[str] = ()) -> N
                 _explain_unknown(makers, node, name, source)
         known.update(node.output)
     for value in graph.output:
-        if value.name not in known and value.name not in outer:
-            raise ModelError(f"{source}: output {value.name!r} is made by no node, and is not an input or initializer")
+        if value.name in known or (returns_outer and value.name in outer):
+            continue
+        if value.name in outer:
+            raise ModelError(
+                f"{source}: output {value.name!r} is a value around this graph; a node in it makes an output"
+            )
+        raise ModelError(f"{source}: output {value.name!r} is made by no node, and is not an input or initializer")
 
 
 def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, source: str) -> NoReturn:

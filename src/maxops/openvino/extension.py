@@ -16,13 +16,13 @@ import numpy as np
 from maxops import ops
 from maxops.calls import Call
 from maxops.errors import DTypeError, MaxopsError
-from maxops.openvino import calls
+from maxops.openvino import calls, layers
 from maxops.plan import Array, plan, plan_reduce_max
 from maxops.shapes import reduced
 
 ov: Any = import_module("openvino")
 
-VERSION = "maxops"  # of our operators, where OpenVINO's have opset1 to opset16
+VERSION = layers.OURS  # where OpenVINO's operators have opset1 to opset16
 
 
 if TYPE_CHECKING:

@@ -127,6 +127,7 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
     for element in root.findall("layers/layer"):
         layer = layers.read(element, source)
         layers.check_type(layer, source)
+        layers.check_version(layer, f"{source}: {layer}")
         if layer.id in found:
             raise ModelError(f"{source}: {layer}: the id {layer.id!r} appears twice")
         found[layer.id] = layer

@@ -33,6 +33,11 @@ INPUTS = {
     "SegmentMax": (2, 3),
     "Result": (1, 1),
 }
+# Which of OpenVINO's operator sets have each type of layer; without an entry, ORDINARY for ours, EVERY for others.
+ORDINARY, EVERY = range(1, 17), range(1, 18)
+OPSETS = {"SegmentMax": range(16, 17), "Parameter": EVERY}
+OURS = "maxops"  # the version of our own operators, which `maxops.openvino` puts in the place of OpenVINO's
+MOVED = ("Maximum", "ReduceMax", "SegmentMax")
 FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and as its document does
 
 
@@ -83,6 +88,18 @@ def check_type(layer: Layer, source: str) -> None:
         raise ModelError(f"{source}: {layer}: maxops runs layers of the types {', '.join(INPUTS)}")
 
 
+def check_version(layer: Layer, where: str) -> None:
+    """Refuse a version that OpenVINO does not have of a layer; without one, as in documents, it is OpenVINO's."""
+    version = layer.version
+    is_ours = version == OURS and layer.type in MOVED
+    if not version or is_ours or (layer.type not in INPUTS and not version.startswith("opset")):
+        return
+    opsets = OPSETS.get(layer.type, ORDINARY if layer.type in INPUTS else EVERY)
+    if version not in [f"opset{number}" for number in opsets]:
+        expected = f"opset{opsets[0]}" + (f" to opset{opsets[-1]}" if len(opsets) > 1 else "")
+        raise ModelError(f"{where}: is of version {version!r}; OpenVINO has {layer.type} in {expected}")
+
+
 def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for port in element.findall(f"{side}/port"):
@@ -116,7 +133,7 @@ def output_port(layer: Layer, where: str) -> str:
 
 def parameter(layer: Layer, where: str) -> Value:
     """An input of the model."""
-    return Value(layer.name, dtype(layer, where), _dims(layer, where))
+    return Value(layer.name, dtype(layer, where), own_dims(layer, where))
 
 
 def result(layer: Layer, dtype: DType | OtherType, sizes: tuple[str, ...], where: str) -> Value:
@@ -126,7 +143,7 @@ def result(layer: Layer, dtype: DType | OtherType, sizes: tuple[str, ...], where
 
 def constant(layer: Layer, weights: Weights, where: str) -> Array:
     """The array of a Const layer."""
-    dims = _dims(layer, where)
+    dims = own_dims(layer, where)
     shape = tuple(size for size in dims if isinstance(size, int))
     if len(shape) != len(dims):
         raise ModelError(f"{where}: has the open shape {_attribute(layer, 'shape', where)!r}; a constant's is fixed")
@@ -212,7 +229,8 @@ def dtype(layer: Layer, where: str) -> DType:
     return DTYPES[name]
 
 
-def _dims(layer: Layer, where: str) -> Dims:
+def own_dims(layer: Layer, where: str) -> Dims:
+    """The sizes that a Parameter or a Const writes of itself."""
     text = _attribute(layer, "shape", where).strip()
     dims = tuple(_size(part.strip(), where) for part in text.split(",")) if text else ()
     if prod(size for size in dims if size) > MAX_ELEMENTS:

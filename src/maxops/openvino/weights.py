@@ -24,6 +24,11 @@ class Weights:
         if self._path.is_file():
             self._check(offset, size, where)
 
+    def check_file(self) -> None:
+        """Refuse a file that does not exist."""
+        if not self._path.is_file():
+            raise ModelError(f"the model's weights, {self._path.name!r}, are not beside it")
+
     def _check(self, offset: int, size: int, where: str) -> None:
         length = self._path.stat().st_size
         if offset + size > length:

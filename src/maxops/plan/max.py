@@ -29,7 +29,7 @@ class MaxPlan(NamedTuple):
 def plan_max(call: MaxCall, *, in_memory: bool = True) -> MaxPlan:
     """Plan a call of Max; a result that is not `in_memory` may have any size."""
     spec, inputs = call.row, call.inputs
-    shape_clause = "C1" if spec.explicit_types else "shape"
+    shape_clause = "C1" if spec.has("C1") else "shape"
     if not 1 <= len(inputs) <= MOST_INPUTS:
         raise InputCountError(
             f"{spec.name} got {len(inputs)} inputs; it takes 1 to {MOST_INPUTS}", spec.clause("inputs", "L")

@@ -102,6 +102,6 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
                 spec.clause("axes.range"),
             )
         if axis % rank in result:
-            raise AxesError(f"{spec.name} axes names axis {axis % rank} twice", spec.clause("axes"))
+            raise AxesError(f"{spec.name} axes names axis {axis % rank} twice", spec.clause("axes.unique", "axes"))
         result.append(axis % rank)
     return tuple(result)

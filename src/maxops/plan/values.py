@@ -107,7 +107,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
         raise DTypeError(
             f"{spec.name} {name} is a Python {type(value).__name__} without a type of its own; "
             f"{spec.standard} wants explicit types: give a NumPy array or scalar",
-            spec.clause("types"),
+            spec.clause("GR2"),
         )
     if _holds(dtype, value):
         array = np.empty((), dtype.numpy)

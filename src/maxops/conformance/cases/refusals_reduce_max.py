@@ -28,7 +28,7 @@ def cases(row: Spec) -> Iterator[Case]:
     """The cases of a row."""
     below = BELOW if row.negative_axes else [(1, [-1]), (2, [0, -1]), *BELOW]
     wrong = [("axes.range", *each) for each in (*OUTSIDE, *below)]
-    wrong += [("axes", *each) for each in TWICE + (TWICE_BY_SIGN if row.negative_axes else [])]
+    wrong += [("axes.unique", *each) for each in TWICE + (TWICE_BY_SIGN if row.negative_axes else [])]
     for meaning, rank, axes in wrong:
         quick: Refused = (rank, axes) in QUICK
         if axes == [-1] and not row.negative_axes and rank:  # the version's own
