@@ -74,7 +74,7 @@ def rewrite(model: ModelProto) -> ModelProto:
 
 
 def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
-    """The same, without the last check; with all functions inlined, if those are not to stay."""
+    """The same, without the last check; with all functions inlined, if `inline_all`."""
     register()
     model = canonical(model)
     result = ModelProto()
