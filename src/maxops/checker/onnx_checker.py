@@ -14,7 +14,7 @@ from maxops.checker.sandbox import sandboxed
 from maxops.errors import ModelError
 from maxops.onnx import schemas
 from maxops.onnx.external import without_external
-from maxops.onnx.load import FIRST_IR_WITH_OPSETS
+from maxops.onnx.structure import FIRST_IR_WITH_OPSETS
 
 WHERE = "model"
 MAX_WORDS = 500  # characters

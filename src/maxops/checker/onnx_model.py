@@ -20,8 +20,9 @@ from maxops.checker.report import MODEL, Finding
 from maxops.checker.ruling import Verdict
 from maxops.errors import ModelError, UnknownOperatorError
 from maxops.onnx import nodes, schemas
-from maxops.onnx.load import FIRST_IR_WITH_OPSETS, imported_opset, opset_of
+from maxops.onnx.load import imported_opset, opset_of
 from maxops.onnx.structure import (
+    FIRST_IR_WITH_OPSETS,
     FunctionKey,
     all_nodes,
     function_key,

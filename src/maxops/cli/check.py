@@ -169,7 +169,7 @@ def _checked(path: Path, standard: str | None) -> Report:
     from maxops.onnx.load import parse  # noqa: PLC0415
 
     if streams.is_stream(path):
-        return replace(checked(parse(streams.read_stdin(), streams.STDIN), standard), source=streams.STDIN)
+        return replace(checked(parse(streams.read_model(path), streams.STDIN), standard), source=streams.STDIN)
     return checked(path, standard)
 
 

@@ -11,7 +11,8 @@ import typer
 
 from maxops.atomic_files import atomic_write, errors_of
 from maxops.cli import streams
-from maxops.errors import ModelError, OutputError
+from maxops.cli.table import printable
+from maxops.errors import MaxopsError, ModelError, OutputError
 
 
 def rewrite(
@@ -22,19 +23,23 @@ def rewrite(
 ) -> None:
     """Move an ONNX model's Max and ReduceMax to the domain "maxops", so that ONNX Runtime runs them on our kernels."""
     from maxops.onnx import external  # noqa: PLC0415  (onnx takes longer to import than most commands to run)
-    from maxops.onnx.load import parse, read  # noqa: PLC0415
-    from maxops.onnx.rewrite import counts  # noqa: PLC0415
+    from maxops.onnx.load import parse, read, to_bytes  # noqa: PLC0415
+    from maxops.onnx.rewrite import counts, inlined_functions  # noqa: PLC0415
     from maxops.onnx.rewrite import rewrite as moved  # noqa: PLC0415
 
     streams.check_outputs([output], [model], overwrite=overwrite, parents=parents)
     is_streamed = streams.is_stream(model)
-    proto = parse(streams.read_stdin(), streams.STDIN) if is_streamed else read(model)
+    proto = parse(streams.read_model(model), streams.STDIN) if is_streamed else read(model)
     if (is_streamed or streams.is_stream(output)) and any(external.external_tensors(proto)):
         raise ModelError(f"{streams.name_of(model)}: keeps data in other files, which go with files, not with -")
     data = {} if is_streamed else external.files(proto, model, str(model))
-    result = moved(proto)
+    try:
+        result = moved(proto)
+    except MaxopsError as error:
+        raise error.at(streams.name_of(model)) from error
+    content = to_bytes(result, streams.name_of(model))
     if streams.is_stream(output):
-        streams.write_stdout(result.SerializeToString())
+        streams.write_stdout(content)
     else:
         for path in data.values():
             if output.exists() and output.samefile(path):
@@ -47,10 +52,12 @@ def rewrite(
                 with errors_of(target):
                     shutil.copyfile(path, temporary(target))
             with errors_of(output):
-                temporary(output).write_bytes(result.SerializeToString())
+                temporary(output).write_bytes(content)
         streams.say_written([output, *copied])
     with streams.stdout_kept_for([output]):
         listed = ", ".join(f"{count} {operator}" for operator, count in counts(result).items()) or "no max operators"
         print(f"{streams.STDOUT if streams.is_stream(output) else output}: {listed} in the domain maxops")
+        if inlined := inlined_functions(proto, result):
+            print(f"inlined, as ONNX Runtime infers no types in such functions: {', '.join(map(printable, inlined))}")
         if counts(result):
             print("a session that runs it needs maxops.onnxruntime.register(session_options)")

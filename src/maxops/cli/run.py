@@ -134,7 +134,7 @@ def run(
     named = [_split(argument) for argument in given or []]
     file = model / suite.MODEL if model.is_dir() else model
     streams.check_inputs([model, *(path for _, path in named)])
-    content = streams.read_pipe(model) if streams.is_pipe(model) else file
+    content = streams.read_model(model) if streams.is_pipe(model) else file
     loaded = _load(content, streams.name_of(model))
     folders = suite.data_set_folders(model) if model.is_dir() and not given and seed is None else []
     places = {folder: Path() if len(folders) == 1 else Path(folder.name) for folder in folders} or {model: Path()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Annotated, Literal
@@ -134,6 +134,17 @@ def read_pipe(path: Path) -> bytes:
             f"{name_of(path)}: has more than {LONGEST_MODEL} bytes, the most that a model in one file has"
         )
     return data
+
+
+def read_model(path: Path) -> bytes:
+    """A model's bytes from standard input or a pipe, which may have no end: no more than a model may have."""
+    from maxops.onnx.load import content  # noqa: PLC0415  (see above)
+
+    try:
+        with nullcontext(sys.stdin.buffer) if is_stream(path) else path.open("rb") as file:
+            return content(file)
+    except OSError as error:
+        raise ModelInputError(f"{name_of(path)}: cannot be read: {error.strerror}") from error
 
 
 def read_stdin() -> bytes:

@@ -63,6 +63,7 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
     Raises RuntimeFailedError with the runtime's own words, or with how its process ended.
     """
     check(name, model)
+    model = _without_functions(model)
     with TemporaryDirectory(prefix="maxops-run-") as folder:
         request, reply = Path(folder, "request"), Path(folder, "reply")
         plain = {key: np.ascontiguousarray(array).reshape(array.shape) for key, array in inputs.items()}
@@ -85,6 +86,26 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
     if error:
         raise RuntimeFailedError(f"{name}: {error}")
     return Answer(*answer)
+
+
+def _without_functions(model: Path | bytes) -> Path | bytes:
+    """The model; if it has functions, of which runtimes take different parts, its bytes with those inlined."""
+    if _is_ir(model):
+        return model
+    # onnx takes longer to import than most commands to run
+    from maxops.onnx.inline import by_key, inlined  # noqa: PLC0415
+    from maxops.onnx.load import parse, read, take_data_in, to_bytes  # noqa: PLC0415
+
+    source = "the model" if isinstance(model, bytes) else str(model)
+    proto = parse(model, source) if isinstance(model, bytes) else read(model)
+    if not proto.functions:
+        return model
+    if isinstance(model, Path):
+        take_data_in(proto, source, model.parent)
+    try:
+        return to_bytes(inlined(proto, by_key(proto)), source)
+    except MaxopsError as error:
+        raise error.at(source) from error
 
 
 # ------------------------------------------------------------------------------------------- in its own process

@@ -8,30 +8,29 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto
 
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Placement
-from maxops.onnx.nodes import DOMAINS
 from maxops.onnx.reference import ReferenceEvaluator, reference_ops
-from maxops.onnx.structure import all_nodes
+from maxops.onnx.structure import all_nodes, call_key, function_key
 from maxops.plan import Array
 
 OURS, REFERENCE = "maxops", "onnx's reference evaluator"
 
 
 class GraphEvaluator:
-    """A whole model, ready to run; subgraphs and functions too."""
+    """A whole model without functions, ready to run; placements are those of the model as it was written."""
 
-    def __init__(self, proto: ModelProto, source: str) -> None:
+    def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
         ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
-        counted = Counter((_domain(node), node.op_type) for node in all_nodes(proto))
-        functions = {(function.domain, function.name) for function in proto.functions}
+        functions = {function_key(function) for function in written.functions}
+        counted = Counter((node.domain, node.op_type) for node in all_nodes(written) if call_key(node) not in functions)
         self.placements: tuple[Placement, ...] = tuple(
             Placement(".".join(filter(None, key)), count, OURS if key in ours else REFERENCE)
             for key, count in sorted(counted.items(), key=lambda item: (item[0] not in ours, item[0]))
-            if key not in functions and key[1] != "Constant"
+            if key[1] != "Constant"
         )
         try:
             self._evaluator = ReferenceEvaluator(proto)
@@ -50,10 +49,6 @@ class GraphEvaluator:
         except Exception as error:  # as above
             raise ModelError(f"{self._source}: onnx's reference evaluator: {_in_words(error)}") from error
         return dict(zip(names, results, strict=True))
-
-
-def _domain(node: NodeProto) -> str:
-    return "" if node.domain in DOMAINS else str(node.domain)
 
 
 def _in_words(error: Exception) -> str:

@@ -10,22 +10,21 @@ from pathlib import Path
 from typing import BinaryIO
 
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, OperatorSetIdProto, ValueInfoProto
 from onnx.checker import ValidationError
 from onnx.external_data_helper import load_external_data_for_model
 
 from maxops import dtypes
-from maxops.errors import ModelError
+from maxops.errors import MaxopsError, ModelError
 from maxops.model import Model, Step, Value
 from maxops.onnx import nodes, schemas, structure
 from maxops.onnx.evaluated import GraphEvaluator
 from maxops.onnx.external import without_external
+from maxops.onnx.rewrite import moved
 from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, type_name
 from maxops.plan import Array
 
-# Before IR version 3 a model names no operator set: it is the first.
-FIRST_IR_WITH_OPSETS = 3
 MAX_MESSAGE = 2**31 - 1  # bytes; protobuf reads and writes no longer messages
 _CHUNK = 1 << 20
 MAX_NESTING = 32  # graphs, each of which takes three of protobuf's hundred levels
@@ -63,18 +62,18 @@ def read(path: Path) -> ModelProto:
             # not read at all if it is too long: memory may be too small for it
             length = status.st_size
             if length <= MAX_MESSAGE:
-                return parse(_content(file), str(path))
+                return parse(content(file), str(path))
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     raise _too_long(str(path), length)
 
 
-def _content(file: BinaryIO) -> bytes:
+def content(file: BinaryIO) -> bytes:
     """What a file holds, up to a byte more than a message may have: a pipe may have no end."""
-    content = bytearray()
-    while len(content) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
-        content += chunk
-    return bytes(content)
+    data = bytearray()
+    while len(data) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
+        data += chunk
+    return bytes(data)
 
 
 def _too_long(source: str, length: int) -> ModelError:
@@ -154,7 +153,7 @@ def opset_of(proto: ModelProto, source: str) -> int:
             f"{source}: has IR version {proto.ir_version}; onnx {onnx.__version__} knows those up to "
             f"{onnx.IR_VERSION}: update the onnx package, or convert the model"
         )
-    if proto.ir_version < FIRST_IR_WITH_OPSETS:
+    if proto.ir_version < structure.FIRST_IR_WITH_OPSETS:
         return 1
     return imported_opset(proto.opset_import, source)
 
@@ -183,6 +182,9 @@ def _is_plain(proto: ModelProto) -> bool:
 def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) -> Model:
     """A model with other operators: checked by onnx, run by its reference evaluator with our operators inside."""
     schemas.register()
+    written = proto
+    if proto.functions:
+        proto = _without_functions(proto, source)
     if proto.graph.sparse_initializer:
         listed = ", ".join(repr(sparse.values.name) for sparse in proto.graph.sparse_initializer)
         raise ModelError(f"{source}: has sparse initializers, {listed}; maxops runs dense tensors only")
@@ -190,10 +192,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     _check_model(proto, source)
     folder = None if path is None else path.parent
     if folder is not None:
-        try:
-            load_external_data_for_model(proto, str(folder))
-        except (ValidationError, ValueError, OSError, RuntimeError) as error:
-            raise ModelError(f"{source}: {error}") from error
+        take_data_in(proto, source, folder)
     inputs = _values(proto.graph.input, source, "input", any_type=True)
     outputs = _values(proto.graph.output, source, "output", any_type=True)
     names = {value.name for value in inputs}
@@ -205,7 +204,31 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     for value in inputs:
         if value.name in defaults:
             _check_default(source, value, defaults[value.name])
-    return Model(source, opset, inputs, outputs, defaults, (), GraphEvaluator(proto, source))
+    return Model(source, opset, inputs, outputs, defaults, (), GraphEvaluator(proto, written, source))
+
+
+def _without_functions(proto: ModelProto, source: str) -> ModelProto:
+    """The model with its functions inlined; our operators keep the version that each has in its function."""
+    try:
+        return moved(proto, inline_all=True)
+    except MaxopsError as error:
+        raise error.at(source) from error
+
+
+def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:
+    """Read a model's external data into the message."""
+    try:
+        load_external_data_for_model(proto, str(folder))
+    except (ValidationError, ValueError, OSError, RuntimeError) as error:
+        raise ModelError(f"{source}: {error}") from error
+
+
+def to_bytes(proto: ModelProto, source: str) -> bytes:
+    """The message as a file holds it."""
+    try:
+        return bytes(proto.SerializeToString())
+    except (ValueError, EncodeError) as error:
+        raise _too_long(source, proto.ByteSize()) from error
 
 
 def _check_model(proto: ModelProto, source: str) -> None:

@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, helper, numpy_helper
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    helper,
+    numpy_helper,
+)
+from onnx.checker import ValidationError
+from onnx.shape_inference import InferenceError
 
 from maxops import spec
 from maxops.errors import ModelError
 from maxops.onnx import nodes
-from maxops.onnx.load import FIRST_IR_WITH_OPSETS
+from maxops.onnx.external import without_external
+from maxops.onnx.inline import by_key, called, calls, fresh_name, inlined, label, means_the_same
 from maxops.onnx.schemas import DOMAIN, SINCE_VERSION, VERSION, register
-from maxops.onnx.structure import all_graphs, all_nodes, check_names, check_node_names, graphs_of
+from maxops.onnx.structure import (
+    FIRST_IR_WITH_OPSETS,
+    FunctionKey,
+    all_graphs,
+    all_names,
+    all_nodes,
+    call_key,
+    canonical,
+    check_names,
+    check_node_names,
+    function_key,
+    graphs_of,
+    training_graphs,
+    with_inner,
+)
 from maxops.spec import Spec
 
 OPERATORS = ("Max", "ReduceMax")
 FLAGS = ("keepdims", "noop_with_empty_axes")
-RepeatedNodes = Any  # protobuf's container, which has no public type
+FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4  # before it every initializer is an input, too
+FIRST_WITH_INTEGERS = 9  # the first operator sets whose Constant holds integers, and has `value_ints`
+FIRST_WITH_INTS = 12
 
 
 def rewrite(model: ModelProto) -> ModelProto:
@@ -32,30 +63,71 @@ def rewrite(model: ModelProto) -> ModelProto:
     ('maxops', 'Max', [('since_version', 13)])
 
     Each node keeps the meaning of the version that its operator set has; SegmentMax is in that domain already. A
-    ReduceMax that has its axes as an attribute gets them as an input. External data stays where it is. Raises
-    ModelError for a version that maxops does not know, and for inputs and attributes that the version does not have.
+    ReduceMax that has its axes as an attribute gets them as an input. Functions that hold such nodes are inlined where
+    ONNX Runtime would not find the types of their results. External data and training graphs stay as they are. Raises
+    ModelError for a version that maxops does not know, for inputs and attributes that the version does not have, and
+    where `onnx.checker` refuses the result.
     """
+    result = moved(model)
+    check_valid(result)
+    return result
+
+
+def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
+    """The same, without the last check; with all functions inlined, if `inline_all`."""
     register()
+    model = canonical(model)
     result = ModelProto()
     result.CopyFrom(model)
-    names = {name for node in all_nodes(result) for name in (*node.input, *node.output)}
+    check_names(result.graph, "the model")
     for graph in all_graphs(result):
         check_names(graph, "the model")
-        names |= {entry.name for entry in (*graph.initializer, *graph.input)}
-        names |= {sparse.values.name for sparse in graph.sparse_initializer}
-    mover = _Mover(names)
+    functions = by_key(result)
+    in_use = called(result)
+    if inline_all:
+        chosen = {*functions}
+        functions = {key: functions[key] for key in in_use}
     opset = _opset(result.opset_import) if model.ir_version >= FIRST_IR_WITH_OPSETS else 1
-    if mover.move(result.graph.node, opset):
-        if model.ir_version < FIRST_IR_WITH_OPSETS:
-            result.ir_version = FIRST_IR_WITH_OPSETS
-            result.opset_import.append(helper.make_opsetid("", 1))
-        _import(result)
-    for function in result.functions:
+    if _pin(result.graph.node, opset) and model.ir_version < FIRST_IR_WITH_OPSETS:
+        result.ir_version = FIRST_IR_WITH_OPSETS
+        result.opset_import.append(helper.make_opsetid("", 1))
+    for function in functions.values():
         check_node_names(function.node, "the model")
-        if mover.move(function.node, _opset(function.opset_import)):
+        if _pin(function.node, _opset(function.opset_import)):
             _import(function)
-            _import(result)
+    if not inline_all:
+        chosen = _without_types(result)
+    if chosen:
+        result = inlined(result, chosen)
+    if any(node.domain == DOMAIN for holder in (result.graph, *result.functions) for node in with_inner(holder.node)):
+        _import(result)
+    _give_axes(result, opset)
+    _give_shapes(result)
+    if not inline_all:
+        _keep_for_training(result, model)
     return result
+
+
+def check_valid(model: ModelProto) -> None:
+    """Refuse a model that `onnx.checker` refuses; external data is not read."""
+    try:
+        onnx.checker.check_model(without_external(model))
+        # what else its full check does, and here with the shapes of external tensors
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+    except (ValidationError, InferenceError, RuntimeError) as error:
+        said = " ".join(str(error).split())
+        raise ModelError(f"the rewritten model is not valid by onnx.checker: {said}") from error
+    except (ValueError, EncodeError) as error:
+        raise ModelError(
+            f"the model is too large to be checked ({error}); save it with its weights as external data: "
+            "onnx.save(model, path, save_as_external_data=True)"
+        ) from error
+
+
+def inlined_functions(before: ModelProto, after: ModelProto) -> list[str]:
+    """The functions of a model that its rewritten one has no more."""
+    left = {function_key(function) for function in after.functions}
+    return [label(function_key(function)) for function in before.functions if function_key(function) not in left]
 
 
 def counts(model: ModelProto) -> dict[str, int]:
@@ -64,78 +136,44 @@ def counts(model: ModelProto) -> dict[str, int]:
     return {operator: found.count(operator) for operator in (*OPERATORS, "SegmentMax") if operator in found}
 
 
-class _Mover:
-    """Moves the nodes of graphs; `names` are taken already."""
+def _pin(found: Iterable[NodeProto], opset: int | None) -> int:
+    """Put Max and ReduceMax into our domain with the version that they follow; how many were."""
+    pinned = 0
+    for node in with_inner(found):
+        if not node.domain and node.op_type in OPERATORS:
+            _pin_node(node, opset)
+            pinned += 1
+        elif node.domain == DOMAIN and onnx.defs.has(node.op_type, DOMAIN):
+            _check(node)
+    return pinned
 
-    def __init__(self, names: set[str]) -> None:
-        self._names = names
 
-    def move(self, found: RepeatedNodes, opset: int | None) -> int:
-        """Move nodes in place, those of graphs inside them too; how many were."""
-        graphs = [found]
-        for graph in graphs:  # which grows meanwhile
-            graphs += [inner.node for node in graph for _, inner in graphs_of(node)]
-        return sum(self._move(graph, opset) for graph in reversed(graphs))  # inner ones first: outer ones copy them
-
-    def _move(self, graph: RepeatedNodes, opset: int | None) -> int:
-        kept: list[NodeProto] = []
-        moved = 0
-        for node in graph:
-            if node.domain in nodes.DOMAINS and node.op_type in OPERATORS:
-                kept += self._moved(node, opset)
-                moved += 1
-            else:
-                if node.domain == DOMAIN and onnx.defs.has(node.op_type, DOMAIN):
-                    _check(node)
-                kept.append(node)
-        if len(kept) > len(graph):  # a protobuf field inserts nothing
-            copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
-            del graph[:]
-            graph.extend(copies)
-        return moved
-
-    def _moved(self, node: NodeProto, opset: int | None) -> list[NodeProto]:
-        """The node in our domain, after the constant that holds its axes if they were an attribute."""
-        where = nodes.label(node)
-        row = _row(node.op_type, opset)
-        if row is None:
-            raise ModelError(f"{where}: operator set {opset} has no {node.op_type} that maxops knows")
-        if len(node.output) != 1 or not node.input:
-            raise ModelError(
-                f"{where}: has {len(node.input)} inputs and {len(node.output)} outputs; it makes one of some"
-            )
-        if row.operator == "ReduceMax" and not row.axes_input and len(node.input) > 1:
-            actual = len(node.input)
-            raise ModelError(f"{where}: has {actual} inputs; {row.name} has one, data", row.clause("inputs"))
-        kept = [helper.make_attribute(SINCE_VERSION, row.version)]
-        before: list[NodeProto] = []
-        for number, attribute in enumerate(node.attribute):
-            if any(attribute.name == other.name for other in node.attribute[:number]):
-                raise ModelError(f"{where}: the attribute {attribute.name!r} appears twice")
-            if attribute.name not in row.attributes:
-                raise ModelError(f"{where}: has the attribute {attribute.name!r}, which {row.name} does not")
-            expected = AttributeProto.INT if attribute.name in FLAGS else AttributeProto.INTS
-            if attribute.type != expected:
-                actual, expected_kind = map(AttributeProto.AttributeType.Name, (attribute.type, expected))
-                raise ModelError(
-                    f"{where}: the attribute {attribute.name!r} is of kind {actual}; it is {expected_kind}"
-                )
-            if attribute.name in FLAGS:
-                kept.append(attribute)
-            elif attribute.name == "axes":
-                name = self._fresh(f"{node.output[0]}_axes")
-                before.append(_constant(attribute, name))
-                node.input.append(name)
-        node.ClearField("attribute")
-        node.attribute.extend(kept)
-        node.domain = DOMAIN
-        return [*before, node]
-
-    def _fresh(self, name: str) -> str:
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
-        return name
+def _pin_node(node: NodeProto, opset: int | None) -> None:
+    """One of them; axes stay an attribute, as a function may not know them before it is inlined."""
+    where = nodes.label(node)
+    row = _row(node.op_type, opset)
+    if row is None:
+        raise ModelError(f"{where}: operator set {opset} has no {node.op_type} that maxops knows")
+    if len(node.output) != 1 or not node.input:
+        raise ModelError(f"{where}: has {len(node.input)} inputs and {len(node.output)} outputs; it makes one of some")
+    if row.operator == "ReduceMax" and not row.axes_input and len(node.input) > 1:
+        actual = len(node.input)
+        raise ModelError(f"{where}: has {actual} inputs; {row.name} has one, data", row.clause("inputs"))
+    kept = [helper.make_attribute(SINCE_VERSION, row.version)]
+    for number, attribute in enumerate(node.attribute):
+        if any(attribute.name == other.name for other in node.attribute[:number]):
+            raise ModelError(f"{where}: the attribute {attribute.name!r} appears twice")
+        if attribute.name not in row.attributes:
+            raise ModelError(f"{where}: has the attribute {attribute.name!r}, which {row.name} does not")
+        expected = AttributeProto.INT if attribute.name in FLAGS else AttributeProto.INTS
+        if attribute.type != expected:
+            actual, expected_kind = map(AttributeProto.AttributeType.Name, (attribute.type, expected))
+            raise ModelError(f"{where}: the attribute {attribute.name!r} is of kind {actual}; it is {expected_kind}")
+        if attribute.name in (*FLAGS, "axes"):
+            kept.append(attribute)
+    node.ClearField("attribute")
+    node.attribute.extend(kept)
+    node.domain = DOMAIN
 
 
 def _check(node: NodeProto) -> None:
@@ -150,6 +188,123 @@ def _check(node: NodeProto) -> None:
         expected = kinds.Value(kind.name)
         if attribute.type != expected:
             raise ModelError(f"{where} is of kind {kinds.Name(attribute.type)}; it is {kinds.Name(expected)}")
+
+
+def _without_types(model: ModelProto) -> set[FunctionKey]:
+    """The functions that ONNX Runtime needs inlined, and those that call them, which are of that kind themselves.
+
+    It infers nothing about a node of ours inside a function. So a function that holds one stays only if the graph
+    itself calls it and declares the types of all that it makes.
+    """
+    functions = by_key(model)
+    holding = {key for key, function in functions.items() if _holds_ours(function)}
+    while more := {key for key in functions.keys() - holding if any(calls(functions[key].node, holding))}:
+        holding |= more
+    in_graph = [node for node in model.graph.node if call_key(node) in holding]
+    chosen = {call_key(node) for node in calls(chain(*map(_inner, model.graph.node)), holding)}
+    for key in holding:
+        callees = {call_key(node) for node in calls(functions[key].node, holding)}
+        if callees or not _can_stay(functions[key], [node for node in in_graph if call_key(node) == key], model):
+            chosen |= {key, *callees}
+    return chosen
+
+
+def _can_stay(function: FunctionProto, own_calls: list[NodeProto], model: ModelProto) -> bool:
+    """Whether onnx.checker and ONNX Runtime take a function that holds a node of ours, called by the graph alone."""
+    declared = {value.name for value in model.graph.output if value.type.tensor_type.elem_type} | {""}
+    axes = [found for node in with_inner(function.node) if (found := _axes(node)) is not None]
+    return (
+        all(declared.issuperset(node.output) for node in own_calls)
+        and all(len(node.output) == len(function.output) for node in own_calls)
+        and not any(any(graphs_of(node)) for node in function.node)
+        and len({*function.input, *function.output}) == len(function.input) + len(function.output)
+        and all(
+            means_the_same(
+                function, entry.domain, entry.version, more=["Constant"] if axes and not entry.domain else []
+            )
+            for entry in model.opset_import
+        )
+        and (not axes or _can_hold(axes, function, own_calls))
+    )
+
+
+def _inner(node: NodeProto) -> Iterator[NodeProto]:
+    return (inner for _, graph in graphs_of(node) for inner in graph.node)
+
+
+def _holds_ours(function: FunctionProto) -> bool:
+    return any(node.domain == DOMAIN for node in with_inner(function.node))
+
+
+def _can_hold(axes: list[AttributeProto], function: FunctionProto, own_calls: list[NodeProto]) -> bool:
+    """Whether Constants in the function can hold axes that its nodes have as an attribute, in every call."""
+    expected = {attribute.ref_attr_name for attribute in axes} - {""}
+    defaults = {attribute.name for attribute in function.attribute_proto}
+    return (_opset(function.opset_import) or 0) >= (FIRST_WITH_INTS if expected else FIRST_WITH_INTEGERS) and all(
+        expected <= defaults | {attribute.name for attribute in node.attribute} for node in own_calls
+    )
+
+
+def _axes(node: NodeProto) -> AttributeProto | None:
+    """The axes that a node of our domain still has as an attribute."""
+    found = [attribute for attribute in node.attribute if attribute.name == "axes"]
+    return found[0] if found and (node.domain, node.op_type) == (DOMAIN, "ReduceMax") else None
+
+
+def _give_axes(model: ModelProto, opset: int | None) -> None:
+    """Make axes that are an attribute an input: a Constant, or an initializer where Constants hold floats only."""
+    names = all_names(model)
+    holders: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
+    for holder in holders:  # which grows meanwhile
+        holders += [inner for node in holder.node for _, inner in graphs_of(node)]
+    for holder in reversed(holders):  # inner ones first: outer ones copy them
+        before: dict[int, NodeProto] = {}
+        for number, node in enumerate(holder.node):
+            axes = _axes(node)
+            if axes is None:
+                continue
+            name = fresh_name(f"{node.output[0]}_axes", names)
+            if isinstance(holder, GraphProto) and (opset or 0) < FIRST_WITH_INTEGERS:
+                holder.initializer.append(helper.make_tensor(name, TensorProto.INT64, [len(axes.ints)], axes.ints))
+                model.ir_version = max(model.ir_version, FIRST_IR_WITH_CONSTANT_INITIALIZERS)
+            else:
+                before[number] = _constant(axes, name)
+            node.input.append(name)
+            node.attribute.remove(axes)
+        if before:  # a protobuf field inserts nothing
+            kept = [each for number, node in enumerate(holder.node) for each in (before.get(number), node) if each]
+            copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
+            del holder.node[:]
+            holder.node.extend(copies)
+
+
+def _give_shapes(model: ModelProto) -> None:
+    """Declare what inner graphs make, where nothing is declared: of nodes of ours ONNX Runtime infers no shapes."""
+    if not any(any(graphs_of(node)) for node in model.graph.node):
+        return
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model)
+    except (InferenceError, RuntimeError, ValueError, EncodeError):  # the model stays as it is, for others to judge
+        return
+    inner = [
+        [graph for node in with_inner(each.graph.node) for _, graph in graphs_of(node)] for each in (model, inferred)
+    ]
+    for graph, known in zip(*inner, strict=True):
+        for output, found in zip(graph.output, known.output, strict=True):
+            if not output.type.tensor_type.HasField("shape") and found.type.tensor_type.HasField("shape"):
+                output.type.CopyFrom(found.type)
+
+
+def _keep_for_training(result: ModelProto, model: ModelProto) -> None:
+    """Give a model back the functions that were inlined and that its training graphs, which stay, still call."""
+    before, left = by_key(model), by_key(result)
+    waiting = [node for _, graph in training_graphs(result) for node in graph.node]
+    while waiting:
+        key = call_key(waiting.pop())
+        if key in before and key not in left:
+            left[key] = before[key]
+            result.functions.append(before[key])
+            waiting += with_inner(before[key].node)
 
 
 def _constant(axes: AttributeProto, name: str) -> NodeProto:

@@ -138,9 +138,12 @@ def _segment_max() -> OpSchema:
 
 def _infer_max(context: Any) -> None:
     """The common shape, as far as sizes are known."""
+    given = [context.get_input_type(number) for number in range(context.get_num_inputs())]
+    if None in given:  # made by an operator that onnx does not know
+        return
     result = TypeProto()
-    result.tensor_type.elem_type = context.get_input_type(0).tensor_type.elem_type
-    types = [context.get_input_type(number).tensor_type for number in range(context.get_num_inputs())]
+    result.tensor_type.elem_type = given[0].tensor_type.elem_type
+    types = [each.tensor_type for each in given]
     # shapes that do not broadcast are no error here, which would end the inference of the whole model: the run says so
     common = sizes.broadcast([dims_of(tensor.shape) if tensor.HasField("shape") else None for tensor in types]).dims
     if common is not None:
@@ -151,6 +154,8 @@ def _infer_max(context: Any) -> None:
 def _infer_reduce_max(context: Any) -> None:
     """The shape without the reduced axes, where the axes are known."""
     data = context.get_input_type(0)
+    if data is None:
+        return
     result = TypeProto()
     result.tensor_type.elem_type = data.tensor_type.elem_type
     axes = _known_axes(context)
@@ -180,17 +185,19 @@ def _integer(context: Any, name: str, default: int) -> int:
 
 def _infer_segment_max(context: Any) -> None:
     """The output has the type of data, and its shape but for the first size, which num_segments may fix."""
-    data = TypeProto()
-    data.CopyFrom(context.get_input_type(0))
     mode = context.get_attribute("fill_mode")
     text = "" if mode is None else mode.s.decode(errors="backslashreplace")
     if mode is not None and text.upper() not in FILL_MODES:
         raise InferenceError(f"SegmentMax fill_mode is {text!r}; it is {' or '.join(FILL_MODES)}")
+    if context.get_input_type(0) is None:
+        return
+    data = TypeProto()
+    data.CopyFrom(context.get_input_type(0))
     if data.tensor_type.HasField("shape"):
         dims = data.tensor_type.shape.dim
         if not dims:
             raise InferenceError("SegmentMax data has rank 0; it needs rank 1 or more")
-        ids = context.get_input_type(1).tensor_type
+        ids = TypeProto.Tensor() if context.get_input_type(1) is None else context.get_input_type(1).tensor_type
         if ids.HasField("shape") and len(ids.shape.dim) != 1:
             raise InferenceError(f"SegmentMax segment_ids has rank {len(ids.shape.dim)}; it is 1-D")
         if ids.HasField("shape") and ids.shape.dim[0].HasField("dim_value") and dims[0].HasField("dim_value"):

@@ -14,6 +14,8 @@ from maxops.onnx import nodes
 
 # ONNX's own domain has two names. A model that was read has the empty one everywhere.
 ALIAS = "ai.onnx"
+# Before IR version 3 a model names no operator set: it is the first.
+FIRST_IR_WITH_OPSETS = 3
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
 

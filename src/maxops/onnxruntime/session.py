@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-import onnx
 import onnxruntime
-from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 from onnx import ModelProto
 
 from maxops import _native
-from maxops.errors import ModelError
 from maxops.onnx.external import external_tensors, follow_links
-from maxops.onnx.load import read
-from maxops.onnx.rewrite import rewrite
+from maxops.onnx.load import parse, read, to_bytes
+from maxops.onnx.rewrite import moved
 
 # Where a model that comes as bytes has its external data.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
@@ -59,26 +56,16 @@ def session(
     """
     proto, path = _read(model)
     options = register(onnxruntime.SessionOptions() if sess_options is None else sess_options)
-    moved = rewrite(proto)
-    if path is not None and any(external_tensors(moved)):
-        options.add_session_config_entry(_DATA_FOLDER, str(follow_links(moved, path)))
-    try:
-        data = moved.SerializeToString()
-    except (ValueError, EncodeError) as error:
-        raise ModelError(
-            f"the model is too large for one protobuf message ({error}); save it with its weights as external data, "
-            "onnx.save(model, path, save_as_external_data=True), and give the path"
-        ) from error
-    return onnxruntime.InferenceSession(data, options, **arguments)
+    result = moved(proto)
+    if path is not None and any(external_tensors(result)):
+        options.add_session_config_entry(_DATA_FOLDER, str(follow_links(result, path)))
+    return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
 
 
 def _read(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProto, Path | None]:
     if isinstance(model, ModelProto):
         return model, None
     if isinstance(model, bytes):
-        try:
-            return onnx.load_from_string(model), None
-        except DecodeError as error:
-            raise ModelError(f"the model: is truncated, or not an ONNX model: {len(model)} bytes") from error
+        return parse(model, "the model"), None
     path = Path(model)
     return read(path), path

@@ -1,0 +1,191 @@
+"""Calls of a model's own functions, replaced by the functions' bodies.
+
+`onnx.inliner` does the work. It loses the defaults of attributes, follows a recursive function without end, and takes
+an output that is also an input for a value that somebody makes: what it is given is free of all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+
+import onnx
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper, inliner
+
+from maxops.errors import ModelError
+from maxops.onnx import nodes
+from maxops.onnx.structure import FunctionKey, call_key, function_key, with_inner
+
+# Functions that call functions make models of any size out of a few lines.
+MAX_NODES = 1_000_000
+
+Functions = Mapping[FunctionKey, FunctionProto]
+
+
+def label(key: FunctionKey) -> str:
+    """A function in words.
+
+    >>> label(("own", "peaks", "")), label(("own", "peaks", "wide"))
+    ('own.peaks', 'own.peaks:wide')
+    """
+    domain, name, overload = key
+    return f"{domain}.{name}" + (f":{overload}" if overload else "")
+
+
+def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
+    """The model's functions by what calls name them by. Raises ModelError for two of one key."""
+    found: dict[FunctionKey, FunctionProto] = {}
+    for function in model.functions:
+        key = function_key(function)
+        if key in found:
+            raise ModelError(f"the model has two functions {label(key)}; each needs a name or an overload of its own")
+        found[key] = function
+    return found
+
+
+def calls(found: Iterable[NodeProto], functions: Collection[FunctionKey]) -> Iterator[NodeProto]:
+    """The nodes that call one of these functions, in the graphs inside nodes too."""
+    return (node for node in with_inner(found) if call_key(node) in functions)
+
+
+def called(model: ModelProto) -> list[FunctionKey]:
+    """The functions that the model's graph calls, itself or by functions, each before those that it calls.
+
+    Raises ModelError for functions that call themselves, and for calls with more inputs or outputs than functions have.
+    """
+    functions = by_key(model)
+    _check_calls(model, functions)
+    reached: dict[FunctionKey, set[FunctionKey]] = {}
+    waiting = {call_key(node) for node in calls(model.graph.node, functions)}
+    while waiting:
+        key = waiting.pop()
+        reached[key] = {call_key(node) for node in calls(functions[key].node, functions)}
+        waiting |= reached[key] - reached.keys()
+    try:
+        return [*TopologicalSorter(reached).static_order()][::-1]
+    except CycleError as error:
+        circle = " -> ".join(map(label, error.args[1]))
+        raise ModelError(f"the function {label(error.args[1][0])} calls itself: {circle}") from error
+
+
+def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
+    """A copy of a model in which the bodies of the chosen functions stand where they are called.
+
+    A function that calls a chosen one is chosen, too. Functions that are not chosen stay. What a function's imports
+    mean differently from the model's is converted by `onnx.version_converter`. Raises ModelError for functions that
+    call themselves, for calls that do not fit, and for what cannot be converted.
+    """
+    functions = by_key(model)
+    order = [key for key in called(model) if key in chosen]
+    _check_size(model, functions, order)
+    result = ModelProto()
+    result.CopyFrom(model)
+    kept = [function for function in model.functions if function_key(function) not in chosen]
+    for keys in _rounds(order, functions):
+        del result.functions[:]
+        for key in keys:
+            result.functions.append(functions[key])
+            _prepare(result.functions[-1], result)
+        for node in calls(result.graph.node, keys):
+            _add_defaults(node, functions[call_key(node)])
+        result = _inline(result, keys)
+    del result.functions[:]
+    result.functions.extend(kept)
+    return result
+
+
+def _rounds(order: list[FunctionKey], functions: Functions) -> Iterator[list[FunctionKey]]:
+    """What is inlined at once: a function with defaults only when all calls of it stand in the graph."""
+    if any(functions[key].attribute_proto for key in order):
+        yield from ([key] for key in order)
+    elif order:
+        yield order
+
+
+def _inline(model: ModelProto, keys: list[FunctionKey]) -> ModelProto:
+    names = ", ".join(map(label, keys))
+    try:
+        result = inliner.inline_local_functions(model, convert_version=True)
+    except (ValueError, EncodeError) as error:
+        raise ModelError(f"the functions {names} cannot be inlined, as the model is too large: {error}") from error
+    except RuntimeError as error:  # what C++ says of anything
+        raise ModelError(f"the functions {names} cannot be inlined: {' '.join(str(error).split())}") from error
+    if left := {label(call_key(node)) for node in calls(result.graph.node, keys)}:
+        raise ModelError(f"the functions {', '.join(sorted(left))} cannot be inlined: onnx.inliner leaves their calls")
+    return result
+
+
+def _add_defaults(call: NodeProto, function: FunctionProto) -> None:
+    given = {attribute.name for attribute in call.attribute}
+    call.attribute.extend(default for default in function.attribute_proto if default.name not in given)
+
+
+def _prepare(function: FunctionProto, model: ModelProto) -> None:
+    """A function of the same meaning, of which the inliner has as little as possible to make."""
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    for entry in function.opset_import:
+        version = versions.get(entry.domain, entry.version)
+        if means_the_same(function, entry.domain, version):
+            entry.version = version
+    seen = {*function.input}
+    names = {name for node in with_inner(function.node) for name in (*node.input, *node.output)} | seen
+    for number, name in enumerate(function.output):
+        if name in seen:
+            fresh = fresh_name(f"{name}_out", names)
+            function.node.append(helper.make_node("Identity", [name], [fresh]))
+            function.output[number] = fresh
+        seen.add(name)
+
+
+def means_the_same(function: FunctionProto, domain: str, version: int, more: Iterable[str] = ()) -> bool:
+    """Whether all of a function's operators of a domain, and more, are the same in another operator set of it."""
+    own = next((entry.version for entry in function.opset_import if entry.domain == domain), version)
+    operators = {node.op_type for node in with_inner(function.node) if node.domain == domain}.union(more)
+    return own == version or all(
+        _since(operator, own, domain) == _since(operator, version, domain) != 0 for operator in operators
+    )
+
+
+def _since(operator: str, version: int, domain: str) -> int:
+    """The version of an operator in an operator set; 0 if there is none."""
+    if not onnx.defs.has(operator, version, domain):
+        return 0
+    return int(onnx.defs.get_schema(operator, version, domain).since_version)
+
+
+def fresh_name(name: str, taken: set[str]) -> str:
+    """The name, made longer until it is new; from then on it is taken."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _check_calls(model: ModelProto, functions: Functions) -> None:
+    """Refuse calls with more inputs or outputs than the function has, which the inliner does not look at."""
+    holders: list[GraphProto | FunctionProto] = [model.graph, *functions.values()]
+    for holder in holders:
+        for node in calls(holder.node, functions):
+            function = functions[call_key(node)]
+            for kind, given, declared in (
+                ("inputs", node.input, function.input),
+                ("outputs", node.output, function.output),
+            ):
+                if len(given) > len(declared):
+                    raise ModelError(
+                        f"{nodes.label(node)}: has {len(given)} {kind}; the function {label(call_key(node))} has "
+                        f"{len(declared)}"
+                    )
+
+
+def _check_size(model: ModelProto, functions: Functions, order: list[FunctionKey]) -> None:
+    sizes: dict[FunctionKey, int] = {}
+
+    def size(found: Iterable[NodeProto]) -> int:
+        return sum(sizes.get(call_key(node), 1) for node in with_inner(found))
+
+    for key in reversed(order):
+        sizes[key] = size(functions[key].node)
+    if (total := size(model.graph.node)) > MAX_NODES:
+        raise ModelError(f"the model has {total} nodes once its functions are inlined; at most {MAX_NODES} are made")
