@@ -163,7 +163,7 @@ def _whole(row: Spec, dtype: DType, which: Which, size: int) -> Trial:
     made = []
     for place in at:
         of = planted(dtype, which, [size], at=place)
-        made.append(((of.data[:, 0],), of.expected[0, 0].reshape(()), of.without_nan[0, 0].reshape(())))
+        made.append(((of.data[:, 0],), of.expected.reshape(()), of.without_nan.reshape(())))
     return _trial(_sized(reducing(row, dtype, 1, [0]), made[0][0]), made, which)
 
 
@@ -201,7 +201,7 @@ def _everything(row: Spec, dtype: DType, size: int) -> Trial:
     for place, (count, length) in zip((0, size // 3, size - 1), _shapes(size), strict=False):
         of = planted(dtype, "value", [count * length], at=min(place, count * length - 1))
         made.append(
-            ((of.data.reshape(count, length),), of.expected[0, 0].reshape(()), of.without_nan[0, 0].reshape(()))
+            ((of.data.reshape(count, length),), of.expected.reshape(()), of.without_nan.reshape(()))
         )
     return _trial(reducing(row, dtype, 2, None), made, "value")
 
