@@ -200,9 +200,7 @@ def _everything(row: Spec, dtype: DType, size: int) -> Trial:
     made = []
     for place, (count, length) in zip((0, size // 3, size - 1), _shapes(size), strict=False):
         of = planted(dtype, "value", [count * length], at=min(place, count * length - 1))
-        made.append(
-            ((of.data.reshape(count, length),), of.expected.reshape(()), of.without_nan.reshape(()))
-        )
+        made.append(((of.data.reshape(count, length),), of.expected.reshape(()), of.without_nan.reshape(())))
     return _trial(reducing(row, dtype, 2, None), made, "value")
 
 
