@@ -158,12 +158,12 @@ def test_a_short_run_has_of_an_older_version_what_is_its_own(row: Spec) -> None:
 
 def test_a_short_run_is_short() -> None:
     trials, feeds = size(QUICK)
-    assert trials <= 230
-    assert feeds < 5_000
+    assert trials < 800
+    assert feeds < 6_000
 
 
 def test_a_full_run_takes_minutes() -> None:
-    assert len({case.trial_id for case in ALL}) < 3_600
+    assert len({case.trial_id for case in ALL}) < 5_000
     _, feeds = size(case for case in ALL if case.dtype is dtypes.INT64)  # a tenth of all, and as many as any type has
     assert feeds < 100_000
 

@@ -19,7 +19,7 @@ from maxops.cli.clause import Ignore, Select, selection
 from maxops.cli.one_a_line import Line, default_form, show_lines
 from maxops.cli.progress import counting_bar
 from maxops.cli.table import printable, show, show_json
-from maxops.conformance import timeout
+from maxops.conformance import repeat, timeout
 from maxops.errors import ConfigurationError, MaxopsError, RunFileError
 from maxops.program import print_line
 
@@ -31,12 +31,20 @@ if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
 NOT_CONFORMING = 1
 UNUSABLE = 2
 LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # in a line of the matrix, so that words stay whole
+MAX_CLAUSES = 8  # that an error lists
 MAX_CASE_TEXT = 60  # letters of a case's name beside the bar
 
 
 def _check_seconds(seconds: float) -> float:
     try:
         return timeout.check(seconds)
+    except ConfigurationError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _check_repeats(repeats: int) -> int:
+    try:
+        return repeat.check(repeats)
     except ConfigurationError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -110,6 +118,15 @@ def conform(
         float,
         typer.Option("--timeout", metavar="SECONDS", callback=_check_seconds, help="The timeout of a case."),
     ] = timeout.DEFAULT,
+    repeats: Annotated[
+        int,
+        typer.Option(
+            "--repeat",
+            metavar="N",
+            callback=_check_repeats,
+            help="Run each call N times, at least 2.",
+        ),
+    ] = repeat.DEFAULT,
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
@@ -146,15 +163,16 @@ def conform(
         import_module("maxops.conformance.junit")  # what it needs may be missing
     failed: list[MaxopsError] = []
     if earlier:
-        _reject_unused("--from", {"--only": only, "--quick": quick})
+        _reject_unused("--from", {"--only": only, "--quick": quick, "--repeat": repeats != repeat.DEFAULT})
         runs = _read(saved_files)
     elif names:
         chosen = cases.select(cases.cases(), only or [], quick=quick)
-        runs = list(_run(names, chosen, seconds, failed, quick=quick, only=only or []))
+        runs = list(_run(names, chosen, seconds, repeats, failed, quick=quick, only=only or []))
     else:
         _show_runtimes(form)
         raise typer.Exit(UNUSABLE)
     seen = [_restricted(run, keeps) for run in runs]
+    _require_cases(runs, seen)
     new = _new_faults(seen, known, has_baseline=baseline is not None)
     with streams.stdout_kept_for(files):
         shown_as = "text" if form is None and old is not None else default_form(form)
@@ -202,6 +220,21 @@ def _read(files: Sequence[Path]) -> list[Run]:
     ]
 
 
+def _require_cases(runs: Sequence[Run], seen: Sequence[Run]) -> None:
+    """Refuse a report of nothing: of saved runs without cases, or where --select and --ignore leave none."""
+    from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
+
+    if not runs or any(run["cases"] for run in seen):
+        return
+    clauses = sorted({case_name(case).clause for run in runs for case in run["cases"]})
+    if not clauses:
+        raise RunFileError("the runs have no cases: there is nothing to report; run maxops conform again")
+    listed = ", ".join(clauses[:MAX_CLAUSES]) + (
+        f" and {len(clauses) - MAX_CLAUSES} more" * (len(clauses) > MAX_CLAUSES)
+    )
+    raise typer.BadParameter(f"--select and --ignore leave nothing to report; the runs have cases of {listed}")
+
+
 def _restricted(run: Run, keeps: Callable[[str], bool]) -> Run:
     """The run without the findings of clauses that are left out, and without the cases of these."""
     from maxops.conformance.ids import case_name  # noqa: PLC0415  (see above)
@@ -223,6 +256,7 @@ def _run(
     names: Sequence[str],
     chosen: Sequence[Case],
     seconds: float,
+    repeats: int,
     failed: list[MaxopsError],
     *,
     quick: bool,
@@ -237,9 +271,8 @@ def _run(
     for name in each:
         try:
             with _bar(name) as progress:
-                yield session.conform(
-                    name, chosen, kit={"quick": quick, "only": list(only)}, seconds=seconds, progress=progress
-                )
+                kit = {"quick": quick, "only": list(only)}
+                yield session.conform(name, chosen, kit=kit, seconds=seconds, repeats=repeats, progress=progress)
         except MaxopsError as error:
             if len(each) == 1:
                 raise
@@ -336,10 +369,12 @@ def _lines(run: Run, new: Sequence[Finding]) -> Iterator[Line]:
 
 
 def _summary(run: Run) -> Iterator[str]:
-    from maxops.conformance import matrix  # noqa: PLC0415  (see above)
+    from maxops.conformance import bounds, matrix  # noqa: PLC0415  (see above)
 
     for note in run["notes"]:
         yield f"{run['runtime']}: note: {printable(note)}"
+    for sentence in bounds.sentences(run):
+        yield f"{run['runtime']}: bounds: {sentence}"
     yield matrix.summary(run)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from maxops.conformance import timeout
+from maxops.conformance import repeat, timeout
 from maxops.conformance.case import Case
 from maxops.conformance.result import Run
 
@@ -41,13 +41,15 @@ def conform(
     *,
     quick: bool = False,
     seconds: float = timeout.DEFAULT,
+    repeats: int = repeat.DEFAULT,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Run:
     """Run cases at a runtime in worker processes, and judge the outcomes.
 
     `runtime` is a name as the command line takes it; `only` and `quick` are those of `select`. `seconds` is the timeout
-    of a case. `progress` is called with the number done, their total, and the current case. Raises a MaxopsError where
-    the runtime cannot be started, or the timeout is out of range.
+    of a case, and `repeats` the number of runs of each call. `progress` is called with the number done, their total,
+    and the current case. Raises a MaxopsError where the runtime cannot be started, no case applies to it, or the
+    timeout or the number of runs is out of range.
 
     >>> run = conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"])
     >>> run["cases"]
@@ -56,4 +58,5 @@ def conform(
     from maxops.conformance import session  # noqa: PLC0415  (it needs onnx, which takes longer to import than all else)
 
     kit = {"quick": quick, "only": list(only)}
-    return session.conform(runtime, select(only, quick=quick), kit=kit, seconds=seconds, progress=progress)
+    chosen = select(only, quick=quick)
+    return session.conform(runtime, chosen, kit=kit, seconds=seconds, repeats=repeats, progress=progress)

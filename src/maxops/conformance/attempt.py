@@ -1,4 +1,4 @@
-"""Runs a trial twice in this process, and returns its outcome."""
+"""Runs a trial several times in this process, and returns its outcome."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 
 from maxops import dtypes
+from maxops.conformance import repeat
 from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.input_buffers import InputBuffers
 from maxops.conformance.outcome import Kind, Outcome, same_bits
 from maxops.conformance.poison import Memory, patterns
 from maxops.conformance.runtimes.runtime import GarbageError, NoResultError, Prepared, Runtime
 from maxops.plan import Array
+
+MAX_DISTINCT = 8  # results of one call that are kept
+MAX_FEEDS_HELD = 16  # of a trial whose results are looked at again after the next call
+REUSES = "the next call writes over the memory of a result: copy a result before the next call"
 
 
 class _FailedError(NoResultError):
@@ -23,20 +28,12 @@ class _FailedError(NoResultError):
         self.kind = kind
 
 
-def attempt(runtime: Runtime, trial: Trial, memory: Memory) -> Outcome:
-    """Run a trial twice, with free memory poisoned by other patterns, the second time in reverse order of feeds."""
-    running = _Running(runtime, trial, memory)
+def attempt(runtime: Runtime, trial: Trial, memory: Memory, repeats: int = repeat.DEFAULT) -> Outcome:
+    """Run a trial several times, with free memory poisoned by other patterns, and the feeds in turn and in reverse."""
     try:
-        outputs = running.first()
-        again = running.second()
-    except NoResultError as error:
-        return Outcome(error.kind, text=f"{error}{running.when}", feed=running.feed)
+        return _Running(runtime, trial, memory).outcome(repeats)
     finally:
         memory.reset()
-    for number, (one, other) in enumerate(zip(outputs, again, strict=True)):
-        if not same_bits(one, other):
-            return Outcome("nondeterministic", tuple(outputs), tuple(again), "two runs differ", number)
-    return Outcome("returned", tuple(outputs))
 
 
 def error_line(error: BaseException) -> str:
@@ -65,7 +62,7 @@ def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 class _Running:
-    """The two runs of a trial; `feed` is the number of the current feed, or of the one that failed."""
+    """The runs of a trial; `feed` is the number of the current feed, or of the one that failed."""
 
     def __init__(self, runtime: Runtime, trial: Trial, memory: Memory) -> None:
         self._runtime = runtime
@@ -79,24 +76,54 @@ class _Running:
         arrays = trial.expected if trial.expected is not None else [feed[0] if feed else None for feed in trial.feeds]
         self._sizes = [0 if array is None else array.nbytes for array in arrays]
         self._other_sizes = {array.nbytes for feed in trial.feeds for array in feed} | set(self._sizes)
+        self._is_refusal, self._layout = trial.is_refusal, trial.layout
+        self._note = ""
         self.feed = 0
-        self.when = ""
 
-    def first(self) -> list[Array]:
-        return self._run(self._patterns[0], range(len(self._feeds)))
+    def outcome(self, repeats: int) -> Outcome:
+        """The outcome of all runs. An invalid call has to be refused in each: one result is the outcome."""
+        distinct: list[list[Array]] = []
+        first_error: Outcome | None = None
+        for number in range(repeats):
+            try:
+                outputs = self._run(number)
+            except NoResultError as error:
+                which = "a second run" if number == 1 else f"run {number + 1}"
+                when = f", in {which} on the same arrays" if number else ""
+                failed = Outcome(error.kind, text=f"{error}{when}", feed=self.feed)
+                if not self._is_refusal or error.kind != "refused":
+                    return failed
+                first_error = first_error or failed
+                continue
+            if len(distinct) < MAX_DISTINCT and not any(_same(outputs, other) for other in distinct):
+                distinct.append(outputs)
+        if not distinct:
+            assert first_error is not None
+            return first_error
+        first, *others = distinct
+        if not others:
+            return Outcome("returned", tuple(first), note=self._note)
+        differ = (feed for feed, each in enumerate(zip(first, others[0], strict=True)) if not same_bits(*each))
+        again = tuple(output for run in others for output in run)
+        text = "two runs differ" if repeats == 2 else f"{len(distinct)} different results in {repeats} runs"
+        return Outcome("nondeterministic", tuple(first), again, text, next(differ, 0))
 
-    def second(self) -> list[Array]:
-        self.when = ", in a second run on the same arrays"
-        if self._call.constants:
+    def _run(self, number: int) -> list[Array]:
+        """One run: every second with the other pattern, and the feeds in reverse order."""
+        if number and self._call.constants:
             self._prepared = None  # what is computed of constants may be computed early
-        return self._run(self._patterns[1], range(len(self._feeds) - 1, -1, -1))
-
-    def _run(self, pattern: int, order: Iterable[int]) -> list[Array]:
-        inputs = InputBuffers(self._call, self._feeds, pattern)
+        pattern = self._patterns[number % 2]
+        order = range(len(self._feeds)) if number % 2 == 0 else range(len(self._feeds) - 1, -1, -1)
+        inputs = InputBuffers(self._call, self._feeds, pattern, self._layout)
         self._memory.poison(pattern)
         for size in self._other_sizes:
             self._memory.poison_cached(size)
-        outputs = self._run_at_once(inputs) if self._at_once else self._run_each(inputs, order)
+        try:
+            outputs = self._run_at_once(inputs) if self._at_once else self._run_each(inputs, order)
+        except NoResultError as error:
+            if error.kind != "crashed" and (found := inputs.changed()) is not None:
+                raise _FailedError("overwrote", f"{found[1]} before its error: {error}") from error
+            raise
         if (found := inputs.changed()) is not None:
             self.feed, what = found
             raise _FailedError("overwrote", what)
@@ -118,12 +145,22 @@ class _Running:
         if self._prepared is None:
             self._prepared = _call_runtime(self._runtime.prepare, self._call)
         outputs: list[Any] = [None] * len(self._feeds)
+        before: tuple[object, Array] | None = None
         for number in order:
             self.feed = number
             feed = inputs.feed(number)
             self._memory.poison_cached(self._sizes[number])
-            outputs[number] = _array(_call_runtime(self._prepared, feed))
+            result = _call_runtime(self._prepared, feed)
+            outputs[number] = _array(result)
+            if len(self._feeds) <= MAX_FEEDS_HELD:
+                if before is not None and not same_bits(_array(before[0]), before[1]):
+                    self._note = REUSES
+                before = result, outputs[number]
         return outputs
+
+
+def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
+    return all(map(same_bits, one, other))
 
 
 def _array(result: object) -> Array:

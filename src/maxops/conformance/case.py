@@ -9,13 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from math import prod
+from typing import Any, Literal
 
-from maxops.dtypes import DType
+from maxops.dtypes import BOOL, INT64, DType
 from maxops.plan import Array
 from maxops.spec import Clause, Spec
 
 Feed = tuple[Array, ...]
+Construct = Literal["If", "Loop", "function"]
+Layout = Literal[
+    "contiguous",
+    "read-only",
+    "every other element",
+    "reversed",
+    "Fortran order",
+    "padded rows",
+    "zero strides",
+    "unaligned",
+]
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,8 @@ class Call:
     """One operator and how its model feeds it. An input that is None is left out.
 
     `row` is the row whose model this is: for SONNX, which profiles ONNX, it is the ONNX row. `output` is the output's
-    type where no first input shows it: such a call must be refused, but a model of it still names one.
+    type where no first input shows it: such a call must be refused, but a model of it still names one. `within` names
+    the constructs of a model around the operator, the outermost first.
     """
 
     row: Spec
@@ -41,6 +54,7 @@ class Call:
     attributes: tuple[tuple[str, Any], ...] = ()
     rank: int | None = None  # of the output, where it is known
     output: DType | None = None
+    within: tuple[Construct, ...] = ()
 
     @property
     def dtype(self) -> DType:
@@ -52,8 +66,21 @@ class Call:
 
     @property
     def fed(self) -> tuple[Input, ...]:
-        """The inputs that a feed has arrays for, in order."""
-        return tuple(each for each in self.inputs if each is not None and each.constant is None)
+        """The inputs that a feed has arrays for, in order: the operator's, then those of the constructs around it."""
+        own = tuple(each for each in self.inputs if each is not None and each.constant is None)
+        return (*own, *self.controls)
+
+    @property
+    def controls(self) -> tuple[Input, ...]:
+        """The inputs of the constructs around the operator: the condition, and the number of iterations."""
+        flag = (Input("flag", BOOL, ()),) if {"If", "Loop"} & {*self.within} else ()
+        return (*flag, *((Input("trips", INT64, ()),) if "Loop" in self.within else ()))
+
+    @property
+    def elements(self) -> int:
+        """The elements of the largest input whose sizes the model states."""
+        stated = (each.dims for each in self.inputs if each is not None)
+        return max((prod(size or 0 for size in dims) for dims in stated), default=0)
 
     @property
     def constants(self) -> dict[str, Array]:
@@ -74,13 +101,15 @@ class Trial:
     """A call, its feeds, and the results by the reference, one a feed; none if the call must be refused.
 
     `without_nan` has, for each expected result, the maximum that ignores NaN (NaN where all elements are NaN): the
-    other reading, where a standard says nothing of NaN. It is empty where no feed holds a NaN.
+    other reading, where a standard says nothing of NaN. It is empty where no feed holds a NaN. `layout` is that of the
+    arrays in memory, where the runtime takes arrays and not files.
     """
 
     call: Call
     feeds: tuple[Feed, ...]
     expected: tuple[Array, ...] | None
     without_nan: tuple[Array, ...] = ()
+    layout: Layout = "contiguous"
 
     @property
     def is_refusal(self) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from maxops import dtypes
 from maxops.conformance.kinds import Kind, size
-from maxops.conformance.result import Elements, Message, Reproducer
+from maxops.conformance.result import OPEN, Elements, Message, Reproducer
 from maxops.conformance.wording import first_difference
 
 ZEROS = ("+0", "-0")
@@ -49,7 +49,7 @@ def causes(kinds: Sequence[Kind]) -> list[Cause]:
 
 def title(kind: Kind) -> str:
     """What happened, in a few words, without signs that a link to a heading would lose."""
-    if kind.verdict in ("violates", "permitted"):
+    if kind.verdict in ("violates", *OPEN):
         became = what_became(kind.smallest.expected, kind.smallest.actual)
         return f"{became}: {kind.row.operator}" if became in VAGUE else became
     if kind.verdict == "missing error":
@@ -107,7 +107,7 @@ def _unsure_and_size(kind: Kind) -> tuple[bool, tuple[bool, int, int]]:
 
 
 def _key(kind: Kind) -> object:
-    by_title = kind.verdict in ("violates", "permitted", "missing error")
+    by_title = kind.verdict in ("violates", "missing error", *OPEN)
     return kind.verdict, title(kind) if by_title else script(kind) or title(kind)
 
 

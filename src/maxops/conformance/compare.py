@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from maxops.conformance.result import FAULTS, Finding, Run, Verdict
+from maxops.conformance.result import FAULTS, OPEN, Finding, Run, Verdict
 from maxops.conformance.wording import Table, one_line, runtime_label
 from maxops.errors import RunFileError
 
@@ -52,7 +52,7 @@ def compare(old: Run, new: Run) -> Comparison:
         change = Change(case, old["cases"][case], verdict, before.get(case), after.get(case))
         if change.new in FAULTS and change.old not in FAULTS:
             new_faults.append(change)
-        elif change.old in FAULTS and change.new in ("conforms", "permitted"):
+        elif change.old in FAULTS and change.new in ("conforms", *OPEN):
             fixed.append(change)
         elif change.old != change.new or _answer(change.before) != _answer(change.after):
             changed.append(change)
@@ -124,12 +124,12 @@ def summary(comparison: Comparison) -> str:
 def _answer(finding: Finding | None) -> object:
     """What makes the answer of a finding another one.
 
-    An error's words name addresses and lines, and uninitialized memory differs each time: neither is compared.
+    An error's words name addresses and lines, and results of runs that differ are others each time: none is compared.
     """
     if finding is None:
         return None
     actual = finding["actual"]
-    if "text" in actual or finding["verdict"] == "uninitialized memory":
+    if "text" in actual or finding["verdict"] in ("uninitialized memory", "not the same twice"):
         return finding["clause"]
     return finding["clause"], actual["type"], actual["shape"], actual["bits"] or actual["values"]
 

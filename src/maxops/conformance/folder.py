@@ -14,12 +14,14 @@ from onnx import numpy_helper
 
 from maxops.atomic_files import TemporaryPath, errors_of, save_npy
 from maxops.conformance import onnx_model
-from maxops.conformance.case import Call, Case, Feed
+from maxops.conformance.case import Call, Case, Feed, Trial
 from maxops.conformance.ir_model import ir
+from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.errors import OutputError
 from maxops.plan import Array
 
 REFUSAL = "refusal.txt"
+MAX_ELEMENTS = 100_000  # of an array in a folder, so that all folders fit a disk
 MAX_DATA_SETS = 50  # data sets in a folder that is to be looked at, or run by tools that take each from a file
 
 
@@ -50,6 +52,7 @@ def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequen
     there or cannot be written.
     """
     trial = case.make()
+    _check_that_files_hold_it(trial)
     files = model_files(trial.call)
     final = directory / folder_name(case)
     with errors_of(final):
@@ -67,6 +70,13 @@ def write(case: Case, directory: Path, temporary: TemporaryPath, numbers: Sequen
             text = f"{case.id}\n\nThis is to be refused: {clause.statement}\n({clause.source}) [{clause.id}]\n"
             (folder / REFUSAL).write_text(text, encoding="utf-8")
     return final
+
+
+def _check_that_files_hold_it(trial: Trial) -> None:
+    if trial.layout != "contiguous":
+        raise NotApplicableError("a file holds contiguous arrays alone")
+    if any(array.size > MAX_ELEMENTS for feed in trial.feeds for array in feed):
+        raise NotApplicableError(f"more than {MAX_ELEMENTS} elements")
 
 
 def is_ir(call: Call) -> bool:

@@ -9,22 +9,33 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from maxops.conformance.case import Call, Feed
+from maxops.conformance.case import Call, Feed, Layout
+from maxops.conformance.layouts import lay
 from maxops.plan import Array
 
 _ALIGNMENT = 64
 _GUARD = 64
 
-_Slot = tuple[int, Array]  # where it begins in the block, and the array that it is a copy of
+
+class _Slot(NamedTuple):
+    """The array that is copied, where its bytes are in the block, and where in these the copy's elements are."""
+
+    array: Array
+    start: int
+    size: int
+    offset: int
+    strides: tuple[int, ...] | None
 
 
 class InputBuffers:
     """The copies for one run. Arrays of objects (real numbers) are copied one by one."""
 
-    def __init__(self, call: Call, feeds: Sequence[Feed], pattern: int) -> None:
+    def __init__(self, call: Call, feeds: Sequence[Feed], pattern: int, layout: Layout = "contiguous") -> None:
+        self._is_read_only = layout == "read-only"
         self._names = [each.name for each in call.fed]
         parts: list[bytes] = []
         self._slots: list[list[_Slot]] = []
@@ -33,9 +44,13 @@ class InputBuffers:
             slots: list[_Slot] = []
             for array in feed:
                 guard = _GUARD + -(at + _GUARD) % _ALIGNMENT
-                data = b"" if array.dtype.hasobject else array.tobytes()
+                data, offset, strides = b"", 0, None
+                if layout != "contiguous" and not array.dtype.hasobject:
+                    data, offset, strides = lay(array, layout, pattern)
+                elif not array.dtype.hasobject:
+                    data = array.tobytes()
                 parts += (bytes((pattern,)) * guard, data)
-                slots.append((at + guard, array))
+                slots.append(_Slot(array, at + guard, len(data), offset, strides))
                 at += guard + len(data)
             self._slots.append(slots)
         parts.append(bytes((pattern,)) * _GUARD)
@@ -47,15 +62,18 @@ class InputBuffers:
         self._objects: dict[int, list[tuple[Array, Array]]] = {}
 
     def feed(self, number: int) -> Feed:
-        """The copies of a feed, in C order."""
+        """The copies of a feed, in their layout."""
         arrays = []
-        for start, array in self._slots[number]:
+        for array, start, _, offset, strides in self._slots[number]:
             if array.dtype.hasobject:
                 copy = array.copy()
                 self._objects.setdefault(number, []).append((array, copy))
                 arrays.append(copy)
             else:
-                arrays.append(np.ndarray(array.shape, array.dtype, self._block, start))
+                copy = np.ndarray(array.shape, array.dtype, self._block, start + offset, strides)
+                if self._is_read_only:
+                    copy.flags.writeable = False
+                arrays.append(copy)
         return tuple(arrays)
 
     def changed(self) -> tuple[int, str] | None:
@@ -66,9 +84,9 @@ class InputBuffers:
         if self._block.tobytes() == self._bytes:
             return None
         position = int(np.flatnonzero(self._block != np.frombuffer(self._bytes, np.uint8))[0])
-        starts = [(start, number, i) for number, slots in enumerate(self._slots) for i, (start, _) in enumerate(slots)]
+        starts = [(each.start, number, i) for number, slots in enumerate(self._slots) for i, each in enumerate(slots)]
         # before the first array is its guard
         start, number, i = starts[max(0, bisect_right(starts, (position, len(starts), 0)) - 1)]
-        if start <= position < start + self._slots[number][i][1].nbytes:
+        if start <= position < start + self._slots[number][i].size:
             return number, f"changed its input {self._names[i]}"
         return number, f"wrote beside its input {self._names[i]}"

@@ -8,7 +8,7 @@ maximum that is lower than one of its numbers is wrong under any.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.conformance.case import Case, Trial
 from maxops.conformance.outcome import Outcome, same_bits
-from maxops.conformance.result import Verdict, words
+from maxops.conformance.result import FAULTS, Verdict, words
 from maxops.dtypes import DType
 from maxops.plan import Array
 from maxops.spec import Clause
@@ -29,7 +29,10 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)[2:]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on a case. `kind` says what differs, where it is values that do, and `index` where they first do."""
+    """A verdict on a case. `kind` says what differs, where it is values that do, and `index` where they first do.
+
+    `run` is the number of the run that is judged, of those that differ.
+    """
 
     verdict: Verdict
     clause: Clause
@@ -37,6 +40,7 @@ class Judgement:
     kind: Kind | None = None
     feed: int = 0
     index: tuple[int, ...] | None = None
+    run: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,24 +63,45 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
     ends: dict[str, Verdict] = {
         "crashed": "crashes",
         "hung": "hangs",
-        "nondeterministic": "uninitialized memory",
         "corrupted state": "corrupted state",
         "not applicable": "not applicable",
     }
     undecided = case.clause.level == "undecided"
     if outcome.kind in ends:
         return Judgement(ends[outcome.kind], case.clause, outcome.text, feed=outcome.feed)
+    if outcome.kind == "nondeterministic":
+        return _judge_runs(case, trial, outcome)
     if outcome.kind in ("garbage", "overwrote"):
         return Judgement("violates", case.clause, outcome.text, feed=outcome.feed)
     if outcome.kind == "refused":
         if trial.is_refusal:
             return Judgement("conforms", case.clause, outcome.text)
+        if trial.layout != "contiguous":  # no standard says how arrays lie in memory
+            text = f"{trial.layout} arrays are not taken: {outcome.text}"
+            return Judgement("not applicable", case.clause, text, feed=outcome.feed)
         verdict: Verdict = "permitted" if undecided and case.clause.id.endswith(_OPEN_ANSWERS) else "refuses"
         return Judgement(verdict, case.clause, outcome.text, feed=outcome.feed)
     if trial.expected is None:
         verdict = "permitted" if undecided else "missing error"
         return Judgement(verdict, case.clause, "a result for an invalid call")
     return _judge_arrays(case, trial, trial.expected, outcome)
+
+
+def _judge_runs(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
+    """Runs on the same inputs differ: a fault where one of the results is wrong, whichever they are otherwise."""
+    rulings = [
+        judge(case, trial, Outcome("returned", outputs, feed=outcome.feed)) for outputs in outcome.runs if outputs
+    ]
+    for number, each in enumerate(rulings):
+        if each.verdict in FAULTS:
+            text = f"{outcome.text}, and one is wrong: {each.message}"
+            return Judgement("uninitialized memory", case.clause, text, feed=each.feed, index=each.index, run=number)
+    for number, each in enumerate(rulings):
+        if each.verdict != "conforms":
+            text = f"{outcome.text}, and each is permitted: {each.message}"
+            return replace(each, verdict="not the same twice", message=text, run=number)
+    verdict: Verdict = "not the same twice" if rulings else "uninitialized memory"
+    return Judgement(verdict, case.clause, outcome.text, feed=outcome.feed)
 
 
 def _judge_arrays(case: Case, trial: Trial, expected_arrays: tuple[Array, ...], outcome: Outcome) -> Judgement:

@@ -13,8 +13,9 @@ with needed("maxops.conformance.junit", "onnx"):
     from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from maxops.atomic_files import write_text
+from maxops.conformance import bounds
 from maxops.conformance.ids import case_name, clause_name
-from maxops.conformance.result import FAULTS, Finding, Run
+from maxops.conformance.result import FAULTS, OPEN, Finding, Run
 from maxops.conformance.wording import one_line, runtime_label
 
 # What XML 1.0 cannot hold, and a runtime's words may
@@ -48,7 +49,11 @@ def as_text(runs: Sequence[Run]) -> str:
 
 def _suite(run: Run) -> TestSuite:
     suite = TestSuite(_written(runtime_label(run)))
-    for name, value in {"kit": run["kit"], "machine": run["machine"]}.items():
+    for sentence in bounds.sentences(run):
+        operator, _, said = sentence.partition(": ")
+        suite.add_property(f"bounds.{operator}", _written(said))
+    kit = {key: value for key, value in run["kit"].items() if key != "bounds"}
+    for name, value in {"kit": kit, "machine": run["machine"]}.items():
         for key, detail in value.items():
             suite.add_property(_written(f"{name}.{key}"), _written(str(detail)))
     findings = {finding["case"]: finding for finding in run["findings"]}
@@ -67,7 +72,7 @@ def _test(run: Run, case: str, findings: dict[str, Finding]) -> TestCase:
         failure = Failure(_written(_headline(run, findings[case])), verdict)
         failure.text = _written(_details(run, findings[case]))
         test.result = failure
-    elif verdict == "permitted":
+    elif verdict in OPEN:
         test.system_out = _written(f"{_headline(run, findings[case])}\n{_details(run, findings[case])}")
     return test
 

@@ -16,6 +16,7 @@ from maxops.conformance.wording import BY_SEVERITY, first_difference
 
 # Of these the clause says enough: how a process ended, or what was taken for right, may differ from call to call.
 _BY_CLAUSE: tuple[Verdict, ...] = ("crashes", "uninitialized memory", "corrupted state", "hangs", "missing error")
+LARGE = 1 << 32  # as which an input counts whose elements are in its script alone
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ def size(group: Group) -> tuple[bool, int, int]:
     version = clause_name(group.clause).version or 0
     if group.reproducer is None or not group.reproducer["script"]:
         return True, 0, -version
-    return False, sum(len(each["values"]) for each in group.reproducer["inputs"].values()), -version
+    inputs = group.reproducer["inputs"].values()
+    return False, sum(LARGE if "text" in each else len(each["values"]) for each in inputs), -version
 
 
 def _appearance(group: Group) -> object:

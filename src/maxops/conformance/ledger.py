@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from maxops.conformance import saved
+from maxops.conformance import bounds, saved
 from maxops.conformance.causes import Cause, causes
 from maxops.conformance.ids import clause_name
 from maxops.conformance.kinds import Kind, kinds
 from maxops.conformance.matrix import by_standard
-from maxops.conformance.result import FAULTS, VERDICTS, Reproducer, Run, Verdict
+from maxops.conformance.result import FAULTS, OPEN, VERDICTS, Reproducer, Run, Verdict
 from maxops.conformance.wording import WORDS, runtime_label, shortened, sides
 from maxops.errors import RunFileError
 
@@ -128,12 +128,13 @@ def _of_runtime(run: Run, where: str) -> list[str]:
     every = kinds(run)
     wrong = causes([kind for kind in every if kind.verdict in FAULTS and kind.verdict != REFUSES])
     lines = [f"## {_plain(runtime_label(run))}", "", _circumstances(run), ""]
+    lines += [f"- {_plain(sentence)}" for sentence in bounds.sentences(run)] + [""] * bool(bounds.sentences(run))
     if wrong:
         lines += ["### What the standards forbid", "", *_contents(wrong, where), ""]
         lines += [line for cause in wrong for line in _section(cause, where)]
     if refused := [kind for kind in every if kind.verdict == REFUSES]:
         lines += ["### What it refuses", "", *_refused(refused), ""]
-    if permitted := causes([kind for kind in every if kind.verdict == "permitted"]):
+    if permitted := causes([kind for kind in every if kind.verdict in OPEN]):
         count = sum(cause.count for cause in permitted)
         title = f"What differs from maxops, and is permitted: {count} case{'s' * (count != 1)}"
         lines += _folded(title, _permitted(permitted))

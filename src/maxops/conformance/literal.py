@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
+
 import numpy as np
 
 from maxops import dtypes
@@ -9,6 +12,7 @@ from maxops.dtypes import DType
 from maxops.plan import Array
 
 MAX_SPELLED = 64  # elements that are spelled out
+MAX_LISTED = 4096  # elements of a list; bytes of more are compressed
 MAX_RUNS = 32  # of equal elements, for more to be told by their lengths
 
 
@@ -28,6 +32,11 @@ def literal(array: Array) -> str:
     'np.repeat(np.array([7], np.int8), [300]).reshape(100, 3)'
     >>> literal(np.tile(np.int8([1, 2]), (100, 1)))
     'np.tile(np.array([1, 2], np.int8), (100, 1))'
+
+    and integers in steps as such:
+
+    >>> literal(np.arange(5000) // 3)
+    'np.arange(0, 5000) // 3'
     """
     dtype = dtypes.of(array.dtype)
     if dtype is None:
@@ -39,6 +48,10 @@ def literal(array: Array) -> str:
     native = array.astype(dtype.numpy, order="C", copy=True)
     if native.size > MAX_SPELLED and (text := _repeated(native, dtype)):
         return text
+    if native.size > MAX_LISTED:
+        if native.ndim == 1 and dtype.kind in ("int", "uint") and (text := _stepped(native, dtype)):
+            return text
+        return _compressed(native, dtype)
     if dtype.kind != "float":
         return f"np.array({native.tolist()}, {type_text(dtype)})"
     words = native.reshape(-1).view(dtype.word).reshape(native.shape)
@@ -69,6 +82,25 @@ def _repeated(native: Array, dtype: DType) -> str:
     if len(native) > 1 and (rows == rows[0]).all():
         return f"np.tile({literal(native[0])}, ({len(native)}, {', '.join(['1'] * (native.ndim - 1))}))"
     return ""
+
+
+def _stepped(native: Array, dtype: DType) -> str:
+    """An expression of integers of which so many in turn are equal, and the next ones by one higher."""
+    count = int(np.searchsorted(native, native[0], side="right"))
+    first = int(native[0]) * count
+    numbers = np.arange(first, first + len(native)) // count if 0 < count < len(native) else native[:0]
+    if not np.array_equal(numbers, native):
+        return ""
+    steps = f"np.arange({first}, {first + len(native)}){f' // {count}' if count > 1 else ''}"
+    return steps if dtype is dtypes.INT64 else f"({steps}).astype({type_text(dtype)})"
+
+
+def _compressed(native: Array, dtype: DType) -> str:
+    """The bytes, compressed, in pieces that a line can break between; the script imports the two modules."""
+    data = base64.b85encode(zlib.compress(native.tobytes(), 9)).decode()
+    pieces = " ".join(f'"{data[start : start + 100]}"' for start in range(0, len(data), 100))
+    text = f"np.frombuffer(bytearray(zlib.decompress(base64.b85decode({pieces}))), {type_text(dtype)})"
+    return f"{text}.reshape({native.shape})"
 
 
 def _nested(texts: list[str], shape: tuple[int, ...]) -> str:

@@ -1,17 +1,27 @@
-"""A call as an ONNX model: one node, its constants as initializers."""
+"""A call as an ONNX model: one node, its constants as initializers, within the constructs that the call names."""
 
 from __future__ import annotations
 
-from onnx import AttributeProto, ModelProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 
 from maxops import dtypes
-from maxops.conformance.case import Call
+from maxops.conformance.case import Call, Construct
 from maxops.conformance.runtimes.runtime import NotApplicableError
 from maxops.dtypes import DType
 from maxops.onnx.tensors import NUMBERS
 
 IR_VERSION = 8  # the first with every type here, and old enough for every runtime
 OUTPUT = "y"
+LOCAL = "local"  # the domain of functions
 
 
 def model(call: Call) -> ModelProto:
@@ -19,18 +29,70 @@ def model(call: Call) -> ModelProto:
     if call.row.standard != "ONNX":
         raise NotApplicableError(f"an ONNX model has no {call.row.standard} {call.row.operator}")
     assert call.row.version is not None
-    node = helper.make_node(call.row.operator, [each.name if each else "" for each in call.inputs], [OUTPUT])
-    node.attribute.extend(_attribute(name, value) for name, value in call.attributes)
-    dims = None if call.rank is None else [None] * call.rank
+    functions: list[FunctionProto] = []
     graph = helper.make_graph(
-        [node],
+        _nodes(call, call.within, OUTPUT, functions),
         "case",
         [helper.make_tensor_value_info(each.name, element_type(each.dtype), each.dims) for each in call.fed],
-        [helper.make_tensor_value_info(OUTPUT, element_type(call.dtype), dims)],
+        [_output(call, OUTPUT)],
         [numpy_helper.from_array(array, name) for name, array in call.constants.items()],
     )
-    opset = helper.make_opsetid("", call.row.version)
-    return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="maxops conform")
+    return helper.make_model(
+        graph,
+        opset_imports=_opsets(call, local=bool(functions)),
+        ir_version=IR_VERSION,
+        producer_name="maxops conform",
+        functions=functions,
+    )
+
+
+def _opsets(call: Call, *, local: bool) -> list[OperatorSetIdProto]:
+    assert call.row.version is not None
+    opsets = [helper.make_opsetid("", call.row.version)]
+    return [*opsets, helper.make_opsetid(LOCAL, 1)] if local else opsets
+
+
+def _output(call: Call, name: str) -> ValueInfoProto:
+    dims = None if call.rank is None else [None] * call.rank
+    return helper.make_tensor_value_info(name, element_type(call.dtype), dims)
+
+
+def _nodes(call: Call, within: tuple[Construct, ...], output: str, functions: list[FunctionProto]) -> list[NodeProto]:
+    """The nodes that leave the operator's result in an output, within so many constructs."""
+    if not within:
+        node = helper.make_node(call.row.operator, [each.name if each else "" for each in call.inputs], [output])
+        node.attribute.extend(_attribute(name, value) for name, value in call.attributes)
+        return [node]
+    construct, *rest = within
+    inner = tuple(rest)
+    if construct == "If":  # the operator is in both branches
+        branches = {
+            f"{name}_branch": helper.make_graph(
+                _nodes(call, inner, f"{name}_{output}", functions), name, [], [_output(call, f"{name}_{output}")]
+            )
+            for name in ("then", "else")
+        }
+        return [helper.make_node("If", ["flag"], [output], **branches)]
+    if construct == "Loop":  # the operator is before the loop, for no iterations, and in its body
+        bool_type, int64_type = element_type(dtypes.BOOL), element_type(dtypes.INT64)
+        body = helper.make_graph(
+            [helper.make_node("Identity", ["go"], ["going"]), *_nodes(call, inner, f"in_{output}", functions)],
+            "body",
+            [
+                helper.make_tensor_value_info("trip", int64_type, []),
+                helper.make_tensor_value_info("go", bool_type, []),
+                _output(call, "before"),
+            ],
+            [helper.make_tensor_value_info("going", bool_type, []), _output(call, f"in_{output}")],
+        )
+        start = _nodes(call, inner, f"start_{output}", functions)
+        return [*start, helper.make_node("Loop", ["trips", "flag", f"start_{output}"], [output], body=body)]
+    nodes = _nodes(call, inner, OUTPUT, functions)
+    name = f"function_{len(functions)}"
+    operands = [each.name for each in call.inputs if each is not None] + [each.name for each in call.controls]
+    opsets = _opsets(call, local="function" in inner)
+    functions.append(helper.make_function(LOCAL, name, operands, [OUTPUT], nodes, opsets))
+    return [helper.make_node(name, operands, [output], domain=LOCAL)]
 
 
 def _attribute(name: str, value: object) -> AttributeProto:

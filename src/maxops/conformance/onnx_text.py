@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from onnx import printer
+
 from maxops.conformance import onnx_model
 from maxops.conformance.case import Call, Input
 from maxops.conformance.literal import literal
@@ -17,7 +19,7 @@ def lines(call: Call) -> list[str]:
     tensors = [
         f"model.graph.initializer.append(onnx.numpy_helper.from_array({literal(array)}, {name!r}))"
         for name, array in call.constants.items()
-        if not _is_text(array)
+        if not (_is_text(array) or call.within)
     ]
     return ["import onnx, onnx.parser", f"model = onnx.parser.parse_model({text(call)!r})", *tensors]
 
@@ -29,6 +31,8 @@ def text(call: Call) -> str:
     for each in call.inputs:
         if each is not None:
             onnx_model.element_type(each.dtype)  # raises for real numbers
+    if call.within:  # whose constants are integers alone
+        return " ".join(printer.to_text(onnx_model.model(call)).split())
     fed = ", ".join(f"{_type(each)} {each.name}" for each in call.fed)
     attributes = ", ".join(_attribute(name, value) for name, value in call.attributes)
     node = f"{call.row.operator}{f'<{attributes}>' if attributes else ''}"

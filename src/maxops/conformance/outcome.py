@@ -14,7 +14,7 @@ Kind = Literal[
     "overwrote",  # its inputs, or what lies beside them, whatever it gave
     "crashed",  # the process ended; `text` says how
     "hung",  # no result before the timeout
-    "nondeterministic",  # two runs on the same inputs differ: uninitialized memory is in the result
+    "nondeterministic",  # runs on the same inputs differ
     "corrupted state",  # after an error of this trial, a sanity call fails or gives another result
     "not applicable",  # the runtime has nothing that means this call
 ]
@@ -22,9 +22,9 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Outcome:
-    """`outputs` has one array a feed where the runtime returned them, and `again` those of the second run if unstable.
+    """`outputs` has one array a feed where the runtime returned them, and `again` those of other runs that differ.
 
-    `feed` is the number of the feed at which it failed.
+    `feed` is the number of the feed at which it failed. `note` is an observation that is no fault.
     """
 
     kind: Kind
@@ -32,6 +32,13 @@ class Outcome:
     again: tuple[Array, ...] = ()
     text: str = ""
     feed: int = 0
+    note: str = ""
+
+    @property
+    def runs(self) -> list[tuple[Array, ...]]:
+        """The outputs of each run that differs from those before it."""
+        count = len(self.outputs)
+        return [self.outputs, *(self.again[start : start + count] for start in range(0, len(self.again), count or 1))]
 
 
 def same_bits(one: Array, other: Array) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from maxops.conformance import resource_limits, runtimes
+from maxops.conformance import repeat, resource_limits, runtimes
 from maxops.conformance.case import Trial
 from maxops.conformance.child import Child, ChildEndedError, ChildHungError, RuntimeUnusableError
 from maxops.conformance.outcome import Outcome
@@ -37,10 +37,17 @@ class Process:
     trial. RuntimeUnusableError says in a line why a runtime cannot be started.
     """
 
-    def __init__(self, runtime: str, sanity_calls: Sequence[Trial] = (), memory: int | None = None) -> None:
+    def __init__(
+        self,
+        runtime: str,
+        sanity_calls: Sequence[Trial] = (),
+        memory: int | None = None,
+        *,
+        repeats: int = repeat.DEFAULT,
+    ) -> None:
         self.amended: dict[str, Outcome] = {}
         self.notes: list[str] = []
-        self._runtime = runtime
+        self._runtime, self._repeats = runtime, repeats
         self._memory = resource_limits.memory_limit() if memory is None else memory
         environment = runtimes.resolve(runtime).environment
         self._directory = tempfile.TemporaryDirectory(prefix="maxops-conform-", ignore_cleanup_errors=True)
@@ -73,7 +80,7 @@ class Process:
         """The outcome of a trial; the timeout holds for the trial and once more for the sanity calls after it."""
         if self._child is None:
             self._child = self._start()
-        outcome, due, ended = _ask(self._child, trial, seconds)
+        outcome, due, ended = _ask(self._child, trial, seconds, self._repeats)
         alone, self._used = not self._used, True
         if ended:
             suspects = self._drop()
@@ -137,7 +144,7 @@ class Process:
     def _again(self, name: str, trial: Trial, seconds: float, first: Outcome, suspects: list[_Suspect]) -> Outcome:
         """The outcome of a trial that ended a process in which others had run before."""
         with self._start() as child:
-            outcome, _, ended = _ask(child, trial, seconds)
+            outcome, _, ended = _ask(child, trial, seconds, self._repeats)
             how = "" if ended else self._finish(child)
         if ended:
             return outcome
@@ -169,7 +176,7 @@ class Process:
         """How a process ends that runs these trials, if not gracefully."""
         with self._start() as child:
             for suspect in suspects:
-                outcome, _, ended = _ask(child, suspect.trial, suspect.seconds)
+                outcome, _, ended = _ask(child, suspect.trial, suspect.seconds, self._repeats)
                 if ended:
                     return outcome.text
             how = self._finish(child)
@@ -186,10 +193,10 @@ class Process:
         return "" if self._always_ends else how
 
 
-def _ask(child: Child, trial: Trial, seconds: float) -> tuple[Outcome, bool, bool]:
+def _ask(child: Child, trial: Trial, seconds: float, repeats: int) -> tuple[Outcome, bool, bool]:
     """The outcome, whether it was an error or was to be one, and whether the process ended."""
     try:
-        outcome, due = child.request(("trial", trial), seconds)
+        outcome, due = child.request(("trial", trial, repeats), seconds)
     except ChildEndedError as error:
         return Outcome("crashed", text=str(error)), True, True
     except ChildHungError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from maxops.conformance import script_runner
 from maxops.conformance.result import Verdict
 from maxops.conformance.sanity_calls import sanity_call
-from maxops.conformance.script import ACTUAL, Script, line, printed
+from maxops.conformance.script import ACTUAL, DIFFERING, Script, line, printed
 from maxops.conformance.shrink import Counterexample
 from maxops.conformance.subprocesses import Subprocesses
 from maxops.engines.native import usable_cpus
@@ -90,7 +90,7 @@ def _is_reproduced(counterexample: Counterexample, runs: Sequence[_Completed]) -
     """Whether a script's runs show what the kit observed."""
     trial, outcome, verdict = counterexample.trial, counterexample.outcome, counterexample.judgement.verdict
     run = runs[0]
-    if verdict == "uninitialized memory":
+    if verdict in DIFFERING:
         return len({_actual_line(each.output) for each in runs}) > 1
     actual = _actual_line(run.output)
     if verdict == "crashes":  # by a signal, or by an exit in the midst of it

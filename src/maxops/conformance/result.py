@@ -1,7 +1,7 @@
 """The JSON schema of a run of the kit: the one form that every report is made from.
 
 runtime, version            the runtime under test
-kit                         {"maxops", "cases": how many were run, "quick", "only"}
+kit                         {"maxops", "cases": how many were run, "quick", "only", "repeats", "bounds"}
 machine                     what it ran on
 seconds                     wall-clock time
 cases                       {case id: verdict}, every case that was run
@@ -31,15 +31,18 @@ Verdict = Literal[
     "missing error",  # a result for an invalid call
     "crashes",
     "hangs",
-    "uninitialized memory",  # in the result: two runs on the same inputs differ
+    "uninitialized memory",  # or a race: runs on the same inputs differ, and a result is wrong
     "corrupted state",  # after its error, valid calls fail or give other results
     "permitted",  # another result, where the standard leaves it open
+    "not the same twice",  # runs on the same inputs differ, and the standard allows each result
     "not applicable",
 ]
 # In the order in which reports list them.
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 # What a conforming runtime has none of.
 FAULTS: tuple[Verdict, ...] = VERDICTS[1:8]
+# What a standard leaves open: a finding, but no fault.
+OPEN: tuple[Verdict, ...] = ("permitted", "not the same twice")
 # Of which a run has no finding.
 NO_FINDING: tuple[Verdict, ...] = ("conforms", "not applicable")
 
@@ -86,7 +89,7 @@ class Reproducer(TypedDict):
     `output` are empty where a run is abridged, as in maxops's own ledger: there a smaller call shows it.
     """
 
-    inputs: dict[str, Elements]
+    inputs: dict[str, Elements | Message]
     attributes: dict[str, Any]
     expected: Elements | Message
     actual: Elements | Message

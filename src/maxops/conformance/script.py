@@ -8,16 +8,19 @@ from textwrap import TextWrapper
 
 import numpy as np
 
-from maxops.conformance.case import Call, Case, Feed
+from maxops.conformance import layouts
+from maxops.conformance.case import Call, Case, Feed, Layout
 from maxops.conformance.literal import literal
-from maxops.conformance.result import elements
+from maxops.conformance.result import Verdict, elements
 from maxops.conformance.runtimes.runtime import Runtime
 from maxops.conformance.sanity_calls import sanity_call
 from maxops.conformance.shrink import Counterexample
 from maxops.plan import Array
 
+DIFFERING: tuple[Verdict, ...] = ("uninitialized memory", "not the same twice")  # from run to run
 # What glibc fills memory with in two runs: a result that differs between them depends on uninitialized memory.
 PERTURBED = tuple({"MALLOC_PERTURB_": byte, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"} for byte in ("85", "170"))
+MAX_PRINTED_WHOLE = 4096  # elements of a result of another type or shape
 MAX_PRINTED = 4  # elements of a result; of a larger one so many are printed, from the first wrong one
 LINE_LENGTH = 120  # that arrays are wrapped to
 REPEATS = 5  # runs, for a fault that what an earlier run left behind brings about
@@ -36,7 +39,7 @@ def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -
     """What may show a finding, the plainest first: some crashes take more than a run, or memory that is filled."""
     judgement, call, feed = found.judgement, found.trial.call, found.trial.feeds[0]
     lines = runtime.script(call, feed)
-    if judgement.verdict == "uninitialized memory":
+    if judgement.verdict in DIFFERING:
         return [_script(runtime, version, case, found, lines, PERTURBED)]
     if judgement.verdict == "corrupted state":
         right = sanity_call(call.row)
@@ -74,14 +77,19 @@ def _script(
         text.append("import ml_dtypes")
     if any(array.dtype == object for array in feed):
         text.append("from fractions import Fraction")
-    text += _arrays(call, feed)
+    arrays = _arrays(call, feed, trial.layout)
+    if any("zlib." in each for each in arrays):
+        text.append("import base64, zlib")
+    text += arrays
     expected = "an error" if trial.expected is None else line(printed(found, trial.expected[0]))
     text += [f"print({f'expected {expected}'!r}, flush=True)", *lines]
     if part := _printed_part(found):
         size = found.outcome.outputs[0].size
-        text.append(
-            f"actual = actual.reshape(-1)[{part.start}:{part.stop}]  # of {size} elements, from the first wrong"
-        )
+        which = "the first" if found.judgement.index is None else "from the first wrong"
+        if found.judgement.index is None:
+            assert trial.expected is not None
+            text.append(f'print("shape", actual.shape, "expected", {trial.expected[0].shape})')
+        text.append(f"actual = actual.reshape(-1)[{part.start}:{part.stop}]  # of {size} elements, {which}")
     text.append(_PRINT)
     return Script("\n".join(text) + "\n", found, environments)
 
@@ -94,8 +102,10 @@ def printed(found: Counterexample, array: Array) -> Array:
 
 def _printed_part(found: Counterexample) -> slice | None:
     outputs, index = found.outcome.outputs, found.judgement.index
-    if found.outcome.kind != "returned" or index is None or outputs[0].size <= MAX_PRINTED:
+    if found.outcome.kind not in ("returned", "nondeterministic") or outputs[0].size <= MAX_PRINTED:
         return None
+    if index is None:  # another type or shape, of which all elements are printed if they are few
+        return slice(0, MAX_PRINTED) if outputs[0].size > MAX_PRINTED_WHOLE and found.trial.expected else None
     first = int(np.ravel_multi_index(index, outputs[0].shape))
     return slice(first, min(first + MAX_PRINTED, outputs[0].size))
 
@@ -108,12 +118,15 @@ def _variables(environment: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in environment.items())
 
 
-def _arrays(call: Call, feed: Feed) -> list[str]:
+def _arrays(call: Call, feed: Feed, layout: Layout = "contiguous") -> list[str]:
     """Assignments; the lines of a long one break after its commas."""
     wrap = TextWrapper(LINE_LENGTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False).wrap
-    return [
-        line for each, array in zip(call.fed, feed, strict=True) for line in wrap(f"{each.name} = {literal(array)}")
-    ]
+    made = []
+    for each, array in zip(call.fed, feed, strict=True):
+        made += wrap(f"{each.name} = {literal(array)}")
+        if layouts.applies(array, layout):
+            made.append(layouts.text(each.name, layout))
+    return made
 
 
 # One line of an array, in the script and here: its type, its values, and its words in hexadecimal.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import re
 import time
@@ -15,7 +16,8 @@ import numpy as np
 
 import maxops
 from maxops.bench import environment
-from maxops.conformance import runtimes, timeout
+from maxops.conformance import repeat, runtimes, timeout
+from maxops.conformance.bounds import Bounds, bounds_of, widest
 from maxops.conformance.case import Case, Trial
 from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.judge import Judgement, judge
@@ -45,12 +47,18 @@ from maxops.spec import ALL, Spec
 
 MAX_ELEMENTS = 16  # elements of a result that a finding shows whole
 
+FEW_ELEMENTS = 4096  # of calls whose outcomes are kept
+
 MAX_HANGS = 3  # of an operator and a type, each of which takes twice the time that a trial has
 CASES_PER_PROCESS = 50  # for which another process would take longer to start than it saves
 
 
 class NoAnswersError(MaxopsError, TypeError):
     """A runtime that gives something other than arrays, whatever it is asked."""
+
+
+class NothingToJudgeError(MaxopsError, LookupError):
+    """The selected cases hold none that applies to the runtime."""
 
 
 # Called with how much is done, of how much, and the current case.
@@ -70,7 +78,9 @@ class _Judged:
     original: Judgement  # before missing types were named
     expected: Elements | Message
     actual: Elements | Message
-    kind: Kind
+    outcome: Kind
+    note: str
+    bounds: Bounds
     counterexample: Counterexample | None  # where the call is one that cannot be shrunk
 
 
@@ -80,26 +90,37 @@ def conform(
     *,
     kit: dict[str, Any] | None = None,
     seconds: float = timeout.DEFAULT,
+    repeats: int = repeat.DEFAULT,
     progress: Progress | None = None,
 ) -> Run:
     """Run every case at a runtime, and return what the JSON holds.
 
-    `kit` says how the cases were chosen, and is written as it is; a trial may take so many seconds. Raises a
-    MaxopsError where the runtime cannot be started, or gives something that is no answer at all.
+    `kit` says how the cases were chosen, and is written as it is; two runs of a trial may take so many seconds, and
+    `repeats` is the number of its runs. Raises a MaxopsError where the runtime cannot be started, gives something that
+    is no answer at all, or has nothing to do with any of the cases.
     """
     started = time.monotonic()
     timeout.check(seconds)
+    repeat.check(repeats)
     runtime = runtimes.resolve(name)
-    selected = [case for case in cases if _is_selected(runtime, case)]
-    with WorkerPool(name, sanity_calls(), max(1, min(usable_cpus(), len(selected) // CASES_PER_PROCESS))) as workers:
-        session = _Session(runtime, workers, seconds, progress or (lambda done, of, doing: None))
+    selected = _selected(runtime, cases)
+    size = max(1, min(usable_cpus(), len(selected) // CASES_PER_PROCESS))
+    with WorkerPool(name, sanity_calls(), size, repeats) as workers:
+        allowed = seconds * repeats / repeat.DEFAULT
+        session = _Session(runtime, workers, allowed, progress or (lambda done, of, doing: None))
         session.run(selected)
         session.report()
         return {
             "schema": SCHEMA,
             "runtime": name,
             "version": workers.version,
-            "kit": (kit or {}) | {"maxops": environment.installed("maxops") or "source tree", "cases": len(selected)},
+            "kit": (kit or {})
+            | {
+                "maxops": environment.installed("maxops") or "source tree",
+                "cases": len(selected),
+                "repeats": repeats,
+                "bounds": session.bounds(),
+            },
             "machine": environment.machine(maxops.get_num_threads()),
             "seconds": round(time.monotonic() - started, 1),
             "cases": {each.case.id: each.judgement.verdict for each in session.judged},
@@ -113,10 +134,23 @@ def conform(
                 for each in session.judged
                 if each.judgement.verdict == "not applicable"
             },
-            "notes": workers.notes,
+            "notes": [*workers.notes, *session.notes()],
             "findings": session.findings,
             "reproducers": session.reproducers,
         }
+
+
+def _selected(runtime: Runtime, cases: Sequence[Case]) -> list[Case]:
+    """The cases that concern a runtime, at least one."""
+    found = [case for case in cases if _is_selected(runtime, case)]
+    if not found:
+        newest = ", ".join(row.name for row in _NEWEST.values())
+        of = ", ".join(dict.fromkeys(case.row.name for case in cases)) or "none"
+        raise NothingToJudgeError(
+            f"{runtime.name}: nothing to judge: its operators have no versions, so that the newest are judged "
+            f"({newest}); the chosen cases are of {of}"
+        )
+    return found
 
 
 def _is_selected(runtime: Runtime, case: Case) -> bool:
@@ -128,7 +162,7 @@ def _is_selected(runtime: Runtime, case: Case) -> bool:
 class _Session:
     def __init__(self, runtime: Runtime, workers: WorkerPool, seconds: float, progress: Progress) -> None:
         self._runtime, self._workers, self._seconds, self._progress = runtime, workers, seconds, progress
-        self._outcomes: dict[bytes, Outcome] = {}
+        self._outcomes: dict[bytes, Outcome] = {}  # of small calls, by their digest
         self._hung: Counter[tuple[str, DType]] = Counter()
         self.judged: list[_Judged] = []
         self.findings: list[Finding] = []
@@ -152,7 +186,33 @@ class _Session:
             if (name := _run_name(each.case, self._named_standard(each.case))) in amended:
                 trial = self._under_named_standard(each.case, each.case.make())
                 self.judged[number] = self._judge(each.case, trial, amended[name])
+        self._check_that_something_was_judged()
         self._attribute_to_missing_types()
+
+    def bounds(self) -> dict[str, Bounds]:
+        """The bounds of what was judged, for each operator."""
+        found: dict[str, list[Bounds]] = {}
+        for each in self.judged:
+            if each.judgement.verdict != "not applicable":
+                found.setdefault(each.case.row.operator, []).append(each.bounds)
+        return {operator: widest(every) for operator, every in found.items()}
+
+    def notes(self) -> list[str]:
+        """Observations that are no faults, each with a case that shows it."""
+        found: dict[str, str] = {}
+        for each in self.judged:
+            if each.note:
+                found.setdefault(each.note, each.case.id)
+        return [f"{note} (seen in {case})" for note, case in found.items()]
+
+    def _check_that_something_was_judged(self) -> None:
+        reasons = Counter(each.judgement.message for each in self.judged if each.judgement.verdict == "not applicable")
+        if reasons.total() == len(self.judged):
+            listed = "; ".join(f"{count}: {reason}" for reason, count in reasons.most_common(3))
+            raise NothingToJudgeError(
+                f"{self._runtime.name}: nothing to judge: none of the {len(self.judged)} chosen cases is applicable "
+                f"({listed}); choose others with --only, --list shows them"
+            )
 
     def _check_sanity_calls(self) -> None:
         """Fail early for a runtime that never returns arrays."""
@@ -174,6 +234,8 @@ class _Session:
             own, name = self._under_named_standard(case, trial), _run_name(case, self._named_standard(case))
             if not self._is_applicable(case):
                 outcome = Outcome("not applicable", text=f"cannot be run under {case.row.standard}")
+            elif own.layout != "contiguous" and not self._runtime.takes_arrays:
+                outcome = Outcome("not applicable", text="reads arrays from files, where all are contiguous")
             elif name in outcomes:
                 outcome = outcomes[name]
             else:
@@ -196,10 +258,15 @@ class _Session:
     def _judge(self, case: Case, trial: Trial, outcome: Outcome) -> _Judged:
         judgement = judge(case, trial, outcome)
         # what is to be refused is small as it is, and what crashes takes a process for each try
-        is_small = trial.is_refusal or (outcome.kind in ("crashed", "hung") and len(trial.feeds) == 1)
+        is_small = trial.is_refusal or (
+            outcome.kind in ("crashed", "hung")
+            and len(trial.feeds) == 1
+            and all(array.size <= FEW_ELEMENTS for array in trial.feeds[0])
+        )
         found = Counterexample(trial, outcome, judgement) if is_small else None
         expected, actual = _expected(judgement, trial), _actual(judgement, outcome)
-        return _Judged(case, judgement, judgement, expected, actual, outcome.kind, found)
+        of = bounds_of(trial)
+        return _Judged(case, judgement, judgement, expected, actual, outcome.kind, outcome.note, of, found)
 
     def _named_standard(self, case: Case) -> str:
         """The standard that a call is made under: the case's own, where the runtime can name it."""
@@ -229,7 +296,7 @@ class _Session:
                 by_type.setdefault((each.case.row, each.case.dtype), []).append(each)
         for (row, _), group in by_type.items():
             is_asked = any(each.case.clause == row.rule("T") for each in group)
-            if is_asked and all(each.kind == "refused" for each in group):
+            if is_asked and all(each.outcome == "refused" for each in group):
                 for each in group:
                     each.judgement = replace(each.judgement, verdict="refuses", clause=row.rule("T"), kind="type")
 
@@ -273,7 +340,9 @@ class _Session:
 
         def run(trial: Trial) -> Outcome:
             # a trial that several rows judge is made smaller for each, by much the same steps
-            key = pickle.dumps((trial.call, trial.feeds))
+            key = hashlib.blake2b(pickle.dumps((trial.call, trial.feeds, trial.layout))).digest()
+            if sum(array.size for array in trial.feeds[0]) > FEW_ELEMENTS:  # too large to keep
+                return process.run(each.case.id, trial, self._seconds)
             if key not in self._outcomes:
                 self._outcomes[key] = process.run(each.case.id, trial, self._seconds)
             return self._outcomes[key]
@@ -294,7 +363,7 @@ def _expected(judgement: Judgement, trial: Trial) -> Elements | Message:
 
 def _actual(judgement: Judgement, outcome: Outcome) -> Elements | Message:
     if outcome.kind in ("returned", "nondeterministic"):
-        return _excerpt(outcome.outputs[judgement.feed], judgement.index)
+        return _excerpt(outcome.runs[judgement.run][judgement.feed], judgement.index)
     return {"text": outcome.text}
 
 
@@ -305,6 +374,11 @@ def _excerpt(array: Array, index: tuple[int, ...] | None) -> Elements | Message:
     if index is not None:
         return elements(np.asarray(array[index]))
     return {"text": f"{array.dtype} of shape {array.shape}"}
+
+
+def _input(array: Array) -> Elements | Message:
+    """An input of a reproducer; of a large one its script has the values."""
+    return elements(array) if array.size <= FEW_ELEMENTS else {"text": f"{array.dtype} of shape {array.shape}"}
 
 
 def _group_key(each: _Judged) -> tuple[object, ...]:
@@ -338,7 +412,7 @@ def _reproducer(reproduction: Reproduction) -> Reproducer:
     call = found.trial.call
     whole = zip(call.inputs, call.whole(found.trial.feeds[0]), strict=True)
     return {
-        "inputs": {each.name: elements(array) for each, array in whole if each is not None and array is not None},
+        "inputs": {each.name: _input(array) for each, array in whole if each is not None and array is not None},
         "attributes": dict(call.attributes),
         "expected": _expected(found.judgement, found.trial),
         "actual": _actual(found.judgement, found.outcome),

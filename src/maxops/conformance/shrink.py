@@ -1,26 +1,30 @@
 """Shrinks a failing call to a minimal counterexample: fewer elements, fewer inputs and plainer values.
 
 Every step is tried on the runtime and judged as any trial is; a step that no longer shows the finding is undone. So a
-result that depends on a lane keeps its lanes, and one that depends on a value alone becomes one element.
+result that depends on a lane keeps its lanes, and one that depends on a value alone becomes one element. Of a call that
+has to be large, the size is bisected, as what is wrong past a size is wrong past it for every size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from maxops import dtypes
-from maxops.conformance.case import Call, Case, Feed, Input, Trial
+from maxops.conformance.case import Call, Case, Feed, Input, Layout, Trial
 from maxops.conformance.expected import expected_result, without_nan
 from maxops.conformance.judge import Judgement, judge
 from maxops.conformance.outcome import Outcome
+from maxops.conformance.result import words
 from maxops.errors import MaxopsError
 from maxops.plan import Array
 
 MAX_TRIES = 80
+MANY = 4096  # items, for which half the budget would not do
+FEW_INPUTS = 16  # of a call, that are left out one by one
 MAX_RESTARTS = 6  # of a process, each of which has to be started again
 
 Whole = list[Array | None]  # all inputs of a call, the constant ones too
@@ -39,14 +43,19 @@ class Counterexample:
 class Search:
     """Tries calls on a runtime for one finding, within a budget."""
 
-    def __init__(self, case: Case, judgement: Judgement, run: Callable[[Trial], Outcome]) -> None:
+    def __init__(self, case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> None:
         self._case, self._target, self._run = case, judgement, run
+        own = len(trial.call.fed) - len(trial.call.controls)
+        self._controls, self._layout = trial.feeds[judgement.feed][own:], trial.layout
         self._left = MAX_RESTARTS if judgement.verdict in ("crashes", "hangs") else MAX_TRIES
         self.found: Counterexample | None = None
 
     def shows(self, call: Call, whole: Whole) -> bool:
         """Whether these inputs show the finding; the last that did is kept as `found`."""
-        if self._left == 0 or (trial := trial_of(self._case, resized(call, whole))) is None:
+        if self._left == 0:
+            return False
+        call, feed = resized(call, whole)
+        if (trial := trial_of(self._case, (call, (*feed, *self._controls)), self._layout)) is None:
             return False
         self._left -= 1
         outcome = self._run(trial)
@@ -63,7 +72,7 @@ def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial]
     number = judgement.feed
     if judgement.verdict in ("crashes", "hangs"):  # after which nobody knows the feed
         number = _feed_that_ends_it(case, trial, judgement, run)
-    search = Search(case, judgement, run)
+    search = Search(case, trial, replace(judgement, feed=number), run)
     call, whole = trial.call, trial.call.whole(trial.feeds[number])
     if not search.shows(call, whole):
         return None
@@ -90,7 +99,7 @@ def _feed_that_ends_it(case: Case, trial: Trial, judgement: Judgement, run: Call
     return first
 
 
-def trial_of(case: Case, resized_call: tuple[Call, Feed]) -> Trial | None:
+def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "contiguous") -> Trial | None:
     """The trial of a call on one feed as the case's row sees it; None if it is not of the case's kind any more."""
     call, feed = resized_call
     try:
@@ -99,7 +108,8 @@ def trial_of(case: Case, resized_call: tuple[Call, Feed]) -> Trial | None:
         return Trial(call, (feed,), None) if case.refusal and error.clause == case.clause.id else None
     if case.refusal:
         return None
-    return Trial(replace(call, rank=expected.ndim), (feed,), (expected,), (without_nan(case.row, call, feed),))
+    other = without_nan(case.row, call, feed)
+    return Trial(replace(call, rank=expected.ndim), (feed,), (expected,), (other,), layout)
 
 
 def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
@@ -129,7 +139,8 @@ def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, 
             continue
         following: _Form | None = form
         while following is not None:
-            kept = _delta_debug(following.items, lambda items, of=following.of: search.shows(*of(items)))  # type: ignore[misc]
+            minimize = _smallest_prefix if len(following.items) > MANY else _delta_debug
+            kept = minimize(following.items, lambda items, of=following.of: search.shows(*of(items)))  # type: ignore[misc]
             following = following.then(kept) if following.then else None
         return
 
@@ -138,9 +149,14 @@ def _fewer_elements(search: Search, call: Call, whole: Whole, index: tuple[int, 
 class _Form:
     """A way to run a call on some of the items that its result comes from."""
 
-    items: list[int]
-    of: Callable[[list[int]], tuple[Call, Whole]]
-    then: Callable[[list[int]], _Form] | None = None  # the next way, once so few items are left
+    items: Sequence[int]
+    of: Callable[[Sequence[int]], tuple[Call, Whole]]
+    then: Callable[[Sequence[int]], _Form] | None = None  # the next way, once so few items are left
+
+
+def _index(items: Sequence[int]) -> Any:
+    """What selects so many items of an axis; a range selects them without a list."""
+    return slice(items.start, items.stop) if isinstance(items, range) else list(items)
 
 
 def _forms_of_max(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
@@ -151,12 +167,12 @@ def _forms_of_max(call: Call, whole: Whole, index: tuple[int, ...] | None) -> It
         return
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
 
-    def of(items: list[int]) -> tuple[Call, Whole]:
-        return call, [column[items] for column in columns]
+    def of(items: Sequence[int]) -> tuple[Call, Whole]:
+        return call, [column[_index(items)] for column in columns]
 
     if index is not None:
         yield _Form([int(np.ravel_multi_index(index, shape))] if shape else [0], of)
-    yield _Form(list(range(columns[0].size)), of)
+    yield _Form(range(columns[0].size), of)
 
 
 def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) -> Iterator[_Form]:
@@ -173,11 +189,11 @@ def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) ->
         row = np.moveaxis(data, kept, range(len(kept)))[at].reshape(-1)
     attributes = tuple((name, [0] if name == "axes" and axes else value) for name, value in call.attributes)
 
-    def of(items: list[int]) -> tuple[Call, Whole]:
+    def of(items: Sequence[int]) -> tuple[Call, Whole]:
         first = [np.zeros(1, np.int64) if axes and array is not None else array for array in rest]
-        return replace(call, attributes=attributes), [row[items], *first]
+        return replace(call, attributes=attributes), [row[_index(items)], *first]
 
-    yield _Form(list(range(row.size)), of)
+    yield _Form(range(row.size), of)
     if data.ndim > 1 and len(taken) == 1:
         moved, first_axis = np.moveaxis(data, taken[0], -1), taken[0] == 0
         if at is not None:  # where it takes many rows, whatever they hold: the same one again and again
@@ -192,13 +208,13 @@ def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Fo
     attributes = tuple((name, [axis] if name == "axes" else value) for name, value in call.attributes)
     given = [np.full(1, axis, np.int64) if array is not None else None for array in rest]
 
-    def of(kept: list[int], columns: list[int]) -> tuple[Call, Whole]:
-        matrix = rows[np.ix_(kept, columns)]
+    def of(kept: Sequence[int], columns: Sequence[int]) -> tuple[Call, Whole]:
+        matrix = rows[_index(kept)][:, _index(columns)]
         return replace(call, attributes=attributes), [np.ascontiguousarray(matrix.T if first else matrix), *given]
 
-    every = list(range(rows.shape[1]))
+    every = range(rows.shape[1])
     return _Form(
-        list(range(len(rows))),
+        range(len(rows)),
         lambda kept: of(kept, every),
         lambda kept: _Form(every, lambda columns: of(kept, columns)),
     )
@@ -213,19 +229,19 @@ def _forms_of_segments(call: Call, whole: Whole, index: tuple[int, ...] | None) 
     if index is not None and data.size:
         columns = data.reshape(len(data), -1)
         column = int(np.ravel_multi_index(index[1:], data.shape[1:])) if data.ndim > 1 else 0
-        rows = np.flatnonzero(ids == index[0]).tolist()
+        rows: Sequence[int] = np.flatnonzero(ids == index[0]).tolist()
 
-        def of_one(items: list[int]) -> tuple[Call, Whole]:
+        def of_one(items: Sequence[int]) -> tuple[Call, Whole]:
             count = [None if array is None else np.ones_like(array) for array in rest]
-            return call, [columns[items, column], np.zeros(len(items), ids.dtype), *count]
+            return call, [columns[_index(items), column], np.zeros(len(items), ids.dtype), *count]
 
         if rows:
             yield _Form(rows, of_one)
 
-    def of(items: list[int]) -> tuple[Call, Whole]:
-        return call, [data[items], ids[items], *rest]
+    def of(items: Sequence[int]) -> tuple[Call, Whole]:
+        return call, [data[_index(items)], ids[_index(items)], *rest]
 
-    yield _Form(list(range(len(data))), of)
+    yield _Form(range(len(data)), of)
 
 
 _FORMS: dict[str, Callable[[Call, Whole, tuple[int, ...] | None], Iterator[_Form]]] = {
@@ -233,6 +249,18 @@ _FORMS: dict[str, Callable[[Call, Whole, tuple[int, ...] | None], Iterator[_Form
     "ReduceMax": _forms_of_reduce,
     "SegmentMax": _forms_of_segments,
 }
+
+
+def _smallest_prefix(items: Sequence[Item], shows: Callable[[Sequence[Item]], bool]) -> Sequence[Item]:
+    """The shortest prefix that shows the finding, if all longer ones do."""
+    without, enough = 0, len(items)
+    while enough - without > 1:
+        middle = (without + enough) // 2
+        if shows(items[:middle]):
+            enough = middle
+        else:
+            without = middle
+    return items[:enough]
 
 
 def _delta_debug(items: Sequence[Item], shows: Callable[[list[Item]], bool]) -> list[Item]:
@@ -260,6 +288,13 @@ def _fewer_inputs(search: Search) -> None:
     found = search.found
     assert found is not None
     call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])
+    if len(whole) > FEW_INPUTS:
+
+        def first(numbers: Sequence[int]) -> tuple[Call, Whole]:
+            return replace(call, inputs=call.inputs[: len(numbers)]), whole[: len(numbers)]
+
+        kept = first(_smallest_prefix(range(len(whole)), lambda numbers: search.shows(*first(numbers))))
+        call, whole = kept
     number = len(whole) - 1
     while number >= 0 and len(whole) > 1:
         fewer = replace(call, inputs=call.inputs[:number] + call.inputs[number + 1 :])
@@ -270,19 +305,43 @@ def _fewer_inputs(search: Search) -> None:
 
 
 def _plainer(search: Search) -> None:
-    """Put ones, and then zeros, in place of all values but those that the wrong element comes from."""
+    """Put ones, and then zeros, in place of all values but those that the wrong element comes from.
+
+    Of operators that take many elements to one, only large calls are made plainer: there, the maximum alone stays.
+    """
     found = search.found
     assert found is not None
-    call, index = found.trial.call, found.judgement.index
-    if call.dtype is dtypes.REAL or call.row.operator != "Max":
+    trial, index = found.trial, found.judgement.index
+    call, feed = trial.call, trial.feeds[0]
+    if call.dtype is dtypes.REAL or trial.expected is None:
+        return
+    is_max = call.row.operator == "Max"
+    if not is_max and max(array.size for array in feed) <= MANY:
         return
     for plain in (1, 0):
-        whole = call.whole(found.trial.feeds[0])
+        whole = call.whole(feed)
         for number, array in enumerate(whole):
-            if array is None:
+            if array is None or (number > 0 and not is_max):
                 continue
             whole[number] = np.full_like(array, plain)
-            if index is not None and array.ndim == len(index) > 0:
+            if is_max and index is not None and array.ndim == len(index) > 0:
                 whole[number][index] = array[index]  # type: ignore[index]
+            elif not is_max and index is not None:
+                highest = words(array) == words(trial.expected[0][index])
+                whole[number].reshape(-1)[np.flatnonzero(highest)[:1]] = trial.expected[0][index]  # type: ignore[union-attr]
         if search.shows(call, whole):
+            break
+    if call.row.operator == "SegmentMax":
+        _plainer_ids(search)
+
+
+def _plainer_ids(search: Search) -> None:
+    """Put ids that a few words say in place of others: a segment for each row, for two, or one for all."""
+    found = search.found
+    assert found is not None
+    call, whole = found.trial.call, found.trial.call.whole(found.trial.feeds[0])
+    ids = whole[1]
+    assert ids is not None
+    for plain in (np.arange(len(ids)), np.arange(len(ids)) // 2, np.zeros(len(ids))):
+        if search.shows(call, [whole[0], plain.astype(ids.dtype), *whole[2:]]):
             return

@@ -25,7 +25,7 @@ WORDS: dict[Verdict, Words] = {
     "uninitialized memory": Words(
         "uninitialized memory",
         "U",
-        "the result depends on uninitialized memory: two runs on the same inputs differ",
+        "two runs on the same inputs differ, and a result is wrong: it depends on uninitialized memory, or on a race",
     ),
     "corrupted state": Words("corrupted state", "C", "after its error, valid calls fail or give other results"),
     "hangs": Words("hang", "H", "no result before the timeout"),
@@ -34,6 +34,9 @@ WORDS: dict[Verdict, Words] = {
     "refuses": Words("refuse", "R", "an error for a valid call"),
     "permitted": Words(
         "permitted", "\N{ALMOST EQUAL TO}", "another result, where the standard leaves it open: no fault"
+    ),
+    "not the same twice": Words(
+        "not the same twice", "2", "two runs on the same inputs differ, and the standard allows each result: no fault"
     ),
     "conforms": Words("conform", "\N{CHECK MARK}", "the result that the clause specifies, bit for bit"),
     "not applicable": Words("not applicable", "\N{EN DASH}", "the runtime does not support such a call"),

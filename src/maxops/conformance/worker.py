@@ -3,7 +3,7 @@
 It sends ("ready", its version) or ("failed", a message), and then answers requests until the pipe closes:
 
 ("sanity call", trial)  whether the runtime gave an answer; if so, it has to give it again after every error
-("trial", trial)    (outcome, whether the sanity calls come next); then, if so, what is wrong with them, or ""
+("trial", trial, repeats)  (outcome, whether the sanity calls come next); then, if so, what is wrong with them, or ""
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class _Serving:
             self._sanity_calls.append((trial, outcome))
         return outcome.kind == "returned"
 
-    def _try(self, trial: Trial) -> None:
+    def _try(self, trial: Trial, repeats: int) -> None:
         if not self._frozen:
             gc.freeze()  # what the frameworks loaded is not looked through after each error
             self._frozen = True
-        outcome = attempt(self._runtime, trial, self._memory)
+        outcome = attempt(self._runtime, trial, self._memory, repeats)
         errors = outcome.kind in _ERRORS or (trial.is_refusal and outcome.kind != "not applicable")
         self._connection.send((outcome, errors))
         if errors:

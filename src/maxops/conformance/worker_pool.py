@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Lock
 from typing import Self, TypeVar
 
+from maxops.conformance import repeat
 from maxops.conformance.case import Trial
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.process import Process
@@ -20,13 +21,13 @@ Result = TypeVar("Result")
 class WorkerPool:
     """A context manager of worker processes. Raises what Process does if the runtime cannot be started."""
 
-    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], size: int) -> None:
+    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], size: int, repeats: int = repeat.DEFAULT) -> None:
         # the system ends a process with the thread that started it, so each has one that lasts as long
         self._threads = [ThreadPoolExecutor(1, f"maxops conform {number}") for number in range(size)]
         self._processes: list[Process] = []
         self._stopped = False
         try:
-            for started in [thread.submit(Process, runtime, sanity_calls) for thread in self._threads]:
+            for started in [thread.submit(Process, runtime, sanity_calls, repeats=repeats) for thread in self._threads]:
                 self._processes.append(started.result())
         except BaseException:
             self._end(graceful=False)

@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from maxops.conformance.case import Case
+from maxops.conformance.cases import (
+    forms,
+    large,
+    max_shapes,
+    reduce_axes,
+    reduce_max,
+    refusals,
+    segment_ids,
+    segment_max,
+)
 from maxops.conformance.cases import max as of_max
-from maxops.conformance.cases import max_shapes, reduce_axes, reduce_max, refusals, segment_ids, segment_max
 from maxops.conformance.cases.choice import NoSuchCaseError, select
 
 __all__ = ["FAMILIES", "NoSuchCaseError", "cases", "select"]
 
-FAMILIES = (of_max, max_shapes, reduce_max, reduce_axes, segment_max, segment_ids, refusals)
+FAMILIES = (of_max, max_shapes, reduce_max, reduce_axes, segment_max, segment_ids, large, forms, refusals)
 
 
 def cases() -> Iterator[Case]:

@@ -20,7 +20,7 @@ def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = Fal
     """The cases that fit a pattern, if there are patterns; with `quick`, those of a short run alone.
 
     A pattern is a part of an id, or with `*`, `?` or `[...]` what a whole id looks like; capitals do not matter, and a
-    comma stands between several. Raises NoSuchCaseError for a pattern that no case fits.
+    comma stands between several. Raises NoSuchCaseError for a pattern that no case fits, and for blank patterns alone.
 
     >>> from maxops.conformance.cases import cases
     >>> [case.id for case in select(cases(), ["onnx.max-13.t/int8/two*"])]
@@ -28,6 +28,9 @@ def select(cases: Iterable[Case], only: Sequence[str] = (), *, quick: bool = Fal
     """
     offered = [case for case in cases if case.quick or not quick]
     patterns = [part.strip() for text in only for part in text.split(",") if part.strip()]
+    if not patterns and only:
+        near = ", ".join(_near("", offered))
+        raise NoSuchCaseError(f"the patterns are blank, and leave no case to judge; patterns are such as {near}")
     if not patterns:
         return offered
     ids = {case.id.lower(): case for case in offered}

@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 
 from maxops.atomic_files import write_text
+from maxops.conformance.bounds import sentences
 from maxops.conformance.matrix import by_standard, spoken
 from maxops.conformance.page.data import data
 from maxops.conformance.result import Run
@@ -58,4 +59,7 @@ def _summary(run: Run) -> str:
         f"<tr><td>{escape(runtime_label(run))}</td><td>{escape(standard)}</td>"
         f"<td>{counts.total()}</td><td>{escape(spoken(counts))}</td></tr>"
         for standard, counts in by_standard(run).items()
+    ) + "".join(
+        f'<tr><td>{escape(runtime_label(run))}</td><td>bounds</td><td colspan="2">{escape(each)}</td></tr>'
+        for each in sentences(run)
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from maxops import dtypes
+from maxops.conformance.bounds import sentences
 from maxops.conformance.groups import groups
 from maxops.conformance.ids import Row, case_name, clause, clause_name, row, sort_key, statement
 from maxops.conformance.result import FAULTS, Finding, Run, Verdict
@@ -93,6 +94,7 @@ def _run(run: Run, name: str) -> Json:
     return {
         "name": name,
         "kit": run["kit"],
+        "bounds": sentences(run),
         "machine": run["machine"],
         "seconds": run["seconds"],
         "counts": counts,

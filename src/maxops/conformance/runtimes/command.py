@@ -51,6 +51,7 @@ class Command(Runtime):
 
     claims: ClassVar[frozenset[str]] = frozenset({"ONNX", "OpenVINO"})
     versioned = True
+    takes_arrays = False
     seconds: float = 120  # for one call, all feeds
 
     def __init__(self, name: str) -> None:

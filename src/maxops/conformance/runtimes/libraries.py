@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
 from typing import ClassVar
@@ -10,11 +10,12 @@ from typing import ClassVar
 from maxops import dtypes
 from maxops.conformance.case import Call, Feed, Input
 from maxops.conformance.literal import literal, type_text
-from maxops.conformance.runtimes.runtime import NotApplicableError, Prepared
+from maxops.conformance.runtimes.runtime import NotApplicableError, Prepared, require_no_constructs
 from maxops.conformance.runtimes.scripted import Scripted
 from maxops.dtypes import DType
 
 Lines = tuple[str, ...]
+NESTED = 64  # calls in each other's arguments; Python takes less than 200
 
 
 class Library(Scripted):
@@ -33,6 +34,7 @@ class Library(Scripted):
 
     def setup(self, call: Call) -> list[str]:
         """The constants."""
+        require_no_constructs(call)
         if call.dtype in self.missing_types:
             raise NotApplicableError(f"{self.name} has no {call.dtype}")
         self.answer(call)  # whether there is one
@@ -62,7 +64,7 @@ class Library(Scripted):
             raise NotApplicableError(f"{self.name} has no element-wise maximum")
         tensors = [self.tensor(call, name) for name in names]
         values = {
-            "pairs": reduce(self.pair.format, tensors) if self.pair else "",
+            "pairs": _folded(self.pair, tensors) if self.pair else "",
             "arrays": ", ".join(tensors),
             "columns": ", ".join(f"{name!r}: {name}" for name in names),
         }
@@ -100,6 +102,12 @@ class Library(Scripted):
         words |= {"data": data, "tensor": self.tensor(call, data), "ids": ids}
         words["fill"] = "0" if mode == "ZERO" else words["least"]
         return lines + [line.format(**words) for line in self.by_ids]
+
+
+def _folded(pair: str, tensors: Sequence[str]) -> str:
+    """The maximum of all by that of two, from the first to the last; of many, in groups that Python can nest."""
+    groups = [tensors[start : start + NESTED] for start in range(0, len(tensors), NESTED)]
+    return reduce(pair.format, [reduce(pair.format, group) for group in groups])
 
 
 def _given(each: Input | None) -> Input:

@@ -9,7 +9,7 @@ from maxops import _native
 from maxops.bench.environment import installed
 from maxops.conformance.case import Call
 from maxops.conformance.literal import literal
-from maxops.conformance.runtimes.runtime import BrokenRuntimeError
+from maxops.conformance.runtimes.runtime import BrokenRuntimeError, require_no_constructs
 from maxops.conformance.runtimes.scripted import Scripted
 
 
@@ -41,6 +41,7 @@ class MaxopsOperators(Scripted):
 
     def setup(self, call: Call) -> list[str]:
         """The operator, and the constants."""
+        require_no_constructs(call)
         row = call.row
         return [
             f"operator = maxops.operator({row.standard!r}, {row.operator!r}, {row.version})",

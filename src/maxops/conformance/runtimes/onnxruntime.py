@@ -16,6 +16,8 @@ OPTIONS = [
     # memory from its arena was written before, which hides what is not written now
     "options.enable_cpu_mem_arena = options.enable_mem_pattern = False",
 ]
+MANY_ELEMENTS = 10_000  # from which on runtimes begin threads
+THREADED = [OPTIONS[0], "options.log_severity_level = 4", OPTIONS[2]]
 
 
 class OnnxRuntime(Scripted):
@@ -30,7 +32,7 @@ class OnnxRuntime(Scripted):
         return [
             *onnx_text.lines(call),
             "import ctypes, onnxruntime" if call.dtype == dtypes.BFLOAT16 else "import onnxruntime",
-            *OPTIONS,
+            *(THREADED if call.elements >= MANY_ELEMENTS else OPTIONS),
             self.session("model.SerializeToString()"),
         ]
 
@@ -41,7 +43,7 @@ class OnnxRuntime(Scripted):
     def script(self, call: Call, feed: Feed) -> list[str]:
         """As its users write it: a fault that shows only with our options is reported as not reproduced."""
         lines = super().script(call, feed)
-        return [line.replace(", options", "") for line in lines if line not in OPTIONS]
+        return [line.replace(", options", "") for line in lines if line not in (*OPTIONS, *THREADED)]
 
     def answer(self, call: Call) -> list[str]:
         """A run; by OrtValues for bfloat16, which `run` does not know."""

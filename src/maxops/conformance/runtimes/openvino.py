@@ -8,6 +8,7 @@ from maxops import dtypes
 from maxops.conformance import ir_model, onnx_text
 from maxops.conformance.case import Call, Input
 from maxops.conformance.literal import literal
+from maxops.conformance.runtimes.onnxruntime import MANY_ELEMENTS
 from maxops.conformance.runtimes.scripted import Scripted
 
 # The plugin's inference precision by type: nothing narrower than the data, and f32 is its widest.
@@ -29,7 +30,7 @@ class OpenVino(Scripted):
 
     def setup(self, call: Call) -> list[str]:
         """The model, compiled."""
-        options = {"INFERENCE_NUM_THREADS": 1}
+        options = {} if call.elements >= MANY_ELEMENTS else {"INFERENCE_NUM_THREADS": 1}
         hints = {"INFERENCE_PRECISION_HINT": PRECISIONS[call.dtype]} if call.dtype in PRECISIONS else {}
         return [*self.model(call), f'compiled = core.compile_model(model, "CPU", {hints | options})']
 

@@ -59,6 +59,7 @@ class Runtime:
     imports what it needs. Whatever a runtime raises is its refusal. `claims` names the standards that it says it
     implements: only their refusals are asked of it. A library of functions claims none; its results are judged all the
     same. `versioned` says whether an operator's version can be chosen: of others, only the newest is tested.
+    `takes_arrays` says whether it gets arrays in memory, in any layout, or reads files, where all are contiguous.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Runtime:
     distribution: ClassVar[str] = ""  # on PyPI, if it is not the package
     claims: ClassVar[frozenset[str]] = frozenset()
     versioned: ClassVar[bool] = False
+    takes_arrays: ClassVar[bool] = True
     environment: Mapping[str, str] = MappingProxyType({})  # of its process
 
     def start(self) -> None:
@@ -97,3 +99,9 @@ class Runtime:
     def again(self, call: Call, feed: Feed) -> list[str]:
         """Lines that run the call once more, after those of `script`."""
         return self.script(call, feed)
+
+
+def require_no_constructs(call: Call) -> None:
+    """Raise NotApplicableError for a call within a construct of models, of a runtime that has functions alone."""
+    if call.within:
+        raise NotApplicableError(f"functions have no models: none has a {call.within[0]}")

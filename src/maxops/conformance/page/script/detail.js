@@ -76,8 +76,8 @@ function smallest(group) {
   const entries = Object.entries(attributes);
   return make("section", {}, make("h3", {}, "The smallest call that shows it"),
     others ? make("p", { class: "hint" }, `It stands for ${counted(others, "other case")} too.`) : null,
-    make("dl", { class: "inputs" }, Object.entries(inputs).map(([name, side]) => [make("dt", {}, make("code", {}, name), make("span", {}, shape(side))),
-      make("dd", {}, side.values.length ? elementList(side) : "empty")])),
+    make("dl", { class: "inputs" }, Object.entries(inputs).map(([name, side]) => [make("dt", {}, make("code", {}, name), side.text === undefined ? make("span", {}, shape(side)) : null),
+      make("dd", {}, side.text ?? (side.values.length ? elementList(side) : "empty"))])),
     entries.length ? make("p", {}, "Attributes: ", make("code", {}, entries.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))) : null,
     comparison(expected, actual, null),
     ...(script ? [

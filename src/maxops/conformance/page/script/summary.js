@@ -33,10 +33,11 @@ const total = (counts) => counts.reduce((sum, [, number]) => sum + number, 0);
 const spoken = (counts) => counts.map(([verdict, number]) => `${number} ${VERDICTS.get(verdict).many}`).join(", ");
 
 function drawRuns() {
-  const facts = (about) => Object.entries(about).map(([name, value]) => `${name} ${said(value)}`).join(", ");
+  const facts = (about) => Object.entries(about).filter(([name]) => name !== "bounds").map(([name, value]) => `${name} ${said(value)}`).join(", ");
   fill("runs",
     make("ul", { class: "who" }, DATA.runs.map((run) =>
-      make("li", {}, make("b", {}, run.name), make("span", {}, asked(run))))),
+      make("li", {}, make("b", {}, run.name), make("span", {}, asked(run)),
+        run.bounds.map((said) => make("p", { class: "hint bounds" }, `Bounds: ${said}`))))),
     make("details", {}, make("summary", {}, "Kit and machine"),
       table(["runtime", "kit", "machine", "seconds"],
         DATA.runs.map((run) => [run.name, facts(run.kit), facts(run.machine), run.seconds.toFixed(1)]), "Kit and machine")));

@@ -1,0 +1,63 @@
+"""The bounds of a run: the largest calls that it judged, for each operator. What lies past them is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypedDict
+
+from maxops.conformance.case import Layout, Trial
+from maxops.conformance.layouts import LAYOUTS
+from maxops.conformance.result import Run
+
+
+class Bounds(TypedDict):
+    """The most elements of an array, axes of an array, and inputs of a call; the layouts in memory of the inputs."""
+
+    elements: int
+    rank: int
+    inputs: int
+    layouts: list[Layout]
+
+
+def bounds_of(trial: Trial) -> Bounds:
+    """The bounds of a trial."""
+    fed = [array for feed in trial.feeds for array in feed]
+    arrays = [*fed, *(trial.expected or ()), *trial.call.constants.values()]
+    return {
+        "elements": max((array.size for array in arrays), default=0),
+        "rank": max((array.ndim for array in arrays), default=0),
+        "inputs": len(trial.call.inputs),
+        "layouts": [trial.layout],
+    }
+
+
+def widest(found: Iterable[Bounds]) -> Bounds:
+    """The bounds of several trials.
+
+    >>> widest([{"elements": 9, "rank": 1, "inputs": 2, "layouts": ["reversed"]},
+    ...         {"elements": 4, "rank": 2, "inputs": 2, "layouts": ["contiguous"]}])
+    {'elements': 9, 'rank': 2, 'inputs': 2, 'layouts': ['contiguous', 'reversed']}
+    """
+    every = list(found)
+    layouts = {layout for each in every for layout in each["layouts"]}
+    return {
+        "elements": max(each["elements"] for each in every),
+        "rank": max(each["rank"] for each in every),
+        "inputs": max(each["inputs"] for each in every),
+        "layouts": [layout for layout in LAYOUTS if layout in layouts],
+    }
+
+
+def sentences(run: Run) -> list[str]:
+    """The bounds of a run in words, a sentence for each operator; none of a run that an older maxops made."""
+    found: dict[str, Bounds] = run["kit"].get("bounds", {})
+    return [f"{operator}: {_spoken(each)}, repeats {run['kit'].get('repeats', 2)}" for operator, each in found.items()]
+
+
+def _spoken(each: Bounds) -> str:
+    numbers = f"elements up to {each['elements']:,}, rank up to {each['rank']}, inputs up to {each['inputs']:,}"
+    return f"{numbers}, layouts {_listed(each['layouts'])}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " / ".join(words)

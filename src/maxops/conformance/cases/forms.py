@@ -1,0 +1,228 @@
+"""The same calls in other forms: arrays in other layouts, one model on shapes in turn, an operator within a model's
+constructs, and more axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from maxops import dtypes
+from maxops.conformance import pool
+from maxops.conformance.case import Case, Construct, Feed, Layout, Trial
+from maxops.conformance.cases import max as of_max
+from maxops.conformance.cases.family import CLOSER, Quick, ask, computed, newest, rows, stored, subsampled
+from maxops.conformance.cases.planted import planted
+from maxops.conformance.cases.reduce_axes import dynamic, form, int64
+from maxops.conformance.cases.reduce_max import reducing
+from maxops.conformance.cases.segment_max import segments
+from maxops.conformance.layouts import LAYOUTS
+from maxops.dtypes import DType
+from maxops.plan import Array
+from maxops.shapes import Shape
+from maxops.spec import Spec
+
+RANKS = (5, 6, 7, 8)
+WITHIN: tuple[tuple[Construct, ...], ...] = (
+    ("If",),
+    ("Loop",),
+    ("function",),
+    ("function", "function"),
+    ("If", "function"),
+    ("function", "If"),
+    ("Loop", "If"),
+)
+TYPES_WITHIN = (*CLOSER, dtypes.FLOAT16)
+# Matrices of these sizes, small ones and some that are past blocks of vectors.
+MATRICES: tuple[Shape, ...] = ((3, 4), (37, 65), (90, 111))
+# Sizes that grow, shrink, come again, and are 0.
+TURNS = (5, 300, 3, 300, 0, 7, 1, 40)
+
+
+def cases() -> Iterator[Case]:
+    """The cases of other forms: of the newest version of each operator, and of axes as an attribute."""
+    for operator in ("Max", "ReduceMax", "SegmentMax"):
+        for row in rows(operator):
+            if row is newest(row):
+                for dtype in stored(row):
+                    yield from subsampled(row, dtype, _of_type(row, dtype))
+            if row.standard == "ONNX" and (row is newest(row) or row.version in (8, 13)):
+                yield from _within(row)
+
+
+def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
+    yield from _layouts(row, dtype)
+    yield from _turns(row, dtype)
+    yield from _ranks(row, dtype)
+
+
+# ----------------------------------------------------------------------------------------------------- layouts
+
+
+def _layouts(row: Spec, dtype: DType) -> Iterator[Case]:
+    for layout in LAYOUTS[1:]:
+        for axis in (0, 1) if row.operator == "ReduceMax" else (0,):
+            words = "" if row.operator != "ReduceMax" else ", rows" if axis else ", columns"
+            make = partial(_laid, row, dtype, layout, axis)
+            quick: Quick = "each type" if dtype in CLOSER or (layout == LAYOUTS[2] and not axis) else False
+            yield from ask(row, "value", dtype, f"{layout} arrays{words}", make, quick=quick)
+
+
+def _laid(row: Spec, dtype: DType, layout: Layout, axis: int) -> Trial:
+    feeds: list[Feed] = []
+    expected: list[Array] = []
+    for height, width in MATRICES:
+        if row.operator == "Max":
+            of = planted(dtype, "plain", np.full(height * width, 2))
+            arrays = [of.data.reshape(height * width, 2)[:, number].reshape(height, width) for number in (0, 1)]
+            result = of.expected.reshape(height, width)
+            if layout == "zero strides":
+                arrays, result = [_row_repeated(array) for array in arrays], _row_repeated(result)
+            feeds.append(tuple(np.ascontiguousarray(array) for array in arrays))
+        elif row.operator == "ReduceMax":
+            of = planted(dtype, "plain", np.full(height, width))
+            data, result = of.data.reshape(height, width), of.expected[:, 0]
+            if layout == "zero strides":
+                data, result = _row_repeated(data), _row_repeated(result)
+                result = data[0] if axis == 0 else result
+            elif axis == 0:
+                data = data.T
+            feeds.append((np.ascontiguousarray(data),))
+        else:
+            lengths = np.resize([1, 2, 3, 5], height)
+            of = planted(dtype, "plain", lengths, width)
+            data, result, ids = of.data, of.expected, np.repeat(np.arange(height), lengths)
+            if layout == "zero strides":
+                data, result = _row_repeated(data), np.repeat(data[:1], height, axis=0)
+            feeds.append((data, ids))
+        expected.append(np.ascontiguousarray(result))
+    call = {
+        "Max": lambda: of_max.call(row, dtype, 2, 2),
+        "ReduceMax": lambda: reducing(row, dtype, 2, [axis]),
+        "SegmentMax": lambda: segments(row, dtype, rank=2),
+    }[row.operator]()
+    return Trial(call, tuple(feeds), tuple(expected), layout=layout)
+
+
+def _row_repeated(array: Array) -> Array:
+    """The first row in each row."""
+    return np.repeat(array[:1], len(array), axis=0)
+
+
+# ------------------------------------------------------------------------------------------------------ shapes
+
+
+def _turns(row: Spec, dtype: DType) -> Iterator[Case]:
+    """One prepared model on one size after the other, with other values each time."""
+    make = partial(_in_turn, row, dtype)
+    of = {"Max": "shape", "ReduceMax": "axes", "SegmentMax": "ids"}[row.operator]
+    yield from ask(row, of, dtype, "one model, shapes in turn", make, quick="each type")
+    if row.axes_input:
+        make = partial(_axes_in_turn, row, dtype)
+        yield from ask(row, of, dtype, "one model, axes that come with the data in turn", make, quick=True)
+
+
+def _in_turn(row: Spec, dtype: DType) -> Trial:
+    feeds: list[Feed] = []
+    for turn, size in enumerate(TURNS):
+        data = _falling(dtype, (size, 3), turn)
+        if row.operator == "Max":
+            feeds.append((data, _falling(dtype, (1, 3) if turn % 3 == 2 else (size, 3), turn + 1)))
+        elif row.operator == "ReduceMax":
+            feeds.append((data,))
+        else:
+            feeds.append((data, np.arange(size) // (1 + turn % 3)))
+    call = {
+        "Max": lambda: of_max.call(row, dtype, 2, 2),
+        "ReduceMax": lambda: reducing(row, dtype, 2, [1]),
+        "SegmentMax": lambda: segments(row, dtype, rank=2),
+    }[row.operator]()
+    return computed(row, call, feeds)
+
+
+def _falling(dtype: DType, shape: Shape, turn: int) -> Array:
+    """Values that are lower from turn to turn, so that what is left of an earlier result shows."""
+    values = np.sort(pool.distinct(dtype, (250,)))
+    numbers = np.arange(int(np.prod(shape))) * 7 % 25 + 25 * (9 - turn)
+    result: Array = values[numbers].reshape(shape)
+    return result
+
+
+def _axes_in_turn(row: Spec, dtype: DType) -> Trial:
+    feeds: list[Feed] = []
+    for turn, axes in enumerate(([0], [1], [2], [1], [-1], [0])):
+        feeds.append((_falling(dtype, (4 + turn, 3, 5), turn), int64(axes)))
+    return computed(row, dynamic(row, dtype, 3, 1), feeds)
+
+
+def _ranks(row: Spec, dtype: DType) -> Iterator[Case]:
+    for rank in RANKS:
+        quick: Quick = "each type" if dtype in CLOSER else False
+        if row.operator == "Max":
+            make = partial(_broadcast, row, dtype, rank)
+            yield from ask(row, "shape", dtype, f"rank {rank}, sizes of 1 on either side", make, quick=quick)
+        elif row.operator == "ReduceMax":
+            for axes in ([0], [rank - 1], list(range(0, rank, 2)), list(range(1, rank, 2)), list(range(rank))):
+                make = partial(_reduced, row, dtype, rank, axes)
+                sentence = f"{form(row)} {axes} of rank {rank}"
+                yield from ask(row, "axes", dtype, sentence, make, quick=quick)
+        else:
+            make = partial(_segmented, row, dtype, rank)
+            yield from ask(row, "data", dtype, f"data of rank {rank}", make, quick=quick)
+
+
+def _broadcast(row: Spec, dtype: DType, rank: int) -> Trial:
+    full = tuple(2 + axis % 2 for axis in range(rank))
+    every_second = tuple(size if axis % 2 else 1 for axis, size in enumerate(full))
+    others = tuple(1 if axis % 2 else size for axis, size in enumerate(full))
+    pairs = ((full, full), (full, (1,) * rank), (every_second, full), (every_second, others), ((1,) * rank, others))
+    feeds: list[Feed] = [(pool.distinct(dtype, one), pool.distinct(dtype, other, 1)) for one, other in pairs]
+    return computed(row, of_max.call(row, dtype, 2, rank), feeds)
+
+
+def _reduced(row: Spec, dtype: DType, rank: int, axes: Sequence[int]) -> Trial:
+    shape = tuple(2 + (axis == rank // 2) for axis in range(rank))
+    return computed(row, reducing(row, dtype, rank, axes), [(pool.distinct(dtype, shape),)])
+
+
+def _segmented(row: Spec, dtype: DType, rank: int) -> Trial:
+    feeds: list[Feed] = [(pool.distinct(dtype, (5, *(2,) * (rank - 1))), int64([0, 0, 1, 3, 3]))]
+    return computed(row, segments(row, dtype, rank=rank), feeds)
+
+
+# -------------------------------------------------------------------------------------------------- constructs
+
+
+def _within(row: Spec) -> Iterator[Case]:
+    """The operator in branches, in bodies of loops, and in functions."""
+    for within, dtype in product(WITHIN, TYPES_WITHIN):
+        if dtype not in row.dtypes:
+            continue
+        sentence = f"within {', in '.join(map(_an, reversed(within)))}"
+        quick: Quick = dtype is dtypes.FLOAT32
+        yield from ask(row, "value", dtype, sentence, partial(_trial_within, row, dtype, within), quick=quick)
+
+
+def _an(construct: Construct) -> str:
+    return "an If" if construct == "If" else f"a {construct}"
+
+
+def _trial_within(row: Spec, dtype: DType, within: tuple[Construct, ...]) -> Trial:
+    data = pool.distinct(dtype, (4, 5))
+    arrays: Feed
+    if row.operator == "Max":
+        call, arrays = of_max.call(row, dtype, 2, 2), (data, pool.distinct(dtype, (4, 5), 1))
+    else:
+        call, arrays = reducing(row, dtype, 2, [1]), (data,)
+    call = replace(call, within=within)
+    flags = [True] if "Loop" in within or "If" not in within else [True, False]
+    trips = [0, 1, 3] if "Loop" in within else [None]
+    feeds = [
+        (*arrays, *([np.array(flag)] if call.controls else []), *([] if trip is None else [np.array(trip)]))
+        for flag, trip in product(flags, trips)
+    ]
+    return computed(row, call, feeds)

@@ -1,0 +1,112 @@
+"""Large arrays whose maxima are known by construction: no array of a type is compared to expect its maximum.
+
+Elements are numbered values of a short ladder, in ascending order. Each group of elements has one that is higher than
+all others of the group, at a place that differs from group to group: the first, the last, one in the middle, any other.
+Groups are the rows or columns of a reduction, segments, or the elements that Max takes from each of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import ceil
+from typing import Literal
+
+import numpy as np
+
+from maxops.conformance import pool
+from maxops.conformance.cases import pairs
+from maxops.dtypes import DType
+from maxops.plan import Array
+from maxops.reference import order
+
+Which = pairs.Which | Literal["plain"]
+STEPS = 8  # values of a ladder
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Elements of shape (rows, columns), the rows one group after the other; each group's maximum in each column.
+
+    `without_nan` has the maximum of those elements of the group that are no NaN.
+    """
+
+    data: Array
+    expected: Array
+    without_nan: Array
+
+
+@cache
+def ladder(dtype: DType, which: Which) -> Array:
+    """Values of a type in ascending order: numbers at boundaries, with a NaN on top, or the two zeros alone.
+
+    Plain ones are small whole numbers, which every conversion keeps.
+    """
+    if which == "plain":
+        return np.unique(pool.distinct(dtype, (STEPS,)))
+    if which == "zeros":
+        return pool.zeros(dtype)
+    words = sorted(pool.ordinary_words(dtype), key=lambda word: order(dtype, word))
+    zero = [1 << dtype.bits - 1] if dtype.kind == "float" else []  # which zero is the maximum has cases of its own
+    kept = [word for word in words if word not in zero]
+    some = kept[:: ceil(len(kept) / STEPS)]
+    return pool.of_words(dtype, [*some, dtype.nan_bits] if which == "nan" else some)
+
+
+def planted(
+    dtype: DType, which: Which, lengths: Sequence[int] | Array, columns: int = 1, at: int | None = None
+) -> Planted:
+    """Groups of so many rows, none of them 0; `at` is the one place of each group's maximum, where it is asked for."""
+    values = ladder(dtype, which)
+    of = np.asarray(lengths, np.int64)
+    starts = np.cumsum(of) - of
+    top = len(values) - 1 - (which == "nan")  # the highest number
+    group, column = np.arange(len(of))[:, np.newaxis], np.arange(columns)
+    highest = (1 + (group * 5 + column * 3) % top).astype(np.uint8)
+    rows = np.arange(int(of.sum()))
+    numbers = (rows[:, np.newaxis] * 3 + column) % np.repeat(highest, of, axis=0)  # all lower
+    numbers = numbers.astype(np.uint8)
+    length = of[:, np.newaxis]
+    any_other = (group * 7 + column) % length
+    ends = np.where(group % 2, length - 1, 0 * length)
+    place = np.where((group // 2 + column) % 2, any_other, ends) if at is None else np.full((len(of), columns), at)
+    begins = starts[:, np.newaxis]
+    beside = begins + (place + 1) % length  # the place itself in a group of one
+    at_highest, at_nan = (begins + place, beside) if at is None else (beside, begins + place)
+    if which != "nan":
+        at_highest = begins + place
+    numbers[at_highest, column] = highest
+    expected = without = values[highest]
+    if which == "nan":
+        numbers[at_nan, column] = top + 1
+        without = np.where(length == 1, values[-1], without).astype(values.dtype)
+        expected = np.full_like(expected, values[-1])
+    return Planted(values[numbers], expected, without)
+
+
+def thirds(count: int) -> Array:
+    """Lengths of segments of 1, 2 and 3 rows in turn, of so many rows in all."""
+    whole = np.tile([1, 2, 3], count // 6 + 1)
+    ends = np.cumsum(whole)
+    number = int(np.searchsorted(ends, count))
+    kept = whole[: number + 1].copy()
+    kept[-1] -= int(ends[number]) - count
+    return kept
+
+
+def halves(count: int) -> Array:
+    """Lengths of segments of half of the rows, half of the rest, and so on, of so many rows in all."""
+    found = []
+    while count:
+        found.append(-(-count // 2))
+        count -= found[-1]
+    return np.array(found)
+
+
+def places(count: int) -> list[int]:
+    """Places in a vector where chunks of threads, blocks or caches begin or end: at the ends, around a half, a quarter,
+    and powers of two."""
+    begins = [0, 1, count // 4, count // 2, 3 * count // 4, *(1 << power for power in (10, 12, 13, 14, 16, 18, 20))]
+    found = {place for begin in begins for place in (begin - 1, begin)} | {count - 1, count - 2}
+    return sorted(place for place in found if 0 <= place < count)

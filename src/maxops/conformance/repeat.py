@@ -1,0 +1,22 @@
+"""How often a trial runs on the same arrays."""
+
+from __future__ import annotations
+
+from maxops.errors import ConfigurationError
+
+DEFAULT = 2  # one run for each pattern of free memory
+MINIMUM, MAXIMUM = 2, 1000
+
+
+def check(repeats: int) -> int:
+    """Return the number of runs; raises ConfigurationError where it is out of range.
+
+    >>> check(5)
+    5
+    """
+    if not MINIMUM <= repeats <= MAXIMUM:
+        raise ConfigurationError(
+            f"{repeats} is not a number of runs from {MINIMUM} to {MAXIMUM}: each call runs at least once for each of "
+            "two patterns of free memory"
+        )
+    return repeats

@@ -1,0 +1,218 @@
+"""Verdicts beside each other: of runs that differ, of cases of one type, and of selections that leave nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from all_cases import ALL
+from maxops import dtypes
+from maxops.cli.app import app
+from maxops.conformance import conform, repeat, session
+from maxops.conformance.attempt import attempt
+from maxops.conformance.case import Call, Case, Feed, Trial
+from maxops.conformance.cases import NoSuchCaseError, select
+from maxops.conformance.judge import judge
+from maxops.conformance.outcome import Kind, Outcome
+from maxops.conformance.poison import Memory
+from maxops.conformance.result import FAULTS, OPEN
+from maxops.conformance.runtimes.runtime import Prepared, Runtime
+from maxops.errors import ConfigurationError
+from maxops.plan import Array
+
+ONNX_NAN = "ONNX.Max-13.nan/float32/one-input-of-NaNs"
+REFUSAL = "ONNX.ReduceMax-20.axes.range/float32/constant-axes-1-of-rank-1"
+BY_ID = {case.id: case for case in ALL}
+
+
+def bits32(*words: int) -> Array:
+    return np.array(words, np.uint32).view(np.float32)
+
+
+# What one run may give of one NaN: the expected bits, others that ONNX allows, and what it does not allow.
+RESULTS = {
+    "quiet": (bits32(0x7FC00000), True),
+    "negative": (bits32(0xFFC00000), True),
+    "payload": (bits32(0x7FC00007), True),
+    "number": (bits32(0x3F800000), False),
+    "another type": (np.array([np.nan]), False),
+    "another shape": (bits32(0x7FC00000).reshape(1, 1), False),
+}
+
+
+@pytest.mark.parametrize("names", [*product(RESULTS, RESULTS)], ids="-".join)
+def test_runs_that_differ_are_judged_one_by_one(names: tuple[str, str]) -> None:
+    first, second = (RESULTS[name] for name in names)
+    case = BY_ID[ONNX_NAN]
+    trial = Trial(case.make().call, ((bits32(0x7FC00000),),), (bits32(0x7FC00000),), (bits32(0x7FC00000),))
+    runs = iter([first[0], second[0]])
+
+    class Gives(Runtime):
+        name = "gives"
+
+        def prepare(self, call: Call) -> Prepared:
+            return lambda feed: next(runs)
+
+    found = judge(case, trial, attempt(Gives(), trial, Memory()))
+    if names[0] == names[1]:
+        assert (found.verdict in FAULTS) != first[1]
+    elif first[1] and second[1]:
+        assert found.verdict == "not the same twice"
+        assert found.verdict in OPEN
+    else:
+        assert found.verdict == "uninitialized memory"
+        assert found.run == (0 if not first[1] else 1)
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 7])
+def test_a_fault_of_the_last_run_alone_is_found(repeats: int) -> None:
+    case = BY_ID["ONNX.Max-13.T/float32/two-short-vectors"]
+    trial = case.make()
+    seen: list[Feed] = []
+
+    class WrongLast(Runtime):
+        name = "wrong last"
+
+        def prepare(self, call: Call) -> Prepared:
+            def run(feed: Feed) -> Array:
+                seen.append(feed)
+                return np.zeros(5, np.float32) if len(seen) == repeats else np.maximum(*feed)
+
+            return run
+
+    found = judge(case, trial, attempt(WrongLast(), trial, Memory(), repeats))
+    assert (len(seen), found.verdict, found.run) == (repeats, "uninitialized memory", 1)
+
+
+@pytest.mark.parametrize("refused", [*product((True, False), repeat=2)], ids=str)
+def test_an_invalid_call_is_refused_in_each_run(refused: tuple[bool, bool]) -> None:
+    case = BY_ID[REFUSAL]
+    trial, runs = case.make(), iter(refused)
+
+    class Sometimes(Runtime):
+        name = "sometimes"
+
+        def prepare(self, call: Call) -> Prepared:
+            def run(feed: Feed) -> Array:
+                if next(runs):
+                    raise ValueError("no")
+                return np.zeros(1, np.float32)
+
+            return run
+
+    verdict = judge(case, trial, attempt(Sometimes(), trial, Memory())).verdict
+    assert verdict == ("conforms" if all(refused) else "missing error")
+
+
+def test_inputs_that_change_before_an_error_are_seen() -> None:
+    class Changes(Runtime):
+        name = "changes"
+
+        def prepare(self, call: Call) -> Prepared:
+            def run(feed: Feed) -> Array:
+                feed[0][...] = 7
+                raise ValueError("no")
+
+            return run
+
+    for name in (REFUSAL, "ONNX.Max-13.T/float32/two-short-vectors"):
+        trial = BY_ID[name].make()
+        assert judge(BY_ID[name], trial, attempt(Changes(), trial, Memory())).verdict == "violates"
+
+
+# ------------------------------------------------------------------------------------------ cases of one type
+
+OUTCOMES: tuple[Kind, ...] = ("returned", "refused", "crashed", "hung", "garbage", "corrupted state", "not applicable")
+OF_TYPE = [
+    BY_ID["ONNX.Max-13.T/int8/two-short-vectors"],
+    BY_ID["ONNX.Max-13.inputs/int8/3-inputs"],
+    BY_ID["ONNX.Max-13.inputs/int8/one-input"],
+]
+
+
+class Workers:
+    """A pool whose only process gives the outcomes that it is told, by the case."""
+
+    def __init__(self, outcomes: dict[str, Outcome]) -> None:
+        self._process = SimpleNamespace(run=lambda name, trial, seconds: outcomes[name.removesuffix(" ONNX")])
+
+    def map(self, work: Any, jobs: Any, progress: Any) -> list[Any]:
+        return [work(self._process, job) for job in jobs if isinstance(job, list)]
+
+    def amended(self) -> dict[str, Outcome]:
+        return {}
+
+
+def verdicts(cases: list[Case], outcomes: dict[str, Outcome]) -> dict[str, str]:
+    runtime = Runtime()
+    runtime.name = "told"
+    workers: Any = Workers(outcomes)
+    made = session._Session(runtime, workers, 1, lambda done, of, doing: None)
+    made.run(cases)
+    return {each.case.id: each.judgement.verdict for each in made.judged}
+
+
+@pytest.mark.parametrize("kinds", [*product(OUTCOMES, repeat=3)], ids="-".join)
+def test_each_verdict_beside_each_other(kinds: tuple[Kind, Kind, Kind]) -> None:
+    """A case has its own verdict, whatever the others have; refusals of all of a type are of the type."""
+    outcomes = {}
+    alone = {}
+    for case, kind in zip(OF_TYPE, kinds, strict=True):
+        trial = case.make()
+        assert trial.expected is not None
+        wrong = tuple(np.zeros_like(array) - 1 for array in trial.expected)
+        outcomes[case.id] = Outcome(kind, wrong if kind == "returned" else (), text="so it was")
+        alone[case.id] = judge(case, trial, outcomes[case.id]).verdict
+    if set(kinds) == {"not applicable"}:
+        with pytest.raises(session.NothingToJudgeError, match="none of the 3 chosen cases is applicable"):
+            verdicts(OF_TYPE, outcomes)
+        return
+    assert verdicts(OF_TYPE, outcomes) == alone
+    assert Counter(alone.values())["refuses"] == kinds.count("refused")
+
+
+# --------------------------------------------------------------------------------- selections that leave nothing
+
+
+@pytest.mark.parametrize("only", ["", " ", ",", " , ,"])
+def test_blank_patterns_choose_nothing(only: str) -> None:
+    with pytest.raises(NoSuchCaseError, match="the patterns are blank"):
+        select(ALL, [only])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["numpy", "--only", "ONNX.Max-8.T"], "its operators have no versions"),
+        (["numpy", "--only", "ONNX.Max-13.T/*/a-type-that-is-not-listed"], "none of the"),
+        (["numpy", "--only", "ONNX.Max-13.value/*/within*"], "none of the"),
+        (["numpy", "--only", ","], "the patterns are blank"),
+        (["numpy", "--only", "ONNX.Max-13.T/int8/two*", "--select", "OpenVINO"], "leave nothing to report"),
+        (["--list", "--only", ","], "the patterns are blank"),
+        (["numpy", "--repeat", "1"], "from 2 to 1000"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_selection_that_leaves_nothing_is_an_error(arguments: list[str], text: str) -> None:
+    result = CliRunner().invoke(app, ["conform", *arguments])
+    assert result.exit_code == 2
+    assert text in " ".join(result.output.replace("│", " ").split())
+
+
+def test_the_number_of_runs_is_in_the_run() -> None:
+    run = conform("numpy", ["ONNX.Max-13.T/int8/two*"], repeats=5)
+    assert run["kit"]["repeats"] == 5
+    assert run["kit"]["bounds"]["Max"]["elements"] == 5
+    with pytest.raises(ConfigurationError, match="is not a number of runs"):
+        repeat.check(1)
+
+
+def test_every_type_that_a_quick_run_judges_is_judged_by_the_new_families() -> None:
+    found = {case.dtype for case in ALL if case.quick and "in turn" in case.sentence}
+    assert found == {*dtypes.ALL} - {dtypes.REAL}
