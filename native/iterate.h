@@ -127,6 +127,25 @@ bool parallel_for(const Run& run, std::size_t count, std::size_t grain, std::siz
                      run.poll, bytes < kLongBytes);
 }
 
+// Fills n items; false if the poll stopped it.
+template <class Item>
+bool fill(const Run& run, Item* items, std::size_t n, Item value) {
+    return parallel_for(
+        run, n, kTaskBytes / sizeof(Item), n * sizeof(Item),
+        [&](std::size_t begin, std::size_t end) { std::fill(items + begin, items + end, value); });
+}
+
+// share(begin, end) over [0, count) in order, one after the other, with a poll between them.
+template <class Share>
+bool serial_for(const Run& run, std::size_t count, std::size_t grain, const Share& share) {
+    Polling polling(run.poll);
+    for (std::size_t begin = 0; begin < count; begin += grain) {
+        if (!polling.goes_on()) return false;
+        share(begin, std::min(count, begin + grain));
+    }
+    return true;
+}
+
 // Each of these returns false if the poll stopped it; what the output then holds is unspecified. The shape
 // and the operands that fold and reduce are given become simpler.
 

@@ -114,7 +114,8 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
 
 bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bool* sorted) {
     *sorted = true;
-    const SegmentRows whole(run.kernels, id_kernels, call);
+    const SegmentRows whole(run, id_kernels, call);
+    if (!whole.is_ready()) return false;
     if (whole.width() == 0 || call.num_segments == 0) return true;
     // Where most segments are empty, they are filled first, all of them: in shares, which the gaps within one
     // task are not.

@@ -1,5 +1,6 @@
 #include "arguments.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -24,6 +25,9 @@ static_assert(offsetof(PyHalfScalarObject, obval) == kScalarOffset);
 static_assert(offsetof(PyFloatScalarObject, obval) == kScalarOffset);
 static_assert(offsetof(PyLongScalarObject, obval) == kScalarOffset);
 static_assert(offsetof(PyLongLongScalarObject, obval) == kScalarOffset);
+const char* scalar_bytes(PyObject* scalar) {
+    return reinterpret_cast<const char*>(scalar) + kScalarOffset;
+}
 
 View scalar_view(int type, Item* item) {
     return {item->bytes, kNoSizes, kNoSizes, 0, type, false, true};
@@ -108,6 +112,14 @@ bool encode_integer(PyObject* object, int type, std::uint64_t* bits) {
 
 }  // namespace
 
+void OwnShapes::add_block(std::size_t count) {
+    constexpr std::size_t kBlock = 512;
+    const std::size_t size = std::max(count, kBlock);
+    blocks_.push_back(std::unique_ptr<std::ptrdiff_t[]>(new std::ptrdiff_t[size]));
+    next_ = blocks_.back().get();
+    left_ = size;
+}
+
 bool find_argument_types() {
     PyObject* numpy = PyImport_ImportModule("numpy");
     PyObject* found = numpy == nullptr ? nullptr : PyObject_GetAttrString(numpy, "memmap");
@@ -122,7 +134,7 @@ bool read_numpy_scalar(PyObject* object, View* view, Item* item) {
     *view = scalar_view(type, item);
     const std::size_t itemsize = kernels_of(type).itemsize;
     if (type != static_cast<int>(Type::bfloat16_)) {
-        std::memcpy(item->bytes, reinterpret_cast<const char*>(object) + kScalarOffset, itemsize);
+        std::memcpy(item->bytes, scalar_bytes(object), itemsize);
         return true;
     }
     PyObject* array = PyArray_FromScalar(object, nullptr);  // of a type that is not NumPy's own
@@ -154,29 +166,13 @@ bool read_python_scalar(PyObject* object, int type, View* view, Item* item) {
 
 bool read_scalar(PyObject* object, int type, Item* item) {
     View view;
+    OwnShapes shapes;
     if (is_python_scalar(object)) return read_python_scalar(object, type, &view, item);
-    if (!read_typed(object, &view, item) || view.rank != 0 || view.type != type) return false;
+    if (!read_typed(object, &view, item, &shapes) || view.rank != 0 || view.type != type) return false;
     char native[8];
     kernels_of(type).gather(native, view.data, 0, 1, view.swapped);
     std::memcpy(item->bytes, native, sizeof native);
     return true;
-}
-
-bool read_integer(PyObject* object, std::int64_t* value) {
-    if (PyLong_CheckExact(object)) {
-        int overflow = 0;
-        *value = PyLong_AsLongLongAndOverflow(object, &overflow);
-        return overflow == 0;
-    }
-    if (!PyArray_IsScalar(object, Integer)) return false;
-    PyObject* number = PyNumber_Index(object);
-    if (number == nullptr) {
-        PyErr_Clear();
-        return false;
-    }
-    const bool is_read = PyLong_CheckExact(number) && read_integer(number, value);
-    Py_DECREF(number);
-    return is_read;
 }
 
 // The value of an integer's bits; false if it is past int64's highest.
@@ -186,6 +182,18 @@ static bool read_bits(const Kernels& kernels, std::uint64_t bits, std::int64_t* 
     *value =
         is_signed ? static_cast<std::int64_t>(bits << unused) >> unused : static_cast<std::int64_t>(bits);
     return is_signed || *value >= 0;
+}
+
+bool read_integer(PyObject* object, std::int64_t* value) {
+    if (PyLong_CheckExact(object)) {
+        int overflow = 0;
+        *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+        return overflow == 0;
+    }
+    const int type = type_of_scalar(object);
+    if (type < 0 || !is_integer(type)) return false;
+    const Kernels& kernels = kernels_of(type);
+    return read_bits(kernels, bits_of(scalar_bytes(object), kernels.itemsize), value);
 }
 
 bool read_integer_item(const View& item, std::int64_t* value) {
@@ -243,8 +251,7 @@ bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::s
         *count = 1;
         return read_integer(object, axes);
     }
-    // Reading an integer may run a subclass's code, which may change a list, as another thread may: its size
-    // is asked each time.
+    // Another thread may change a list: its size is asked each time.
     Py_ssize_t i = 0;
     for (; i < PySequence_Size(object); ++i) {
         if (i == kMaxRank) return false;

@@ -1,16 +1,23 @@
 // Python's arguments as the native API takes them: views of arrays and scalars, axes, flags, integers, words.
 // Each returns false for what is not clearly valid, without an error set: the planner says what is wrong.
+// None runs code of a user's class: the planner does, so that it runs once and its exceptions come out.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "../api.h"
 #include "../element_types.h"
 #include "../numpy.h"
 
 namespace maxops {
+
+inline bool is_integer(int type) {
+    return kernels_of(type).nan == 0 && type != static_cast<int>(Type::bool_);
+}
 
 inline bool is_given(PyObject* object) {
     return object != nullptr && object != Py_None;
@@ -24,17 +31,48 @@ inline PyArrayObject* plain_array(PyObject* object) {
     return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
 }
 
-// Its shape and strides are the array's own: see OwnShapes.
-inline View view_of(PyArrayObject* array, int type) {
-    static_assert(sizeof(npy_intp) == sizeof(std::ptrdiff_t));
+// Copies of arrays' shapes and strides. Assigning to `shape` frees NumPy's own, which another thread may do
+// while the GIL is released, and a signal's handler or a finalizer at any time.
+class OwnShapes {
+public:
+    OwnShapes() {}  // by hand: the room stays uninitialized
+    OwnShapes(const OwnShapes&) = delete;
+    OwnShapes& operator=(const OwnShapes&) = delete;
+
+    std::ptrdiff_t* room_for(std::size_t count) {
+        if (count > left_) add_block(count);
+        left_ -= count;
+        return (next_ += count) - count;
+    }
+
+private:
+    void add_block(std::size_t count);
+
+    std::ptrdiff_t few_[64];  // a few arrays of few axes
+    std::ptrdiff_t* next_ = few_;
+    std::size_t left_ = sizeof few_ / sizeof *few_;
+    std::vector<std::unique_ptr<std::ptrdiff_t[]>> blocks_;
+};
+
+// The only way from an array to a view, which does not need the array's own shape. `own`: room for 2 * rank.
+inline View view_of(PyArrayObject* array, int type, std::ptrdiff_t* own) {
     const bool is_native = PyArray_ISNOTSWAPPED(array);
+    const int rank = PyArray_NDIM(array);
+    const npy_intp *sizes = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    for (int axis = 0; axis < rank; ++axis) {
+        own[axis] = sizes[axis];
+        own[rank + axis] = strides[axis];
+    }
     return {PyArray_BYTES(array),
-            reinterpret_cast<const std::ptrdiff_t*>(PyArray_DIMS(array)),
-            reinterpret_cast<const std::ptrdiff_t*>(PyArray_STRIDES(array)),
-            PyArray_NDIM(array),
+            own,
+            own + rank,
+            rank,
             type,
             !is_native,
             is_native && PyArray_IS_C_CONTIGUOUS(array)};
+}
+inline View view_of(PyArrayObject* array, int type, OwnShapes* shapes) {
+    return view_of(array, type, shapes->room_for(2 * static_cast<std::size_t>(PyArray_NDIM(array))));
 }
 
 // Room for a scalar's element, which a view then points to.
@@ -44,11 +82,11 @@ struct alignas(8) Item {
 
 // A view of an array or NumPy scalar of one of our types. Arrays are read here, without a call.
 bool read_numpy_scalar(PyObject* object, View* view, Item* item);
-inline bool read_typed(PyObject* object, View* view, Item* item) {
+inline bool read_typed(PyObject* object, View* view, Item* item, OwnShapes* shapes) {
     PyArrayObject* array = plain_array(object);
     if (array == nullptr) return read_numpy_scalar(object, view, item);
     const int type = type_of(array);
-    if (type >= 0) *view = view_of(array, type);
+    if (type >= 0) *view = view_of(array, type, shapes);
     return type >= 0;
 }
 

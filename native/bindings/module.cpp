@@ -28,19 +28,19 @@ namespace {
 // unwinding.)
 PyObject* guarded(Call call, const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                   PyObject* keywords) {
-    if (!reserve_scratch()) {
-        set_out_of_memory();
-        return nullptr;
-    }
-    try {
-        return call(rules, args, positional, keywords);
-    } catch (const std::bad_alloc&) {
-        set_out_of_memory();
-        return nullptr;
-    } catch (const std::exception& error) {
-        PyErr_SetString(PyExc_RuntimeError, error.what());
-        return nullptr;
-    }
+    // Where memory ends before a call writes anything, the cache is given back, and the call begins again.
+    do {
+        if (!reserve_scratch()) continue;
+        try {
+            return call(rules, args, positional, keywords);
+        } catch (const std::bad_alloc&) {
+        } catch (const std::exception& error) {
+            PyErr_SetString(PyExc_RuntimeError, error.what());
+            return nullptr;
+        }
+    } while (empty_cache());
+    set_out_of_memory();
+    return nullptr;
 }
 
 // ---------------------------------------------------------------------------- entry points
@@ -405,6 +405,7 @@ PyMethodDef methods[] = {
     {"planned_segment_max", as_c_function(call_without_python<2, true>), METH_FASTCALL | METH_KEYWORDS,
      nullptr},
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
+    {"widened", py_widened, METH_O, nullptr},
     {"sources", py_sources, METH_NOARGS, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},
     {"isa", isa, METH_NOARGS, nullptr},

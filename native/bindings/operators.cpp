@@ -2,7 +2,6 @@
 #include "operators.h"
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "../element_types.h"
@@ -66,40 +65,6 @@ private:
     PyObject* values_[kMostParameters];
 };
 
-// Copies of arrays' shapes and strides: assigning to `shape` frees NumPy's own, which another thread may do
-// while the GIL is released, and a signal's handler in a poll.
-class OwnShapes {
-public:
-    void keep(View* view) {
-        const auto rank = static_cast<std::size_t>(view->rank);
-        std::ptrdiff_t* block = room_for(2 * rank);
-        for (std::size_t axis = 0; axis < rank; ++axis) {
-            block[axis] = view->sizes[axis];
-            block[rank + axis] = view->strides[axis];
-        }
-        view->sizes = block;
-        view->strides = block + rank;
-    }
-
-private:
-    // A few arrays of few axes fit here: allocating for each of nine takes 300 nanoseconds.
-    std::ptrdiff_t* room_for(std::size_t count) {
-        constexpr std::size_t kFew = sizeof few_ / sizeof *few_;
-        if (count > kFew - used_) return blocks_.emplace_back(new std::ptrdiff_t[count]).get();
-        used_ += count;
-        return few_ + used_ - count;
-    }
-
-    std::ptrdiff_t few_[64];
-    std::size_t used_ = 0;
-    std::vector<std::unique_ptr<std::ptrdiff_t[]>> blocks_;
-};
-
-// Whether a call that touches so many bytes lets others run meanwhile.
-bool is_interruptible(std::size_t bytes) {
-    return bytes >= std::min(kKeepsGilBytes, kThreadedBytes);
-}
-
 // Gradients at ties: no result depends on it.
 bool is_ties(PyObject* object) {
     return object == nullptr ||
@@ -160,22 +125,17 @@ PyObject* together(PyObject* values, PyArrayObject* indices, PyArrayObject* empt
 
 // ---------------------------------------------------------------------------- Max
 
-PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObject* out) {
+PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObject* out, OwnShapes* shapes) {
     const int type = inputs[0].type;
     Maximum call(inputs, count);
     if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
-    Output output(out, type, call.shape);
+    Output output(out, type, call.shape, shapes);
     if (!output.fits()) return kNotHandled;
     int axes[kMaxRank];
     const bool is_ordered = !output.is_given() && layout(call, axes);
     if (!output.prepare(inputs, count, true, is_ordered ? axes : nullptr)) return nullptr;
-    View view = output.view();
+    const View& view = output.view();
     const std::size_t bytes = view.bytes() * (count + 1);
-    OwnShapes shapes;
-    if (is_interruptible(bytes)) {
-        for (std::size_t k = 0; k < count; ++k) shapes.keep(inputs + k);
-        shapes.keep(&view);
-    }
     const Fault fault =
         run_released(bytes, [&] { return maximum(poll_signals, call, view, output.is_mapped()); });
     return fault ? output.fail() : output.result();
@@ -196,12 +156,13 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     // Those with a type of their own first: Python's numbers take it.
     int type = -1;
     bool has_numbers = false;
+    OwnShapes shapes;
     for (std::size_t k = 0; k < count; ++k) {
         if (is_python_scalar(args[k])) {
             has_numbers = true;
             continue;
         }
-        if (!read_typed(args[k], views + k, items + k)) return kNotHandled;
+        if (!read_typed(args[k], views + k, items + k, &shapes)) return kNotHandled;
         if (type >= 0 && views[k].type != type) return kNotHandled;
         type = views[k].type;
     }
@@ -209,7 +170,7 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
-    return run_maximum(rules, views, count, given[0]);
+    return run_maximum(rules, views, count, given[0], &shapes);
 }
 
 // ---------------------------------------------------------------------------- ReduceMax
@@ -221,8 +182,8 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         return kNotHandled;
     Reduction call;
     Item item, first;
+    OwnShapes shapes;
     bool noop = false, with_indices = false;
-    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
     if (!read_flag(given[2], &call.keepdims) || !read_flag(given[3], &noop) ||
         !read_flag(given[8], &with_indices))
         return kNotHandled;
@@ -231,12 +192,14 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     std::size_t count = 0;
     PyObject* const named = is_given(given[1]) ? given[1] : given[5];
     if (!read_axes(named, rules.index_types, axes, &count) || (noop && count == 0)) return kNotHandled;
+    if (!read_typed(given[0], &call.data, &item, &shapes) || !rules.takes(call.data.type)) return kNotHandled;
     if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;
     if (!read_initial(given[7], call.data.type, &first, &call.initial)) return kNotHandled;
 
     const Shape shape = output_shape(call);
-    Output output(given[4], call.data.type, shape);
+    Output output(given[4], call.data.type, shape, &shapes);
     if (!output.fits()) return kNotHandled;
+    std::ptrdiff_t* const own = shapes.room_for(with_indices ? 2 * static_cast<std::size_t>(shape.rank) : 0);
     PyArrayObject* indices = nullptr;
     if (with_indices && (indices = new_indices(shape)) == nullptr) return nullptr;
     int order[kMaxRank];
@@ -246,14 +209,9 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         Py_XDECREF(as_object(indices));
         return nullptr;
     }
-    View view = output.view();
-    const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_)) : View{};
+    const View& view = output.view();
+    const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_), own) : View{};
     const std::size_t bytes = std::max(call.data.bytes(), view.bytes()) + (with_indices ? places.bytes() : 0);
-    OwnShapes shapes;
-    if (is_interruptible(bytes)) {
-        shapes.keep(&call.data);
-        shapes.keep(&view);
-    }
     const Fault fault = run_released(bytes, [&] {
         Fault found = reduce_max(poll_signals, call, view);
         if (with_indices && !found) found = argmax(poll_signals, call, view, places);
@@ -287,6 +245,22 @@ bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Segmentation
     return is_lowest || is_word(fill_mode, "zero");
 }
 
+// Ids or offsets of a type that the core does not have, as a new array of one that it has. False if there is
+// no such array, with or without an error set.
+bool widen(View* view, OwnShapes* shapes, PyArrayObject** widened) {
+    const bool is_narrow = kernels_of(view->type).itemsize < 4;
+    const npy_intp size = view->sizes[0];
+    std::ptrdiff_t* const own = shapes->room_for(2);
+    bool is_mapped = false;
+    *widened = named(new_output(is_narrow ? NPY_INT32 : NPY_INT64, 1, &size, nullptr, &is_mapped),
+                     "ids or offsets in a wider type");
+    if (*widened == nullptr) return false;
+    const View to = view_of(*widened, static_cast<int>(is_narrow ? Type::int32_ : Type::int64_), own);
+    if (run_released(to.bytes(), [&] { return widen_indices(poll_signals, *view, to); })) return false;
+    *view = to;
+    return true;
+}
+
 bool read_out_of_range(PyObject* object, Segmentation* call) {
     call->past_is_bad = !call->is_sorted;
     if (!is_given(object)) return true;
@@ -297,37 +271,27 @@ bool read_out_of_range(PyObject* object, Segmentation* call) {
 }
 
 // Ids or offsets of any integer type, in one that the core has: `widened` becomes a new reference if that
-// takes a copy. Those of uint64 past 2^63 - 1 come out negative, which is not clearly valid.
-bool read_indices(PyObject* object, const Rules& rules, View* view, PyArrayObject** widened) {
+// takes a copy. `is_unsigned`: of uint64; those past 2^63 - 1 come out negative, which is not clearly valid.
+bool read_indices(PyObject* object, const Rules& rules, OwnShapes* shapes, View* view,
+                  PyArrayObject** widened, bool* is_unsigned) {
     PyArrayObject* array = plain_array(object);
     const int type = array == nullptr ? -1 : type_of(array);
     if (type < 0 || (rules.index_types >> type & 1) == 0 || PyArray_NDIM(array) != 1) return false;
-    const bool is_core = type == static_cast<int>(Type::int32_) || type == static_cast<int>(Type::int64_);
-    if (is_core) {
-        *view = view_of(array, type);
+    *view = view_of(array, type, shapes);
+    *is_unsigned = type == static_cast<int>(Type::uint64_);
+    if (*is_unsigned) view->type = static_cast<int>(Type::int64_);  // the same bits
+    if (view->type == static_cast<int>(Type::int32_) || view->type == static_cast<int>(Type::int64_))
         return true;
-    }
-    if (type == static_cast<int>(Type::uint64_)) {  // the same bits, if none is past int64's highest
-        *view = view_of(array, static_cast<int>(Type::int64_));
-        return true;
-    }
-    const bool is_narrow = kernels_of(type).itemsize < 4;
-    PyObject* made = PyArray_CastToType(array, PyArray_DescrFromType(is_narrow ? NPY_INT32 : NPY_INT64), 0);
-    if (made == nullptr) {
-        if (PyErr_ExceptionMatches(PyExc_MemoryError)) set_out_of_memory();
-        return false;
-    }
-    *widened = reinterpret_cast<PyArrayObject*>(made);
-    *view = view_of(*widened, static_cast<int>(is_narrow ? Type::int32_ : Type::int64_));
-    return true;
+    return widen(view, shapes, widened);
 }
 
-bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count) {
+bool read_num_segments(PyObject* object, const Rules& rules, OwnShapes* shapes, std::int64_t* count) {
     if (!is_given(object)) return true;
     if (PyLong_CheckExact(object)) return read_integer(object, count) && *count >= 0;
     View view;
     Item item;
-    if (!read_typed(object, &view, &item) || view.rank != 0 || (rules.index_types >> view.type & 1) == 0)
+    if (!read_typed(object, &view, &item, shapes) || view.rank != 0 ||
+        (rules.index_types >> view.type & 1) == 0)
         return false;
     return read_integer_item(view, count) && *count >= 0;
 }
@@ -342,33 +306,30 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         !read_flag(given[11], &with_indices) || !read_flag(given[12], &with_empty))
         return kNotHandled;
     if (call.by_offsets && (is_given(given[1]) || !call.is_sorted)) return kNotHandled;
-    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type) || call.data.rank < 1)
+    OwnShapes shapes;
+    if (!read_out_of_range(given[8], &call) ||
+        !read_num_segments(given[2], rules, &shapes, &call.num_segments))
+        return kNotHandled;
+    if (!read_typed(given[0], &call.data, &item, &shapes) || !rules.takes(call.data.type) ||
+        call.data.rank < 1)
         return kNotHandled;
     const int type = call.data.type;
-    if (!read_out_of_range(given[8], &call) || !read_num_segments(given[2], rules, &call.num_segments) ||
-        !read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], given[14], type, &call))
+    if (!read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], given[14], type, &call))
         return kNotHandled;
-    if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &call.indices, widened)) return kNotHandled;
+    bool is_unsigned = false;
+    if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &shapes, &call.indices, widened, &is_unsigned))
+        return kNotHandled;
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[0])
         return kNotHandled;
-    if (call.indices.type == static_cast<int>(Type::int64_) &&
-        type_of(reinterpret_cast<PyArrayObject*>(given[call.by_offsets ? 6 : 1])) ==
-            static_cast<int>(Type::uint64_) &&
-        !(call.checks && call.negative_is_bad))
+    if (is_unsigned && !(call.checks && call.negative_is_bad))
         return kNotHandled;  // such an id past 2^63 - 1 is not negative, but of no segment
 
     const bool is_new = !is_given(given[4]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();
-    OwnShapes shapes;
-    const bool is_long = is_interruptible(call.data.bytes() + index_bytes);
-    if (is_long) {
-        shapes.keep(&call.data);
-        shapes.keep(&call.indices);
-    }
     if (run_released(index_bytes, [&] { return plan_segments(poll_signals, &call, is_new); })) return nullptr;
     Shape shape = call.data.shape();
     shape.size[0] = static_cast<std::size_t>(call.num_segments);
-    Output output(given[4], type, shape);
+    Output output(given[4], type, shape, &shapes);
     if (!output.fits()) return kNotHandled;
     PyArrayObject *indices = nullptr, *empty = nullptr;
     const auto fail = [&]() -> PyObject* {
@@ -381,23 +342,17 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     const View inputs[] = {call.data, call.indices};
     const bool is_direct = !with_indices && output.is_contiguous();
     if (is_direct ? !output.prepare(inputs, 2, false, nullptr) : !output.make(nullptr)) return fail();
-    View view = output.view();
+    const View& view = output.view();
     const std::size_t bytes = call.data.bytes() + index_bytes + view.bytes() +
                               (with_indices ? view.elements() * sizeof(std::int64_t) : 0) +
                               (with_empty ? shape.size[0] : 0);
-    if (is_interruptible(bytes)) {
-        if (!is_long) {
-            shapes.keep(&call.data);
-            shapes.keep(&call.indices);
-        }
-        shapes.keep(&view);
-    }
+    auto* const places = with_indices ? static_cast<std::int64_t*>(PyArray_DATA(indices)) : nullptr;
+    auto* const mask = with_empty ? static_cast<std::uint8_t*>(PyArray_DATA(empty)) : nullptr;
     const Fault fault = run_released(bytes, [&] {
-        Fault found = segment_max(poll_signals, call, view);
-        if (!found && with_indices)
-            found = argmax(poll_signals, call, view, static_cast<std::int64_t*>(PyArray_DATA(indices)));
-        if (!found && with_empty)
-            found = empty_segments(poll_signals, call, static_cast<std::uint8_t*>(PyArray_DATA(empty)));
+        // The mask first: nothing is written to the caller's output before all memory is there.
+        Fault found = with_empty ? empty_segments(poll_signals, call, mask) : Fault{};
+        if (!found) found = segment_max(poll_signals, call, view);
+        if (!found && with_indices) found = argmax(poll_signals, call, view, places);
         return found;
     });
     return fault ? fail() : together(output.result(), indices, empty);
@@ -444,9 +399,7 @@ Rules plain_rules(const OperatorEntry& entry) {
     Rules rules;
     rules.types = kAll;
     for (int type = 0; type < kTypes; ++type) {
-        const Kernels& kernels = kernels_of(type);
-        const bool is_integer = kernels.nan == 0 && type != static_cast<int>(Type::bool_);
-        rules.index_types |= is_integer ? std::uint32_t{1} << type : 0;
+        rules.index_types |= is_integer(type) ? std::uint32_t{1} << type : 0;
     }
     rules.positional = entry.positional;
     rules.keywords = kAll;
@@ -470,6 +423,21 @@ bool goes_to_python() {
     return true;
 }
 
+PyObject* py_widened(PyObject*, PyObject* object) {
+    PyArrayObject* array = plain_array(object);
+    const int type = array == nullptr ? -1 : type_of(array);
+    if (type < 0 || !is_integer(type) || PyArray_NDIM(array) != 1) {
+        PyErr_SetString(PyExc_TypeError, "widened takes a 1-D array of integers");
+        return nullptr;
+    }
+    OwnShapes shapes;
+    View view = view_of(array, type, &shapes);
+    PyArrayObject* made = nullptr;
+    if (widen(&view, &shapes, &made)) return as_object(made);
+    Py_XDECREF(as_object(made));
+    return nullptr;
+}
+
 PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
     Segmentation call;
     PyArrayObject* array = count == 6 ? plain_array(args[0]) : nullptr;
@@ -486,16 +454,14 @@ PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
                         "check_indices takes a 1-D array of int32, int64 or uint64, and its rules");
         return nullptr;
     }
-    call.indices = view_of(array, type);
+    OwnShapes shapes;
+    call.indices = view_of(array, type, &shapes);
     call.past_is_bad = is_given(args[4]);
     const std::ptrdiff_t size = rows;
     call.data = {nullptr, &size, &size, 1, type, false, false};
     const Fault fault = run_released(call.indices.bytes(), [&] { return check_indices(poll_signals, call); });
     if (!fault) Py_RETURN_NONE;
-    if (!fault.is_of_indices()) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the ids were changed by another thread");
-        return nullptr;
-    }
+    if (PyErr_Occurred()) return nullptr;
     return Py_BuildValue("sLLL", fault.name(), static_cast<long long>(fault.position),
                          static_cast<long long>(fault.value), static_cast<long long>(fault.previous));
 }
