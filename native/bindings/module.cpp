@@ -347,6 +347,10 @@ PyObject* py_set_cache_limit(PyObject*, PyObject* bytes) {
     Py_RETURN_NONE;
 }
 
+PyObject* py_empty_cache(PyObject*, PyObject*) {
+    return PyBool_FromLong(empty_cache());
+}
+
 PyObject* py_cache_info(PyObject*, PyObject*) {
     const CacheInfo info = cache_info();
     return Py_BuildValue("nnnnn", static_cast<Py_ssize_t>(info.limit), static_cast<Py_ssize_t>(info.kept),
@@ -414,6 +418,7 @@ PyMethodDef methods[] = {
     {"get_num_threads", py_num_threads, METH_NOARGS, nullptr},
     {"set_largest_output", py_set_largest_output, METH_O, nullptr},
     {"set_cache_limit", py_set_cache_limit, METH_O, nullptr},
+    {"empty_cache", py_empty_cache, METH_NOARGS, nullptr},
     {"cache_info", py_cache_info, METH_NOARGS, nullptr},
     {"progress", py_progress, METH_NOARGS, nullptr},
     {"types", types, METH_NOARGS, nullptr},
