@@ -1,6 +1,5 @@
 #include "arguments.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -112,14 +111,6 @@ bool encode_integer(PyObject* object, int type, std::uint64_t* bits) {
 
 }  // namespace
 
-void OwnShapes::add_block(std::size_t count) {
-    constexpr std::size_t kBlock = 512;
-    const std::size_t size = std::max(count, kBlock);
-    blocks_.push_back(std::unique_ptr<std::ptrdiff_t[]>(new std::ptrdiff_t[size]));
-    next_ = blocks_.back().get();
-    left_ = size;
-}
-
 bool find_argument_types() {
     PyObject* numpy = PyImport_ImportModule("numpy");
     PyObject* found = numpy == nullptr ? nullptr : PyObject_GetAttrString(numpy, "memmap");
@@ -166,9 +157,8 @@ bool read_python_scalar(PyObject* object, int type, View* view, Item* item) {
 
 bool read_scalar(PyObject* object, int type, Item* item) {
     View view;
-    OwnShapes shapes;
     if (is_python_scalar(object)) return read_python_scalar(object, type, &view, item);
-    if (!read_typed(object, &view, item, &shapes) || view.rank != 0 || view.type != type) return false;
+    if (!read_typed(object, &view, item) || view.rank != 0 || view.type != type) return false;
     char native[8];
     kernels_of(type).gather(native, view.data, 0, 1, view.swapped);
     std::memcpy(item->bytes, native, sizeof native);
@@ -184,12 +174,7 @@ static bool read_bits(const Kernels& kernels, std::uint64_t bits, std::int64_t* 
     return is_signed || *value >= 0;
 }
 
-bool read_integer(PyObject* object, std::int64_t* value) {
-    if (PyLong_CheckExact(object)) {
-        int overflow = 0;
-        *value = PyLong_AsLongLongAndOverflow(object, &overflow);
-        return overflow == 0;
-    }
+bool read_numpy_integer(PyObject* object, std::int64_t* value) {
     const int type = type_of_scalar(object);
     if (type < 0 || !is_integer(type)) return false;
     const Kernels& kernels = kernels_of(type);

@@ -6,12 +6,11 @@
 #include <Python.h>
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "../api.h"
 #include "../element_types.h"
 #include "../numpy.h"
+#include "released.h"
 
 namespace maxops {
 
@@ -31,48 +30,20 @@ inline PyArrayObject* plain_array(PyObject* object) {
     return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
 }
 
-// Copies of arrays' shapes and strides. Assigning to `shape` frees NumPy's own, which another thread may do
-// while the GIL is released, and a signal's handler or a finalizer at any time.
-class OwnShapes {
-public:
-    OwnShapes() {}  // by hand: the room stays uninitialized
-    OwnShapes(const OwnShapes&) = delete;
-    OwnShapes& operator=(const OwnShapes&) = delete;
-
-    std::ptrdiff_t* room_for(std::size_t count) {
-        if (count > left_) add_block(count);
-        left_ -= count;
-        return (next_ += count) - count;
-    }
-
-private:
-    void add_block(std::size_t count);
-
-    std::ptrdiff_t few_[64];  // a few arrays of few axes
-    std::ptrdiff_t* next_ = few_;
-    std::size_t left_ = sizeof few_ / sizeof *few_;
-    std::vector<std::unique_ptr<std::ptrdiff_t[]>> blocks_;
-};
-
-// The only way from an array to a view, which does not need the array's own shape. `own`: room for 2 * rank.
-inline View view_of(PyArrayObject* array, int type, std::ptrdiff_t* own) {
+// An array's shape and strides: its own, which assigning to `shape` frees, or a copy if there is room for
+// one. Only views of a copy outlive what lets other code run: see Release.
+inline View view_of(PyArrayObject* array, int type, std::ptrdiff_t* room = nullptr) {
+    static_assert(sizeof(npy_intp) == sizeof(std::ptrdiff_t));
     const bool is_native = PyArray_ISNOTSWAPPED(array);
-    const int rank = PyArray_NDIM(array);
-    const npy_intp *sizes = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
-    for (int axis = 0; axis < rank; ++axis) {
-        own[axis] = sizes[axis];
-        own[rank + axis] = strides[axis];
-    }
-    return {PyArray_BYTES(array),
-            own,
-            own + rank,
-            rank,
-            type,
-            !is_native,
-            is_native && PyArray_IS_C_CONTIGUOUS(array)};
-}
-inline View view_of(PyArrayObject* array, int type, OwnShapes* shapes) {
-    return view_of(array, type, shapes->room_for(2 * static_cast<std::size_t>(PyArray_NDIM(array))));
+    View view{PyArray_BYTES(array),
+              reinterpret_cast<const std::ptrdiff_t*>(PyArray_DIMS(array)),
+              reinterpret_cast<const std::ptrdiff_t*>(PyArray_STRIDES(array)),
+              PyArray_NDIM(array),
+              type,
+              !is_native,
+              is_native && PyArray_IS_C_CONTIGUOUS(array)};
+    if (room != nullptr) own(&view, room);
+    return view;
 }
 
 // Room for a scalar's element, which a view then points to.
@@ -82,11 +53,11 @@ struct alignas(8) Item {
 
 // A view of an array or NumPy scalar of one of our types. Arrays are read here, without a call.
 bool read_numpy_scalar(PyObject* object, View* view, Item* item);
-inline bool read_typed(PyObject* object, View* view, Item* item, OwnShapes* shapes) {
+inline bool read_typed(PyObject* object, View* view, Item* item) {
     PyArrayObject* array = plain_array(object);
     if (array == nullptr) return read_numpy_scalar(object, view, item);
     const int type = type_of(array);
-    if (type >= 0) *view = view_of(array, type, shapes);
+    if (type >= 0) *view = view_of(array, type);
     return type >= 0;
 }
 
@@ -107,7 +78,13 @@ bool read_integer_item(const View& item, std::int64_t* value);
 bool read_flag(PyObject* object, bool* value);
 
 // An integer of Python's or NumPy's.
-bool read_integer(PyObject* object, std::int64_t* value);
+bool read_numpy_integer(PyObject* object, std::int64_t* value);
+inline bool read_integer(PyObject* object, std::int64_t* value) {
+    if (!PyLong_CheckExact(object)) return read_numpy_integer(object, value);
+    int overflow = 0;
+    *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    return overflow == 0;
+}
 
 // An integer, or several in a list, a tuple, a range or a 1-D array of one of the types: at most kMaxRank.
 // None, and none of them, are 0.

@@ -125,19 +125,21 @@ PyObject* together(PyObject* values, PyArrayObject* indices, PyArrayObject* empt
 
 // ---------------------------------------------------------------------------- Max
 
-PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObject* out, OwnShapes* shapes) {
+PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObject* out) {
     const int type = inputs[0].type;
     Maximum call(inputs, count);
     if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
-    Output output(out, type, call.shape, shapes);
+    const std::size_t bytes = call.shape.elements() * kernels_of(type).itemsize * (count + 1);
+    Release release(bytes);
+    release.own(inputs, count);
+    Output output(out, type, call.shape, &release);
     if (!output.fits()) return kNotHandled;
     int axes[kMaxRank];
     const bool is_ordered = !output.is_given() && layout(call, axes);
     if (!output.prepare(inputs, count, true, is_ordered ? axes : nullptr)) return nullptr;
     const View& view = output.view();
-    const std::size_t bytes = view.bytes() * (count + 1);
     const Fault fault =
-        run_released(bytes, [&] { return maximum(poll_signals, call, view, output.is_mapped()); });
+        run_released(release, bytes, [&] { return maximum(poll_signals, call, view, output.is_mapped()); });
     return fault ? output.fail() : output.result();
 }
 
@@ -156,13 +158,12 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     // Those with a type of their own first: Python's numbers take it.
     int type = -1;
     bool has_numbers = false;
-    OwnShapes shapes;
     for (std::size_t k = 0; k < count; ++k) {
         if (is_python_scalar(args[k])) {
             has_numbers = true;
             continue;
         }
-        if (!read_typed(args[k], views + k, items + k, &shapes)) return kNotHandled;
+        if (!read_typed(args[k], views + k, items + k)) return kNotHandled;
         if (type >= 0 && views[k].type != type) return kNotHandled;
         type = views[k].type;
     }
@@ -170,7 +171,7 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
-    return run_maximum(rules, views, count, given[0], &shapes);
+    return run_maximum(rules, views, count, given[0]);
 }
 
 // ---------------------------------------------------------------------------- ReduceMax
@@ -182,7 +183,6 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         return kNotHandled;
     Reduction call;
     Item item, first;
-    OwnShapes shapes;
     bool noop = false, with_indices = false;
     if (!read_flag(given[2], &call.keepdims) || !read_flag(given[3], &noop) ||
         !read_flag(given[8], &with_indices))
@@ -192,14 +192,19 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     std::size_t count = 0;
     PyObject* const named = is_given(given[1]) ? given[1] : given[5];
     if (!read_axes(named, rules.index_types, axes, &count) || (noop && count == 0)) return kNotHandled;
-    if (!read_typed(given[0], &call.data, &item, &shapes) || !rules.takes(call.data.type)) return kNotHandled;
+    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
     if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;
     if (!read_initial(given[7], call.data.type, &first, &call.initial)) return kNotHandled;
 
     const Shape shape = output_shape(call);
-    Output output(given[4], call.data.type, shape, &shapes);
+    const std::size_t results = shape.elements(), out_bytes = results * kernels_of(call.data.type).itemsize;
+    const std::size_t bytes =
+        std::max(call.data.bytes(), out_bytes) + (with_indices ? results * sizeof(std::int64_t) : 0);
+    Release release(bytes);
+    release.own(&call.data);
+    Output output(given[4], call.data.type, shape, &release);
     if (!output.fits()) return kNotHandled;
-    std::ptrdiff_t* const own = shapes.room_for(with_indices ? 2 * static_cast<std::size_t>(shape.rank) : 0);
+    std::ptrdiff_t* const room = with_indices ? release.room_for(shape.rank) : nullptr;
     PyArrayObject* indices = nullptr;
     if (with_indices && (indices = new_indices(shape)) == nullptr) return nullptr;
     int order[kMaxRank];
@@ -210,9 +215,8 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         return nullptr;
     }
     const View& view = output.view();
-    const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_), own) : View{};
-    const std::size_t bytes = std::max(call.data.bytes(), view.bytes()) + (with_indices ? places.bytes() : 0);
-    const Fault fault = run_released(bytes, [&] {
+    const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_), room) : View{};
+    const Fault fault = run_released(release, bytes, [&] {
         Fault found = reduce_max(poll_signals, call, view);
         if (with_indices && !found) found = argmax(poll_signals, call, view, places);
         return found;  // which no call without indices copies: that would wait for its stores
@@ -247,17 +251,21 @@ bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Segmentation
 
 // Ids or offsets of a type that the core does not have, as a new array of one that it has. False if there is
 // no such array, with or without an error set.
-bool widen(View* view, OwnShapes* shapes, PyArrayObject** widened) {
+bool widen(View* view, PyArrayObject** widened) {
     const bool is_narrow = kernels_of(view->type).itemsize < 4;
-    const npy_intp size = view->sizes[0];
-    std::ptrdiff_t* const own = shapes->room_for(2);
+    const auto size = static_cast<npy_intp>(view->sizes[0]);
+    const std::size_t bytes = view->elements() * (is_narrow ? sizeof(std::int32_t) : sizeof(std::int64_t));
+    Release release(bytes);
+    release.own(view);
+    std::ptrdiff_t* const room = release.room_for(1);
     bool is_mapped = false;
     *widened = named(new_output(is_narrow ? NPY_INT32 : NPY_INT64, 1, &size, nullptr, &is_mapped),
                      "ids or offsets in a wider type");
     if (*widened == nullptr) return false;
-    const View to = view_of(*widened, static_cast<int>(is_narrow ? Type::int32_ : Type::int64_), own);
-    if (run_released(to.bytes(), [&] { return widen_indices(poll_signals, *view, to); })) return false;
-    *view = to;
+    const auto type = static_cast<int>(is_narrow ? Type::int32_ : Type::int64_);
+    const View to = view_of(*widened, type, room);
+    if (run_released(release, bytes, [&] { return widen_indices(poll_signals, *view, to); })) return false;
+    *view = view_of(*widened, type);
     return true;
 }
 
@@ -272,26 +280,25 @@ bool read_out_of_range(PyObject* object, Segmentation* call) {
 
 // Ids or offsets of any integer type, in one that the core has: `widened` becomes a new reference if that
 // takes a copy. `is_unsigned`: of uint64; those past 2^63 - 1 come out negative, which is not clearly valid.
-bool read_indices(PyObject* object, const Rules& rules, OwnShapes* shapes, View* view,
-                  PyArrayObject** widened, bool* is_unsigned) {
+bool read_indices(PyObject* object, const Rules& rules, View* view, PyArrayObject** widened,
+                  bool* is_unsigned) {
     PyArrayObject* array = plain_array(object);
     const int type = array == nullptr ? -1 : type_of(array);
     if (type < 0 || (rules.index_types >> type & 1) == 0 || PyArray_NDIM(array) != 1) return false;
-    *view = view_of(array, type, shapes);
+    *view = view_of(array, type);
     *is_unsigned = type == static_cast<int>(Type::uint64_);
     if (*is_unsigned) view->type = static_cast<int>(Type::int64_);  // the same bits
     if (view->type == static_cast<int>(Type::int32_) || view->type == static_cast<int>(Type::int64_))
         return true;
-    return widen(view, shapes, widened);
+    return widen(view, widened);
 }
 
-bool read_num_segments(PyObject* object, const Rules& rules, OwnShapes* shapes, std::int64_t* count) {
+bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count) {
     if (!is_given(object)) return true;
     if (PyLong_CheckExact(object)) return read_integer(object, count) && *count >= 0;
     View view;
     Item item;
-    if (!read_typed(object, &view, &item, shapes) || view.rank != 0 ||
-        (rules.index_types >> view.type & 1) == 0)
+    if (!read_typed(object, &view, &item) || view.rank != 0 || (rules.index_types >> view.type & 1) == 0)
         return false;
     return read_integer_item(view, count) && *count >= 0;
 }
@@ -306,18 +313,16 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         !read_flag(given[11], &with_indices) || !read_flag(given[12], &with_empty))
         return kNotHandled;
     if (call.by_offsets && (is_given(given[1]) || !call.is_sorted)) return kNotHandled;
-    OwnShapes shapes;
-    if (!read_out_of_range(given[8], &call) ||
-        !read_num_segments(given[2], rules, &shapes, &call.num_segments))
+    if (!read_out_of_range(given[8], &call) || !read_num_segments(given[2], rules, &call.num_segments))
         return kNotHandled;
-    if (!read_typed(given[0], &call.data, &item, &shapes) || !rules.takes(call.data.type) ||
-        call.data.rank < 1)
+    // The ids first: to widen them may let others run, who may change the data's shape.
+    bool is_unsigned = false;
+    if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &call.indices, widened, &is_unsigned))
+        return kNotHandled;
+    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type) || call.data.rank < 1)
         return kNotHandled;
     const int type = call.data.type;
     if (!read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], given[14], type, &call))
-        return kNotHandled;
-    bool is_unsigned = false;
-    if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &shapes, &call.indices, widened, &is_unsigned))
         return kNotHandled;
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[0])
         return kNotHandled;
@@ -326,10 +331,21 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
 
     const bool is_new = !is_given(given[4]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();
-    if (run_released(index_bytes, [&] { return plan_segments(poll_signals, &call, is_new); })) return nullptr;
+    Release planning(call.data.bytes() + index_bytes);
+    planning.own(&call.data);
+    planning.own(&call.indices);
+    const auto plan = [&] { return plan_segments(poll_signals, &call, is_new); };
+    if (run_released(planning, index_bytes, plan)) return nullptr;
     Shape shape = call.data.shape();
     shape.size[0] = static_cast<std::size_t>(call.num_segments);
-    Output output(given[4], type, shape, &shapes);
+    const std::size_t results = shape.elements(), out_bytes = results * kernels_of(type).itemsize;
+    const std::size_t bytes = call.data.bytes() + index_bytes + out_bytes +
+                              (with_indices ? results * sizeof(std::int64_t) : 0) +
+                              (with_empty ? shape.size[0] : 0);
+    Release release(bytes);
+    release.own(&call.data);
+    release.own(&call.indices);
+    Output output(given[4], type, shape, &release);
     if (!output.fits()) return kNotHandled;
     PyArrayObject *indices = nullptr, *empty = nullptr;
     const auto fail = [&]() -> PyObject* {
@@ -343,12 +359,9 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     const bool is_direct = !with_indices && output.is_contiguous();
     if (is_direct ? !output.prepare(inputs, 2, false, nullptr) : !output.make(nullptr)) return fail();
     const View& view = output.view();
-    const std::size_t bytes = call.data.bytes() + index_bytes + view.bytes() +
-                              (with_indices ? view.elements() * sizeof(std::int64_t) : 0) +
-                              (with_empty ? shape.size[0] : 0);
     auto* const places = with_indices ? static_cast<std::int64_t*>(PyArray_DATA(indices)) : nullptr;
     auto* const mask = with_empty ? static_cast<std::uint8_t*>(PyArray_DATA(empty)) : nullptr;
-    const Fault fault = run_released(bytes, [&] {
+    const Fault fault = run_released(release, bytes, [&] {
         // The mask first: nothing is written to the caller's output before all memory is there.
         Fault found = with_empty ? empty_segments(poll_signals, call, mask) : Fault{};
         if (!found) found = segment_max(poll_signals, call, view);
@@ -430,10 +443,9 @@ PyObject* py_widened(PyObject*, PyObject* object) {
         PyErr_SetString(PyExc_TypeError, "widened takes a 1-D array of integers");
         return nullptr;
     }
-    OwnShapes shapes;
-    View view = view_of(array, type, &shapes);
+    View view = view_of(array, type);
     PyArrayObject* made = nullptr;
-    if (widen(&view, &shapes, &made)) return as_object(made);
+    if (widen(&view, &made)) return as_object(made);
     Py_XDECREF(as_object(made));
     return nullptr;
 }
@@ -454,12 +466,14 @@ PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
                         "check_indices takes a 1-D array of int32, int64 or uint64, and its rules");
         return nullptr;
     }
-    OwnShapes shapes;
-    call.indices = view_of(array, type, &shapes);
+    call.indices = view_of(array, type);
+    Release release(call.indices.bytes());
+    release.own(&call.indices);
     call.past_is_bad = is_given(args[4]);
     const std::ptrdiff_t size = rows;
     call.data = {nullptr, &size, &size, 1, type, false, false};
-    const Fault fault = run_released(call.indices.bytes(), [&] { return check_indices(poll_signals, call); });
+    const auto check = [&] { return check_indices(poll_signals, call); };
+    const Fault fault = run_released(release, call.indices.bytes(), check);
     if (!fault) Py_RETURN_NONE;
     if (PyErr_Occurred()) return nullptr;
     return Py_BuildValue("sLLL", fault.name(), static_cast<long long>(fault.position),

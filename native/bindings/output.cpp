@@ -7,15 +7,15 @@
 
 namespace maxops {
 
-Output::Output(PyObject* given, int type, const Shape& shape, OwnShapes* shapes)
-    : type_(type), shape_(shape), own_(shapes->room_for(2 * static_cast<std::size_t>(shape.rank))) {
+Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
+    : type_(type), shape_(shape), room_(release->room_for(shape.rank)) {
     static_assert(sizeof(npy_intp) == sizeof shape.size[0]);
     fits_ = given == nullptr || given == Py_None;
     if (fits_) return;
     out_ = plain_array(given);
     fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
             PyArray_NDIM(out_) == shape.rank && std::equal(dims(), dims() + shape.rank, PyArray_DIMS(out_));
-    if (fits_) view_ = view_of(out_, type, own_);
+    if (fits_) view_ = view_of(out_, type, room_);
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
@@ -27,7 +27,7 @@ bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const
 
 bool Output::make(const int* axes) {
     made_ = new_output(number_of(type_), shape_.rank, dims(), axes, &is_mapped_);
-    if (made_ != nullptr) view_ = view_of(made_, type_, own_);
+    if (made_ != nullptr) view_ = view_of(made_, type_, room_);
     return made_ != nullptr;
 }
 

@@ -6,8 +6,8 @@ namespace maxops {
 
 class Output {
 public:
-    // The shape stays the caller's, and `shapes` lives as long.
-    Output(PyObject* given, int type, const Shape& shape, OwnShapes* shapes);
+    // The shape and the release stay the caller's.
+    Output(PyObject* given, int type, const Shape& shape, Release* release);
     // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
     // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
     Output(const Output&) = delete;
@@ -42,7 +42,7 @@ private:
 
     const int type_;
     const Shape& shape_;
-    std::ptrdiff_t* const own_;  // had first: where memory ends, nothing is made yet
+    std::ptrdiff_t* const room_;  // had first: where memory ends, nothing is made yet
     View view_;
     bool fits_;
     PyArrayObject* out_ = nullptr;   // the caller's, borrowed

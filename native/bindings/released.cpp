@@ -24,6 +24,14 @@ bool poll_signals() {
     return go_on;
 }
 
+void Release::add_block(std::size_t count) {
+    constexpr std::size_t kBlock = 512;
+    const std::size_t size = std::max(count, kBlock);
+    blocks_.push_back(std::unique_ptr<std::ptrdiff_t[]>(new std::ptrdiff_t[size]));
+    next_ = blocks_.back().get();
+    left_ = size;
+}
+
 bool find_main_thread() {
     PyObject* threading = PyImport_ImportModule("threading");
     PyObject* thread =
