@@ -124,17 +124,14 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
             return nullptr;
         }
     }
-    const auto make = [&] {
-        Py_INCREF(reinterpret_cast<PyObject*>(descr));  // which NumPy takes
-        return reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
-            &PyArray_Type, descr, rank, dims, axes == nullptr ? nullptr : strides, nullptr, 0, nullptr));
-    };
-    PyArrayObject* array = make();
+    const npy_intp* const laid_out = axes == nullptr ? nullptr : strides;
+    auto* array = reinterpret_cast<PyArrayObject*>(
+        PyArray_NewFromDescr(&PyArray_Type, descr, rank, dims, laid_out, nullptr, 0, nullptr));
     if (array == nullptr && PyErr_ExceptionMatches(PyExc_MemoryError) && empty_cache()) {
         PyErr_Clear();
-        array = make();
+        array = reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
+            &PyArray_Type, PyArray_DescrFromType(type_number), rank, dims, laid_out, nullptr, 0, nullptr));
     }
-    Py_DECREF(descr);
     *is_mapped = is_large && cache_info().reused > reused;
     if (is_large) {
         PyObject *type, *value, *trace;

@@ -115,7 +115,9 @@ def test_types_that_are_not_ours(other: Any) -> None:
     assert count >= 24
 
 
-STANDARDS = [(row.spec.standard, row.spec.operator, row.spec.version) for row in mo.operators() if row.spec.standard != "maxops"]
+STANDARDS = [
+    (row.spec.standard, row.spec.operator, row.spec.version) for row in mo.operators() if row.spec.standard != "maxops"
+]
 
 
 @pytest.mark.parametrize("row", STANDARDS, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
@@ -219,3 +221,65 @@ def test_an_integer_of_a_users_class_is_asked_once_and_counts(base: type) -> Non
         assert mo.reduce_max(data, Own(7)).tolist() == mo.reduce_max(data, value).tolist()
         assert mo.reduce_max(data, [Own(7)]).tolist() == mo.reduce_max(data, value).tolist()
         assert len(asked) == 2
+
+
+# -------------------------------------------------------------------------------------- NumPy's memory without the GIL
+
+NATIVE_SOURCES = Path(__file__).parents[1] / "native" / "bindings"
+
+
+def _balanced(text: str, start: int) -> str:
+    """From an opening parenthesis to the one that closes it."""
+    depth = 0
+    for end in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if depth == 0:
+            return text[start : end + 1]
+    raise AssertionError("a parenthesis that nothing closes")
+
+
+def _released_work() -> Iterator[tuple[str, str]]:
+    """What runs without the GIL: each call of run_released with the lambdas that it names, and what comes before."""
+    text = (NATIVE_SOURCES / "operators.cpp").read_text()
+    for found in re.finditer(r"\brun_released\(", text):
+        before = text[text.rindex("\n}", 0, found.start()) : found.start()]
+        work = _balanced(text, found.end() - 1)
+        for name in re.findall(r"\w+", work):
+            if (start := before.find(f"const auto {name} = [&] ")) >= 0:
+                work += before[start : before.index("};", start)]
+        yield work, before
+
+
+def test_nothing_of_pythons_is_read_without_the_gil() -> None:
+    """A lambda that runs there names none of its functions, and each array that it names has a shape of its own."""
+    works = list(_released_work())
+    assert len(works) == 6  # Max, ReduceMax, SegmentMax's two steps, ids that are checked, and that are widened
+    of_arrays = 0
+    for work, before in works:
+        inside = work.replace("PyObject", "").replace("poll_signals", "")
+        assert not re.search(r"\b(Py|NPY_|npy_)\w*", inside), work
+        release = re.match(r"\((\w+),", work)
+        assert release is not None, work
+        owned = set(re.findall(rf"\b{release[1]}\.own\(&?([\w.]+)", before))
+        if "call" in re.findall(r"\w+", work):
+            fields = {"call.data", "call.indices"} if "segments(" in work else set()
+            fields = {"inputs"} if "maximum(" in work else fields or {"call.data"}
+            fields = {"call.indices"} if "check_indices" in work else fields
+            assert fields <= owned, (fields, owned)
+            of_arrays += 1
+        if re.search(r"\bview\b", work) and "widen" not in work:
+            assert re.search(rf"Output output\([^;]*&{release[1]}\);", before), work
+    assert of_arrays == 5
+
+
+def test_one_function_alone_looks_at_an_arrays_shape() -> None:
+    """Beside comparisons of sizes, and copies, that are done while the GIL is held."""
+    uses = [
+        (path.name, line.strip())
+        for path in sorted(NATIVE_SOURCES.iterdir())
+        for line in path.read_text().splitlines()
+        if re.search(r"PyArray_(DIMS|STRIDES|SHAPE)\b", line)
+    ]
+    assert [name for name, _ in uses].count("arguments.h") == 2
+    assert {name for name, _ in uses} == {"arguments.h", "output.cpp", "onnxruntime.cpp"}
+    assert all("std::" in line for name, line in uses if name != "arguments.h"), uses

@@ -27,8 +27,9 @@ bool poll_signals() {
 void Release::add_block(std::size_t count) {
     constexpr std::size_t kBlock = 512;
     const std::size_t size = std::max(count, kBlock);
-    blocks_.push_back(std::unique_ptr<std::ptrdiff_t[]>(new std::ptrdiff_t[size]));
-    next_ = blocks_.back().get();
+    std::unique_ptr<std::ptrdiff_t[]> room(new std::ptrdiff_t[size]);
+    next_ = room.get();
+    blocks_.reset(new Block{std::move(blocks_), std::move(room)});
     left_ = size;
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "../api.h"
 #include "../memory.h"
@@ -59,13 +58,17 @@ public:
     }
 
 private:
+    struct Block {
+        std::unique_ptr<Block> before;
+        std::unique_ptr<std::ptrdiff_t[]> room;
+    };
     void add_block(std::size_t count);
 
     const bool lets_others_run_;
     std::ptrdiff_t few_[64];  // a few arrays of few axes: allocating for each of nine takes 300 nanoseconds
     std::ptrdiff_t* next_ = few_;
     std::size_t left_ = sizeof few_ / sizeof *few_;
-    std::vector<std::unique_ptr<std::ptrdiff_t[]>> blocks_;
+    std::unique_ptr<Block> blocks_;
 };
 
 // work() without the GIL, unless the call keeps it or this part of it touches few bytes. Nothing of Python's
