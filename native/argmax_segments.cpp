@@ -80,7 +80,7 @@ bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call
                    std::int64_t* indices) {
     const std::size_t width = rows.width(), count = rows.rows(),
                       bytes_each = rows.row_bytes() + rows.id_bytes();
-    const std::size_t grain = std::max(count / kSharesEnough, kTaskBytes / bytes_each) + 1;
+    const std::size_t grain = share_rows(count, kSharesEnough, bytes_each);
     const std::size_t shares = (count + grain - 1) / grain;
     std::vector<std::int64_t> aside(shares * width, -1), ids_aside(shares, -1);
     const bool finished =

@@ -114,6 +114,13 @@ void for_rows(const Shape& shape, std::size_t begin, std::size_t end, const Visi
     }
 }
 
+// A share of rows that is no longer than a poll may wait, however many rows there are.
+inline std::size_t share_rows(std::size_t rows, std::size_t shares, std::size_t row_bytes) {
+    constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // ten milliseconds or so
+    const std::size_t fair = std::max(rows / shares, kTaskBytes / row_bytes);
+    return std::min(fair, std::max(kMostBytes, kTaskBytes) / row_bytes) + 1;
+}
+
 // share(begin, end) over [0, count), in shares of `grain` if the whole touches enough bytes to pay.
 template <class Share>
 bool parallel_for(const Run& run, std::size_t count, std::size_t grain, std::size_t bytes,

@@ -37,8 +37,7 @@ bool Spread::by_columns(FunctionRef<void(const Piece&)> take) const {
 // More tasks than copies, so that the poll is asked now and then; each takes a copy that is free.
 bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
     const std::size_t rows = rows_.rows();
-    const std::size_t grain =
-        std::max(rows / (copies_ * kTasksPerCopy), kTaskBytes / (rows_.row_bytes() + rows_.id_bytes())) + 1;
+    const std::size_t grain = share_rows(rows, copies_ * kTasksPerCopy, rows_.row_bytes() + rows_.id_bytes());
     // No lock, which a process forked meanwhile might find locked for good; it finds a free copy, since
     // whoever forks is at none.
     const auto take_one = [&] {
