@@ -64,16 +64,20 @@ breaks:  ## break the native code on purpose, and see that `miniature` would not
 	$(PYTHON) tests/breaks.py
 
 # A second environment with a core that checks every access and every undefined operation. The interpreter is
-# not built so, and is told to load the runtime first; it keeps memory until it exits, which is no leak of ours.
+# not built so, and is told to load the runtime first; it keeps memory until it exits, which is no leak of ours. No
+# framework is in there, so tests of frameworks are not, either.
 sanitize:  ## the native tests under AddressSanitizer and UBSan
 	$(PYTHON) -m venv $(SANITIZED)
-	$(SANITIZED)/bin/python -m pip install -q . pytest pytest-xdist hypothesis rich -C cmake.define.MAXOPS_SANITIZE=ON
+	$(SANITIZED)/bin/python -m pip install -q . pytest pytest-xdist hypothesis rich threadpoolctl numpy_quaddtype \
+	  -C cmake.define.MAXOPS_SANITIZE=ON
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -m "exhaustive or not exhaustive" \
+	  -k "not (torch or jax or dask or xarray or gpu)" \
 	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_bad_input.py \
 	  tests/test_paths.py tests/test_segment_paths.py tests/test_indices.py tests/test_offsets.py \
-	  tests/test_unsorted_ids.py
+	  tests/test_unsorted_ids.py tests/test_bindings.py tests/test_robustness.py tests/test_threads.py \
+	  tests/test_memory.py tests/test_rare_calls.py
 
 races:  ## calls that meet, under ThreadSanitizer, without an interpreter
 	$(PYTHON) -m venv $(RACES)

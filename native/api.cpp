@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <vector>
 
+#include "guarded.h"
 #include "initial.h"
 #include "item.h"
 #include "scratch.h"
@@ -167,19 +167,18 @@ bool layout(const Maximum& call, int* axes) {
 }
 
 Fault maximum(Poll poll, const Maximum& call, const View& out, bool streams) {
-    if (!reserve_scratch()) return {Fault::kOutOfMemory};
     const Kernels& kernels = kernels_of(out.type);
     const Run run{kernels, poll, streams};
     const std::size_t n = out.elements(), bytes = n * kernels.itemsize * (call.count + 1);
     const FlatMax flat(kernels, call, out);
-    if (flat.serves() && !(streams && bytes >= kStreamedBytes)) return finished(flat(run, n, bytes));
-    try {
+    const bool is_flat = flat.serves() && !(streams && bytes >= kStreamedBytes);
+    if (is_flat && reserve_scratch()) return finished(flat(run, n, bytes));
+    return guarded([&]() -> Fault {
+        if (is_flat) return finished(flat(run, n, bytes));
         Shape shape = out.shape();
         auto operands = operands_of(call.inputs, call.count, out.rank, &out);
         return finished(fold(run, shape, operands));
-    } catch (const std::bad_alloc&) {
-        return {Fault::kOutOfMemory};
-    }
+    });
 }
 
 // ---------------------------------------------------------------------------- ReduceMax
@@ -284,13 +283,12 @@ bool fill_with_lowest(const Run& run, const View& out) {
 }  // namespace
 
 Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
-    if (!reserve_scratch()) return {Fault::kOutOfMemory};
-    const Kernels& kernels = kernels_of(out.type);
-    const View& data = call.data;
-    const std::size_t bytes = data.bytes();
-    Rows rows;
     if (out.elements() == 0) return {};
-    try {
+    return guarded([&]() -> Fault {
+        const Kernels& kernels = kernels_of(out.type);
+        const View& data = call.data;
+        const std::size_t bytes = data.bytes();
+        Rows rows;
         const Run run{kernels, poll};
         Initial initial(call.initial, out);
         if (bytes > 0 && bytes < kKeepsGilBytes && out.contiguous && data.contiguous &&
@@ -302,30 +300,24 @@ Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
         Shape shape = data.shape();
         Operand operands[2] = {data.operand(data.rank), along_data(call, out)};
         return finished(reduce(run, shape, operands) && initial.fold(run));
-    } catch (const std::bad_alloc&) {
-        return {Fault::kOutOfMemory};
-    }
+    });
 }
 
 Fault argmax(Poll poll, const Reduction& call, const View& values, const View& indices) {
-    if (!reserve_scratch()) return {Fault::kOutOfMemory};
-    auto* first = reinterpret_cast<std::int64_t*>(indices.data);
     if (indices.elements() == 0) return {};
-    if (call.data.elements() == 0) {
-        std::fill(first, first + indices.elements(), -1);
-        return {};
-    }
-    ArgmaxCall core_call;
-    core_call.shape = call.data.shape();
-    core_call.is_reduced = call.is_reduced;
-    core_call.data = call.data.operand(call.data.rank);
-    core_call.results = along_data(call, values);
-    core_call.indices = along_data(call, indices);
-    try {
-        return finished(argmax_in_axes({kernels_of(call.data.type), poll}, core_call));
-    } catch (const std::bad_alloc&) {
-        return {Fault::kOutOfMemory};
-    }
+    return guarded([&]() -> Fault {
+        const Run run{kernels_of(call.data.type), poll};
+        if (call.data.elements() == 0)
+            return finished(fill(run, reinterpret_cast<std::int64_t*>(indices.data), indices.elements(),
+                                 std::int64_t{-1}));
+        ArgmaxCall core_call;
+        core_call.shape = call.data.shape();
+        core_call.is_reduced = call.is_reduced;
+        core_call.data = call.data.operand(call.data.rank);
+        core_call.results = along_data(call, values);
+        core_call.indices = along_data(call, indices);
+        return finished(argmax_in_axes(run, core_call));
+    });
 }
 
 }  // namespace maxops

@@ -162,6 +162,10 @@ Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty
 // uint64 too: position, value and previous are then those bits.
 Fault check_indices(Poll poll, const Segmentation& call);
 
+// Ids or offsets of any integer type as int32 or int64 of the same length, contiguous and native, which hold
+// all values but those of uint64 past int64's highest: these become that.
+Fault widen_indices(Poll poll, const View& indices, const View& out);
+
 // An item of a type in its canonical bits: any NaN as the one quiet NaN, any True as 1.
 std::uint64_t canonical(int type, char* item);
 

@@ -1,12 +1,11 @@
 // SegmentMax: the ids or offsets of a call, its maxima and their indices.
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <type_traits>
 
 #include "api.h"
+#include "guarded.h"
 #include "initial.h"
-#include "scratch.h"
 
 namespace maxops {
 namespace {
@@ -48,14 +47,19 @@ bool is_at_least(Id id, std::int64_t limit) {
     return value >= limit || (!std::is_signed_v<Id> && value < 0);
 }
 
+// Both ask the poll between blocks, which one core reads in a millisecond, or in some ten if each id is on a
+// page of its own.
+constexpr std::int64_t kScannedBlock = std::int64_t{1} << 20;
+
 template <class Id>
-Fault find_id_fault(const Segmentation& call) {
+Fault find_id_fault(Poll poll, const Segmentation& call) {
     // In blocks, and rule by rule within a block, so that the first kind of fault is reported first.
-    constexpr std::int64_t kBlock = std::int64_t{1} << 20;
     const View& ids = call.indices;
     const std::int64_t n = ids.sizes[0];
-    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-        const std::int64_t end = std::min(n, begin + kBlock);
+    Polling polling(poll);
+    for (std::int64_t begin = 0; begin < n; begin += kScannedBlock) {
+        if (!polling.goes_on()) return {Fault::kStopped};
+        const std::int64_t end = std::min(n, begin + kScannedBlock);
         const auto first = [&](auto breaks_rule) {
             std::int64_t i = begin;
             while (i < end && !breaks_rule(i)) ++i;
@@ -82,16 +86,54 @@ Fault find_id_fault(const Segmentation& call) {
 }
 
 template <class Id>
-Fault find_offset_fault(const Segmentation& call) {
+Fault find_offset_fault(Poll poll, const Segmentation& call) {
     const View& offsets = call.indices;
     const std::int64_t last = offsets.sizes[0] - 1, rows = rows_of(call);
     const std::int64_t begin = signed_of(id_at<Id>(offsets, 0)), end = signed_of(id_at<Id>(offsets, last));
     if (begin != 0) return {Fault::kOffsetsBegin, 0, begin};
-    for (std::int64_t i = 1; i <= last; ++i)
+    Polling polling(poll);
+    for (std::int64_t i = 1; i <= last; ++i) {
+        if (i % kScannedBlock == 0 && !polling.goes_on()) return {Fault::kStopped};
         if (const Id here = id_at<Id>(offsets, i), before = id_at<Id>(offsets, i - 1); here < before)
             return {Fault::kOffsetsDecrease, i, signed_of(here), signed_of(before)};
+    }
     if (end != rows) return {Fault::kOffsetsEnd, last, end, rows};
     return {};
+}
+
+template <class From, class To>
+void widen(const char* from, std::size_t n, To* to) {
+    const auto* items = reinterpret_cast<const From*>(from);
+    for (std::size_t i = 0; i < n; ++i)
+        to[i] =
+            sizeof(From) < sizeof(To)
+                ? static_cast<To>(items[i])
+                : static_cast<To>(std::min<std::uint64_t>(static_cast<std::uint64_t>(items[i]), INT64_MAX));
+}
+
+using Widen = void (*)(const char* from, std::size_t n, char* to);
+template <class From, class To>
+void widen_block(const char* from, std::size_t n, char* to) {
+    widen<From>(from, n, reinterpret_cast<To*>(to));
+}
+
+Widen widen_of(int type) {
+    switch (static_cast<Type>(type)) {
+        case Type::int8_:
+            return widen_block<std::int8_t, std::int32_t>;
+        case Type::uint8_:
+            return widen_block<std::uint8_t, std::int32_t>;
+        case Type::int16_:
+            return widen_block<std::int16_t, std::int32_t>;
+        case Type::uint16_:
+            return widen_block<std::uint16_t, std::int32_t>;
+        case Type::uint32_:
+            return widen_block<std::uint32_t, std::int64_t>;
+        case Type::uint64_:
+            return widen_block<std::uint64_t, std::int64_t>;
+        default:
+            return nullptr;
+    }
 }
 
 // ---------------------------------------------------------------------------- and all at once, by kernels
@@ -128,18 +170,18 @@ bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::in
 }
 
 // One by one.
-Fault find_index_fault(const Segmentation& call) {
+Fault find_index_fault(Poll poll, const Segmentation& call) {
     const auto find = [&](auto id) {
         using Id = decltype(id);
-        return call.by_offsets ? find_offset_fault<Id>(call) : find_id_fault<Id>(call);
+        return call.by_offsets ? find_offset_fault<Id>(poll, call) : find_id_fault<Id>(poll, call);
     };
     if (call.indices.type == static_cast<int>(Type::uint64_)) return find(std::uint64_t{});
     return is_wide(call) ? find(std::int64_t{}) : find(std::int32_t{});
 }
 
 // Where a fault is known to be: of ids that change meanwhile, none may be found.
-Fault report(const Segmentation& call) {
-    const Fault fault = find_index_fault(call);
+Fault report(Poll poll, const Segmentation& call) {
+    const Fault fault = find_index_fault(poll, call);
     return fault ? fault : Fault{Fault::kNotHandled};
 }
 
@@ -148,7 +190,7 @@ Fault plan_offsets(Poll poll, Segmentation* call) {
     const std::int64_t last = call->indices.sizes[0] - 1;
     bool valid = id_at(*call, 0) == 0 && id_at(*call, last) == rows_of(*call);
     if (valid && !are_sorted(poll, *call, &valid)) return {Fault::kStopped};
-    if (!valid && call->checks) return report(*call);
+    if (!valid && call->checks) return report(poll, *call);
     call->has_rows = valid;
     if (call->num_segments < 0) call->num_segments = last;
     return {};
@@ -160,15 +202,15 @@ Fault plan_sorted(Poll poll, Segmentation* call, bool is_new) {
     const bool is_given = call->num_segments >= 0;
     if (call->checks && rows > 0) {
         if (!call->negative_is_bad) {  // the kernels know of no negative ids that are allowed
-            if (const Fault fault = find_index_fault(*call)) return fault;
+            if (const Fault fault = find_index_fault(poll, *call)) return fault;
         } else if (call->past_is_bad && is_given && last >= call->num_segments) {
-            return report(*call);
+            return report(poll, *call);
         } else if (!is_new || last < 0 || call->num_segments == 0 || call->data.elements() == 0) {
             // Nothing may be written to the caller's output before all are known to be valid; and an empty
             // output has no pass over the ids.
             bool valid = true;
             if (!are_sorted(poll, *call, &valid)) return {Fault::kStopped};
-            if (!valid) return report(*call);
+            if (!valid) return report(poll, *call);
         } else {
             call->checks_with_maxima = true;
         }
@@ -184,8 +226,8 @@ Fault plan_unsorted(Poll poll, Segmentation* call) {
     if (!checks && is_given) return {};
     std::int64_t highest = -1;
     if (!find_highest(poll, *call, checks, &highest)) return {Fault::kStopped};
-    if (checks && highest < 0 && call->indices.sizes[0] > 0) return report(*call);
-    if (checks && call->past_is_bad && is_given && highest >= call->num_segments) return report(*call);
+    if (checks && highest < 0 && call->indices.sizes[0] > 0) return report(poll, *call);
+    if (checks && call->past_is_bad && is_given && highest >= call->num_segments) return report(poll, *call);
     if (highest == INT64_MAX && !is_given) return {Fault::kNotHandled};
     if (!is_given) call->num_segments = std::max<std::int64_t>(highest, -1) + 1;
     return {};
@@ -228,27 +270,37 @@ bool segment_small(const Kernels& kernels, const Segmentation& call, const View&
     return true;
 }
 
-template <class Act>
-Fault guarded(const Act& act) {
-    if (!reserve_scratch()) return {Fault::kOutOfMemory};
-    try {
-        return act();
-    } catch (const std::bad_alloc&) {
-        return {Fault::kOutOfMemory};
-    }
-}
-
 }  // namespace
 
 Fault check_indices(Poll poll, const Segmentation& call) {
     return guarded([&]() -> Fault {
-        if (call.indices.type == static_cast<int>(Type::uint64_)) return find_index_fault(call);
+        if (call.indices.type == static_cast<int>(Type::uint64_)) return find_index_fault(poll, call);
         Segmentation known = call;  // nothing is to be found out
         if (known.by_offsets) return plan_offsets(poll, &known);
         const bool has_limit = call.num_segments >= 0;
         if (!has_limit) known.num_segments = INT64_MAX;
         known.past_is_bad = call.past_is_bad && has_limit;
         return known.is_sorted ? plan_sorted(poll, &known, false) : plan_unsorted(poll, &known);
+    });
+}
+
+Fault widen_indices(Poll poll, const View& indices, const View& out) {
+    const Kernels& kernels = kernels_of(indices.type);
+    const Widen widen = widen_of(indices.type);
+    if (widen == nullptr) return {Fault::kNotHandled};
+    return guarded([&] {
+        const std::size_t to_bytes = kernels_of(out.type).itemsize, n = out.elements();
+        return finished(parallel_for(
+            {kernels, poll}, n, kTaskBytes / to_bytes, n * to_bytes, [&](std::size_t begin, std::size_t end) {
+                alignas(64) char block[kBlockBytes];
+                constexpr std::size_t kMost = kBlockBytes / 8;
+                for (std::size_t at = begin; at < end; at += kMost) {
+                    const std::size_t m = std::min(kMost, end - at);
+                    kernels.gather(block, indices.data + static_cast<std::ptrdiff_t>(at) * indices.strides[0],
+                                   indices.strides[0], m, indices.swapped);
+                    widen(block, m, out.data + at * to_bytes);
+                }
+            }));
     });
 }
 
@@ -267,7 +319,7 @@ Fault segment_max(Poll poll, const Segmentation& call, const View& out) {
         Initial initial(call.initial, out);
         if (call.data.bytes() + out.bytes() < kKeepsGilBytes && call.data.contiguous &&
             call.indices.contiguous && call.is_sorted && !call.by_offsets)
-            return segment_small(kernels, call, out) ? finished(initial.fold(run)) : report(call);
+            return segment_small(kernels, call, out) ? finished(initial.fold(run)) : report(poll, call);
         Segments segments = segments_of(call);
         segments.out = out.data;
         if (call.initial != nullptr) segments.first = segments.fill;
@@ -275,7 +327,7 @@ Fault segment_max(Poll poll, const Segmentation& call, const View& out) {
         const bool is_done = call.is_sorted || call.by_offsets
                                  ? segment(run, id_kernels_of(call), segments, &sorted)
                                  : scatter(run, id_kernels_of(call), segments);
-        if (is_done && !sorted) return report(call);
+        if (is_done && !sorted) return report(poll, call);
         return finished(is_done && initial.fold(run));
     });
 }
@@ -300,7 +352,9 @@ Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty
         segments.id_type = is_wide(call) ? 1 : 0;
         segments.num_segments = call.num_segments;
         segments.bounds = call.by_offsets ? static_cast<std::size_t>(call.indices.sizes[0]) : 0;
-        segments.shape = Shape(call.by_offsets ? SIZE_MAX : static_cast<std::size_t>(call.indices.sizes[0]));
+        segments.shape = Shape(!call.has_rows    ? 0
+                               : call.by_offsets ? SIZE_MAX
+                                                 : static_cast<std::size_t>(call.indices.sizes[0]));
         const Kernels& kernels = id_kernels_of(call);
         return finished(find_empty({kernels, poll}, kernels, segments, is_empty));
     });

@@ -1,4 +1,6 @@
 // The indices of a SegmentMax's maxima: of the first row that holds each.
+#include <memory>
+
 #include "segment_spread.h"
 
 namespace maxops {
@@ -78,7 +80,7 @@ bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call
                    std::int64_t* indices) {
     const std::size_t width = rows.width(), count = rows.rows(),
                       bytes_each = rows.row_bytes() + rows.id_bytes();
-    const std::size_t grain = std::max(count / kSharesEnough, kTaskBytes / bytes_each) + 1;
+    const std::size_t grain = share_rows(count, kSharesEnough, bytes_each);
     const std::size_t shares = (count + grain - 1) / grain;
     std::vector<std::int64_t> aside(shares * width, -1), ids_aside(shares, -1);
     const bool finished =
@@ -106,37 +108,36 @@ bool take_in_order(const Run& run, const SegmentRows& rows, const Segments& call
 
 bool argmax_in_segments(const Run& run, const Kernels& id_kernels, const Segments& call, bool in_order,
                         std::int64_t* indices) {
-    const SegmentRows rows(run.kernels, id_kernels, call);
+    const SegmentRows rows(run, id_kernels, call);
+    if (!rows.is_ready()) return false;
     const std::size_t cells = static_cast<std::size_t>(call.num_segments) * rows.width();
-    const auto over_cells = [&](const auto& each) {
-        return parallel_for(run, cells, kTaskBytes / sizeof *indices, cells * sizeof *indices, each);
-    };
-    if (!over_cells(
-            [&](std::size_t begin, std::size_t end) { std::fill(indices + begin, indices + end, -1); }))
-        return false;
+    if (!fill(run, indices, cells, std::int64_t{-1})) return false;
     if (cells == 0 || rows.rows() == 0) return true;
     const SegmentIndices all(run.kernels, rows, call);
     if (in_order && !rows.is_wide()) return take_in_order(run, rows, call, all, indices);
 
     const Spread spread(run, rows, call.num_segments, sizeof *indices);
-    std::vector<std::int64_t> copies((spread.copies() - 1) * cells, -1);
+    const std::size_t others = (spread.copies() - 1) * cells;
+    const std::unique_ptr<std::int64_t[]> copies(new std::int64_t[others]);
+    if (!fill(run, copies.get(), others, std::int64_t{-1})) return false;
     const auto copy_at = [&](std::size_t copy) {
-        return copy == 0 ? indices : copies.data() + (copy - 1) * cells;
+        return copy == 0 ? indices : copies.get() + (copy - 1) * cells;
     };
     const bool finished = spread([&](const Piece& piece) {
         all.take(piece, copy_at(piece.copy) + static_cast<std::size_t>(piece.from) * rows.width());
     });
     if (!finished || spread.copies() == 1) return finished;
-    return over_cells([&](std::size_t begin, std::size_t end) {
+    const auto merge = [&](std::size_t begin, std::size_t end) {
         for (std::size_t copy = 1; copy < spread.copies(); ++copy) {
-            const std::int64_t* others = copy_at(copy);
+            const std::int64_t* found = copy_at(copy);
             for (std::size_t i = begin; i < end; ++i) {  // -1, as an unsigned number, is the highest
                 const auto here = static_cast<std::uint64_t>(indices[i]),
-                           there = static_cast<std::uint64_t>(others[i]);
+                           there = static_cast<std::uint64_t>(found[i]);
                 indices[i] = static_cast<std::int64_t>(std::min(here, there));
             }
         }
-    });
+    };
+    return parallel_for(run, cells, kTaskBytes / sizeof *indices, cells * sizeof *indices, merge);
 }
 
 }  // namespace maxops

@@ -35,6 +35,7 @@ public:
             return block.data;
         }
         void* data = map_pages(wanted);
+        if (data == nullptr && trim_to(0)) data = map_pages(wanted);
         if (data == nullptr) return nullptr;
         try {
             used_.emplace(data, wanted);
@@ -57,7 +58,12 @@ public:
         }
         offer_pages(block.data, block.size);
         kept_bytes_ += block.size;
-        trim();
+        trim_to(limit_);
+    }
+
+    bool empty() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return trim_to(0);
     }
 
     std::size_t size_of(void* data) {
@@ -68,7 +74,7 @@ public:
     void set_limit(std::size_t bytes) {
         const std::lock_guard<std::mutex> lock(mutex_);
         limit_ = bytes;
-        trim();
+        trim_to(limit_);
     }
 
     CacheInfo info() {
@@ -97,13 +103,16 @@ private:
         return (size + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
     }
 
-    void trim() {
-        while (kept_bytes_ > limit_) {
+    // False if that much or less was kept.
+    bool trim_to(std::size_t bytes) {
+        const bool has_more = kept_bytes_ > bytes;
+        while (kept_bytes_ > bytes) {
             const Block block = kept_.back();
             kept_.pop_back();
             kept_bytes_ -= block.size;
             unmap_pages(block.data, block.size);
         }
+        return has_more;
     }
 
     std::mutex mutex_;
@@ -160,6 +169,9 @@ PyObject* output_handler() {
 
 void set_cache_limit(std::size_t bytes) {
     cache().set_limit(bytes);
+}
+bool empty_cache() {
+    return cache().empty();
 }
 CacheInfo cache_info() {
     return cache().info();

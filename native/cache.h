@@ -15,6 +15,9 @@ PyObject* output_handler();
 // How many bytes of freed blocks may be kept; 0: none. Those past a new limit go back at once.
 void set_cache_limit(std::size_t bytes);
 
+// Gives back what is kept; false if nothing is. What failed for want of memory may then be tried again.
+bool empty_cache();
+
 struct CacheInfo {
     std::size_t limit, kept, blocks, reused, fresh;
 };

@@ -67,18 +67,11 @@ bool find_types() {
 }
 
 int type_of_scalar(PyObject* object) {
+    const PyTypeObject* const kind = Py_TYPE(object);
     for (int type = 0; type < kTypes; ++type)
-        if (Py_TYPE(object) == scalar_types[type]) return type;
-    if (!PyArray_IsScalar(object, Generic)) return -1;
-    PyArray_Descr* descr =
-        PyArray_DescrFromScalar(object);  // C's other names of int64 and uint64, or none of ours
-    if (descr == nullptr) {
-        PyErr_Clear();
-        return -1;
-    }
-    const int type = type_of_number(descr->type_num);
-    Py_DECREF(descr);
-    return type;
+        if (kind == scalar_types[type]) return type;
+    if (kind == &PyLongLongArrType_Type) return static_cast<int>(Type::int64_);
+    return kind == &PyULongLongArrType_Type ? static_cast<int>(Type::uint64_) : -1;
 }
 
 }  // namespace maxops

@@ -18,13 +18,13 @@ inline int number_of(int type) {
 }
 inline constexpr int kTypeNumbers = 1 << 10;
 extern signed char types_by_number[kTypeNumbers];  // the other way round, -1 for types that are not ours
-inline int type_of_number(int number) {
-    return number < kTypeNumbers ? types_by_number[number] : -1;
+inline int type_of_number(int number) {            // which is -1 for types that users define
+    return static_cast<unsigned>(number) < kTypeNumbers ? types_by_number[number] : -1;
 }
 inline int type_of(PyArrayObject* array) {
     return type_of_number(PyArray_TYPE(array));
 }
-// Of a NumPy scalar; -1 for any other object too.
+// Of a scalar of NumPy's own class; -1 for any other object too, also of a subclass, which may run code.
 int type_of_scalar(PyObject* object);
 
 }  // namespace maxops

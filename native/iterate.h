@@ -114,6 +114,13 @@ void for_rows(const Shape& shape, std::size_t begin, std::size_t end, const Visi
     }
 }
 
+// A share of rows that is no longer than a poll may wait, however many rows there are.
+inline std::size_t share_rows(std::size_t rows, std::size_t shares, std::size_t row_bytes) {
+    constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // ten milliseconds or so
+    const std::size_t fair = std::max(rows / shares, kTaskBytes / row_bytes);
+    return std::min(fair, std::max(kMostBytes, kTaskBytes) / row_bytes) + 1;
+}
+
 // share(begin, end) over [0, count), in shares of `grain` if the whole touches enough bytes to pay.
 template <class Share>
 bool parallel_for(const Run& run, std::size_t count, std::size_t grain, std::size_t bytes,
@@ -125,6 +132,25 @@ bool parallel_for(const Run& run, std::size_t count, std::size_t grain, std::siz
     return run_tasks((count + grain - 1) / grain,
                      [&](std::size_t task) { share(task * grain, std::min(count, (task + 1) * grain)); },
                      run.poll, bytes < kLongBytes);
+}
+
+// Fills n items; false if the poll stopped it.
+template <class Item>
+bool fill(const Run& run, Item* items, std::size_t n, Item value) {
+    return parallel_for(
+        run, n, kTaskBytes / sizeof(Item), n * sizeof(Item),
+        [&](std::size_t begin, std::size_t end) { std::fill(items + begin, items + end, value); });
+}
+
+// share(begin, end) over [0, count) in order, one after the other, with a poll between them.
+template <class Share>
+bool serial_for(const Run& run, std::size_t count, std::size_t grain, const Share& share) {
+    Polling polling(run.poll);
+    for (std::size_t begin = 0; begin < count; begin += grain) {
+        if (!polling.goes_on()) return false;
+        share(begin, std::min(count, begin + grain));
+    }
+    return true;
 }
 
 // Each of these returns false if the poll stopped it; what the output then holds is unspecified. The shape

@@ -8,9 +8,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
+
+#ifndef _WIN32
+#include <pthread.h>
+#endif
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -119,7 +123,8 @@ struct Sweep {
     }
 };
 
-// Helpers that sleep between sweeps. Never destroyed: they may sleep until the process ends.
+// Helpers that sleep between sweeps. Never destroyed: they may sleep until the process ends. Abandoned in a
+// forked child, which has none of the helpers and perhaps a mutex that a thread held at the fork.
 class Team {
 public:
     void run(Sweep& sweep, int helpers) {
@@ -161,6 +166,20 @@ private:
     int size_ = 0, wanted_ = 0, busy_ = 0;
 };
 
+std::atomic<Team*> shared_team{nullptr};
+#ifndef _WIN32
+[[maybe_unused]] const int at_forks = pthread_atfork(nullptr, nullptr, [] { shared_team.store(nullptr); });
+#endif
+
+Team& team() {
+    Team* now = shared_team.load();
+    if (now != nullptr) return *now;
+    Team* fresh = new Team;
+    if (shared_team.compare_exchange_strong(now, fresh)) return *fresh;
+    delete fresh;  // it has no helpers yet
+    return *now;
+}
+
 const char kSweepDoc[] =
     "sweep(source, target, streaming, threads)\n--\n\n"
     "Read all of source and write all of target, whole cache lines of each. Returns what was read, or'ed "
@@ -184,15 +203,14 @@ PyObject* sweep(PyObject*, PyObject* args) {
     } else {
         call.steps = (call.read + call.written) / kStepBytes + 1;
         const bool failed = [&] {
-            static Team* team = new Team;
             PyThreadState* state = PyEval_SaveThread();
             bool no_threads = false;
             try {
                 if (threads > 1)
-                    team->run(call, threads - 1);
+                    team().run(call, threads - 1);
                 else
                     call.work();
-            } catch (const std::system_error&) {
+            } catch (const std::exception&) {
                 no_threads = true;
             }
             PyEval_RestoreThread(state);

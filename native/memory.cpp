@@ -124,8 +124,14 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
             return nullptr;
         }
     }
-    auto* array = reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
-        &PyArray_Type, descr, rank, dims, axes == nullptr ? nullptr : strides, nullptr, 0, nullptr));
+    const npy_intp* const laid_out = axes == nullptr ? nullptr : strides;
+    auto* array = reinterpret_cast<PyArrayObject*>(
+        PyArray_NewFromDescr(&PyArray_Type, descr, rank, dims, laid_out, nullptr, 0, nullptr));
+    if (array == nullptr && PyErr_ExceptionMatches(PyExc_MemoryError) && empty_cache()) {
+        PyErr_Clear();
+        array = reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
+            &PyArray_Type, PyArray_DescrFromType(type_number), rank, dims, laid_out, nullptr, 0, nullptr));
+    }
     *is_mapped = is_large && cache_info().reused > reused;
     if (is_large) {
         PyObject *type, *value, *trace;

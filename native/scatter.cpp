@@ -57,15 +57,17 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
     if (in_order || call.shape.size[0] == 0) return segment(run, id_kernels, call, &in_order);
 
     const Kernels& kernels = run.kernels;
-    const SegmentRows rows(kernels, id_kernels, call);
+    const SegmentRows rows(run, id_kernels, call);
+    if (!rows.is_ready()) return false;
     if (rows.width() == 0 || call.num_segments == 0) return true;
     const std::size_t row_bytes = rows.row_bytes(), width = rows.width();
     const Spread spread(run, rows, call.num_segments, kernels.itemsize);
 
-    std::vector<char> copies((spread.copies() - 1) * static_cast<std::size_t>(call.num_segments) * row_bytes);
+    const std::unique_ptr<char[]> copies(
+        new char[(spread.copies() - 1) * static_cast<std::size_t>(call.num_segments) * row_bytes]);
     const auto copy_at = [&](std::size_t copy, std::size_t row) {
         const std::size_t before = (copy - 1) * static_cast<std::size_t>(call.num_segments);
-        return (copy == 0 ? call.out : copies.data() + before * row_bytes) + row * row_bytes;
+        return (copy == 0 ? call.out : copies.get() + before * row_bytes) + row * row_bytes;
     };
     // Where an empty segment holds what has the lowest key, none need be told from the others.
     const bool is_plain = call.fill == kernels.lowest;
@@ -113,7 +115,8 @@ bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call,
     Segments without_data = call;
     without_data.shape.rank = 1;
     without_data.data = Operand(nullptr);
-    const SegmentRows rows(run.kernels, id_kernels, without_data);
+    const SegmentRows rows(run, id_kernels, without_data);
+    if (!rows.is_ready()) return false;
     const auto count = static_cast<std::size_t>(call.num_segments);
     if (call.bounds > 0) {
         const std::size_t itemsize = id_kernels.itemsize;
@@ -123,7 +126,7 @@ bool find_empty(const Run& run, const Kernels& id_kernels, const Segments& call,
                                     is_empty[i] = i >= rows.bounded() || rows.offset(i) >= rows.offset(i + 1);
                             });
     }
-    std::fill(is_empty, is_empty + count, std::uint8_t{1});
+    if (!fill(run, is_empty, count, std::uint8_t{1})) return false;
     const std::size_t itemsize = id_kernels.itemsize;
     return parallel_for(run, rows.rows(), kTaskBytes / itemsize, rows.rows() * itemsize,
                         [&](std::size_t begin, std::size_t end) {

@@ -85,7 +85,7 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
     }
 
     // Where a share begins within a segment, its rows' maximum goes aside, to be merged at the end.
-    const std::size_t grain = std::max(rows / kSharesEnough, kTaskBytes / (row_bytes + id_bytes)) + 1;
+    const std::size_t grain = share_rows(rows, kSharesEnough, row_bytes + id_bytes);
     const std::size_t shares = (rows + grain - 1) / grain;
     std::vector<char> aside(shares * row_bytes);  // before anything is written: memory may end
     if (is_filled && !fill_rows(run, whole, call, 0, call.num_segments)) return false;
@@ -114,7 +114,8 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
 
 bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bool* sorted) {
     *sorted = true;
-    const SegmentRows whole(run.kernels, id_kernels, call);
+    const SegmentRows whole(run, id_kernels, call);
+    if (!whole.is_ready()) return false;
     if (whole.width() == 0 || call.num_segments == 0) return true;
     // Where most segments are empty, they are filled first, all of them: in shares, which the gaps within one
     // task are not.

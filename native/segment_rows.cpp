@@ -18,8 +18,8 @@ std::int64_t index_at(const char* from, std::size_t itemsize) {
 
 }  // namespace
 
-SegmentRows::SegmentRows(const Kernels& kernels, const Kernels& id_kernels, const Segments& call)
-    : kernels_(kernels),
+SegmentRows::SegmentRows(const Run& run, const Kernels& id_kernels, const Segments& call)
+    : kernels_(run.kernels),
       id_kernels_(id_kernels),
       call_(call),
       rows_(call.shape.size[0]),
@@ -35,14 +35,18 @@ SegmentRows::SegmentRows(const Kernels& kernels, const Kernels& id_kernels, cons
         in_row_.strides[axis] = call.data.strides[axis + 1];
     }
     width_ = row_.elements();
-    rows_in_place_ = in_row_.is_contiguous(row_, kernels.itemsize);
+    rows_in_place_ = in_row_.is_contiguous(row_, kernels_.itemsize);
     const std::size_t count = call.bounds > 0 ? call.bounds : rows_;
     ids_in_place_ = call.ids.is_contiguous(Shape(count), id_kernels.itemsize);
     if (call.bounds == 0) return;
     if (!ids_in_place_) {
-        own_offsets_.resize(count * id_kernels.itemsize);
-        id_kernels.gather(own_offsets_.data(), ids_, id_stride_, count, ids_swapped_);
-        ids_ = own_offsets_.data();
+        const std::size_t itemsize = id_kernels.itemsize;
+        own_offsets_.reset(new char[count * itemsize]);
+        is_ready_ = serial_for(run, count, kRoundBytes / itemsize, [&](std::size_t begin, std::size_t end) {
+            id_kernels.gather(own_offsets_.get() + begin * itemsize, id_address(begin), id_stride_,
+                              end - begin, ids_swapped_);
+        });
+        ids_ = own_offsets_.get();
     }
     id_stride_ = static_cast<std::ptrdiff_t>(id_kernels.itemsize);
     ids_swapped_ = false;

@@ -1,5 +1,7 @@
 // The rows of a SegmentMax: where they lie, and which segment each is of, by its id or by offsets.
 #pragma once
+#include <memory>
+
 #include "iterate.h"
 #include "scratch.h"
 
@@ -16,7 +18,10 @@ struct RowBlock {
 
 class SegmentRows {
 public:
-    SegmentRows(const Kernels& kernels, const Kernels& id_kernels, const Segments& call);
+    SegmentRows(const Run& run, const Kernels& id_kernels, const Segments& call);
+
+    // False if the poll stopped what copies offsets that do not lie as one run: then there are no rows.
+    bool is_ready() const { return is_ready_; }
 
     std::size_t rows() const { return rows_; }
     std::size_t width() const { return width_; }
@@ -99,7 +104,8 @@ private:
     const char* ids_;
     std::ptrdiff_t id_stride_;
     bool ids_swapped_;
-    std::vector<char> own_offsets_;  // a copy, if they do not lie as one run
+    std::unique_ptr<char[]> own_offsets_;  // a copy, if they do not lie as one run
+    bool is_ready_ = true;
     Shape row_;
     Operand in_row_{};  // an element's place in its row
     std::size_t width_;

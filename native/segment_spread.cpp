@@ -1,6 +1,5 @@
 #include "segment_spread.h"
 
-#include <chrono>
 #include <thread>
 
 namespace maxops {
@@ -38,8 +37,7 @@ bool Spread::by_columns(FunctionRef<void(const Piece&)> take) const {
 // More tasks than copies, so that the poll is asked now and then; each takes a copy that is free.
 bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
     const std::size_t rows = rows_.rows();
-    const std::size_t grain =
-        std::max(rows / (copies_ * kTasksPerCopy), kTaskBytes / (rows_.row_bytes() + rows_.id_bytes())) + 1;
+    const std::size_t grain = share_rows(rows, copies_ * kTasksPerCopy, rows_.row_bytes() + rows_.id_bytes());
     // No lock, which a process forked meanwhile might find locked for good; it finds a free copy, since
     // whoever forks is at none.
     const auto take_one = [&] {
@@ -56,15 +54,13 @@ bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
 
 // Round by round of rows, so that the poll is asked now and then.
 bool Spread::by_segments(FunctionRef<void(const Piece&)> take) const {
-    using Clock = std::chrono::steady_clock;
-    constexpr auto kPollEvery = std::chrono::milliseconds(50);
     const std::size_t rows = rows_.rows(),
                       round = kRoundBytes * ranges_ / (rows_.row_bytes() + rows_.id_bytes()) + 1;
     const auto part = [&](std::size_t i) {  // where range i begins
         const auto count = static_cast<std::size_t>(num_segments_);
         return static_cast<std::int64_t>(count / ranges_ * i + std::min(i, count % ranges_));
     };
-    auto polled = Clock::now();
+    Polling polling(run_.poll);
     for (std::size_t begin = 0; begin < rows; begin += round) {
         const std::size_t end = std::min(rows, begin + round);
         const auto task = [&](std::size_t i) {
@@ -74,9 +70,7 @@ bool Spread::by_segments(FunctionRef<void(const Piece&)> take) const {
             task(0);
         else if (!run_tasks(ranges_, task, run_.poll, bytes_ < kLongBytes))
             return false;
-        if (run_.poll == nullptr || Clock::now() - polled < kPollEvery) continue;
-        if (!run_.poll()) return false;
-        polled = Clock::now();
+        if (!polling.goes_on()) return false;
     }
     return true;
 }

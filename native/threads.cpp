@@ -266,8 +266,6 @@ Backoff backoff;
 }  // namespace
 
 bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*poll)(), bool is_brief) {
-    constexpr auto kPollEvery = std::chrono::milliseconds(50);
-
     auto most = static_cast<int>(
         std::min<std::size_t>(static_cast<std::size_t>(num_threads()), std::max<std::size_t>(count, 1)));
     if (is_brief && backoff.is_waiting()) most = 1;
@@ -277,10 +275,10 @@ bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*po
     Clock::time_point done;
     {
         const Help help(most > 1 ? pool() : nullptr, job);
-        auto polled = Clock::now();
+        Polling polling(poll);
         while (job.step()) {
-            if (poll == nullptr || Clock::now() - polled < kPollEvery) continue;
-            const bool goes_on = poll();
+            if (!polling.is_due()) continue;
+            const bool goes_on = polling.goes_on();
             if (help.was_forked()) {
                 // Nobody knows which tasks the helpers had done. All can be done twice: a maximum is
                 // idempotent.
@@ -288,7 +286,6 @@ bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*po
                 return goes_on;
             }
             if (!goes_on) job.stopped.store(true);
-            polled = Clock::now();
         }
         done = Clock::now();
     }

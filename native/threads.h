@@ -1,5 +1,6 @@
 // The pool: a call's tasks, taken one by one by the calling thread and idle workers.
 #pragma once
+#include <chrono>
 #include <cstddef>
 
 #include "function_ref.h"
@@ -18,6 +19,28 @@ int num_threads();
 // `is_brief` says that the whole takes microseconds: then others help only while help has been coming
 // promptly.
 bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*poll)(), bool is_brief);
+
+// A poll that is asked every 50 milliseconds at most: it may have to wait for the GIL.
+class Polling {
+public:
+    using Clock = std::chrono::steady_clock;
+    explicit Polling(bool (*poll)()) : poll_(poll) {}
+
+    bool is_due() const {
+        return poll_ != nullptr && Clock::now() - polled_ >= std::chrono::milliseconds(50);
+    }
+    // False if the call is to be stopped.
+    bool goes_on() {
+        if (!is_due()) return true;
+        const bool goes_on = poll_();
+        polled_ = Clock::now();
+        return goes_on;
+    }
+
+private:
+    bool (*const poll_)();
+    Clock::time_point polled_ = Clock::now();
+};
 
 // Tasks done and wanted in the call that began last: for a progress bar.
 struct Progress {

@@ -380,23 +380,44 @@ def test_ids_that_are_looked_at(dtype: type) -> None:
 
 
 LONG_LOOK = """
-import signal
+import signal, sys
 import numpy as np
+import maxops as mo
 from maxops import _native
 def stop(*_):
     raise TimeoutError("stopped")
 signal.signal(signal.SIGALRM, stop)
 signal.setitimer(signal.ITIMER_REAL, 0.1)
 ids = np.broadcast_to(np.int64(1), 1 << 40)  # without memory of their own
+LOOKS = {
+    "ids in order": lambda: _native.check_indices(ids, False, True, True, None, len(ids)),
+    "uint64": lambda: _native.check_indices(ids.view(np.uint64), False, True, True, 5, len(ids)),
+    "uint64 offsets": lambda: _native.check_indices(zeros.view(np.uint64), True, True, True, None, 1),
+    "offsets, past the rows": lambda: _native.check_indices(zeros, True, True, True, None, 1),
+    "int32 offsets": lambda: _native.check_indices(narrow, True, True, True, None, 1),
+    "drop": lambda: mo.segment_max(data, ids, 2, fill_mode="ZERO", out_of_range="drop"),
+    "drop, int32": lambda: mo.segment_max(data, narrow, 2, fill_mode="ZERO", out_of_range="drop"),
+    "drop, uint64": lambda: mo.segment_max(data, ids.view(np.uint64), 2, fill_mode="ZERO", out_of_range="drop"),
+    "offsets of a call": lambda: mo.segment_max(data[:1], offsets=zeros, fill_mode="ZERO"),
+    "uint64 offsets of a call": lambda: mo.segment_max(data[:1], offsets=zeros.view(np.uint64), fill_mode="ZERO"),
+    "in any order": lambda: mo.segment_max(data, narrow, 2, fill_mode="ZERO", sorted=False),
+    "unchecked": lambda: mo.segment_max(data, narrow, 2, fill_mode="ZERO", check_ids=False),
+    "the mask": lambda: mo.segment_max(data, ids, 2, fill_mode="ZERO", return_empty=True, sorted=False),
+    "the rows": lambda: mo.segment_max(data, ids, 2, fill_mode="ZERO", return_indices=True, check_ids=False),
+}
+zeros, narrow = np.broadcast_to(np.int64(0), 1 << 40), np.broadcast_to(np.int32(0), 1 << 40)
+data = np.broadcast_to(np.int8(0), 1 << 40)
 try:
-    _native.check_indices(ids, False, True, True, None, len(ids))
+    LOOKS[sys.argv[1]]()
 except TimeoutError as error:
     print(error)
 """
 
 
-def test_a_signal_ends_a_look_at_ids() -> None:
-    command = [sys.executable, "-X", "faulthandler", "-c", LONG_LOOK]
+@pytest.mark.parametrize("look", re.findall(r'^    "(.*)": lambda', LONG_LOOK, re.MULTILINE))
+def test_a_signal_ends_a_look_at_ids(look: str) -> None:
+    """Each would take hours: only the poll ends it."""
+    command = [sys.executable, "-X", "faulthandler", "-c", LONG_LOOK, look]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.stdout, done.stderr) == ("stopped\n", "")
 

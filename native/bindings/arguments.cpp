@@ -24,6 +24,9 @@ static_assert(offsetof(PyHalfScalarObject, obval) == kScalarOffset);
 static_assert(offsetof(PyFloatScalarObject, obval) == kScalarOffset);
 static_assert(offsetof(PyLongScalarObject, obval) == kScalarOffset);
 static_assert(offsetof(PyLongLongScalarObject, obval) == kScalarOffset);
+const char* scalar_bytes(PyObject* scalar) {
+    return reinterpret_cast<const char*>(scalar) + kScalarOffset;
+}
 
 View scalar_view(int type, Item* item) {
     return {item->bytes, kNoSizes, kNoSizes, 0, type, false, true};
@@ -122,7 +125,7 @@ bool read_numpy_scalar(PyObject* object, View* view, Item* item) {
     *view = scalar_view(type, item);
     const std::size_t itemsize = kernels_of(type).itemsize;
     if (type != static_cast<int>(Type::bfloat16_)) {
-        std::memcpy(item->bytes, reinterpret_cast<const char*>(object) + kScalarOffset, itemsize);
+        std::memcpy(item->bytes, scalar_bytes(object), itemsize);
         return true;
     }
     PyObject* array = PyArray_FromScalar(object, nullptr);  // of a type that is not NumPy's own
@@ -162,23 +165,6 @@ bool read_scalar(PyObject* object, int type, Item* item) {
     return true;
 }
 
-bool read_integer(PyObject* object, std::int64_t* value) {
-    if (PyLong_CheckExact(object)) {
-        int overflow = 0;
-        *value = PyLong_AsLongLongAndOverflow(object, &overflow);
-        return overflow == 0;
-    }
-    if (!PyArray_IsScalar(object, Integer)) return false;
-    PyObject* number = PyNumber_Index(object);
-    if (number == nullptr) {
-        PyErr_Clear();
-        return false;
-    }
-    const bool is_read = PyLong_CheckExact(number) && read_integer(number, value);
-    Py_DECREF(number);
-    return is_read;
-}
-
 // The value of an integer's bits; false if it is past int64's highest.
 static bool read_bits(const Kernels& kernels, std::uint64_t bits, std::int64_t* value) {
     const auto unused = static_cast<int>(64 - 8 * kernels.itemsize);
@@ -186,6 +172,13 @@ static bool read_bits(const Kernels& kernels, std::uint64_t bits, std::int64_t* 
     *value =
         is_signed ? static_cast<std::int64_t>(bits << unused) >> unused : static_cast<std::int64_t>(bits);
     return is_signed || *value >= 0;
+}
+
+bool read_numpy_integer(PyObject* object, std::int64_t* value) {
+    const int type = type_of_scalar(object);
+    if (type < 0 || !is_integer(type)) return false;
+    const Kernels& kernels = kernels_of(type);
+    return read_bits(kernels, bits_of(scalar_bytes(object), kernels.itemsize), value);
 }
 
 bool read_integer_item(const View& item, std::int64_t* value) {
@@ -243,8 +236,7 @@ bool read_axes(PyObject* object, std::uint32_t types, std::int64_t* axes, std::s
         *count = 1;
         return read_integer(object, axes);
     }
-    // Reading an integer may run a subclass's code, which may change a list, as another thread may: its size
-    // is asked each time.
+    // Another thread may change a list: its size is asked each time.
     Py_ssize_t i = 0;
     for (; i < PySequence_Size(object); ++i) {
         if (i == kMaxRank) return false;

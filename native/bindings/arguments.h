@@ -1,5 +1,6 @@
 // Python's arguments as the native API takes them: views of arrays and scalars, axes, flags, integers, words.
 // Each returns false for what is not clearly valid, without an error set: the planner says what is wrong.
+// None runs code of a user's class: the planner does, so that it runs once and its exceptions come out.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -9,8 +10,13 @@
 #include "../api.h"
 #include "../element_types.h"
 #include "../numpy.h"
+#include "released.h"
 
 namespace maxops {
+
+inline bool is_integer(int type) {
+    return kernels_of(type).nan == 0 && type != static_cast<int>(Type::bool_);
+}
 
 inline bool is_given(PyObject* object) {
     return object != nullptr && object != Py_None;
@@ -24,17 +30,20 @@ inline PyArrayObject* plain_array(PyObject* object) {
     return is_plain ? reinterpret_cast<PyArrayObject*>(object) : nullptr;
 }
 
-// Its shape and strides are the array's own: see OwnShapes.
-inline View view_of(PyArrayObject* array, int type) {
+// An array's shape and strides: its own, which assigning to `shape` frees, or a copy if there is room for
+// one. Only views of a copy outlive what lets other code run: see Release.
+inline View view_of(PyArrayObject* array, int type, std::ptrdiff_t* room = nullptr) {
     static_assert(sizeof(npy_intp) == sizeof(std::ptrdiff_t));
     const bool is_native = PyArray_ISNOTSWAPPED(array);
-    return {PyArray_BYTES(array),
-            reinterpret_cast<const std::ptrdiff_t*>(PyArray_DIMS(array)),
-            reinterpret_cast<const std::ptrdiff_t*>(PyArray_STRIDES(array)),
-            PyArray_NDIM(array),
-            type,
-            !is_native,
-            is_native && PyArray_IS_C_CONTIGUOUS(array)};
+    View view{PyArray_BYTES(array),
+              reinterpret_cast<const std::ptrdiff_t*>(PyArray_DIMS(array)),
+              reinterpret_cast<const std::ptrdiff_t*>(PyArray_STRIDES(array)),
+              PyArray_NDIM(array),
+              type,
+              !is_native,
+              is_native && PyArray_IS_C_CONTIGUOUS(array)};
+    if (room != nullptr) own(&view, room);
+    return view;
 }
 
 // Room for a scalar's element, which a view then points to.
@@ -69,7 +78,13 @@ bool read_integer_item(const View& item, std::int64_t* value);
 bool read_flag(PyObject* object, bool* value);
 
 // An integer of Python's or NumPy's.
-bool read_integer(PyObject* object, std::int64_t* value);
+bool read_numpy_integer(PyObject* object, std::int64_t* value);
+inline bool read_integer(PyObject* object, std::int64_t* value) {
+    if (!PyLong_CheckExact(object)) return read_numpy_integer(object, value);
+    int overflow = 0;
+    *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    return overflow == 0;
+}
 
 // An integer, or several in a list, a tuple, a range or a 1-D array of one of the types: at most kMaxRank.
 // None, and none of them, are 0.

@@ -28,19 +28,19 @@ namespace {
 // unwinding.)
 PyObject* guarded(Call call, const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                   PyObject* keywords) {
-    if (!reserve_scratch()) {
-        set_out_of_memory();
-        return nullptr;
-    }
-    try {
-        return call(rules, args, positional, keywords);
-    } catch (const std::bad_alloc&) {
-        set_out_of_memory();
-        return nullptr;
-    } catch (const std::exception& error) {
-        PyErr_SetString(PyExc_RuntimeError, error.what());
-        return nullptr;
-    }
+    // Where memory ends before a call writes anything, the cache is given back, and the call begins again.
+    do {
+        if (!reserve_scratch()) continue;
+        try {
+            return call(rules, args, positional, keywords);
+        } catch (const std::bad_alloc&) {
+        } catch (const std::exception& error) {
+            PyErr_SetString(PyExc_RuntimeError, error.what());
+            return nullptr;
+        }
+    } while (empty_cache());
+    set_out_of_memory();
+    return nullptr;
 }
 
 // ---------------------------------------------------------------------------- entry points
@@ -350,6 +350,10 @@ PyObject* py_set_cache_limit(PyObject*, PyObject* bytes) {
     Py_RETURN_NONE;
 }
 
+PyObject* py_empty_cache(PyObject*, PyObject*) {
+    return PyBool_FromLong(empty_cache());
+}
+
 PyObject* py_cache_info(PyObject*, PyObject*) {
     const CacheInfo info = cache_info();
     return Py_BuildValue("nnnnn", static_cast<Py_ssize_t>(info.limit), static_cast<Py_ssize_t>(info.kept),
@@ -408,6 +412,7 @@ PyMethodDef methods[] = {
     {"planned_segment_max", as_c_function(call_without_python<2, true>), METH_FASTCALL | METH_KEYWORDS,
      nullptr},
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
+    {"widened", py_widened, METH_O, nullptr},
     {"sources", py_sources, METH_NOARGS, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},
     {"isa", isa, METH_NOARGS, nullptr},
@@ -416,6 +421,7 @@ PyMethodDef methods[] = {
     {"get_num_threads", py_num_threads, METH_NOARGS, nullptr},
     {"set_largest_output", py_set_largest_output, METH_O, nullptr},
     {"set_cache_limit", py_set_cache_limit, METH_O, nullptr},
+    {"empty_cache", py_empty_cache, METH_NOARGS, nullptr},
     {"cache_info", py_cache_info, METH_NOARGS, nullptr},
     {"progress", py_progress, METH_NOARGS, nullptr},
     {"types", types, METH_NOARGS, nullptr},

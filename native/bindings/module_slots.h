@@ -9,9 +9,5 @@
 #else
 #define MAXOPS_ONE_INTERPRETER {0, nullptr}
 #endif
-// Without the GIL calls may meet: what they share is atomic or has a lock.
-#ifdef Py_mod_gil
-#define MAXOPS_MODULE_SLOTS {Py_mod_gil, Py_MOD_GIL_NOT_USED}, MAXOPS_ONE_INTERPRETER
-#else
+// Not Py_mod_gil: it says that a module needs no GIL, and no build of Python without one has run the tests.
 #define MAXOPS_MODULE_SLOTS MAXOPS_ONE_INTERPRETER
-#endif

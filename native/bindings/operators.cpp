@@ -2,7 +2,6 @@
 #include "operators.h"
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "../element_types.h"
@@ -65,40 +64,6 @@ private:
     PyObject* const* names_;
     PyObject* values_[kMostParameters];
 };
-
-// Copies of arrays' shapes and strides: assigning to `shape` frees NumPy's own, which another thread may do
-// while the GIL is released, and a signal's handler in a poll.
-class OwnShapes {
-public:
-    void keep(View* view) {
-        const auto rank = static_cast<std::size_t>(view->rank);
-        std::ptrdiff_t* block = room_for(2 * rank);
-        for (std::size_t axis = 0; axis < rank; ++axis) {
-            block[axis] = view->sizes[axis];
-            block[rank + axis] = view->strides[axis];
-        }
-        view->sizes = block;
-        view->strides = block + rank;
-    }
-
-private:
-    // A few arrays of few axes fit here: allocating for each of nine takes 300 nanoseconds.
-    std::ptrdiff_t* room_for(std::size_t count) {
-        constexpr std::size_t kFew = sizeof few_ / sizeof *few_;
-        if (count > kFew - used_) return blocks_.emplace_back(new std::ptrdiff_t[count]).get();
-        used_ += count;
-        return few_ + used_ - count;
-    }
-
-    std::ptrdiff_t few_[64];
-    std::size_t used_ = 0;
-    std::vector<std::unique_ptr<std::ptrdiff_t[]>> blocks_;
-};
-
-// Whether a call that touches so many bytes lets others run meanwhile.
-bool is_interruptible(std::size_t bytes) {
-    return bytes >= std::min(kKeepsGilBytes, kThreadedBytes);
-}
 
 // Gradients at ties: no result depends on it.
 bool is_ties(PyObject* object) {
@@ -164,20 +129,17 @@ PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObj
     const int type = inputs[0].type;
     Maximum call(inputs, count);
     if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
-    Output output(out, type, call.shape);
+    const std::size_t bytes = call.shape.elements() * kernels_of(type).itemsize * (count + 1);
+    Release release(bytes);
+    release.own(inputs, count);
+    Output output(out, type, call.shape, &release);
     if (!output.fits()) return kNotHandled;
     int axes[kMaxRank];
     const bool is_ordered = !output.is_given() && layout(call, axes);
     if (!output.prepare(inputs, count, true, is_ordered ? axes : nullptr)) return nullptr;
-    View view = output.view();
-    const std::size_t bytes = view.bytes() * (count + 1);
-    OwnShapes shapes;
-    if (is_interruptible(bytes)) {
-        for (std::size_t k = 0; k < count; ++k) shapes.keep(inputs + k);
-        shapes.keep(&view);
-    }
+    const View& view = output.view();
     const Fault fault =
-        run_released(bytes, [&] { return maximum(poll_signals, call, view, output.is_mapped()); });
+        run_released(release, bytes, [&] { return maximum(poll_signals, call, view, output.is_mapped()); });
     return fault ? output.fail() : output.result();
 }
 
@@ -222,7 +184,6 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     Reduction call;
     Item item, first;
     bool noop = false, with_indices = false;
-    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
     if (!read_flag(given[2], &call.keepdims) || !read_flag(given[3], &noop) ||
         !read_flag(given[8], &with_indices))
         return kNotHandled;
@@ -231,12 +192,19 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     std::size_t count = 0;
     PyObject* const named = is_given(given[1]) ? given[1] : given[5];
     if (!read_axes(named, rules.index_types, axes, &count) || (noop && count == 0)) return kNotHandled;
+    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
     if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;
     if (!read_initial(given[7], call.data.type, &first, &call.initial)) return kNotHandled;
 
     const Shape shape = output_shape(call);
-    Output output(given[4], call.data.type, shape);
+    const std::size_t results = shape.elements(), out_bytes = results * kernels_of(call.data.type).itemsize;
+    const std::size_t bytes =
+        std::max(call.data.bytes(), out_bytes) + (with_indices ? results * sizeof(std::int64_t) : 0);
+    Release release(bytes);
+    release.own(&call.data);
+    Output output(given[4], call.data.type, shape, &release);
     if (!output.fits()) return kNotHandled;
+    std::ptrdiff_t* const room = with_indices ? release.room_for(shape.rank) : nullptr;
     PyArrayObject* indices = nullptr;
     if (with_indices && (indices = new_indices(shape)) == nullptr) return nullptr;
     int order[kMaxRank];
@@ -246,15 +214,9 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         Py_XDECREF(as_object(indices));
         return nullptr;
     }
-    View view = output.view();
-    const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_)) : View{};
-    const std::size_t bytes = std::max(call.data.bytes(), view.bytes()) + (with_indices ? places.bytes() : 0);
-    OwnShapes shapes;
-    if (is_interruptible(bytes)) {
-        shapes.keep(&call.data);
-        shapes.keep(&view);
-    }
-    const Fault fault = run_released(bytes, [&] {
+    const View& view = output.view();
+    const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_), room) : View{};
+    const Fault fault = run_released(release, bytes, [&] {
         Fault found = reduce_max(poll_signals, call, view);
         if (with_indices && !found) found = argmax(poll_signals, call, view, places);
         return found;  // which no call without indices copies: that would wait for its stores
@@ -287,6 +249,26 @@ bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Segmentation
     return is_lowest || is_word(fill_mode, "zero");
 }
 
+// Ids or offsets of a type that the core does not have, as a new array of one that it has. False if there is
+// no such array, with or without an error set.
+bool widen(View* view, PyArrayObject** widened) {
+    const bool is_narrow = kernels_of(view->type).itemsize < 4;
+    const auto size = static_cast<npy_intp>(view->sizes[0]);
+    const std::size_t bytes = view->elements() * (is_narrow ? sizeof(std::int32_t) : sizeof(std::int64_t));
+    Release release(bytes);
+    release.own(view);
+    std::ptrdiff_t* const room = release.room_for(1);
+    bool is_mapped = false;
+    *widened = named(new_output(is_narrow ? NPY_INT32 : NPY_INT64, 1, &size, nullptr, &is_mapped),
+                     "ids or offsets in a wider type");
+    if (*widened == nullptr) return false;
+    const auto type = static_cast<int>(is_narrow ? Type::int32_ : Type::int64_);
+    const View to = view_of(*widened, type, room);
+    if (run_released(release, bytes, [&] { return widen_indices(poll_signals, *view, to); })) return false;
+    *view = view_of(*widened, type);
+    return true;
+}
+
 bool read_out_of_range(PyObject* object, Segmentation* call) {
     call->past_is_bad = !call->is_sorted;
     if (!is_given(object)) return true;
@@ -297,29 +279,18 @@ bool read_out_of_range(PyObject* object, Segmentation* call) {
 }
 
 // Ids or offsets of any integer type, in one that the core has: `widened` becomes a new reference if that
-// takes a copy. Those of uint64 past 2^63 - 1 come out negative, which is not clearly valid.
-bool read_indices(PyObject* object, const Rules& rules, View* view, PyArrayObject** widened) {
+// takes a copy. `is_unsigned`: of uint64; those past 2^63 - 1 come out negative, which is not clearly valid.
+bool read_indices(PyObject* object, const Rules& rules, View* view, PyArrayObject** widened,
+                  bool* is_unsigned) {
     PyArrayObject* array = plain_array(object);
     const int type = array == nullptr ? -1 : type_of(array);
     if (type < 0 || (rules.index_types >> type & 1) == 0 || PyArray_NDIM(array) != 1) return false;
-    const bool is_core = type == static_cast<int>(Type::int32_) || type == static_cast<int>(Type::int64_);
-    if (is_core) {
-        *view = view_of(array, type);
+    *view = view_of(array, type);
+    *is_unsigned = type == static_cast<int>(Type::uint64_);
+    if (*is_unsigned) view->type = static_cast<int>(Type::int64_);  // the same bits
+    if (view->type == static_cast<int>(Type::int32_) || view->type == static_cast<int>(Type::int64_))
         return true;
-    }
-    if (type == static_cast<int>(Type::uint64_)) {  // the same bits, if none is past int64's highest
-        *view = view_of(array, static_cast<int>(Type::int64_));
-        return true;
-    }
-    const bool is_narrow = kernels_of(type).itemsize < 4;
-    PyObject* made = PyArray_CastToType(array, PyArray_DescrFromType(is_narrow ? NPY_INT32 : NPY_INT64), 0);
-    if (made == nullptr) {
-        if (PyErr_ExceptionMatches(PyExc_MemoryError)) set_out_of_memory();
-        return false;
-    }
-    *widened = reinterpret_cast<PyArrayObject*>(made);
-    *view = view_of(*widened, static_cast<int>(is_narrow ? Type::int32_ : Type::int64_));
-    return true;
+    return widen(view, widened);
 }
 
 bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count) {
@@ -342,33 +313,39 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         !read_flag(given[11], &with_indices) || !read_flag(given[12], &with_empty))
         return kNotHandled;
     if (call.by_offsets && (is_given(given[1]) || !call.is_sorted)) return kNotHandled;
+    if (!read_out_of_range(given[8], &call) || !read_num_segments(given[2], rules, &call.num_segments))
+        return kNotHandled;
+    // The ids first: to widen them may let others run, who may change the data's shape.
+    bool is_unsigned = false;
+    if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &call.indices, widened, &is_unsigned))
+        return kNotHandled;
     if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type) || call.data.rank < 1)
         return kNotHandled;
     const int type = call.data.type;
-    if (!read_out_of_range(given[8], &call) || !read_num_segments(given[2], rules, &call.num_segments) ||
-        !read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], given[14], type, &call))
+    if (!read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], given[14], type, &call))
         return kNotHandled;
-    if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &call.indices, widened)) return kNotHandled;
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[0])
         return kNotHandled;
-    if (call.indices.type == static_cast<int>(Type::int64_) &&
-        type_of(reinterpret_cast<PyArrayObject*>(given[call.by_offsets ? 6 : 1])) ==
-            static_cast<int>(Type::uint64_) &&
-        !(call.checks && call.negative_is_bad))
+    if (is_unsigned && !(call.checks && call.negative_is_bad))
         return kNotHandled;  // such an id past 2^63 - 1 is not negative, but of no segment
 
     const bool is_new = !is_given(given[4]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();
-    OwnShapes shapes;
-    const bool is_long = is_interruptible(call.data.bytes() + index_bytes);
-    if (is_long) {
-        shapes.keep(&call.data);
-        shapes.keep(&call.indices);
-    }
-    if (run_released(index_bytes, [&] { return plan_segments(poll_signals, &call, is_new); })) return nullptr;
+    Release planning(call.data.bytes() + index_bytes);
+    planning.own(&call.data);
+    planning.own(&call.indices);
+    const auto plan = [&] { return plan_segments(poll_signals, &call, is_new); };
+    if (run_released(planning, index_bytes, plan)) return nullptr;
     Shape shape = call.data.shape();
     shape.size[0] = static_cast<std::size_t>(call.num_segments);
-    Output output(given[4], type, shape);
+    const std::size_t results = shape.elements(), out_bytes = results * kernels_of(type).itemsize;
+    const std::size_t bytes = call.data.bytes() + index_bytes + out_bytes +
+                              (with_indices ? results * sizeof(std::int64_t) : 0) +
+                              (with_empty ? shape.size[0] : 0);
+    Release release(bytes);
+    release.own(&call.data);
+    release.own(&call.indices);
+    Output output(given[4], type, shape, &release);
     if (!output.fits()) return kNotHandled;
     PyArrayObject *indices = nullptr, *empty = nullptr;
     const auto fail = [&]() -> PyObject* {
@@ -381,23 +358,14 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     const View inputs[] = {call.data, call.indices};
     const bool is_direct = !with_indices && output.is_contiguous();
     if (is_direct ? !output.prepare(inputs, 2, false, nullptr) : !output.make(nullptr)) return fail();
-    View view = output.view();
-    const std::size_t bytes = call.data.bytes() + index_bytes + view.bytes() +
-                              (with_indices ? view.elements() * sizeof(std::int64_t) : 0) +
-                              (with_empty ? shape.size[0] : 0);
-    if (is_interruptible(bytes)) {
-        if (!is_long) {
-            shapes.keep(&call.data);
-            shapes.keep(&call.indices);
-        }
-        shapes.keep(&view);
-    }
-    const Fault fault = run_released(bytes, [&] {
-        Fault found = segment_max(poll_signals, call, view);
-        if (!found && with_indices)
-            found = argmax(poll_signals, call, view, static_cast<std::int64_t*>(PyArray_DATA(indices)));
-        if (!found && with_empty)
-            found = empty_segments(poll_signals, call, static_cast<std::uint8_t*>(PyArray_DATA(empty)));
+    const View& view = output.view();
+    auto* const places = with_indices ? static_cast<std::int64_t*>(PyArray_DATA(indices)) : nullptr;
+    auto* const mask = with_empty ? static_cast<std::uint8_t*>(PyArray_DATA(empty)) : nullptr;
+    const Fault fault = run_released(release, bytes, [&] {
+        // The mask first: nothing is written to the caller's output before all memory is there.
+        Fault found = with_empty ? empty_segments(poll_signals, call, mask) : Fault{};
+        if (!found) found = segment_max(poll_signals, call, view);
+        if (!found && with_indices) found = argmax(poll_signals, call, view, places);
         return found;
     });
     return fault ? fail() : together(output.result(), indices, empty);
@@ -444,9 +412,7 @@ Rules plain_rules(const OperatorEntry& entry) {
     Rules rules;
     rules.types = kAll;
     for (int type = 0; type < kTypes; ++type) {
-        const Kernels& kernels = kernels_of(type);
-        const bool is_integer = kernels.nan == 0 && type != static_cast<int>(Type::bool_);
-        rules.index_types |= is_integer ? std::uint32_t{1} << type : 0;
+        rules.index_types |= is_integer(type) ? std::uint32_t{1} << type : 0;
     }
     rules.positional = entry.positional;
     rules.keywords = kAll;
@@ -470,6 +436,20 @@ bool goes_to_python() {
     return true;
 }
 
+PyObject* py_widened(PyObject*, PyObject* object) {
+    PyArrayObject* array = plain_array(object);
+    const int type = array == nullptr ? -1 : type_of(array);
+    if (type < 0 || !is_integer(type) || PyArray_NDIM(array) != 1) {
+        PyErr_SetString(PyExc_TypeError, "widened takes a 1-D array of integers");
+        return nullptr;
+    }
+    View view = view_of(array, type);
+    PyArrayObject* made = nullptr;
+    if (widen(&view, &made)) return as_object(made);
+    Py_XDECREF(as_object(made));
+    return nullptr;
+}
+
 PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
     Segmentation call;
     PyArrayObject* array = count == 6 ? plain_array(args[0]) : nullptr;
@@ -487,15 +467,15 @@ PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
         return nullptr;
     }
     call.indices = view_of(array, type);
+    Release release(call.indices.bytes());
+    release.own(&call.indices);
     call.past_is_bad = is_given(args[4]);
     const std::ptrdiff_t size = rows;
     call.data = {nullptr, &size, &size, 1, type, false, false};
-    const Fault fault = run_released(call.indices.bytes(), [&] { return check_indices(poll_signals, call); });
+    const auto check = [&] { return check_indices(poll_signals, call); };
+    const Fault fault = run_released(release, call.indices.bytes(), check);
     if (!fault) Py_RETURN_NONE;
-    if (!fault.is_of_indices()) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the ids were changed by another thread");
-        return nullptr;
-    }
+    if (PyErr_Occurred()) return nullptr;
     return Py_BuildValue("sLLL", fault.name(), static_cast<long long>(fault.position),
                          static_cast<long long>(fault.value), static_cast<long long>(fault.previous));
 }

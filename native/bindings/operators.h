@@ -56,7 +56,11 @@ bool goes_to_python();
 
 // (ids or offsets, whether they are offsets, whether they are in order, whether negative ones are faults,
 // num_segments that ids have to lie below or None, rows): the first fault as (kind, position, value,
-// previous), or None.
+// previous), or None. The kind is "" if there was a fault and another thread has changed it.
 PyObject* py_check_indices(PyObject* self, PyObject* const* args, Py_ssize_t count);
+
+// Of ids or offsets of any integer type, a new array of int32 or int64. Those of uint64 past 2^63 - 1 become
+// that.
+PyObject* py_widened(PyObject* self, PyObject* array);
 
 }  // namespace maxops

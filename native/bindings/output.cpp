@@ -7,25 +7,27 @@
 
 namespace maxops {
 
-Output::Output(PyObject* given, int type, const Shape& shape) : type_(type), shape_(shape) {
+Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
+    : type_(type), shape_(shape), room_(release->room_for(shape.rank)) {
     static_assert(sizeof(npy_intp) == sizeof shape.size[0]);
     fits_ = given == nullptr || given == Py_None;
     if (fits_) return;
     out_ = plain_array(given);
     fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
             PyArray_NDIM(out_) == shape.rank && std::equal(dims(), dims() + shape.rank, PyArray_DIMS(out_));
+    if (fits_) view_ = view_of(out_, type, room_);
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
-    if (out_ == nullptr || !can_write_through(view_of(out_, type_), inputs, count, in_place))
-        return make(axes);
+    if (out_ == nullptr || !can_write_through(view_, inputs, count, in_place)) return make(axes);
     is_mapped_ = true;  // or the first to be touched here: it cannot be known
-    for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != PyArray_BYTES(out_);
+    for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != view_.data;
     return true;
 }
 
 bool Output::make(const int* axes) {
     made_ = new_output(number_of(type_), shape_.rank, dims(), axes, &is_mapped_);
+    if (made_ != nullptr) view_ = view_of(made_, type_, room_);
     return made_ != nullptr;
 }
 

@@ -6,8 +6,8 @@ namespace maxops {
 
 class Output {
 public:
-    // The shape stays the caller's.
-    Output(PyObject* given, int type, const Shape& shape);
+    // The shape and the release stay the caller's.
+    Output(PyObject* given, int type, const Shape& shape, Release* release);
     // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
     // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
     Output(const Output&) = delete;
@@ -16,9 +16,7 @@ public:
     // Whether the caller gave none, or one that fits.
     bool fits() const { return fits_; }
     bool is_given() const { return out_ != nullptr; }
-    bool is_contiguous() const {
-        return out_ == nullptr || (PyArray_IS_C_CONTIGUOUS(out_) && PyArray_ISNOTSWAPPED(out_));
-    }
+    bool is_contiguous() const { return out_ == nullptr || view_.contiguous; }
 
     // Has the array to write; false with an error set if it cannot be had. The caller's own, if it shares no
     // memory with the inputs but for one that it is in place of (`in_place`). New ones are laid out by `axes`
@@ -27,7 +25,8 @@ public:
     // The same, but never the caller's own.
     bool make(const int* axes);
 
-    View view() const { return view_of(made_ != nullptr ? made_ : out_, type_); }
+    // Of the array to write.
+    const View& view() const { return view_; }
     // Whether the array to write has pages already, and is none of the inputs.
     bool is_mapped() const { return is_mapped_; }
 
@@ -43,6 +42,8 @@ private:
 
     const int type_;
     const Shape& shape_;
+    std::ptrdiff_t* const room_;  // had first: where memory ends, nothing is made yet
+    View view_;
     bool fits_;
     PyArrayObject* out_ = nullptr;   // the caller's, borrowed
     PyArrayObject* made_ = nullptr;  // ours

@@ -24,6 +24,15 @@ bool poll_signals() {
     return go_on;
 }
 
+void Release::add_block(std::size_t count) {
+    constexpr std::size_t kBlock = 512;
+    const std::size_t size = std::max(count, kBlock);
+    std::unique_ptr<std::ptrdiff_t[]> room(new std::ptrdiff_t[size]);
+    next_ = room.get();
+    blocks_.reset(new Block{std::move(blocks_), std::move(room)});
+    left_ = size;
+}
+
 bool find_main_thread() {
     PyObject* threading = PyImport_ImportModule("threading");
     PyObject* thread =

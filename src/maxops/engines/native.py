@@ -41,10 +41,20 @@ def reduce_max(plan: ReducePlan) -> Any:
 
 def _identity(plan: ReducePlan) -> Any:
     """The data itself, bit for bit, each element its own maximum."""
-    indices = [_run(plan, np.zeros, plan.shape, np.int64)] if plan.return_indices else []
-    out = _run(plan, np.empty, plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
+    indices = [_run(plan, _allocate, np.zeros, plan.shape, np.int64)] if plan.return_indices else []
+    out = _run(plan, _allocate, np.empty, plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
     np.copyto(out, plan.data, casting="equiv")
     return alone_if_one([out, *indices])
+
+
+def _allocate(make: Callable[..., Any], *args: Any) -> Any:
+    """A new array of NumPy's, for which the cache of outputs gives its memory back."""
+    try:
+        return make(*args)
+    except MemoryError:
+        if not _native.empty_cache():
+            raise
+        return make(*args)
 
 
 def segment_max(plan: SegmentPlan) -> Any:
@@ -74,7 +84,10 @@ def _run(plan: Plan, function: Callable[..., Any], *args: Any, **options: Any) -
     except MemoryError as error:
         raise OutputTooLargeError(f"{plan.spec.name} output of shape {plan.shape}: {error}") from error
     if result is None:
-        raise MaxopsError(f"{plan.spec.name} did not run: the arguments were changed by another thread")
+        raise MaxopsError(
+            f"{plan.spec.name} did not run: the arguments were changed by another thread; give it copies",
+            plan.spec.clause("arrays", "ids", "T"),
+        )
     return result
 
 

@@ -99,6 +99,8 @@ def _raise_first(spec: Spec, indices: Array, rules: tuple[Any, ...], start: int)
     if fault is None:
         return
     kind, position, _, previous = fault
+    if not kind:
+        raise _changed(spec, offsets=rules[0])
     if kind in ("ids_decrease", "offsets_decrease"):
         previous = int(indices[position - 1])
     raise error_of(spec, kind, start + position, int(indices[position]), previous, rules[3])
@@ -127,6 +129,15 @@ def error_of(spec: Spec, kind: str, position: int, value: int, previous: int, nu
     return OffsetsError(
         f"{offsets} end with the number of rows, which is {previous}: {holds}; append {previous}",
         spec.clause("offsets"),
+    )
+
+
+def _changed(spec: Spec, *, offsets: bool) -> MaxopsError:
+    """The error of ids or offsets that broke a rule, and no longer do."""
+    name, error = ("offsets", OffsetsError) if offsets else ("segment_ids", SegmentIdsError)
+    return error(
+        f"{spec.name} {name} were changed by another thread during the call; give it a copy, {name}.copy()",
+        spec.clause("offsets" if offsets else "ids"),
     )
 
 

@@ -12,14 +12,12 @@ from typing import Any, TypeGuard, cast
 
 import numpy as np
 
-from maxops import dtypes
+from maxops import _native, dtypes
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, DTypeError, ShapeError
 from maxops.spec import Spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-_LAST = np.uint64(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -264,10 +262,7 @@ def widened(ids: Array) -> Array:
     >>> widened(np.array([1, 2**64 - 1], np.uint64)).tolist()
     [1, 9223372036854775807]
     """
-    if dtypes.of(ids.dtype) is dtypes.UINT64:
-        return np.minimum(ids, _LAST).view(np.int64)
-    wide = widened_dtype(ids.dtype)
-    return ids if wide == ids.dtype else ids.astype(wide)
+    return ids if widened_dtype(ids.dtype) == ids.dtype else _native.widened(ids)
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:

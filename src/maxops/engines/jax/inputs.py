@@ -12,10 +12,12 @@ import numpy as np
 from jax.export import is_symbolic_dim
 
 from maxops import dtypes, plan
+from maxops.engines.jax.segments import offsets_are_valid
 from maxops.errors import AttributeValueError, DTypeError, NumSegmentsError
 from maxops.plan import Array
 from maxops.spec import Spec
 
+_offsets_are_valid: Any = jax.jit(offsets_are_valid, static_argnames="rows")
 _INT32_MAX = int(np.iinfo(np.int32).max)
 
 
@@ -136,7 +138,7 @@ class Bounds:
     def _are_valid(self) -> jax.Array:
         valid: jax.Array
         if self.name == "offsets":
-            valid = _offsets_are_valid(self.values, rows=self.rows)
+            valid = _offsets_are_valid(self.values, self.rows)
             return valid
         most = None if self.out_of_range != "error" else self.count
         if most is not None and most > np.iinfo(self.values.dtype).max:
@@ -191,11 +193,6 @@ def _ids_are_valid(ids: jax.Array, most: int | None, *, is_sorted: bool, takes_n
     if is_sorted:
         valid &= (ids[1:] >= ids[:-1]).all()
     return valid
-
-
-@partial(jax.jit, static_argnames="rows")
-def _offsets_are_valid(offsets: jax.Array, *, rows: int) -> jax.Array:
-    return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
 
 
 def _native(array: Any) -> Array:

@@ -34,13 +34,20 @@ class Segments:
 
 def ids_of_rows(ids: jax.Array, rows: int, how: Segments) -> tuple[jax.Array, jax.Array]:
     """Each row's segment, with 0 for those outside 0..count-1; and whether it lies inside."""
+    valid: jax.Array | bool = True
     if how.order == "offsets":
+        valid = offsets_are_valid(ids, rows)
         # how many segments have ended by each row; not searchsorted, which takes no symbolic sizes
         ids = jnp.cumsum(jnp.zeros(rows, ids.dtype).at[ids[1:]].add(1, mode="drop"), dtype=ids.dtype)
-    inside = ids >= 0
+    inside = (ids >= 0) & valid
     if is_symbolic_dim(how.count) or how.count <= np.iinfo(ids.dtype).max:
         inside &= ids < how.count
     return jnp.where(inside, ids, 0), inside
+
+
+def offsets_are_valid(offsets: jax.Array, rows: int) -> jax.Array:
+    """Whether offsets run from 0 to the number of rows without a decrease; else no segment has rows."""
+    return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
 
 
 def for_columns(flags: jax.Array, like: jax.Array) -> jax.Array:
@@ -54,6 +61,7 @@ def empty_segments(ids: jax.Array, rows: int, how: Segments) -> jax.Array:
         return jnp.zeros(0, jnp.bool)
     if how.order == "offsets":
         starts, last = jnp.arange(how.count), ids.shape[0] - 1
-        return ids[jnp.minimum(starts + 1, last)] <= ids[jnp.minimum(starts, last)]
+        without = ids[jnp.minimum(starts + 1, last)] <= ids[jnp.minimum(starts, last)]
+        return without | ~offsets_are_valid(ids, rows)
     segments, inside = ids_of_rows(ids, rows, how)
     return jnp.zeros(how.count, jnp.int8).at[segments].max(inside.astype(jnp.int8)) == 0

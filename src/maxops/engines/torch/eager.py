@@ -36,7 +36,8 @@ def maximum(call: MaxCall) -> Any:
     outputs.check(row, out, device, *arrays)
     if not needs_dispatch(*arrays, out):
         views = [_view("", array) for array in arrays]
-        written = engine.run(call._replace(inputs=views, out=outputs.memory(out)))
+        with outputs.memory(out) as memory_of_out:
+            written = engine.run(call._replace(inputs=views, out=memory_of_out))
         return memory.elementwise(written, *arrays) if out is None else out
     if (
         out is None
@@ -64,7 +65,8 @@ def reduce_max(call: ReduceCall) -> Any:
     device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, out, device, data)
     if not needs_dispatch(data, *(value for _, value in call.scalars), out):
-        result = engine.run(call.map(_view, _scalar, out=outputs.memory(out)))
+        with outputs.memory(out) as memory_of_out:
+            result = engine.run(call.map(_view, _scalar, out=memory_of_out))
         if out is None and call.noop_with_empty_axes and (call.axes is None or np.size(call.axes) == 0):
             same, *indices = as_tuple(result)  # the data itself
             return alone_if_one([memory.elementwise(same, data), *map(memory.result, indices)])
@@ -105,7 +107,9 @@ def segment_max(call: SegmentCall) -> Any:
     elif isinstance(call.num_segments, Tensor):
         call = call._replace(num_segments=_number(row, call.num_segments))
     if not needs_dispatch(*(value for _, value in [*call.arrays, *call.scalars]), out):
-        return _tensors(out, engine.run(call.map(_view, _scalar, out=outputs.memory(out))))
+        with outputs.memory(out) as memory_of_out:
+            result = engine.run(call.map(_view, _scalar, out=memory_of_out))
+        return _tensors(out, result)
     is_counted = call.num_segments is not None
     plan = plan_segment_max(
         call.map(_planned, _scalar, out=None),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -9,7 +11,7 @@ from torch import Tensor
 from torch.autograd.graph import increment_version
 
 from maxops.engines.torch.memory import name_of, view
-from maxops.errors import OutputError
+from maxops.errors import MaxopsError, OutputError
 from maxops.plan import Array
 from maxops.spec import Spec
 
@@ -39,12 +41,23 @@ def check(spec: Spec, out: Any, device: torch.device, *inputs: Any) -> None:
         raise OutputError(f"{spec.name} out has internal overlap: several elements share memory; expand() made it so")
 
 
-def memory(out: Tensor | None) -> Array | None:
-    """The memory of out, which is about to be written."""
-    if out is None:
-        return None
-    increment_version(out)  # torch does not see the write, and what it kept for a gradient must not go unnoticed
-    return view(out)
+@contextmanager
+def memory(out: Tensor | None) -> Iterator[Array | None]:
+    """The memory of out, which is written meanwhile unless it is refused."""
+    try:
+        yield None if out is None else view(out)
+    except MaxopsError:
+        raise
+    except BaseException:  # such as Ctrl-C, amid the write
+        _was_written(out)
+        raise
+    _was_written(out)
+
+
+def _was_written(out: Tensor | None) -> None:
+    """Torch does not see the write, and what it kept for a gradient must not go unnoticed."""
+    if out is not None:
+        increment_version(out)
 
 
 def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:

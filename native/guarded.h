@@ -1,0 +1,25 @@
+// A call of the API, without exceptions.
+#pragma once
+#include <new>
+
+#include "api.h"
+#include "cache.h"
+#include "scratch.h"
+
+namespace maxops {
+
+// Where memory ends the output cache is given back, and the call begins again: nothing is written before all
+// memory is there.
+template <class Act>
+Fault guarded(const Act& act) {
+    do {
+        if (!reserve_scratch()) continue;
+        try {
+            return act();
+        } catch (const std::bad_alloc&) {
+        }
+    } while (empty_cache());
+    return {Fault::kOutOfMemory};
+}
+
+}  // namespace maxops
