@@ -44,12 +44,15 @@ miniature:  ## every small call there is, on a miniature of each kernel
 	$(MINIATURE)/bin/python -m pip install -q . pytest hypothesis -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(MINIATURE)/bin/python -m exhaustive
 
-# Beside Python's packages: Debian's frama-c-base why3 cvc4 z3 ocaml libzarith-ocaml-dev; it says which are missing.
 verify:  ## every proof that takes minutes, into evidence.json and the pages of it; `make install` first
 	$(PYTHON) proofs/verify.py
 	$(PYTHON) docs/generate.py
 
-seeded:  ## put faults into contracts, core, kernels, specification, planner and spec table, and see that `verify` would notice
+# Needs Debian's why3 cvc4 z3 ocaml libzarith-ocaml-dev.
+specification:  ## the Why3 specification of SONNX's Max: its lemmas, and its program against the reference
+	$(PYTHON) proofs/specification/check.py
+
+seeded:  ## put faults into kernels, specification, planner and spec table, and see that the proofs notice each
 	$(PYTHON) proofs/seeded.py
 
 verify-long:  ## the same with what takes longer: what tests reach, which clang-19 and llvm-19 of Debian count
@@ -137,5 +140,5 @@ docs:  ## the site, into build/site
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format docs sanitize races miniature emulated arm verify verify-long seeded mutants breaks wheels \
+.PHONY: help install test lint format docs sanitize races miniature emulated arm verify verify-long specification seeded mutants breaks wheels \
   check-wheels release bench fuzz fuzz-values

@@ -125,7 +125,7 @@ def claims_tables(evidence: matrix.Json) -> list[str]:
     for name, claims in families.items():
         methods = ", ".join(dict.fromkeys(claim["method"] for claim in claims))
         goals, proved = (sum(claim[key] for claim in claims) for key in ("goals", "proved"))
-        lines.append(f"| `{name}`{SPEAKS_OF.get(name, '')} | {methods} | {len(claims)} | {goals} | {proved} |")
+        lines.append(f"| `{name}` | {methods} | {len(claims)} | {goals} | {proved} |")
         table = ["| claim | says | method | tool | goals | hold |", "| --- | --- | --- | --- | --- | --- |"]
         table += [
             f"| `{claim['id']}` | {claim['says']} | {claim['method']} | {claim['tool']} | {claim['goals']} "
@@ -138,13 +138,6 @@ def claims_tables(evidence: matrix.Json) -> list[str]:
         count = f"{len(claims)} claim{'s' * (len(claims) != 1)}"
         parts.append(folded(f"<code>{name}</code>: {count}, {goals - proved or 'none'} open", table))
     return ["\n".join(lines), *parts]
-
-
-# What families of claims speak of, where it is not the core that ships.
-SPEAKS_OF = {
-    "contracts": " (restated in C, one column of int32)",
-    "specification": " (of SONNX's Max, not of the core)",
-}
 
 
 def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
@@ -166,7 +159,7 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
         groups: dict[str, list[matrix.Json]] = {}
         for claim in (claims[name] for name in row[column] if name in claims):
             name = family(claim)
-            groups.setdefault(f"{name}{SPEAKS_OF.get(name, '')}, {claim['method']}", []).append(claim)
+            groups.setdefault(f"{name}, {claim['method']}", []).append(claim)
         for name, of in groups.items():
             proved, goals = (sum(claim[key] for claim in of) for key in ("proved", "goals"))
             texts.append(f"{name}: {proved} of {goals} goals")

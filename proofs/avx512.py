@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from claims import Claim, Method, included, run
-from solver import claims_by_type
+from solver import claim_of_types
 from walks import missing
 
 SEGMENTS = (
@@ -30,7 +30,7 @@ SEGMENTS_BOUNDS = (
     "segments end in a whole vector of int32; in one of float64 all ids that rise by up to 2. The key that is "
     "carried in, and the fill value, are one value each. Not: ids that change meanwhile"
 )
-LANES = "its lane in AVX-512's short segments is its key, and is stored as its key's value, for every value"
+LANES = "each type: its lane in AVX-512's short segments is its key, and is stored as its key's value, for every value"
 MODELS = "each model of an intrinsic of AVX-512 gives, lane by lane, what the intrinsic gives"
 MODELS_BOUNDS = (
     "300 rounds of drawn vectors, often of small or equal lanes and of lowest and highest ones; keys of numbers and "
@@ -46,7 +46,7 @@ COMPILE = ("g++", "-std=c++17", "-O1", "-w")
 
 
 def claims() -> list[Claim]:
-    """One of all walks, one for each type's lanes, and what is here to hold the models against."""
+    """One of all walks, one of the lanes, and what is here to hold the models against."""
     checks = [partial(_models, name) for name in CHECKS if name not in absent()]
     with ThreadPoolExecutor(2) as pool:
         return [claim for found in pool.map(lambda show: show(), (segments, lanes, *checks)) for claim in found]
@@ -81,5 +81,5 @@ def _counted(name: str, says: str, method: Method, source: str, flags: tuple[str
 
 
 def lanes() -> list[Claim]:
-    """Of each type's lanes."""
-    return claims_by_type("proofs/lanes_avx512.cpp", "avx512", LANES, {"assumes": ASSUMES})
+    """Of the lanes of all types."""
+    return [claim_of_types("proofs/lanes_avx512.cpp", "avx512.lanes", LANES, {"assumes": ASSUMES})]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "native"))
+
+from digest import digest, digest_of  # noqa: E402
 
 # A proof holds for every value there is; what is exhaustive looked at every input up to the bound that it names; a
 # test looked at some; what is counted (coverage, mutants) says how much tests look at.
@@ -43,8 +46,8 @@ class Claim:
 
 
 def hashes(paths: Iterable[str]) -> dict[str, str]:
-    """The SHA-256 of each file's bytes, by its path from the root."""
-    return {path: hashlib.sha256((ROOT / path).read_bytes()).hexdigest() for path in sorted(set(paths))}
+    """The digest of each file's tokens, by its path from the root."""
+    return {path: digest_of(ROOT / path) for path in sorted(set(paths))}
 
 
 def included(source: str, under: str = "native") -> tuple[str, ...]:
@@ -96,3 +99,21 @@ def run(
             f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
         )
     return done
+
+
+def require_this_tree() -> None:
+    """End the program if the maxops that Python imports is not built of this tree."""
+    import maxops  # noqa: PLC0415  (the programs that prove by a compiler alone need no installation)
+
+    package = Path(maxops.__file__).parent
+    differing = [] if maxops._native.sources() == digest() else ["the native core"]
+    for path in sorted((ROOT / "src" / "maxops").rglob("*.py")):
+        name = path.relative_to(ROOT / "src" / "maxops")
+        if not (package / name).is_file() or digest_of(package / name) != digest_of(path):
+            differing.append(str(name))
+    if differing:
+        several = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+        print(
+            f"maxops in {package} is not built of this tree: {', '.join(differing[:3])}{several} differ; make install"
+        )
+        sys.exit(2)

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tests"))
 
 from all_cases import ALL, UNCOVERED  # noqa: E402
-from maxops import dtypes, spec  # noqa: E402
+from maxops import spec  # noqa: E402
 from maxops.checker.report import RULES  # noqa: E402
 from maxops.spec import Clause, Spec  # noqa: E402
 
@@ -190,14 +190,9 @@ class Matrix:
         return list(dict.fromkeys(found))
 
     def _proofs(self, row: Spec, short: str) -> list[str]:
-        types = {str(dtype) for dtype in dtypes.ALL} - {str(dtype) for dtype in row.dtypes}
         keys = set(_keys(row, short))
         patterns = [pattern for pattern, of in self.facts["proofs"].items() if keys & set(of.split())]
-        return [
-            claim
-            for claim in self.claims
-            if any(fnmatch(claim, pattern) for pattern in patterns) and not types & set(claim.split("."))
-        ]
+        return [claim for claim in self.claims if any(fnmatch(claim, pattern) for pattern in patterns)]
 
     def _coverage(self, code: list[str]) -> list[str]:
         """What tests reach of each function."""

@@ -4,6 +4,7 @@ The planner says it in Python (src/maxops/plan), and the native way in says yes 
 native/bindings). Here each rule stands a third time, in the few lines that its clause's sentence is, with nothing of
 the package's: the rows, too, are written out. Every call goes both ways, as it is shipped and by the planner alone,
 and each has to give what its rules say: a type and a shape, or the error and the id of a clause that the call breaks.
+The core by itself has to give the same, or to leave the call to the planner.
 Of a call that breaks several it may be any of them: no sentence says which comes first.
 
     python proofs/planner.py [TEXT]    # the claims whose id has this, and what of them stands open
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import planner_trials as trials
-from claims import ROOT, Claim
+from claims import ROOT, Claim, require_this_tree
 from planner_rows import MAX, REDUCE, SEGMENT, Row, Seen, Trial
 
 DECIDE = ("src/maxops/plan/*.py", "native/api*", "native/bindings/arguments.*", "native/bindings/operators.*")
@@ -31,6 +32,9 @@ SOURCES = (
     *(str(path.relative_to(ROOT)) for pattern in DECIDE for path in ROOT.glob(pattern)),
 )  # fmt: skip
 ASSUMES = "what a call gives does not depend on the elements, but for ids, offsets, and a maximum of no elements"
+
+
+NOT_HANDLED: Seen = ("None",)  # the core leaves the call to the planner
 
 
 class Says(NamedTuple):
@@ -129,6 +133,8 @@ def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any
         result = call(*args, **options)
     except Exception as error:  # noqa: BLE001  (whatever it raises is what it gives)
         return type(error).__name__, getattr(error, "clause", str(error))
+    if result is None:
+        return NOT_HANDLED
     if isinstance(result, tuple):
         return tuple((part.dtype, part.shape) for part in result)
     return (result.dtype, result.shape, *([repr(result.tolist())] if with_values else []))
@@ -136,6 +142,7 @@ def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any
 
 def claims(only: str = "", *, all_calls: bool = True) -> list[Claim]:
     """One for each rule, or for those whose id has this; of all calls, or up to the first that is wrong."""
+    require_this_tree()
     return [_claim(name, says, all_calls) for name, says in CLAIMS.items() if only in name]
 
 
@@ -148,19 +155,19 @@ def _claim(name: str, says: Says, all_calls: bool) -> Claim:
         found = wrong.setdefault(row, [])
         shipped, planner, core = ways[row]
         states += 1
-        for call in (shipped, planner):
-            given = seen(call, args, options, says.with_values)
-            if given not in allowed:
-                way = "the planner: " if call is planner else ""
-                found.append(
-                    f"{way}{args!r:.200} {options!r:.200} gives {given}, not one of {sorted(allowed, key=str)}"
-                )
+        given = {"": seen(shipped, args, options, says.with_values)}
+        given["the planner: "] = seen(planner, args, options, says.with_values)
+        if (by_it := seen(core, args, options, says.with_values)) != NOT_HANDLED:
+            given["the core: "] = by_it
+            by_core += 1
+        accepted += not isinstance(given["the planner: "][0], str)
+        found += [
+            f"{way}{args!r:.200} {options!r:.200} gives {what}, not one of {sorted(allowed, key=str)}"
+            for way, what in given.items()
+            if what not in allowed
+        ]
         if found and not all_calls:
             break
-        if isinstance(next(iter(allowed))[0], str):
-            continue
-        accepted += 1
-        by_core += core(*args, **options) is not None
     open_goals = [f"{row.standard} {row.name}: {len(found)} wrong: {found[0]}" for row, found in wrong.items() if found]
     figures = {"states": states, "accepted": accepted, "by_core": by_core, "bounds": says.bounds, "assumes": ASSUMES}
     tool = f"CPython {platform.python_version()}, NumPy {np.__version__}"

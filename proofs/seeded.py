@@ -1,17 +1,15 @@
 #!/usr/bin/env python
 """Put faults into what the proofs speak of, and see that they notice.
 
-Each fault is one edit of one file, in a copy. One in a contract's C or in the specification has to leave a goal open
-that is proved without it; one in the core has to show as a difference from the contracts' C; one in the planner, in
-the native way in or in the spec table has to leave a goal of `planner` or `tables` open, and one in a kernel that is
-shown by its own text a goal of `avx512` or `copies`. `make seeded` tries all of them (some seconds each); `python
+Each fault is one edit of one file, in a copy. One in the specification has to leave a goal open that is proved without
+it; one in the planner, in the native entry or in the spec table has to leave a goal of `planner` or `tables` open, and
+one in a kernel a goal of `walks`, `avx512` or `copies`. `make seeded` tries all of them (some seconds each); `python
 proofs/seeded.py --only fold` those with a word. One that is not noticed is a hole, and the exit code is 1.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import sys
 import time
@@ -20,10 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import contracts
-import specification
 from claims import ROOT, run
-from prover_tools import why3_config
+from specification import check
 
 import maxops
 
@@ -33,10 +29,9 @@ SECONDS = 3
 
 @dataclass(frozen=True)
 class Fault:
-    """One edit of a file, whose text is there once: in all of it, or in one of its functions."""
+    """One edit of a file, which has the old text once."""
 
     file: str  # from the root
-    function: str
     old: str
     new: str
     goals_of: str = ""  # of the specification: the file whose goals show it
@@ -45,93 +40,50 @@ class Fault:
     @property
     def name(self) -> str:
         """As it is reported."""
-        return f"{self.file}{f':{self.function}' if self.function else ''}: {' '.join(self.old.split())}"
+        return f"{self.file}: {' '.join(self.old.split())}"
 
     def put(self, text: str) -> str:
         """The file's text with the fault."""
-        begin, end = 0, len(text)
-        if self.function:
-            found = re.search(rf"^[a-z].*\b{self.function}\([^;]*?\{{", text, re.MULTILINE)
-            if found is None:
-                raise ValueError(f"{self.file} has no function {self.function}")
-            begin, end = found.start(), text.find("\n}\n", found.start())
-        if (count := text.count(self.old, begin, end)) != 1:
+        if (count := text.count(self.old)) != 1:
             raise ValueError(f"{self.name}: the text is there {count} times")
-        at = text.index(self.old, begin)
-        return text[:at] + self.new + text[at + len(self.old) :]
+        return text.replace(self.old, self.new)
 
 
-def _contract(name: str, function: str, old: str, new: str) -> Fault:
-    return Fault(f"proofs/contracts/{name}.c", function, old, new)
-
-
-def _core(name: str, old: str, new: str) -> Fault:
-    return Fault(f"native/{name}", "", old, new)
+def _walked(name: str, old: str, new: str) -> Fault:
+    return Fault(f"native/kernels/{name}.h", old, new, claims="walks.claims('x86-64-v3')")
 
 
 def _specified(name: str, old: str, new: str) -> Fault:
-    return Fault(f"proofs/specification/{name}.mlw", "", old, new, name)
+    return Fault(f"proofs/specification/{name}.mlw", old, new, name)
 
 
 def _planned(rule: str, name: str, old: str, new: str) -> Fault:
-    return Fault(f"src/maxops/{name}.py", "", old, new, claims=f"planner.claims('planner.{rule}', all_calls=False)")
+    return Fault(f"src/maxops/{name}.py", old, new, claims=f"planner.claims('planner.{rule}', all_calls=False)")
 
 
 def _listed(name: str, old: str, new: str) -> Fault:
-    return Fault(f"src/maxops/{name}.py", "", old, new, claims="tables.claims()")
+    return Fault(f"src/maxops/{name}.py", old, new, claims="tables.claims()")
 
 
 def _kernel(name: str, claims: str, old: str, new: str) -> Fault:
-    return Fault(f"native/kernels/{name}.h", "", old, new, claims=claims)
+    return Fault(f"native/kernels/{name}.h", old, new, claims=claims)
 
 
 def _admitted(rule: str, name: str, old: str, new: str) -> Fault:
-    return Fault(f"native/{name}", "", old, new, claims=f"planner.claims('planner.{rule}', all_calls=False)")
+    return Fault(f"native/{name}", old, new, claims=f"planner.claims('planner.{rule}', all_calls=False)")
 
 
-CONTRACTS = (
-    _contract("segments", "has_row", "id < walk.num_segments;", "id <= walk.num_segments;"),
-    _contract("segments", "highest", "return a < b ? b : a;", "return a < b ? a : b;"),
-    _contract("segments", "fill", "s < to; ++s) walk", "s <= to; ++s) walk"),
-    _contract("segments", "fill", "    if (from < walk.written) from = walk.written;\n", ""),
-    _contract("segments", "steps_to", "if (id >= previous) return true;", "if (id > previous) return true;"),
-    _contract("segments", "sorted", "if (ids[i] < ids[i - 1]) down = 1;", "if (ids[i] <= ids[i - 1]) down = 1;"),
-    _contract("segments", "highest_of", "++i) best = highest(best, x[i]);", "++i) best = x[i];"),
-    _contract("segments", "one_segment", "resumes ? highest(walk.out[id], best) : best;", "best;"),
-    _contract("segments", "short_row", "id == previous ? best : INT32_MIN;", "INT32_MIN;"),
-    _contract("segments", "short_segments", "        previous = id;\n    }", "    }"),
-    _contract("segments", "goes_on_after", "    fill(at.previous + 1,", "    fill(at.previous + 2,"),
-    _contract("segments", "segment_column", "            if (!goes_on_after(x, ids, i, end, n)) break;\n", ""),
-    _contract("segments", "segment_rows", "walk.last_id = ids[end - 1];", "walk.last_id = ids[begin];"),
-    _contract("segments", "segment_rows", "i = run_end(ids, begin, end, walk.gallops);", "i = begin + 1;"),
-    _contract("segments", "segment", "    fill(walk.previous + 1,", "    fill(walk.previous + 2,"),
-    _contract("run_end", "run_end", "ids[i + stretch - 1] == id; stretch", "ids[i + stretch] == id; stretch"),
-    _contract("run_end", "run_end", "        if (differ) break;\n", ""),
-    _contract("broadcast", "broadcast_axis", "            if (*whole != 1) return false;\n", ""),
-    _contract("broadcast", "broadcast_axis", "if (strict && *whole == 0 && has_one)", "if (strict && *whole == 0)"),
-    _contract("broadcast", "get_operand", "sizes[axis] == 1 ? 0 : strides[axis];", "strides[axis];"),
-    _contract("broadcast", "position_offset", "bytes += index", "bytes -= index"),
-    _contract("broadcast", "advance", "        index[axis] = 0;\n", ""),
-    _contract("fold", "highest", "return a < b ? b : a;", "return a < b ? a : b;"),
-    _contract("fold", "fold_few", "k > 0 ? sum : in[0][i * strides[0]];", "in[0][i * strides[0]];"),
-    _contract("fold", "fold_element", "        k += taken;", "        k += arity;"),
-    _contract("fold", "fold_block", "for (size_t i = 0; i < n;", "for (size_t i = 0; i <= n;"),
+WALKS = (
+    _walked("segment_ids", "stretch >= kRunScan; stretch /= 2", "stretch > kRunScan; stretch /= 2"),
+    _walked("segment_ids", "ids[i].value < ids[i - 1].value", "ids[i].value <= ids[i - 1].value"),
+    _walked("segment_walk", "    if (from < walk->written) from = walk->written;\n", ""),
+    _walked("segment_walk", "walk->written = previous + 1;", "walk->written = previous;"),
+    _walked("segment", "best = highest(before, T::key(items[i].value));", "best = T::key(items[i].value);"),
+    _walked("segment", "resumes ? highest(T::key(out->value), best) : best", "best"),
+    _walked("segment", "walk->last_id = ids[n - 1];", "walk->last_id = ids[0];"),
+    _walked("segment", "    fill<T>(walk, *previous + 1, ids.num_segments);\n", ""),
 )
 
-CORE = (
-    _core("kernels/segment_ids.h", "stretch >= kRunScan; stretch /= 2", "stretch > kRunScan; stretch /= 2"),
-    _core("kernels/segment_ids.h", "ids[i].value < ids[i - 1].value", "ids[i].value <= ids[i - 1].value"),
-    _core("kernels/segment_walk.h", "    if (from < walk->written) from = walk->written;\n", ""),
-    _core("kernels/segment_walk.h", "walk->written = previous + 1;", "walk->written = previous;"),
-    _core("kernels/segment.h", "best = highest(before, T::key(items[i].value));", "best = T::key(items[i].value);"),
-    _core("kernels/segment.h", "resumes ? highest(T::key(out->value), best) : best", "best"),
-    _core("kernels/segment.h", "walk->last_id = ids[n - 1];", "walk->last_id = ids[0];"),
-    _core("kernels/segment.h", "    fill<T>(walk, *previous + 1, ids.num_segments);\n", ""),
-    _core("api.cpp", "whole == 0 && has_one[axis]", "whole == 0"),
-    _core("api.cpp", "sizes[axis] == 1 ? 0 : strides[axis];", "strides[axis];"),
-    _core("iterate.cpp", "        ++index_[axis - 1];\n", ""),
-    _core("fold.cpp", "if (sum != nullptr) in[i++] = sum;", "if (sum != nullptr) in[i++] = in[0];"),
-)
 
 SPECIFICATION = (
     _specified("tensor", "0 <= k < d /\\ valid ks ds", "0 <= k <= d /\\ valid ks ds"),
@@ -227,32 +179,18 @@ KERNELS = (
         "static_cast<std::uint64_t>(row) > static",
     ),
 )
-FAULTS = (*CONTRACTS, *CORE, *SPECIFICATION, *PLANNER, *ROWS, *NATIVE, *KERNELS)
-
-
-def shown_by_contract(fault: Fault, root: Path, config: Path) -> str:
-    """The goals of its function that it leaves open, and that are not open without it: on a busy machine some are."""
-    (_, without), (_, unproved) = (
-        contracts.prove(tree / fault.file, config, seconds=SECONDS, function=fault.function) for tree in (ROOT, root)
-    )
-    return ", ".join(sorted(set(unproved) - set(without)))
-
-
-def shown_by_core(_: Fault, root: Path, __: Path) -> str:
-    """What differs from the contracts' C."""
-    _, wrong = contracts.compare(root)
-    return "".join(wrong)
+FAULTS = (*WALKS, *SPECIFICATION, *PLANNER, *ROWS, *NATIVE, *KERNELS)
 
 
 def shown_by_specification(fault: Fault, root: Path, config: Path) -> str:
     """The first goal of its file that it leaves open, and that is not open without it."""
     with TemporaryDirectory() as folder, TemporaryDirectory() as other:
         source = root / "proofs" / "specification"
-        without = {goal[0].stem: goal for goal in specification.goals_of(config, fault.goals_of, Path(other))}
-        for goal in specification.goals_of(config, fault.goals_of, Path(folder), source):
+        without = {goal[0].stem: goal for goal in check.goals_of(config, fault.goals_of, Path(other))}
+        for goal in check.goals_of(config, fault.goals_of, Path(folder), source):
             name = goal[0].stem
-            if specification.prover_of(goal, (SECONDS,)) is None and (
-                name not in without or specification.prover_of(without[name], (SECONDS,)) is not None
+            if check.prover_of(goal, (SECONDS,)) is None and (
+                name not in without or check.prover_of(without[name], (SECONDS,)) is not None
             ):
                 return name
     return ""
@@ -291,10 +229,8 @@ def open_goals(fault: Fault, root: Path, packages: Path) -> str:
 
 
 def _tries() -> Iterator[tuple[Fault, Callable[[Fault, Path, Path], str]]]:
-    yield from ((fault, shown_by_contract) for fault in CONTRACTS)
-    yield from ((fault, shown_by_core) for fault in CORE)
     yield from ((fault, shown_by_specification) for fault in SPECIFICATION)
-    yield from ((fault, shown_by_claims) for fault in (*PLANNER, *ROWS, *KERNELS))
+    yield from ((fault, shown_by_claims) for fault in (*WALKS, *PLANNER, *ROWS, *KERNELS))
     yield from ((fault, shown_by_build) for fault in NATIVE)
 
 
@@ -303,11 +239,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="faults whose file, function or text has this")
     only = parser.parse_args().only
-    missing = contracts.packages() | specification.packages()
-    if missing:
+    if missing := check.missing("why3", "cvc4", "z3"):
         parser.exit(2, f"tools of the proofs are not installed: apt-get install {' '.join(sorted(missing))}\n")
     missed, count = [], 0
-    with TemporaryDirectory() as folder, why3_config() as config:
+    with TemporaryDirectory() as folder, check.why3_config() as config:
         shutil.copy(ROOT / "CMakeLists.txt", folder)
         for name in ("native", "proofs", "src"):
             shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from claims import Claim
+from claims import Claim, require_this_tree
 
 if TYPE_CHECKING:
     from maxops.dtypes import DType
@@ -29,6 +29,7 @@ def python_packages() -> set[str]:
 
 def claims() -> list[Claim]:
     """Of ONNX's rows."""
+    require_this_tree()
     began = time.perf_counter()
     compared = list(_compared())
     differ = {key: (ours, theirs) for key, ours, theirs in compared if ours != theirs}

@@ -18,6 +18,7 @@ from typing import Any
 
 import maxops
 from maxops import _native
+from maxops.evidence.tokens import digest_of
 
 Json = dict[str, Any]
 CELLS = ("code", "cases", "tests", "proofs", "coverage", "assumed")
@@ -39,7 +40,7 @@ def differences() -> list[str]:
     for path, was in sorted({source for claim in evidence["claims"] for source in claim["sources"].items()}):
         name = path.removeprefix("src/maxops/")
         file = root / name
-        if name != path and not (file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == was):
+        if name != path and not (file.is_file() and digest_of(file) == was):
             found.append(name)
     return found
 

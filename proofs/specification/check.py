@@ -1,21 +1,24 @@
-"""SONNX's Max as a Why3 specification: its lemmas by CVC4 and Z3, and its definitions, run against the reference."""
+"""Check the Why3 specification of SONNX's Max: its lemmas by CVC4 and Z3, its program against maxops.reference.
+
+    python proofs/specification/check.py
+
+It prints the number of goals and cases, and names each that fails. The exit code is 1 if one does.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
-import time
-from collections import Counter
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-
-from claims import ROOT, Claim
-from prover_tools import call, missing, system_path, version_of, why3_config
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +26,12 @@ if TYPE_CHECKING:
     from maxops.conformance.case import Trial
     from maxops.dtypes import DType
 
-FOLDER = ROOT / "proofs" / "specification"
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent.parent
+sys.path.append(str(FOLDER.parent))
+
+from claims import require_this_tree  # noqa: E402
+
 # In the order in which they use one another.
 FILES = ("tensor", "max", "types", "ctensor", "execute")
 # Why3's transformations that make a file's goals, and how each prover is asked: the one that knows more first.
@@ -49,47 +57,83 @@ EXTRACTED = (
 MOST_ELEMENTS = 512
 
 
-def packages() -> set[str]:
-    """The Debian packages that are not installed."""
-    return missing("why3", "cvc4", "z3", "ocamlopt", "ocamldep")
+# ---------------------------------------------------------------------------- tools
 
 
-def claims() -> list[Claim]:
-    """What is proved of the specification, and what its program gives."""
-    with why3_config() as config:
-        return [_proofs(config), _executions(config)]
+# The Debian package of each command.
+PACKAGES = {
+    "cvc4": "cvc4",
+    "ocamldep": "ocaml",
+    "ocamlopt": "ocaml",
+    "why3": "why3",
+    "z3": "z3",
+}
+ZARITH = "libzarith-ocaml-dev"
 
 
-def _sources() -> tuple[str, ...]:
-    return tuple(f"proofs/specification/{name}.mlw" for name in FILES)
+def missing(*commands: str) -> set[str]:
+    """The Debian packages of those commands that are not installed; with OCaml's compiler goes Zarith."""
+    packages = {PACKAGES[name] for name in commands if shutil.which(name, path=system_path()) is None}
+    if "ocamlopt" in commands and ("ocaml" in packages or not zarith().exists()):
+        packages.add(ZARITH)
+    return packages
+
+
+def zarith() -> Path:
+    """OCaml's library of integers without a bound, which programs that Why3 extracts are linked with."""
+    return Path(call(["ocamlopt", "-where"]).strip(), "zarith", "zarith.cmxa")
+
+
+def system_path() -> str:
+    """Debian's commands first: a Python environment may have a `z3` of another version."""
+    return f"/usr/bin{os.pathsep}{os.environ.get('PATH', '')}"
+
+
+def call(
+    command: Sequence[str],
+    *,
+    cwd: Path = ROOT,
+    text: str | None = None,
+) -> str:
+    """What a tool prints; its failure is an error that shows it."""
+    environment = os.environ | {"PATH": system_path()}
+    done = subprocess.run(command, cwd=cwd, env=environment, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(
+            f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
+        )
+    return done.stdout
+
+
+@contextmanager
+def why3_config() -> Iterator[Path]:
+    """A configuration that knows the provers, in a folder of its own."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "why3.conf"
+        call(["why3", "config", "detect", "-C", str(path)])
+        text = path.read_text(encoding="utf-8")
+        if absent := [name for name in ('name = "CVC4"', 'name = "Z3"') if name not in text]:
+            raise RuntimeError(f"Why3 finds no prover with {', '.join(absent)}")
+        yield path
+
+
+def version_of(command: str) -> str:
+    """A tool's name and version, as it says them."""
+    words = call([command, "-version" if command == "ocamlopt" else "--version"]).splitlines()[0].split()
+    number = next(word for word in words if word[0].isdigit())
+    return f"{command} {number}"
 
 
 # ---------------------------------------------------------------------------- proofs
 
 
-def _proofs(config: Path) -> Claim:
-    began = time.perf_counter()
+def unproved(config: Path) -> tuple[int, list[str]]:
+    """How many goals there are, and the names of those that no prover proves."""
     with TemporaryDirectory() as folder:
         goals = [goal for name in FILES for goal in goals_of(config, name, Path(folder))]
         with ThreadPoolExecutor(2) as pool:
             provers = list(pool.map(prover_of, goals))
-    names = [goal[0].stem for goal in goals]
-    return Claim(
-        "specification.max",
-        "of a specification of SONNX's Max in Why3, and not of the core: for every order, shape and number of inputs "
-        "bounds, membership, algebra, NaN, zeros, broadcasting within bounds, each output written once",
-        "proof",
-        ", ".join(version_of(name) for name in ("why3", "cvc4", "z3")),
-        _sources(),
-        len(goals),
-        tuple(name for name, prover in zip(names, provers, strict=True) if prover is None),
-        time.perf_counter() - began,
-        {
-            "assumes": list(ASSUMES),
-            "files": dict(Counter(name.partition("-")[0] for name in names)),
-            "provers": dict(Counter(prover for prover in provers if prover is not None)),
-        },
-    )
+    return len(goals), [goal[0].stem for goal, prover in zip(goals, provers, strict=True) if prover is None]
 
 
 def goals_of(config: Path, name: str, folder: Path, source: Path = FOLDER) -> Iterator[tuple[Path, ...]]:
@@ -123,40 +167,21 @@ def prover_of(goal: tuple[Path, ...], limits: tuple[int, ...] = SECONDS) -> str 
 # ---------------------------------------------------------------------------- executions
 
 
-def _executions(config: Path) -> Claim:
+def wrong(config: Path) -> tuple[int, list[str]]:
+    """How many cases the extracted program ran, and the names of those where it differs from maxops.reference."""
     from maxops import reference  # noqa: PLC0415  (with the core that the package needs)
 
-    began = time.perf_counter()
     cases = list(_cases())
     with TemporaryDirectory() as folder:
         program = _compile(config, Path(folder))
         given = [_line(dtype, arrays) for _, dtype, arrays in cases]
         answers = call([str(program)], text="\n".join(given) + "\n").splitlines()
-    if len(answers) != len(cases):
-        raise RuntimeError(f"{len(answers)} answers to {len(cases)} cases")
-    wrong = []
+    found = []
     for (name, dtype, arrays), answer in zip(cases, answers, strict=True):
         expected = "refused" if arrays and not _is_strict(arrays) else _words(dtype, [reference.maximum(*arrays)])
         if answer != expected:
-            wrong.append(name)
-    kinds = Counter(str(dtype) for _, dtype, _ in cases)
-    return Claim(
-        "specification.executed",
-        "the program extracted from the specification gives maxops.reference's bits, or refuses, as SONNX is read to "
-        "the letter",
-        "test",
-        f"{version_of('why3')}, {version_of('ocamlopt')}",
-        (*_sources(), "proofs/specification/main.ml", "src/maxops/reference.py", "src/maxops/shapes.py"),
-        len(cases),
-        tuple(wrong),
-        time.perf_counter() - began,
-        {
-            "types": dict(kinds),
-            "refused": answers.count("refused"),
-            "assumes": ["Why3's extraction to OCaml, and Zarith's integers"],
-            "bounds": f"the kit's cases of Max of up to {MOST_ELEMENTS} elements, and pairs of small shapes",
-        },
-    )
+            found.append(name)
+    return len(cases), found
 
 
 def _compile(config: Path, folder: Path) -> Path:
@@ -226,3 +251,22 @@ def _words(dtype: DType, arrays: Sequence[np.ndarray[Any, Any]]) -> str:
         items = native.view(dtype.word) if dtype.kind == "float" else native
         words += [array.ndim, *array.shape, *items.tolist()]
     return " ".join(map(str, words))
+
+
+def main() -> int:
+    """Check, and print what fails."""
+    if packages := missing("why3", "cvc4", "z3", "ocamlopt", "ocamldep"):
+        sys.exit(f"tools are not installed: apt-get install {' '.join(sorted(packages))}")
+    print(", ".join(version_of(name) for name in ("why3", "cvc4", "z3", "ocamlopt")))
+    require_this_tree()
+    failed = False
+    with why3_config() as config:
+        for check, what in ((unproved, "goals"), (wrong, "cases")):
+            count, found = check(config)
+            print(f"{count - len(found)} of {count} {what} hold", *found, sep="\n  ", flush=True)
+            failed |= bool(found) or not count
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Digests of source files by their tokens: a comment or a line break changes none.
+
+The build loads this file by its path, before the package exists: it imports nothing of maxops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+_C = (".c", ".cpp", ".h", ".def")
+_C_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+_C_TOKEN = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\w+|\S""")
+_PYTHON_LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file's tokens: of C, C++ and Python; of any other file's bytes."""
+    if path.suffix == ".py":
+        tokens = _python(path.read_text(encoding="utf-8"))
+    elif path.suffix in _C:
+        tokens = _c(path.read_text(encoding="utf-8"))
+    else:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256("\n".join(tokens).encode()).hexdigest()
+
+
+def _python(text: str) -> Iterator[str]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _PYTHON_LAYOUT:
+            # An indent's width and a line's end are layout; that they are there is not.
+            yield tokenize.tok_name[token.type] if not token.string.strip() else token.string
+
+
+def _c(text: str) -> Iterator[str]:
+    without = _C_COMMENT.sub(lambda found: " " if found[0].startswith("/") else found[0], text.replace("\\\n", " "))
+    for line in without.splitlines():
+        yield from _C_TOKEN.findall(line)
+        if line.lstrip().startswith("#"):  # the end of a directive's line ends the directive
+            yield "\n"
