@@ -108,8 +108,8 @@ INPUTS = {"Max": 2, "ReduceMax": 1, "SegmentMax": 2}
 @pytest.mark.parametrize("row", spec.ALL, ids=repr)
 def test_an_input_given_as_an_attribute(row: spec.Spec) -> None:
     for position, (name, _) in enumerate(row.inputs):
+        called: Any = mo.operator(row.standard, row.operator, row.version)
         with pytest.raises(mo.errors.AttributeValueError) as caught:
-            called: Any = mo.operator(row.standard, row.operator, row.version)
             called(*[np.zeros(1)] * position, **{name: np.zeros(1)})
         spelled = ", ".join(each for each, _ in row.inputs[: position + 1])
         number = ("first", "second", "third")[position]

@@ -215,7 +215,7 @@ _FROM_LABELS = "pd.factorize(...)[0], or np.unique(..., return_inverse=True)[1],
 
 def _how_to_index(kind: str) -> str:
     """How values of a NumPy kind, as `dtype.kind` names it, become integers."""
-    return ".astype(np.int64) converts it" if kind in "biuf" else _FROM_LABELS
+    return _FROM_LABELS if kind in "OSTU" else ".astype(np.int64) converts it"
 
 
 def integers_of(spec: Spec, name: str, value: Any) -> Any:
