@@ -21,7 +21,6 @@ from maxops.engines.jax import argmax, custom_calls, integer_keys
 from maxops.engines.jax.integer_keys import keys_of
 from maxops.engines.jax.lowering import primitive
 from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
-from maxops.shapes import reduced
 
 _Pair = tuple[jax.Array, Any]
 
@@ -30,7 +29,7 @@ def maximum(*arrays: jax.Array, ties: str, native: bool) -> jax.Array:
     """Max of arrays that broadcast."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     if prod(shape) == 0:
-        return jnp.zeros(shape, arrays[0].dtype)
+        return integer_keys.maximum(*arrays)  # which keeps the mesh axes of an array without elements
     return _maximum(*arrays, ties=ties, native=native)
 
 
@@ -75,8 +74,7 @@ def _share(total: jax.Array, count: jax.Array) -> jax.Array:
 def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, native: bool) -> jax.Array:
     """ReduceMax along axes in 0..r-1, which the result is without."""
     if data.size == 0:
-        dtype = integer_keys.dtype_of(data)
-        return integer_keys.filled(reduced(data.shape, axes, keepdims=False), dtype.lowest_bits, dtype)
+        return integer_keys.reduce_max(data, axes)
     return _reduce_max(data, axes=axes, ties=ties, native=native)
 
 
@@ -104,7 +102,8 @@ def segment_max(data: jax.Array, ids: jax.Array, *, how: Segments, ties: str, na
     batch = ids.shape[:-1]
     shape = (*batch, how.count, *data.shape[len(batch) + 1 :])
     if prod(shape) == 0:
-        return jnp.zeros(shape, data.dtype)
+        empty = (jax.lax.full_like(stop_gradient(array), 0, dtype=data.dtype, shape=shape) for array in (data, ids))
+        return jnp.maximum(*empty)  # which varies over the mesh axes of both
     if data.size == 0:
         data = stop_gradient(data)  # no element to give a gradient to
     return _segment_max(data, ids, how=how, ties=ties, native=native)
