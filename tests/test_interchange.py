@@ -10,6 +10,7 @@ import pytest
 
 import maxops as mo
 from maxops import errors
+from maxops.calls import ReduceCall
 from maxops.plan import Array
 
 ORDINARY = [
@@ -109,4 +110,4 @@ def test_a_device_that_is_none_is_an_error_of_ours(device: Any) -> None:
             return device
 
     with pytest.raises(errors.MaxopsError):
-        mo.reduce_max(Elsewhere(np.ones(3), "", KeyError()))
+        mo.run(ReduceCall(Elsewhere(np.ones(3), "", KeyError())))

@@ -93,7 +93,7 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
         )
     (space,) = spaces.values()
     try:
-        return alone_if_one([*map(space.from_dlpack, as_tuple(result))])
+        return alone_if_one([space.from_dlpack(part) for part in as_tuple(result)])
     except Exception as error:  # likewise
         raise _no_way_back(call, error) from error
 

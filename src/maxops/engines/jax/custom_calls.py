@@ -32,7 +32,7 @@ def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None
     like: jax.ShapeDtypeStruct = jax.eval_shape(lambda x: jax.lax.full_like(x, 0, dtype=dtype, shape=shape), data)
     mesh = jax.typeof(data).sharding.mesh
     if like.sharding is None and not mesh.empty:  # eval_shape drops a mesh with axes of several types
-        return like.update(sharding=NamedSharding(mesh, PartitionSpec()))
+        like = like.update(sharding=NamedSharding(mesh, PartitionSpec()))
     return like
 
 
