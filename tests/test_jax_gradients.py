@@ -215,3 +215,35 @@ def test_indices_and_empty_segments_have_none() -> None:
         return (values * jnp.where(empty, 0, indices)).sum()
 
     np.testing.assert_array_equal(jax.jit(jax.grad(call))(np.array([1.0, 3.0, 2.0])), [0, 1, 2])
+
+
+HALF_CALLS: dict[str, Callable[..., Any]] = {
+    "maximum": lambda x, ties: mo.maximum(*x, ties=ties),
+    "broadcast": lambda x, ties: mo.maximum(x[0], x[1][:1], x[2][0], ties=ties),
+    "reduce": lambda x, ties: mo.reduce_max(x, ties=ties),
+    "reduce-last": lambda x, ties: mo.reduce_max(x, 1, ties=ties),
+    "sorted": lambda x, ties: mo.segment_max(x, np.zeros(len(x), np.int32), 2, fill_mode="ZERO", ties=ties),
+    "any": lambda x, ties: mo.segment_max(x, np.arange(len(x)) % 2, 2, sorted=False, fill_mode="ZERO", ties=ties),
+    "offsets": lambda x, ties: mo.segment_max(x, offsets=np.array([0, len(x)]), initial=1, ties=ties),
+    "reduce-initial": lambda x, ties: mo.reduce_max(x, 0, initial=1, ties=ties),
+}
+
+
+@pytest.mark.parametrize("ties", ["first", "even"])
+@pytest.mark.parametrize("shape", [(3, 70_000), (4_100, 2)], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("call", HALF_CALLS)
+def test_the_forward_gradient_is_the_mean_of_all_that_tie(
+    call: str, dtype: str, shape: tuple[int, ...], ties: Ties
+) -> None:
+    """Tangents of one have a mean of one, whatever the type counts to; and backwards the shares are what they are."""
+    if call == "maximum" and shape[0] > 3:
+        shape = (5, 2)  # as many inputs
+    x = jnp.ones(shape, dtype)
+    values, tangent = jax.jvp(lambda x: HALF_CALLS[call](x, ties), (x,), (x,))
+    assert tangent.dtype == values.dtype == x.dtype
+    np.testing.assert_array_equal(np.asarray(tangent, np.float64), np.asarray(values, np.float64))
+    wide = jnp.ones(shape, np.float64)
+    (exact,) = jax.vjp(lambda x: HALF_CALLS[call](x, ties), wide)[1](jnp.ones(values.shape))
+    (back,) = jax.vjp(lambda x: HALF_CALLS[call](x, ties), x)[1](jnp.ones_like(values))
+    np.testing.assert_allclose(np.asarray(back, np.float64), exact, rtol=2.0**-7, atol=2.0**-23)

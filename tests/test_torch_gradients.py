@@ -297,3 +297,37 @@ def test_a_call_that_gradients_watch_has_the_same_errors() -> None:
                 function(tensor)
             told.append((type(error.value), str(error.value)))
         assert told[0] == told[1]
+
+
+# --------------------------------------------------------------------------------------------- half types
+
+HALF_CALLS: dict[str, Callable[..., Any]] = {
+    "maximum": lambda x, ties: mo.maximum(*x.unbind(), ties=ties),
+    "broadcast": lambda x, ties: mo.maximum(x[0], x[1][:1], x[2][0], ties=ties),
+    "reduce": lambda x, ties: mo.reduce_max(x, ties=ties),
+    "reduce-last": lambda x, ties: mo.reduce_max(x, 1, ties=ties),
+    "sorted": lambda x, ties: mo.segment_max(x, torch.zeros(len(x)).long(), 2, fill_mode="ZERO", ties=ties),
+    "any": lambda x, ties: mo.segment_max(x, torch.arange(len(x)) % 2, 2, sorted=False, fill_mode="ZERO", ties=ties),
+    "offsets": lambda x, ties: mo.segment_max(x, offsets=torch.tensor([0, len(x)]), initial=1, ties=ties),
+    "reduce-initial": lambda x, ties: mo.reduce_max(x, 0, initial=1, ties=ties),
+}
+
+
+@TIES
+@pytest.mark.parametrize("shape", [(3, 70_000), (4_100, 2)], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("call", HALF_CALLS)
+def test_the_forward_gradient_is_the_mean_of_all_that_tie(
+    call: str, dtype: str, shape: tuple[int, ...], ties: Ties
+) -> None:
+    """Tangents of one have a mean of one, whatever the type counts to; backward gradients are each one's share."""
+    if call == "maximum" and shape[0] > 3:
+        shape = (5, 2)  # as many inputs
+    x = torch.ones(shape, dtype=getattr(torch, dtype))
+    values, tangent = torch.func.jvp(lambda x: HALF_CALLS[call](x, ties), (x,), (x,))
+    assert tangent.dtype == values.dtype == x.dtype
+    assert torch.equal(tangent, values)
+    _, exact = torch.func.vjp(lambda x: HALF_CALLS[call](x, ties), x.double())
+    _, back = torch.func.vjp(lambda x: HALF_CALLS[call](x, ties), x)
+    one = torch.ones_like(values)
+    torch.testing.assert_close(back(one)[0].double(), exact(one.double())[0], rtol=2.0**-7, atol=2.0**-23)

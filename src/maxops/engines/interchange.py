@@ -14,7 +14,7 @@ from maxops.calls import Call, MaxCall, SegmentCall
 from maxops.engines import columns
 from maxops.engines import numpy as engine
 from maxops.engines.base import alone_if_one, as_tuple
-from maxops.errors import DTypeError, EngineError
+from maxops.errors import DTypeError, EngineError, MaxopsError
 from maxops.plan.values import Array, is_python_scalar
 from maxops.spec import Spec
 
@@ -35,6 +35,20 @@ def _look(row: Spec, name: str, value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)) or is_python_scalar(value):
         return value
     kind = type(value).__name__
+    try:
+        return _memory_of(row, name, value)
+    except MaxopsError:
+        raise
+    except Exception as error:  # of a hook, which is anybody's code
+        raise DTypeError(
+            f"{row.name} {name} of type {kind} does not give its memory: {type(error).__name__}: {error}; "
+            "give numpy.asarray(...) of it",
+            row.clause("arrays"),
+        ) from error
+
+
+def _memory_of(row: Spec, name: str, value: Any) -> Any:
+    kind = type(value).__name__
     if (elements := columns.array_of(row, name, value)) is not None:
         return elements
     for more, instead in (("mask", "fill it first"), ("units", ".magnitude"), ("unit", ".value")):
@@ -52,16 +66,8 @@ def _look(row: Spec, name: str, value: Any) -> Any:
                 "takes its kind; maxops copies nothing from a device silently",
                 row.clause("arrays"),
             )
-        try:
-            return np.from_dlpack(value)
-        except (BufferError, TypeError, ValueError, RuntimeError) as error:
-            raise DTypeError(
-                f"{row.name} {name} of type {kind} is not given out by DLPack: {error}", row.clause("arrays")
-            ) from error
-    try:
-        array = np.asanyarray(value)  # a subclass would lose here what makes it one
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise DTypeError(f"{row.name} {name} of type {kind} gives no array: {error}", row.clause("arrays")) from error
+        return np.from_dlpack(value)
+    array = np.asanyarray(value)  # a subclass would lose here what makes it one
     if type(array) is not np.ndarray:
         raise DTypeError(f"{row.name} {name} of type {kind} gives no plain array", row.clause("arrays"))
     return array
@@ -69,12 +75,15 @@ def _look(row: Spec, name: str, value: Any) -> Any:
 
 def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
     """The results as arrays of the arguments' own kind, where that has a namespace to make them in."""
-    spaces = {
-        id(space): space
-        for _, value in call.arrays
-        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array_namespace__")
-        for space in [value.__array_namespace__()]
-    }
+    try:
+        spaces = {
+            id(space): space
+            for _, value in call.arrays
+            if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array_namespace__")
+            for space in [value.__array_namespace__()]
+        }
+    except Exception as error:  # of a hook, which is anybody's code
+        raise _no_way_back(call, error) from error
     if not spaces:
         return result
     if len(spaces) > 1:
@@ -83,4 +92,15 @@ def _give_back(call: Call, result: Array | tuple[Array, ...]) -> Any:
             call.row.clause("arrays"),
         )
     (space,) = spaces.values()
-    return alone_if_one([*map(space.from_dlpack, as_tuple(result))])
+    try:
+        return alone_if_one([space.from_dlpack(part) for part in as_tuple(result)])
+    except Exception as error:  # likewise
+        raise _no_way_back(call, error) from error
+
+
+def _no_way_back(call: Call, error: Exception) -> EngineError:
+    return EngineError(
+        f"{call.row.name} has a result that the namespace of its arrays does not take: {type(error).__name__}: "
+        f"{error}; give numpy.asarray(...) of the arrays",
+        call.row.clause("arrays"),
+    )

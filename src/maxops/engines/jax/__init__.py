@@ -29,7 +29,7 @@ __all__ = ["only_integer_keys", "run"]
 
 
 def _maximum(call: MaxCall) -> jax.Array:
-    row = call.row
+    row, call = call.row, call._replace(inputs=inputs.typed(call.inputs))
     plan = plan_max(call.map(partial(inputs.abstract_of, row)), in_memory=inputs.are_on_cpu(*call.inputs))
     arrays = [
         known if is_python_scalar(array) else inputs.as_jax(row, name, array)
@@ -40,7 +40,8 @@ def _maximum(call: MaxCall) -> jax.Array:
 
 
 def _reduce_max(call: ReduceCall) -> Any:
-    row, data = call.row, call.data
+    data, initial = inputs.typed([call.data, call.initial])
+    row, call = call.row, call._replace(data=data, initial=initial)
     abstract = partial(inputs.abstract_of, row)
     plan = plan_reduce_max(call.map(abstract, abstract), in_memory=inputs.are_on_cpu(data))
     return alone_if_one(
@@ -57,7 +58,8 @@ def _reduce_max(call: ReduceCall) -> Any:
 
 
 def _segment_max(call: SegmentCall) -> Any:
-    row, data = call.row, call.data
+    data, initial = inputs.typed([call.data, call.initial])
+    row, call = call.row, call._replace(data=data, initial=initial)
     by_offsets = call.offsets is not None
     count = inputs.number_of_segments(row, call.num_segments)
     count_is_symbolic = is_symbolic_dim(count)

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 
 from maxops import _xla
 from maxops.engines.jax.argmax import index_dtype
@@ -29,6 +30,9 @@ def register() -> None:
 def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None) -> jax.ShapeDtypeStruct:
     """The type of a result: the data's, over the same devices under shard_map, which JAX itself derives best."""
     like: jax.ShapeDtypeStruct = jax.eval_shape(lambda x: jax.lax.full_like(x, 0, dtype=dtype, shape=shape), data)
+    mesh = jax.typeof(data).sharding.mesh
+    if like.sharding is None and not mesh.empty:  # eval_shape drops a mesh with axes of several types
+        like = like.update(sharding=NamedSharding(mesh, PartitionSpec()))
     return like
 
 

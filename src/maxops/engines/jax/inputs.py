@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -33,6 +34,34 @@ def abstract_of(row: Spec, name: str, value: Any) -> Any:
     if not isinstance(value.dtype, np.dtype):
         raise DTypeError(f"{row.name} {name} is {value.dtype}, a type of JAX's own", row.clause("types"))
     return plan.abstract(value.shape, value.dtype)
+
+
+def typed(arrays: Sequence[Any]) -> list[Any]:
+    """The arrays, with the weakly typed ones in the type of the others where their kinds allow it.
+
+    JAX traces a Python scalar as a weakly typed array. The kinds are those of `maximum(array, 2)`: integers go into
+    integers and floats, floats into floats. A value that is known becomes a Python scalar, which the planner checks.
+    """
+    known = [array for array in arrays if hasattr(array, "dtype") and isinstance(array.dtype, np.dtype)]
+    strong = [array.dtype for array in known if not _is_weak(array)]
+    weak = [array.dtype for array in known if _is_weak(array)]
+    if not weak:
+        return list(arrays)
+    target = strong[0] if strong else max(weak, key=lambda dtype: bool(jnp.issubdtype(dtype, np.floating)))
+    return [_in_type(array, target, is_alone=not strong) if _is_weak(array) else array for array in arrays]
+
+
+def _is_weak(value: Any) -> bool:
+    return isinstance(value, jax.Array) and bool(getattr(value, "weak_type", False))
+
+
+def _in_type(array: jax.Array, dtype: np.dtype[Any], *, is_alone: bool) -> Any:
+    if not (is_alone or is_tracer(array) or array.ndim):
+        return array.item()
+    kinds = (np.floating, np.integer) if jnp.issubdtype(array.dtype, np.integer) else (np.floating,)
+    if array.dtype == dtype or not any(jnp.issubdtype(dtype, kind) for kind in kinds):
+        return array
+    return jax.lax.convert_element_type(array, dtype)
 
 
 def scalar_of(row: Spec, name: str, value: Any) -> Any:

@@ -81,9 +81,11 @@ def primitive(
         result: jax.Array = made.bind(*arrays, **parameters)
         return result
 
+    compiled = jax.jit(call, static_argnames=("axes", "how", "native", "ties"))  # once for shapes and parameters
+
     def run_alone(*arrays: jax.Array, **parameters: Any) -> jax.Array:
         with jax.disable_jit(False):  # it may be on, and is what brought the call here
-            result: jax.Array = jax.jit(partial(call, **parameters))(*arrays)
+            result: jax.Array = compiled(*arrays, **parameters)
         return result
 
     def abstract_eval(*arrays: Any, native: bool, ties: str = "", **parameters: Any) -> Any:

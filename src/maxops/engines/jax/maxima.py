@@ -21,7 +21,6 @@ from maxops.engines.jax import argmax, custom_calls, integer_keys
 from maxops.engines.jax.integer_keys import keys_of
 from maxops.engines.jax.lowering import primitive
 from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
-from maxops.shapes import reduced
 
 _Pair = tuple[jax.Array, Any]
 
@@ -30,7 +29,7 @@ def maximum(*arrays: jax.Array, ties: str, native: bool) -> jax.Array:
     """Max of arrays that broadcast."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     if prod(shape) == 0:
-        return jnp.zeros(shape, arrays[0].dtype)
+        return integer_keys.maximum(*arrays)  # which keeps the mesh axes of an array without elements
     return _maximum(*arrays, ties=ties, native=native)
 
 
@@ -47,33 +46,35 @@ def _maximum_jvp(primals: tuple[jax.Array, ...], tangents: tuple[Any, ...], *, t
     values = maximum(*primals, ties=ties, native=native)
     key = keys_of(values)
     held = [jnp.broadcast_to(keys_of(array), key.shape) == key for array in primals]
-    tangent = jnp.zeros_like(values)
+    tangent = _wide(jnp.zeros_like(values))
     if ties == "first":
         for holds, part in zip(reversed(held), reversed(tangents), strict=True):
             tangent = jnp.where(holds, _whole(part, key.shape), tangent)
-        return values, tangent
+        return values, tangent.astype(values.dtype)
     for holds, part in zip(held, tangents, strict=True):
         tangent += jnp.where(holds, _whole(part, key.shape), 0)
-    return values, _share(tangent, jnp.sum(jnp.stack(held), 0))
+    return values, _share(tangent, jnp.sum(jnp.stack(held), 0)).astype(values.dtype)
 
 
 def _whole(tangent: Any, shape: tuple[int, ...]) -> Any:
-    """The tangent of an input in the result's shape; 0 for an input that nobody differentiates by."""
-    return 0 if type(tangent) is ad.Zero else jnp.broadcast_to(tangent, shape)
+    """The wide tangent of an input in the result's shape; 0 for an input without a tangent."""
+    return 0 if type(tangent) is ad.Zero else jnp.broadcast_to(_wide(tangent), shape)
+
+
+def _wide(tangent: jax.Array) -> jax.Array:
+    """A tangent in the type that sums and shares are computed in: float32 instead of the half types."""
+    return tangent.astype(np.float64 if tangent.dtype == np.float64 else np.float32)
 
 
 def _share(total: jax.Array, count: jax.Array) -> jax.Array:
-    """An even part. Counted in float32 at least: float16 and bfloat16 do not hold large counts."""
-    wide = np.float64 if total.dtype == np.float64 else np.float32
-    parts = total.astype(wide) / jnp.maximum(count, 1).astype(wide)
-    return parts.astype(total.dtype)
+    """The mean over the elements that hold a maximum, of a total that is wide."""
+    return total / jnp.maximum(count, 1).astype(total.dtype)
 
 
 def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, native: bool) -> jax.Array:
     """ReduceMax along axes in 0..r-1, which the result is without."""
     if data.size == 0:
-        dtype = integer_keys.dtype_of(data)
-        return integer_keys.filled(reduced(data.shape, axes, keepdims=False), dtype.lowest_bits, dtype)
+        return integer_keys.reduce_max(data, axes)
     return _reduce_max(data, axes=axes, ties=ties, native=native)
 
 
@@ -93,7 +94,7 @@ def _reduce_max_jvp(
         holds = argmax.indices_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)
         return values, jnp.where(holds, part, 0).sum(axes)
     holds = argmax.holders_in_axes(data, values, axes)
-    return values, _share(jnp.where(holds, part, 0).sum(axes), holds.sum(axes))
+    return values, _share(jnp.where(holds, _wide(part), 0).sum(axes), holds.sum(axes)).astype(values.dtype)
 
 
 def segment_max(data: jax.Array, ids: jax.Array, *, how: Segments, ties: str, native: bool) -> jax.Array:
@@ -101,7 +102,8 @@ def segment_max(data: jax.Array, ids: jax.Array, *, how: Segments, ties: str, na
     batch = ids.shape[:-1]
     shape = (*batch, how.count, *data.shape[len(batch) + 1 :])
     if prod(shape) == 0:
-        return jnp.zeros(shape, data.dtype)
+        empty = (jax.lax.full_like(stop_gradient(array), 0, dtype=data.dtype, shape=shape) for array in (data, ids))
+        return jnp.maximum(*empty)  # which varies over the mesh axes of both
     if data.size == 0:
         data = stop_gradient(data)  # no element to give a gradient to
     return _segment_max(data, ids, how=how, ties=ties, native=native)
@@ -130,10 +132,10 @@ def _segment_max_jvp(
             holds = (first[segments] == rows) & for_columns(inside, data)
         else:
             holds = argmax.holders_in_segments(data, values, segments, inside)
-        tangent = jnp.zeros_like(values).at[segments].add(jnp.where(holds, part, 0))
-        if ties == "first":
-            return tangent
-        return _share(tangent, jnp.zeros(values.shape, jnp.int32).at[segments].add(holds.astype(jnp.int32)))
+        tangent = _wide(jnp.zeros_like(values)).at[segments].add(jnp.where(holds, _wide(part), 0))
+        if ties == "even":
+            tangent = _share(tangent, jnp.zeros(values.shape, jnp.int32).at[segments].add(holds.astype(jnp.int32)))
+        return tangent.astype(values.dtype)
 
     for _ in ids.shape[:-1]:
         tangent_of = jax.vmap(tangent_of)

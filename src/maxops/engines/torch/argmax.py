@@ -36,10 +36,14 @@ def holds(elements: Tensor, maxima: Tensor) -> Tensor:
     return (elements.view(word) == maxima.view(word)) | (elements.isnan() & maxima.isnan())
 
 
+def wide(tensor: Tensor) -> Tensor:
+    """A gradient in the type that sums and shares are computed in: float32 instead of the half types."""
+    return tensor.to(torch.float32) if DTYPES[tensor.dtype].bits == 16 else tensor
+
+
 def share(total: Tensor, count: Tensor) -> Tensor:
-    """An equal part for each of those that hold a maximum; half types do not count far."""
-    wide = torch.float32 if DTYPES[total.dtype].bits == 16 else total.dtype
-    return (total.to(wide) / count.clamp(min=1).to(wide)).to(total.dtype)
+    """The mean over the elements that hold a maximum, of a total that is `wide`."""
+    return total / count.clamp(min=1).to(total.dtype)
 
 
 def put(values: Tensor, indices: Tensor, length: Any, axis: int) -> Tensor:

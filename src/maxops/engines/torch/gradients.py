@@ -23,9 +23,9 @@ def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | 
     """The gradient of Max, for the inputs that need it."""
     tensors = ctx.saved_tensors
     held, count = argmax.in_inputs(tensors, ctx.ties, needed)
-    whole = grad if count is None else argmax.share(grad, count)
+    whole = argmax.wide(grad) if count is None else argmax.share(argmax.wide(grad), count)
     return [
-        None if mask is None else _sum_to(torch.where(mask, whole, 0), tensor)
+        None if mask is None else _sum_to(torch.where(mask, whole, 0), tensor).to(grad.dtype)
         for mask, tensor in zip(held, tensors, strict=True)
     ]
 
@@ -47,7 +47,7 @@ def _reduce_max(ctx: Any, grad: Tensor) -> Tensor:
         return grad
     if ctx.call.ties == "even":
         held, count = argmax.mask_in_axes(ctx)
-        return torch.where(held, argmax.share(grad.reshape(count.shape), count), 0)
+        return torch.where(held, argmax.share(argmax.wide(grad.reshape(count.shape)), count), 0).to(grad.dtype)
     order, rows, length = argmax.reduced_last(ctx)
     spread = argmax.put(grad.reshape([*rows, 1]), argmax.in_axes(ctx).reshape([*rows, 1]), length, len(rows))
     return spread.reshape([ctx.shape[axis] for axis in order]).permute([order.index(at) for at in range(len(order))])
@@ -62,5 +62,5 @@ def _segment_max(ctx: Any, grad: Tensor) -> Tensor:
     if ctx.call.ties == "first":
         return argmax.put(grad, argmax.in_segments(ctx), ctx.rows, 0)
     held, ids, count = argmax.mask_in_segments(ctx)
-    whole = torch.cat([grad, grad.new_zeros([1, *grad.shape[1:]])])
-    return torch.where(held, argmax.share(whole, count).index_select(0, ids), 0)
+    whole = argmax.wide(torch.cat([grad, grad.new_zeros([1, *grad.shape[1:]])]))
+    return torch.where(held, argmax.share(whole, count).index_select(0, ids), 0).to(grad.dtype)

@@ -20,8 +20,8 @@ def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
     held, count = argmax.in_inputs(ctx.saved_tensors, ctx.ties, [True] * len(tangents))
     moved: Any = 0
     for mask, tangent in zip(held, tangents, strict=True):
-        moved = moved + torch.where(mask, tangent, 0)  # type: ignore[arg-type]
-    return moved if count is None else argmax.share(moved, count)
+        moved = moved + torch.where(mask, argmax.wide(tangent), 0)  # type: ignore[arg-type]
+    return (moved if count is None else argmax.share(moved, count)).to(tangents[0].dtype)
 
 
 def reduce_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None]:
@@ -35,8 +35,9 @@ def _reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
     shape = reduced(ctx.shape, ctx.axes, keepdims=ctx.call.keepdims)
     if ctx.call.ties == "even":
         held, count = argmax.mask_in_axes(ctx)
-        moved = torch.where(held, tangent, 0)
-        return argmax.share(moved.sum(ctx.axes, keepdim=True) if ctx.axes else moved, count).reshape(shape)
+        moved = torch.where(held, argmax.wide(tangent), 0)
+        total = moved.sum(ctx.axes, keepdim=True) if ctx.axes else moved
+        return argmax.share(total, count).reshape(shape).to(tangent.dtype)
     order, rows, length = argmax.reduced_last(ctx)
     flat = tangent.permute(order).reshape([*rows, length])
     return argmax.take(flat, argmax.in_axes(ctx).reshape([*rows, 1]), len(rows)).reshape(shape)
@@ -51,5 +52,6 @@ def _segment_max(ctx: Any, tangent: Tensor) -> Tensor:
     if ctx.call.ties == "first":
         return argmax.take(tangent, argmax.in_segments(ctx), 0)
     held, ids, count = argmax.mask_in_segments(ctx)
-    moved = torch.zeros(count.shape, dtype=tangent.dtype, device=tangent.device)
-    return argmax.share(moved.index_add(0, ids, torch.where(held, tangent, 0)), count)[:-1]
+    moved = torch.where(held, argmax.wide(tangent), 0)
+    total = torch.zeros(count.shape, dtype=moved.dtype, device=moved.device).index_add(0, ids, moved)
+    return argmax.share(total, count)[:-1].to(tangent.dtype)

@@ -1,0 +1,113 @@
+"""Arrays of others: what their hooks raise is an error of ours with that as its cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from maxops import errors
+from maxops.calls import ReduceCall
+from maxops.plan import Array
+
+ORDINARY = [
+    *(ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, ImportError, IndexError, KeyError),
+    *(LookupError, MemoryError, NotImplementedError, OSError, OverflowError, RecursionError, ReferenceError),
+    *(RuntimeError, StopIteration, TypeError, UnicodeError, ValueError, ZeroDivisionError),
+]
+OF_THE_USER = [KeyboardInterrupt, SystemExit, GeneratorExit]
+
+
+class Hooked:
+    """An array with every hook, one of which raises."""
+
+    def __init__(self, values: Array, hook: str, error: BaseException) -> None:
+        self.values, self.hook, self.error = values, hook, error
+
+    def _call(self, hook: str) -> None:
+        if hook == self.hook:
+            raise self.error
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        self._call("__dlpack_device__")
+        return (1, 0)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self._call("__dlpack__")
+        return self.values.__dlpack__(**options)
+
+    def __array_namespace__(self) -> Any:
+        self._call("__array_namespace__")
+        return self
+
+    def from_dlpack(self, array: Any) -> Any:
+        self._call("from_dlpack")
+        return array
+
+    @property
+    def mask(self) -> None:
+        self._call("mask")
+
+    @property
+    def units(self) -> None:
+        self._call("units")
+
+
+class HookedArray:
+    """An array with `__array__` alone, which raises."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise self.error
+
+
+HOOKS = ["__dlpack_device__", "__dlpack__", "__array_namespace__", "from_dlpack", "mask", "units", "__array__"]
+CALLS: dict[str, Callable[[Callable[[Array], Any]], Any]] = {
+    "maximum": lambda make: mo.maximum(make(np.ones(3)), np.ones(3)),
+    "reduce": lambda make: mo.reduce_max(make(np.ones(3))),
+    "data": lambda make: mo.segment_max(make(np.ones(3)), np.zeros(3, np.int64), fill_mode="ZERO"),
+    "ids": lambda make: mo.segment_max(np.ones(3), make(np.zeros(3, np.int64)), fill_mode="ZERO"),
+    "offsets": lambda make: mo.segment_max(np.ones(3), offsets=make(np.array([0, 3])), fill_mode="ZERO"),
+}
+
+
+def call_with(call: str, hook: str, error: BaseException) -> None:
+    CALLS[call](lambda values: HookedArray(error) if hook == "__array__" else Hooked(values, hook, error))
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_an_exception_of_a_hook_is_the_cause_of_ours(kind: type[Exception], hook: str, call: str) -> None:
+    error = kind("of the hook")
+    if kind is AttributeError and hook in {"mask", "units"}:
+        call_with(call, hook, error)  # as without the attribute
+        return
+    with pytest.raises(errors.MaxopsError, match=kind.__name__) as raised:
+        call_with(call, hook, error)
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("kind", OF_THE_USER)
+def test_what_ends_a_program_passes(kind: type[BaseException], hook: str, call: str) -> None:
+    error = kind()
+    with pytest.raises(kind) as raised:
+        call_with(call, hook, error)
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("device", [None, (), 1, ("cpu", 0), (None, 0)], ids=repr)
+def test_a_device_that_is_none_is_an_error_of_ours(device: Any) -> None:
+    class Elsewhere(Hooked):
+        def __dlpack_device__(self) -> Any:
+            return device
+
+    with pytest.raises(errors.MaxopsError):
+        mo.run(ReduceCall(Elsewhere(np.ones(3), "", KeyError())))
