@@ -540,6 +540,10 @@ ATTRIBUTES: dict[str, Any] = {
 }  # fmt: skip
 
 
+INPUT_BY_NAME: Rule = ("AttributeValueError", "inputs")
+INPUTS = {"Max": (), "ReduceMax": ("data", "axes"), "SegmentMax": ("data", "segment_ids", "num_segments")}
+
+
 def inputs() -> Iterator[Trial]:
     """How many inputs each row takes, and which attributes; of the plain functions Python itself counts the former."""
     for row in MAX:
@@ -557,6 +561,8 @@ def inputs() -> Iterator[Trial]:
         for name, value in ATTRIBUTES.items():
             changed = {"axes": (1, 3), "keepdims": ()}.get(name, shape)
             allowed = gives("float32", changed) if name in row.attributes else frozenset([NO_ATTRIBUTE])
+            if name in INPUTS[row.operator] and name not in (*row.attributes, *(["axes"] * ((row.version or 0) < 18))):
+                allowed = row.breaks(INPUT_BY_NAME)
             yield row, args, {**options, name: value}, allowed
     for value in ([0], [0, 1, 2], [], None, "anything"):  # a legacy attribute: accepted, ignored
         yield MAX[0], (zeros((2, 3)),), {"consumed_inputs": value}, gives("float32", (2, 3))
