@@ -140,5 +140,5 @@ docs:  ## the site, into build/site
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format docs sanitize races miniature emulated arm verify verify-long specification seeded mutants breaks wheels \
-  check-wheels release bench fuzz fuzz-values
+.PHONY: help install test lint format docs sanitize races miniature emulated arm verify verify-long specification \
+  seeded mutants breaks wheels check-wheels release bench fuzz fuzz-values
