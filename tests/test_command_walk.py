@@ -391,7 +391,7 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 GROUPS = (_of_places, _of_streams, _of_contents, _of_ranks)
 
 
-TALK = r"maxops: (wrote |swiftmax|numpy |warning: .*: nothing was judged: )"
+TALK = r"maxops: (wrote |swiftmax|numpy[ :]|warning: .*: nothing was judged: )"
 
 
 def _beside_talk(stderr: str) -> str:

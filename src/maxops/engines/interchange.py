@@ -42,7 +42,7 @@ def _look(row: Spec, name: str, value: Any) -> Any:
     except Exception as error:  # of a hook, which is anybody's code
         raise DTypeError(
             f"{row.name} {name} of type {kind} does not give its memory: {type(error).__name__}: {error}; "
-            "give numpy.asarray(...) of it",
+            "give np.asarray(...) of it",
             row.clause("arrays"),
         ) from error
 

@@ -228,7 +228,8 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
     if not isinstance(value, (list, tuple, range)):
         return value
     clause = spec.clause("index_types")
-    for position, item in enumerate(value):
+    items = [item for item in value]  # noqa: C416 - list() would also ask for the length, and drop its TypeError
+    for position, item in enumerate(items):
         if type(item) is not int and not is_integer(item):
             hint = _FROM_LABELS if isinstance(item, str) else "np.asarray(...).astype(np.int64) converts numbers"
             raise DTypeError(
@@ -237,11 +238,11 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
                 clause,
             )
     try:
-        return np.array(value, np.int64)
+        return np.array(items, np.int64)
     except OverflowError:
-        position = next(i for i, item in enumerate(value) if not -(2**63) <= int(item) < 2**63)
+        position = next(i for i, item in enumerate(items) if not -(2**63) <= int(item) < 2**63)
         raise DTypeError(
-            f"{spec.name} {name} position {position} holds {value[position]}, which int64 does not hold; "
+            f"{spec.name} {name} position {position} holds {items[position]}, which int64 does not hold; "
             f"{_FROM_LABELS}",
             clause,
         ) from None
