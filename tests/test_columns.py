@@ -310,5 +310,5 @@ def test_an_array_that_will_not_be_one_says_why() -> None:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
             raise RuntimeError("this would take all memory")
 
-    with pytest.raises(DTypeError, match="data of type Sparse does not give its memory: RuntimeError: this would take all memory"):
+    with pytest.raises(DTypeError, match="data of type Sparse does not give its memory: RuntimeError: this would"):
         mo.reduce_max(Sparse())
