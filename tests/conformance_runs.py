@@ -204,7 +204,7 @@ def with_a_larger_call() -> tuple[Run, str]:
     case = next(case for case in run["cases"] if "ReduceMax-13.value/int8" in case)
     small = run["reproducers"][found(run, case)["reproducer"] or 0]
     larger = {name: elements(np.full(3, 2**53, "int64")) for name in small["inputs"]}
-    run["reproducers"].append({**small, "inputs": larger})
+    run["reproducers"].append({**small, "inputs": larger})  # type: ignore[typeddict-item]
     found(run, case)["reproducer"] = len(run["reproducers"]) - 1
     return run, case
 

@@ -89,8 +89,8 @@ def test_a_value_is_reduced_to_one_element(by_float64: Run) -> None:
         "uint64",
     )
     reproducer = only_reproducer(run)
-    assert [array["shape"] for array in reproducer["inputs"].values()] == [[1]]
-    (given,) = (array["values"][0] for array in reproducer["inputs"].values())
+    assert [array["shape"] for array in reproducer["inputs"].values()] == [[1]]  # type: ignore[typeddict-item]
+    (given,) = (array["values"][0] for array in reproducer["inputs"].values())  # type: ignore[typeddict-item]
     assert int(given) > 2**53
     assert reproducer["expected"] != reproducer["actual"]
     assert reproducer["expected"]["values"] == [given]  # type: ignore[typeddict-item]
@@ -99,14 +99,14 @@ def test_a_value_is_reduced_to_one_element(by_float64: Run) -> None:
 def test_a_lane_keeps_its_length() -> None:
     run = run_of("WrongInLaneSeven", f"{MAX_13}.value/float32/*of-lengths-9-to-16")
     reproducer = only_reproducer(run)
-    assert all(array["shape"] == [8] for array in reproducer["inputs"].values())
+    assert all(array["shape"] == [8] for array in reproducer["inputs"].values())  # type: ignore[typeddict-item]
     assert reproducer["actual"]["values"][7] == "42.0"  # type: ignore[typeddict-item]
 
 
 def test_a_call_that_has_to_be_large_is_told_in_few_words() -> None:
     only = "ONNX.ReduceMax-20.nan/float32/rows-with-each-pair-with-a-NaN-one-among-copies-of-the-other-a-sample*"
     reproducer = only_reproducer(run_of("WrongInLargeReductions", only))
-    assert np.prod(reproducer["inputs"]["data"]["shape"]) > 2000
+    assert np.prod(reproducer["inputs"]["data"]["shape"]) > 2000  # type: ignore[typeddict-item]
     assert max(map(len, (reproducer["script"] + reproducer["output"]).splitlines())) < 200
     assert re.search(r"^actual = actual\.reshape\(-1\)\[0:4\]  # of \d+ elements", reproducer["script"], re.MULTILINE)
     assert reproducer["output"].count("[nan, nan, nan, nan]") == 1
