@@ -21,6 +21,7 @@ from maxops.engines import numpy as engine
 from maxops.engines import table
 from maxops.errors import AxesError
 from maxops.plan import Array, integers_of
+from maxops.shown import shown
 from maxops.spec import Clause, Spec
 from maxops.typing import (
     AnyArray,
@@ -281,7 +282,7 @@ def reduce_max(
     if axis is not None:
         if axes is not None:
             raise AxesError(
-                f"{spec.REDUCE_MAX.name} got axes {axes!r} and axis {axis!r}; one of them names the axes",
+                f"{spec.REDUCE_MAX.name} got axes {shown(axes)} and axis {shown(axis)}; one of them names the axes",
                 spec.REDUCE_MAX.clause("axes"),
             )
         axes = axis

@@ -15,6 +15,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import UnknownOperatorError, VersionError
+from maxops.shown import shown
 
 Level = Literal["must", "undecided"]
 # What a source may leave open of values: whether a NaN propagates, which bits a NaN has, and how zeros are ordered.
@@ -462,16 +463,19 @@ def find(standard: str, operator: str, version: int | None = None, opset: int | 
     for name, value in (("version", version), ("opset", opset)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer))):
             raise VersionError(
-                f"{name} is {value!r} of type {type(value).__name__}; it is an integer, such as {name}=13"
+                f"{name} is {shown(value)} of type {type(value).__name__}; it is an integer, such as {name}=13"
             )
+    version, opset = (None if value is None else int(value) for value in (version, opset))
     if version is not None and opset is not None:
-        raise VersionError(f"got version {version} and opset {opset}; give one of them")
+        raise VersionError(f"got version {shown(version)} and opset {shown(opset)}; give one of them")
     every = (*ALL, *PLAIN)
-    asked = (str(standard).casefold(), str(operator).casefold())
+    asked = tuple(name.casefold() if isinstance(name, str) else name for name in (standard, operator))
     known = [row for row in every if (row.standard.casefold(), row.operator.casefold()) == asked]
     if not known:
         operators = ", ".join(dict.fromkeys(f"{row.standard} {row.operator}" for row in every))
-        raise UnknownOperatorError(f"no operator {operator!r} of standard {standard!r}; there are {operators}")
+        raise UnknownOperatorError(
+            f"no operator {shown(operator)} of standard {shown(standard)}; there are {operators}"
+        )
     newest = known[0] if len(known) == 1 else None
     found = next((row for row in known if row.version == version), newest if version is None else None)
     if opset is not None:
@@ -480,18 +484,18 @@ def find(standard: str, operator: str, version: int | None = None, opset: int | 
         return found
     name = f"{known[0].standard} {known[0].operator}"
     if known[0].version is None:
-        named = f"version {version}" if opset is None else f"opset {opset}"
+        named = f"version {shown(version)}" if opset is None else f"opset {shown(opset)}"
         raise UnknownOperatorError(f"{name} has no versions, but {named} was given; leave it out")
     versions = ", ".join(str(row.version) for row in known)
     if opset is not None:
-        raise UnknownOperatorError(f"operator set {opset} has no {name}; its versions are {versions}")
+        raise UnknownOperatorError(f"operator set {shown(opset)} has no {name}; its versions are {versions}")
     if version is None:
         raise UnknownOperatorError(
             f"{name} needs a version; it has {versions}, and opset=N selects the newest that operator set N has"
         )
     in_set = _newest(known, version)
-    hint = f"; opset={version} selects {in_set.name}" if in_set is not None else ""
-    raise UnknownOperatorError(f"{name} has no version {version}; it has {versions}{hint}")
+    hint = f"; opset={shown(version)} selects {in_set.name}" if in_set is not None else ""
+    raise UnknownOperatorError(f"{name} has no version {shown(version)}; it has {versions}{hint}")
 
 
 def _newest(rows: Iterable[Spec], opset: int) -> Spec | None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast, get_args
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.errors import AttributeValueError, OutputError
 from maxops.plan import choice
+from maxops.shown import shown
 from maxops.typing import Ties
 
 TIES: tuple[Ties, ...] = get_args(Ties)
@@ -101,7 +102,8 @@ def check_options(row: Row, call: Call) -> None:
         )
     if call.dim is not None and "dim" not in row.options:
         raise AttributeValueError(
-            f"{call.row.name} dim is {call.dim!r}; only the axes of xarray's arrays have names: axes= numbers them",
+            f"{call.row.name} dim is {shown(call.dim)}; only the axes of xarray's arrays have names: axes= numbers "
+            "them",
             call.row.clause("dim"),
         )
 

@@ -14,6 +14,7 @@ from maxops import _native
 from maxops.engines.base import alone_if_one
 from maxops.errors import ConfigurationError, MaxopsError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, MaxPlan, Plan, ReducePlan, SegmentPlan
+from maxops.shown import shown
 
 MOST_THREADS = 1024
 
@@ -102,7 +103,7 @@ def set_num_threads(count: int) -> None:
     never changes a bit of a result. Raises ConfigurationError for anything but an integer from 1 to 1024.
     """
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_THREADS:
-        raise ConfigurationError(f"the number of threads is {count!r}; it is an integer from 1 to {MOST_THREADS}")
+        raise ConfigurationError(f"the number of threads is {shown(count)}; it is an integer from 1 to {MOST_THREADS}")
     _native.set_num_threads(count)
 
 

@@ -29,6 +29,7 @@ from maxops.errors import (
 )
 from maxops.plan import abstract, flag, plan_reduce_max
 from maxops.plan.values import is_python_scalar
+from maxops.shown import shown
 from maxops.spec import Spec
 
 Named = xr.DataArray | xr.Variable
@@ -199,7 +200,7 @@ def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> 
         )
     axes = tuple(_axis_of(row, data, name) for name in listed)
     if len(set(axes)) < len(axes):
-        raise AxesError(f"{row.name} dim is {dim!r}, which names a dimension twice", row.clause("dim"))
+        raise AxesError(f"{row.name} dim is {shown(dim)}, which names a dimension twice", row.clause("dim"))
     return axes
 
 
@@ -207,7 +208,7 @@ def _axis_of(row: Spec, data: Named, name: Hashable) -> int:
     if name not in data.dims:
         there = ", ".join(map(repr, data.dims)) or "none"
         raise AttributeValueError(
-            f"{row.name} dim is {name!r}, but the dimensions of data are: {there}", row.clause("dim")
+            f"{row.name} dim is {shown(name)}, but the dimensions of data are: {there}", row.clause("dim")
         )
     return data.dims.index(name)
 
@@ -223,7 +224,7 @@ def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hasha
         along = dim
         if own is not None and own != dim:
             raise AttributeValueError(
-                f"{row.name} dim is {dim!r}, but segment_ids has the dimension {own!r}", row.clause("dim")
+                f"{row.name} dim is {shown(dim)}, but segment_ids has the dimension {own!r}", row.clause("dim")
             )
     if along not in data.dims and dim is None:
         raise ShapeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from math import prod
 
 import numpy as np
@@ -12,6 +13,7 @@ from maxops.errors import OutputError, OutputTooLargeError
 from maxops.physical_memory import physical_memory
 from maxops.plan.values import Array
 from maxops.shapes import Shape
+from maxops.shown import shown
 from maxops.spec import Spec
 
 # An output past the machine's memory is refused before any work: systems promise such memory freely, and
@@ -25,16 +27,16 @@ def output_of(
 ) -> Array | None:
     """The caller's output as a plain array, or None after a look at whether a new one fits into memory."""
     if out is None:
+        if any(isinstance(size, int) and size > _LONGEST_AXIS for size in shape):  # others are symbols
+            raise OutputTooLargeError(
+                f"{spec.name} output would have shape {shown(shape)}; an axis has at most {_LONGEST_AXIS} elements",
+                spec.clause(clause),
+            )
         size = prod(shape) * (dtype.bits // 8 or np.dtype(object).itemsize)
         if in_memory and size > LARGEST_OUTPUT:
             raise OutputTooLargeError(
-                f"{spec.name} output would have shape {shape} of {dtype}: {size / 2**30:.4g} GiB, but this machine "
-                f"has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
-                spec.clause(clause),
-            )
-        if any(isinstance(size, int) and size > _LONGEST_AXIS for size in shape):  # others are symbols
-            raise OutputTooLargeError(
-                f"{spec.name} output would have shape {shape}; an axis has at most {_LONGEST_AXIS} elements",
+                f"{spec.name} output would have shape {shape} of {dtype}: {Decimal(size) / 2**30:.4g} GiB, but this "
+                f"machine has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
                 spec.clause(clause),
             )
         return None

@@ -16,6 +16,7 @@ from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
 from maxops.plan.values import Array, array_of, dtype_of, flag, is_integer, scalar_of
 from maxops.shapes import Shape
+from maxops.shown import shown
 from maxops.spec import Spec
 
 
@@ -90,7 +91,7 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
     for value in _listed(spec, axes):
         if not is_integer(value):
             raise AxesError(
-                f"{spec.name} axes holds {value!r} of type {type(value).__name__}; axes are integers",
+                f"{spec.name} axes holds {shown(value)} of type {type(value).__name__}; axes are integers",
                 spec.clause("axes"),
             )
         axis = index(value)
@@ -98,7 +99,7 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
         if not lowest <= axis < rank:
             expected = f"{lowest} to {rank - 1}" if rank else "none, since a scalar has no axes"
             raise AxesError(
-                f"{spec.name} axes holds {axis}, but data has rank {rank}; axes are {expected}",
+                f"{spec.name} axes holds {shown(axis)}, but data has rank {rank}; axes are {expected}",
                 spec.clause("axes.range"),
             )
         if axis % rank in result:

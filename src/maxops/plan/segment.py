@@ -33,6 +33,7 @@ from maxops.plan.values import (
     widened_dtype,
 )
 from maxops.shapes import Shape
+from maxops.shown import shown
 from maxops.spec import Spec
 
 FillMode = Literal["ZERO", "LOWEST"]
@@ -150,7 +151,8 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> Fi
     given = [name for name, other in others.items() if other is not None]
     if value is not None and given:
         raise AttributeValueError(
-            f"{spec.name} got fill_mode {value!r} and {given[0]}; with {given[0]}, that is what empty segments hold",
+            f"{spec.name} got fill_mode {shown(value)} and {given[0]}; with {given[0]}, that is what empty segments "
+            "hold",
             clause,
         )
     if len(given) > 1:
@@ -172,7 +174,7 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> Fi
     is_nan = isinstance(value, str) and value.casefold() == "nan"
     own_value = "; for NaN give fill_value=np.nan" if is_nan else "; for a value of your own give fill_value=..."
     raise AttributeValueError(
-        f"{spec.name} fill_mode is {value!r}; it is 'ZERO' or 'LOWEST'{own_value * fills}", clause
+        f"{spec.name} fill_mode is {shown(value)}; it is 'ZERO' or 'LOWEST'{own_value * fills}", clause
     )
 
 
@@ -241,9 +243,10 @@ def _num_segments(spec: Spec, value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         hint = "int(...) converts it" if isinstance(value, (bool, float)) else "give an int"
         raise NumSegmentsError(
-            f"{spec.name} num_segments is {value!r} of type {type(value).__name__}; it is an integer scalar: {hint}",
+            f"{spec.name} num_segments is {shown(value)} of type {type(value).__name__}; it is an integer scalar: "
+            f"{hint}",
             clause,
         )
     if value < 0:
-        raise NumSegmentsError(f"{spec.name} num_segments is {value}; it is not negative", clause)
+        raise NumSegmentsError(f"{spec.name} num_segments is {shown(value)}; it is not negative", clause)
     return int(value)

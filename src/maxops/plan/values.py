@@ -15,6 +15,7 @@ import numpy as np
 from maxops import _native, dtypes
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, DTypeError, ShapeError
+from maxops.shown import shown
 from maxops.spec import Spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -115,7 +116,7 @@ def _check_rationals(spec: Spec, name: str, array: Array) -> None:
             position = tuple(map(int, np.unravel_index(flat, distinct.shape)))
             where = f" at position {position}" if position else ""
             raise DTypeError(
-                f"{spec.name} {name} holds {value!r} of type {type(value).__name__}{where}; an object array holds "
+                f"{spec.name} {name} holds {shown(value)} of type {type(value).__name__}{where}; an object array holds "
                 "exact rationals only: fractions.Fraction and int",
                 spec.clause("T", "types"),
             )
@@ -133,7 +134,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
         array = np.empty((), dtype.numpy)
         array[()] = float(value) if dtype.kind == "float" else value  # bfloat16 takes no long integers
         return array
-    given = f"{spec.name} {name} is the Python {type(value).__name__} {value!r}"
+    given = f"{spec.name} {name} is the Python {type(value).__name__} {shown(value)}"
     clause = spec.clause("scalars", "T")
     if dtype.kind not in _KINDS_BESIDE[_python_kind(value)]:
         takes = " and ".join(dict.fromkeys(_KIND_NAMES[kind] for kind in _KINDS_BESIDE[_python_kind(value)]))
@@ -233,7 +234,7 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
         if type(item) is not int and not is_integer(item):
             hint = _FROM_LABELS if isinstance(item, str) else "np.asarray(...).astype(np.int64) converts numbers"
             raise DTypeError(
-                f"{spec.name} {name} position {position} holds {item!r} of type {type(item).__name__}; "
+                f"{spec.name} {name} position {position} holds {shown(item)} of type {type(item).__name__}; "
                 f"a list of {name} holds integers: {hint}",
                 clause,
             )
@@ -242,7 +243,7 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
     except OverflowError:
         position = next(i for i, item in enumerate(items) if not -(2**63) <= int(item) < 2**63)
         raise DTypeError(
-            f"{spec.name} {name} position {position} holds {items[position]}, which int64 does not hold; "
+            f"{spec.name} {name} position {position} holds {shown(items[position])}, which int64 does not hold; "
             f"{_FROM_LABELS}",
             clause,
         ) from None
@@ -275,7 +276,7 @@ def flag(spec: Spec, name: str, value: object) -> bool:
     """The value of an attribute that is 0 or 1."""
     if isinstance(value, (bool, np.bool)) or (is_integer(value) and value in (0, 1)):
         return bool(value)
-    raise AttributeValueError(f"{spec.name} {name} is {value!r}; it is 0 or 1 (False or True)", spec.clause(name))
+    raise AttributeValueError(f"{spec.name} {name} is {shown(value)}; it is 0 or 1 (False or True)", spec.clause(name))
 
 
 def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> str:
@@ -283,7 +284,7 @@ def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> st
     if isinstance(value, str) and value in choices:
         return value
     raise AttributeValueError(
-        f"{spec.name} {name} is {value!r}; it is {' or '.join(map(repr, choices))}", spec.clause(name)
+        f"{spec.name} {name} is {shown(value)}; it is {' or '.join(map(repr, choices))}", spec.clause(name)
     )
 
 
