@@ -27,16 +27,16 @@ def output_of(
 ) -> Array | None:
     """The caller's output as a plain array, or None after a look at whether a new one fits into memory."""
     if out is None:
-        if any(isinstance(size, int) and size > _LONGEST_AXIS for size in shape):  # others are symbols
-            raise OutputTooLargeError(
-                f"{spec.name} output would have shape {shown(shape)}; an axis has at most {_LONGEST_AXIS} elements",
-                spec.clause(clause),
-            )
         size = prod(shape) * (dtype.bits // 8 or np.dtype(object).itemsize)
         if in_memory and size > LARGEST_OUTPUT:
             raise OutputTooLargeError(
-                f"{spec.name} output would have shape {shape} of {dtype}: {Decimal(size) / 2**30:.4g} GiB, but this "
-                f"machine has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
+                f"{spec.name} output would have shape {shown(shape)} of {dtype}: {Decimal(size) / 2**30:.4g} GiB, but "
+                f"this machine has {LARGEST_OUTPUT / 2**30:.4g} GiB of memory",
+                spec.clause(clause),
+            )
+        if any(isinstance(size, int) and size > _LONGEST_AXIS for size in shape):  # others are symbols
+            raise OutputTooLargeError(
+                f"{spec.name} output would have shape {shown(shape)}; an axis has at most {_LONGEST_AXIS} elements",
                 spec.clause(clause),
             )
         return None
