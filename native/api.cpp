@@ -171,10 +171,12 @@ Fault maximum(Poll poll, const Maximum& call, const View& out, bool streams) {
     const Run run{kernels, poll, streams};
     const std::size_t n = out.elements(), bytes = n * kernels.itemsize * (call.count + 1);
     const FlatMax flat(kernels, call, out);
-    const bool is_flat = flat.serves() && !(streams && bytes >= kStreamedBytes);
-    if (is_flat && reserve_scratch()) return finished(flat(run, n, bytes));
+    if (flat.serves() && !(streams && bytes >= kStreamedBytes)) {
+        while (!reserve_scratch())
+            if (!empty_cache()) return {Fault::kOutOfMemory};
+        return finished(flat(run, n, bytes));
+    }
     return guarded([&]() -> Fault {
-        if (is_flat) return finished(flat(run, n, bytes));
         Shape shape = out.shape();
         auto operands = operands_of(call.inputs, call.count, out.rank, &out);
         return finished(fold(run, shape, operands));

@@ -137,7 +137,7 @@ PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObj
     int axes[kMaxRank];
     const bool is_ordered = !output.is_given() && layout(call, axes);
     if (!output.prepare(inputs, count, true, is_ordered ? axes : nullptr)) return nullptr;
-    const View& view = output.view();
+    const View view = output.view();
     const Fault fault =
         run_released(release, bytes, [&] { return maximum(poll_signals, call, view, output.is_mapped()); });
     return fault ? output.fail() : output.result();
@@ -214,7 +214,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         Py_XDECREF(as_object(indices));
         return nullptr;
     }
-    const View& view = output.view();
+    const View view = output.view();
     const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_), room) : View{};
     const Fault fault = run_released(release, bytes, [&] {
         Fault found = reduce_max(poll_signals, call, view);
@@ -358,7 +358,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     const View inputs[] = {call.data, call.indices};
     const bool is_direct = !with_indices && output.is_contiguous();
     if (is_direct ? !output.prepare(inputs, 2, false, nullptr) : !output.make(nullptr)) return fail();
-    const View& view = output.view();
+    const View view = output.view();
     auto* const places = with_indices ? static_cast<std::int64_t*>(PyArray_DATA(indices)) : nullptr;
     auto* const mask = with_empty ? static_cast<std::uint8_t*>(PyArray_DATA(empty)) : nullptr;
     const Fault fault = run_released(release, bytes, [&] {

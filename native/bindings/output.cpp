@@ -15,19 +15,18 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
     out_ = plain_array(given);
     fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
             PyArray_NDIM(out_) == shape.rank && std::equal(dims(), dims() + shape.rank, PyArray_DIMS(out_));
-    if (fits_) view_ = view_of(out_, type, room_);
+    if (fits_) given_ = view_of(out_, type, room_);
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
-    if (out_ == nullptr || !can_write_through(view_, inputs, count, in_place)) return make(axes);
+    if (out_ == nullptr || !can_write_through(given_, inputs, count, in_place)) return make(axes);
     is_mapped_ = true;  // or the first to be touched here: it cannot be known
-    for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != view_.data;
+    for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != given_.data;
     return true;
 }
 
 bool Output::make(const int* axes) {
     made_ = new_output(number_of(type_), shape_.rank, dims(), axes, &is_mapped_);
-    if (made_ != nullptr) view_ = view_of(made_, type_, room_);
     return made_ != nullptr;
 }
 

@@ -16,7 +16,7 @@ public:
     // Whether the caller gave none, or one that fits.
     bool fits() const { return fits_; }
     bool is_given() const { return out_ != nullptr; }
-    bool is_contiguous() const { return out_ == nullptr || view_.contiguous; }
+    bool is_contiguous() const { return out_ == nullptr || given_.contiguous; }
 
     // Has the array to write; false with an error set if it cannot be had. The caller's own, if it shares no
     // memory with the inputs but for one that it is in place of (`in_place`). New ones are laid out by `axes`
@@ -26,7 +26,7 @@ public:
     bool make(const int* axes);
 
     // Of the array to write.
-    const View& view() const { return view_; }
+    View view() const { return made_ == nullptr ? given_ : view_of(made_, type_, room_); }
     // Whether the array to write has pages already, and is none of the inputs.
     bool is_mapped() const { return is_mapped_; }
 
@@ -43,9 +43,9 @@ private:
     const int type_;
     const Shape& shape_;
     std::ptrdiff_t* const room_;  // had first: where memory ends, nothing is made yet
-    View view_;
     bool fits_;
     PyArrayObject* out_ = nullptr;   // the caller's, borrowed
+    View given_;                     // of the caller's
     PyArrayObject* made_ = nullptr;  // ours
     bool is_mapped_ = false;
 };
