@@ -163,7 +163,7 @@ def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, in
 
 def _has_schema(node: NodeProto, opsets: dict[str, int]) -> bool:
     version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3 none is named
-    return version > 0 and onnx.defs.has(node.op_type, version, node.domain)
+    return schemas.since(node.op_type, version, node.domain) > 0
 
 
 def _fill_gaps(bare: GraphProto, written: GraphProto, found: GraphProto) -> bool:

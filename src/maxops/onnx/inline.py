@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
-import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper, inliner
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes
+from maxops.onnx.schemas import since
 from maxops.onnx.structure import FunctionKey, call_key, function_key, with_inner
 
 # Functions that call functions make models of any size out of a few lines.
@@ -143,15 +143,8 @@ def means_the_same(function: FunctionProto, domain: str, version: int, more: Ite
     own = next((entry.version for entry in function.opset_import if entry.domain == domain), version)
     operators = {node.op_type for node in with_inner(function.node) if node.domain == domain}.union(more)
     return own == version or all(
-        _since(operator, own, domain) == _since(operator, version, domain) != 0 for operator in operators
+        since(operator, own, domain) == since(operator, version, domain) != 0 for operator in operators
     )
-
-
-def _since(operator: str, version: int, domain: str) -> int:
-    """The version of an operator in an operator set; 0 if there is none."""
-    if not onnx.defs.has(operator, version, domain):
-        return 0
-    return int(onnx.defs.get_schema(operator, version, domain).since_version)
 
 
 def fresh_name(name: str, taken: set[str]) -> str:

@@ -13,6 +13,7 @@ from onnx.onnx_cpp2py_export.checker import CheckerContext
 from maxops import ops, spec
 from maxops.errors import InputCountError, ModelError
 from maxops.model import Step, identity
+from maxops.onnx.schemas import since
 from maxops.onnx.tensors import to_array
 from maxops.plan import Array
 from maxops.spec import Spec
@@ -88,7 +89,7 @@ def step(node: NodeProto, where: str, opset: int) -> Step:
 def row_of(operator: str, opset: int, where: str) -> Spec:
     """The row of Max or ReduceMax that an operator set has."""
     row = spec.in_opset(operator, opset)
-    newest = onnx.defs.get_schema(operator, opset, "").since_version
+    newest = since(operator, opset, "")
     if row is None or row.version != newest:
         raise ModelError(f"{where}: operator set {opset} has {operator}-{newest}, which this maxops does not know")
     return row

@@ -46,6 +46,17 @@ def register() -> None:
             onnx.defs.register_schema(schema)
 
 
+def since(operator: str, opset: int, domain: str) -> int:
+    """The version of an operator in an operator set; 0 if the onnx package knows none.
+
+    >>> since("Max", 17, ""), since("Max", 2**40, ""), since("SegmentMax", 17, "")
+    (13, 0, 0)
+    """
+    if not 0 < opset < 2**31 or not onnx.defs.has(operator, opset, domain):  # it takes a C int
+        return 0
+    return int(onnx.defs.get_schema(operator, opset, domain).since_version)
+
+
 def row(operator: str, since_version: int | None) -> Spec:
     """The row that a node of ours follows: OpenVINO's SegmentMax; ONNX's of exactly that version, or the newest.
 
