@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import maxops.onnx as mx
 from maxops.checker import check, onnx_checker, onnx_values
 from maxops.errors import MaxopsError
 from maxops.onnx.backend import Backend
+from maxops.plan import Array
 
 VERSIONS = [-(2**63), -1, 0, 1, 13, 2**31 - 1, 2**31, 2**32 + 13, 2**63 - 1]
 DOMAINS = ["", "ai.onnx", "maxops", "own", "other"]
@@ -42,7 +44,7 @@ FEEDS = {
 }
 
 
-def feeds(model: ModelProto) -> dict[str, np.ndarray]:
+def feeds(model: ModelProto) -> dict[str, Array]:
     return {each.name: FEEDS[each.name] for each in model.graph.input}
 
 
@@ -83,9 +85,6 @@ def test_versions(text: str, version: int, door: str, tmp_path: Path) -> None:
             named[0].version = version
         else:
             continue
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), suppress(MaxopsError):
             warnings.simplefilter("ignore")
-            try:
-                DOORS[door](model, tmp_path)
-            except MaxopsError as error:
-                assert str(error)
+            DOORS[door](model, tmp_path)
