@@ -16,7 +16,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ LOOP = """<ir_version: 9, opset_import: ["": 13]> g (int64 n, float[2] a) => (fl
     on = Constant <value = bool {1}> ()
     y = Loop (n, on, a) <body = one (int64 i, bool go, float[2] b) => (bool more, float[2] best)
         { more = Identity(go) best = Max(b, a) }> }"""
+NO_TEXT = "no UTF-8"  # stands for bytes that are none
 IR = """<net name="m" version="11"><layers>
 <layer id="0" name="x" type="Parameter"><data shape="3,2" element_type="f32"/>
 <output><port id="0"><dim>3</dim><dim>2</dim></port></output></layer>
@@ -106,13 +107,58 @@ def mutate_fields(message: Any, chance: random.Random) -> None:
         if kind == 0 and values:
             del values[chance.randrange(len(values))]
         elif kind == 1 and values:
-            values[chance.randrange(len(values))] = _scalar(field, chance)
+            values[chance.randrange(len(values))] = chance.choice(_values(field))
         else:
-            values.extend(_scalar(field, chance) for _ in range(chance.choice((1, 2, 50))))
+            values.extend(chance.choice(_values(field)) for _ in range(chance.choice((1, 2, 50))))
     elif chance.random() < 0.2:
         message.ClearField(field.name)
     else:
-        setattr(message, field.name, _scalar(field, chance))
+        setattr(message, field.name, chance.choice(_values(field)))
+
+
+def single_changes(model: ModelProto) -> Iterator[bytes]:
+    """Every model that differs in one field: set, removed, repeated, or a text that is no UTF-8."""
+    for message in reversed(_messages(model)):  # parts first: to restore a message makes new ones of them
+        for field in message.DESCRIPTOR.fields:
+            held = message.__class__()
+            held.CopyFrom(message)
+            for change in _changes(field, len(getattr(message, field.name)) if field.is_repeated else None):
+                change(message)
+                yield model.SerializeToString().replace(NO_TEXT.encode(), b"\xff" * len(NO_TEXT))
+                message.CopyFrom(held)
+
+
+def _messages(message: Any) -> list[Any]:
+    found = [message]
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            found += [each for part in (value if field.is_repeated else [value]) for each in _messages(part)]
+    return found
+
+
+def _changes(field: Any, count: int | None) -> Iterator[Callable[[Any], object]]:
+    """What to do to a message, of which a field has so many values, or one."""
+    name = field.name
+    values = [] if field.type == FieldDescriptor.TYPE_MESSAGE else _values(field)
+    if field.type == FieldDescriptor.TYPE_STRING:
+        values.append(NO_TEXT)
+    if count is None:
+        yield lambda message: message.ClearField(name)
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            yield lambda message: (message.ClearField(name), getattr(message, name).SetInParent())
+        for value in values:
+            yield lambda message, value=value: setattr(message, name, value)  # type: ignore[misc]
+        return
+    for at in range(count):
+        yield lambda message, at=at: getattr(message, name).pop(at)  # type: ignore[misc]
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            yield lambda message, at=at: getattr(message, name).add().CopyFrom(getattr(message, name)[at])  # type: ignore[misc]
+        for value in values:
+            yield lambda message, at=at, value=value: getattr(message, name).__setitem__(at, value)  # type: ignore[misc]
+    if field.type == FieldDescriptor.TYPE_MESSAGE:
+        yield lambda message: getattr(message, name).add()
+    for value in values:
+        yield lambda message, value=value: getattr(message, name).append(value)  # type: ignore[misc]
 
 
 def _mutate_message(message: Any, field: Any, chance: random.Random) -> None:
@@ -127,18 +173,18 @@ def _mutate_message(message: Any, field: Any, chance: random.Random) -> None:
         value.add()
 
 
-def _scalar(field: Any, chance: random.Random) -> Any:
+def _values(field: Any) -> list[Any]:
     if field.type == FieldDescriptor.TYPE_STRING:
-        return chance.choice(TEXTS)
+        return [*TEXTS]
     if field.type == FieldDescriptor.TYPE_BYTES:
-        return chance.randbytes(chance.choice((0, 1, 4, 8, 100)))
+        return [b"", b"\x5a", bytes(4), b"\xff\x80\x7f\1\0\0\0\x80", b"\xff" * 100]
     if field.type in (FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_DOUBLE):
-        return chance.choice((0.0, float("nan"), -1.5, float("inf")))
+        return [0.0, float("nan"), -1.5, float("inf")]
     if field.type == FieldDescriptor.TYPE_ENUM:
-        return chance.choice([value.number for value in field.enum_type.values])
+        return [value.number for value in field.enum_type.values]
     bits = 32 if field.type == FieldDescriptor.TYPE_INT32 else 64
     low = 0 if field.type == FieldDescriptor.TYPE_UINT64 else -(2 ** (bits - 1))
-    return chance.choice([number for number in INTEGERS if low <= number < 2 ** (bits - 1)])
+    return [number for number in INTEGERS if low <= number < 2 ** (bits - 1)]
 
 
 def mutant(chance: random.Random) -> tuple[str, bytes]:

@@ -46,13 +46,17 @@ def register() -> None:
             onnx.defs.register_schema(schema)
 
 
-def since(operator: str, opset: int, domain: str) -> int:
+def since(operator: str | bytes, opset: int, domain: str | bytes) -> int:
     """The version of an operator in an operator set; 0 if the onnx package knows none.
+
+    It takes numbers that a C int holds, and text: protobuf returns names that are not UTF-8 as bytes.
 
     >>> since("Max", 17, ""), since("Max", 2**40, ""), since("SegmentMax", 17, "")
     (13, 0, 0)
     """
-    if not 0 < opset < 2**31 or not onnx.defs.has(operator, opset, domain):  # it takes a C int
+    if isinstance(operator, bytes) or isinstance(domain, bytes) or not 0 < opset < 2**31:
+        return 0
+    if not onnx.defs.has(operator, opset, domain):
         return 0
     return int(onnx.defs.get_schema(operator, opset, domain).since_version)
 

@@ -43,7 +43,12 @@ def other_type(elem_type: int) -> OtherType | None:
 
 def dims_of(shape: TensorShapeProto) -> Dims:
     """The sizes of a shape, by their names where they have no number."""
-    return tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in shape.dim)
+    return tuple(dim.dim_value if dim.HasField("dim_value") else _name(dim.dim_param) or None for dim in shape.dim)
+
+
+def _name(text: str | bytes) -> str:
+    """A name of a size; protobuf returns those that are not UTF-8 as bytes."""
+    return text if isinstance(text, str) else text.decode(errors="backslashreplace")
 
 
 def shape_of(dims: Iterable[Size]) -> TensorShapeProto:
