@@ -16,6 +16,12 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 # Whether the call is inside torch.vmap or one of torch.func's transforms.
 transforming: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+_stack: Callable[[], Any] = getattr(getattr(torch._C, "_functorch", None), "get_interpreter_stack", lambda: None)
+
+
+def transforms() -> set[str]:
+    """The active transforms of torch.func, by torch's names: Vmap, Grad, Jvp, Functionalize."""
+    return {transform.key().name for transform in _stack() or ()}
 
 
 _jit: Any = torch.jit
@@ -28,9 +34,14 @@ def _is_lazy(tensor: torch.Tensor) -> bool:
     return tensor.is_neg() or tensor._is_zerotensor()
 
 
+def has_forward_gradients() -> bool:
+    """Whether forward gradients are active."""
+    return getattr(forward_ad, "_current_level", 0) >= 0
+
+
 def modes_are_active() -> bool:
     """Whether a mode, a transform or forward gradients are active, whatever the arguments."""
-    return bool(_modes()) or transforming() or getattr(forward_ad, "_current_level", 0) >= 0
+    return bool(_modes()) or transforming() or has_forward_gradients()
 
 
 def needs_dispatch(*values: Any) -> bool:

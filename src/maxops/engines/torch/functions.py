@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from maxops.engines.torch import argmax, gradients, jvp, kernels, operators
-from maxops.engines.torch.dispatch import needs_dispatch
+from maxops.engines.torch.dispatch import has_forward_gradients, needs_dispatch, transforming, transforms
+from maxops.errors import EngineError
 
 
 class Maximum(Function):
@@ -79,6 +80,23 @@ for _function in (Maximum, ReduceMax, SegmentMax):
     _forward: Any = _function.forward
     _forward.__signature__ = inspect.signature(_forward)
 
-maximum: Any = Maximum.apply
-reduce_max: Any = ReduceMax.apply
-segment_max: Any = SegmentMax.apply
+
+def _applied(function: Any, operator: Any, name: str) -> Any:
+    """Apply a function, or call its operator under torch.func.functionalize, which no autograd.Function passes."""
+
+    def apply(*inputs: Any) -> Any:
+        if not transforming() or "Functionalize" not in (active := transforms()):
+            return function.apply(*inputs)
+        if active & {"Grad", "Jvp"} or has_forward_gradients():
+            raise EngineError(
+                f"{name} is called under torch.func.functionalize and a gradient of torch.func's; torch takes no "
+                "torch.autograd.Function through functionalize: leave it out, or take the gradient by backward()"
+            )
+        return operator(*inputs)
+
+    return apply
+
+
+maximum: Any = _applied(Maximum, lambda ties, *tensors: operators.maximum(list(tensors), ties), "maximum")
+reduce_max: Any = _applied(ReduceMax, operators.reduce_max, "reduce_max")
+segment_max: Any = _applied(SegmentMax, operators.segment_max, "segment_max")

@@ -1,0 +1,111 @@
+"""torch.func.functionalize: alone, beside each other transform and in traces, for each operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+
+import maxops as mo
+from maxops.errors import EngineError
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+func: Any = torch.func
+
+X = torch.tensor([[1.0, -0.0, torch.nan], [0.0, -1.0, 5.0], [2.0, 0.0, -torch.inf]])
+Y = torch.tensor([0.0, 0.0, 2.0])
+IDS = torch.tensor([0, 0, 1])
+Tensors = Callable[[Any], Any]
+
+
+def segments(x: Any, **options: Any) -> Any:
+    return mo.segment_max(x, IDS, **options)
+
+
+CALLS: dict[str, Tensors] = {
+    "maximum": lambda x: mo.maximum(x, Y),
+    "a scalar": lambda x: mo.maximum(x, 1.5),
+    "three": lambda x: mo.maximum(x, Y, x + 1),
+    "out": lambda x: mo.maximum(x, Y, out=torch.empty_like(x)),
+    "reduce_max": lambda x: mo.reduce_max(x, axes=-1, keepdims=False),
+    "indices": lambda x: mo.reduce_max(x, axes=-1, return_indices=True)[1],
+    "initial": lambda x: mo.reduce_max(x, initial=0.5),
+    "no axes": lambda x: mo.reduce_max(x, axes=[], noop_with_empty_axes=True),
+    "segment_max": lambda x: segments(x, fill_mode="ZERO"),
+    "num_segments": lambda x: segments(x, num_segments=3, fill_value=torch.tensor(-0.0)),
+    "unsorted": lambda x: segments(x, num_segments=2, fill_mode="LOWEST", sorted=False),
+    "empty": lambda x: segments(x, num_segments=3, fill_mode="ZERO", return_indices=True, return_empty=True)[2],
+    "offsets": lambda x: mo.segment_max(x, offsets=torch.tensor([0, 1, 3]), fill_mode="ZERO"),
+    "of a result": lambda x: mo.reduce_max(mo.maximum(x + 1, Y), axes=0),
+}
+
+
+def traced(function: Tensors) -> Tensors:
+    from torch.fx.experimental.proxy_tensor import make_fx  # noqa: PLC0415 - slow to import
+
+    return lambda x: make_fx(function)(x)(x)
+
+
+TRANSFORMS: dict[str, Callable[[Tensors], Tensors]] = {
+    "vmap": func.vmap,
+    "make_fx": traced,
+    "grad": lambda function: func.grad(lambda x: function(x).nan_to_num().sum()),
+    "vjp": lambda function: lambda x: func.vjp(function, x)[0],
+    "jvp": lambda function: lambda x: func.jvp(function, (x,), (x,))[0],
+}
+GRADIENTS = {"grad", "vjp", "jvp"}
+AROUND = [names for length in range(3) for names in product(TRANSFORMS, repeat=length) if "vmap" not in names[1:]]
+
+
+def nested(function: Tensors, names: tuple[str, ...], place: int | None) -> Tensors:
+    """The function below the transforms, the first of them innermost, and functionalize in a place among them."""
+    every = {**TRANSFORMS, "functionalize": func.functionalize}
+    for name in names if place is None else (*names[:place], "functionalize", *names[place:]):
+        function = every[name](function)
+    return function
+
+
+def same_bits(one: Any, other: Any) -> bool:
+    return (
+        one.dtype == other.dtype
+        and one.shape == other.shape
+        and bool((one.contiguous().view(torch.uint8) == other.contiguous().view(torch.uint8)).all())
+    )
+
+
+# vmap does not write in place
+CASES = [(call, names) for call, names in product(CALLS, AROUND) if call != "out" or "vmap" not in names]
+
+
+@pytest.mark.parametrize(("call", "names"), CASES)
+def test_among_transforms(call: str, names: tuple[str, ...]) -> None:
+    """In each place the same bits as without functionalize, or the error that names it beside gradients."""
+    rows = torch.stack([X, X + 1]) if "vmap" in names else X
+    for place in range(len(names) + 1):
+        run = nested(CALLS[call], names, place)
+        if GRADIENTS & set(names):
+            with pytest.raises((EngineError, mo.errors.OutputError)):
+                run(rows)
+        else:
+            assert same_bits(run(rows), nested(CALLS[call], names, None)(rows))
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name not in ("out", "indices", "empty")])
+def test_gradients_backwards(call: str) -> None:
+    grads = []
+    for function in (CALLS[call], func.functionalize(CALLS[call])):
+        leaf = X.clone().requires_grad_()
+        function(leaf).nan_to_num().sum().backward()
+        grads.append(leaf.grad)
+    assert same_bits(*grads)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_forward_gradients_are_refused(call: str) -> None:
+    from torch.autograd import forward_ad  # noqa: PLC0415
+
+    with forward_ad.dual_level(), pytest.raises(EngineError, match="functionalize"):
+        func.functionalize(CALLS[call])(forward_ad.make_dual(X, X))
