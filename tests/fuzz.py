@@ -204,18 +204,19 @@ def entry_points(path: Path) -> list[Callable[[], object]]:
     """What is done with a file."""
     if path.suffix == ".xml":
         return [lambda: openvino.load(path), lambda: check(path)]
-    found: list[Callable[[], object]] = [lambda: mx.load(path), lambda: _rewrite(path)]
+    found: list[Callable[[], object]] = [lambda: mx.load(path), lambda: _moved(path)]
     if path.stat().st_size % 8 == 0:  # one in eight: it starts a process
         found.append(lambda: check(path))
     return found
 
 
-def _rewrite(path: Path) -> None:
+def _moved(path: Path) -> None:
     try:
         model = ModelProto.FromString(path.read_bytes())
     except DecodeError:
         return
     mx.rewrite(model)
+    mx.portable(model)
 
 
 def attempt(path: Path) -> Counter[str]:

@@ -69,7 +69,7 @@ def rewrite(model: ModelProto) -> ModelProto:
     where `onnx.checker` refuses the result.
     """
     result = moved(model)
-    check_valid(result)
+    check_valid(result, "the rewritten model")
     return result
 
 
@@ -108,18 +108,21 @@ def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
     return result
 
 
-def check_valid(model: ModelProto) -> None:
-    """Refuse a model that `onnx.checker` refuses; external data is not read."""
+def check_valid(model: ModelProto, source: str) -> ModelProto:
+    """Refuse a model, which `source` names, that `onnx.checker` refuses; give it with its types inferred.
+
+    External data is not read.
+    """
     try:
         onnx.checker.check_model(without_external(model))
         # what else its full check does, and here with the shapes of external tensors
-        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
     except (ValidationError, InferenceError, RuntimeError) as error:
         said = " ".join(str(error).split())
-        raise ModelError(f"the rewritten model is not valid by onnx.checker: {said}") from error
+        raise ModelError(f"{source} is not valid by onnx.checker: {said}") from error
     except (ValueError, EncodeError) as error:
         raise ModelError(
-            f"the model is too large to be checked ({error}); save it with its weights as external data: "
+            f"{source} is too large to be checked ({error}); save it with its weights as external data: "
             "onnx.save(model, path, save_as_external_data=True)"
         ) from error
 
@@ -284,7 +287,13 @@ def _give_shapes(model: ModelProto) -> None:
         return
     try:
         inferred = onnx.shape_inference.infer_shapes(model)
-    except (InferenceError, RuntimeError, ValueError, EncodeError):  # the model stays as it is, for others to judge
+    except (
+        ValidationError,
+        InferenceError,
+        RuntimeError,
+        ValueError,
+        EncodeError,
+    ):  # the model stays as it is, for others to judge
         return
     inner = [
         [graph for node in with_inner(each.graph.node) for _, graph in graphs_of(node)] for each in (model, inferred)

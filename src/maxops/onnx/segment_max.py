@@ -12,8 +12,10 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorPro
 
 from maxops.dtypes import DType
 from maxops.errors import ModelError
+from maxops.onnx.rewrite import check_valid
 from maxops.onnx.schemas import DOMAIN, register
 from maxops.onnx.schemas import SEGMENT_MAX as ROW
+from maxops.onnx.structure import canonical
 from maxops.onnx.tensors import DTYPES, NUMBERS
 from maxops.plan import FILL_MODES
 
@@ -153,10 +155,12 @@ def portable(model: ModelProto) -> ModelProto:
     >>> [node.op_type for node in portable(model).graph.node]
     ['SegmentMax_float32_ZERO']
 
-    Raises ModelError where a node's type is not known, or the model's operator set is older than 18.
+    Raises ModelError where a node's type is not known, where the model's operator set is older than 18, and where
+    `onnx.checker` refuses the model.
     """
     register()
-    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
+    model = canonical(model)
+    inferred = check_valid(model, "the model")
     types = {value.name: value.type for value in (*inferred.graph.input, *inferred.graph.value_info)}
     types |= {value.name: value.type for value in inferred.graph.output}
     constants = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
