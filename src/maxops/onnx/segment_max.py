@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import onnx
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
 from maxops.dtypes import DType
@@ -150,6 +149,7 @@ class _Body:
 def portable(model: ModelProto) -> ModelProto:
     """A copy of a model with every maxops.SegmentMax of its main graph replaced by a function of standard operators.
 
+    >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 18, "maxops": 1]> peaks (float[n] x, int64[n] ids) => (float[k] y) '
     >>> model = onnx.parser.parse_model(text + '{ y = maxops.SegmentMax <fill_mode = "ZERO"> (x, ids) }')
     >>> [node.op_type for node in portable(model).graph.node]
