@@ -204,19 +204,22 @@ def entry_points(path: Path) -> list[Callable[[], object]]:
     """What is done with a file."""
     if path.suffix == ".xml":
         return [lambda: openvino.load(path), lambda: check(path)]
-    found: list[Callable[[], object]] = [lambda: mx.load(path), lambda: _moved(path)]
+    found: list[Callable[[], object]] = [
+        lambda: mx.load(path),
+        lambda: _with_message(path, mx.rewrite),
+        lambda: _with_message(path, mx.portable),
+    ]
     if path.stat().st_size % 8 == 0:  # one in eight: it starts a process
         found.append(lambda: check(path))
     return found
 
 
-def _moved(path: Path) -> None:
+def _with_message(path: Path, work: Callable[[ModelProto], object]) -> None:
     try:
         model = ModelProto.FromString(path.read_bytes())
     except DecodeError:
         return
-    mx.rewrite(model)
-    mx.portable(model)
+    work(model)
 
 
 def attempt(path: Path) -> Counter[str]:
