@@ -85,6 +85,22 @@ def test_strides_below_zero(cupy: Any) -> None:
         mo.maximum(turned, 0, out=turned)
 
 
+@pytest.mark.parametrize("hook", ["__dlpack__", "__dlpack_device__"])
+@pytest.mark.parametrize("raised", [BufferError, KeyError, ZeroDivisionError, TypeError])
+def test_hooks_that_fail(cupy: Any, hook: str, raised: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise raised("not today")
+
+    x = cupy.asarray(np.zeros((2, 3), np.float32))
+    if ON_GPU:
+        other: Any = type("Other", (cupy.ndarray,), {hook: fail})
+        x = x.view(other)
+    else:
+        monkeypatch.setattr(cupy.ndarray, hook, fail)
+    with pytest.raises(errors.DTypeError, match="is not given out by DLPack: .*not today"):
+        mo.reduce_max(x)
+
+
 def test_errors_are_the_same_as_everywhere(cupy: Any) -> None:
     x = cupy.asarray(np.zeros((2, 3), np.float32))
     with pytest.raises(errors.AxesError, match="axes holds 2, but data has rank 2"):

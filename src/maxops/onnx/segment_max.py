@@ -192,7 +192,9 @@ def portable(model: ModelProto) -> ModelProto:
 
 def _fill_mode(node: NodeProto, where: str) -> str:
     modes = [attribute for attribute in node.attribute if attribute.name == "fill_mode"]
-    mode = modes[0].s.decode(errors="backslashreplace").upper() if modes and modes[0].type == AttributeProto.STRING else ""
+    mode = (
+        modes[0].s.decode(errors="backslashreplace").upper() if modes and modes[0].type == AttributeProto.STRING else ""
+    )
     if mode not in FILL_MODES:
         raise ModelError(f"{where}: fill_mode is {mode!r}; it is {' or '.join(FILL_MODES)}", ROW.clause("fill_mode"))
     return mode
