@@ -97,7 +97,7 @@ def test_hooks_that_fail(cupy: Any, hook: str, raised: type[Exception], monkeypa
         x = x.view(other)
     else:
         monkeypatch.setattr(cupy.ndarray, hook, fail)
-    with pytest.raises(errors.DTypeError, match="is not given out by DLPack: .*not today"):
+    with pytest.raises(errors.DTypeError, match=r"is not given out by DLPack: .*not today"):
         mo.reduce_max(x)
 
 

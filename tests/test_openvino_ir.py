@@ -130,7 +130,7 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
             GOOD.replace('from-layer="1" from-port="0" to-layer="3"', 'from-layer="4" from-port="2" to-layer="3"'),
             "cyclic",
         ),
-        (GOOD.replace('type="Result"', 'type="Parameter"'), "input ports; it takes 0"),
+        (GOOD.replace('type="Result"', 'type="Parameter"'), "has 1 input port; it takes 0"),
         (GOOD.replace('shape="3"', 'shape="-3"'), "the size '-3'"),
         (GOOD.replace('shape="3"', 'shape="9999999999999999999,9999999999999999999"'), "more elements"),
         (GOOD.replace('shape="3" element_type="f32"', 'shape="3"'), "no attribute 'element_type'"),

@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element
 from maxops.checker import standards
 from maxops.checker.facts import Invalid, Known, Node
 from maxops.checker.report import MODEL, Finding
+from maxops.counted import counted
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, MaxopsError, ModelError
 from maxops.openvino import calls, ir, layers
@@ -206,7 +207,9 @@ class _Reader:
                 known = replace(known, constant=self._constant(net, layer, port))
             inputs.append(known)
         if len(layer.outputs) != 1:
-            self.faults.append(Finding(where, MODEL, "broken", f"has {len(layer.outputs)} output ports; it has 1"))
+            self.faults.append(
+                Finding(where, MODEL, "broken", f"has {counted(len(layer.outputs), 'output port')}; it has 1")
+            )
         outputs = tuple(net.written[layer.id, port] for port in layer.outputs if (layer.id, port) in net.written)
         attributes: dict[str, Any] = {}
         with self._faults_at(where):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from maxops.conformance.result import FAULTS, OPEN, Finding, Run, Verdict
 from maxops.conformance.wording import Table, one_line, runtime_label
+from maxops.counted import counted
 from maxops.errors import RunFileError
 
 
@@ -111,12 +112,12 @@ def summary(comparison: Comparison) -> str:
     """The comparison in a line."""
     faults = sum(verdict in FAULTS for verdict in comparison.only_new.values())
     counts = [
-        f"{len(comparison.new_faults)} new faults",
+        counted(len(comparison.new_faults), "new fault"),
         f"{len(comparison.fixed)} fixed",
         f"{len(comparison.changed)} changed",
         f"{comparison.unchanged} unchanged",
         f"{len(comparison.only_old)} only before",
-        f"{len(comparison.only_new)} only now, {faults} of them faults",
+        f"{len(comparison.only_new)} only now, {counted(faults, 'of them a fault', 'of them faults')}",
     ]
     return f"{comparison.old} -> {comparison.new}: {'; '.join(counts)}"
 

@@ -24,6 +24,7 @@ from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
 from maxops import spec
+from maxops.counted import counted
 from maxops.errors import ModelError
 from maxops.onnx import nodes
 from maxops.onnx.external import without_external
@@ -158,7 +159,10 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
     if row is None:
         raise ModelError(f"{where}: operator set {opset} has no {node.op_type} that maxops knows")
     if len(node.output) != 1 or not node.input:
-        raise ModelError(f"{where}: has {len(node.input)} inputs and {len(node.output)} outputs; it makes one of some")
+        raise ModelError(
+            f"{where}: has {counted(len(node.input), 'input')} and {counted(len(node.output), 'output')}; it "
+            "makes one of some"
+        )
     if row.operator == "ReduceMax" and not row.axes_input and len(node.input) > 1:
         actual = len(node.input)
         raise ModelError(f"{where}: has {actual} inputs; {row.name} has one, data", row.clause("inputs"))

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 
 from maxops import ops, spec
 from maxops.calls import Call
+from maxops.counted import counted
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, ModelError
 from maxops.model import OtherType, Value
@@ -117,7 +118,7 @@ def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple
     fewest, most = INPUTS[layer.type]
     if not fewest <= len(layer.inputs) <= most:
         expected = str(most) if fewest == most else f"{fewest} or {most}"
-        raise ModelError(f"{where}: has {len(layer.inputs)} input ports; it takes {expected}")
+        raise ModelError(f"{where}: has {counted(len(layer.inputs), 'input port')}; it takes {expected}")
     for port in layer.inputs:
         if (layer.id, port) not in sources:
             raise ModelError(f"{where}: no edge leads to its input port {port}")
@@ -127,7 +128,7 @@ def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple
 def output_port(layer: Layer, where: str) -> str:
     """The one output port."""
     if len(layer.outputs) != 1:
-        raise ModelError(f"{where}: has {len(layer.outputs)} output ports; it takes 1")
+        raise ModelError(f"{where}: has {counted(len(layer.outputs), 'output port')}; it takes 1")
     return next(iter(layer.outputs))
 
 
