@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from all_cases import ALL
-from maxops import conformance
+from maxops import conformance, dtypes
 from maxops.conformance import saved, session
 from maxops.conformance.case import Trial
 from maxops.conformance.cases import select
@@ -24,6 +24,7 @@ from maxops.conformance.outcome import Outcome
 from maxops.conformance.result import Finding, Reproducer, Run
 from maxops.conformance.shrink import shrink
 from maxops.errors import ConfigurationError
+from maxops.plan import Array
 
 HERE = Path(__file__).parent
 
@@ -70,6 +71,43 @@ def test_a_wrong_rational_becomes_a_smallest_call_too() -> None:
     found = shrink(case, trial, judge(case, trial, run(trial)), run)
     assert found is not None
     assert [array.shape for array in found.trial.feeds[0]] == [(1,)]
+
+
+def differs_in_place(array: Array, place: int) -> Array:
+    """The array with another bit pattern at an element."""
+    changed = array.copy()
+    changed.reshape(-1).view(f"u{array.itemsize}")[place] ^= 1
+    return changed
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("needs", ["nothing", "other shapes", "an axis of 1", "three elements"])
+def test_what_is_wrong_of_any_shapes_becomes_a_smaller_call(needs: str, place: int) -> None:
+    """Each quick case of a type, by a runtime that is wrong in one element where the inputs are of a kind."""
+    needed: dict[str, Callable[[list[Array]], bool]] = {
+        "nothing": lambda _: True,
+        "other shapes": lambda arrays: len({array.shape for array in arrays}) > 1,
+        "an axis of 1": lambda arrays: any(1 in array.shape for array in arrays),
+        "three elements": lambda arrays: max(array.size for array in arrays) >= 3,
+    }
+    tried = 0
+
+    def run(trial: Trial) -> Outcome:
+        assert trial.expected is not None
+        outputs = [
+            differs_in_place(expected, place) if expected.size and needed[needs](list(feed)) else expected
+            for feed, expected in zip(trial.feeds, trial.expected, strict=True)
+        ]
+        return Outcome("returned", tuple(outputs))
+
+    for case in (case for case in ALL if case.quick and not case.refusal and case.dtype is dtypes.UINT16):
+        trial = case.make()
+        if (judgement := judge(case, trial, run(trial))).verdict == "violates":
+            found = shrink(case, trial, judgement, run)
+            assert found is not None, case.id
+            assert needed[needs](list(found.trial.feeds[0])), case.id
+            tried += 1
+    assert tried >= 5
 
 
 @pytest.fixture(scope="module")

@@ -324,8 +324,10 @@ def _plainer(search: Search) -> None:
             if array is None or (number > 0 and not is_max):
                 continue
             whole[number] = np.full_like(array, plain)
-            if is_max and index is not None and array.ndim == len(index) > 0:
-                whole[number][index] = array[index]  # type: ignore[index]
+            if is_max and index is not None:  # of the result: shapes are aligned at their ends, and 1 is repeated
+                ends = index[len(index) - array.ndim :]
+                at = tuple(min(place, size - 1) for place, size in zip(ends, array.shape, strict=True))
+                whole[number][at] = array[at]  # type: ignore[index]
             elif not is_max and index is not None:
                 highest = words(array) == words(trial.expected[0][index])
                 whole[number].reshape(-1)[np.flatnonzero(highest)[:1]] = trial.expected[0][index]  # type: ignore[union-attr]
