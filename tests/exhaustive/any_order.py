@@ -12,7 +12,7 @@ import maxops as mo
 from maxops.errors import SegmentIdsError
 
 from . import recipes
-from .states import Array, counted, fail, threads
+from .states import Array, check_place, counted, fail, threads
 
 MOST_ROWS, VALUES, WIDTHS = 6, range(-1, 5), (1, 2, 3, 4)
 COUNTS = (None, 0, 2, 3, 6)
@@ -141,8 +141,7 @@ def _refuses(ids: tuple[int, ...], place: int, data: Array, given: Array, segmen
     try:
         mo.segment_max(data, given, segments, fill_mode="ZERO", out=out)
     except SegmentIdsError as error:
-        if f"position {place} holds {ids[place]}" not in str(error):
-            fail("segment_max, the error of wrong ids", f"position {place}", str(error), ids=ids)
+        check_place(error, place, ids)
     else:
         fail("segment_max of wrong ids", "an error", "none", ids=ids, data=data, count=segments)
     counted["wrong ids, checked"] += 1

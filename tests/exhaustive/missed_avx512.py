@@ -20,7 +20,7 @@ from maxops import segment_max
 from maxops.errors import SegmentIdsError
 
 from .missed_rows import canonical, keys_of, special
-from .states import Array, counted, fail, made
+from .states import Array, check_place, counted, fail, made
 
 TYPES = (
     np.uint32, np.float64, np.uint16, np.uint64, np.float16, np.int64, np.uint8, np.float32, np.int8, np.bool_,
@@ -119,8 +119,7 @@ def down() -> None:
         try:
             mo.segment_max(np.zeros(len(ids), dtype), ids, None, fill_mode="ZERO")
         except SegmentIdsError as error:
-            if f"position {place} holds {ids[place]} " not in str(error):
-                fail("segment_max, the error of wrong ids", place, str(error), ids=ids)
+            check_place(error, place, ids)
         else:
             fail("segment_max of wrong ids", "an error", "none", ids=ids)
         counted["wrong ids: vectors of rows"] += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,12 @@ class WrongBitsError(AssertionError):
 def clauses(call: str) -> str:
     """The clauses that say what calls of these functions give."""
     return " ".join(f"[maxops.{name}.value]" for name in FUNCTIONS if name in call) or f"no function is named: {call}"
+
+
+def check_place(error: Exception, place: int, ids: Any) -> None:
+    """Fail unless an error names a place of the ids, and what is there."""
+    if re.search(rf"position {place} holds {ids[place]}\b", str(error)) is None:
+        fail("segment_max, the error of wrong ids", f"position {place} holds {ids[place]}", str(error), ids=ids)
 
 
 def fail(call: str, expected: object, actual: object, **inputs: object) -> NoReturn:
