@@ -82,7 +82,9 @@ def _run(plan: Plan, function: Callable[..., Any], *args: Any, **options: Any) -
     try:
         result = function(*args, **options)
     except MemoryError as error:
-        raise OutputTooLargeError(f"{plan.spec.name} output of shape {plan.shape}: {error}") from error
+        raise OutputTooLargeError(
+            f"{plan.spec.name} output of shape {plan.shape}: {error}", plan.spec.clause("shape", "value", "T")
+        ) from error
     if result is None:
         raise MaxopsError(
             f"{plan.spec.name} did not run: the arguments were changed by another thread; give it copies",

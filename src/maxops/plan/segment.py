@@ -28,6 +28,7 @@ from maxops.plan.values import (
     dtype_of,
     flag,
     index_dtype,
+    int_of,
     scalar_of,
     widened,
     widened_dtype,
@@ -244,6 +245,6 @@ def _num_segments(spec: Spec, value: Any) -> int | None:
             f"{spec.name} num_segments is {value!r} of type {type(value).__name__}; it is an integer scalar: {hint}",
             clause,
         )
-    if value < 0:
-        raise NumSegmentsError(f"{spec.name} num_segments is {value}; it is not negative", clause)
-    return int(value)
+    if (count := int_of(value)) < 0:
+        raise NumSegmentsError(f"{spec.name} num_segments is {count}; it is not negative", clause)
+    return count

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite, isnan
+from operator import index
 from typing import Any, TypeGuard, cast
 
 import numpy as np
@@ -72,9 +73,12 @@ def is_python_scalar(value: object) -> bool:
 
 
 def array_of(spec: Spec, name: str, value: object) -> Array:
-    """The value as a plain array, without conversion: an ndarray, a memory map or a NumPy scalar."""
+    """The value as a plain array, without conversion: an ndarray, a memory map or a NumPy scalar.
+
+    Another thread may set an array's shape or dtype at any time. So the result is a new view, which has its own.
+    """
     if type(value) is np.ndarray:
-        return value
+        return value.view()
     if isinstance(value, AbstractArray):
         return cast(Array, value)
     if isinstance(value, np.memmap):
@@ -129,6 +133,11 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
             f"{spec.standard} wants explicit types: give a NumPy array or scalar",
             spec.clause("GR2"),
         )
+    # of a subclass, whose hooks might give another number each time, the number that it holds
+    if isinstance(value, float):
+        value = float.__float__(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        value = int_of(value)
     if _holds(dtype, value):
         array = np.empty((), dtype.numpy)
         array[()] = float(value) if dtype.kind == "float" else value  # bfloat16 takes no long integers
@@ -230,17 +239,20 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
     clause = spec.clause("index_types")
     items = [item for item in value]  # noqa: C416 - list() would also ask for the length, and drop its TypeError
     for position, item in enumerate(items):
-        if type(item) is not int and not is_integer(item):
+        if type(item) is int:
+            continue
+        if not is_integer(item):
             hint = _FROM_LABELS if isinstance(item, str) else "np.asarray(...).astype(np.int64) converts numbers"
             raise DTypeError(
                 f"{spec.name} {name} position {position} holds {item!r} of type {type(item).__name__}; "
                 f"a list of {name} holds integers: {hint}",
                 clause,
             )
+        items[position] = int_of(item)
     try:
         return np.array(items, np.int64)
     except OverflowError:
-        position = next(i for i, item in enumerate(items) if not -(2**63) <= int(item) < 2**63)
+        position = next(i for i, item in enumerate(items) if not -(2**63) <= item < 2**63)
         raise DTypeError(
             f"{spec.name} {name} position {position} holds {items[position]}, which int64 does not hold; "
             f"{_FROM_LABELS}",
@@ -271,10 +283,21 @@ def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
+def int_of(value: int | np.integer[Any]) -> int:
+    """An integer as Python's own. Hooks of a user's class run once; subclasses of int give the number that they hold.
+
+    >>> int_of(np.uint8(3))
+    3
+    """
+    return int.__index__(value) if isinstance(value, int) else index(value)
+
+
 def flag(spec: Spec, name: str, value: object) -> bool:
     """The value of an attribute that is 0 or 1."""
-    if isinstance(value, (bool, np.bool)) or (is_integer(value) and value in (0, 1)):
+    if isinstance(value, (bool, np.bool)):
         return bool(value)
+    if is_integer(value) and (number := int_of(value)) in (0, 1):
+        return number == 1
     raise AttributeValueError(f"{spec.name} {name} is {value!r}; it is 0 or 1 (False or True)", spec.clause(name))
 
 
