@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +16,8 @@ import numpy as np
 
 from maxops import _native, dtypes
 from maxops.dtypes import DType
-from maxops.errors import AttributeValueError, DTypeError, ShapeError
+from maxops.errors import AttributeValueError, DTypeError, OffsetsError, SegmentIdsError, ShapeError
+from maxops.physical_memory import physical_memory
 from maxops.spec import Spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -236,6 +238,8 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
     """
     if not isinstance(value, (list, tuple, range)):
         return value
+    if isinstance(value, range) and value[_LONG_RANGE:]:
+        return _of_long_range(spec, name, value)
     clause = spec.clause("index_types")
     items = [item for item in value]  # noqa: C416 - list() would also ask for the length, and drop its TypeError
     for position, item in enumerate(items):
@@ -252,12 +256,40 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
     try:
         return np.array(items, np.int64)
     except OverflowError:
-        position = next(i for i, item in enumerate(items) if not -(2**63) <= item < 2**63)
-        raise DTypeError(
-            f"{spec.name} {name} position {position} holds {items[position]}, which int64 does not hold; "
-            f"{_FROM_LABELS}",
-            clause,
-        ) from None
+        position = next(i for i, item in enumerate(items) if not _is_int64(item))
+        raise _past_int64(spec, name, position, items[position]) from None
+
+
+_LONG_RANGE = 1 << 16
+
+
+def _of_long_range(spec: Spec, name: str, values: range) -> Array:
+    """The same of a range that may be longer than any list."""
+    count = (values[-1] - values[0]) // values.step + 1  # len() stops at 2^63 - 1
+    if count * 8 > physical_memory():
+        raise (SegmentIdsError if name == "segment_ids" else OffsetsError)(
+            f"{spec.name} {name} is a range of {count} integers, more than this machine's memory holds; give one id "
+            "for each row of data, or one offset more than there are segments",
+            spec.clause("ids.shape" if name == "segment_ids" else "offsets"),
+        )
+    first_wrong = bisect_left(range(count), True, key=lambda i: not _is_int64(values[i])) if _is_int64(values[0]) else 0
+    if first_wrong < count:
+        raise _past_int64(spec, name, first_wrong, values[first_wrong])
+    array = np.arange(count, dtype=np.int64)
+    array *= values.step
+    array += values[0]
+    return array
+
+
+def _is_int64(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
+def _past_int64(spec: Spec, name: str, position: int, value: int) -> DTypeError:
+    return DTypeError(
+        f"{spec.name} {name} position {position} holds {value}, which int64 does not hold; {_FROM_LABELS}",
+        spec.clause("index_types"),
+    )
 
 
 def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
