@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -240,6 +240,10 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
         return value
     if isinstance(value, range) and value[_LONG_RANGE:]:
         return _of_long_range(spec, name, value)
+    return allocate(_of_items, spec, name, value)
+
+
+def _of_items(spec: Spec, name: str, value: Iterable[Any]) -> Array:
     clause = spec.clause("index_types")
     items = [item for item in value]  # noqa: C416 - list() would also ask for the length, and drop its TypeError
     for position, item in enumerate(items):
@@ -260,6 +264,16 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
         raise _past_int64(spec, name, position, items[position]) from None
 
 
+def allocate(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a function that allocates. If memory does not suffice, the cache of outputs is given back first."""
+    try:
+        return make(*args, **options)
+    except MemoryError:
+        if not _native.empty_cache():
+            raise
+        return make(*args, **options)
+
+
 _LONG_RANGE = 1 << 16
 
 
@@ -275,7 +289,7 @@ def _of_long_range(spec: Spec, name: str, values: range) -> Array:
     first_wrong = bisect_left(range(count), True, key=lambda i: not _is_int64(values[i])) if _is_int64(values[0]) else 0
     if first_wrong < count:
         raise _past_int64(spec, name, first_wrong, values[first_wrong])
-    array = np.arange(count, dtype=np.int64)
+    array: Array = allocate(np.arange, count, dtype=np.int64)
     array *= values.step
     array += values[0]
     return array
