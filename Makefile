@@ -79,8 +79,8 @@ sanitize:  ## the native tests under AddressSanitizer and UBSan
 	  -k "not (torch or jax or dask or xarray or gpu)" \
 	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_bad_input.py \
 	  tests/test_paths.py tests/test_segment_paths.py tests/test_indices.py tests/test_offsets.py \
-	  tests/test_unsorted_ids.py tests/test_bindings.py tests/test_robustness.py tests/test_threads.py \
-	  tests/test_memory.py tests/test_rare_calls.py
+	  tests/test_unsorted_ids.py tests/test_bindings.py tests/test_changed_arrays.py \
+	  tests/test_robustness.py tests/test_threads.py tests/test_memory.py tests/test_rare_calls.py
 
 races:  ## calls that meet, under ThreadSanitizer, without an interpreter
 	$(PYTHON) -m venv $(RACES)

@@ -437,6 +437,7 @@ narrow = np.zeros(48 * MIB, np.int8)
 few = np.broadcast_to(np.int8(0), 32 * MIB)
 shuffled = np.random.default_rng(0).integers(0, 3 * MIB, 24 * MIB).astype(np.int32)
 many = np.broadcast_to(np.int64(0), 24 * MIB)
+listed, fixed = [0] * (4 * MIB), (0,) * (4 * MIB)
 def of(ids, *args, **options):
     return mo.segment_max(np.zeros(len(ids), np.int8), ids, *args, **options)
 CALLS = {
@@ -449,6 +450,11 @@ CALLS = {
     "identity, indices": lambda: mo.reduce_max(few[: 12 * MIB], noop_with_empty_axes=True, return_indices=True)[1],
     "copied to out": lambda: mo.maximum(wide[1:], wide[:-1], out=wide[1:]),
     "working memory": lambda: mo.segment_max(many, shuffled, 3 * MIB, fill_mode="ZERO", sorted=False),
+    "ids in a list": lambda: mo.segment_max(few[: 4 * MIB], listed, fill_mode="ZERO"),
+    "ids in a tuple": lambda: mo.segment_max(few[: 4 * MIB], fixed, fill_mode="ZERO"),
+    "ids in a range": lambda: mo.segment_max(few[: 12 * MIB], range(12 * MIB), fill_mode="ZERO"),
+    "offsets in a list": lambda: mo.segment_max(few[:0], offsets=listed, fill_mode="ZERO"),
+    "offsets in a range": lambda: mo.segment_max(wide[: 12 * MIB], offsets=range(12 * MIB + 1), fill_mode="ZERO"),
     "empty segments": lambda: of(np.array([1, 0]), 96 * MIB, fill_mode="LOWEST", sorted=False),
 }
 call = CALLS[sys.argv[1]]

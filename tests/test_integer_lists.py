@@ -13,6 +13,8 @@ from bits import assert_same_bits
 from engine_adapter import Adapter
 from engine_adapters import ADAPTERS
 from maxops.errors import DTypeError, MaxopsError
+from maxops.plan import integers_of
+from maxops.spec import SEGMENT_MAX
 
 DATA = np.array([[3.0, -0.0], [np.nan, 1.0], [2.0, 5.0]])
 NAMES = ["segment_ids", "offsets"]
@@ -64,6 +66,34 @@ def test_ranges_and_integers_of_numpy() -> None:
     spellings: list[Any] = [range(3), [np.int8(0), 1, np.uint64(2)], tuple(np.arange(3))]
     for ids in spellings:
         assert_same_bits(mo.segment_max(DATA, ids, fill_mode="ZERO"), expected)
+
+
+LONG = 1 << 16  # past which ranges are not made into lists
+
+
+@pytest.mark.parametrize("count", [LONG - 1, LONG, LONG + 1, 3 * LONG])
+@pytest.mark.parametrize("ends", [(0, 1), (5, 3), (0, -1), (-(2**63), 1), (2**63 - 1, -1), (-(2**63), 2**44)], ids=repr)
+def test_long_ranges_are_their_arrays(ends: tuple[int, int], count: int) -> None:
+    start, step = ends
+    values = range(start, start + count * step, step)
+    assert_same_bits(integers_of(SEGMENT_MAX, "segment_ids", values), np.array(list(values), np.int64))
+
+
+@pytest.mark.parametrize("start", [2**63 - LONG, 2**63 - 1, 2**63, 2**70, -(2**63) - 1, -(2**70)])
+def test_long_ranges_past_int64(start: int) -> None:
+    values = range(start, start + 2 * LONG)
+    position = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63)
+    with pytest.raises(DTypeError, match=f"position {position} holds {values[position]}, which int64 does not hold"):
+        mo.segment_max(DATA, values, fill_mode="ZERO")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("stop", [2**44, 2**63, 2**64, 10**30])
+@pytest.mark.parametrize("step", [1, -1, 2])
+def test_ranges_that_no_memory_holds(step: int, stop: int, name: str) -> None:
+    given: dict[str, Any] = {name: range(0, stop if step > 0 else -stop, step)}
+    with pytest.raises(MaxopsError, match=rf"{name} is a range of \d+ integers, more than this machine's memory"):
+        mo.segment_max(DATA, **given, fill_mode="ZERO")
 
 
 def test_no_rows() -> None:

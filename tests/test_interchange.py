@@ -93,6 +93,33 @@ def test_an_exception_of_a_hook_is_the_cause_of_ours(kind: type[Exception], hook
     assert raised.value.__cause__ is error
 
 
+UNASKED = [
+    "shape",
+    "ndim",
+    "dtype",
+    "size",
+    "index",
+    "columns",
+    "name",
+    "__len__",
+    "__iter__",
+    "__getitem__",
+    "__bool__",
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", UNASKED)
+def test_an_attribute_that_is_no_part_of_the_protocol_is_not_asked(name: str, call: str) -> None:
+    def fails(_: object) -> Any:
+        raise RuntimeError(name)
+
+    values: list[Any] = [property(fails), fails, None, 3]
+    for value in values:
+        kind = type("Own", (Hooked,), {name: value})
+        CALLS[call](lambda array: kind(array, "", KeyError()))  # noqa: B023 - called within this turn
+
+
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("kind", OF_THE_USER)

@@ -432,24 +432,19 @@ def lock(*_):
     out.setflags(write=False)
     values[:] = 127  # the highest: the call has no more to look for
 signal.signal(signal.SIGALRM, lock)
-for attempt in range(1, 9):
-    out.setflags(write=True)
-    values[:] = 0
-    signal.setitimer(signal.ITIMER_REAL, 0.05 * attempt)
-    try:
-        mo.reduce_max(windows, None, False, out=out, return_indices=True)
-    except mo.errors.OutputError:  # it came before the call looked at the output
-        continue
-    except ValueError as error:
-        print(error, out)
-    break
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    mo.reduce_max(windows, None, False, out=out, return_indices=True)
+except mo.errors.OutputError as error:
+    print(error, out)
 """
 
 
 def test_an_output_that_is_read_only_when_its_values_are_there() -> None:
     command = [sys.executable, "-X", "faulthandler", "-c", LOCKED]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.stdout, done.stderr) == ("assignment destination is read-only 0\n", "")
+    expected = "reduce_max out is read-only; it needs to be writeable [maxops.reduce_max.out] 0\n"
+    assert (done.stdout, done.stderr) == (expected, "")
 
 
 def test_a_planned_call_says_that_memory_ended() -> None:

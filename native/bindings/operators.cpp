@@ -376,9 +376,14 @@ PyObject* call_segment_max(const Rules& rules, PyObject* const* args, Py_ssize_t
     Arguments given(2);
     if (!given.sort(rules, args, positional, keywords)) return kNotHandled;
     PyArrayObject* widened = nullptr;
-    PyObject* result = run_segment_max(rules, given, &widened);
-    Py_XDECREF(as_object(widened));
-    return result;
+    try {
+        PyObject* result = run_segment_max(rules, given, &widened);
+        Py_XDECREF(as_object(widened));
+        return result;
+    } catch (const std::bad_alloc&) {
+        Py_XDECREF(as_object(widened));
+        throw;
+    }
 }
 
 template <std::size_t count>
@@ -447,6 +452,7 @@ PyObject* py_widened(PyObject*, PyObject* object) {
     PyArrayObject* made = nullptr;
     if (widen(&view, &made)) return as_object(made);
     Py_XDECREF(as_object(made));
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "widened takes no array of int32 or int64");
     return nullptr;
 }
 

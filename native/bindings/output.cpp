@@ -13,9 +13,13 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
     fits_ = given == nullptr || given == Py_None;
     if (fits_) return;
     out_ = plain_array(given);
-    fits_ = out_ != nullptr && type_of(out_) == type && PyArray_ISWRITEABLE(out_) &&
-            PyArray_NDIM(out_) == shape.rank && std::equal(dims(), dims() + shape.rank, PyArray_DIMS(out_));
+    fits_ = is_as_planned();
     if (fits_) given_ = view_of(out_, type, room_);
+}
+
+bool Output::is_as_planned() const {
+    return out_ != nullptr && type_of(out_) == type_ && PyArray_ISWRITEABLE(out_) &&
+           PyArray_NDIM(out_) == shape_.rank && std::equal(dims(), dims() + shape_.rank, PyArray_DIMS(out_));
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
@@ -36,7 +40,8 @@ PyObject* Output::result() {
         made_ = nullptr;
         return as_object(made);
     }
-    const bool is_copied = made_ == nullptr || PyArray_CopyInto(out_, made_) == 0;
+    // Another thread may have changed the caller's array meanwhile: then it is as one that does not fit.
+    const bool is_copied = made_ == nullptr || (is_as_planned() && PyArray_CopyInto(out_, made_) == 0);
     Py_CLEAR(made_);
     return is_copied ? Py_NewRef(as_object(out_)) : nullptr;
 }

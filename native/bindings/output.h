@@ -30,7 +30,8 @@ public:
     // Whether the array to write has pages already, and is none of the inputs.
     bool is_mapped() const { return is_mapped_; }
 
-    // A new reference to what the call returns.
+    // A new reference to what the call returns; null with an error set, or without one if the caller's array
+    // no longer fits.
     PyObject* result();
     PyObject* fail() {
         Py_CLEAR(made_);
@@ -38,6 +39,7 @@ public:
     }
 
 private:
+    bool is_as_planned() const;
     const npy_intp* dims() const { return reinterpret_cast<const npy_intp*>(shape_.size); }
 
     const int type_;

@@ -196,7 +196,8 @@ def _labels(value: Any) -> dict[int, Any]:
 
 def _row_labels(value: Any) -> Any:
     """What names the rows of a value; None where nothing does: a table of Polars or Arrow names its columns alone."""
-    return _labels(value).get(-len(getattr(value, "shape", ())))
+    labels = _labels(value)
+    return labels.get(-len(value.shape)) if labels else None
 
 
 def _are_equal(labels: Any, other: Any) -> bool:

@@ -14,6 +14,7 @@ from maxops import _native
 from maxops.engines.base import alone_if_one
 from maxops.errors import ConfigurationError, MaxopsError, OutputTooLargeError
 from maxops.plan import LARGEST_OUTPUT, MaxPlan, Plan, ReducePlan, SegmentPlan
+from maxops.plan.values import allocate
 from maxops.shown import shown
 
 MOST_THREADS = 1024
@@ -42,20 +43,10 @@ def reduce_max(plan: ReducePlan) -> Any:
 
 def _identity(plan: ReducePlan) -> Any:
     """The data itself, bit for bit, each element its own maximum."""
-    indices = [_run(plan, _allocate, np.zeros, plan.shape, np.int64)] if plan.return_indices else []
-    out = _run(plan, _allocate, np.empty, plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
+    indices = [_run(plan, allocate, np.zeros, plan.shape, np.int64)] if plan.return_indices else []
+    out = _run(plan, allocate, np.empty, plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
     np.copyto(out, plan.data, casting="equiv")
     return alone_if_one([out, *indices])
-
-
-def _allocate(make: Callable[..., Any], *args: Any) -> Any:
-    """A new array of NumPy's, for which the cache of outputs gives its memory back."""
-    try:
-        return make(*args)
-    except MemoryError:
-        if not _native.empty_cache():
-            raise
-        return make(*args)
 
 
 def segment_max(plan: SegmentPlan) -> Any:
@@ -83,7 +74,9 @@ def _run(plan: Plan, function: Callable[..., Any], *args: Any, **options: Any) -
     try:
         result = function(*args, **options)
     except MemoryError as error:
-        raise OutputTooLargeError(f"{plan.spec.name} output of shape {plan.shape}: {error}") from error
+        raise OutputTooLargeError(
+            f"{plan.spec.name} output of shape {plan.shape}: {error}", plan.spec.clause("shape", "value", "T")
+        ) from error
     if result is None:
         raise MaxopsError(
             f"{plan.spec.name} did not run: the arguments were changed by another thread; give it copies",

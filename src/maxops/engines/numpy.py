@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from maxops import dtypes
-from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines import native, rational
 from maxops.engines.base import Run, by_operator
 from maxops.plan import plan_max, plan_reduce_max, plan_segment_max
@@ -13,17 +13,24 @@ from maxops.plan import plan_max, plan_reduce_max, plan_segment_max
 
 def _maximum(call: MaxCall) -> Any:
     plan = plan_max(call)
-    return rational.maximum(plan) if plan.dtype is dtypes.REAL else native.maximum(plan)
+    return _with_out(call, rational.maximum(plan) if plan.dtype is dtypes.REAL else native.maximum(plan))
 
 
 def _reduce_max(call: ReduceCall) -> Any:
     plan = plan_reduce_max(call)
-    return rational.reduce_max(plan) if plan.dtype is dtypes.REAL else native.reduce_max(plan)
+    return _with_out(call, rational.reduce_max(plan) if plan.dtype is dtypes.REAL else native.reduce_max(plan))
 
 
 def _segment_max(call: SegmentCall) -> Any:
     plan = plan_segment_max(call)
-    return rational.segment_max(plan) if plan.dtype is dtypes.REAL else native.segment_max(plan)
+    return _with_out(call, rational.segment_max(plan) if plan.dtype is dtypes.REAL else native.segment_max(plan))
+
+
+def _with_out(call: Call, result: Any) -> Any:
+    """The result, with the caller's output itself in the place of the plan's view of it."""
+    if call.out is None:
+        return result
+    return (call.out, *result[1:]) if isinstance(result, tuple) else call.out
 
 
 run: Run = by_operator(_maximum, _reduce_max, _segment_max)

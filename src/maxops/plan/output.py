@@ -25,7 +25,7 @@ _LONGEST_AXIS = int(np.iinfo(np.intp).max)
 def output_of(
     spec: Spec, out: object, dtype: DType, shape: Shape, clause: str, *, in_memory: bool = True
 ) -> Array | None:
-    """The caller's output as a plain array, or None after a look at whether a new one fits into memory."""
+    """A view of the caller's output, or None after a look at whether a new one fits into memory."""
     if out is None:
         size = prod(shape) * (dtype.bits // 8 or np.dtype(object).itemsize)
         if in_memory and size > LARGEST_OUTPUT:
@@ -44,16 +44,17 @@ def output_of(
         raise OutputError(
             f"{spec.name} out is of type {type(out).__name__}; it is a NumPy array", spec.clause("out", "T")
         )
-    found = dtypes.of(out.dtype)
+    view = out.view(np.ndarray)  # whose shape and dtype no other thread sets
+    found = dtypes.of(view.dtype)
     if found is not dtype:
         raise OutputError(
-            f"{spec.name} out is {found or out.dtype}, but the inputs are {dtype}", spec.clause("out", "T")
+            f"{spec.name} out is {found or view.dtype}, but the inputs are {dtype}", spec.clause("out", "T")
         )
-    if out.shape != shape:
+    if view.shape != shape:
         raise OutputError(
-            f"{spec.name} out has shape {out.shape}, but the result has shape {shape}", spec.clause("out", clause)
+            f"{spec.name} out has shape {view.shape}, but the result has shape {shape}", spec.clause("out", clause)
         )
-    if not out.flags.writeable:
+    if not view.flags.writeable:
         clause = spec.clause("out") if spec.has("out") else ""  # of which no standard speaks
         raise OutputError(f"{spec.name} out is read-only; it needs to be writeable", clause)
-    return out
+    return view

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from operator import index
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from maxops.calls import ReduceCall
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
-from maxops.plan.values import Array, array_of, dtype_of, flag, is_integer, scalar_of
+from maxops.plan.values import Array, array_of, dtype_of, flag, int_of, is_integer, scalar_of
 from maxops.shapes import Shape
 from maxops.shown import shown
 from maxops.spec import Spec
@@ -70,6 +69,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> ReducePlan:
 def _listed(spec: Spec, axes: object) -> Iterable[object]:
     """Axes one by one: of an integer, or of a sequence or array of integers."""
     if isinstance(axes, np.ndarray):
+        axes = axes.view()  # whose shape and dtype no other thread sets
         alone = len(spec.index_dtypes) > 1 and axes.ndim == 0  # as NumPy takes it; no standard has that
         if dtypes.of(axes.dtype) not in spec.index_dtypes or not (alone or axes.ndim == 1):
             expected = "of integers" if len(spec.index_dtypes) > 1 else str(spec.index_dtypes[0])
@@ -94,7 +94,7 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
                 f"{spec.name} axes holds {shown(value)} of type {type(value).__name__}; axes are integers",
                 spec.clause("axes"),
             )
-        axis = index(value)
+        axis = int_of(value)
         lowest = -rank if spec.negative_axes else 0
         if not lowest <= axis < rank:
             expected = f"{lowest} to {rank - 1}" if rank else "none, since a scalar has no axes"

@@ -28,6 +28,7 @@ from maxops.plan.values import (
     dtype_of,
     flag,
     index_dtype,
+    int_of,
     scalar_of,
     widened,
     widened_dtype,
@@ -247,6 +248,6 @@ def _num_segments(spec: Spec, value: Any) -> int | None:
             f"{hint}",
             clause,
         )
-    if value < 0:
-        raise NumSegmentsError(f"{spec.name} num_segments is {shown(value)}; it is not negative", clause)
-    return int(value)
+    if (count := int_of(value)) < 0:
+        raise NumSegmentsError(f"{spec.name} num_segments is {shown(count)}; it is not negative", clause)
+    return count

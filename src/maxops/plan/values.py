@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite, isnan
+from operator import index
 from typing import Any, TypeGuard, cast
 
 import numpy as np
 
 from maxops import _native, dtypes
 from maxops.dtypes import DType
-from maxops.errors import AttributeValueError, DTypeError, ShapeError
+from maxops.errors import AttributeValueError, DTypeError, OffsetsError, SegmentIdsError, ShapeError
+from maxops.physical_memory import physical_memory
 from maxops.shown import shown
 from maxops.spec import Spec
 
@@ -73,9 +76,12 @@ def is_python_scalar(value: object) -> bool:
 
 
 def array_of(spec: Spec, name: str, value: object) -> Array:
-    """The value as a plain array, without conversion: an ndarray, a memory map or a NumPy scalar."""
+    """The value as a plain array, without conversion: an ndarray, a memory map or a NumPy scalar.
+
+    Another thread may set an array's shape or dtype at any time. So the result is a new view, which has its own.
+    """
     if type(value) is np.ndarray:
-        return value
+        return value.view()
     if isinstance(value, AbstractArray):
         return cast(Array, value)
     if isinstance(value, np.memmap):
@@ -130,6 +136,11 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
             f"{spec.standard} wants explicit types: give a NumPy array or scalar",
             spec.clause("GR2"),
         )
+    # of a subclass, whose hooks might give another number each time, the number that it holds
+    if isinstance(value, float):
+        value = float.__float__(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        value = int_of(value)
     if _holds(dtype, value):
         array = np.empty((), dtype.numpy)
         array[()] = float(value) if dtype.kind == "float" else value  # bfloat16 takes no long integers
@@ -228,25 +239,72 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
     """
     if not isinstance(value, (list, tuple, range)):
         return value
+    if isinstance(value, range) and value[_LONG_RANGE:]:
+        return _of_long_range(spec, name, value)
+    return allocate(_of_items, spec, name, value)
+
+
+def _of_items(spec: Spec, name: str, value: Iterable[Any]) -> Array:
     clause = spec.clause("index_types")
     items = [item for item in value]  # noqa: C416 - list() would also ask for the length, and drop its TypeError
     for position, item in enumerate(items):
-        if type(item) is not int and not is_integer(item):
+        if type(item) is int:
+            continue
+        if not is_integer(item):
             hint = _FROM_LABELS if isinstance(item, str) else "np.asarray(...).astype(np.int64) converts numbers"
             raise DTypeError(
                 f"{spec.name} {name} position {position} holds {shown(item)} of type {type(item).__name__}; "
                 f"a list of {name} holds integers: {hint}",
                 clause,
             )
+        items[position] = int_of(item)
     try:
         return np.array(items, np.int64)
     except OverflowError:
-        position = next(i for i, item in enumerate(items) if not -(2**63) <= int(item) < 2**63)
-        raise DTypeError(
-            f"{spec.name} {name} position {position} holds {shown(items[position])}, which int64 does not hold; "
-            f"{_FROM_LABELS}",
-            clause,
-        ) from None
+        position = next(i for i, item in enumerate(items) if not _is_int64(item))
+        raise _past_int64(spec, name, position, items[position]) from None
+
+
+def allocate(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a function that allocates. If memory does not suffice, the cache of outputs is given back first."""
+    try:
+        return make(*args, **options)
+    except MemoryError:
+        if not _native.empty_cache():
+            raise
+        return make(*args, **options)
+
+
+_LONG_RANGE = 1 << 16
+
+
+def _of_long_range(spec: Spec, name: str, values: range) -> Array:
+    """The same of a range that may be longer than any list."""
+    count = (values[-1] - values[0]) // values.step + 1  # len() stops at 2^63 - 1
+    if count * 8 > physical_memory():
+        raise (SegmentIdsError if name == "segment_ids" else OffsetsError)(
+            f"{spec.name} {name} is a range of {shown(count)} integers, more than this machine's memory holds; give one "
+            "id for each row of data, or one offset more than there are segments",
+            spec.clause("ids.shape" if name == "segment_ids" else "offsets"),
+        )
+    first_wrong = bisect_left(range(count), True, key=lambda i: not _is_int64(values[i])) if _is_int64(values[0]) else 0
+    if first_wrong < count:
+        raise _past_int64(spec, name, first_wrong, values[first_wrong])
+    array: Array = allocate(np.arange, count, dtype=np.int64)
+    array *= values.step
+    array += values[0]
+    return array
+
+
+def _is_int64(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
+def _past_int64(spec: Spec, name: str, position: int, value: int) -> DTypeError:
+    return DTypeError(
+        f"{spec.name} {name} position {position} holds {shown(value)}, which int64 does not hold; {_FROM_LABELS}",
+        spec.clause("index_types"),
+    )
 
 
 def widened_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -272,10 +330,21 @@ def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
+def int_of(value: int | np.integer[Any]) -> int:
+    """An integer as Python's own. Hooks of a user's class run once; subclasses of int give the number that they hold.
+
+    >>> int_of(np.uint8(3))
+    3
+    """
+    return int.__index__(value) if isinstance(value, int) else index(value)
+
+
 def flag(spec: Spec, name: str, value: object) -> bool:
     """The value of an attribute that is 0 or 1."""
-    if isinstance(value, (bool, np.bool)) or (is_integer(value) and value in (0, 1)):
+    if isinstance(value, (bool, np.bool)):
         return bool(value)
+    if is_integer(value) and (number := int_of(value)) in (0, 1):
+        return number == 1
     raise AttributeValueError(f"{spec.name} {name} is {shown(value)}; it is 0 or 1 (False or True)", spec.clause(name))
 
 
