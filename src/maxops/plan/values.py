@@ -283,7 +283,7 @@ def _of_long_range(spec: Spec, name: str, values: range) -> Array:
     count = (values[-1] - values[0]) // values.step + 1  # len() stops at 2^63 - 1
     if count * 8 > physical_memory():
         raise (SegmentIdsError if name == "segment_ids" else OffsetsError)(
-            f"{spec.name} {name} is a range of {shown(count)} integers, more than this machine's memory holds; give one "
+            f"{spec.name} {name} is a range of {shown(count)} integers, more than this machine's memory; give one "
             "id for each row of data, or one offset more than there are segments",
             spec.clause("ids.shape" if name == "segment_ids" else "offsets"),
         )
