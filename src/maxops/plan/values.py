@@ -241,12 +241,9 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
         return value
     if isinstance(value, range) and value[_LONG_RANGE:]:
         return _of_long_range(spec, name, value)
-    return allocate(_of_items, spec, name, value)
-
-
-def _of_items(spec: Spec, name: str, value: Iterable[Any]) -> Array:
     clause = spec.clause("index_types")
-    items = [item for item in value]  # noqa: C416 - list() would also ask for the length, and drop its TypeError
+    # hooks of subclasses run once: list() would also ask for the length, and drop its TypeError
+    items = allocate(list, value) if type(value) in (list, tuple) else [item for item in value]  # noqa: C416
     for position, item in enumerate(items):
         if type(item) is int:
             continue
@@ -258,11 +255,14 @@ def _of_items(spec: Spec, name: str, value: Iterable[Any]) -> Array:
                 clause,
             )
         items[position] = int_of(item)
+    array: Array = allocate(np.empty, len(items), np.int64)
     try:
-        return np.array(items, np.int64)
+        for begin in range(0, len(items), _LONG_RANGE):  # NumPy asks for no signals
+            array[begin : begin + _LONG_RANGE] = items[begin : begin + _LONG_RANGE]
     except OverflowError:
         position = next(i for i, item in enumerate(items) if not _is_int64(item))
         raise _past_int64(spec, name, position, items[position]) from None
+    return array
 
 
 def allocate(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
