@@ -7,6 +7,11 @@
 
 namespace maxops {
 
+inline bool Output::is_as_planned() const {
+    return out_ != nullptr && type_of(out_) == type_ && PyArray_ISWRITEABLE(out_) &&
+           PyArray_NDIM(out_) == shape_.rank && std::equal(dims(), dims() + shape_.rank, PyArray_DIMS(out_));
+}
+
 Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
     : type_(type), shape_(shape), room_(release->room_for(shape.rank)) {
     static_assert(sizeof(npy_intp) == sizeof shape.size[0]);
@@ -15,11 +20,6 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
     out_ = plain_array(given);
     fits_ = is_as_planned();
     if (fits_) given_ = view_of(out_, type, room_);
-}
-
-bool Output::is_as_planned() const {
-    return out_ != nullptr && type_of(out_) == type_ && PyArray_ISWRITEABLE(out_) &&
-           PyArray_NDIM(out_) == shape_.rank && std::equal(dims(), dims() + shape_.rank, PyArray_DIMS(out_));
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
