@@ -91,7 +91,7 @@ def test_one_that_cannot_be_read_does_not_keep_others_from_being_judged(models: 
     assert document["errors"] == ["bad.onnx: is truncated, or not an ONNX model"]
     assert [report["model"] for report in document["reports"]] == ["m/good.onnx"]
     tables = maxops("check", "bad.onnx", "m/good.onnx", "--format", "text")
-    assert tables.stdout.splitlines()[-1] == "2 models: 1 pass, 1 cannot be read"
+    assert tables.stdout.splitlines()[-1] == "2 models: 1 passes, 1 cannot be read"
     alone = maxops("check", "bad.onnx", "--format", "json")
     assert (alone.exit_code, json.loads(alone.stdout)["errors"]) == (2, document["errors"])
 

@@ -196,7 +196,7 @@ def test_the_first_difference_is_shown(place: Path) -> None:
     [
         ("Crash", "its process was ended by SIGSEGV"),
         ("Refuse", "ValueError: not today"),
-        ("Few", "gave 1 outputs; the model has 2"),
+        ("Few", "gave 1 output; the model has 2"),
     ],
 )
 def test_a_runtime_that_gives_nothing_is_a_line(kind: str, said: str, place: Path) -> None:

@@ -141,7 +141,7 @@ def test_cases_are_saved(tmp_path: Path) -> None:
     folder.mkdir()
     result = conform("--save", folder, "--only", "ONNX.Max-13.T/int8/two*,SONNX.Max.T/real/two*")
     assert result.exit_code == 0, result.output
-    assert "1 cases have no folder: ONNX has no type for real numbers" in result.stdout
+    assert "1 case has no folder: ONNX has no type for real numbers" in result.stdout
     (case,) = folder.iterdir()
     assert (case / "model.onnx").exists()
     assert "1 of 1 outputs agree bit for bit" in CliRunner().invoke(app, ["run", str(case)]).stdout

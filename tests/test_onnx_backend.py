@@ -177,7 +177,7 @@ def test_run_node_at_an_opset() -> None:
 
 
 def test_run_node_counts_inputs() -> None:
-    with pytest.raises(errors.ModelInputError, match=r"1 arrays are given, but it has the inputs \['a', 'b'\]"):
+    with pytest.raises(errors.ModelInputError, match=r"1 array is given, but it has the inputs \['a', 'b'\]"):
         Backend.run_node(node("Max", ["a", "b"], "y"), [X])
 
 

@@ -138,7 +138,7 @@ def test_what_is_refused(text: str, words: str) -> None:
 def test_a_node_without_an_output() -> None:
     model = parser.parse_model(TWO)
     del model.graph.node[1].output[:]
-    with pytest.raises(errors.ModelError, match="has 1 inputs and 0 outputs; it makes one of some"):
+    with pytest.raises(errors.ModelError, match="has 1 input and 0 outputs; it makes one of some"):
         mx.rewrite(model)
 
 

@@ -18,6 +18,7 @@ from maxops.checker.onnx_functions import Functions, body, name_of
 from maxops.checker.onnx_values import Value, contradictions, infer, values_of
 from maxops.checker.report import MODEL, Finding
 from maxops.checker.ruling import Verdict
+from maxops.counted import counted
 from maxops.errors import ModelError, UnknownOperatorError
 from maxops.onnx import nodes, schemas
 from maxops.onnx.load import imported_opset, opset_of
@@ -373,7 +374,7 @@ class _Reader:
         inputs = tuple(read[name] if name else None for name in node.input)
         outputs = tuple(scope.get(name, Value()).as_written().known(name, with_constant=False) for name in node.output)
         if len(node.output) != 1 or not node.output[0]:
-            self._fault(where, f"has {len(node.output)} outputs; it makes one")
+            self._fault(where, f"has {counted(len(node.output), 'output')}; it makes one")
         opset = task.opset.written
         if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # which follows a version of its own
             own, _ = _row_of_ours(node, operator)

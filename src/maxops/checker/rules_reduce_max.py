@@ -10,6 +10,7 @@ from maxops import dtypes, shapes
 from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.rules_common import count, flag, listed_type, one_type, output_shape, value
 from maxops.checker.ruling import Ruling, at_run_time, broken, holds, unknown
+from maxops.counted import counted
 from maxops.sizes import Dims
 from maxops.spec import Spec
 
@@ -67,7 +68,7 @@ def _axes(node: Node, row: Spec) -> Ruling:
     axes = _axes_of(node, row)
     if axes.ruling is not None:
         return axes.ruling
-    return holds("no axes are given" if axes.given is None else f"{len(axes.given)} axes")
+    return holds("no axes are given" if axes.given is None else counted(len(axes.given), "axis", "axes"))
 
 
 def _axes_unique(node: Node, row: Spec) -> Ruling:

@@ -206,7 +206,7 @@ def _print(
         if (count := len(reports) + len(failed)) > 1:
             unread = f", {len(failed)} cannot be read" if failed else ""
             passed = sum(report.passed for report in reports)
-            print(f"{count} models: {passed} pass{unread}")
+            print(f"{count} models: {counted(passed, 'passes', 'pass')}{unread}")
     else:
         for report in reports:
             show_lines(_lines(report, everything=everything), str(form))

@@ -20,6 +20,7 @@ from maxops.cli.one_a_line import Line, default_form, show_lines
 from maxops.cli.progress import counting_bar
 from maxops.cli.table import printable, show, show_json
 from maxops.conformance import repeat, timeout
+from maxops.counted import counted
 from maxops.errors import ConfigurationError, MaxopsError, RunFileError
 from maxops.program import print_line
 
@@ -311,7 +312,7 @@ def _list(chosen: Sequence[Case], form: str | None) -> None:
         show_json([{"case": case, "expects": expects} for case, expects in rows])
     else:
         show(("case", "expects"), rows)
-        print(f"{len(chosen)} cases")
+        print(counted(len(chosen), "case"))
 
 
 def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
@@ -331,11 +332,11 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
                 shortened += count > MAX_DATA_SETS
             except NotApplicableError as error:
                 left_out[str(error)] += 1
-    print(f"{folder}: {len(chosen) - left_out.total()} cases")
+    print(f"{folder}: {counted(len(chosen) - left_out.total(), 'case')}")
     if shortened:
         print(f"{shortened} of them with {MAX_DATA_SETS} data sets of more, at even distances")
     for why, count in left_out.items():
-        print(f"{count} cases have no folder: {why}")
+        print(f"{counted(count, 'case has', 'cases have')} no folder: {why}")
 
 
 # ----------------------------------------------------------------------------------------------------- reports

@@ -23,6 +23,7 @@ from maxops.conformance.runtimes.command import Command
 from maxops.conformance.runtimes.onnxruntime import BFLOAT16
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime
 from maxops.conformance.subprocesses import python_command, signal_name
+from maxops.counted import counted
 from maxops.dtypes import BFLOAT16 as BFLOAT16_TYPE
 from maxops.errors import MaxopsError
 from maxops.plan import Array
@@ -226,7 +227,7 @@ def main(arguments: list[str]) -> None:
         if len(outputs) == count:
             answer = f"{name} {runtime.version}".strip(), outputs
         else:
-            error = f"gave {len(outputs)} outputs; the model has {count}"
+            error = f"gave {counted(len(outputs), 'output')}; the model has {count}"
     except MaxopsError as found:
         error = str(found)
     except Exception as found:  # noqa: BLE001  (a runtime raises whatever it likes, and that is its answer)

@@ -16,6 +16,7 @@ import numpy as np
 from maxops.conformance import onnx_model, onnx_text
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, GarbageError, Prepared, Runtime
+from maxops.counted import counted
 
 DEVICE = "CPU"
 
@@ -96,7 +97,7 @@ def only_output(outputs: object) -> object:
     if not isinstance(outputs, (list, tuple)):
         raise GarbageError(f"run gave {_described(outputs)}; it gives a tuple or list of the model's outputs")
     if len(outputs) != 1:
-        raise GarbageError(f"run gave {len(outputs)} outputs; the model has 1")
+        raise GarbageError(f"run gave {counted(len(outputs), 'output')}; the model has 1")
     (output,) = outputs
     if not hasattr(output, "__array__"):
         raise GarbageError(f"run gave the output {_described(output)}; it gives an array")
