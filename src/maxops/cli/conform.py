@@ -332,7 +332,7 @@ def _save(chosen: Sequence[Case], folder: Path, *, parents: bool) -> None:
                 shortened += count > MAX_DATA_SETS
             except NotApplicableError as error:
                 left_out[str(error)] += 1
-    print(f"{folder}: {len(chosen) - left_out.total()} cases")
+    print(f"{folder}: {counted(len(chosen) - left_out.total(), 'case')}")
     if shortened:
         print(f"{shortened} of them with {MAX_DATA_SETS} data sets of more, at even distances")
     for why, count in left_out.items():

@@ -17,6 +17,7 @@ from maxops.conformance.kinds import Kind, kinds
 from maxops.conformance.matrix import by_standard
 from maxops.conformance.result import FAULTS, OPEN, VERDICTS, Reproducer, Run, Verdict
 from maxops.conformance.wording import WORDS, runtime_label, shortened, sides
+from maxops.counted import counted
 from maxops.errors import RunFileError
 
 REFUSES: Verdict = "refuses"  # told by itself: what is missing is no wrong answer
@@ -155,7 +156,7 @@ def _circumstances(run: Run) -> str:
         which = f"that fit {kit['only']}"
     where = [machine.get("cpu"), machine.get("isa"), machine.get("system"), f"Python {machine.get('python')}"]
     here = ", ".join(_plain(str(each)) for each in where if each)
-    return f"{len(run['cases'])} cases {which}, on {here}; by maxops {_plain(str(kit.get('maxops')))}."
+    return f"{counted(len(run['cases']), 'case')} {which}, on {here}; by maxops {_plain(str(kit.get('maxops')))}."
 
 
 def _contents(found: Sequence[Cause], where: str) -> list[str]:

@@ -50,9 +50,7 @@ def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
     values = model.required if len(inputs) == len(model.required) else model.inputs
     if len(inputs) > len(values):
         listed = ", ".join(map(str, values)) or "none"
-        raise ModelInputError(
-            f"{model.source}: {counted(len(inputs), 'array is', 'arrays are')} given; the model's inputs are {listed}"
-        )
+        raise ModelInputError(f"{model.source}: {_given(inputs)}; the model's inputs are {listed}")
     return {value.name: array for value, array in zip(values, inputs, strict=False)}
 
 
@@ -97,10 +95,7 @@ class Backend(BaseBackend):
         label = nodes.label(node)
         nodes.check(node, label, opset, onnx.IR_VERSION)
         if len(inputs) != len(node.input):
-            raise ModelInputError(
-                f"{label}: {counted(len(inputs), 'array is', 'arrays are')} given, but it has the "
-                f"inputs {list(node.input)}"
-            )
+            raise ModelInputError(f"{label}: {_given(inputs)}, but it has the inputs {list(node.input)}")
         if node.op_type == "Constant":
             return namedtupledict("Outputs", list(node.output))(nodes.constant(node, label, None))
         result = nodes.step(node, label, opset).compute(inputs)
@@ -115,6 +110,10 @@ class Backend(BaseBackend):
     def _check_device(cls, device: str) -> None:
         if not cls.supports_device(device):
             raise ConfigurationError(f"maxops runs on the device 'CPU', not on {device!r}")
+
+
+def _given(inputs: Sequence[Array]) -> str:
+    return f"{counted(len(inputs), 'array is', 'arrays are')} given"
 
 
 def _refuse(options: Mapping[str, object]) -> None:

@@ -83,10 +83,20 @@ def _too_long(source: str, length: int) -> ModelError:
     )
 
 
+# How files of arrays begin, which are given for models.
+_DATA_FILES = {b"\x93NUMPY": "a .npy file", b"PK\x03\x04": "a .npz or other zip file"}
+
+
 def parse(data: bytes, source: str) -> ModelProto:
     """The message in a file's bytes, in canonical form, unchecked; `source` is what errors call it."""
     if not data:
         raise ModelError(f"{source}: is empty; it should be an ONNX model")
+    for start, kind in _DATA_FILES.items():
+        if data.startswith(start):
+            raise ModelError(
+                f"{source}: is {kind}, which holds arrays, not an ONNX model; give the model first, and this file "
+                "as an input: maxops run MODEL --input NAME=FILE"
+            )
     if len(data) > MAX_MESSAGE:
         raise _too_long(source, len(data))
     try:

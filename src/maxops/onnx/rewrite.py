@@ -159,13 +159,11 @@ def _pin_node(node: NodeProto, opset: int | None) -> None:
     if row is None:
         raise ModelError(f"{where}: operator set {opset} has no {node.op_type} that maxops knows")
     if len(node.output) != 1 or not node.input:
-        raise ModelError(
-            f"{where}: has {counted(len(node.input), 'input')} and {counted(len(node.output), 'output')}; it "
-            "makes one of some"
-        )
+        has = f"{counted(len(node.input), 'input')} and {counted(len(node.output), 'output')}"
+        raise ModelError(f"{where}: has {has}; it makes one of some")
     if row.operator == "ReduceMax" and not row.axes_input and len(node.input) > 1:
         actual = len(node.input)
-        raise ModelError(f"{where}: has {actual} inputs; {row.name} has one, data", row.clause("inputs"))
+        raise ModelError(f"{where}: has {counted(actual, 'input')}; {row.name} has one, data", row.clause("inputs"))
     kept = [helper.make_attribute(SINCE_VERSION, row.version)]
     for number, attribute in enumerate(node.attribute):
         if any(attribute.name == other.name for other in node.attribute[:number]):

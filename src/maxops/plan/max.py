@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from maxops import shapes
 from maxops.calls import MaxCall
+from maxops.counted import counted
 from maxops.dtypes import DType
 from maxops.errors import DTypeError, InputCountError, ShapeError
 from maxops.plan.output import output_of
@@ -32,7 +33,7 @@ def plan_max(call: MaxCall, *, in_memory: bool = True) -> MaxPlan:
     shape_clause = "C1" if spec.has("C1") else "shape"
     if not 1 <= len(inputs) <= MOST_INPUTS:
         raise InputCountError(
-            f"{spec.name} got {len(inputs)} inputs; it takes 1 to {MOST_INPUTS}", spec.clause("inputs", "L")
+            f"{spec.name} got {counted(len(inputs), 'input')}; it takes 1 to {MOST_INPUTS}", spec.clause("inputs", "L")
         )
     names = [f"input {number}" for number in range(len(inputs))]
     arrays = [None if is_python_scalar(value) else array_of(spec, names[i], value) for i, value in enumerate(inputs)]
