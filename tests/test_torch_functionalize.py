@@ -109,3 +109,33 @@ def test_forward_gradients_are_refused(call: str) -> None:
 
     with forward_ad.dual_level(), pytest.raises(EngineError, match="functionalize"):
         func.functionalize(CALLS[call])(forward_ad.make_dual(X, X))
+
+
+OUTS: dict[str, Callable[[Any, Any], Any]] = {
+    "maximum": lambda x, out: mo.maximum(x, Y, out=out),
+    "reduce_max": lambda x, out: mo.reduce_max(x, noop_with_empty_axes=True, axes=[], out=out),
+    "segment_max": lambda x, out: mo.segment_max(x, IDS, 3, fill_mode="ZERO", out=out),
+}
+
+
+@pytest.mark.parametrize("call", OUTS)
+def test_an_out_that_has_no_batch_is_refused_under_vmap(call: str) -> None:
+    out = torch.full_like(X, 7)
+    with pytest.raises(mo.errors.OutputError, match="out cannot be written under a transform"):
+        func.vmap(lambda x: OUTS[call](x, out))(torch.stack([X, X]))
+    assert (out == 7).all()
+    outs = torch.stack([out, out])
+    func.vmap(OUTS[call])(torch.stack([X, X]), outs)
+    assert same_bits(outs[1], OUTS[call](X, None))
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name != "of a result"])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors:UserWarning")
+def test_masked_tensors_are_refused(call: str) -> None:
+    masked = torch.masked.masked_tensor(torch.ones(3, 3), torch.eye(3, dtype=torch.bool))
+    if call == "three":
+        with pytest.raises(EngineError, match="masked"):
+            mo.maximum(Y, X, masked)
+        return
+    with pytest.raises(EngineError, match="masked"):
+        CALLS[call](masked) if call != "out" else mo.maximum(masked, Y, out=torch.empty(3, 3))

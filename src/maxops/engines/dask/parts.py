@@ -91,8 +91,16 @@ def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> 
     return [offsets[low : max(high, low) + 1] for low, high in zip(lows, highs, strict=True)], lows
 
 
-def of_offsets(block: Any, offsets: Any, place: Any, *, call: SegmentCall, computing_meta: bool = False) -> Any:
-    """The part of a block of rows; `place` has one row of `places`."""
+def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
+    """Unchecked offsets; zeros, so that every segment is empty, if these are not valid."""
+    valid = offsets[0] == 0 and offsets[-1] == rows and bool((offsets[1:] >= offsets[:-1]).all())
+    return offsets if valid else np.zeros_like(offsets)
+
+
+def of_offsets(
+    block: Any, offsets: Any, place: Any, *, call: SegmentCall, are_whole: bool, computing_meta: bool = False
+) -> Any:
+    """The part of a block of rows; `place` has one row of `places`, and the offsets are all or those of the block."""
     if computing_meta:
         return block
     _check_kind("offsets", offsets)
@@ -104,10 +112,12 @@ def of_offsets(block: Any, offsets: Any, place: Any, *, call: SegmentCall, compu
     if call.check_ids:
         check_offsets(ROW, offsets, total)
     offsets = widened(offsets)
+    if are_whole and not call.check_ids:
+        offsets = without_rows_if_wrong(offsets, total)
     count = len(offsets) - 1
     (offsets,), (low,) = cut_offsets(offsets, [begin], [begin + len(block)])  # if all of them are here
-    lengths = np.maximum(np.diff(np.clip(offsets, begin, begin + len(block))), 0)  # unchecked, they may decrease
-    named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (first + low), lengths)[: len(block)]
+    lengths = np.diff(np.clip(offsets, begin, begin + len(block)))
+    named = np.repeat(np.arange(len(lengths), dtype=np.int64) + (first + low), lengths)
     ids = np.full(len(block), -1, np.int64)  # rows of no segment, unchecked
     ids[: len(named)] = named
     part = _part(block, ids, call._replace(check_ids=False))

@@ -60,6 +60,8 @@ def segment_max(call: SegmentCall) -> Any:
         count = None
     if values_known:  # the plan has them
         ids, offsets = plan.segment_ids, plan.offsets
+        if offsets is not None and not plan.check_ids:
+            offsets = parts.without_rows_if_wrong(offsets, plan.data.shape[0])
         named = ids if offsets is None else offsets
     # What the tasks are given: the call without its arrays, planned.
     call = call._replace(
@@ -191,6 +193,7 @@ def _of_offsets(data: Any, offsets: Any, call: SegmentCall) -> Any:
         places,
         (0, wide + 1),
         call=call,
+        are_whole=firsts is None,
         dtype=data.dtype,
         align_arrays=False,
         concatenate=True,

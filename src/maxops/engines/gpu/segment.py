@@ -46,6 +46,8 @@ def named(
     if offsets is not None:
         if plan.check_ids:
             ids.check_bounds(row, offsets, plan.data.shape[0])
+        else:
+            offsets = ids.without_rows_if_wrong(offsets, plan.data.shape[0])
         known = len(offsets) - 1
         count = known if count is None else count
         return Segments(count, offsets.contiguous(), min(known, count))

@@ -28,8 +28,17 @@ def name_of(dtype: torch.dtype) -> str:
 
 def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
     """Raise unless a tensor holds plain strided elements of a known type."""
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
-        kind = "nested" if tensor.is_nested else "quantized" if tensor.is_quantized else str(tensor.layout)
+    is_masked = isinstance(tensor, torch.masked.MaskedTensor)
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or is_masked:
+        kind = (
+            "masked"
+            if is_masked
+            else "nested"
+            if tensor.is_nested
+            else "quantized"
+            if tensor.is_quantized
+            else str(tensor.layout)
+        )
         raise EngineError(
             f"{spec.name} {name} is a tensor of another kind than strided: {kind}; maxops makes no dense one of it"
         )

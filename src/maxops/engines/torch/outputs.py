@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
+from maxops.engines.torch.dispatch import transforming
 from maxops.engines.torch.memory import name_of, view
 from maxops.errors import MaxopsError, OutputError
 from maxops.plan import Array
@@ -71,5 +72,13 @@ def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:
     if out.shape != result.shape:
         expected, actual = (tuple(map(int, tensor.shape)) for tensor in (result, out))  # sizes in a trace are tensors
         raise OutputError(f"{spec.name} out has shape {actual}, but the result has shape {expected}")
-    out.copy_(result)
+    try:
+        out.copy_(result)
+    except RuntimeError as error:
+        if not transforming():
+            raise
+        raise OutputError(
+            f"{spec.name} out cannot be written under a transform of torch.func: {error}; leave it out",
+            spec.clause("out"),
+        ) from error
     return out
