@@ -43,6 +43,7 @@ def test_a_block_makes_nothing_of_offsets_that_are_not_its_own() -> None:
         offsets,
         np.array([[0, 500, 1_000_000]]),
         call=CALL._replace(num_segments=1_000_000, check_ids=False),
+        are_whole=True,
     )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

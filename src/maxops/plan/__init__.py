@@ -5,7 +5,7 @@ for other arrays plans with `abstract` ones, which have their shapes and types a
 """
 
 from maxops.calls import Call, MaxCall, ReduceCall
-from maxops.plan.faults import check_offsets, check_segment_ids
+from maxops.plan.faults import are_offsets, check_offsets, check_segment_ids
 from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, plan_reduce_max
@@ -24,6 +24,7 @@ __all__ = [
     "ReducePlan",
     "SegmentPlan",
     "abstract",
+    "are_offsets",
     "array_of",
     "check_offsets",
     "check_segment_ids",

@@ -93,6 +93,11 @@ def check_offsets(spec: Spec, offsets: Array, rows: int) -> None:
     _raise_first(spec, offsets, (True, True, True, None, rows), 0)
 
 
+def are_offsets(offsets: Array, rows: int) -> bool:
+    """Whether offsets, of int32 or int64, run from 0 to the number of rows and never decrease."""
+    return _native.check_indices(offsets, True, True, True, None, rows) is None
+
+
 def _raise_first(spec: Spec, indices: Array, rules: tuple[Any, ...], start: int) -> None:
     known = indices if dtypes.of(indices.dtype) is dtypes.UINT64 else widened(indices)
     fault = _native.check_indices(known, *rules)

@@ -18,6 +18,7 @@ from maxops.errors import SegmentIdsError, ShapeError
 from maxops.plan import (
     Array,
     abstract,
+    are_offsets,
     array_of,
     check_offsets,
     check_segment_ids,
@@ -93,8 +94,7 @@ def cut_offsets(offsets: Array, starts: Sequence[int], stops: Sequence[int]) -> 
 
 def without_rows_if_wrong(offsets: Array, rows: int) -> Array:
     """Unchecked offsets; zeros, so that every segment is empty, if these are not valid."""
-    valid = offsets[0] == 0 and offsets[-1] == rows and bool((offsets[1:] >= offsets[:-1]).all())
-    return offsets if valid else np.zeros_like(offsets)
+    return offsets if are_offsets(offsets, rows) else np.zeros_like(offsets)
 
 
 def of_offsets(

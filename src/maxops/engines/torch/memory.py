@@ -30,15 +30,8 @@ def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
     """Raise unless a tensor holds plain strided elements of a known type."""
     is_masked = isinstance(tensor, torch.masked.MaskedTensor)
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or is_masked:
-        kind = (
-            "masked"
-            if is_masked
-            else "nested"
-            if tensor.is_nested
-            else "quantized"
-            if tensor.is_quantized
-            else str(tensor.layout)
-        )
+        known = {"masked": is_masked, "nested": tensor.is_nested, "quantized": tensor.is_quantized}
+        kind = next((name for name, is_so in known.items() if is_so), str(tensor.layout))
         raise EngineError(
             f"{spec.name} {name} is a tensor of another kind than strided: {kind}; maxops makes no dense one of it"
         )
