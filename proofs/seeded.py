@@ -115,7 +115,7 @@ PLANNER = (
     _planned("scalars", "plan/values", "info.min <= value <= info.max", "info.min <= value < info.max"),
     _planned("scalars", "plan/values", "    if spec.explicit_types:\n", "    if not spec.explicit_types:\n"),
     _planned("empty", "plan/reduce", " and first is None and 0 in array.shape", " and 0 in array.shape"),
-    _planned("ids", "plan/segment", "    if value < 0:\n", "    if value < -1:\n"),
+    _planned("ids", "plan/segment", "(count := int_of(value)) < 0:\n", "(count := int_of(value)) < -1:\n"),
     _planned("ids", "plan/segment", "ids[-1] if is_sorted else ids.max()", "ids[-1]"),
     _planned("ids", "plan/segment", 'return None if is_sorted else "error"', "return None"),
     _planned("ids", "plan/faults", 'spec.clause("out_of_range"),', 'spec.clause("ids"),'),
@@ -123,9 +123,9 @@ PLANNER = (
     _planned("offsets", "plan/segment", "offsets.ndim != 1 or offsets.shape[0] == 0", "offsets.ndim != 1"),
     _planned("offsets", "plan/segment", "if not is_sorted or call.out_of_range is not None:", "if not is_sorted:"),
     _planned("fills", "plan/segment", "    if len(given) > 1:\n", "    if len(given) > 2:\n"),
-    _planned("options", "plan/values", "is_integer(value) and value in (0, 1)", "is_integer(value)"),
+    _planned("options", "plan/values", "(number := int_of(value)) in (0, 1)", "(number := int_of(value)) > -9"),
     _planned("inputs", "calls", "if not 2 <= len(inputs) <= 3:", "if not 2 <= len(inputs) <= 4:"),
-    _planned("outputs", "plan/output", "if out.shape != shape:", "if out.ndim != len(shape):"),
+    _planned("outputs", "plan/output", "if view.shape != shape:", "if view.ndim != len(shape):"),
 )
 
 ROWS = (

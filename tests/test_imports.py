@@ -19,7 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            ["_version", "counted", "physical_memory", "typing"],
+            ["_version", "counted", "physical_memory", "shown", "typing"],
             ["errors", "extras", "json_text", "program", "version", "_native", "_limits", "_xla"],
             ["dtypes", "posix"],
             ["spec"],
