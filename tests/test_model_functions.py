@@ -208,21 +208,28 @@ def test_functions_of_another_operator_set(place: str, name: str, of_function: i
     same_everywhere(model(main, *functions, opset=of_model), expected)
 
 
+@pytest.mark.parametrize("opsets", [(13, 18), (12, 18), (12, 13)], ids=str)
 @pytest.mark.parametrize("deep", [False, True], ids=["called by the graph", "called by a function"])
-def test_other_operators_of_another_operator_set(deep: bool) -> None:
-    """onnx.version_converter converts what it knows the types of; of the rest an error names the functions."""
-    inner = function(
-        "k = Constant <value = int64[1] {1}> () d = ReduceMax <axes = [1]> (a) e = Squeeze(d, k) b = Unsqueeze(e, k)",
-        opset=13,
-    )
-    if not deep:
-        same_everywhere(model("y = own.f(x)", inner, opset=18), ROWS)
-        return
-    made = model("u = own.g(x) y = Identity(u)", inner, function("b = own.f(a)", "g", opset=18), opset=18)
-    made.functions[0].opset_import[0].version = 12
-    for act in (mx.from_proto, mx.rewrite):
-        with pytest.raises(errors.ModelError, match=r"own\.f.* cannot be inlined"):
-            act(made)
+def test_other_operators_of_another_operator_set(deep: bool, opsets: tuple[int, int]) -> None:
+    """onnx.version_converter converts them; functions that call functions are not in the way."""
+    of_function, of_model = opsets
+    body = "d = ReduceMax <axes = [1]> (a) e = Squeeze <axes = [1]> (d) b = Unsqueeze <axes = [1]> (e)"
+    if of_function == 13:
+        body = "k = Constant <value = int64[1] {1}> () d = ReduceMax <axes = [1]> (a) e = Squeeze(d, k)"
+        body += " b = Unsqueeze(e, k)"
+    inner = function(body, opset=of_function)
+    outer = function("b = own.f(a)", "g", opset=of_model)
+    same_everywhere(model(f"y = own.{'g' if deep else 'f'}(x)", inner, outer, opset=of_model), ROWS)
+
+
+@pytest.mark.parametrize("act", [inlined, mx.rewrite], ids=["inlined", "rewrite"])
+def test_a_conversion_without_types(act: Callable[..., object]) -> None:
+    """The error names the functions."""
+    inner = function("c = Max(a, a) b = Softmax <axis = 1> (c)", opset=12)
+    made = model("u = other.unknown(x) y = own.f(u)", inner, opset=18)
+    made.opset_import.add(domain="other", version=1)
+    with pytest.raises(errors.ModelError, match=r"own\.f.* cannot be inlined"):
+        act(made, {*by_key(made)}) if act is inlined else act(made)
 
 
 # ------------------------------------------------------------------------------------------- attributes and inputs
@@ -639,3 +646,69 @@ def test_what_else_a_model_holds_stays() -> None:
     expected.graph.node[0].attribute.append(helper.make_attribute("since_version", 13))
     expected.opset_import.append(helper.make_opsetid("maxops", 1))
     assert moved == expected
+
+
+CHAINS = {
+    "of an operator": "{made} y = own.k(u)",
+    "of a call": "u = own.l(x) y = own.k(u)",
+    "of its own call": "v = own.k(x) {again} y = own.k(u)",
+    "of a call of a call": "u = own.l(x) v = own.k(u) y = own.k(v)",
+    "in a function": "u = own.l(x) y = own.m(u)",
+}
+MADE = {
+    "Max": "{} = Max ({}, x)",
+    "ReduceMax": "{} = ReduceMax <axes = [1]> ({})",
+    "ReduceMax of another rank": "{} = ReduceMax <axes = [1], keepdims = 0> ({})",
+}
+
+
+@pytest.mark.parametrize("opsets", [(13, 11), (13, 12), (17, 11), (12, 13), (11, 13)], ids=lambda pair: f"{pair}")
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_conversion_knows_the_types_that_max_nodes_and_calls_make(
+    chain: str, made: str, opsets: tuple[int, int]
+) -> None:
+    """A converted function reads them; the names of its values and what is declared are not left behind."""
+    of_model, of_function = opsets
+    again = MADE[made].format("u", "v")
+    main = CHAINS[chain].format(made=MADE[made].format("u", "x"), again=again)
+    axes = "p,q" if made.endswith("rank") else "p,q,r"
+    functions = [
+        f'<domain: "own", opset_import: ["": {of_function}]> k (a) => (b) {{ b = Softmax <axis = -1> (a) }}',
+        f'<domain: "own", opset_import: ["": {of_model}]> l (x) => (b) {{ {MADE[made].format("b", "x")} }}',
+        f'<domain: "own", opset_import: ["": {of_model}, "own": 1]> m (a) => (b) {{ b = own.k(a) }}',
+    ]
+    proto = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {of_model}, "own": 1]> '
+        f"g (float[2,3,4] x) => (float[{axes}] y) {{ {main} }}" + "".join(functions)
+    )
+    feed = {"x": np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)}
+    (expected,) = onnx.reference.ReferenceEvaluator(proto).run(None, feed)
+    assert_same_bits(mx.from_proto(proto).run(feed)["y"], np.asarray(expected))
+    whole = inlined(proto, {*by_key(proto)})
+    assert (whole.graph.output, list(whole.graph.value_info)) == (proto.graph.output, [])
+
+
+@pytest.mark.parametrize("name", ["Missing", "Max", "é"])
+@pytest.mark.parametrize("opset", [9, 13, 20])
+@pytest.mark.parametrize("act", [mx.from_proto, mx.rewrite], ids=lambda act: act.__name__)
+def test_what_onnx_refuses_to_inline(act: Callable[[ModelProto], object], opset: int, name: str) -> None:
+    """An operator that nobody knows, beside a max node in a function of another operator set."""
+    made = model(
+        "u = Max(x) y = own.f(u)", function(f"c = Max(a) b = {name.replace('é', 'e')}(c, c)", opset=opset), opset=18
+    )
+    made.functions[0].node[1].op_type = name
+    if name == "Max":
+        assert act(made) is not None
+        return
+    with pytest.raises(errors.ModelError, match=r"own\.f"):
+        act(made)
+
+
+def test_placements_count_what_runs() -> None:
+    """Neither functions that nothing calls, nor what trains the model."""
+    made = model("u = own.f(x) y = Abs(u)", function("b = Max(a)"), function("b = Neg(a)", "idle"))
+    made.training_info.add().algorithm.node.add(op_type="Sqrt", input=["y"], output=["s"])
+    made.functions[1].node[0].op_type = "Exp"
+    found = {each.operator: each.nodes for each in mx.from_proto(made).placements}
+    assert found == {"Max": 1, "Abs": 1}

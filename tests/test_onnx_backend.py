@@ -198,3 +198,10 @@ def test_bfloat16_and_bool_through_the_backend() -> None:
     numpy = helper.tensor_dtype_to_np_dtype(TensorProto.BFLOAT16)
     data = np.array([-1, -0.0]).astype(numpy)
     assert_same_bits(Backend.run_model(model([made], inputs, outputs, opset=20), [data])[0], data[1:].reshape(()))
+
+
+@pytest.mark.parametrize("version", [-(2**63), -1, 0, 99, 2**31 - 1, 2**31, 2**63, "13", 13.0, None, [13]], ids=repr)
+def test_an_operator_set_that_nobody_knows(version: object) -> None:
+    node = helper.make_node("Max", ["a", "b"], ["c"])
+    with pytest.raises(errors.MaxopsError, match=r"operator set|is an integer"):
+        Backend.run_node(node, [np.ones(1, np.float32), np.ones(1, np.float32)], opset_version=version)

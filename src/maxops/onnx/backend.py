@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 import onnx
@@ -14,7 +15,7 @@ from maxops.counted import counted
 from maxops.errors import ConfigurationError, MaxopsError, ModelInputError
 from maxops.model import Model
 from maxops.onnx import nodes
-from maxops.onnx.load import from_proto
+from maxops.onnx.load import from_proto, known_opset
 from maxops.onnx.structure import canonical_node
 from maxops.plan import Array
 
@@ -88,11 +89,12 @@ class Backend(BaseBackend):
 
         An optional input that is left out is None. `outputs_info` is not needed: results say what they are.
         """
-        opset = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
+        given = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         _refuse(kwargs)
         cls._check_device(device)
         node = canonical_node(node)
         label = nodes.label(node)
+        opset = _opset(given, label)
         nodes.check(node, label, opset, onnx.IR_VERSION)
         if len(inputs) != len(node.input):
             raise ModelInputError(f"{label}: {_given(inputs)}, but it has the inputs {list(node.input)}")
@@ -114,6 +116,14 @@ class Backend(BaseBackend):
 
 def _given(inputs: Sequence[Array]) -> str:
     return f"{counted(len(inputs), 'array is', 'arrays are')} given"
+
+
+def _opset(given: Any, where: str) -> int:
+    try:
+        version = index(given)
+    except TypeError as error:
+        raise ConfigurationError(f"opset_version is {given!r}; it is an integer, such as 13") from error
+    return known_opset(version, where)
 
 
 def _refuse(options: Mapping[str, object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from onnx import ModelProto
 
 from maxops.errors import MaxopsError, ModelError
 from maxops.model import Placement
+from maxops.onnx.inline import by_key, called
 from maxops.onnx.reference import ReferenceEvaluator, reference_ops
-from maxops.onnx.structure import all_nodes, call_key, function_key
+from maxops.onnx.structure import call_key, with_inner
 from maxops.plan import Array
 
 OURS, REFERENCE = "maxops", "onnx's reference evaluator"
@@ -25,8 +27,9 @@ class GraphEvaluator:
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
         ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
-        functions = {function_key(function) for function in written.functions}
-        counted = Counter((node.domain, node.op_type) for node in all_nodes(written) if call_key(node) not in functions)
+        functions = by_key(written)
+        run = chain(written.graph.node, *(functions[key].node for key in called(written)))
+        counted = Counter((node.domain, node.op_type) for node in with_inner(run) if call_key(node) not in functions)
         self.placements: tuple[Placement, ...] = tuple(
             Placement(".".join(filter(None, key)), count, OURS if key in ours else REFERENCE)
             for key, count in sorted(counted.items(), key=lambda item: (item[0] not in ours, item[0]))

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
+import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper, inliner
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes
-from maxops.onnx.schemas import since
-from maxops.onnx.structure import FunctionKey, call_key, function_key, with_inner
+from maxops.onnx.schemas import REFUSALS, since
+from maxops.onnx.structure import FunctionKey, all_graphs, call_key, function_key, with_inner
 
 # Functions that call functions make models of any size out of a few lines.
 MAX_NODES = 1_000_000
@@ -82,38 +83,82 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
     result = ModelProto()
     result.CopyFrom(model)
     kept = [function for function in model.functions if function_key(function) not in chosen]
-    for keys in _rounds(order, functions):
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    for keys in _rounds(order, functions, versions):
         del result.functions[:]
         for key in keys:
             result.functions.append(functions[key])
             _prepare(result.functions[-1], result)
         for node in calls(result.graph.node, keys):
             _add_defaults(node, functions[call_key(node)])
-        result = _inline(result, keys)
+        typed = any(_is_converted(functions[key], versions) for key in keys)
+        result = _inline(result, keys, model.functions if typed else ())
     del result.functions[:]
     result.functions.extend(kept)
     return result
 
 
-def _rounds(order: list[FunctionKey], functions: Functions) -> Iterator[list[FunctionKey]]:
-    """What is inlined at once: a function with defaults only when all calls of it stand in the graph."""
-    if any(functions[key].attribute_proto for key in order):
+def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[str, int]) -> Iterator[list[FunctionKey]]:
+    """What is inlined at once: all, or each function when all calls of it stand in the graph.
+
+    There a call is given its defaults, and there the types are inferred that a conversion needs.
+    """
+    if any(functions[key].attribute_proto or _is_converted(functions[key], versions) for key in order):
         yield from ([key] for key in order)
     elif order:
         yield order
 
 
-def _inline(model: ModelProto, keys: list[FunctionKey]) -> ModelProto:
+def _is_converted(function: FunctionProto, versions: Mapping[str, int]) -> bool:
+    return not all(
+        means_the_same(function, entry.domain, versions.get(entry.domain, entry.version))
+        for entry in function.opset_import
+    )
+
+
+def _inline(model: ModelProto, keys: list[FunctionKey], more: Iterable[FunctionProto]) -> ModelProto:
+    """Inline these functions, which the model holds alone; with `more`, by the types that calls of those make."""
     names = ", ".join(map(label, keys))
+    given = model
+    functions = [*more]
     try:
-        result = inliner.inline_local_functions(model, convert_version=True)
+        if functions:
+            given = _with_types(model, functions)
+        result = inliner.inline_local_functions(given, convert_version=True)
+    except REFUSALS as error:
+        raise ModelError(f"the functions {names} cannot be inlined: {' '.join(str(error).split())}") from error
     except (ValueError, EncodeError) as error:
         raise ModelError(f"the functions {names} cannot be inlined, as the model is too large: {error}") from error
-    except RuntimeError as error:  # what C++ says of anything
-        raise ModelError(f"the functions {names} cannot be inlined: {' '.join(str(error).split())}") from error
     if left := {label(call_key(node)) for node in calls(result.graph.node, keys)}:
         raise ModelError(f"the functions {', '.join(sorted(left))} cannot be inlined: onnx.inliner leaves their calls")
+    if functions:
+        _forget_types(result, _typed(given) - _typed(model))
+        del result.graph.output[:]
+        result.graph.output.extend(model.graph.output)
     return result
+
+
+def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelProto:
+    """The model with the types of its values, which the inliner does not infer through calls."""
+    whole = ModelProto()
+    whole.CopyFrom(model)
+    del whole.functions[:]
+    whole.functions.extend(functions)
+    result = onnx.shape_inference.infer_shapes(whole)
+    del result.functions[:]
+    result.functions.extend(model.functions)
+    return result
+
+
+def _typed(model: ModelProto) -> set[str]:
+    return {info.name for graph in all_graphs(model) for info in graph.value_info}
+
+
+def _forget_types(model: ModelProto, names: set[str]) -> None:
+    for graph in all_graphs(model):
+        kept = [info for info in graph.value_info if info.name not in names]
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
 
 
 def _add_defaults(call: NodeProto, function: FunctionProto) -> None:
@@ -125,7 +170,9 @@ def _prepare(function: FunctionProto, model: ModelProto) -> None:
     """A function of the same meaning, of which the inliner has as little as possible to make."""
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for entry in function.opset_import:
-        version = versions.get(entry.domain, entry.version)
+        if entry.domain not in versions:  # a conversion infers the types of the whole model
+            model.opset_import.append(entry)
+        version = versions.setdefault(entry.domain, entry.version)
         if means_the_same(function, entry.domain, version):
             entry.version = version
     seen = {*function.input}

@@ -12,7 +12,6 @@ from typing import BinaryIO
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, OperatorSetIdProto, ValueInfoProto
-from onnx.checker import ValidationError
 from onnx.external_data_helper import load_external_data_for_model
 
 from maxops import dtypes
@@ -171,17 +170,22 @@ def opset_of(proto: ModelProto, source: str) -> int:
 def imported_opset(imports: Iterable[OperatorSetIdProto], source: str) -> int:
     """The one operator set of ONNX's own domain that a model or a function imports."""
     versions = sorted({int(entry.version) for entry in imports if not entry.domain})
-    newest = onnx.defs.onnx_opset_version()
     if not versions:
         raise ModelError(f"{source}: imports no operator set of ONNX's own domain; opset_import should name one")
     if len(versions) > 1:
         raise ModelError(f"{source}: imports the operator sets {versions} of one domain; it should be one")
-    if not 1 <= versions[0] <= newest:
+    return known_opset(versions[0], source)
+
+
+def known_opset(version: int, source: str) -> int:
+    """An operator set of ONNX's own domain that the onnx package knows."""
+    newest = onnx.defs.onnx_opset_version()
+    if not 1 <= version <= newest:
         raise ModelError(
-            f"{source}: imports operator set {versions[0]}; onnx {onnx.__version__} knows 1 to {newest}"
-            + (": update the onnx package, or convert the model" if versions[0] > newest else "")
+            f"{source}: imports operator set {version}; onnx {onnx.__version__} knows 1 to {newest}"
+            + (": update the onnx package, or convert the model" if version > newest else "")
         )
-    return versions[0]
+    return version
 
 
 def _is_plain(proto: ModelProto) -> bool:
@@ -229,7 +233,7 @@ def take_data_in(proto: ModelProto, source: str, folder: Path) -> None:
     """Read a model's external data into the message."""
     try:
         load_external_data_for_model(proto, str(folder))
-    except (ValidationError, ValueError, OSError, RuntimeError) as error:
+    except (*schemas.REFUSALS, ValueError, OSError) as error:
         raise ModelError(f"{source}: {error}") from error
 
 
@@ -244,7 +248,7 @@ def to_bytes(proto: ModelProto, source: str) -> bytes:
 def _check_model(proto: ModelProto, source: str) -> None:
     try:
         onnx.checker.check_model(without_external(proto))
-    except (ValidationError, ValueError, RuntimeError) as error:  # the last is what C++ says of a file
+    except (*schemas.REFUSALS, ValueError) as error:
         raise ModelError(f"{source}: {error}") from error
 
 

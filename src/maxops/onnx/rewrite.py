@@ -20,8 +20,6 @@ from onnx import (
     helper,
     numpy_helper,
 )
-from onnx.checker import ValidationError
-from onnx.shape_inference import InferenceError
 
 from maxops import spec
 from maxops.counted import counted
@@ -29,7 +27,7 @@ from maxops.errors import ModelError
 from maxops.onnx import nodes
 from maxops.onnx.external import without_external
 from maxops.onnx.inline import by_key, called, calls, fresh_name, inlined, label, means_the_same
-from maxops.onnx.schemas import DOMAIN, SINCE_VERSION, VERSION, register
+from maxops.onnx.schemas import DOMAIN, REFUSALS, SINCE_VERSION, VERSION, register
 from maxops.onnx.structure import (
     FIRST_IR_WITH_OPSETS,
     FunctionKey,
@@ -98,10 +96,10 @@ def moved(model: ModelProto, *, inline_all: bool = False) -> ModelProto:
             _import(function)
     if not inline_all:
         chosen = _without_types(result)
-    if chosen:
-        result = inlined(result, chosen)
     if any(node.domain == DOMAIN for holder in (result.graph, *result.functions) for node in with_inner(holder.node)):
         _import(result)
+    if chosen:
+        result = inlined(result, chosen)
     _give_axes(result, opset)
     _give_shapes(result)
     if not inline_all:
@@ -118,7 +116,7 @@ def check_valid(model: ModelProto, source: str) -> ModelProto:
         onnx.checker.check_model(without_external(model))
         # what else its full check does, and here with the shapes of external tensors
         return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
-    except (ValidationError, InferenceError, RuntimeError) as error:
+    except REFUSALS as error:
         said = " ".join(str(error).split())
         raise ModelError(f"{source} is not valid by onnx.checker: {said}") from error
     except (ValueError, EncodeError) as error:
@@ -289,13 +287,7 @@ def _give_shapes(model: ModelProto) -> None:
         return
     try:
         inferred = onnx.shape_inference.infer_shapes(model)
-    except (
-        ValidationError,
-        InferenceError,
-        RuntimeError,
-        ValueError,
-        EncodeError,
-    ):  # the model stays as it is, for others to judge
+    except (*REFUSALS, ValueError, EncodeError):  # the model stays as it is, for others to judge
         return
     inner = [
         [graph for node in with_inner(each.graph.node) for _, graph in graphs_of(node)] for each in (model, inferred)

@@ -10,8 +10,9 @@ from typing import Any
 import onnx
 from onnx import TensorProto, TypeProto, numpy_helper
 from onnx.checker import ValidationError
-from onnx.defs import OpSchema
+from onnx.defs import OpSchema, SchemaError
 from onnx.shape_inference import InferenceError
+from onnx.version_converter import ConvertError
 
 from maxops import sizes, spec
 from maxops.dtypes import DType
@@ -27,6 +28,8 @@ INDEX_TYPES = SEGMENT_MAX.index_dtypes
 NEWEST = {"Max": spec.MAX_13, "ReduceMax": spec.REDUCE_MAX_20}
 # Which version of ONNX's operator a node of ours follows; without it, the newest.
 SINCE_VERSION = "since_version"
+# What onnx's C++ raises about a model, whichever of its functions is called: each calls the others inside.
+REFUSALS = (ValidationError, InferenceError, SchemaError, ConvertError, RuntimeError, UnicodeDecodeError)
 
 Parameter = OpSchema.FormalParameter
 Option = OpSchema.FormalParameterOption
@@ -186,6 +189,9 @@ def _infer_reduce_max(context: Any) -> None:
 
 
 def _known_axes(context: Any) -> list[int] | None:
+    attribute = context.get_attribute("axes")  # which a node has until its function is inlined
+    if attribute is not None:
+        return None if attribute.ref_attr_name else list(attribute.ints)
     if context.get_num_inputs() < 2 or not context.has_input(1):
         return []
     known = context.get_input_data(1)
