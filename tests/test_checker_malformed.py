@@ -345,3 +345,14 @@ def test_a_step_of_training_reads_what_the_model_makes() -> None:
     assert not check(made).broken
     made = _in_training(Part([_node("Max", ["z", "x"], "y")]), "initialization")
     assert [each.message for each in _broken(check(made)) if "'z' is made by no node" in each.message]
+
+
+@pytest.mark.parametrize("standard", [None, "sonnx"])
+@pytest.mark.parametrize("keys", ["", "a", "ab", "aa", "aba"])
+@pytest.mark.parametrize("place", ["main", "function", "branch", "training step"])
+def test_metadata_that_onnx_refuses(place: str, keys: str, standard: str | None) -> None:
+    made = PLACES[place](Part())
+    for key in keys:
+        made.metadata_props.add(key=key, value=key)
+    heard = [each for each in _broken(check(made, standard)) if "metadata_props" in each.message]
+    assert len(heard) == (len({*keys}) < len(keys))

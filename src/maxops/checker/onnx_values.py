@@ -101,6 +101,7 @@ def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProt
     light.ir_version = proto.ir_version
     light.opset_import.extend(proto.opset_import)
     light.functions.extend(proto.functions)
+    light.metadata_props.extend(proto.metadata_props)
     graph = light.graph
     graph.name = proto.graph.name if isinstance(proto.graph.name, str) else "graph"
     for field in ("node", "input", "output", "value_info", "sparse_initializer"):
