@@ -689,6 +689,32 @@ def test_a_conversion_knows_the_types_that_max_nodes_and_calls_make(
     assert (whole.graph.output, list(whole.graph.value_info)) == (proto.graph.output, [])
 
 
+REPEATED = {
+    "twice": "u = own.f(x) v = own.f(u) y = Max(v, x)",
+    "three times": "u = own.f(x) v = own.f(u) _v_4 = own.f(v) y = Max(_v_4, x)",
+    "in functions": "u = own.g(x) v = own.f(u) y = Max(v, x)",
+    "in branches": "v = If(c) <then_branch = t () => (p) { u = own.f(x) p = own.f(u) },"
+    "                          else_branch = e () => (q) { q = own.f(x) }> y = Max(v, x)",
+    "around a branch": "u = own.f(x) v = If(c) <then_branch = t () => (p) { r = own.f(u) p = own.f(r) },"
+    "  else_branch = e () => (q) { q = own.f(u) }> last = own.f(v) y = Max(last, u)",
+}
+CONVERTED = {
+    "ReduceSum": "s = ReduceSum <axes = [1]> (a) b = Max(s, a)",
+    "Squeeze": "r = ReduceMax <axes = [1]> (a) s = Squeeze <axes = [1]> (r) b = Unsqueeze <axes = [1]> (s)",
+}
+
+
+@pytest.mark.parametrize("opset", [13, 17, 18])
+@pytest.mark.parametrize("body", CONVERTED)
+@pytest.mark.parametrize("calls", REPEATED)
+def test_a_function_that_is_converted_in_each_call(calls: str, body: str, opset: int) -> None:
+    """The values that the conversion adds have one name in each call, before they are told apart."""
+    outer = function("c = own.f(a) b = own.f(c)", "g", opset=opset)
+    proto = model(REPEATED[calls], function(CONVERTED[body], opset=11), outer, opset=opset, ir_version=8)
+    (expected,) = onnx.reference.ReferenceEvaluator(proto).run(None, INPUTS)
+    same_everywhere(proto, np.asarray(expected))
+
+
 @pytest.mark.parametrize("name", ["Missing", "Max", "é"])
 @pytest.mark.parametrize("opset", [9, 13, 20])
 @pytest.mark.parametrize("act", [mx.from_proto, mx.rewrite], ids=lambda act: act.__name__)

@@ -6,7 +6,7 @@ an output that is also an input for a value that somebody makes: what it is give
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 import onnx
@@ -16,7 +16,16 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper, inlin
 from maxops.errors import ModelError
 from maxops.onnx import nodes
 from maxops.onnx.schemas import REFUSALS, since
-from maxops.onnx.structure import FunctionKey, all_graphs, call_key, function_key, with_inner
+from maxops.onnx.structure import (
+    FunctionKey,
+    all_graphs,
+    all_names,
+    call_key,
+    function_key,
+    graphs_of,
+    initial_names,
+    with_inner,
+)
 
 # Functions that call functions make models of any size out of a few lines.
 MAX_NODES = 1_000_000
@@ -84,6 +93,7 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
     result.CopyFrom(model)
     kept = [function for function in model.functions if function_key(function) not in chosen]
     versions = {entry.domain: entry.version for entry in model.opset_import}
+    written = all_names(model)
     for keys in _rounds(order, functions, versions):
         del result.functions[:]
         for key in keys:
@@ -93,6 +103,8 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
             _add_defaults(node, functions[call_key(node)])
         typed = any(_is_converted(functions[key], versions) for key in keys)
         result = _inline(result, keys, model.functions if typed else ())
+        if typed:
+            _rename_repeats(result.graph, written, {*written}, {})
     del result.functions[:]
     result.functions.extend(kept)
     return result
@@ -147,7 +159,30 @@ def _with_types(model: ModelProto, functions: Iterable[FunctionProto]) -> ModelP
     result = onnx.shape_inference.infer_shapes(whole)
     del result.functions[:]
     result.functions.extend(model.functions)
+    # of graphs in nodes the inliner reads no types: the main graph has them, where a name means one type
+    infos = [info for graph in all_graphs(result) for info in (*graph.value_info, *graph.output)]
+    types = {info.name: info.type for info in infos}
+    clashing = {info.name for info in infos if info.type != types[info.name]}
+    main = initial_names(result.graph).union(info.name for info in (*result.graph.value_info, *result.graph.output))
+    for name in types.keys() - clashing - main:
+        result.graph.value_info.add(name=name, type=types[name])
     return result
+
+
+def _rename_repeats(graph: GraphProto, kept: Container[str], taken: set[str], outer: Mapping[str, str]) -> None:
+    """Tell apart the values to which a conversion gives one name in each call; a name means the last one before."""
+    own = initial_names(graph)
+    names = {name: fresh for name, fresh in outer.items() if name not in own}
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        for _, inner in graphs_of(node):
+            _rename_repeats(inner, kept, taken, names)
+        for name in node.output:
+            if name not in kept:
+                names[name] = fresh_name(name, taken)
+        node.output[:] = [names.get(name, name) for name in node.output]
+    for value in graph.output:
+        value.name = names.get(value.name, value.name)
 
 
 def _typed(model: ModelProto) -> set[str]:
