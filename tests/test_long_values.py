@@ -13,6 +13,15 @@ from maxops.errors import MaxopsError, OutputTooLargeError
 
 BYTES = np.ones((2, 2), np.int8)
 SEGMENT: dict[str, Any] = {"segment_ids": [0, 1], "fill_mode": "ZERO"}
+
+
+class Unwritten:
+    def __repr__(self) -> str:
+        raise ZeroDivisionError("no repr")
+
+    __str__ = __repr__
+
+
 VALUES: dict[str, Any] = {
     "integer": 10**5000,
     "negative": -(10**5000),
@@ -20,6 +29,8 @@ VALUES: dict[str, Any] = {
     "in lists": [[10**5000]],
     "long list": [7] * 100_000,
     "text": "7" * 100_000,
+    "no repr": Unwritten(),
+    "no repr, in a list": [Unwritten()],
 }
 DOORS: dict[str, Callable[[Any], object]] = {
     "maximum": lambda value: mo.maximum(BYTES, value),
