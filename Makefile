@@ -8,6 +8,7 @@ ARM ?= build/arm
 WHEELS ?= dist
 RELEASE ?= build/release
 MUTANTS ?=
+PAGES ?=
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -44,7 +45,7 @@ miniature:  ## every small call there is, on a miniature of each kernel
 	$(MINIATURE)/bin/python -m pip install -q . pytest hypothesis -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(MINIATURE)/bin/python -m exhaustive
 
-verify:  ## every proof that takes minutes, into evidence.json and the pages of it; `make install` first
+verify:  ## run every claim, and write evidence.json and its page if something changed; `make install` first
 	$(PYTHON) proofs/verify.py
 	$(PYTHON) docs/generate.py
 
@@ -55,9 +56,8 @@ specification:  ## the Why3 specification of SONNX's Max: its lemmas, and its pr
 seeded:  ## put faults into kernels, specification, planner and spec table, and see that the proofs notice each
 	$(PYTHON) proofs/seeded.py
 
-verify-long:  ## the same with what takes longer: what tests reach, which clang-19 and llvm-19 of Debian count
-	$(PYTHON) proofs/verify.py --long
-	$(PYTHON) docs/generate.py
+coverage:  ## what tests reach of the native core and of Python; Debian's clang-19 and llvm-19, fifteen minutes
+	$(PYTHON) tests/coverage_report.py $(PAGES)
 
 mutants:  ## small changes to planner, judge and native code, one by one: a rate for each file, and the survivors; hours
 	$(PYTHON) proofs/mutants.py $(MUTANTS)
@@ -140,5 +140,5 @@ docs:  ## the site, into build/site
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format docs sanitize races miniature emulated arm verify verify-long specification \
+.PHONY: help install test lint format docs sanitize races miniature emulated arm verify coverage specification \
   seeded mutants breaks wheels check-wheels release bench fuzz fuzz-values

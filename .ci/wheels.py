@@ -282,7 +282,6 @@ def build(wheel: Wheel, by: Interpreter, tree: Path, folder: Path) -> Path:
     compile_ = [
         f"-idirafter {headers}",
         f"-ffile-prefix-map={ROOT}=.",  # headers' assertions name their file
-        "-falign-functions=64",  # else what the linker puts before a loop decides its speed, by up to a tenth
     ]
     link = ["-static-libstdc++", "-Wl,--gc-sections", f"-Wl,--version-script={stubs / 'exports'}", f"-L{stubs}"]
     settings = project["tool"]["cibuildwheel"]["config-settings"] | {

@@ -5,8 +5,8 @@
 
 namespace maxops {
 
-const char* sources() {
-    return MAXOPS_SOURCES;
+Build build() {
+    return {MAXOPS_SOURCES, MAXOPS_COMPILER, MAXOPS_FLAGS};
 }
 
 }  // namespace maxops

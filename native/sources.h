@@ -1,9 +1,13 @@
-// Which sources this build was made of.
+// What this build was made of.
 #pragma once
 
 namespace maxops {
 
-// Their digest, as native/digest.py has it.
-const char* sources();
+struct Build {
+    const char* sources;   // their digest, as native/digest.py has it
+    const char* compiler;  // its name and version
+    const char* flags;     // beside those that CMakeLists.txt gives to each instruction set
+};
+Build build();
 
 }  // namespace maxops

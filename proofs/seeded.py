@@ -35,7 +35,7 @@ class Fault:
     old: str
     new: str
     goals_of: str = ""  # of the specification: the file whose goals show it
-    claims: str = ""  # of the package: the call that makes the claims that show it
+    claim: str = ""  # of the package: the claim that shows it
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ class Fault:
 
 
 def _walked(name: str, old: str, new: str) -> Fault:
-    return Fault(f"native/kernels/{name}.h", old, new, claims="walks.claims('x86-64-v3')")
+    return Fault(f"native/kernels/{name}.h", old, new, claim="walks.x86-64-v3")
 
 
 def _specified(name: str, old: str, new: str) -> Fault:
@@ -58,19 +58,19 @@ def _specified(name: str, old: str, new: str) -> Fault:
 
 
 def _planned(rule: str, name: str, old: str, new: str) -> Fault:
-    return Fault(f"src/maxops/{name}.py", old, new, claims=f"planner.claims('planner.{rule}', all_calls=False)")
+    return Fault(f"src/maxops/{name}.py", old, new, claim=f"planner.{rule}")
 
 
 def _listed(name: str, old: str, new: str) -> Fault:
-    return Fault(f"src/maxops/{name}.py", old, new, claims="tables.claims()")
+    return Fault(f"src/maxops/{name}.py", old, new, claim="tables.onnx")
 
 
-def _kernel(name: str, claims: str, old: str, new: str) -> Fault:
-    return Fault(f"native/kernels/{name}.h", old, new, claims=claims)
+def _kernel(name: str, claim: str, old: str, new: str) -> Fault:
+    return Fault(f"native/kernels/{name}.h", old, new, claim=claim)
 
 
 def _admitted(rule: str, name: str, old: str, new: str) -> Fault:
-    return Fault(f"native/{name}", old, new, claims=f"planner.claims('planner.{rule}', all_calls=False)")
+    return Fault(f"native/{name}", old, new, claim=f"planner.{rule}")
 
 
 WALKS = (
@@ -151,30 +151,30 @@ NATIVE = (
     _admitted("ids", "api_segments.cpp", "is_given && highest >= call->num_segments", "is_given && highest < -1"),
 )
 KERNELS = (
-    _kernel("segment_avx512", "avx512.segments()", "moved_up<2>(ids, no_id)", "moved_up<1>(ids, no_id)"),
-    _kernel("segment_avx512", "avx512.segments()", "(ends & lanes) | 1U << (most - 1)", "ends | 1U << (most - 1)"),
-    _kernel("segment_avx512", "avx512.segments()", "    keys = Lanes::highest(goes_on, keys, carry);\n", ""),
-    _kernel("segment_avx512", "avx512.segments()", "(1U << (rows - k)) - 1 : kAll", "(1U << (rows - k)) : kAll"),
+    _kernel("segment_avx512", "avx512.segments", "moved_up<2>(ids, no_id)", "moved_up<1>(ids, no_id)"),
+    _kernel("segment_avx512", "avx512.segments", "(ends & lanes) | 1U << (most - 1)", "ends | 1U << (most - 1)"),
+    _kernel("segment_avx512", "avx512.segments", "    keys = Lanes::highest(goes_on, keys, carry);\n", ""),
+    _kernel("segment_avx512", "avx512.segments", "(1U << (rows - k)) - 1 : kAll", "(1U << (rows - k)) : kAll"),
     _kernel(
         "segment_avx512",
-        "avx512.segments()",
+        "avx512.segments",
         "Keys::store((1U << segments) - 1,",
         "Keys::store((1U << (segments - 1)) - 1,",
     ),
-    _kernel("segment_avx512", "avx512.segments()", "if (first < previous || first < 0", "if (first < 0"),
-    _kernel("segment_avx512", "avx512.lanes()", "kFlipMasked = 0x78;", "kFlipMasked = 0x3C;"),
-    _kernel("segment_avx512", "avx512.lanes()", "_mm512_min_epi32(wide, Lanes::splat(1))", "wide"),
+    _kernel("segment_avx512", "avx512.segments", "if (first < previous || first < 0", "if (first < 0"),
+    _kernel("segment_avx512", "avx512.lanes", "kFlipMasked = 0x78;", "kFlipMasked = 0x3C;"),
+    _kernel("segment_avx512", "avx512.lanes", "_mm512_min_epi32(wide, Lanes::splat(1))", "wide"),
     _kernel(
         "transpose",
-        "copies.claims('baseline')",
+        "copies.baseline",
         "lane % 2 * kWidth + first + lane / 2",
         "(1 - lane % 2) * kWidth + first + lane / 2",
     ),
-    _kernel("transpose", "copies.claims('baseline')", "swap ? swapped_bytes(word) : word", "word"),
-    _kernel("copy", "copies.claims('baseline')", "first, second, 0, 2, 4, 6", "first, second, 0, 2, 4, 5"),
+    _kernel("transpose", "copies.baseline", "swap ? swapped_bytes(word) : word", "word"),
+    _kernel("copy", "copies.baseline", "first, second, 0, 2, 4, 6", "first, second, 0, 2, 4, 5"),
     _kernel(
         "argmax",
-        "copies.claims('baseline')",
+        "copies.baseline",
         "static_cast<std::uint64_t>(row) < static",
         "static_cast<std::uint64_t>(row) > static",
     ),
@@ -218,11 +218,10 @@ def shown_by_build(fault: Fault, root: Path, _: Path) -> str:
 
 def open_goals(fault: Fault, root: Path, packages: Path) -> str:
     """What its claims leave open of the package in a folder."""
-    goals = f"[goal for claim in {fault.claims} for goal in claim.open]"
-    show = f"import maxops, {fault.claims.partition('.')[0]}; print(maxops.__file__); print({goals})"
+    show = "import maxops, verify; print(maxops.__file__); print([*verify.claim_of(%r).open])"
     # Files that change within a second and keep their size are not compiled anew.
     environment = {"PYTHONPATH": f"{packages}:{root / 'proofs'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    place, found = run([sys.executable, "-c", show], env=environment).stdout.splitlines()
+    place, found = run([sys.executable, "-c", show % fault.claim], env=environment).stdout.splitlines()
     if packages not in Path(place).parents:
         raise RuntimeError(f"maxops came from {place}, not from {packages}")
     return "" if found == "[]" else found

@@ -1,7 +1,7 @@
 """A plugin that notes which clauses the errors that a test raises speak for: `python tests/clauses_cited.py`.
 
-It runs the tests of the rules (TESTS), and writes proofs/cited.json: of each clause how many tests bring about an error
-that cites it, and of these the one that cites the fewest.
+It runs the tests of the rules (TESTS), and writes proofs/matrix/cited.json: of each clause how many tests bring about
+an error that cites it, and of these the one that cites the fewest.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any
 import pytest
 
 from maxops.errors import MaxopsError
+from maxops.json_text import in_lines
 
 ROOT = Path(__file__).resolve().parent.parent
-FILE = ROOT / "proofs" / "cited.json"
+FILE = ROOT / "proofs" / "matrix" / "cited.json"
 FOLDER = "MAXOPS_CLAUSES_CITED"
 # Where a rule of a clause is broken on purpose; the first have all that maxops decides by itself.
 TESTS = (
@@ -59,13 +60,13 @@ def pytest_sessionfinish() -> None:
         Path(folder, f"{os.getpid()}.json").write_text(text, encoding="utf-8")
 
 
-def summary(cited: dict[str, list[str]]) -> dict[str, dict[str, Any]]:
+def summary(cited: dict[str, list[str]]) -> dict[str, tuple[int, str]]:
     """By clause: the number of tests, and one of them."""
     tests = defaultdict(list)
     for test, clauses in cited.items():
         for clause in clauses:
             tests[clause].append((len(clauses), test))
-    return {clause: {"tests": len(found), "example": min(found)[1]} for clause, found in sorted(tests.items())}
+    return {clause: (len(found), min(found)[1]) for clause, found in sorted(tests.items())}
 
 
 def main() -> None:
@@ -78,7 +79,7 @@ def main() -> None:
         cited: dict[str, list[str]] = {}
         for file in Path(folder).iterdir():
             cited |= json.loads(file.read_text(encoding="utf-8"))
-    FILE.write_text(json.dumps(summary(cited), indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(in_lines(summary(cited)) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

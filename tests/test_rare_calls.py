@@ -1,4 +1,4 @@
-"""Calls of which counting what tests reach (proofs/covered.py) showed that none was made."""
+"""Calls that few programs make: odd arguments, objects that are rarely given, memory that ends."""
 
 from __future__ import annotations
 
@@ -166,9 +166,13 @@ def test_an_instruction_set_that_is_none() -> None:
     assert not _native.use_isa("z80")
 
 
-def test_a_build_says_which_sources_it_is_of() -> None:
-    """As `maxops evidence` compares them; which they are, tests/test_evidence.py looks at."""
-    assert re.fullmatch("[0-9a-f]{64}", _native.sources())
+def test_a_build_says_what_it_is_made_of() -> None:
+    """As `maxops evidence` compares it; which sources they are, tests/test_evidence.py looks at."""
+    build = _native.build()
+    assert re.fullmatch("[0-9a-f]{64}", build["sources"])
+    assert re.fullmatch(r"\w+ \d+(\.\d+)+", build["compiler"])
+    assert "/" not in build["flags"]
+    assert set(_native.isas()) <= set(build["instruction_sets"])
 
 
 # ------------------------------------------------------------------------------------- arguments that are no plain ones

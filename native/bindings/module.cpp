@@ -295,10 +295,12 @@ PyObject* set_readable_call(PyObject*, PyObject* function) {
     Py_RETURN_NONE;
 }
 
-PyObject* isas(PyObject*, PyObject*) {
+// The names of the instruction sets, best first: of all that were compiled, or of those that this machine
+// has.
+PyObject* names_of_isas(bool all) {
     PyObject* names = PyList_New(0);
     for (const InstructionSet* set = instruction_sets(); names != nullptr && set->name != nullptr; ++set) {
-        if (!set->runs_here()) continue;
+        if (!all && !set->runs_here()) continue;
         PyObject* name = PyUnicode_FromString(set->name);
         if (name == nullptr || PyList_Append(names, name) < 0) Py_CLEAR(names);
         Py_XDECREF(name);
@@ -306,8 +308,16 @@ PyObject* isas(PyObject*, PyObject*) {
     return names;
 }
 
-PyObject* py_sources(PyObject*, PyObject*) {
-    return PyUnicode_FromString(sources());
+PyObject* isas(PyObject*, PyObject*) {
+    return names_of_isas(false);
+}
+
+PyObject* py_build(PyObject*, PyObject*) {
+    const Build made = build();
+    PyObject* names = names_of_isas(true);
+    if (names == nullptr) return nullptr;
+    return Py_BuildValue("{s:s,s:s,s:s,s:N}", "sources", made.sources, "compiler", made.compiler, "flags",
+                         made.flags, "instruction_sets", names);
 }
 
 PyObject* isa(PyObject*, PyObject*) {
@@ -413,7 +423,7 @@ PyMethodDef methods[] = {
      nullptr},
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
     {"widened", py_widened, METH_O, nullptr},
-    {"sources", py_sources, METH_NOARGS, nullptr},
+    {"build", py_build, METH_NOARGS, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},
     {"isa", isa, METH_NOARGS, nullptr},
     {"use_isa", use_isa, METH_O, nullptr},

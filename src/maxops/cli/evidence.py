@@ -45,8 +45,10 @@ def evidence(
         streams.give_text(streams.STREAM, files[streams.STREAM]())
     with streams.stdout_kept_for(files):
         if as_json or form == "json":
-            build = {"native": _native.sources(), "isa": _native.isa(), "differs": differing}
-            print(json.dumps(package.read("evidence") | {"build": build, "matrix": package.read("matrix")}, indent=1))
+            installed = _native.build() | {"isa": _native.isa(), "differs": differing}
+            assumptions = package.read("matrix")["assumptions"]
+            document = package.read("evidence") | {"installed": installed, "assumptions": assumptions}
+            print(json.dumps(document | {"clauses": package.rows()}, indent=1))
         else:
             _show(differing)
     if differing:
@@ -54,21 +56,30 @@ def evidence(
 
 
 def _show(differing: list[str]) -> None:
-    claims = package.read("evidence")["claims"]
+    evidence = package.read("evidence")
     show(
-        ("claim", "method", "goals", "open", "tool", "says"),
+        ("claim", "method", "goals", "open", "cases", "tool", "says"),
         [
-            (each["id"], each["method"], str(each["goals"]), str(len(each["open"]) or ""), each["tool"], each["says"])
-            for each in claims
+            (
+                *(each["id"], each["method"], str(each["goals"]), str(len(each["open"]) or "")),
+                *(f"{each['cases']:,}" if each["cases"] else "", each["tool"], each["says"]),
+            )
+            for each in evidence["claims"]
         ],
     )
-    counts = package.by_method().items()
-    show(("method", "claims", "goals", "hold", "open"), [(name, *map(str, of.values())) for name, of in counts])
-    print(f"clauses: {len(package.read('matrix')['rows'])} (--csv and --html write what shows each)")
-    print("open goals are named by --format json, and by the page of evidence")
+    columns = ("claims", "goals", "open", "cases")
+    show(
+        ("method", *columns),
+        [(name, *(f"{of[column]:,}" for column in columns)) for name, of in package.by_method().items()],
+    )
+    print(f"clauses: {len(package.rows())} (--csv and --html write what shows each)")
+    for name, value in evidence["run"].items():
+        print(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
+    build = evidence["build"]
+    print(f"build: {build['compiler']} {build['flags']}, with kernels for {', '.join(build['instruction_sets'])}")
     named = ", ".join(package.isas()) or "none by name"
     print(f"instruction set in use: {_native.isa()}; claims about compiled code speak of: {named}")
     if differing:
-        print(f"this is another build than the evidence speaks of; what differs: {', '.join(differing)}")
+        print(f"this is another build than the evidence speaks of; what differs: {'; '.join(differing)}")
     else:
-        print("the native sources of this build, and what else claims name, are those that the evidence speaks of")
+        print("this build, and the files that claims name, are those that the evidence speaks of")

@@ -56,7 +56,7 @@ def _document() -> dict[str, Any]:
         "native core": {
             "instruction set": _native.isa(),
             "of this build and machine": list(_native.isas()),
-            "sources": _native.sources(),
+            **_native.build(),
         },
         "threads": {"in use": maxops.get_num_threads(), "CPUs of the process": usable_cpus()},
         "python": f"{platform.python_version()} {platform.python_implementation()}, {sys.executable}",

@@ -17,83 +17,118 @@ from string import Template
 from typing import Any
 
 import maxops
-from maxops import _native
+from maxops import _native, spec
 from maxops.evidence.tokens import digest_of
 
 Json = dict[str, Any]
-CELLS = ("code", "cases", "tests", "proofs", "coverage", "assumed")
+CELLS = ("code", "cases", "tests", "proofs", "assumed")
 COLUMNS = ("id", "text", "source", "status", "decision", "verification", *CELLS)
+_STRENGTH = ("proof", "exhaustive", "test")
 
 
 @cache
 def read(name: str) -> Json:
-    """The package's "evidence" or "matrix"."""
+    """The package's "evidence" or "matrix", as the file has it."""
     document: Json = json.loads((files(__name__) / f"{name}.json").read_text(encoding="utf-8"))
     return document
 
 
+def rows() -> list[Json]:
+    """The matrix: of each clause its text, its source, and what shows that it holds."""
+    matrix = read("matrix")
+    names, found = matrix["names"], []
+    for row in (*spec.ALL, *spec.PLAIN):
+        for clause in row.clauses:
+            cells = matrix["rows"][clause.id]
+            found.append(
+                {
+                    "id": clause.id,
+                    "standard": row.standard,
+                    "operator": row.name,
+                    "statement": clause.statement,
+                    "source": clause.source,
+                    "decision": "docs/semantics.md" if clause.level == "undecided" else "",
+                    **{column: [names[number] for number in cells.get(column, [])] for column in CELLS},
+                    "reasons": {column: names[number] for column, number in cells.get("reasons", {}).items()},
+                }
+            )
+    return found
+
+
 def differences() -> list[str]:
-    """What of this installation is not what the evidence speaks of: the native core, or files of Python."""
+    """What of this installation is not what the evidence speaks of: sources, and how they were compiled."""
     evidence = read("evidence")
-    found = ["the native core"] if _native.is_miniature or _native.sources() != evidence["native"] else []
+    was, now = evidence["build"], _native.build()
+    found = ["the native core"] if _native.is_miniature or now["sources"] != was["sources"] else []
+    found += [
+        f"{name.replace('_', ' ')} {_words(now[name])}, where the evidence has {_words(was[name])}"
+        for name in ("compiler", "flags", "instruction_sets")
+        if now[name] != was[name]
+    ]
     root = Path(maxops.__file__).parent
-    for path, was in sorted({source for claim in evidence["claims"] for source in claim["sources"].items()}):
+    digests = {path: digest for of_family in evidence["files"].values() for path, digest in of_family.items()}
+    for path, was_digest in sorted(digests.items()):
         name = path.removeprefix("src/maxops/")
         file = root / name
-        if name != path and not (file.is_file() and digest_of(file) == was):
+        if name != path and not (file.is_file() and digest_of(file) == was_digest):
             found.append(name)
     return found
 
 
+def _words(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)
+
+
 def by_method() -> dict[str, Counter[str]]:
-    """How many claims there are of each method, and of their goals how many hold and are open."""
+    """Of each method the number of claims, of goals, of those that are open, and of cases that were looked at."""
     counts: dict[str, Counter[str]] = {}
     for claim in read("evidence")["claims"]:
-        one = {"claims": 1, "goals": claim["goals"], "hold": claim["proved"], "open": len(claim["open"])}
+        one = {"claims": 1, "goals": claim["goals"], "open": len(claim["open"]), "cases": claim["cases"]}
         counts.setdefault(claim["method"], Counter()).update(one)
     return counts
 
 
 def isas() -> list[str]:
-    """The instruction sets that claims name; the others are about the source, whatever it is compiled for."""
-    named = (claim["figures"].get("isa", []) for claim in read("evidence")["claims"])
-    return sorted({isa for each in named for isa in ([each] if isinstance(each, str) else each)})
+    """The instruction sets whose compiled code claims speak of; the others are about the source."""
+    return sorted({claim["isa"] for claim in read("evidence")["claims"] if "isa" in claim})
 
 
 def cell(row: Json, column: str) -> list[str]:
     """What stands in a cell of the matrix, or why nothing does."""
-    if reason := row["reasons"].get(column):
-        return [f"none: {reason}"]
-    if column == "cases":
-        cases = row["cases"]
-        of = "" if cases["of"] == row["id"] else f" of {cases['of']}"
-        return [f"{cases['count']}{of}, as {cases['example']}"]
-    return list(row[column])
+    reason = row["reasons"].get(column)
+    return [f"none: {reason}"] if reason else list(row[column])
 
 
-_STRENGTH = ("proof", "exhaustive", "test", "count")
+def _verified_by(claims: list[Json], tests: list[str]) -> str:
+    """How a clause is verified, the strongest first: a method, and what was shown by it."""
+    families: dict[str, dict[str, None]] = {}
+    for claim in claims:
+        of = claim["id"] if claim["method"] == "proof" else claim["id"].partition(".")[0]
+        families.setdefault(claim["method"], {})[of] = None
+    found = [f"{method} ({', '.join(families[method])})" for method in _STRENGTH if method in families]
+    return "; ".join([*found, *(["tests"] if tests else [])])
 
 
 def table() -> list[dict[str, str]]:
     """The matrix as requirements tools take it: a requirement a clause, with its status and how it is verified."""
     claims = {claim["id"]: claim for claim in read("evidence")["claims"]}
-    rows = []
-    for row in read("matrix")["rows"]:
+    found = []
+    for row in rows():
         speaking = [claims[name] for name in row["proofs"]]
-        methods = [*dict.fromkeys(claim["method"] for claim in speaking), *(["test"] if row["tests"] else [])]
-        is_open = not methods or any(claim["open"] for claim in speaking)
-        rows.append(
+        verified_by = _verified_by(speaking, row["tests"])
+        is_open = not verified_by or any(claim["open"] for claim in speaking)
+        found.append(
             {
                 "id": row["id"],
                 "text": row["statement"],
                 "source": row["source"],
                 "status": "open" if is_open else "claimed" if speaking else "tested",
                 "decision": row["decision"],
-                "verification": "; ".join(sorted(dict.fromkeys(methods), key=_STRENGTH.index)),
+                "verification": verified_by,
                 **{column: "; ".join(cell(row, column)) for column in CELLS},
             }
         )
-    return rows
+    return found
 
 
 def as_csv() -> str:

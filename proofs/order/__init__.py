@@ -1,0 +1,45 @@
+"""The order of values: proved for every value by Z3, and run on this processor."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from tempfile import TemporaryDirectory
+
+from claims import ISA_FLAGS, Check, Claim, Program, compiler, included, isa_here, proved, run
+
+KEYS = (
+    "keys, and the maximum of two and of any number of elements, follow the specification for every value of every type"
+)
+INSTRUCTIONS = Program(
+    "order/instructions.cpp",
+    "comparisons of floats are as the proofs of the order take them, and keys in the wider lanes of short segments are "
+    "in the order of keys",
+    "comparisons: all pairs of values around every power of two and every kind of value, and 20 million drawn ones, "
+    "of float32 and float64; lanes: every value of 8 and 16 bits, 2 million drawn ones and those around every power of "
+    "two of 32 and 64 bits",
+    method="test",
+    optimised="-O2",
+    sanitized=False,
+)
+
+
+def pairs() -> Claim:
+    """Every pair of the 16-bit floats."""
+    source = "proofs/order/pairs.cpp"
+    with TemporaryDirectory() as folder:
+        run(["g++", "-std=c++17", "-O3", "-march=native", source, "-o", f"{folder}/pairs"])
+        wrong = json.loads(run([f"{folder}/pairs"], check=False).stdout)
+    still_open = tuple(f"{name}: {count} pairs are wrong" for name, count in wrong.items() if count)
+    return Claim(
+        "order.pairs", "the maximum of two, on this processor's vectors, of all pairs of each 16-bit float",
+        "exhaustive", compiler(), included(source), len(wrong), still_open, 2**32 * len(wrong),
+        "all 2^32 pairs of float16 and of bfloat16", isa=isa_here(),
+    )  # fmt: skip
+
+
+CHECKS = (
+    Check("order.keys", partial(proved, "order/order.cpp", "order.keys", KEYS)),
+    Check("order.pairs", pairs),
+    *(INSTRUCTIONS.check(f"order.instructions.{isa}", flags, isa) for isa, flags in ISA_FLAGS.items()),
+)

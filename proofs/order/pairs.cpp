@@ -1,0 +1,63 @@
+// The maximum of two for all 2^32 pairs of a 16-bit format: the lanes that this processor has, against the values that
+// the bits stand for as double, which shares nothing with the code.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "../../native/kernels/maxima.h"
+
+namespace maxops::proofs {
+namespace {
+
+using namespace MAXOPS_ISA;
+
+// IEEE 754: sign, exponent, fraction.
+double value(std::uint32_t bits, int fraction_bits) {
+    const int exponent_bits = 15 - fraction_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    const auto exponent = static_cast<int>(bits >> fraction_bits & ((1U << exponent_bits) - 1));
+    const double fraction = std::ldexp(bits & ((1U << fraction_bits) - 1), -fraction_bits);
+    const double sign = (bits >> 15 & 1) != 0 ? -1 : 1;
+    if (exponent == (1 << exponent_bits) - 1) return fraction != 0 ? NAN : sign * INFINITY;
+    return sign * (exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias));
+}
+
+template <class T>
+std::uint64_t wrong_pairs(int fraction_bits) {
+    using Bits = typename T::Bits;
+    using V = Vec<Bits>;
+    constexpr std::uint32_t kAll = 1U << 16;
+    std::vector<double> values(kAll);
+    for (std::uint32_t bits = 0; bits < kAll; ++bits) values[bits] = value(bits, fraction_bits);
+    const auto nan = static_cast<Bits>(((1U << (16 - fraction_bits)) - 1) << (fraction_bits - 1));
+    std::uint64_t wrong = 0;
+    std::vector<Bits> all(kAll), got(kAll);
+    for (std::uint32_t bits = 0; bits < kAll; ++bits) all[bits] = static_cast<Bits>(bits);
+    for (std::uint32_t a = 0; a < kAll; ++a) {
+        const V x = V::splat(static_cast<Bits>(a));
+        for (std::uint32_t b = 0; b < kAll; b += V::kLanes) store(&got[b], max_of_two<T>(x, V::load(&all[b])));
+        const double left = values[a];
+        for (std::uint32_t b = 0; b < kAll; ++b) {
+            const double right = values[b];
+            // of two zeros, the one without the sign
+            const bool takes_left = left > right || (left == right && (a & 0x8000) == 0);
+            const Bits number = takes_left ? static_cast<Bits>(a) : all[b];
+            const bool is_nan = left != left || right != right;
+            wrong += got[b] != (is_nan ? nan : number);
+        }
+    }
+    return wrong;
+}
+
+}  // namespace
+}  // namespace maxops::proofs
+
+int main() {
+    using namespace maxops::proofs;
+    const auto float16 = wrong_pairs<maxops::MAXOPS_ISA::Float16>(10);
+    const auto bfloat16 = wrong_pairs<maxops::MAXOPS_ISA::BFloat16>(7);
+    std::printf("{\"float16\":%llu,\"bfloat16\":%llu}\n", static_cast<unsigned long long>(float16),
+                static_cast<unsigned long long>(bfloat16));
+    return float16 + bfloat16 != 0;
+}

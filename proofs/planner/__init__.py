@@ -1,0 +1,190 @@
+"""The rules of arguments: what every small call is refused for, and which shape and type the others give.
+
+The planner says it in Python (src/maxops/plan), and the native way in says yes once more, in C++ (native/api*.cpp,
+native/bindings). Here each rule stands a third time, in the few lines that its clause's sentence is, with nothing of
+the package's: the rows, too, are written out. Every call goes both ways, as it is shipped and by the planner alone,
+and each has to give what its rules say: a type and a shape, or the error and the id of a clause that the call breaks.
+What the core takes by itself has to give the same as the planner's, and it has to take all that the planner accepts,
+but for what is_left_to_planner names. Of a call that breaks several rules it may be any of them: no sentence says which
+comes first.
+
+    python proofs/verify.py --only planner.ids    # one of them
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from claims import ROOT, Check, Claim, require_this_tree
+
+from planner import trials
+from planner.rows import MAX, REDUCE, SEGMENT, Row, Seen, Trial
+
+DECIDE = ("src/maxops/plan/*.py", "native/api*", "native/bindings/arguments.*", "native/bindings/operators.*")
+FILES = (
+    "proofs/claims.py", *(f"proofs/planner/{name}.py" for name in ("__init__", "rows", "trials")),
+    *(f"src/maxops/{name}.py" for name in ("spec", "ops", "calls", "dtypes", "errors", "shapes")),
+    *(f"src/maxops/engines/{name}.py" for name in ("base", "native", "numpy", "rational", "table")),
+    "native/bindings/module.cpp", "native/bindings/output.cpp", "native/bindings/output.h",
+    *(str(path.relative_to(ROOT)) for pattern in DECIDE for path in ROOT.glob(pattern)),
+)  # fmt: skip
+ASSUMES = "what a call gives does not depend on the elements, but for ids, offsets, and a maximum of no elements"
+
+
+NOT_HANDLED: Seen = ("None",)  # the core leaves the call to the planner
+
+
+class Says(NamedTuple):
+    """What a claim says, of which trials, and up to which bounds."""
+
+    trials: Callable[[], Iterator[Trial]]
+    says: str
+    bounds: str
+    with_values: bool = False
+
+
+RULES = {
+    "planner.broadcast": Says(
+        trials.broadcasting,
+        "Max of shapes that go together has the shape that the row's rule says, and of others is refused",
+        "every row of Max: one, two and three shapes of up to 2 axes, two of up to 3, of sizes 0 to 3; rationals, too",
+    ),
+    "planner.scalars": Says(
+        trials.python_scalars,
+        "a Python scalar beside an array, as initial or as fill_value is taken if the array's type holds it exactly",
+        "each type: integers up to one beside every power of two up to 2^67 and of those around the floats' bounds, "
+        "floats around the precision and both ends of each format, bools, fractions; arrays and NumPy's scalars of "
+        "every type in their place",
+    ),
+    "planner.types": Says(
+        trials.types,
+        "data, ids, offsets and the number of segments of the types that the row has are taken, and others refused",
+        "every row: one, two and three inputs of 14 types and 10 others, ids and numbers of each, in both byte orders "
+        "and as scalars, and what is no array",
+    ),
+    "planner.axes": Says(
+        trials.axes,
+        "axes in the row's range, each once, give the shape without them, or with size 1; others are refused",
+        "every row of ReduceMax: every list of up to 3 axes in -r-1..r of ranks 0 to 3, as list, tuple, array and "
+        "integer, with each keepdims and noop_with_empty_axes; arrays of 24 types; integers past 64 bits; rationals",
+    ),
+    "planner.empty": Says(
+        trials.empty_sets,
+        "the maximum of no elements is the lowest value, or initial, and of rationals without it is refused",
+        "every row of ReduceMax and type: each shape of up to 3 axes of sizes 0 to 2, each set of its axes",
+        True,
+    ),
+    "planner.ids": Says(
+        trials.ids,
+        "ids are taken, refused or dropped as the row and the options say, and give so many segments",
+        "both rows of SegmentMax: every list of up to 4 ids in -2..3 (of up to 3 in each integer type, swapped and "
+        "strided), 7 numbers of segments, each of sorted, out_of_range and check_ids, 3 widths, with and without out, "
+        "and rationals; uint64 around 2^63; every two shapes of up to 2 axes of sizes 0 to 3",
+    ),
+    "planner.offsets": Says(
+        trials.offsets,
+        "offsets from 0 to the number of rows that never decrease are taken, and others refused",
+        "every list of up to 4 offsets in -1..4, of 0 to 3 rows, 7 numbers of segments, checked or not, 3 widths",
+    ),
+    "planner.fills": Says(
+        trials.fills,
+        "an empty segment holds what fill_mode, fill_value or initial says, of which one is given",
+        "both rows of SegmentMax and each type: 9 values of fill_mode, with and without each other fill; sorted ids "
+        "of up to 2 rows in 3 segments, and offsets",
+        True,
+    ),
+    "planner.options": Says(
+        trials.flags,
+        "options that are 0 or 1, or one of a few words, take those values and no others",
+        "every row: 10 values that are such, 13 that are not, 10 words",
+    ),
+    "planner.inputs": Says(
+        trials.inputs,
+        "each row takes as many inputs as its document says, and the attributes that it names",
+        "every row: up to 5 inputs, of Max up to 1000 and not up to 2^31, and 19 names",
+    ),
+    "planner.outputs": Says(
+        trials.outputs,
+        "out is taken if it is an array of the result's type and shape that can be written to",
+        "every row: outputs of each shape of up to 2 axes of sizes 0 to 3 and of 15 types, for results of 4 shapes",
+    ),
+}
+
+
+def ways_of(row: Row) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """A row's call as it is shipped, by the planner alone, and by the core alone: None where that asks the planner."""
+    import maxops as mo  # noqa: PLC0415
+    from maxops import _native, ops  # noqa: PLC0415
+
+    if row.is_plain:
+        function = getattr(mo, row.operator)
+        return function, function.__wrapped__, getattr(_native, row.operator)
+    operator = mo.operator(row.standard, row.operator, row.version)
+    core = _native.Entry(lambda *_, **__: None, **ops._native_rules(operator.spec))
+    return operator, operator.__wrapped__, core
+
+
+def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], with_values: bool) -> Seen:
+    """What a call gives."""
+    try:
+        result = call(*args, **options)
+    except Exception as error:  # noqa: BLE001  (whatever it raises is what it gives)
+        return type(error).__name__, getattr(error, "clause", str(error))
+    if result is None:
+        return NOT_HANDLED
+    if isinstance(result, tuple):
+        return tuple((part.dtype, part.shape) for part in result)
+    return (result.dtype, result.shape, *([repr(result.tolist())] if with_values else []))
+
+
+def is_left_to_planner(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether the core may leave a valid call to the planner: what is rare, or has no number of NumPy's."""
+    values = [*args, *options.values()]
+    indices = [*args[1:], options.get("offsets")]  # where they are ids, or stand for them
+    return (
+        any(isinstance(each, np.ndarray) and each.dtype == object for each in values)
+        or any(isinstance(each, np.ndarray) and each.dtype == np.uint64 for each in indices)
+        or any(isinstance(each, int) and not -(2**63) <= each < 2**63 for each in values)
+        or any(isinstance(each, np.ndarray) and each.shape == () for each in (options.get("axes"), options.get("axis")))
+        or bool(options.get("noop_with_empty_axes"))
+        or "consumed_inputs" in options
+    )
+
+
+def claim(name: str, *, all_calls: bool = True) -> Claim:
+    """Of all calls of a rule, or up to the first that is wrong."""
+    require_this_tree()
+    says = RULES[name]
+    ways = {row: ways_of(row) for row in (*MAX, *REDUCE, *SEGMENT)}
+    cases, accepted, by_core = 0, 0, 0
+    wrong: dict[Row, list[str]] = {}
+    for row, args, options, allowed in says.trials():
+        found = wrong.setdefault(row, [])
+        cases += 1
+        shipped, planner, core = (seen(way, args, options, says.with_values) for way in ways[row])
+        is_accepted, is_taken = not isinstance(planner[0], str), core != NOT_HANDLED
+        accepted, by_core = accepted + is_accepted, by_core + is_taken
+        given = {"": shipped, "the planner: ": planner} | ({"the core: ": core} if is_taken else {})
+        said = [
+            f"gives {what}, not one of {sorted(allowed, key=str)}" for what in given.values() if what not in allowed
+        ]
+        if is_taken and core != planner:
+            said.append(f"gives {core} by the core, and {planner} by the planner")
+        if is_accepted and not is_taken and not is_left_to_planner(args, options):
+            said.append("is accepted by the planner, and the core leaves it")
+        found += [f"{args!r:.200} {options!r:.200} {each}" for each in said]
+        if found and not all_calls:
+            break
+    still_open = [f"{row.standard} {row.name}: {len(found)} wrong: {found[0]}" for row, found in wrong.items() if found]
+    both = f"the planner accepts {accepted} calls; the core takes {by_core} of them by itself, with the same result"
+    tool = f"CPython {platform.python_version()}, NumPy {np.__version__}"
+    bounds = f"{says.bounds}; {both}"
+    return Claim(name, says.says, "exhaustive", tool, FILES, len(wrong), tuple(still_open), cases, bounds, ASSUMES)
+
+
+# The longest first.
+CHECKS = tuple(Check(name, partial(claim, name)) for name in ("planner.ids", *(RULES.keys() - {"planner.ids"})))

@@ -1,0 +1,106 @@
+"""The rows of the spec table, held to what others say of the same operators: ONNX's, to the schemas of its package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from claims import Check, Claim, require_this_tree
+
+if TYPE_CHECKING:
+    from maxops.dtypes import DType
+    from maxops.spec import Spec
+
+Key = tuple[str, int, str]  # operator, version, and what is compared
+
+OPERATORS = ("Max", "ReduceMax")
+# Where a row differs from the schema on purpose, what each has. It is all that may differ, and has to. Nothing does:
+# the legacy attribute of Max-1 is accepted, bool came with ReduceMax-20, and types that maxops lacks are in no schema.
+FILES = (
+    "proofs/claims.py", "proofs/tables/__init__.py",
+    *(f"src/maxops/{name}.py" for name in ("spec", "calls", "dtypes", "plan/max")),
+)  # fmt: skip
+ON_PURPOSE: dict[Key, tuple[Any, Any]] = {}
+
+
+def python_packages() -> set[str]:
+    """What pip has to install."""
+    return set() if find_spec("onnx") else {"maxops[cli]"}
+
+
+def claim() -> Claim:
+    """Of ONNX's rows."""
+    require_this_tree()
+    compared = list(_compared())
+    differ = {key: (ours, theirs) for key, ours, theirs in compared if ours != theirs}
+    found = [_words(key, *pair) for key, pair in differ.items() if ON_PURPOSE.get(key) != pair]
+    found += [f"{_words(key, *pair)}: is not so" for key, pair in ON_PURPOSE.items() if differ.get(key) != pair]
+    return Claim(
+        "tables.onnx",
+        "each row of ONNX has the version, types, attributes with their defaults and numbers of inputs of its schema",
+        "exhaustive", f"onnx {version('onnx')}", FILES, len(compared), tuple(found), len(compared),
+        f"every version of {' and '.join(OPERATORS)} that the package has",
+        "the schemas are what ONNX says; what they say in words alone is not compared",
+    )  # fmt: skip
+
+
+CHECKS = (Check("tables.onnx", claim),)
+
+
+def _words(key: Key, ours: Any, theirs: Any) -> str:
+    return f"{key[0]}-{key[1]}, {key[2]}: {ours}, where the schema has {theirs}"
+
+
+def _compared() -> Iterator[tuple[Key, Any, Any]]:
+    """What a row has, and what the schema has."""
+    from onnx import defs, helper  # noqa: PLC0415
+
+    from maxops import spec  # noqa: PLC0415
+
+    rows = {(row.operator, row.version or 0): row for row in spec.ALL if row.standard == "ONNX"}
+    every = [schema for schema in defs.get_all_schemas_with_history() if schema.domain == ""]
+    versions = {(schema.name, schema.since_version) for schema in every if schema.name in OPERATORS}
+    for of in sorted({*rows, *versions}):
+        yield (*of, "is there"), of in rows, of in versions
+    for of in sorted(rows.keys() & versions):
+        row, schema = rows[of], defs.get_schema(*of)
+        yield (*of, "in force in its operator set"), spec.in_opset(*of) is row, schema.since_version == of[1]
+        types = next({*each.allowed_type_strs} for each in schema.type_constraints if each.type_param_str == "T")
+        yield (*of, "types"), _tensors(row.dtypes), types
+        yield (*of, "names of types"), {f"tensor({dtype.onnx})" for dtype in row.dtypes}, types
+        yield (*of, "types of data and result"), ("T", "T"), (schema.inputs[0].type_str, schema.outputs[0].type_str)
+        yield (*of, "numbers of inputs"), _inputs(row), (schema.min_input, schema.max_input)
+        yield (*of, "attributes"), {*row.attributes}, {*schema.attributes}
+        for name, attribute in schema.attributes.items():
+            value = attribute.default_value
+            default = helper.get_attribute_value(value) if value.name else None
+            yield (
+                (*of, f"{name}: required, and its default"),
+                (False, _default(row, name)),
+                (attribute.required, default),
+            )
+        if len(schema.inputs) > 1:
+            yield (*of, "types of axes"), _tensors(row.index_dtypes), {schema.inputs[1].type_str}
+
+
+def _tensors(types: Iterable[DType]) -> set[str]:
+    """ONNX's names of NumPy's types."""
+    from onnx import TensorProto, helper  # noqa: PLC0415
+
+    numbers = [helper.np_dtype_to_tensor_dtype(dtype.numpy) for dtype in types]
+    return {f"tensor({TensorProto.DataType.Name(number).lower()})" for number in numbers}
+
+
+def _inputs(row: Spec) -> tuple[int, int]:
+    from maxops.plan import MOST_INPUTS  # noqa: PLC0415
+
+    return (1, MOST_INPUTS if row.operator == "Max" else 1 + row.axes_input)
+
+
+def _default(row: Spec, name: str) -> Any:
+    """What a call has where nothing is given."""
+    from maxops.calls import MaxCall, ReduceCall  # noqa: PLC0415
+
+    return (MaxCall if row.operator == "Max" else ReduceCall)._field_defaults.get(name)
