@@ -80,17 +80,23 @@ def run_all(names: list[str]) -> list[Claim]:
     return found
 
 
+def files_of(evidence: Json, name: str) -> dict[str, str]:
+    """The files that a family's claims speak of and are shown by, with their digests."""
+    return {path: digest for path, (digest, families) in evidence["files"].items() if name in families}
+
+
 def made_of(claims: list[Claim], kept: list[Json], before: Json) -> Json:
     """The evidence, without where and when it was found."""
     from maxops import _native  # noqa: PLC0415
 
     rows = {claim.id: claim.as_json() for claim in claims} | {claim["id"]: claim for claim in kept}
-    of_family: dict[str, set[str]] = {}
-    for claim in claims:
-        of_family.setdefault(family(claim.id), set()).update(claim.files)
-    files = {name: digests(paths) for name, paths in sorted(of_family.items())}
-    for claim in kept:
-        files.setdefault(family(claim["id"]), before["files"][family(claim["id"])])
+    families: dict[str, set[str]] = {}
+    for path, name in ((path, family(claim.id)) for claim in claims for path in claim.files):
+        families.setdefault(path, set()).add(name)
+    for name in {family(claim["id"]) for claim in kept}:
+        for path in files_of(before, name):
+            families.setdefault(path, set()).add(name)
+    files = {path: [digest, sorted(families[path])] for path, digest in digests(families).items()}
     return {"format": FORMAT, "build": _native.build(), "files": files, "claims": [rows[name] for name in sorted(rows)]}
 
 
@@ -152,7 +158,8 @@ def main() -> int:
         before = {"claims": [], "files": {}}
     kept = []
     for name in [name for name, check in chosen.items() if check.missing]:
-        unchanged = digests(before["files"].get(family(name), [])) == before["files"].get(family(name))
+        files = files_of(before, family(name))
+        unchanged = digests(path for path in files if (ROOT / path).exists()) == files
         of_it = [claim for claim in before["claims"] if claim["id"] == name and unchanged]
         what = "stands as it was found elsewhere" if of_it else "is not claimed"
         print(f"{name}: this processor has no {chosen.pop(name).missing}; it {what}")
@@ -166,14 +173,12 @@ def main() -> int:
     wrong = problems(before, after)
     changed = [] if options.only or wrong else difference(before, after, ELSEWHERE if options.check else ())
     if changed and options.check:
-        wrong = [
-            f"{EVIDENCE.relative_to(ROOT)} has another {', '.join(changed)}: run make verify, and commit what it writes"
-        ]
+        wrong = [f"{EVIDENCE.name} has another {', '.join(changed)}: run make verify, and commit what it writes"]
     elif changed:
         from maxops.json_text import in_lines  # noqa: PLC0415
 
         EVIDENCE.write_text(in_lines({"run": where_and_when()} | after) + "\n", encoding="utf-8")
-        print(f"wrote {EVIDENCE.relative_to(ROOT)}: {', '.join(changed)}")
+        print(f"wrote {EVIDENCE.name}: {', '.join(changed)}")
     print("\n".join(wrong) or f"{len(after['claims'])} claims hold")
     return int(bool(wrong))
 

@@ -167,12 +167,12 @@ class Matrix:
         return {"id": clause.id, **cells, "reasons": reasons}
 
     def _cases(self, clause: Clause) -> list[str]:
-        """How many of the kit's cases ask it, and one; a plain function's rule is a standard's where it says so."""
+        """How many of the kit's cases ask it; a plain function's rule is a standard's where it says so."""
         whose = clause.source.removeprefix("as ")
         of = whose if whose in self.cases else clause.id
         found = self.cases.get(of, [])
         said = "" if of == clause.id else f" of {of}"
-        return [f"{len(found)}{said}, as {found[0]}"] if found else []
+        return [f"{len(found)}{said}"] if found else []
 
     def _tests(self, row: Spec, short: str) -> list[str]:
         found = [name for names in self._said("tests", row, short) for name in names]

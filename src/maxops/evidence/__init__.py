@@ -66,8 +66,7 @@ def differences() -> list[str]:
         if now[name] != was[name]
     ]
     root = Path(maxops.__file__).parent
-    digests = {path: digest for of_family in evidence["files"].values() for path, digest in of_family.items()}
-    for path, was_digest in sorted(digests.items()):
+    for path, (was_digest, _) in sorted(evidence["files"].items()):
         name = path.removeprefix("src/maxops/")
         file = root / name
         if name != path and not (file.is_file() and digest_of(file) == was_digest):
@@ -99,7 +98,7 @@ def cell(row: Json, column: str) -> list[str]:
     return [f"none: {reason}"] if reason else list(row[column])
 
 
-def _verified_by(claims: list[Json], tests: list[str]) -> str:
+def verified_by(claims: list[Json], tests: list[str]) -> str:
     """How a clause is verified, the strongest first: a method, and what was shown by it."""
     families: dict[str, dict[str, None]] = {}
     for claim in claims:
@@ -115,8 +114,8 @@ def table() -> list[dict[str, str]]:
     found = []
     for row in rows():
         speaking = [claims[name] for name in row["proofs"]]
-        verified_by = _verified_by(speaking, row["tests"])
-        is_open = not verified_by or any(claim["open"] for claim in speaking)
+        by = verified_by(speaking, row["tests"])
+        is_open = not by or any(claim["open"] for claim in speaking)
         found.append(
             {
                 "id": row["id"],
@@ -124,7 +123,7 @@ def table() -> list[dict[str, str]]:
                 "source": row["source"],
                 "status": "open" if is_open else "claimed" if speaking else "tested",
                 "decision": row["decision"],
-                "verification": verified_by,
+                "verification": by,
                 **{column: "; ".join(cell(row, column)) for column in CELLS},
             }
         )
