@@ -124,8 +124,12 @@ check-wheels:  ## install each wheel of WHEELS where there is no compiler, and r
 arm:  ## the tests of values for aarch64, under qemu, on Debian's Python
 	$(MAKE) wheels check-wheels WHEELS=$(ARM) ONLY='cp311-*-aarch64'
 
+release-checks:  ## wheels, oldest releases, emulation, faults and mutants; hours, recorded in the evidence
+	$(PYTHON) .ci/release_checks.py
+
 release:  ## what would be uploaded as VERSION, built from its tag into dist/VERSION and checked; nothing is uploaded
 	@test -n "$(VERSION)" || { echo "make release VERSION=0.2.0"; exit 2; }
+	$(PYTHON) .ci/release_checks.py --unless-recorded
 	$(RELEASE_TOOLS)
 	$(RELEASE)/bin/python .ci/release.py $(VERSION) $(WHEELS)/$(VERSION)
 
@@ -141,4 +145,4 @@ bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
 .PHONY: help install test lint format docs sanitize races miniature emulated arm verify coverage specification \
-  seeded mutants breaks wheels check-wheels release bench fuzz fuzz-values
+  faults mutants wheels check-wheels release release-checks bench fuzz fuzz-values

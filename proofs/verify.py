@@ -177,7 +177,8 @@ def main() -> int:
     elif changed:
         from maxops.json_text import in_lines  # noqa: PLC0415
 
-        EVIDENCE.write_text(in_lines({"run": where_and_when()} | after) + "\n", encoding="utf-8")
+        kept_record = {name: before[name] for name in ("release_checks",) if name in before}
+        EVIDENCE.write_text(in_lines({"run": where_and_when()} | after | kept_record) + "\n", encoding="utf-8")
         print(f"wrote {EVIDENCE.name}: {', '.join(changed)}")
     print("\n".join(wrong) or f"{len(after['claims'])} claims hold")
     return int(bool(wrong))

@@ -75,6 +75,10 @@ def _show(differing: list[str]) -> None:
     print(f"clauses: {len(package.rows())} (--csv and --html write what shows each)")
     for name, value in evidence["run"].items():
         print(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
+    if checks := evidence.get("release_checks"):
+        print(f"release checks: all {len(checks['checks'])} passed on {checks['date']}, commit {checks['commit']}")
+    else:
+        print("release checks: not recorded")
     build = evidence["build"]
     print(f"build: {build['compiler']} {build['flags']}, with kernels for {', '.join(build['instruction_sets'])}")
     named = ", ".join(package.isas()) or "none by name"

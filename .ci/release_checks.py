@@ -1,0 +1,110 @@
+"""Runs what takes hours and decides whether a release is made: `make release-checks`.
+
+    python .ci/release_checks.py [--only TEXT] [--unless-recorded]
+
+Each check is a command; all are run, whichever fails. When all pass, the date, the commit, the seconds of each and its
+last line go to the evidence, and `maxops evidence` prints them. With --unless-recorded nothing runs if the evidence has
+a result of these very sources: `make release` asks so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "proofs"), str(ROOT / "src")]
+
+from claims import digest_of  # noqa: E402
+
+EVIDENCE = ROOT / "src" / "maxops" / "evidence" / "evidence.json"
+# In each, {place} is a folder that goes.
+CHECKS = {
+    "JAX as the README installs it": """
+        python3 -m venv {place}/jax
+        {place}/jax/bin/python -m pip install -q ".[test,jax]"
+        MAXOPS_TESTS_MAY_MISS=1 {place}/jax/bin/python -m pytest -q tests/test_jax*.py tests/test_imports.py \
+          tests/test_extras.py""",
+    "oldest releases": ".ci/lowest {place}/lowest",
+    "emulated AVX-512": "make emulated EMULATED={place}/emulated",
+    "wheels": "make wheels check-wheels WHEELS={place}/wheels RELEASE={place}/release",
+    "faults": "make faults",
+    "mutants": "make mutants",
+}
+
+
+def tree() -> str:
+    """A digest of all that the checks look at: every file that git has, but the evidence itself."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    whole = hashlib.sha256()
+    for name in sorted(filter(None, listed)):
+        path = ROOT / name
+        if path.is_file() and not name.startswith(("src/maxops/evidence/", "docs/")):
+            whole.update(f"{name} {digest_of(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def run(name: str, command: str) -> tuple[bool, dict[str, Any]]:
+    """Run one check, showing what it prints; whether it passed, its seconds and its last line."""
+    print(f"\n=== {name}", flush=True)
+    began, last = time.monotonic(), ""
+    with tempfile.TemporaryDirectory() as place:
+        script = ["bash", "-euo", "pipefail", "-c", command.format(place=place)]
+        with subprocess.Popen(script, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+                last = line.strip() or last
+    seconds = round(time.monotonic() - began)
+    print(f"=== {name}: {'passed' if process.returncode == 0 else 'FAILED'}, {seconds} s", flush=True)
+    return process.returncode == 0, {"seconds": seconds, "result": last}
+
+
+def main() -> int:
+    """Run, and record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="TEXT", help="checks whose name has this; nothing is recorded")
+    parser.add_argument("--unless-recorded", action="store_true", help="not if the evidence has them of these sources")
+    options = parser.parse_args()
+    chosen = {name: command for name, command in CHECKS.items() if options.only in name}
+    if not chosen:
+        parser.error(f"--only {options.only}: there are {', '.join(CHECKS)}")
+    recorded = json.loads(EVIDENCE.read_text(encoding="utf-8")).get("release_checks", {})
+    before = tree()
+    if options.unless_recorded and recorded.get("tree") == before:
+        print(f"all release checks passed on {recorded['date']} for these sources")
+        return 0
+    results = {name: run(name, command) for name, command in chosen.items()}
+    if failed := [name for name, (passed, _) in results.items() if not passed]:
+        print(f"failed: {', '.join(failed)}")
+        return 1
+    if tree() != before:
+        print("files changed while the checks ran: nothing is recorded")
+        return 1
+    if not options.only:
+        from maxops.json_text import in_lines  # noqa: PLC0415
+
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+        record = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "commit": commit.stdout.strip(),
+            "tree": before,
+            "checks": {name: found for name, (_, found) in results.items()},
+        }
+        evidence = json.loads(EVIDENCE.read_text(encoding="utf-8")) | {"release_checks": record}
+        EVIDENCE.write_text(in_lines(evidence) + "\n", encoding="utf-8")
+        print(f"recorded in {EVIDENCE.relative_to(ROOT)}: run python docs/generate.py, and commit both")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
