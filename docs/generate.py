@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "proofs"))
 
 import matrix  # noqa: E402
+from claims import require_this_tree  # noqa: E402
 
 from maxops import evidence as evidence_package  # noqa: E402
 
@@ -148,6 +149,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
+    require_this_tree()
     stale = 0
     known = ROOT / "conformance" / "known"
     runs = ledger.read(known)

@@ -70,6 +70,10 @@ def summary(cited: dict[str, list[str]]) -> dict[str, tuple[int, str]]:
 
 
 def main() -> None:
+    sys.path.append(str(ROOT / "proofs"))
+    from claims import require_this_tree  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    require_this_tree()
     with tempfile.TemporaryDirectory() as folder:
         files = [f"tests/{name}" for name in TESTS]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "clauses_cited", "-p", "no:cacheprovider", *files]

@@ -32,7 +32,7 @@ import matrix  # type: ignore[import-not-found]  # noqa: E402
 import planner  # type: ignore[import-not-found]  # noqa: E402
 import tables  # type: ignore[import-not-found]  # noqa: E402
 import verify  # type: ignore[import-not-found]  # noqa: E402
-from planner import rows as planner_rows  # type: ignore[import-not-found]  # noqa: E402
+from planner import rows as planner_rows  # noqa: E402
 from planner import trials as planner_trials  # noqa: E402
 
 import clauses_cited  # noqa: E402
