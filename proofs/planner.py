@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import planner_trials as trials
 from claims import ROOT, Claim, require_this_tree
-from planner_rows import MAX, REDUCE, SEGMENT, Row, Seen, Trial
+from planner_rows import MAX, REDUCE, SEGMENT, Row, Seen, Trial, bits_of
 
 DECIDE = ("src/maxops/plan/*.py", "native/api*", "native/bindings/arguments.*", "native/bindings/operators.*")
 SOURCES = (
@@ -93,7 +93,8 @@ CLAIMS = {
         trials.fills,
         "an empty segment holds what fill_mode, fill_value or initial says, of which one is given",
         "both rows of SegmentMax and each type: 9 values of fill_mode, with and without each other fill; sorted ids "
-        "of up to 2 rows in 3 segments, and offsets",
+        "of up to 2 rows in 3 segments, and offsets; of floats -0 and NaNs of both signs, quiet and signalling, with "
+        "payloads, as NumPy's scalars and arrays of rank 0, of unsorted ids, too",
         True,
     ),
     "planner.options": Says(
@@ -137,7 +138,7 @@ def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any
         return NOT_HANDLED
     if isinstance(result, tuple):
         return tuple((part.dtype, part.shape) for part in result)
-    return (result.dtype, result.shape, *([repr(result.tolist())] if with_values else []))
+    return (result.dtype, result.shape, *([bits_of(result)] if with_values else []))
 
 
 def claims(only: str = "", *, all_calls: bool = True) -> list[Claim]:
