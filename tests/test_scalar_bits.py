@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import maxops as mo
+import maxops
 from bits import FLOATS, STORED, Array, assert_same_bits, at_offset, of_words, swapped, words
 from engine_adapter import Adapter
 from engine_adapters import ADAPTERS
@@ -80,6 +80,7 @@ ROWS, SEGMENTS = 6, 5
 SORTED, UNSORTED = np.array([0, 0, 2, 2, 2, 2]), np.array([2, 0, 2, 2, 0, 2])
 OFFSETS, EMPTY = np.array([0, 2, 2, 6, 6, 6]), [1, 3, 4]
 Door = Callable[[Array, Any], Any]
+mo: Any = maxops  # with arguments that its types know from other arguments alone
 
 
 EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
@@ -114,7 +115,8 @@ def lowest(dtype: DType, shape: tuple[int, ...]) -> Array:
 
 def _first(result: Any) -> Array:
     """The values of a result that may have indices beside them."""
-    return result[0] if isinstance(result, tuple) else result
+    values: Array = result[0] if isinstance(result, tuple) else result
+    return values
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
@@ -141,7 +143,11 @@ def test_inputs_of_max(dtype: DType) -> None:
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_initial_of_reduce_max(dtype: DType) -> None:
     """Of few and of many elements, of none, of rank 0, in one block and in strides; by the planner alone, too."""
-    arrays = [(lowest(dtype, (2, 3)), (1,)), (lowest(dtype, (2, 0)), (1,)), (lowest(dtype, (2, 8))[:, ::2], (0,))]
+    arrays: list[tuple[Array, Any]] = [
+        (lowest(dtype, (2, 3)), (1,)),
+        (lowest(dtype, (2, 0)), (1,)),
+        (lowest(dtype, (2, 8))[:, ::2], (0,)),
+    ]
     arrays += [(lowest(dtype, ()), None), (np.broadcast_to(lowest(dtype, (1,)), (3, 20_000)), (1,))]
     for word in kinds_of_values(dtype):
         for scalar, (array, axes) in product(forms_of(dtype, word), arrays):
