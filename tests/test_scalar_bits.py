@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import maxops
-from bits import FLOATS, STORED, Array, assert_same_bits, at_offset, of_words, swapped, words
+from bits import FLOATS, STORED, Array, assert_same_bits, at_offset, of_words, strided, swapped, words
 from engine_adapter import Adapter
 from engine_adapters import ADAPTERS
 from maxops.dtypes import BFLOAT16, BOOL, FLOAT32, FLOAT64, DType
@@ -157,6 +157,9 @@ def test_initial_of_reduce_max(dtype: DType) -> None:
                 mo.reduce_max(array, axes, keepdims=False, initial=scalar),
                 mo.reduce_max(array, axes, keepdims=False, initial=scalar, return_indices=True),
                 mo.reduce_max(array, axes, keepdims=False, initial=scalar, out=np.empty_like(expected)),
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar, out=swapped(expected)),
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar, out=at_offset(expected, 1)),
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar, out=strided(expected)),
                 mo.reduce_max.__wrapped__(array, axes, keepdims=False, initial=scalar),
             ):
                 assert_same_bits(_first(result), expected)
