@@ -56,3 +56,15 @@ def test_segments(rank: int) -> None:
     before = counted["segment_max: ranks"]
     ranks.segments(rank, 6)
     assert counted["segment_max: ranks"] - before > 20
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_layouts_of_new_outputs(rank: int) -> None:
+    """Axes lie in the order that the data's axes have in memory."""
+    for order in ranks.orders(rank, 60):
+        data = ranks.laid(ranks.numbers((2,) * rank), order)
+        assert mo.maximum(data, data).strides == data.strides
+        for axis in range(rank):
+            kept = [other - (other > axis) for other in order if other != axis]
+            expected = ranks.laid(ranks.numbers((2,) * (rank - 1)), tuple(kept)).strides
+            assert mo.reduce_max(data, axis, keepdims=False).strides == expected
