@@ -37,7 +37,7 @@ def spelled(axes: Sequence[int]) -> Iterator[Any]:
     yield from (list(axes), tuple(axes), axes, array, swapped(array), strided(array), array[::-1][::-1])
     yield [*map(np.int64, axes)]
     for kind in (np.int8, np.int32, np.uint64):
-        if (array.astype(kind).astype(np.int64) == array).all():
+        if np.iinfo(kind).min <= min(axes) and max(axes) <= np.iinfo(kind).max:
             yield array.astype(kind)
 
 
