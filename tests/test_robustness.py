@@ -78,6 +78,132 @@ for dtype in dtypes:
 print(done)
 """
 
+SCALARS = """
+integers = [dtype for dtype in dtypes if dtype.kind in "iu"]
+def placed(k, values, dtype, at_end, swapped=False, step=1):
+    # values, `step` elements apart, whose last byte or first is the space's
+    values = np.asarray(values)
+    room = (values.shape[0] - 1) * abs(step) + 1 if values.ndim else ()
+    made = fenced(k, room, dtype.newbyteorder("S") if swapped else dtype, at_end)
+    made = made[::step] if values.ndim else made
+    made[...] = values
+    return made
+def check(result, expected):
+    assert np.asarray(result).tolist() == expected, (result, expected)
+done = 0
+for dtype in dtypes:
+    x, lowest = np.zeros(4, dtype), np.zeros(4, dtype)
+    for at_end in (False, True):
+        for swapped in (False, True):
+            one = placed(0, 1, dtype, at_end, swapped)
+            out = fenced(1, (), dtype, at_end)
+            check(mo.maximum(one), 1)
+            check(mo.maximum(one, one, out=out), 1)
+            for beside in (x, x[::2], x[:1], np.zeros((2, 3), dtype), np.zeros(40_000, dtype)):
+                expected = np.ones(beside.shape, dtype).tolist()
+                check(mo.maximum(one, beside), expected)
+                check(mo.maximum(beside, one), expected)
+                check(mo.maximum(beside, one, beside, one), expected)
+            check(mo.reduce_max(one, out=out), 1)
+            check(mo.reduce_max(one, return_indices=True)[0], 1)
+            check(mo.reduce_max(x, initial=one), [1])
+            check(mo.reduce_max(x[:0], initial=one, return_indices=True)[0], [1])
+            for route in (
+                {"segment_ids": [0, 0, 2, 2]},
+                {"segment_ids": np.array([2, 0, 2, 0]), "sorted": False},
+                {"offsets": [0, 2, 2, 4]},
+                {"segment_ids": np.array([0, 0, 2, 2]), "return_indices": True, "return_empty": True},
+            ):
+                for argument, expected in (("fill_value", [0, 1, 0]), ("initial", [1, 1, 1])):
+                    result = mo.segment_max(x, **route, **{argument: one})
+                    check(result[0] if isinstance(result, tuple) else result, expected)
+            for n in range(1, 10):
+                for step in (1, -1, 2, -3):
+                    some = placed(0, [1] * n, dtype, at_end, swapped, step)
+                    check(mo.maximum(some, some[:1]), [1] * n)
+                    check(mo.reduce_max(some, return_indices=True), [[1], [0]])
+                    check(mo.segment_max(some, [0] * n, fill_mode="ZERO"), [1])
+                    # (NumPy reads no swapped bfloat16)
+                    into = placed(1, [0] * n, dtype, at_end, swapped and dtype.kind != "V", step)
+                    check(mo.maximum(some, some, out=into), [1] * n)
+                    check(mo.segment_max(some, range(n), fill_mode="ZERO", out=into), [1] * n)
+            done += 1
+data = np.arange(24.0).reshape(2, 3, 4)
+for dtype in integers:
+    for at_end in (False, True):
+        for swapped in (False, True):
+            three = placed(0, 3, dtype, at_end, swapped)
+            for route in ({"segment_ids": [0, 1]}, {"segment_ids": [1, 0], "sorted": False}, {"offsets": [0, 1, 2]}):
+                assert mo.segment_max(data, num_segments=three, fill_mode="ZERO", **route).shape == (3, 3, 4)
+            check(mo.reduce_max(data, placed(0, 1, dtype, at_end, swapped)), data.max(1, keepdims=True).tolist())
+            for step in (1, -1, 2, -3):
+                for axes in ([1], [2, 0], [0, 1, 2]):
+                    given = placed(0, axes, dtype, at_end, swapped, step)
+                    check(mo.reduce_max(data, given), data.max(tuple(axes), keepdims=True).tolist())
+                for n in range(1, 10):
+                    rows = np.arange(n, dtype=np.float32)
+                    ids = placed(0, range(n), dtype, at_end, swapped, step)
+                    more = {"fill_mode": "ZERO", "return_empty": True, "return_indices": True}
+                    for options in ({}, {"sorted": False}, {"check_ids": False}, {"out_of_range": "drop"}):
+                        check(mo.segment_max(rows, ids, **options, **more)[:2], [rows.tolist(), list(range(n))])
+                    ids = placed(0, range(n), dtype, at_end, swapped, step)
+                    check(mo.segment_max(rows[1:], offsets=ids, **more)[0], rows[1:].tolist())
+                    if dtype.itemsize == 8:
+                        assert _native.check_indices(ids, False, True, True, None, n) is None
+            done += 1
+print(done)
+"""
+
+RUNTIME = """
+import onnx
+from onnx import helper, parser
+import maxops.onnxruntime
+from maxops.onnx.tensors import DTYPES
+numbers = {dtype.numpy: number for number, dtype in DTYPES.items()}
+def run(model, **arrays):
+    binding = model.io_binding()
+    for name, array in arrays.items():
+        shape = list(array.shape)
+        binding.bind_input(name, "cpu", 0, numbers[array.dtype], shape, array.ctypes.data)
+    binding.bind_output("y", "cpu")
+    model.run_with_iobinding(binding)
+    value = binding.get_outputs()[0]
+    size = int(np.prod(value.shape())) * 4
+    return np.frombuffer(ctypes.string_at(value.data_ptr(), size), np.float32).tolist()
+def session(text):
+    return maxops.onnxruntime.session(parser.parse_model(text))
+head = '<ir_version: 10, opset_import: ["": 20, "maxops": 1]> g '
+done = 0
+f4 = np.dtype(np.float32)
+largest = session(head + "(float[n] x, float s) => (float[n] y) { y = Max (x, s) }")
+reduced = session(head + "(float[a, b] x, int64[k] axes) => (float y) { y = ReduceMax <keepdims = 0> (x, axes) }")
+segments = {
+    (id_type, count_type): session(
+        head + f"(float[n] x, {id_type}[n] ids, {count_type} count) => (float[k] y) "
+        '{ y = maxops.SegmentMax <fill_mode = "ZERO"> (x, ids, count) }'
+    )
+    for id_type in ("int32", "int64") for count_type in ("int32", "int64")
+}
+def placed(k, values, dtype, at_end):
+    made = fenced(k, np.shape(values), np.dtype(dtype), at_end)
+    made[...] = values
+    return made
+for at_end in (False, True):
+    for n in range(1, 10):
+        x, one = placed(0, [0] * n, f4, at_end), placed(1, 1, f4, at_end)
+        assert run(largest, x=x, s=one) == [1] * n
+        for (id_type, count_type), model in segments.items():
+            ids, count = placed(1, range(n), id_type, at_end), placed(2, n + 1, count_type, at_end)
+            x[...] = np.arange(n) + 1
+            assert run(model, x=x, ids=ids, count=count) == [*range(1, n + 1), 0]
+            done += 1
+    x = placed(0, np.arange(6).reshape(2, 3), f4, at_end)
+    for axes, expected in (([0], [3, 4, 5]), ([-1], [2, 5]), ([1, 0], [5])):
+        assert run(reduced, x=x, axes=placed(1, axes, np.int64, at_end)) == expected
+        done += 1
+print(done)
+"""
+
 GARBAGE = """
 n = 100_000
 done = 0
@@ -221,6 +347,17 @@ def run(code: str, *arguments: str) -> str:
 @pytest.mark.parametrize("isa", EACH_SOURCE)
 def test_nothing_beside_the_arrays_is_touched(isa: str) -> None:
     assert int(run(FENCED + FENCES, isa)) == 13 * 2 * 43
+
+
+def test_nothing_beside_scalars_and_few_elements_is_touched() -> None:
+    """Each argument at either end of memory that may be touched, of each type, layout and size up to nine."""
+    assert int(run(FENCED + SCALARS, _native.isa())) == 13 * 4 + 8 * 4
+
+
+def test_nothing_beside_tensors_of_onnxruntime_is_touched() -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("maxops.onnxruntime")
+    assert int(run(FENCED + RUNTIME, _native.isa())) == 2 * (9 * 4 + 3)
 
 
 @pytest.mark.parametrize("isa", EACH_SOURCE)

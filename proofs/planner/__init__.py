@@ -22,7 +22,7 @@ import numpy as np
 from claims import ROOT, Check, Claim, require_this_tree
 
 from planner import trials
-from planner.rows import MAX, REDUCE, SEGMENT, Row, Seen, Trial
+from planner.rows import MAX, REDUCE, SEGMENT, Row, Seen, Trial, bits_of
 
 DECIDE = ("src/maxops/plan/*.py", "native/api*", "native/bindings/arguments.*", "native/bindings/operators.*")
 FILES = (
@@ -94,7 +94,8 @@ RULES = {
         trials.fills,
         "an empty segment holds what fill_mode, fill_value or initial says, of which one is given",
         "both rows of SegmentMax and each type: 9 values of fill_mode, with and without each other fill; sorted ids "
-        "of up to 2 rows in 3 segments, and offsets",
+        "of up to 2 rows in 3 segments, and offsets; of floats -0 and NaNs of both signs, quiet and signalling, with "
+        "payloads, as NumPy's scalars and arrays of rank 0, of unsorted ids, too",
         True,
     ),
     "planner.options": Says(
@@ -138,7 +139,7 @@ def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any
         return NOT_HANDLED
     if isinstance(result, tuple):
         return tuple((part.dtype, part.shape) for part in result)
-    return (result.dtype, result.shape, *([repr(result.tolist())] if with_values else []))
+    return (result.dtype, result.shape, *([bits_of(result)] if with_values else []))
 
 
 def is_left_to_planner(args: tuple[Any, ...], options: dict[str, Any]) -> bool:

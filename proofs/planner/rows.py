@@ -136,6 +136,11 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return found
 
 
+def bits_of(array: np.ndarray[Any, Any]) -> str:
+    """The elements' bits; of rationals their text."""
+    return repr(array.tolist()) if array.dtype.kind == "O" else array.tobytes().hex()
+
+
 @cache
 def zeros(shape: Shape, name: str = "float32") -> np.ndarray[Any, Any]:
     """An array of zeros; those that are no rationals, of the type that is called "half"."""

@@ -51,6 +51,7 @@ from planner.rows import (
     Seen,
     Shape,
     Trial,
+    bits_of,
     dtype_of,
     forms,
     gives,
@@ -291,7 +292,7 @@ def filled(name: str, shape: Shape, value: Any) -> frozenset[Seen]:
     """A result of one value, or of one for each row."""
     array = np.empty(shape, dtype_of(name))
     array[...] = value
-    return frozenset([(array.dtype, array.shape, repr(array.tolist()))])
+    return frozenset([(array.dtype, array.shape, bits_of(array))])
 
 
 def empty_sets() -> Iterator[Trial]:
@@ -470,8 +471,39 @@ def fills() -> Iterator[Trial]:
             allowed = row.breaks(*rules) if rules else filled(name, (3,), held)
             yield row, (data, ids, 3), options, allowed
             if row.is_plain:
-                bounds = np.array([sum(i < segment for i in listed) for segment in range(4)])
-                yield row, (data,), {**options, "offsets": bounds}, allowed
+                yield row, (data,), {**options, "offsets": bounds_of(listed)}, allowed
+    yield from _fills_of_floats()
+
+
+def bounds_of(listed: Sequence[int]) -> np.ndarray[Any, Any]:
+    """The offsets of sorted ids of three segments."""
+    return np.array([sum(i < segment for i in listed) for segment in range(4)])
+
+
+# Of each type of floats: the bits of -0, and of NaNs of both signs, quiet and signalling, with payloads.
+QUIET = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
+SIGNALLING = {"float16": 0x7C01, "bfloat16": 0x7F81, "float32": 0x7F800001, "float64": 0x7FF0000000000001}
+
+
+def _fills_of_floats() -> Iterator[Trial]:
+    """An empty segment holds the bits of -0, and the quiet NaN without a sign or payload of any NaN."""
+    for name, quiet in QUIET.items():
+        dtype = dtype_of(name)
+        word, sign = np.dtype(f"u{dtype.itemsize}"), 1 << 8 * dtype.itemsize - 1
+        nans = [each | place for each in (quiet, quiet | 5, SIGNALLING[name]) for place in (0, sign)]
+        for bits, argument in product((sign, *nans), ("fill_value", "initial")):
+            array = np.array([bits], word).view(dtype)
+            one = np.array([bits if bits == sign else quiet], word).view(dtype)[0]
+            for listed, scalar in product(([], [0], [0, 2]), (array[0], array.reshape(()))):
+                held = one if argument == "initial" and bits != sign else [0 if s in listed else one for s in range(3)]
+                options = {argument: scalar, "num_segments": 3}
+                for route in (
+                    {"segment_ids": np.array(listed, np.int32)},
+                    {"segment_ids": np.array(listed[::-1], np.int64), "sorted": False},
+                    {"offsets": bounds_of(listed)},
+                ):
+                    allowed = filled(name, (3,), held)
+                    yield SEGMENT_MAX, (zeros((len(listed),), name),), {**options, **route}, allowed
 
 
 # ------------------------------------------------------------------------------------------------ options

@@ -22,6 +22,7 @@ from . import (
     long_single_columns,
     many_vectors,
     outputs_and_overlaps,
+    ranks,
     reduce,
     rows_and_columns,
     runs_by_offsets,
@@ -169,6 +170,11 @@ SECTIONS: dict[str, Callable[[], None]] = {
         for name, call in (("reduce_max", reduce.every), ("maximum", elementwise.broadcasts))
         for of in ("int64", "int16", "float16")
     },
+    **{f"maximum, rank {rank}": functools.partial(ranks.broadcasts, rank) for rank in (5, 6, 7, 8)},
+    "maximum, rank 5, sizes": functools.partial(ranks.sizes, 5),
+    **{f"maximum, rank {rank}, sizes": functools.partial(ranks.sizes, rank, 13 ** (rank - 5)) for rank in (6, 7, 8)},
+    **{f"reduce_max, rank {rank}": functools.partial(ranks.reductions, rank) for rank in (5, 6, 7, 8)},
+    **{f"segments, rank {rank}": functools.partial(ranks.segments, rank) for rank in (5, 6, 7, 8)},
     **BOUNDARIES,
 }
 
@@ -212,6 +218,12 @@ SHORT: dict[str, Callable[[], None]] = {
     ),
     "ids out of range, three rows": functools.partial(any_order.refused, most_rows=3),
     "wrong ids, four rows": functools.partial(any_order.wrong, most_rows=4),
+    "maximum, rank 6, some": functools.partial(ranks.broadcasts, 6, 3),
+    "maximum, rank 8, some": functools.partial(ranks.broadcasts, 8, 53),
+    "maximum, rank 6, some sizes": functools.partial(ranks.sizes, 6, 103),
+    "reduce_max, rank 6, some": functools.partial(ranks.reductions, 6, 3),
+    "reduce_max, rank 8, some": functools.partial(ranks.reductions, 8, 3),
+    "segments, rank 6, some": functools.partial(ranks.segments, 6, 6),
     **BOUNDARIES,
 }
 

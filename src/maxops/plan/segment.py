@@ -72,9 +72,12 @@ class SegmentPlan(NamedTuple):
     def fill_bits(self) -> int:
         """The bits of what an empty segment holds without `initial`."""
         if self.fill_value is not None:
-            native = np.ascontiguousarray(self.fill_value, self.dtype.numpy)
-            is_nan = self.dtype.kind == "float" and bool(native != native)  # noqa: PLR0124 - which NaN alone is not
-            return self.dtype.nan_bits if is_nan else int(native.view(self.dtype.word)[0])
+            # by its bits, because NumPy warns of comparing a signalling NaN
+            bits = int(np.ascontiguousarray(self.fill_value, self.dtype.numpy).view(self.dtype.word)[0])
+            if self.dtype.kind == "bool":  # any byte but 0 is True
+                return int(bits != 0)
+            is_nan = self.dtype.kind == "float" and bits & ((1 << self.dtype.bits - 1) - 1) > self.dtype.infinity_bits
+            return self.dtype.nan_bits if is_nan else bits
         return self.dtype.lowest_finite_bits if self.fill_mode == "LOWEST" else 0
 
 
