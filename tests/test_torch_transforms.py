@@ -198,6 +198,37 @@ def test_a_batch_without_members_has_the_shapes_and_types_of_one(name: str) -> N
             assert (got.dtype, got.shape, got.device) == (want.dtype, (0, *want.shape[1:]), want.device)
 
 
+def test_a_batch_of_data_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only where other arguments differ too is there one for each member."""
+    from maxops.engines.torch import vmap  # noqa: PLC0415 - after the skip
+
+    def fail(*_: Any) -> Any:
+        raise AssertionError("one by one")
+
+    monkeypatch.setattr(vmap, "_one_by_one", fail)
+    for name, (function, shapes) in CALLS.items():
+        dims = (0, *(0 if name.startswith("maximum") else None for _ in shapes[1:]))
+        arguments = [
+            argument(shape, () if dim is None else (3,), DTYPES[0], 1) for shape, dim in zip(shapes, dims, strict=True)
+        ]
+        torch.vmap(function, in_dims=dims)(*arguments)
+
+
+def test_no_operator_is_left_to_the_loop_of_torch() -> None:
+    """Nor is a scalar in a graph, which is one for all members."""
+    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
+
+    def scalar(x: Any) -> Any:
+        return torch.ops.maxops.scalar(x, 2.5, "maximum", "input 1", "input 0")
+
+    torch._C._functorch._set_vmap_fallback_enabled(False)
+    try:
+        for x in (torch.ones(3, 2), torch.ones(0, 2)):
+            assert torch.equal(torch.vmap(scalar)(x), torch.full((len(x),), 2.5))
+    finally:
+        torch._C._functorch._set_vmap_fallback_enabled(True)
+
+
 # ------------------------------------------------------------------------------------- each transform in each other
 
 # Values whose ties are of two and of four elements, so that even shares are exact.
@@ -404,6 +435,56 @@ THREE = ("vmap", "vmap-last", "grad", "vjp", "jvp", "jacrev", "jacfwd")
 def test_three_transforms_in_each_other(outer: str) -> None:
     for inner in product(("vmap-last", "grad", "jvp"), repeat=2):
         check_nested((*inner, outer))
+
+
+def all_calls(names: tuple[str, ...]) -> Function:
+    def every(x: Any) -> list[Any]:
+        ties = ("even", "first")
+        return [
+            nested(lambda x, f=ours, t=ties[count % 2]: f(x, t), names)(x)
+            for count, (ours, _) in enumerate(PAIRED.values())
+        ]
+
+    return every
+
+
+COMPILED = [
+    *[(name,) for name in TRANSFORMS if name not in ("functional_call", "autograd", "forward_ad", "dlpack")],
+    *[("vmap-last", "jvp"), ("jvp", "vmap"), ("grad", "vmap"), ("vmap", "grad")],
+]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(names, marks=pytest.mark.exhaustive) if names != ("vmap-last", "jvp") else names
+        for names in COMPILED
+    ],
+    ids="-".join,
+)
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("eager", marks=pytest.mark.exhaustive)])
+def test_transforms_in_a_compiled_function(backend: str, names: tuple[str, ...]) -> None:
+    function, x = all_calls(names), batched(X, names)
+    try:
+        got = torch.compile(function, fullgraph=True, backend=backend)(x)
+    finally:
+        torch._dynamo.reset()
+    for part, want in zip(got, function(x), strict=True):
+        assert part.dtype is want.dtype
+        assert torch.equal(part, want)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("names", COMPILED, ids="-".join)
+def test_transforms_in_an_exported_program(names: tuple[str, ...]) -> None:
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return all_calls(names)(x)
+
+    x = batched(X, names)
+    program = torch.export.export(Model(), (x,), strict=False)
+    for part, want in zip(program.module()(x + 1), all_calls(names)(x + 1), strict=True):
+        assert torch.equal(part, want)
 
 
 @pytest.mark.exhaustive
