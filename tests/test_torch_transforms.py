@@ -198,6 +198,32 @@ def test_a_batch_without_members_has_the_shapes_and_types_of_one(name: str) -> N
             assert (got.dtype, got.shape, got.device) == (want.dtype, (0, *want.shape[1:]), want.device)
 
 
+@pytest.mark.parametrize("initial", [None, 0, "one"], ids=str)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0)], ids=str)
+def test_a_batch_of_the_operator_itself(shape: tuple[int, ...], initial: Any) -> None:
+    """As graphs have it, with axes as they were given: none, negative ones, in any order."""
+    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
+
+    rank = len(shape)
+    sets: list[Any] = [None, [], *([axis] for axis in range(-rank, rank)), *[[-1, 0], [1, -2]] * (rank > 1)]
+    first = None if initial is None else torch.tensor([2.0, -2.0, 0.0]) if initial == 0 else torch.tensor(0.5)
+    for axes, keepdims, noop, indices in product(sets, *[(False, True)] * 3):
+        if noop and not axes and initial is not None:  # which is refused
+            continue
+
+        def call(x: Any, i: Any, options: tuple[Any, ...] = (axes, keepdims, noop), indices: bool = indices) -> Any:
+            values, places = torch.ops.maxops.reduce_max(x, *options, i, indices, "even")
+            return (values, places) if indices else values
+
+        for place in {0, rank}:
+            x = argument(shape, (3,), DTYPES[0], rank).movedim(0, place)
+            dims = (place, 0 if initial == 0 else None)
+            for part, want in zip(
+                results(torch.vmap(call, in_dims=dims)(x, first)), loop(call, dims)(x, first), strict=True
+            ):
+                same(part, want)
+
+
 def test_a_batch_of_data_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only where other arguments differ too is there one for each member."""
     from maxops.engines.torch import vmap  # noqa: PLC0415 - after the skip
