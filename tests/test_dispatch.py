@@ -18,6 +18,7 @@ from bits import assert_same_bits
 from maxops import errors
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as numpy_engine
+from maxops.engines import table
 from maxops.plan import Array
 
 
@@ -118,6 +119,29 @@ def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedE
     mo.register_engine("narrower", Narrower, third, beside=("numpy", "wrapped"))
     mo.maximum(Narrower(A), Wrapped(B))
     assert [len(one.calls) for one in (engine, second, third)] == [0, 1, 1]
+
+
+def test_what_was_looked_up_is_looked_up_anew_after_a_registration() -> None:
+    """Alone and together with others, subclasses too; the names of the others may come from any iterable."""
+    kind: Any = type("Anew", (Wrapped,), {})
+    calls: list[Any] = [lambda: mo.maximum(kind(A)), lambda: mo.maximum(kind(A), B), lambda: mo.maximum(B, 1, kind(A))]
+    for number in range(3):
+        made = WrappedEngine()
+        mo.register_engine(f"anew{number}", Wrapped if number == 0 else kind, made, beside=iter(["numpy"]))
+        for count, call in enumerate((*calls, *calls), 1):
+            call()
+            assert len(made.calls) == count
+
+
+@pytest.mark.parametrize("scalars", [[], [-9]], ids=["arrays", "a-scalar"])
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 40])
+def test_only_few_kinds_together_are_remembered(engine: WrappedEngine, count: int, scalars: list[int]) -> None:
+    """Calls of many arrays come in endless patterns, none of which may take memory for good."""
+    for place in range(count):
+        values = [Narrower(A) if at == place else Wrapped(A) for at in range(count)]
+        assert_same_bits(mo.maximum(*values, *scalars).values, A)
+    assert sum(Narrower in kinds for kinds in table._found) == (count if count + len(scalars) <= 8 else 0)
+    assert all(len(kinds) <= 8 for kinds in table._found)
 
 
 def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:

@@ -91,6 +91,48 @@ def test_an_exception_of_a_hook_is_the_cause_of_ours(kind: type[Exception], hook
     with pytest.raises(errors.MaxopsError, match=kind.__name__) as raised:
         call_with(call, hook, error)
     assert raised.value.__cause__ is error
+    assert raised.value.clause.endswith(".arrays")
+
+
+class Spaced(Hooked):
+    """An array of a namespace of its own."""
+
+    def __init__(self, values: Array, name: str) -> None:
+        super().__init__(values, "", KeyError())
+        self.__name__ = name
+
+    def __array_namespace__(self) -> Any:
+        return self
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_arrays_of_several_namespaces_are_refused(count: int) -> None:
+    """Each among NumPy's arrays; a result would be of one of their kinds at random."""
+    made: list[Any] = [Spaced(np.ones(3), f"space{number}") for number in range(count)]
+    ids: Any = Spaced(np.zeros(3, np.int64), "ids")
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: mo.maximum(np.ones(3), *made),
+        lambda: mo.maximum(*made, np.ones(3)),
+        lambda: mo.segment_max(made[0], ids, fill_mode="ZERO"),
+        lambda: mo.segment_max(made[0], offsets=ids, check_ids=False, fill_mode="ZERO"),
+    )
+    for call in calls:
+        with pytest.raises(errors.EngineError, match=r"got arrays of several kinds, space\d, ") as raised:
+            call()
+        assert raised.value.clause.endswith(".arrays")
+    same: Any = Spaced(np.ones(3), "one")
+    assert mo.maximum(same, np.zeros(3), same).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("more", "advice"), [("mask", "fill it first"), ("units", r"\.magnitude"), ("unit", r"\.value")], ids=str
+)
+@pytest.mark.parametrize("call", CALLS)
+def test_what_a_plain_array_has_not_is_told_how_to_leave(more: str, advice: str, call: str) -> None:
+    kind = type("Own", (Hooked,), {more: 3})
+    with pytest.raises(errors.DTypeError, match=rf"has a {more.removesuffix('s')}, .*\({advice}\)") as raised:
+        CALLS[call](lambda array: kind(array, "", KeyError()))
+    assert raised.value.clause.endswith(".arrays")
 
 
 UNASKED = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -219,3 +220,90 @@ def test_bad_offsets_that_are_not_checked(offsets: list[int]) -> None:
     """A wrong result and no error, as for other types."""
     values = mo.segment_max(real([1, 5, 2, 7]), offsets=np.array(offsets), fill_mode="ZERO", check_ids=False)
     assert_same(values, real([0] * (len(offsets) - 1)))
+
+
+# Of equal values the first is kept, which its type tells.
+FEW: list[Any] = [0, 1, Fraction(1)]
+
+
+def first_of(elements: list[Any]) -> tuple[Any, int]:
+    """The first of the highest elements, and its index; -1 for none."""
+    return (max(elements), elements.index(max(elements))) if elements else (None, -1)
+
+
+def assert_identical(got: Array, want: Array) -> None:
+    assert_same(got, want)
+    assert [type(value) for value in got.flat] == [type(value) for value in want.flat]
+
+
+def test_of_equal_rationals_the_first_is_kept() -> None:
+    for values in product(FEW, repeat=3):
+        assert_identical(mo.maximum(*(real([value]) for value in values)), real([first_of(list(values))[0]]))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 3), (3, 1, 2), (0, 2), (2, 0), ()], ids=str)
+def test_every_reduction_of_few_rationals(shape: tuple[int, ...]) -> None:
+    """In each order of each set of axes, by Python's own maximum."""
+    sets = [axes for count in range(len(shape) + 1) for axes in permutations(range(len(shape)), count)]
+    for number, values in enumerate(product(FEW, repeat=int(np.prod(shape)))):
+        if number % 7 and len(values) > 4:
+            continue
+        data = real(values, shape)
+        for axes, initial, keepdims in product(sets, (None, 1, Fraction(2)), (False, True)):
+            taken = axes or tuple(range(len(shape)))
+            kept = [1 if axis in taken else size for axis, size in enumerate(shape)]
+            want, places = np.empty(kept, object), np.empty(kept, np.int64)
+            for place in np.ndindex(*kept):
+                lines = tuple(slice(None) if axis in taken else at for axis, at in enumerate(place))
+                highest, index = first_of(np.atleast_1d(data[lines]).ravel().tolist())
+                if initial is not None and (highest is None or highest < initial):
+                    highest, index = initial, -1
+                want[place], places[place] = highest, index
+            if None in want.ravel().tolist():
+                continue
+            if not keepdims:
+                want, places = want.squeeze(taken), places.squeeze(taken)
+            options: dict[str, Any] = {"keepdims": keepdims, "initial": initial}
+            got, indices = mo.reduce_max(data, axes, return_indices=True, **options)
+            assert_identical(np.asarray(got, object), want)
+            assert (indices.dtype, indices.shape, indices.tolist()) == (np.int64, places.shape, places.tolist())
+            assert_identical(np.asarray(mo.reduce_max(data, axes, **options), object), want)
+        same, zeros = mo.reduce_max(data, noop_with_empty_axes=True, return_indices=True)
+        assert_identical(np.asarray(same, object), data)
+        assert zeros.dtype == np.int64
+        assert zeros.shape == shape
+        assert not zeros.any()
+
+
+@pytest.mark.parametrize("width", [None, 0, 2])
+def test_every_segment_of_few_rationals(width: int | None) -> None:
+    """Ids in any order and out of range, and offsets, valid or not, by Python's own maximum."""
+    rows, count = 3, 2
+    shape = (rows,) if width is None else (rows, width)
+    every = [real(values, shape) for values in product(FEW, repeat=int(np.prod(shape)))][::13]
+    unsorted: dict[str, Any] = {"sorted": False, "out_of_range": "drop"}
+    named = [({"segment_ids": np.array(ids), **unsorted}, ids) for ids in product((-1, 0, 1, 2), repeat=rows)]
+    for offsets in product((0, 1, 3, 4), repeat=count + 1):
+        valid = offsets[0] == 0 and offsets[-1] == rows and list(offsets) == sorted(offsets)
+        ids = tuple(np.repeat([0, 1], np.diff(offsets))) if valid else (-1,) * rows
+        named.append(({"offsets": np.array(offsets), "check_ids": False}, ids))
+    fills: list[dict[str, Any]] = [{"fill_mode": "ZERO"}, {"fill_value": Fraction(1)}, {"initial": 1}]
+    for number, ((names, ids), fill) in enumerate(product(named, fills)):
+        data = every[number % len(every)]
+        want, places = np.empty((count, *shape[1:]), object), np.empty((count, *shape[1:]), np.int64)
+        for place in np.ndindex(want.shape):
+            mine = [row for row in range(rows) if ids[row] == place[0]]
+            highest, index = first_of([data[(row, *place[1:])] for row in mine])
+            if highest is None:
+                highest = next(iter(fill.values()))
+                want[place], places[place] = 0 if highest == "ZERO" else highest, -1
+            elif highest < fill.get("initial", highest):
+                want[place], places[place] = fill["initial"], -1
+            else:
+                want[place], places[place] = highest, mine[index]
+        got, indices, empty = mo.segment_max(
+            data, num_segments=count, **names, **fill, return_indices=True, return_empty=True
+        )
+        assert_identical(got, want)
+        assert (indices.dtype, indices.tolist()) == (np.int64, places.tolist())
+        assert (empty.dtype, empty.tolist()) == (np.bool, [segment not in ids for segment in range(count)])

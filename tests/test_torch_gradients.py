@@ -274,7 +274,12 @@ def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any, **options: Any) -> None:
         raise AssertionError("a plain call was planned, or went through the dispatcher")
 
-    for module, name in ((eager, "plan_max"), (kernels, "engine"), (operators, "maximum")):
+    for name in ("maximum", "reduce_max", "segment_max"):
+        monkeypatch.setattr(operators, name, fail)
+    x = torch.tensor([1.0, 5.0, 2.0], requires_grad=True)
+    reduced, segments = mo.reduce_max(x, 0), mo.segment_max(x, torch.tensor([0, 0, 1]), fill_mode="ZERO")
+    assert (reduced.tolist(), segments.tolist()) == ([5], [5, 2])
+    for module, name in ((eager, "plan_max"), (kernels, "engine")):
         monkeypatch.setattr(module, name, fail)
     for dtype in (torch.float32, torch.bfloat16):
         x = torch.tensor([1.0, 5.0], dtype=dtype, requires_grad=True)

@@ -20,7 +20,7 @@ from torch import Tensor
 from maxops.engines.torch.memory import DTYPES, widened
 from maxops.engines.torch.schemas import arguments, is_identity, reduce_call, segment_call
 
-_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def save(ctx: Any, *tensors: Tensor | None) -> None:

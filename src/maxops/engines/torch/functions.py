@@ -43,23 +43,21 @@ class Maximum(Function):
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor) -> Tensor:
         """See `jvp`."""
-        return jvp.maximum(ctx, tangents)
-
-
-def _run(operator: Any, kernel: Any) -> Any:
-    """Call the operator, or at once what it would call."""
-
-    def forward(*inputs: Any) -> Any:
-        return (operator if needs_dispatch(*inputs) else kernel)(*inputs)
-
-    return staticmethod(forward)
+        moved: Tensor = jvp.maximum(ctx, tangents)
+        return moved
 
 
 class ReduceMax(Function):
-    """ReduceMax: the operator's arguments."""
+    """ReduceMax: the operator's arguments, with a set of axes: a list would be several arguments to torch's vmap."""
 
     generate_vmap_rule = True
-    forward: Any = _run(operators.reduce_max, kernels.reduce_max)
+
+    @staticmethod
+    def forward(data: Tensor, axes: frozenset[int] | None, *options: Any) -> Any:
+        """Call the operator, or at once what it would call."""
+        run = operators.reduce_max if needs_dispatch(data, *options) else kernels.reduce_max
+        return run(data, None if axes is None else sorted(axes), *options)
+
     setup_context: Any = staticmethod(argmax.save_reduce_max)
     backward: Any = staticmethod(gradients.reduce_max)
     jvp: Any = staticmethod(jvp.reduce_max)
@@ -69,7 +67,12 @@ class SegmentMax(Function):
     """SegmentMax: the operator's arguments."""
 
     generate_vmap_rule = True
-    forward: Any = _run(operators.segment_max, kernels.segment_max)
+
+    @staticmethod
+    def forward(*inputs: Any) -> Any:
+        """Call the operator, or at once what it would call."""
+        return (operators.segment_max if needs_dispatch(*inputs) else kernels.segment_max)(*inputs)
+
     setup_context: Any = staticmethod(argmax.save_segment_max)
     backward: Any = staticmethod(gradients.segment_max)
     jvp: Any = staticmethod(jvp.segment_max)
@@ -81,12 +84,17 @@ for _function in (Maximum, ReduceMax, SegmentMax):
     _forward.__signature__ = inspect.signature(_forward)
 
 
-def _applied(function: Any, operator: Any, name: str) -> Any:
+def _apply_reduce_max(data: Tensor, axes: Any, *options: Any) -> Any:
+    apply: Any = ReduceMax.apply
+    return apply(data, None if axes is None else frozenset(axes), *options)
+
+
+def _applied(run: Any, operator: Any, name: str) -> Any:
     """Apply a function, or call its operator under torch.func.functionalize, which no autograd.Function passes."""
 
     def apply(*inputs: Any) -> Any:
         if not transforming() or "Functionalize" not in (active := transforms()):
-            return function.apply(*inputs)
+            return run(*inputs)
         if active & {"Grad", "Jvp"} or has_forward_gradients():
             raise EngineError(
                 f"{name} is called under torch.func.functionalize and a gradient of torch.func's; torch takes no "
@@ -97,6 +105,6 @@ def _applied(function: Any, operator: Any, name: str) -> Any:
     return apply
 
 
-maximum: Any = _applied(Maximum, lambda ties, *tensors: operators.maximum(list(tensors), ties), "maximum")
-reduce_max: Any = _applied(ReduceMax, operators.reduce_max, "reduce_max")
-segment_max: Any = _applied(SegmentMax, operators.segment_max, "segment_max")
+maximum: Any = _applied(Maximum.apply, lambda ties, *tensors: operators.maximum(list(tensors), ties), "maximum")
+reduce_max: Any = _applied(_apply_reduce_max, operators.reduce_max, "reduce_max")
+segment_max: Any = _applied(SegmentMax.apply, operators.segment_max, "segment_max")

@@ -5,16 +5,30 @@ The first element that holds a maximum moves it, or all that hold it do by their
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from maxops.engines.torch import argmax
 from maxops.shapes import reduced
 
 
+def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Torch turns all forward gradients off within a rule; those of an outer `torch.func.jvp` would be zero."""
+
+    @wraps(rule)
+    def run(*args: Any) -> Any:
+        with forward_ad._set_fwd_grad_enabled(True):
+            return rule(*args)
+
+    return run
+
+
+@_with_outer_gradients
 def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
     """Max."""
     held, count = argmax.in_inputs(ctx.saved_tensors, ctx.ties, [True] * len(tangents))
@@ -24,6 +38,7 @@ def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
     return (moved if count is None else argmax.share(moved, count)).to(tangents[0].dtype)
 
 
+@_with_outer_gradients
 def reduce_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None]:
     """ReduceMax."""
     return _reduce_max(ctx, tangent), None
@@ -43,6 +58,7 @@ def _reduce_max(ctx: Any, tangent: Tensor) -> Tensor:
     return argmax.take(flat, argmax.in_axes(ctx).reshape([*rows, 1]), len(rows)).reshape(shape)
 
 
+@_with_outer_gradients
 def segment_max(ctx: Any, tangent: Tensor, *_: Any) -> tuple[Tensor, None, None]:
     """SegmentMax."""
     return _segment_max(ctx, tangent), None, None

@@ -74,3 +74,4 @@ def _abstract_scalar(like: Tensor, value: Any, operator: str, name: str, beside:
 
 
 scalar.register_fake(_abstract_scalar)
+scalar.register_vmap(vmap.scalar)

@@ -60,6 +60,11 @@ def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
     return _one_by_one(info, call, dims, op, (0, 0 if call.return_indices else None, 0 if call.return_empty else None))
 
 
+def scalar(info: Any, in_dims: Any, like: Tensor, *others: Any) -> tuple[Tensor, None]:
+    """A scalar, the same for all members: it has of `like` the type and the device."""
+    return torch.ops.maxops.scalar(like, *others), None
+
+
 def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
     """What a member of a batch without members would be."""
     shape = [size for axis, size in enumerate(tensor.shape) if axis != dim]
