@@ -41,7 +41,10 @@ int main() {
         features.clear();
         for (std::string word; words >> word;) features.insert(word);
         for (const auto* set = maxops::instruction_sets(); set->name != nullptr; ++set)
-            if (maxops::use(set->name) && set->runs_here()) std::cout << set->name << ' ';
+            if (const bool runs = set->runs_here(); maxops::use(set->name) != runs)
+                std::cout << "(asked for " << set->name << ") ";
+            else if (runs)
+                std::cout << set->name << ' ';
         std::cout << maxops::choose_best().name << '\n';
     }
 }
