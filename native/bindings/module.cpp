@@ -320,6 +320,20 @@ PyObject* py_build(PyObject*, PyObject*) {
                          made.flags, "instruction_sets", names);
 }
 
+// For tests: (out, input, in_place), whether `out` may be written while `input` is read.
+PyObject* py_can_write_through(PyObject*, PyObject* args) {
+    PyObject *out, *input;
+    int in_place;
+    View views[2];
+    Item items[2];
+    if (!PyArg_ParseTuple(args, "OOp:can_write_through", &out, &input, &in_place)) return nullptr;
+    if (!read_typed(out, &views[0], &items[0]) || !read_typed(input, &views[1], &items[1])) {
+        PyErr_SetString(PyExc_TypeError, "can_write_through takes arrays of maxops's types");
+        return nullptr;
+    }
+    return PyBool_FromLong(can_write_through(views[0], &views[1], 1, in_place != 0));
+}
+
 PyObject* isa(PyObject*, PyObject*) {
     return PyUnicode_FromString(current().name);
 }
@@ -423,6 +437,7 @@ PyMethodDef methods[] = {
      nullptr},
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
     {"widened", py_widened, METH_O, nullptr},
+    {"can_write_through", py_can_write_through, METH_VARARGS, nullptr},
     {"build", py_build, METH_NOARGS, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},
     {"isa", isa, METH_NOARGS, nullptr},
