@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
@@ -15,6 +17,7 @@ from engine_adapters import ADAPTERS
 from maxops import dtypes, errors
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 
 TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
 DATA = mixed(dtypes.FLOAT32, (4, 3), 1, nans=0.1)
@@ -219,3 +222,113 @@ def test_a_mode_of_dispatch_sees_each_call(call: str) -> None:
     with watching():
         function(**taken | {"out": None})
     assert f"maxops.{call.partition('-')[0]}.default" in seen
+
+
+# ------------------------------------------------------------------------------------------------- outputs
+
+
+def watching() -> Any:
+    """A mode of torch's dispatcher, through which every call goes then."""
+    from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415
+
+    class Watching(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return function(*args, **(kwargs or {}))
+
+    made: Any = Watching
+    return made()
+
+
+@pytest.mark.parametrize("dispatched", BOOLS, ids=["plain", "dispatched"])
+@pytest.mark.parametrize("call", TAKEN)
+def test_a_refused_output_is_as_it_was(call: str, dispatched: bool) -> None:
+    """In its values and its version; a step of 0 along an axis of size 1 is none."""
+    function, taken = TAKEN[call]
+    with watching() if dispatched else torch.no_grad():
+        for out, words in (
+            (torch.zeros_like(taken["out"]).double(), "out is float64"),
+            (torch.zeros(2, 2), r"out has shape \(2, 2\)"),
+            (torch.zeros(1).expand(7), "internal overlap"),
+        ):
+            version = out._version
+            with pytest.raises(errors.OutputError, match=words):
+                function(**taken | {"out": out})
+            assert out._version == version
+            assert not out.any()
+        size = len(taken["out"])
+        column = torch.zeros(size).as_strided((size, 1), (1, 0))
+    if call == "maximum":
+        given = {name: each.reshape(-1, 1) for name, each in taken.items()} | {"out": column}
+        assert function(**given) is column
+        assert column.tolist() == [[1.0]] * size
+
+
+def test_an_output_is_written_to_if_a_call_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maxops.engines.numpy.run", interrupted)
+    for function, taken in TAKEN.values():
+        version = taken["out"]._version
+        with pytest.raises(KeyboardInterrupt):
+            function(**taken)
+        assert taken["out"]._version == version + 1
+
+
+@pytest.mark.parametrize("call", TAKEN)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_nested_tensors_are_refused(call: str) -> None:
+    function, taken = TAKEN[call]
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    for name in ("out", "a" if call == "maximum" else "data"):
+        with pytest.raises(errors.MaxopsError, match="another kind than strided"):
+            function(**taken | {name: nested})
+
+
+# ------------------------------------------------------------------------------------------------- gradients
+
+INTEGERS = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64]
+
+
+@pytest.mark.parametrize("ties", ["even", "first"])
+@pytest.mark.parametrize("kind", INTEGERS, ids=str)
+def test_gradients_by_ids_of_every_type(kind: Any, ties: Any) -> None:
+    """An id past the segments has none, also where int64 does not hold it."""
+    past = np.iinfo(str(kind).removeprefix("torch.")).max
+    ids = torch.from_numpy(np.array([0, 0, 2, past], str(kind).removeprefix("torch.")))
+    offsets = torch.tensor([0, 2, 2, 4]).to(kind)
+    for names, want in (
+        ({"segment_ids": ids, "num_segments": 3}, [0.0, 1.0, 1.0, 0.0]),
+        ({"offsets": offsets}, [0.0, 1.0, 0.0, 1.0]),
+    ):
+        data = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+        mo.segment_max(data, **names, fill_mode="ZERO", ties=ties).sum().backward()
+        assert data.grad is not None
+        assert data.grad.tolist() == want
+        tangent = torch.func.jvp(
+            lambda x, names=names: mo.segment_max(x, **names, fill_mode="ZERO", ties=ties),
+            (data.detach(),),
+            (torch.tensor([1.0, 2.0, 4.0, 8.0]),),
+        )[1]
+        assert tangent.tolist() == ([2.0, 0.0, 4.0] if "segment_ids" in names else [2.0, 0.0, 8.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, dtypes.BFLOAT16.numpy], ids=str)
+def test_an_array_lives_as_long_as_a_gradient_needs_it(dtype: Any) -> None:
+    """A locked one too, whose memory torch is lent without its lock."""
+    for locked in BOOLS:
+        array = np.array([2, 0, 2]).astype(dtype)
+        array.flags.writeable = not locked
+        kept = weakref.ref(array)
+        x = TENSORS.give(np.array([1, 1, 3]).astype(dtype)).requires_grad_()
+        result = mo.maximum(x, array)
+        del array
+        gc.collect()
+        assert kept() is not None
+        result.sum().backward()
+        assert x.grad.tolist() == [0, 1, 1]
+        del result
+        gc.collect()
+        assert kept() is None
