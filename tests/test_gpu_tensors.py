@@ -116,6 +116,27 @@ def test_wrong_out(out: Any, words: str) -> None:
         held.maximum(torch.zeros(3, device=DEVICE), out=out)
 
 
+def test_a_result_is_new_memory() -> None:
+    """Also where it has the elements of an argument, bit for bit; with an output, that is the result."""
+    x, ids = tensor_of(mixed(F32, (1, 3), 1)), torch.zeros(1, dtype=torch.int64, device=DEVICE)
+    calls: list[Any] = [
+        lambda out: held.maximum(x, out=out),
+        lambda out: held.maximum(x, x, out=out),
+        lambda out: held.reduce_max(x, noop_with_empty_axes=True, out=out),
+        lambda out: held.reduce_max(x, noop_with_empty_axes=True, return_indices=True, out=out)[0],
+        lambda out: held.reduce_max(x, 0, out=out),
+        lambda out: held.segment_max(x, ids, fill_mode="ZERO", out=out),
+        lambda out: held.segment_max(x, ids, fill_mode="ZERO", sorted=False, out=out),
+    ]
+    for call in calls:
+        result = call(None)
+        assert result.data_ptr() != x.data_ptr()
+        assert_same_bits(array_of(result), array_of(x))
+        out = torch.zeros_like(x)
+        assert call(out) is out
+        assert_same_bits(array_of(out), array_of(x))
+
+
 def test_no_gradient_is_taken_through_it() -> None:
     x = torch.zeros(3, device=DEVICE, requires_grad=True)
     for result in (held.maximum(x, x), held.maximum(x, 1), held.reduce_max(x)):

@@ -196,7 +196,7 @@ ROW = np.array([2.0, 5.0, -2.0])
 SORTED, MIXED, BOUNDS = np.array([0, 0, 2, 2]), np.array([2, -1, 2, 0]), np.array([0, 1, 1, 4])
 
 
-def held(elements: Any, mask: Any, axis: int, ties: str, start: float = -np.inf, empty: float = -np.inf) -> Any:
+def held(elements: Any, mask: Any, axis: int, ties: str, start: Any = -np.inf, empty: float = -np.inf) -> Any:
     """Maxima of the masked elements along an axis, and their indices, by JAX's own operations.
 
     The value is a constant, to which elements that hold it add what they move.
@@ -214,7 +214,7 @@ def held(elements: Any, mask: Any, axis: int, ties: str, start: float = -np.inf,
     return value, index - (~first.any(axis)).astype(int)
 
 
-def in_segments(x: Any, ids: Array, count: int, **how: Any) -> Any:
+def in_segments(x: Any, ids: Any, count: int, **how: Any) -> Any:
     mask = ids[None] == np.arange(count)[:, None]
     return held(jnp.broadcast_to(x, (count, *x.shape)), mask.reshape(*mask.shape, *[1] * (x.ndim - 1)), 1, **how)
 
@@ -223,6 +223,17 @@ def both(pair: Any) -> Any:
     """A value and an index in one array."""
     value, index = pair
     return value + index.astype(value.dtype) / 8
+
+
+def own_ids(x: Any) -> Any:
+    """Ids of the rows by their values: other ones for each member of a batch."""
+    return (x[:, 0] > 1.5).astype(int)
+
+
+def own_offsets(x: Any) -> Any:
+    """Offsets, likewise."""
+    count = own_ids(x).sum()
+    return jnp.stack([count * 0, count, count * 0 + 4])
 
 
 def of_maximum(*arrays: Any, ties: str) -> Any:
@@ -242,6 +253,26 @@ PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] =
     "reduce-initial": (
         lambda x, ties: both(mo.reduce_max(x, -1, keepdims=True, initial=3.0, return_indices=True, ties=ties)),
         lambda x, ties: both(held(x, None, 1, ties, start=3.0))[:, None],
+    ),
+    "reduce-own-initial": (
+        lambda x, ties: both(mo.reduce_max(x, 1, keepdims=False, initial=x[0, 0], return_indices=True, ties=ties)),
+        lambda x, ties: both(held(x, None, 1, ties, start=lax.stop_gradient(x[0, 0]))),
+    ),
+    "segments-own-ids": (
+        lambda x, ties: both(
+            mo.segment_max(x, own_ids(x), 3, fill_mode="ZERO", sorted=False, return_indices=True, ties=ties)
+        ),
+        lambda x, ties: both(in_segments(x, own_ids(x), 3, ties=ties, empty=0.0)),
+    ),
+    "own-offsets": (
+        lambda x, ties: both(
+            mo.segment_max(x, offsets=own_offsets(x), initial=x[1, 1], return_indices=True, ties=ties)
+        ),
+        lambda x, ties: both(
+            in_segments(
+                *(x, (np.arange(4) >= own_offsets(x)[1]).astype(int), 2), ties=ties, start=lax.stop_gradient(x[1, 1])
+            )
+        ),
     ),
     "noop": (
         lambda x, ties: mo.reduce_max(x, noop_with_empty_axes=True, ties=ties),
@@ -365,6 +396,10 @@ def goes(names: tuple[str, ...]) -> bool:
 def test_a_transform_in_each_other(outer: str, formulation: str) -> None:
     inner = some(list(TRANSFORMS), 18 if (outer, formulation) == ("grad", "custom-calls") else 6)
     check_nested([(each, outer) for each in inner if goes((each, outer))])
+
+
+def test_derivatives_of_a_batch_of_batches() -> None:
+    check_nested([("vmap-last", "vmap", "grad")])
 
 
 @pytest.mark.exhaustive

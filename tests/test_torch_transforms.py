@@ -263,7 +263,7 @@ ROW = torch.tensor([2.0, 5.0, -2.0], dtype=torch.float64)
 SORTED, MIXED, BOUNDS = torch.tensor([0, 0, 2, 2]), torch.tensor([2, -1, 2, 0]), torch.tensor([0, 1, 1, 4])
 
 
-def held(elements: Any, mask: Any, axis: Any, ties: str, start: float = -torch.inf, empty: float = -torch.inf) -> Any:
+def held(elements: Any, mask: Any, axis: Any, ties: str, start: Any = -torch.inf, empty: float = -torch.inf) -> Any:
     """Maxima of the masked elements along an axis, and their indices, by torch's own operators.
 
     The value is a constant, to which elements that hold it add what they move.
@@ -276,7 +276,7 @@ def held(elements: Any, mask: Any, axis: Any, ties: str, start: float = -torch.i
     share = holds / holds.sum(axis, keepdim=True).clamp(min=1) if ties == "even" else first.to(elements.dtype)
     moved = (torch.where(holds, elements - fixed, 0) * share).sum(axis)
     top = top.squeeze(axis)
-    value = torch.where(top == -torch.inf, empty, top).clamp(min=start) + moved
+    value = torch.maximum(torch.where(top == -torch.inf, empty, top), torch.as_tensor(start, dtype=top.dtype)) + moved
     places = torch.arange(elements.shape[axis]).reshape([-1] + [1] * (elements.ndim - axis - 1))
     index = torch.where(first, places, 0).sum(axis) - (~first.any(axis)).to(torch.int64)
     return value, index
@@ -291,6 +291,17 @@ def both(pair: Any) -> Any:
     """A value and an index in one tensor."""
     value, index = pair
     return value + index.to(value.dtype) / 8
+
+
+def own_ids(x: Any) -> Any:
+    """Ids of the rows by their values: other ones for each member of a batch."""
+    return (x[:, 0] > 1.5).to(torch.int64)
+
+
+def own_offsets(x: Any) -> Any:
+    """Offsets, likewise."""
+    count = own_ids(x).sum()
+    return torch.stack([count * 0, count, count * 0 + 4])
 
 
 def of_maximum(*tensors: Any, ties: str) -> Any:
@@ -310,6 +321,24 @@ PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] =
     "reduce-initial": (
         lambda x, ties: both(mo.reduce_max(x, -1, keepdims=True, initial=3.0, return_indices=True, ties=ties)),
         lambda x, ties: both(held(x, None, 1, ties, start=3.0))[:, None],
+    ),
+    "reduce-own-initial": (
+        lambda x, ties: both(mo.reduce_max(x, 1, keepdims=False, initial=x[0, 0], return_indices=True, ties=ties)),
+        lambda x, ties: both(held(x, None, 1, ties, start=x[0, 0].detach())),
+    ),
+    "segments-own-ids": (
+        lambda x, ties: both(
+            mo.segment_max(x, own_ids(x), 3, fill_mode="ZERO", sorted=False, return_indices=True, ties=ties)
+        ),
+        lambda x, ties: both(in_segments(x, own_ids(x), 3, ties=ties, empty=0.0)),
+    ),
+    "own-offsets": (
+        lambda x, ties: both(
+            mo.segment_max(x, offsets=own_offsets(x), initial=x[1, 1], return_indices=True, ties=ties)
+        ),
+        lambda x, ties: both(
+            in_segments(x, (torch.arange(4) >= own_offsets(x)[1]).long(), 2, ties=ties, start=x[1, 1].detach())
+        ),
     ),
     "reduce-all": (
         lambda x, ties: both(mo.reduce_max(x, ties=ties, return_indices=True)),

@@ -175,10 +175,10 @@ def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
     segments, row = ctx.segments, list(data.shape[1:])
     values = _again_in_segments(ctx, inputs, return_indices=False)[0]
     if ids is None:
-        # A row's segment is the last that begins at it or before it.
-        offsets = widened(offsets)
-        rows = torch.arange(ctx.rows, device=offsets.device, dtype=offsets.dtype)
-        ids = torch.searchsorted(offsets, rows, right=True) - 1
+        # How many segments have ended by each row. Not searchsorted, which warns of how vmap lays out a batch.
+        ends = widened(offsets)[1:].clamp(0, ctx.rows)
+        ended = torch.zeros([ctx.rows + 1], dtype=torch.int64, device=ends.device)
+        ids = ended.index_add(0, ends, torch.ones_like(ends, dtype=torch.int64)).cumsum(0)[:-1]
     ids = widened(ids)
     inside = (ids >= 0) & (ids < segments)
     ids = torch.where(inside, ids, segments).to(torch.int64)
