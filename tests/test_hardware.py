@@ -1,6 +1,6 @@
-"""Other processors than this one: without a feature, and whose streaming stores other threads see late.
+"""Other machines than this one: without a feature, whose streaming stores are seen late, with pages at any place.
 
-The core's own sources are compiled beside a stand-in for the processor's instructions.
+The core's own sources are compiled beside stand-ins for instructions and for the system's functions.
 """
 
 from __future__ import annotations
@@ -58,6 +58,11 @@ def test_a_fence_follows_the_streaming_stores_of_the_bench(tmp_path: Path) -> No
         pytest.skip("not installed: Python's headers")
     library = compiled("delayed_sweep.cpp", tmp_path, "-shared", "-fPIC", f"-I{include}")
     assert ctypes.CDLL(str(library)).right_sweeps() == 40 * 40
+
+
+def test_pages_at_any_place_leave_what_was_asked_for(tmp_path: Path) -> None:
+    """Huge pages begin at multiples of their size; what is mapped before and after them is given back."""
+    assert int(output(compiled("odd_mappings.cpp", tmp_path))) == 3 * 28
 
 
 # ------------------------------------------------------------------------------------------ instruction sets

@@ -70,6 +70,27 @@ def test_subnormals_between_operations_of_xla(dtype: DType) -> None:
     same(turned, smallest)
 
 
+OPERATORS: dict[str, Callable[[Any], Any]] = {
+    "maximum": lambda x: mo.maximum(x, x),
+    "reduce_max": lambda x: mo.reduce_max(x[None], 0, keepdims=False),
+    "reduce_max, indices": lambda x: mo.reduce_max(x[None], 0, keepdims=False, return_indices=True)[1] * 0.0 + x,
+    "segment_max": lambda x: mo.segment_max(x, jnp.arange(len(x)), len(x), fill_mode="ZERO"),
+    "segment_max, any order": lambda x: mo.segment_max(x, jnp.arange(len(x)), len(x), fill_mode="ZERO", sorted=False),
+    "segment_max, indices": lambda x: (
+        mo.segment_max(x, jnp.arange(len(x)), len(x), fill_mode="ZERO", return_indices=True)[1] * 0.0 + x
+    ),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_modes_of_xla_are_what_they_were_after_a_call(operator: str) -> None:
+    """What XLA then makes of subnormals is what it makes of them without a call."""
+    smallest = np.full(64, np.finfo(np.float32).smallest_normal)
+    halves = fresh(lambda x: x * jnp.float32(0.5))(smallest)
+    for _ in range(2):
+        same(fresh(lambda x: (OPERATORS[operator](x) * 0.5).astype(jnp.float32))(smallest), np.asarray(halves))
+
+
 def test_shapes_alone() -> None:
     shape = jax.ShapeDtypeStruct((3, 4), np.float16)
     ids = jax.ShapeDtypeStruct((3,), np.int32)

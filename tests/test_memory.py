@@ -136,3 +136,67 @@ def _in_environment(text: str, code: str) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
+
+
+MIB = 1 << 20
+
+
+def output_of(mebibytes: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
+    """An output of this size, of an input of one element."""
+    return mo.maximum(np.broadcast_to(np.int8(3), (mebibytes * MIB,)), np.int8(5))
+
+
+@pytest.mark.parametrize("kept", [4, 8, 10, 16, 20, 40])
+def test_a_kept_block_serves_outputs_up_to_its_size_and_no_much_smaller_ones(kept: int) -> None:
+    for asked in (4, 6, 8, 10, 12, 14, 16, 18, 20, 32, 40):
+        _native.set_cache_limit(0)
+        _native.set_cache_limit(64 * MIB)
+        output_of(kept)
+        before = mo.memory_info()
+        assert before.kept == kept * MIB
+        output = output_of(asked)
+        is_reused = asked <= kept <= asked * 5 // 4
+        assert mo.memory_info().reused - before.reused == is_reused, asked
+        assert mo.memory_info().kept == (0 if is_reused else before.kept)
+        assert (output == 5).all()
+        del output
+
+
+def test_a_block_past_the_limit_takes_the_place_of_none() -> None:
+    outputs = [output_of(4) for _ in range(3)]
+    large = output_of(80)
+    outputs.clear()
+    before = mo.memory_info()
+    del large
+    assert mo.memory_info() == before
+    assert before.blocks == 3
+
+
+def mapped() -> int:
+    """Bytes of the process's addresses."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the addresses that Linux lists")
+@pytest.mark.parametrize("limit", [0, 64 * MIB])
+def test_mappings_are_given_back(limit: int) -> None:
+    """Of outputs that are made, resized to more and to less, and freed."""
+
+    def turn(mebibytes: int) -> None:
+        output = output_of(mebibytes)
+        output.resize(2 * mebibytes * MIB, refcheck=False)
+        output.resize(5, refcheck=False)
+        output.resize(5 * MIB, refcheck=False)
+        assert output[:5].tolist() == [5] * 5
+
+    _native.set_cache_limit(limit)
+    for mebibytes in (4, 5, 7, 4):
+        turn(mebibytes)
+    _native.empty_cache()
+    before = mapped()
+    for _ in range(10):
+        for mebibytes in (4, 5, 7):
+            turn(mebibytes)
+    _native.empty_cache()
+    assert mapped() - before < 8 * MIB

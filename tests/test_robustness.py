@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -429,3 +430,14 @@ def test_arguments_are_reshaped_during_a_call() -> None:
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", RESHAPED]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="reads ELF's 64-bit relocations"
+)
+def test_arguments_are_reshaped_the_moment_the_gil_is_released() -> None:
+    """Each array of each call that releases it, and never by chance."""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(Path(__file__).with_name("released.py"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) == 61

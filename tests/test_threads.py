@@ -154,6 +154,27 @@ for count in (6, 2, 5, 1, 3):
     run(code)
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads masks of signals as Linux lists them")
+def test_workers_take_no_signals() -> None:
+    """All go to the program's own threads, whose masks stay as they were."""
+    code = """
+def blocked(task):
+    with open(f"/proc/self/task/{task}/status") as file:
+        mask = next(int(line.split()[1], 16) for line in file if line.startswith("SigBlk"))
+    return {number for number in signal.valid_signals() if mask >> number - 1 & 1}
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+before = set(os.listdir("/proc/self/task"))
+right()
+workers = set(os.listdir("/proc/self/task")) - before
+assert workers
+for worker in workers:
+    missing = signal.valid_signals() - blocked(worker)
+    assert missing == {signal.SIGKILL, signal.SIGSTOP}, missing
+assert blocked(os.getpid()) == {signal.SIGUSR1}
+"""
+    run(code)
+
+
 @pytest.mark.parametrize("count", [0, -1, 1025, 2**40, True, 1.0, "2", None, np.int64(2)], ids=repr)
 def test_wrong_numbers_of_threads(count: int) -> None:
     before = mo.get_num_threads()
