@@ -23,18 +23,21 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 import ml_dtypes
 import numpy as np
 
-import maxops as mo
+import maxops
 from engine_adapter import Adapter
 from engine_adapters import ADAPTERS, NUMPY
-from maxops import _native
+from maxops import _native as native_module
+
+mo: Any = maxops  # calls of every kind, wrong ones too
+_native: Any = native_module
 
 Call = Callable[[], object]
 ROUNDS = 3
-# Calls of a round. Where something seems to be left, four times as many follow, and once more: what a library keeps for
+# Calls of a round. Where something seems to be left, four times as many follow, and again: what a library keeps for
 # a while and lets go does not grow with them.
 TIMES = {"numpy": 340, "natives": 340, "errors": 340}
 FEW = 15  # of the others, which cost a millisecond
-MORE = (1, 4, 16)
+MORE = (1, 4, 16, 64)
 BYTES = 16  # of a leak for each call, at the least
 
 
@@ -50,7 +53,12 @@ if _mallinfo is not None:
 
 # What calls hand around without owning it, and every argument below.
 f4, i8 = np.arange(24, dtype=np.float32).reshape(4, 6), np.arange(24).reshape(4, 6)
-ids, mixed, narrow, offsets = np.array([0, 0, 1, 3]), np.array([3, 0, 1, 0]), np.int8([0, 0, 1, 3]), np.array([0, 1, 4])
+ids, mixed, narrow = np.array([0, 0, 1, 3]), np.array([3, 0, 1, 0]), np.array([0, 0, 1, 3], np.int8)
+    np.array([0, 0, 1, 3]),
+    np.array([3, 0, 1, 0]),
+    np.array([0, 0, 1, 3], np.int8),
+    np.array([0, 1, 4]),
+)
 swapped, halves = f4.astype(">f4"), f4.astype(ml_dtypes.bfloat16)
 out, row, scalar, axes = np.empty((4, 6), np.float32), np.empty((1, 6), np.float32), np.float32(3), [0, 1]
 large = np.zeros(1 << 18, np.float32)  # results come from the cache
@@ -267,7 +275,7 @@ def onnxruntimes() -> Iterator[tuple[str, Call]]:
     import onnxruntime  # noqa: PLC0415
     from onnx import TensorProto, helper  # noqa: PLC0415
 
-    import maxops.onnxruntime  # noqa: PLC0415
+    from maxops import onnxruntime as ours  # noqa: PLC0415
 
     node = helper.make_node("SegmentMax", ["data", "ids"], ["y"], domain="maxops", fill_mode="ZERO")
     graph = helper.make_graph(
@@ -281,7 +289,7 @@ def onnxruntimes() -> Iterator[tuple[str, Call]]:
     model = made.SerializeToString()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    maxops.onnxruntime.register(options)
+    ours.register(options)
 
     def session() -> Any:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
