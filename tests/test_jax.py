@@ -70,6 +70,25 @@ def test_subnormals_between_operations_of_xla(dtype: DType) -> None:
     same(turned, smallest)
 
 
+@pytest.mark.parametrize("out_of_range", [None, "error", "drop"])
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("ids", [[0, 1, 5], [-2, 0, 1], [-2, 1, 5]], ids=str)
+def test_traced_ids_out_of_range(ids: list[int], in_order: bool, out_of_range: Any, formulation: str) -> None:
+    """What is a fault of ids that are known is one of ids that are not, and what is dropped is dropped."""
+    x, given = np.arange(3, dtype=np.float32), np.array(ids)
+
+    def call(x: Any, ids: Any) -> Any:
+        return mo.segment_max(x, ids, 4, fill_mode="ZERO", sorted=in_order, out_of_range=out_of_range)
+
+    past = out_of_range == "error" or (out_of_range is None and not in_order)
+    if (out_of_range != "drop" and min(ids) < 0) or (past and max(ids) >= 4):
+        if formulation == "custom-calls":  # integer keys drop them: no operator of XLA's raises
+            with pytest.raises(Exception, match="segment_ids"):
+                jax.block_until_ready(fresh(call)(x, given))
+    else:
+        same(fresh(call)(x, given), reference.segment_max(x, given, 4, "ZERO"))
+
+
 OPERATORS: dict[str, Callable[[Any], Any]] = {
     "maximum": lambda x: mo.maximum(x, x),
     "reduce_max": lambda x: mo.reduce_max(x[None], 0, keepdims=False),
