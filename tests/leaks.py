@@ -54,11 +54,6 @@ if _mallinfo is not None:
 # What calls hand around without owning it, and every argument below.
 f4, i8 = np.arange(24, dtype=np.float32).reshape(4, 6), np.arange(24).reshape(4, 6)
 ids, mixed, narrow = np.array([0, 0, 1, 3]), np.array([3, 0, 1, 0]), np.array([0, 0, 1, 3], np.int8)
-    np.array([0, 0, 1, 3]),
-    np.array([3, 0, 1, 0]),
-    np.array([0, 0, 1, 3], np.int8),
-    np.array([0, 1, 4]),
-)
 swapped, halves = f4.astype(">f4"), f4.astype(ml_dtypes.bfloat16)
 out, row, scalar, axes = np.empty((4, 6), np.float32), np.empty((1, 6), np.float32), np.float32(3), [0, 1]
 large = np.zeros(1 << 18, np.float32)  # results come from the cache
