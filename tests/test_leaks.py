@@ -13,18 +13,22 @@ import pytest
 
 import leaks
 from engine_adapters import NUMPY
+from test_out_of_memory import failing_malloc  # noqa: F401  (a fixture)
 
 TESTS = Path(__file__).resolve().parent
 
 
 @pytest.mark.parametrize("group", leaks.GROUPS)
-def test_nothing_is_left_behind(group: str) -> None:
+def test_nothing_is_left_behind(group: str, request: pytest.FixtureRequest) -> None:
     leaks.ENGINES.get(group, NUMPY).need()
     for package in leaks.NEEDS.get(group, ()):
         pytest.importorskip(package)
+    more = {}
+    if group == "where memory ends":
+        more = {"LD_PRELOAD": request.getfixturevalue("failing_malloc"), "PYTHONMALLOC": "malloc"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(TESTS / "leaks.py"), group],
-        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(TESTS)},
+        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(TESTS)} | more,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     *leaking, counted = done.stdout.splitlines()
