@@ -254,7 +254,7 @@ def errors() -> Iterator[tuple[str, Call]]:
 
 # Here memory may end within calls of Python's functions, whose arguments CPython 3.11 then keeps now and then.
 BY_PLANNER = (
-    "a large integer", "noop", "ids of uint64", "rationals", "DLPack", "an operator", "operators", "threads",
+    "a large integer", "noop", "ids in a list", "ids of uint64", "rationals", "DLPack", "an operator", "operators", "threads",
     "a large result", "empty_cache",
 )  # fmt: skip
 
