@@ -254,8 +254,8 @@ def errors() -> Iterator[tuple[str, Call]]:
 
 # Here memory may end within calls of Python's functions, whose arguments CPython 3.11 then keeps now and then.
 BY_PLANNER = (
-    "a large integer", "noop", "ids in a list", "ids of uint64", "rationals", "DLPack", "an operator", "operators", "threads",
-    "a large result", "empty_cache",
+    "a large integer", "noop", "ids in a list", "ids of uint64", "rationals", "DLPack", "an operator", "operators",
+    "threads", "a large result", "empty_cache",
 )  # fmt: skip
 
 
