@@ -1,0 +1,121 @@
+"""Mutants: small changes to what a user's call goes through, one by one, and whether the tests notice.
+
+    PYTHONPATH=tests python -m mutants [FILE ...] [--sample 40] [--all] [--keep FOLDER] [--json PATH]
+
+Of each file some changes are drawn, twice as many where the rate is near its bound. The tests of a file are those that
+table.py names and that reach the change. Prints a rate for each file, and the survivors; ends with 1 if a rate is below
+85 %. Mutants that do the same as the source count as alive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import places_python, running, table
+from .running import ROOT, Mutant, Runner
+
+KILLED = 0.85
+
+
+def python_mutants(file: str) -> list[Mutant]:
+    """All mutants of a Python source."""
+    finder = places_python.Finder((ROOT / file).read_text(encoding="utf-8"))
+    return [
+        Mutant(file, each.lines.start, each.function, each.text, each.kind, each.what, each.lines, each.source)
+        for each in finder.changes
+    ]
+
+
+def judge_python(
+    file: str, folder: Path, jobs: int
+) -> tuple[list[Mutant], Callable[[Sequence[Mutant]], dict[Mutant, str]]]:
+    """A Python source's mutants, and what judges some of them."""
+    libraries = running.installed()
+    trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
+    runner = Runner(trees, table.tests_of(file), running.Lines(trees[0] / file))
+
+    def judge(mutants: Sequence[Mutant]) -> dict[Mutant, str]:
+        return runner.fates(mutants, lambda tree, mutant: running.write(tree, file, mutant.source))
+
+    return python_mutants(file), judge
+
+
+def is_near(rate: float, count: int) -> bool:
+    """Whether a rate lies within the sampling error of its bound."""
+    return abs(rate - KILLED) <= math.sqrt(KILLED * (1 - KILLED) / count)
+
+
+def rate_of(fates: Mapping[Mutant, str]) -> float:
+    """How many are killed; of none, all."""
+    return sum(fate.startswith("killed") for fate in fates.values()) / max(1, len(fates)) if fates else 1.0
+
+
+def fates_of(file: str, sample: int, folder: Path, jobs: int) -> dict[Mutant, str]:
+    """The fates of a file's sample."""
+    mutants, judge = judge_python(file, folder, jobs)
+    random.Random(file).shuffle(mutants)
+    fates = judge(mutants[:sample])
+    if len(mutants) > sample and is_near(rate_of(fates), sample):
+        fates |= judge(mutants[sample : 2 * sample])
+    return fates
+
+
+def report(file: str, fates: Mapping[Mutant, str], seconds: float) -> str:
+    """A file's rate, and what lives."""
+    rate = rate_of(fates)
+    words = (
+        f"{file}: {rate:.1%} of {len(fates)} killed{'' if rate >= KILLED else f', below {KILLED:.0%}'}, {seconds:.0f} s"
+    )
+    lives = sorted((each for each, fate in fates.items() if fate == "survived"), key=lambda each: each.line)
+    return "\n".join([words, *(f"  {each.function}:{each.line}: {each.text}: {each.change}" for each in lives)])
+
+
+@contextmanager
+def making_in(keep: Path | None) -> Iterator[Path]:
+    """The folder in which mutants are made and run: one that stays, or one that goes."""
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="maxops-mutants-") as folder:
+        yield Path(folder)
+
+
+def main() -> int:
+    """Run, print what lives, and return 1 if it is too much."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="*", help="a path from the root, or a pattern of several; all files without one")
+    parser.add_argument("--sample", type=int, default=40, metavar="N", help="so many of each file, by chance")
+    parser.add_argument("--all", action="store_true", help="every change")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N", help="so many at a time")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where what is made stays")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="where the rates are written")
+    options = parser.parse_args()
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    rates: dict[str, dict[str, float]] = {}
+    for file in table.files(options.file):
+        began = time.monotonic()
+        with making_in(options.keep) as folder:
+            fates = fates_of(file, sys.maxsize if options.all else options.sample, folder, options.jobs)
+        killed = sum(fate.startswith("killed") for fate in fates.values())
+        rates[file] = {"killed": killed, "of": len(fates), "rate": round(rate_of(fates), 4)}
+        print(report(file, fates, time.monotonic() - began), flush=True)
+        if options.json is not None:
+            options.json.write_text(json.dumps(rates, indent=1) + "\n", encoding="utf-8")
+    if len(rates) > 1:
+        print("\n".join(f"{each['rate']:7.1%} of {each['of']:4} {file}" for file, each in rates.items()))
+    return int(any(each["rate"] < KILLED for each in rates.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""The places of a Python source that can be broken, and the source with one of them broken.
+
+`ast` finds operators, conditions, constants, calls, loops and statements, those that an import runs too. A mutant is
+the file's text with one expression or statement replaced. Left out and counted: annotations and assertions, which are
+for type checkers, and texts that are not single words.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+# As places_native.py has them for C++.
+BINARY: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr, ast.MatMult: ast.Mult,
+}  # fmt: skip
+SPELLED = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
+    ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^", ast.MatMult: "@", ast.Not: "not", ast.USub: "-", ast.UAdd: "+", ast.Invert: "~",
+    ast.And: "and", ast.Or: "or",
+}  # fmt: skip
+NEGATED = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)  # whose other operator is the negation
+QUANTIFIERS = {"any": "all", "all": "any", "min": "max", "max": "min"}
+PLACES = (ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.AugAssign, ast.Call)
+TYPES, TEXT, NOT_WRITTEN = "for the type checker", "text", "cannot be written"
+
+Slot = tuple[ast.AST, str, int | None]  # a field of a node, or an item of its list
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change: what stands in its place, and the lines of the statement that it is in."""
+
+    kind: str
+    what: str  # such as "< -> <="
+    text: str
+    function: str
+    lines: range
+    source: str  # the whole file
+
+
+class Finder:
+    """The changes of a source, and how many places were left out, by why."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.rows = source.encode().splitlines(keepends=True)
+        self.changes: list[Change] = []
+        self.left_out: Counter[str] = Counter()
+        self.function, self.lines = "", range(0)
+        self.whole: ast.JoinedStr | None = None  # nodes within have no positions of their own
+        tree = ast.parse(source)
+        self.inside(tree)
+
+    def visit(self, node: ast.AST, slot: Slot) -> None:
+        """This node's own changes, and those of what it holds."""
+        if isinstance(node, ast.stmt):
+            held = [each.lineno for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]
+            self.lines = range(node.lineno, min(held, default=(node.end_lineno or node.lineno) + 1))
+        owner = slot[0]
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                before, self.function = self.function, f"{self.function}.{node.name}".lstrip(".")
+                self.inside(node)
+                self.function = before
+                return
+            case ast.Assert():
+                self.leave_out(node, TYPES)
+                return
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                self.leave_out(node, TYPES)
+                return
+            case ast.Expr(value=ast.Constant()) | ast.Import() | ast.ImportFrom():
+                return
+            case ast.Compare():
+                for at, op in enumerate(node.ops):
+                    self.swap(node, (node, "ops", at), op, COMPARE)
+            case ast.BinOp():
+                self.swap(node, (node, "op", None), node.op, BINARY)
+            case ast.AugAssign():
+                self.swap(node, (node, "op", None), node.op, BINARY)
+                self.add("statement", "left out", node, slot, ast.Pass())
+            case ast.UnaryOp():
+                self.add("operator", f"without {SPELLED[type(node.op)]}", node, slot, node.operand)
+            case ast.BoolOp():
+                other, neutral = (ast.Or, True) if isinstance(node.op, ast.And) else (ast.And, False)
+                was = SPELLED[type(node.op)]
+                self.add("logic", f"{was} -> {SPELLED[other]}", node, (node, "op", None), other())
+                for at, operand in enumerate(node.values):
+                    what = f"{neutral} for the operand of {was}"
+                    self.add("operand", what, operand, (node, "values", at), ast.Constant(neutral))
+            case ast.If() | ast.IfExp() | ast.While():
+                self.condition(node.test, (node, "test", None), loop=isinstance(node, ast.While))
+            case ast.For():
+                self.first(node.iter, (node, "iter", None))
+            case ast.comprehension():
+                self.first(node.iter, (node, "iter", None))
+                for at, test in enumerate(node.ifs):
+                    self.condition(test, (node, "ifs", at))
+            case ast.match_case(guard=ast.expr() as guard):
+                self.condition(guard, (node, "guard", None))
+            case ast.Call():
+                self.call(node, slot)
+            case ast.Constant(value=int() as value):
+                numbers = (
+                    [not value] if isinstance(value, bool) else [value + 1, value - 1, *([0] if value > 1 else [])]
+                )
+                for number in numbers:
+                    self.add("constant", f"{value} -> {number}", shown(node, owner), slot, ast.Constant(number))
+            case ast.Constant(value=str(text)):
+                if self.whole is owner or not re.fullmatch(r"[\w.]+", text):
+                    self.left_out[TEXT] += 1
+                else:
+                    word = text + "?"
+                    self.add("constant", f"{text!r} -> {word!r}", shown(node, owner), slot, ast.Constant(word))
+            case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
+                self.add("return", "None", node, (node, "value", None), ast.Constant(None))
+            case ast.Return() | ast.Continue() | ast.Break() | ast.Raise() | ast.Expr() | ast.Delete():
+                self.add("statement", "left out", node, slot, ast.Pass())
+            case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
+                self.add("statement", "left out", node, slot, ast.Pass())
+            case ast.JoinedStr() if self.whole is None:
+                self.whole = node
+                self.inside(node)
+                self.whole = None
+                return
+        self.inside(node)
+
+    def inside(self, node: ast.AST) -> None:
+        """What a node holds, but annotations and the form of what a text shows."""
+        for field, value in ast.iter_fields(node):
+            if field in ("annotation", "returns", "format_spec", "pattern"):
+                if isinstance(value, ast.AST):
+                    self.leave_out(value, TEXT if field == "format_spec" else TYPES)
+            elif isinstance(value, ast.AST):
+                self.visit(value, (node, field, None))
+            elif isinstance(value, list):
+                for index, each in enumerate(value):
+                    if isinstance(each, ast.AST):
+                        self.visit(each, (node, field, index))
+
+    def leave_out(self, node: ast.AST, why: str) -> None:
+        """Count what would have been places."""
+        self.left_out[why] += sum(isinstance(each, PLACES) for each in ast.walk(node))
+
+    # ------------------------------------------------------------------ what is changed
+
+    def add(self, kind: str, what: str, node: ast.AST, slot: Slot, new: ast.AST) -> None:
+        """The file's text with `new` in a slot: written in the place of what was, or of the node around it."""
+        was = put(slot, new)
+        try:
+            place, by = (was, new) if hasattr(was, "lineno") else (slot[0], slot[0])
+            if self.whole is not None:
+                place = by = self.whole
+            text = ast.unparse(by)
+        except ValueError:  # a text within a text, for which there are no quotes left
+            self.left_out[NOT_WRITTEN] += 1
+            return
+        finally:
+            put(slot, was)
+        first = sum(map(len, self.rows[: place.lineno - 1])) + place.col_offset  # type: ignore[attr-defined]
+        last = sum(map(len, self.rows[: place.end_lineno - 1])) + place.end_col_offset  # type: ignore[attr-defined]
+        whole = self.source.encode()
+        text = f"({text})" if isinstance(by, ast.expr) else text.replace("\n", "\n" + " " * place.col_offset)  # type: ignore[attr-defined]
+        source = (whole[:first] + text.encode() + whole[last:]).decode()
+        try:
+            compile(source, "", "exec", dont_inherit=True)
+        except SyntaxError:
+            self.left_out[NOT_WRITTEN] += 1
+            return
+        shown_text = " ".join((ast.get_source_segment(self.source, node) or ast.unparse(node)).split())
+        self.changes.append(Change(kind, what, shown_text, self.function, self.lines, source))
+
+    def swap(self, node: ast.AST, slot: Slot, op: ast.AST, others: Any) -> None:
+        """Another operator."""
+        other = others[type(op)]
+        self.add("operator", f"{SPELLED[type(op)]} -> {SPELLED[other]}", node, slot, other())
+
+    def condition(self, test: ast.expr, slot: Slot, *, loop: bool = False) -> None:
+        """What a branch asks; where its only operator has the negation as another, that stands for it."""
+        alone = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], NEGATED)
+        if not alone and not isinstance(test, ast.UnaryOp):
+            self.add("condition", "negated", test, slot, ast.UnaryOp(ast.Not(), test))
+        self.add("condition", "never", test, slot, ast.Constant(False))
+        if not loop:
+            self.add("condition", "always", test, slot, ast.Constant(True))
+
+    def first(self, several: ast.expr, slot: Slot) -> None:
+        """The first of what a loop goes over."""
+        listed = ast.Call(ast.Name("list", ast.Load()), [several], [])
+        only = ast.Subscript(listed, ast.Slice(None, ast.Constant(1)), ast.Load())
+        self.add("loop", "the first alone", several, slot, only)
+
+    def call(self, node: ast.Call, slot: Slot) -> None:
+        """A keyword left out, the first two arguments swapped, the other quantifier."""
+        for at, keyword in enumerate(node.keywords):
+            new = copy.copy(node)
+            new.keywords = node.keywords[:at] + node.keywords[at + 1 :]
+            self.add("argument", f"without {keyword.arg or '**'}", node, slot, new)
+        if len(node.args) > 1 and not any(isinstance(each, ast.Starred) for each in node.args[:2]):
+            new = copy.copy(node)
+            new.args = [node.args[1], node.args[0], *node.args[2:]]
+            self.add("argument", "the first two swapped", node, slot, new)
+        if isinstance(node.func, ast.Name) and (other := QUANTIFIERS.get(node.func.id)):
+            self.add("call", f"{node.func.id} -> {other}", node, (node, "func", None), ast.Name(other, ast.Load()))
+
+
+def put(slot: Slot, value: Any) -> Any:
+    """Put a value into a slot; what was there."""
+    owner, field, index = slot
+    if index is None:
+        was = getattr(owner, field)
+        setattr(owner, field, value)
+    else:
+        items = getattr(owner, field)
+        was, items[index] = items[index], value
+    return was
+
+
+def shown(node: ast.AST, owner: ast.AST) -> ast.AST:
+    """What shows a constant: what it stands in, since it alone says little."""
+    return owner if hasattr(owner, "lineno") and not isinstance(owner, ast.stmt) else node

@@ -1,0 +1,69 @@
+"""Which tests speak of which files: the first row whose pattern a file has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from .running import ROOT
+
+CALLS = (
+    "planner contracts bad_input scalars segment_ids unsorted_ids indices offsets rare_calls maximum reduce_max "
+    "segment_max real integer_lists operator_versions changed_arrays types interchange engines portable_elsewhere "
+    "id_types operators_agree long_values doctests"
+)
+# Pattern of files, and names of tests/test_*.py, which may be patterns, too.
+TABLE = (
+    ("src/maxops/engines/torch/*", "torch* engines doctests"),
+    ("src/maxops/engines/jax/*", "jax* engines doctests"),
+    ("src/maxops/engines/dask/*", "dask* cluster engines xarray* doctests"),
+    ("src/maxops/engines/xarray.py", "xarray* engines doctests"),
+    ("src/maxops/engines/columns.py", "columns xarray* doctests"),
+    ("src/maxops/engines/gpu/*", "gpu_cupy gpu_tensors gpu_torch gpu_sizes"),
+    ("src/maxops/engines/cupy.py", "gpu_cupy gpu_tensors engines"),
+    ("src/maxops/engines/interchange.py", "interchange engines rare_calls contracts torch"),
+    ("src/maxops/engines/*", f"{CALLS} columns gpu_cupy"),
+    ("src/maxops/plan/*", CALLS),
+    ("src/maxops/ops.py", CALLS),
+    ("src/maxops/calls.py", CALLS),
+    ("src/maxops/shapes.py", CALLS),
+    ("src/maxops/dtypes.py", CALLS),
+    ("src/maxops/reference.py", f"{CALLS} reference order"),
+    ("src/maxops/model.py", "model* operator_versions doctests"),
+    ("src/maxops/onnx/from_torch.py", "torch_onnx"),
+    ("src/maxops/onnx/*", "model* onnx_* rewrite structure long_values checker_onnx checker_malformed doctests"),
+    ("src/maxops/onnxruntime/*", "onnxruntime model_versions"),
+    ("src/maxops/openvino/*", "openvino* rewrite long_values checker_ir doctests"),
+    ("src/maxops/checker/*", "checker* long_values doctests"),
+    ("src/maxops/conformance/page/*", "conformance_page* conformance_texts"),
+    ("src/maxops/conformance/*", "conformance*"),
+    ("src/maxops/cli/*", "cli* command_walk conformance_command conformance_options checker_command program paths"),
+    ("src/maxops/threads.py", "threads rare_calls doctests"),
+    ("src/maxops/threadpool_controller.py", "threads extras"),
+    ("src/maxops/evidence/*", "evidence"),
+    ("src/maxops/bench/*", "bench gpu_bench environment"),
+    ("src/maxops/spec.py", f"{CALLS} model operator_versions checker_rules conformance_cases"),
+)  # fmt: skip
+# What every call may go through.
+OTHERS = f"{CALLS} cli program package extras counted environment conformance_saved larger_than_memory out_of_memory"
+# Without a branch of its own, or of benchmarks, which measure and are no part of a call.
+LEFT_OUT = ("src/maxops/bench/*", "*/__main__.py")
+
+
+def tests_of(file: str) -> list[str]:
+    """The files of tests that speak of a file, from the root."""
+    names = next((names for pattern, names in TABLE if fnmatch(file, pattern)), OTHERS)
+    paths = {path for name in names.split() for path in (ROOT / "tests").glob(f"test_{name}.py")}
+    return sorted(str(path.relative_to(ROOT)) for path in paths)
+
+
+def files(patterns: Sequence[str]) -> list[str]:
+    """The files that patterns name; all that are looked at without one."""
+    every = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src" / "maxops").rglob("*.py"))
+    if not patterns:
+        return [file for file in every if not any(fnmatch(file, pattern) for pattern in LEFT_OUT)]
+    named = [file for file in every if any(fnmatch(file, f"*{Path(pattern)}*") for pattern in patterns)]
+    if not named:
+        raise SystemExit(f"there is no file {' '.join(patterns)}")
+    return named
