@@ -7,6 +7,7 @@ EMULATED ?= build/emulated
 ARM ?= build/arm
 WHEELS ?= dist
 RELEASE ?= build/release
+FILE ?=
 MUTANTS ?=
 PAGES ?=
 
@@ -59,9 +60,8 @@ seeded:  ## put faults into kernels, specification, planner and spec table, and 
 coverage:  ## what tests reach of the native core and of Python; Debian's clang-19 and llvm-19, fifteen minutes
 	$(PYTHON) tests/coverage_report.py $(PAGES)
 
-mutants:  ## small changes to planner, judge and native code, one by one: a rate for each file, and the survivors; hours
-	$(PYTHON) proofs/mutants.py $(MUTANTS)
-	$(PYTHON) proofs/mutants_python.py $(MUTANTS)
+mutants:  ## small changes to FILE (or, in hours, to every file), one by one: a rate for each, and what lives
+	PYTHONPATH=tests $(PYTHON) -m mutants $(FILE) $(MUTANTS)
 
 breaks:  ## break the native code on purpose, and see that `miniature` would notice
 	$(PYTHON) tests/breaks.py

@@ -41,7 +41,7 @@ TIMES = {"numpy": 340, "natives": 340, "errors": 340, "where memory ends": 3}
 FEW = 15  # of the others, which cost a millisecond
 MORE = (1, 4, 16, 64)
 MOST_KIB = 3 << 20  # of memory: what leaks so much is known
-BYTES = 16  # of a leak for each call, at the least
+BYTES = 40  # of a leak for each call, at the least
 
 
 class _Memory(ctypes.Structure):

@@ -13,18 +13,22 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from instruction_sets import OWN_SOURCE
 from maxops import _native
 
-from .sections import SECTIONS, run
+from .sections import SECTIONS, SHORT, run
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="exhaustive", description=__doc__)
     parser.add_argument("--isa", action="append", choices=_native.isas(), help="default: each with source of its own")
     parser.add_argument("--only", action="append", choices=SECTIONS, help="default: every section")
+    parser.add_argument(
+        "--short", action="store_true", help="the sections with lower bounds instead: some minutes of CPU"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
     if not _native.is_miniature:
         parser.error("this is the ordinary build, whose boundaries these inputs do not reach: `make miniature`")
-    tasks = [(isa, name) for name in options.only or SECTIONS for isa in options.isa or OWN_SOURCE]
+    names = options.only or (SHORT if options.short else SECTIONS)
+    tasks = [(isa, name) for name in names for isa in options.isa or OWN_SOURCE]
     total: Counter[str] = Counter()
     start = time.perf_counter()
     # A process for each section: one that crashes ends with a BrokenProcessPool here, which is no success.

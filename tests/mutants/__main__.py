@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from . import places_python, running, table
 from .running import ROOT, Mutant, Runner
@@ -50,6 +51,15 @@ def judge_python(
     return python_mutants(file), judge
 
 
+def judge_of(file: str) -> Callable[..., Any]:
+    """What judges a file's mutants."""
+    if file.startswith("native/"):
+        from .native import judge_native  # noqa: PLC0415  (it needs libclang)
+
+        return judge_native
+    return judge_python
+
+
 def is_near(rate: float, count: int) -> bool:
     """Whether a rate lies within the sampling error of its bound."""
     return abs(rate - KILLED) <= math.sqrt(KILLED * (1 - KILLED) / count)
@@ -62,7 +72,7 @@ def rate_of(fates: Mapping[Mutant, str]) -> float:
 
 def fates_of(file: str, sample: int, folder: Path, jobs: int) -> dict[Mutant, str]:
     """The fates of a file's sample."""
-    mutants, judge = judge_python(file, folder, jobs)
+    mutants, judge = judge_of(file)(file, folder, jobs)
     random.Random(file).shuffle(mutants)
     fates = judge(mutants[:sample])
     if len(mutants) > sample and is_near(rate_of(fates), sample):

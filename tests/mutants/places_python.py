@@ -64,7 +64,7 @@ class Finder:
         tree = ast.parse(source)
         self.inside(tree)
 
-    def visit(self, node: ast.AST, slot: Slot) -> None:
+    def visit(self, node: ast.AST, slot: Slot) -> None:  # noqa: PLR0915  (a table of kinds)
         """This node's own changes, and those of what it holds."""
         if isinstance(node, ast.stmt):
             held = [each.lineno for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]

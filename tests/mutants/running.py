@@ -12,7 +12,8 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -108,7 +109,7 @@ class Lines:
 
 
 def make_tree(folder: Path, libraries: Path) -> Path:
-    """A copy of the tree with the compiled modules, which Python and what it starts import before what is installed."""
+    """A copy of the tree with the compiled modules, which comes before what is installed."""
     for name in ("native", "src", "tests", "docs", "examples", "conformance", "proofs", ".ci", "third_party"):
         if (ROOT / name).is_dir():
             ignored = shutil.ignore_patterns("__pycache__", "*.so")
@@ -144,7 +145,7 @@ def write(tree: Path, file: str, source: str) -> None:
 
 
 class Plugin:
-    """A plugin of pytest: runs the tests that are named, in this order, and notes what fails and how long each takes."""
+    """A plugin of pytest: runs the tests that are named in this order, and notes what fails and the seconds of each."""
 
     def __init__(self, order: Sequence[str], watch: Watch | None) -> None:
         self.order, self.watch = order, watch
@@ -218,7 +219,7 @@ def fork(tree: Path, act: Callable[[], int]) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         code = act()
         sys.stdout.flush()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - a child that fails has noticed something
         sys.excepthook(*sys.exc_info())
     finally:
         sys.stderr.flush()
@@ -227,10 +228,8 @@ def fork(tree: Path, act: Callable[[], int]) -> int:
 
 def end(pid: int) -> None:
     """End what is left of a child's group."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def finished(tree: Path) -> Baseline:
@@ -249,8 +248,8 @@ def finished(tree: Path) -> Baseline:
 class Runner:
     """The tests of a file, on trees that each run one mutant at a time."""
 
-    def __init__(self, trees: Sequence[Path], files: Sequence[str], watch: Watch) -> None:
-        self.trees, self.files = trees, files
+    def __init__(self, trees: Sequence[Path], files: Sequence[str], watch: Watch, more: Sequence[str] = ()) -> None:
+        self.trees, self.files, self.more = trees, files, more
         self.killers: Counter[str] = Counter()
         self.found = self.alone(lambda: run_tests(trees[0], files, (), watch))
         for name in self.found.frameworks:
@@ -264,6 +263,13 @@ class Runner:
                 break
             self.leave_out(again.failed)
         self.found.seconds = again.seconds
+
+    def noticed_by(self, tree: Path, order: Sequence[str]) -> int:
+        """In a child: the tests, then the other command if they notice nothing; what the first to notice ends with."""
+        code = run_tests(tree, self.files_of(order), order, None)
+        if code == 0 and self.more:
+            code = subprocess.run([sys.executable, *self.more], check=False).returncode
+        return code
 
     def alone(self, act: Callable[[], int]) -> Baseline:
         """Run tests without a mutant."""
@@ -316,9 +322,9 @@ class Runner:
                 mutant, tree = todo.pop(0), free.pop()
                 order = self.tests_of(mutant)
                 start(tree, mutant)
-                pid = fork(tree, lambda tree=tree, order=order: run_tests(tree, self.files_of(order), order, None))  # type: ignore[misc]
+                pid = fork(tree, lambda tree=tree, order=order: self.noticed_by(tree, order))  # type: ignore[misc]
                 expected = sum(self.found.seconds[name] for name in order)
-                running[pid] = mutant, tree, time.monotonic() + PATIENCE + 5 * expected
+                running[pid] = mutant, tree, time.monotonic() + PATIENCE * (10 if self.more else 1) + 5 * expected
                 continue
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:

@@ -11,10 +11,25 @@ from .running import ROOT
 CALLS = (
     "planner contracts bad_input scalars segment_ids unsorted_ids indices offsets rare_calls maximum reduce_max "
     "segment_max real integer_lists operator_versions changed_arrays types interchange engines portable_elsewhere "
-    "id_types operators_agree long_values doctests"
+    "id_types long_values doctests"
 )
 # Pattern of files, and names of tests/test_*.py, which may be patterns, too.
 TABLE = (
+    ("native/bindings/onnxruntime*", "onnxruntime"),
+    ("native/bindings/xla.cpp", "jax jax_gradients jax_processes"),
+    ("native/bindings/module.cpp", "bindings rare_calls contracts threads"),
+    ("native/bindings/*", "bindings scalar_bits long_lists overlap far bad_input maximum reduce_max segment_max indices"),
+    ("native/memory.*", "overlap memory maximum segment_max bad_input"),
+    ("native/cache.*", "memory hardware threads"),
+    ("native/system.*", "memory hardware threads environment small_stacks"),
+    ("native/scratch.*", "small_stacks threads paths segment_paths"),
+    ("native/threads.*", "threads hard_cases hardware"),
+    ("native/dispatch.*", "hardware environment rare_calls order"),
+    (
+        "native/*",
+        "maximum reduce_max segment_max unsorted_ids indices offsets order ranks far runs sizes paths segment_paths "
+        "transposed bad_input scalars id_types hard_cases",
+    ),
     ("src/maxops/engines/torch/*", "torch* engines doctests"),
     ("src/maxops/engines/jax/*", "jax* engines doctests"),
     ("src/maxops/engines/dask/*", "dask* cluster engines xarray* doctests"),
@@ -48,7 +63,10 @@ TABLE = (
 # What every call may go through.
 OTHERS = f"{CALLS} cli program package extras counted environment conformance_saved larger_than_memory out_of_memory"
 # Without a branch of its own, or of benchmarks, which measure and are no part of a call.
-LEFT_OUT = ("src/maxops/bench/*", "*/__main__.py")
+LEFT_OUT = (
+    "src/maxops/bench/*", "*/__main__.py", "native/testing/*", "native/limits.cpp", "*_abi.h", "native/isa.h",
+    "native/numpy.h", "native/kernels_*.cpp", "native/sources.*", "native/core_table.*",
+)  # fmt: skip
 
 
 def tests_of(file: str) -> list[str]:
@@ -60,7 +78,8 @@ def tests_of(file: str) -> list[str]:
 
 def files(patterns: Sequence[str]) -> list[str]:
     """The files that patterns name; all that are looked at without one."""
-    every = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src" / "maxops").rglob("*.py"))
+    found = (path for kind in ("native/**/*.cpp", "native/**/*.h", "src/maxops/**/*.py") for path in ROOT.glob(kind))
+    every = sorted(path.relative_to(ROOT).as_posix() for path in found)
     if not patterns:
         return [file for file in every if not any(fnmatch(file, pattern) for pattern in LEFT_OUT)]
     named = [file for file in every if any(fnmatch(file, f"*{Path(pattern)}*") for pattern in patterns)]
