@@ -209,7 +209,7 @@ def test_what_is_no_ir_is_one_error(text: str, told: str, tmp_path: Path) -> Non
         (reduce_net(8, offset=1), "its data: lies at bytes 1 to 9"),
         (reduce_net(8, offset=2**62 - 8), "which ends at 8"),
         (reduce_net(8).replace('size="8"', 'size="-8"'), "size is '-8'"),
-        (reduce_net(8).replace('auto_broadcast="numpy"', 'auto_broadcast="pdpd"'), "auto_broadcast is 'pdpd'"),
+        (reduce_net(8).replace('auto_broadcast="numpy"', 'auto_broadcast="odd"'), "auto_broadcast is 'odd'"),
         (
             reduce_net(8).replace('<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>', ""),
             "no edge leads to",

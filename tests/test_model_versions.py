@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from onnx import ModelProto, parser
 
+import in_process
 import maxops.onnx as mx
-from maxops.checker import check, onnx_checker, onnx_values
+from maxops.checker import check, sandbox
 from maxops.errors import MaxopsError
 from maxops.onnx.backend import Backend
 from maxops.plan import Array
@@ -64,8 +65,7 @@ DOORS: dict[str, Callable[[ModelProto, Path], object]] = {
 
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (onnx_values, onnx_checker):
-        monkeypatch.setattr(module, "sandboxed", lambda work: work())
+    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
 @pytest.mark.parametrize("door", DOORS)

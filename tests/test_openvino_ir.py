@@ -137,7 +137,7 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
         (GOOD.replace('element_type="f32"', 'element_type="u4"'), "the type 'u4'"),
         (GOOD.replace('auto_broadcast="numpy"', 'auto_broadcast="pdpd"'), "auto_broadcast is 'pdpd'"),
         (GOOD.replace('keep_dims="true"', 'keep_dims="perhaps"'), "keep_dims is 'perhaps'"),
-        (reduce_net(16), "size 16, but int64 \\(1,\\) are 8 bytes"),
+        (reduce_net(4), "size 4, but int64 \\(1,\\) are 8 bytes"),
         (reduce_net(8, offset=1), "lies at bytes 1 to 9"),
         (reduce_net(8, offset=2**62 - 8), "which ends at 8"),
         (reduce_net(8).replace('size="8"', 'size="-8"'), "size is '-8'"),

@@ -19,27 +19,14 @@ from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, MaxopsError, ModelError
 from maxops.openvino import calls, ir, layers
 from maxops.openvino.layers import Layer, Port
-from maxops.openvino.weights import Weights
+from maxops.openvino.weights import Weights, check_size
 from maxops.plan import Array
 from maxops.sizes import MAX_ELEMENTS, Dims, text
 from maxops.spec import Spec
 
 OPERATORS = {"Maximum": "Max", "ReduceMax": "ReduceMax", "SegmentMax": "SegmentMax"}
-TYPES_OF_PORTS = {name: dtype for dtype, name in calls.PORT_NAMES.items()}
-OPEN_TYPES = ("", "UNSPECIFIED", "undefined", "dynamic")
-# Which attribute of a layer's data is the type of what it makes.
-TYPE_ATTRIBUTES = {
-    "Parameter": "element_type",
-    "Const": "element_type",
-    "Convert": "destination_type",
-    "ShapeOf": "output_type",
-    "Range": "output_type",
-    "RandomUniform": "output_type",
-    "Eye": "output_type",
-}
 # Axes and numbers of segments are constants of few bytes; larger ones are weights, and are not read.
 LARGEST_READ = 4096
-ANY_RANK = "..."
 MAX_NESTING = 100  # bodies in bodies; each has a path that names all around it
 
 
@@ -67,7 +54,7 @@ class _Reader:
         self.faults: list[Finding] = []
         self._weights, self._standard = weights, standard
         # with such a Parameter, a port without sizes may be of any rank, and not only a scalar's
-        self._any_rank = any(data.get("shape") == ANY_RANK for data in root.iter("data"))
+        self._any_rank = any(layers.is_any_rank(data.attrib) for data in root.iter("data"))
         self._waiting: deque[tuple[str, Element, int]] = deque([("net", root, 0)])
 
     def run(self) -> None:
@@ -110,8 +97,9 @@ class _Reader:
                 if layer.id in net.layers:
                     raise ModelError(f"{layer}: the id {layer.id!r} appears twice")
                 net.layers[layer.id] = layer
-                with self._faults_at(f"{net.path} / {layer}"):
-                    layers.check_version(layer, "")
+                for check in (layers.check_version, layers.check_precisions, layers.check_element_type):
+                    with self._faults_at(f"{net.path} / {layer}"):
+                        check(layer, "")
                 self._waiting.extend(
                     (f"{net.path} / {layer} {inner.tag}", inner, depth + 1)
                     for inner in child
@@ -133,7 +121,7 @@ class _Reader:
             judged_type = dtype if written is None else written
             if dtype is None:
                 dtype = written
-            declared = written is not None or _type_attribute(layer) is not None
+            declared = written is not None or layers.element_type(layer) is not None
             net.values[layer.id, port] = net.written[layer.id, port] = Known(layer.name, dtype, own, declared)
             dims = None if self._may_be_any_rank(layer, texts) else layers.sizes_of(texts, "its output port")
             if dims is not None and prod(size for size in dims if isinstance(size, int) and size) > MAX_ELEMENTS:
@@ -148,29 +136,29 @@ class _Reader:
             if own is not None and dims and not _may_be(dims, own):
                 raise ModelError(f"its output port {port} says {text(dims)}, but its data says {text(own)}")
         if layer.type == "Const":
-            offset, size = layers.data_extent(layer, "")
+            shape, (offset, size) = layers.fixed_shape(layer, ""), layers.data_extent(layer, "")
+            if isinstance(kind := layers.element_type(layer), DType):
+                check_size(kind, shape, size, "")
             with self._faults_at("net"):  # once, whatever number of constants there is
                 self._weights.check_file()
             self._weights.check(offset, size, "its data")
 
     def _may_be_any_rank(self, layer: Layer, texts: tuple[str, ...]) -> bool:
         if layer.type == "Parameter":
-            return layer.data.get("shape") == ANY_RANK
+            return layers.is_any_rank(layer.data)
         return self._any_rank and not texts and layer.type != "Const"
 
     def _has_own_dims(self, layer: Layer) -> bool:
-        return layer.type in ("Parameter", "Const") and layer.data.get("shape", ANY_RANK) != ANY_RANK
+        return layer.type in ("Parameter", "Const") and not layers.is_any_rank(layer.data)
 
     def _written_type(self, layer: Layer, port: str) -> DType | str | None:
         """The type that an output port says."""
-        name = layer.precisions.get(port, "")
-        return None if name in OPEN_TYPES else TYPES_OF_PORTS.get(name, name)
+        return calls.PORT_TYPES.get(layer.precisions.get(port, ""))
 
     def _own_type(self, net: _Net, layer: Layer) -> DType | str | None:
         """The type that the layer's data gives, or to a max operator its input."""
-        name = _type_attribute(layer)
-        if name is not None:
-            return calls.DTYPES.get(name, name)
+        if (named := layers.element_type(layer)) is not None:
+            return named
         first = next(iter(layer.inputs), None)
         return self._fed(net, layer, first).dtype if layer.type in OPERATORS and first is not None else None
 
@@ -217,17 +205,9 @@ class _Reader:
         return Node(where, operator, tuple(inputs), outputs, attributes, row, note, layer.version or None)
 
 
-def _type_attribute(layer: Layer) -> str | None:
-    """The name of the type that the layer's data gives its output."""
-    name = layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "")
-    return None if name in OPEN_TYPES else name
-
-
 def _same_type(first: DType | str | None, second: DType | str | None) -> bool:
-    """Whether two types may be one; data and ports write those that maxops does not know in different letters."""
-    if first is None or second is None:
-        return True
-    return first is second if isinstance(first, DType) else first.casefold() == str(second).casefold()
+    """Whether two types may be one."""
+    return first is None or second is None or first == second
 
 
 def _may_be(written: Dims, own: Dims) -> bool:

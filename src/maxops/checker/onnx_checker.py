@@ -7,10 +7,10 @@ from onnx import ModelProto
 from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
+from maxops.checker import sandbox
 from maxops.checker.onnx_values import without_weights
 from maxops.checker.report import MODEL, Finding
 from maxops.checker.ruling import Verdict
-from maxops.checker.sandbox import sandboxed
 from maxops.errors import ModelError
 from maxops.onnx import schemas
 from maxops.onnx.external import without_external
@@ -33,10 +33,14 @@ def findings(proto: ModelProto, *, full: bool) -> list[Finding]:
     light, shaped = without_external(without_weights(proto, with_shapes=False)), without_weights(proto)
     # inference knows no operator set of the versions before
     full = full and proto.ir_version >= FIRST_IR_WITH_OPSETS
+    found: bytes | ModelError
     try:
-        refusal = sandboxed(lambda: _refusal(light, shaped if full else None).encode(errors="replace")).decode()
+        (found,) = sandbox.sandboxed([lambda: _refusal(light, shaped if full else None).encode(errors="replace")])
     except ModelError as error:
-        return [Finding(WHERE, MODEL, "unknown", f"onnx.checker {_short(str(error))}")]
+        found = error
+    if isinstance(found, ModelError):
+        return [Finding(WHERE, MODEL, "unknown", f"onnx.checker {_short(str(found))}")]
+    refusal = found.decode()
     return [Finding(WHERE, MODEL, _verdict(refusal), f"onnx.checker refuses it: {_short(refusal)}")] if refusal else []
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter, deque
+from collections import ChainMap, Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ class _Reader:
         self.faults: list[Finding] = []
         self._proto, self._folder, self._standard = proto, folder, standard
         self._functions = Functions(proto)
-        self._waiting: deque[_Graph | _Call] = deque()
+        self._waiting: list[_Graph | _Call] = []
         self._calls: set[tuple[object, ...]] = set()
         self._entered: dict[FunctionKey, _Opset] = {}
         self._has_nodes = any((node.domain, node.op_type) in OPERATORS for node in all_nodes(proto))
@@ -149,11 +150,20 @@ class _Reader:
         self._waiting.append(_Graph("graph", proto.graph, inferred, Scope(), opset))
         self._drain()
         self._train(opset, Scope(values_of(proto.graph, inferred)))
+        why = "" if functions.fault else ", which nothing calls"
+        while alone := self._not_entered():
+            self._waiting.extend(_Call(f"function {name_of(key)}{why}", key) for key in alone)
+            self._drain()
+
+    def _not_entered(self) -> list[FunctionKey]:
+        """The functions that nothing has called, without those that others of them call where calls are followed."""
+        functions, found, called = self._functions, [], set(self._entered)
         for key in functions.callers_first:
-            if key not in self._entered:
-                why = "" if functions.fault else ", which nothing calls"
-                self._waiting.append(_Call(f"function {name_of(key)}{why}", key))
-                self._drain()
+            if key not in called:
+                found.append(key)
+                if not functions.fault:
+                    called.update(map(function_key, functions.needed(key)))
+        return found
 
     def _train(self, opset: _Opset, main: Scope) -> None:
         """Go through the training graphs: a step of training joins the model's graph, an initialization does not."""
@@ -173,30 +183,34 @@ class _Reader:
     def _inferred_graph(self, path: str, graph: GraphProto) -> GraphProto:
         """What is inferred of a graph of the model."""
         proto, functions = self._proto, () if self._functions.fault else self._proto.functions
-        return self._inferred(
-            path,
-            ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph, functions=functions),
+        whole = ModelProto(
+            ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph, functions=functions
         )
+        return self._inferred(path, graph, infer([lambda: whole])[0])
+
+    def _inferred(self, path: str, graph: GraphProto, found: GraphProto | ModelError) -> GraphProto:
+        """What inference found of a graph; the graph itself where it failed."""
+        if isinstance(found, ModelError):
+            self._fault(path, str(found), "unknown")
+            return graph
+        return found
 
     def _drain(self) -> None:
         while self._waiting:
-            task = self._waiting.popleft()
-            if isinstance(task, _Graph):
-                self._go_through(task)
-            else:
-                self._enter(task)
+            tasks, self._waiting = self._waiting, []
+            calls = [task for task in tasks if isinstance(task, _Call)]
+            # a process infers all of them: only max nodes need it
+            found = iter(infer([partial(self._body_with_types, call) for call in calls]) if self._has_nodes else ())
+            for task in tasks:
+                if isinstance(task, _Graph):
+                    self._go_through(task)
+                else:
+                    self._enter(task, next(found, None))
 
     def _fault(self, where: str, message: str, verdict: Verdict = "broken") -> None:
         finding = Finding(where, MODEL, verdict, message)
         if finding not in self.faults[-1:]:  # a file that all tensors miss
             self.faults.append(finding)
-
-    def _inferred(self, path: str, proto: ModelProto) -> GraphProto:
-        try:
-            return infer(proto).graph
-        except ModelError as error:
-            self._fault(path, str(error), "unknown")
-            return proto.graph
 
     # ------------------------------------------------------------------------------------------------ graphs
 
@@ -273,8 +287,22 @@ class _Reader:
         self._calls.add(call)
         self._waiting.append(_Call(where, key, inputs, outputs, attributes))
 
-    def _enter(self, call: _Call) -> None:
-        """Put a function's body in the queue, inferred from the types that this call gives it."""
+    def _body_with_types(self, call: _Call) -> ModelProto:
+        """A function's body with what inference needs: the types and constants of this call, and other functions."""
+        function = self._functions.by_key[call.key]
+        model = body(function, call.attributes, self._proto.ir_version)
+        if not self._functions.fault:
+            model.functions.extend(self._functions.needed(call.key))
+        for name, value in dict(zip(function.input, call.inputs, strict=False)).items():
+            if isinstance(name, str) and value.type is not None:
+                model.graph.input.add(name=name).type.CopyFrom(value.type)
+            if isinstance(name, str) and value.tensor is not None:
+                model.graph.initializer.add().CopyFrom(value.tensor)
+                model.graph.initializer[-1].name = name
+        return model
+
+    def _enter(self, call: _Call, found: GraphProto | ModelError | None) -> None:
+        """Put a function's body in the queue, with what inference found by the types that this call gives it."""
         function = self._functions.by_key[call.key]
         seen_before = call.key in self._entered
         if not seen_before:
@@ -284,32 +312,20 @@ class _Reader:
                 function.node,
                 lambda: imported_opset(function.opset_import, ""),
             )
-        model = body(function, call.attributes, self._proto.ir_version)
-        if not self._functions.fault:
-            model.functions.extend(self._functions.needed(call.key))
-        given = {name: Value() for name in function.input}
-        given |= dict(zip(function.input, call.inputs, strict=False))
-        for name, value in given.items():
-            if isinstance(name, str) and value.type is not None:
-                model.graph.input.add(name=name).type.CopyFrom(value.type)
-            if isinstance(name, str) and value.tensor is not None:
-                model.graph.initializer.add().CopyFrom(value.tensor)
-                model.graph.initializer[-1].name = name
-        # each call takes a process: they are for max nodes
-        inferred = self._inferred(call.path, model) if self._has_nodes else model.graph
-        # what is inferred from; the body itself writes no types
-        del model.graph.input[:], model.graph.initializer[:]
+        graph = body(function, call.attributes, self._proto.ir_version).graph
+        inferred = graph if found is None else self._inferred(call.path, graph, found)
+        given = {name: Value() for name in function.input} | dict(zip(function.input, call.inputs, strict=False))
         for name in function.input:
             if isinstance(name, str):
-                model.graph.input.add(name=name)
+                graph.input.add(name=name)
         for name in function.output:
             if isinstance(name, str):
-                model.graph.output.add(name=name)
+                graph.output.add(name=name)
         made = zip(function.output, call.outputs, strict=False)
         self._waiting.append(
             _Graph(
                 call.path,
-                model.graph,
+                graph,
                 inferred,
                 Scope(),
                 self._entered[call.key],

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
+from maxops.checker import sandbox
 from maxops.checker.facts import Known
-from maxops.checker.sandbox import sandboxed
 from maxops.errors import ModelError
 from maxops.onnx import nodes, schemas
 from maxops.onnx.structure import call_key, function_key, graphs_of
@@ -76,20 +77,24 @@ class Value:
             return None
 
 
-def infer(proto: ModelProto) -> ModelProto:
-    """The model with the types of its values, as far as tensors and inference give them; weights are left out.
+def infer(makers: Sequence[Callable[[], ModelProto]]) -> list[GraphProto | ModelError]:
+    """The graph of each model with the types of its values, as far as tensors and inference give them, or an error.
 
-    What the model writes of a value counts only where these leave a gap. Raises ModelError if inference fails.
+    What a model writes of a value counts only where these leave a gap. Weights are left out. The models are made where
+    they are needed: in one process for all.
     """
     schemas.register()
-    light = without_weights(proto)
-    result = ModelProto()
+    found: list[bytes | ModelError]
     try:
-        result.ParseFromString(sandboxed(lambda: _inferred(light)))
+        found = sandbox.sandboxed([partial(_inferred, make) for make in makers])
     except ModelError as error:
-        text = " ".join(str(error).split())[:500]
-        raise ModelError(f"onnx's shape inference {text}, so that only what is written is known") from error
-    return result
+        found = [error] * len(makers)
+    return [
+        ModelError(f"onnx's shape inference {' '.join(str(each).split())[:500]}, so that only what is written is known")
+        if isinstance(each, ModelError)
+        else GraphProto.FromString(each)
+        for each in found
+    ]
 
 
 def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProto:
@@ -115,7 +120,8 @@ def without_weights(proto: ModelProto, *, with_shapes: bool = True) -> ModelProt
     return light
 
 
-def _inferred(light: ModelProto) -> bytes:
+def _inferred(make: Callable[[], ModelProto]) -> bytes:
+    light = without_weights(make())
     bare = ModelProto()
     bare.CopyFrom(light)
     functions = {function_key(function) for function in light.functions}
@@ -126,7 +132,7 @@ def _inferred(light: ModelProto) -> bytes:
     found = _infer(bare)
     if _fill_gaps(bare.graph, light.graph, found.graph):
         found = _infer(bare)
-    return bytes(found.SerializeToString())
+    return bytes(found.graph.SerializeToString())
 
 
 def _infer(model: ModelProto) -> ModelProto:

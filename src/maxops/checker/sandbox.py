@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil
 from pathlib import Path
 from types import ModuleType
 
@@ -16,11 +17,30 @@ MAX_SECONDS = 20  # of CPU time; three times as long of wall-clock time, on a bu
 MAX_BYTES = 4 << 30  # beyond what this process has
 MAPPED = Path("/proc/self/statm")  # in pages
 _DONE, _FAILED = b"+", b"-"
+_LENGTH = 8  # bytes of a reply's length, after its first byte
+
+Work = Callable[[], bytes]
 
 
-def sandboxed(work: Callable[[], bytes]) -> bytes:
-    """Run work in the sandbox; raises ModelError with its own message, or with how the process ended."""
+def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
+    """The result of each work, or its error: a ModelError that it raises, or one that says how the process ended.
+
+    One process does all works; after a work that ends it, another does the rest. Each work has the limits for itself.
+    Raises ModelError where no process starts.
+    """
     resource = resource_of("the inference of types in a sandbox")
+    results: list[bytes | ModelError] = []
+    while len(results) < len(works):
+        rest = works[len(results) :]
+        replies, status = _replies(rest, resource)
+        results += replies
+        if len(replies) < len(rest):
+            results.append(ModelError(_ending(status)))
+    return results
+
+
+def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | ModelError], int]:
+    """What a process says of the works before the one that ends it, and its status."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python warns of forks beside threads, whose locks a child may find taken, and so does JAX once it is
@@ -34,44 +54,62 @@ def sandboxed(work: Callable[[], bytes]) -> bytes:
             os.close(writing)
             raise ModelError(f"cannot start a subprocess: {error.strerror}") from error
     if child == 0:
-        _be_child(work, writing, resource)
+        _be_child(works, writing, resource)
     os.close(writing)
     try:
         with os.fdopen(reading, "rb") as pipe:
-            reply = pipe.read()
+            data = pipe.read()
     except BaseException:
         os.kill(child, signal.SIGKILL)
         raise
     finally:
         _, status = os.waitpid(child, 0)
-    if reply[:1] == _DONE and status == 0:
-        return reply[1:]
-    if reply[:1] == _FAILED:
-        raise ModelError(reply[1:].decode())
+    return [*_parsed(data)], status
+
+
+def _parsed(data: bytes) -> Iterator[bytes | ModelError]:
+    """The whole replies: a process may end within one."""
+    head = 0
+    while len(data) >= (start := head + 1 + _LENGTH):
+        end = start + int.from_bytes(data[head + 1 : start], "little")
+        if len(data) < end:
+            return
+        reply = data[start:end]
+        yield reply if data[head : head + 1] == _DONE else ModelError(reply.decode())
+        head = end
+
+
+def _ending(status: int) -> str:
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM):
-        raise ModelError(f"takes more than {MAX_SECONDS} seconds")
-    raise ModelError(f"ends its process with status {os.waitstatus_to_exitcode(status)}")
+        return f"takes more than {MAX_SECONDS} seconds"
+    return f"ends its process with status {os.waitstatus_to_exitcode(status)}"
 
 
-def _be_child(work: Callable[[], bytes], writing: int, resource: ModuleType) -> None:
-    """Do the work in the child, and exit without Python's own clean-up."""
+def _be_child(works: Sequence[Work], writing: int, resource: ModuleType) -> None:
+    """Do the works in the child, and exit without Python's own clean-up."""
     try:
         for number in (signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
-        signal.alarm(3 * MAX_SECONDS)  # a lock that another thread held at the fork is never given back
-        limits = [(resource.RLIMIT_CPU, MAX_SECONDS), (resource.RLIMIT_CORE, 0)]
+        _limit(resource, resource.RLIMIT_CORE, 0)
         if MAPPED.exists():  # Linux has it
             mapped = int(MAPPED.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-            limits.append((resource.RLIMIT_AS, mapped + MAX_BYTES))
-        for limit, most in limits:
-            hard = resource.getrlimit(limit)[1]
-            resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-        try:
-            reply = _DONE + work()
-        except ModelError as error:
-            reply = _FAILED + str(error).encode(errors="replace")
+            _limit(resource, resource.RLIMIT_AS, mapped + MAX_BYTES)
         with os.fdopen(writing, "wb") as pipe:
-            pipe.write(reply)
+            for work in works:
+                used = resource.getrusage(resource.RUSAGE_SELF)
+                _limit(resource, resource.RLIMIT_CPU, ceil(used.ru_utime + used.ru_stime) + MAX_SECONDS)
+                signal.alarm(3 * MAX_SECONDS)  # a lock that another thread held at the fork is never given back
+                try:
+                    kind, reply = _DONE, work()
+                except ModelError as error:
+                    kind, reply = _FAILED, str(error).encode(errors="replace")
+                pipe.write(kind + len(reply).to_bytes(_LENGTH, "little") + reply)
+                pipe.flush()
         os._exit(0)
     finally:
         os._exit(1)
+
+
+def _limit(resource: ModuleType, limit: int, most: int) -> None:
+    hard = resource.getrlimit(limit)[1]
+    resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

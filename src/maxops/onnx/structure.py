@@ -40,7 +40,8 @@ def canonical(model: ModelProto) -> ModelProto:
     for holder in (result, *result.functions):
         _name_imports(holder)
     for function in result.functions:
-        _name_domain(function)
+        if function.domain == ALIAS:
+            function.domain = ""  # set, not cleared: onnx.checker refuses a function without the field
     for node in all_nodes(result):
         _name_domain(node)
     return result
@@ -54,9 +55,9 @@ def canonical_node(node: NodeProto) -> NodeProto:
     return result
 
 
-def _name_domain(named: NodeProto | FunctionProto) -> None:
-    if named.domain == ALIAS:
-        named.ClearField("domain")
+def _name_domain(node: NodeProto) -> None:
+    if node.domain == ALIAS:
+        node.ClearField("domain")
 
 
 def _name_imports(holder: ModelProto | FunctionProto) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from maxops import dtypes, spec
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.dtypes import DType
@@ -23,6 +21,20 @@ PORT_NAMES: dict[DType, str] = {
     dtype: f"FP{dtype.bits}" if dtype.kind == "float" else name.upper() for dtype, name in NAMES.items()
 } | {dtypes.BFLOAT16: "BF16", dtypes.BOOL: "BOOL"}
 DTYPES: dict[str, DType] = {name: dtype for dtype, name in NAMES.items()}
+# What else OpenVINO has: types that are not ours, and the names of types that are open.
+OTHER_TYPES = ("u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string")
+OPEN_TYPES = ("undefined", "dynamic")
+# What a layer's attribute names in any letters: a type of ours, the name of another, or None for what is open.
+ELEMENT_TYPES: dict[str, DType | str | None] = DTYPES | {name: name for name in OTHER_TYPES} | dict.fromkeys(OPEN_TYPES)
+# What a port names in these letters; nothing, as in documents, is open.
+PORT_TYPES: dict[str, DType | str | None] = (
+    ELEMENT_TYPES
+    | {name: dtype for dtype, name in PORT_NAMES.items()}
+    | {name.upper(): name for name in OTHER_TYPES}
+    | {"BIN": "u1", "bin": "u1", "UNSPECIFIED": None, "": None}
+)
+# How Maximum broadcasts, by what an IR calls it in any letters.
+AUTO_BROADCAST = {"numpy": "numpy", "none": "none", "explicit": "none", "pdpd": "pdpd"}
 
 
 def check_auto_broadcast(kind: str) -> None:
@@ -43,9 +55,10 @@ def maximum(inputs: Sequence[Array], auto_broadcast: str) -> MaxCall:
 def reduce_max(inputs: Sequence[Array], keep_dims: bool) -> ReduceCall:
     """A call of ReduceMax: data and axes; in OpenVINO no axes reduce nothing."""
     data, axes = inputs
-    if axes.ndim > 1 or dtypes.of(axes.dtype) not in (dtypes.INT32, dtypes.INT64):
-        raise AxesError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of i32 or i64")
-    return ReduceCall(data, axes.reshape(-1).astype(np.int64), keep_dims, True)
+    dtype = dtypes.of(axes.dtype)
+    if axes.ndim > 1 or dtype is None or dtype.kind not in ("int", "uint"):
+        raise AxesError(f"ReduceMax axes are {axes.dtype} {axes.shape}; they are a scalar or 1-D, of integers")
+    return ReduceCall(data, axes.reshape(-1).tolist(), keep_dims, True)
 
 
 def segment_max(inputs: Sequence[Array], fill_mode: str, check_ids: bool = True) -> SegmentCall:

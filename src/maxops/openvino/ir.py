@@ -115,7 +115,7 @@ def parse_net(path: Path, source: str) -> Element:
         raise ModelError(f"{source}: cannot be read: {error}") from error
     if root is None or root.tag != "net":
         raise ModelError(f"{source}: is not an IR: its root is not <net>")
-    version = root.get("version", "")
+    version = layers.identifier(root.get("version", ""))
     if version not in VERSIONS:
         written = version if version.isascii() and version.isdecimal() else repr(version) if version else "none"
         raise ModelError(f"{source}: is an IR of version {written:.20}; maxops reads {' and '.join(VERSIONS)}")
@@ -128,6 +128,7 @@ def _layers(root: Element, source: str) -> dict[str, Layer]:
         layer = layers.read(element, source)
         layers.check_type(layer, source)
         layers.check_version(layer, f"{source}: {layer}")
+        layers.check_precisions(layer, f"{source}: {layer}")
         if layer.id in found:
             raise ModelError(f"{source}: {layer}: the id {layer.id!r} appears twice")
         found[layer.id] = layer
@@ -146,7 +147,7 @@ def _edges(root: Element, found: Mapping[str, Layer], source: str) -> dict[Port,
 
 def add_edge(edge: Element, found: Mapping[str, Layer], sources: dict[Port, Port], source: str) -> None:
     """Take up an edge that leads from a port that is there to one that no edge leads to yet."""
-    ends = {name: edge.get(name, "") for name in ("from-layer", "from-port", "to-layer", "to-port")}
+    ends = {name: layers.identifier(edge.get(name, "")) for name in ("from-layer", "from-port", "to-layer", "to-port")}
     words = " ".join(f'{name}="{value}"' for name, value in ends.items())
     start, end = (ends["from-layer"], ends["from-port"]), (ends["to-layer"], ends["to-port"])
     for (layer, port), ports in ((start, "outputs"), (end, "inputs")):

@@ -37,6 +37,18 @@ INPUTS = {
 # Which of OpenVINO's operator sets have each type of layer; without an entry, ORDINARY for ours, EVERY for others.
 ORDINARY, EVERY = range(1, 17), range(1, 18)
 OPSETS = {"SegmentMax": range(16, 17), "Parameter": EVERY}
+# Which attribute of a layer's data is the type of what it makes.
+TYPE_ATTRIBUTES = {
+    "Parameter": "element_type",
+    "Const": "element_type",
+    "Convert": "destination_type",
+    "ShapeOf": "output_type",
+    "Range": "output_type",
+    "RandomUniform": "output_type",
+    "Eye": "output_type",
+}
+# OpenVINO takes a layer's type in any letters, except Const.
+SPELLED = {kind.casefold(): kind for kind in (*INPUTS, *TYPE_ATTRIBUTES) if kind != "Const"}
 OURS = "maxops"  # the version of our own operators, which `maxops.openvino` puts in the place of OpenVINO's
 MOVED = ("Maximum", "ReduceMax", "SegmentMax")
 FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and as its document does
@@ -65,22 +77,41 @@ class Layer:
 def read(element: Element, source: str) -> Layer:
     """A layer of any type."""
     attributes = {name: element.get(name) for name in ("id", "name", "type")}
-    layer_id, kind = attributes["id"], attributes["type"]
-    if layer_id is None or kind is None:
+    kind = attributes["type"]
+    if attributes["id"] is None or kind is None:
         raise ModelError(f"{source}: a layer has {attributes}; it needs an id and a type")
+    layer_id = identifier(attributes["id"])
+    if not layer_id.isdecimal():
+        raise ModelError(f"{source}: a layer has the id {layer_id!r}; it is a number")
     if len(element.findall("data")) > 1:
         raise ModelError(f"{source}: the layer of id {layer_id} has more than one <data>")
     data = element.find("data")
     return Layer(
         layer_id,
         attributes["name"] or layer_id,
-        kind,
+        SPELLED.get(kind.casefold(), kind),
         {} if data is None else dict(data.attrib),
         _ports(element, "input", source),
         _ports(element, "output", source),
-        {port.get("id", ""): port.get("precision", "") for port in element.findall("output/port")},
+        {identifier(port.get("id", "")): port.get("precision", "") for port in element.findall("output/port")},
         element.get("version", ""),
     )
+
+
+def identifier(text: str) -> str:
+    """The id of a layer or a port as its number; a text that is none as it stands.
+
+    >>> identifier(" 01"), identifier("x")
+    ('1', 'x')
+    """
+    number = _number_of(text)
+    return text if number is None else str(number)
+
+
+def _number_of(text: str) -> int | None:
+    """A number as OpenVINO reads it, with blanks, a sign and zeros before it; None for what is none."""
+    found = re.fullmatch(r"[ \t\r\n\f\v]*\+?0*([0-9]{1,19})", text)
+    return int(found[1]) if found else None
 
 
 def check_type(layer: Layer, source: str) -> None:
@@ -104,13 +135,45 @@ def check_version(layer: Layer, where: str) -> None:
 def _ports(element: Element, side: str, source: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for port in element.findall(f"{side}/port"):
-        name = port.get("id")
-        if name is None or name in found:
+        name = identifier(port.get("id", ""))
+        if not name.isdecimal() or name in found:
             raise ModelError(
-                f"{source}: the layer of id {element.get('id')} has an {side} port of id {name!r} twice or without id"
+                f"{source}: the layer of id {element.get('id')} has an {side} port of id {name!r}; each has its own "
+                "number"
             )
         found[name] = tuple((dim.text or "").strip() for dim in port.findall("dim"))
     return found
+
+
+def element_type(layer: Layer) -> DType | str | None:
+    """The type that the layer's data gives its output: one of ours, another of OpenVINO's, or None if it is open."""
+    return calls.ELEMENT_TYPES.get(layer.data.get(TYPE_ATTRIBUTES.get(layer.type, ""), "").casefold())
+
+
+def check_element_type(layer: Layer, where: str) -> None:
+    """Refuse a type in the layer's data that OpenVINO does not have, and a Const without one."""
+    attribute = TYPE_ATTRIBUTES.get(layer.type, "")
+    name = _attribute(layer, attribute, where) if layer.type == "Const" else layer.data.get(attribute)
+    if name is not None and name.casefold() not in calls.ELEMENT_TYPES:
+        raise ModelError(f"{where}: has the type {name!r}, which OpenVINO does not have")
+
+
+def is_any_rank(data: Mapping[str, str]) -> bool:
+    """Whether a layer's data leaves the number of its sizes open, too."""
+    return _bare(data.get("shape", "")) == "..."
+
+
+def _bare(text: str) -> str:
+    """The sizes of a shape as text, which may stand in brackets."""
+    text = text.strip()
+    return text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
+
+
+def check_precisions(layer: Layer, where: str) -> None:
+    """Refuse a type of an output port that OpenVINO does not have."""
+    for port, name in layer.precisions.items():
+        if name not in calls.PORT_TYPES:
+            raise ModelError(f"{where}: its output port {port} says {name!r}, a type that OpenVINO does not have")
 
 
 def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple[str, ...]:
@@ -144,11 +207,16 @@ def result(layer: Layer, dtype: DType | OtherType, sizes: tuple[str, ...], where
 
 def constant(layer: Layer, weights: Weights, where: str) -> Array:
     """The array of a Const layer."""
+    return weights.read(dtype(layer, where), fixed_shape(layer, where), *data_extent(layer, where), where)
+
+
+def fixed_shape(layer: Layer, where: str) -> tuple[int, ...]:
+    """The shape of a Const layer."""
     dims = own_dims(layer, where)
     shape = tuple(size for size in dims if isinstance(size, int))
     if len(shape) != len(dims):
         raise ModelError(f"{where}: has the open shape {_attribute(layer, 'shape', where)!r}; a constant's is fixed")
-    return weights.read(dtype(layer, where), shape, *data_extent(layer, where), where)
+    return shape
 
 
 def data_extent(layer: Layer, where: str) -> tuple[int, int]:
@@ -160,7 +228,12 @@ def compute(layer: Layer, where: str, warn: Warn) -> Compute:
     """What a layer of Maximum, ReduceMax or SegmentMax does."""
     call: Callable[[Sequence[Array]], Call]
     if layer.type == "Maximum":
-        call = partial(calls.maximum, auto_broadcast=auto_broadcast(layer, where))
+        kind = auto_broadcast(layer, where)
+        try:
+            calls.check_auto_broadcast(kind)
+        except AttributeValueError as error:
+            raise ModelError(f"{where}: {error}") from error
+        call = partial(calls.maximum, auto_broadcast=kind)
     elif layer.type == "ReduceMax":
         call = partial(calls.reduce_max, keep_dims=keep_dims(layer, where))
     else:
@@ -177,11 +250,9 @@ def compute(layer: Layer, where: str, warn: Warn) -> Compute:
 def auto_broadcast(layer: Layer, where: str) -> str:
     """How Maximum broadcasts."""
     kind = layer.data.get("auto_broadcast", "numpy")
-    try:
-        calls.check_auto_broadcast(kind)
-    except AttributeValueError as error:
-        raise ModelError(f"{where}: {error}") from error
-    return kind
+    if kind.casefold() not in calls.AUTO_BROADCAST:
+        raise ModelError(f"{where}: auto_broadcast is {kind!r}; OpenVINO has {', '.join(calls.AUTO_BROADCAST)}")
+    return calls.AUTO_BROADCAST[kind.casefold()]
 
 
 def fill_mode(layer: Layer, where: str, warn: Warn) -> str:
@@ -209,9 +280,10 @@ def _attribute(layer: Layer, name: str, where: str) -> str:
 
 def _number(layer: Layer, name: str, where: str) -> int:
     text = _attribute(layer, name, where)
-    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_ELEMENTS:
+    number = _number_of(text)
+    if number is None or number > MAX_ELEMENTS:
         raise ModelError(f"{where}: {name} is {text!r}; it is a number of bytes")
-    return int(text)
+    return number
 
 
 def keep_dims(layer: Layer, where: str) -> bool:
@@ -225,14 +297,20 @@ def keep_dims(layer: Layer, where: str) -> bool:
 def dtype(layer: Layer, where: str) -> DType:
     """The type that a Parameter or a Const writes."""
     name = _attribute(layer, "element_type", where)
-    if name not in DTYPES:
+    if name.casefold() not in DTYPES:
         raise ModelError(f"{where}: has the type {name!r}; maxops runs {', '.join(DTYPES)}")
-    return DTYPES[name]
+    return DTYPES[name.casefold()]
 
 
 def own_dims(layer: Layer, where: str) -> Dims:
-    """The sizes that a Parameter or a Const writes of itself."""
-    text = _attribute(layer, "shape", where).strip()
+    """The sizes that a Parameter or a Const writes of itself.
+
+    A Parameter's may stand in brackets, and without any it is a scalar.
+    """
+    if is_any_rank(layer.data):
+        raise ModelError(f"{where}: is of any rank; maxops runs models whose ranks are known")
+    is_parameter = layer.type == "Parameter"
+    text = _bare(layer.data.get("shape", "")) if is_parameter else _attribute(layer, "shape", where).strip()
     dims = tuple(_size(part.strip(), where) for part in text.split(",")) if text else ()
     if prod(size for size in dims if size) > MAX_ELEMENTS:
         raise ModelError(f"{where}: has the shape {text!r}, more elements than can be counted")
@@ -245,9 +323,12 @@ def sizes_of(texts: Sequence[str], where: str) -> Dims:
 
 
 def _size(text: str, where: str) -> int | None:
-    """A size, or None for one that is open: -1, ? or a range."""
-    if text in ("-1", "?") or re.fullmatch(r"[0-9]*\.\.[0-9]*", text):
+    """A size, or None for one that is open: -1, ? or a range; a range of one size is that size."""
+    if text in ("-1", "?"):
         return None
+    if found := re.fullmatch(r"([0-9]{0,19})\.\.([0-9]{0,19})", text):
+        least, most = int(found[1] or 0), found[2]
+        return least if most and int(most) == least else None
     if not re.fullmatch(r"[0-9]{1,19}", text):
         raise ModelError(f"{where}: has the size {text!r}; it is a number, or open as -1, ? or a range")
     return int(text)

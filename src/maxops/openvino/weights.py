@@ -13,6 +13,13 @@ from maxops.errors import ModelError
 from maxops.plan import Array
 
 
+def check_size(dtype: DType, shape: tuple[int, ...], size: int, where: str) -> None:
+    """Refuse a constant of fewer bytes than its elements need; OpenVINO reads no others."""
+    expected = prod(shape) * dtype.numpy.itemsize
+    if size < expected:
+        raise ModelError(f"{where}: has size {size}, but {dtype} {shape} are {expected} bytes")
+
+
 class Weights:
     """The file, opened when the first constant is read."""
 
@@ -38,9 +45,7 @@ class Weights:
 
     def read(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int, where: str) -> Array:
         """A constant's array, read-only; `where` opens the text of every error."""
-        expected = prod(shape) * dtype.numpy.itemsize
-        if size != expected:
-            raise ModelError(f"{where}: has size {size}, but {dtype} {shape} are {expected} bytes")
+        check_size(dtype, shape, size, where)
         try:
             self._check(offset, size, where)
             data = np.fromfile(self._path, dtype.numpy, prod(shape), offset=offset)
