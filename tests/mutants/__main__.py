@@ -20,12 +20,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from . import places_python, running, table
 from .running import ROOT, Mutant, Runner
 
 KILLED = 0.85
+Judges = Callable[[str, Path, int], tuple[list[Mutant], Callable[[Sequence[Mutant]], dict[Mutant, str]]]]
 
 
 def python_mutants(file: str) -> list[Mutant]:
@@ -51,7 +51,7 @@ def judge_python(
     return python_mutants(file), judge
 
 
-def judge_of(file: str) -> Callable[..., Any]:
+def judge_of(file: str) -> Judges:
     """What judges a file's mutants."""
     if file.startswith("native/"):
         from .native import judge_native  # noqa: PLC0415  (it needs libclang)

@@ -161,7 +161,7 @@ class Finder:
             between = self.text[parent.location.offset : start]
             return start < parent.location.offset or (b"[" in between and not re.search(rb"[={(]", between))
         if parent.kind == Kind.CASE_STMT:
-            return start == next(iter(parent.get_children())).extent.start.offset
+            return bool(start == next(iter(parent.get_children())).extent.start.offset)
         if parent.kind == Kind.IF_STMT:
             return self.text[parent.extent.start.offset :].startswith(b"if constexpr") and cursor == next(
                 iter(parent.get_children())
@@ -299,7 +299,7 @@ class Finder:
         if cursor.kind == Kind.COMPOUND_STMT:
             return True
         if cursor.kind in (Kind.IF_STMT, Kind.FOR_STMT, Kind.WHILE_STMT, Kind.CXX_FOR_RANGE_STMT):
-            return child.extent.start.offset > _parentheses(self.text, cursor.extent.start.offset)[1]
+            return bool(child.extent.start.offset > _parentheses(self.text, cursor.extent.start.offset)[1])
         return False
 
     def statement(self, child: Cursor) -> None:

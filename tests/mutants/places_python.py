@@ -170,10 +170,11 @@ class Finder:
             return
         finally:
             put(slot, was)
-        first = sum(map(len, self.rows[: place.lineno - 1])) + place.col_offset  # type: ignore[attr-defined]
-        last = sum(map(len, self.rows[: place.end_lineno - 1])) + place.end_col_offset  # type: ignore[attr-defined]
+        at: Any = place  # whose place is known
+        first = sum(len(row) for row in self.rows[: at.lineno - 1]) + at.col_offset
+        last = sum(len(row) for row in self.rows[: at.end_lineno - 1]) + at.end_col_offset
         whole = self.source.encode()
-        text = f"({text})" if isinstance(by, ast.expr) else text.replace("\n", "\n" + " " * place.col_offset)  # type: ignore[attr-defined]
+        text = f"({text})" if isinstance(by, ast.expr) else text.replace("\n", "\n" + " " * at.col_offset)
         source = (whole[:first] + text.encode() + whole[last:]).decode()
         try:
             compile(source, "", "exec", dont_inherit=True)

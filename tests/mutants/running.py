@@ -299,7 +299,8 @@ class Runner:
         for name in sorted(tests, key=lambda each: (seconds[each], each)):
             rounds[name.partition("[")[0]] += 1
             keyed.append((-self.killers[name], rounds[name.partition("[")[0]], seconds[name], name))
-        order, total = [], 0.0
+        order: list[str] = []
+        total = 0.0
         for *_, took, name in sorted(keyed):
             total += took
             if limit and order and total > TEST_SECONDS:
