@@ -54,16 +54,14 @@ verify:  ## run every claim, and write evidence.json and its page if something c
 specification:  ## the Why3 specification of SONNX's Max: its lemmas, and its program against the reference
 	$(PYTHON) proofs/specification/check.py
 
-seeded:  ## put faults into kernels, specification, planner and spec table, and see that the proofs notice each
-	$(PYTHON) proofs/seeded.py
-
 coverage:  ## what tests reach of the native core and of Python; Debian's clang-19 and llvm-19, fifteen minutes
 	$(PYTHON) tests/coverage_report.py $(PAGES)
 
 mutants:  ## small changes to FILE (or, in hours, to every file), one by one: a rate for each, and what lives
 	PYTHONPATH=tests $(PYTHON) -m mutants $(FILE) $(MUTANTS)
 
-breaks:  ## break the native code on purpose, and see that `miniature` would notice
+faults:  ## put faults into the product, and see that claims or the miniature's enumerations notice each; an hour
+	$(PYTHON) proofs/seeded.py
 	$(PYTHON) tests/breaks.py
 
 # A second environment with a core that checks every access and every undefined operation. The interpreter is

@@ -3,7 +3,7 @@
 
 Each fault is one edit of one file, in a copy. One in the specification has to leave a goal open that is proved without
 it; one in the planner, in the native entry or in the spec table has to leave a goal of `planner` or `tables` open, and
-one in a kernel a goal of `walks`, `avx512` or `copies`. `make seeded` tries all of them (some seconds each); `python
+one in a kernel a goal of `walks`, `avx512` or `copies`. `make faults` tries all of them (some seconds each); `python
 proofs/seeded.py --only fold` those with a word. One that is not noticed is a hole, and the exit code is 1.
 """
 

@@ -2,7 +2,7 @@
 """Break the code on purpose, and see that the enumerations of the miniature build notice.
 
 Each break is one edit of one file of native/. It is built in a copy, and `python -m exhaustive` has a minute to find
-it. `make breaks` runs all of them (some twenty seconds each); `python tests/breaks.py --only resume` those with a word.
+it. `make faults` runs all of them (some twenty seconds each); `python tests/breaks.py --only resume` those with a word.
 A break that is not found is a hole in the tests, and the exit code is 1.
 """
 
