@@ -113,6 +113,60 @@ def test_a_parameter_of_any_rank(tmp_path: Path) -> None:
     assert finding(report, "shape", "'m'").verdict == "unknown"
 
 
+@pytest.mark.parametrize("of", ["Parameter", "Const", "MatMul", "Maximum"])
+@pytest.mark.parametrize("any_rank", ["", "...", " ... ", "[...]"])
+def test_a_port_without_sizes_is_a_scalars_unless_ranks_are_open(any_rank: str, of: str, tmp_path: Path) -> None:
+    """A Parameter of any rank leaves the ranks behind it open, too: those of Parameters and of Const are written."""
+    data = 'shape="" element_type="f32"' + (' offset="0" size="4"' if of == "Const" else "")
+    made = layer(0, "x", of, data if of in ("Parameter", "Const") else "", outputs=[(0, ())])
+    layers = [
+        layer(1, "any", "Parameter", f'shape="{any_rank or "2"}" element_type="f32"', outputs=[(0, ())]),
+        made,
+        layer(2, "axes", "Const", 'element_type="i64" offset="0" size="8" shape="1"', outputs=[(0, (1,))]),
+        layer(3, "r", "ReduceMax", "", [(0, ()), (1, (1,))], [(2, ())]),
+        layer(4, "s", "ReduceMax", "", [(0, ()), (1, (1,))], [(2, ())]),
+    ]
+    path = saved(tmp_path, net(layers, [(0, 0, 3, 0), (2, 0, 3, 1), (1, 0, 4, 0), (2, 0, 4, 1)]), bytes(8))
+    report = check(path, "onnx")
+    is_open = bool(any_rank)
+    told = finding(report, "axes.range", "'r'")
+    assert told.verdict == ("unknown" if is_open and of in ("MatMul", "Maximum") else "broken"), told
+    assert finding(report, "axes.range", "'s'").verdict == ("unknown" if is_open else "holds")
+
+
+@pytest.mark.parametrize("of", ["Parameter", "MatMul"])
+@pytest.mark.parametrize("sizes", [(), (0,), (1,), (2,), (0, 0), (-1,)])
+@pytest.mark.parametrize("port", [1, 2])
+def test_a_scalar_that_documents_write_as_one_size_of_0(
+    port: int, sizes: tuple[int, ...], of: str, tmp_path: Path
+) -> None:
+    """num_segments alone is read so; ids of size 0 are none."""
+    name, own = ("ids", 'shape="5"') if port == 1 else ("count", 'shape=""')
+    old = f'name="{name}" type="Parameter"><data {own} element_type="i64"/><output><port id="0">'
+    assert GOOD.count(old) == 1
+    _, _, rest = GOOD.partition(old)
+    dims = "".join(f"<dim>{size}</dim>" for size in sizes)
+    data = f'<data {own} element_type="i64"/>' if of == "Parameter" else ""
+    made = GOOD.replace(
+        old + rest.partition("</port>")[0], f'name="{name}" type="{of}">{data}<output><port id="0">{dims}'
+    )
+    report = check(saved(tmp_path, made))
+    says = [each for each in report.faults if "its output port 0 says" in each.message]
+    if of == "Parameter":  # what the data says counts, and a port must not contradict it
+        right = [(), (0,)] if port == 2 else [(), (-1,)]
+        assert bool(says) is (sizes not in right)
+        assert finding(report, "num_segments").verdict == "unknown"
+        assert finding(report, "ids.shape").verdict == "holds"
+        return
+    assert not says
+    if port == 2:
+        assert finding(report, "num_segments").verdict == ("unknown" if sizes in ((), (0,)) else "broken")
+    else:
+        expected = {(): "broken", (0, 0): "broken", (-1,): "unknown"}.get(sizes, "broken")
+        assert finding(report, "ids.shape").verdict == expected
+        assert finding(report, "ids").verdict == ("holds" if sizes == (0,) else "unknown")
+
+
 def test_sonnx(tmp_path: Path) -> None:
     report = check(saved(tmp_path, reduce_net(8)), "sonnx")
     assert [judged.note for judged in report.outside] == ["SONNX has no ReduceMax"]

@@ -602,3 +602,60 @@ def test_without_openvino_an_error_names_it() -> None:
         "maxops.openvino.register, as rewrite, needs the package 'openvino', which is not installed: "
         'pip install "maxops[openvino]"'
     )
+
+
+# ------------------------------------------------------------------------------------- shapes that are known early
+
+RANGE = ov.Dimension(2, 6)
+SHAPES: list[list[Any]] = [[-1, 3], [4, 3], [4, -1], [-1, -1], [4], [-1], [4, 2, -1], [RANGE, 3]]
+
+
+def _sizes(shape: list[Any]) -> str:
+    return str(ov.PartialShape(shape))
+
+
+def _inferred(node: Any, parameters: list[Any]) -> tuple[str, str]:
+    """The output's shape as OpenVINO infers it, and as ours does in its place."""
+    model = ov.Model([node.output(0)], parameters, "inferred")
+    theirs, ours = (each.output(0).get_partial_shape() for each in (model, maxops.openvino.rewrite(model)))
+    return str(theirs), str(ours)
+
+
+@pytest.mark.parametrize("count", [None, "input", 0, 5])
+@pytest.mark.parametrize("ids", [[-1], [4], [ov.Dimension(1, 5)]], ids=_sizes)
+@pytest.mark.parametrize("data", SHAPES, ids=_sizes)
+def test_the_shape_of_segment_max_is_inferred_as_openvino_does(data: list[Any], ids: list[Any], count: Any) -> None:
+    given = [parameter("data", data), parameter("ids", ids, dtypes.INT64)]
+    if count == "input":
+        given.append(parameter("count", [], dtypes.INT64))
+    more = [] if count is None else [given[2] if count == "input" else constant(np.array(count))]
+    theirs, ours = _inferred(opset.segment_max(*given[:2], *more, fill_mode="zero"), given)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["dropped", "kept"])
+@pytest.mark.parametrize("axes", [[0], [-1], [], [0, 1], "one", "some", "scalar"], ids=str)
+@pytest.mark.parametrize("data", SHAPES, ids=_sizes)
+def test_the_shape_of_reduce_max_is_inferred_as_openvino_does(data: list[Any], axes: Any, keep: bool) -> None:
+    if axes == [0, 1] and len(data) == 1:
+        axes = [-1]
+    given = [parameter("data", data)]
+    if isinstance(axes, str):
+        given.append(parameter("axes", {"one": [1], "some": [-1], "scalar": []}[axes], dtypes.INT64))
+    of = given[1] if isinstance(axes, str) else constant(np.array(axes, np.int64))
+    theirs, ours = _inferred(opset.reduce_max(given[0], of, keep), given)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("kind", ["numpy", "none"])
+@pytest.mark.parametrize("second", SHAPES, ids=_sizes)
+@pytest.mark.parametrize("first", SHAPES, ids=_sizes)
+def test_the_shape_of_maximum_is_inferred_as_openvino_does(first: list[Any], second: list[Any], kind: str) -> None:
+    given = [parameter("first", first), parameter("second", second)]
+    try:
+        node = opset.maximum(*given, kind)
+    except RuntimeError:  # whose shapes do not fit
+        return
+    theirs, ours = _inferred(node, given)
+    # of two sizes that are open, ours infers nothing that they have in common
+    assert ours in (theirs, theirs.replace("2..6", "?"))
