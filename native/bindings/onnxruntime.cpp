@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef __GLIBCXX__
@@ -82,6 +83,12 @@ Failed python_error(const Api& api) {
     return Failed{status};
 }
 
+// A reference that is given back however its scope is left.
+struct GiveBack {
+    void operator()(PyObject* object) const { Py_DECREF(object); }
+};
+using Owned = std::unique_ptr<PyObject, GiveBack>;
+
 // For a thread that the interpreter's end left behind: it waits for the process's.
 [[noreturn]] void wait_for_the_end() {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
@@ -124,10 +131,10 @@ Status* with_python(const Api& api, const Act& act) {
 struct Kernel {
     const Api& api;
     Kind kind;
-    PyObject* node;  // maxops.onnxruntime.node.Node
     bool keepdims, broadcasts, negative_axes, noop;
     bool has_fill;  // of SegmentMax: a fill_mode that there is
     std::uint64_t fill;
+    Owned node;  // maxops.onnxruntime.node.Node
 };
 
 // A tensor of the runtime's: contiguous, in this machine's byte order.
@@ -194,25 +201,18 @@ public:
 
     // By the planner: it raises what is wrong, or gives the result. With the GIL.
     void run_by_planner() {
+        std::vector<Owned> owned;
         std::vector<PyObject*> arrays;
+        owned.reserve(inputs_.size());
         for (const auto& input : inputs_) {
             PyObject* array = input == nullptr ? Py_NewRef(Py_None) : input->as_array();
-            if (array == nullptr) break;
+            if (array == nullptr) throw python_error(api_);
+            owned.emplace_back(array);
             arrays.push_back(array);
         }
-        PyObject* object = arrays.size() < inputs_.size()
-                               ? nullptr
-                               : PyObject_Vectorcall(kernel_.node, arrays.data(), arrays.size(), nullptr);
-        for (PyObject* array : arrays) Py_DECREF(array);
-        if (object == nullptr) throw python_error(api_);
-        const Status* status = nullptr;
-        try {
-            write(object);
-        } catch (const Failed& failed) {
-            status = failed.status;
-        }
-        Py_DECREF(object);
-        if (status != nullptr) throw Failed{const_cast<Status*>(status)};
+        const Owned made(PyObject_Vectorcall(kernel_.node.get(), arrays.data(), arrays.size(), nullptr));
+        if (made == nullptr) throw python_error(api_);
+        write(made.get());
     }
 
 private:
@@ -360,13 +360,14 @@ Status* compute(void* kernel, KernelContext* context) {
 }
 
 void destroy(void* kernel) {
-    auto* known = static_cast<Kernel*>(kernel);
-    if (Py_IsInitialized()) {  // a session may outlive the interpreter; its objects then went with it
-        PyGILState_STATE state = PyGILState_Ensure();
-        Py_DECREF(known->node);
-        PyGILState_Release(state);
+    const std::unique_ptr<Kernel> known(static_cast<Kernel*>(kernel));
+    if (!Py_IsInitialized()) {  // a session may outlive the interpreter; its objects then went with it
+        static_cast<void>(known->node.release());
+        return;
     }
-    delete known;
+    PyGILState_STATE state = PyGILState_Ensure();
+    known->node.reset();
+    PyGILState_Release(state);
 }
 
 // ---------------------------------------------------------------------------- the operators
@@ -382,13 +383,13 @@ const Operator& own(const CustomOperator* op) {
     return *static_cast<const Operator*>(op);
 }
 
-PyObject* attributes_of(const Api& api, const KernelInfo* info) {
-    PyObject* attributes = PyDict_New();
+Owned attributes_of(const Api& api, const KernelInfo* info) {
+    Owned attributes(PyDict_New());
     if (attributes == nullptr) throw python_error(api);
     auto set = [&](const char* name, PyObject* value) {
-        const bool is_set = value != nullptr && PyDict_SetItemString(attributes, name, value) == 0;
-        Py_XDECREF(value);
-        if (!is_set) throw python_error(api);
+        const Owned owned(value);
+        if (value == nullptr || PyDict_SetItemString(attributes.get(), name, value) < 0)
+            throw python_error(api);
     };
     for (const char* name : {"since_version", "keepdims", "noop_with_empty_axes"}) {
         std::int64_t number = 0;
@@ -411,38 +412,32 @@ PyObject* attributes_of(const Api& api, const KernelInfo* info) {
 }
 
 bool flag(const Api& api, PyObject* node, const char* name) {
-    PyObject* value = PyObject_GetAttrString(node, name);
+    const Owned value(PyObject_GetAttrString(node, name));
     if (value == nullptr) throw python_error(api);
-    Py_DECREF(value);
-    return value == Py_True;
+    return value.get() == Py_True;
 }
 
 Status* create(const CustomOperator* op, const Api* api, const KernelInfo* info, void** kernel) {
     return with_python(*api, [&] {
-        PyObject* module = PyImport_ImportModule("maxops.onnxruntime.node");
+        const Owned module(PyImport_ImportModule("maxops.onnxruntime.node"));
         if (module == nullptr) throw python_error(*api);
-        PyObject* attributes = attributes_of(*api, info);
-        PyObject* node = PyObject_CallMethod(module, "prepare", "ssO", kNames[own(op).kind],
-                                             kTypeNames[own(op).type], attributes);
-        Py_DECREF(module);
-        Py_DECREF(attributes);
+        const Owned attributes = attributes_of(*api, info);
+        Owned node(PyObject_CallMethod(module.get(), "prepare", "ssO", kNames[own(op).kind],
+                                       kTypeNames[own(op).type], attributes.get()));
         if (node == nullptr) throw python_error(*api);
-        const std::unique_ptr<PyObject, void (*)(PyObject*)> owned(
-            node, [](PyObject* object) { Py_DECREF(object); });
-        PyObject* fill_mode = PyObject_GetAttrString(node, "fill_mode");
+        const Owned fill_mode(PyObject_GetAttrString(node.get(), "fill_mode"));
         if (fill_mode == nullptr) throw python_error(*api);
-        const bool is_lowest = is_word(fill_mode, "lowest"),
-                   has_fill = is_lowest || is_word(fill_mode, "zero");
-        Py_DECREF(fill_mode);
+        const bool is_lowest = is_word(fill_mode.get(), "lowest"),
+                   has_fill = is_lowest || is_word(fill_mode.get(), "zero");
         *kernel = new Kernel{*api,
                              own(op).kind,
-                             Py_NewRef(node),
-                             flag(*api, node, "keepdims"),
-                             flag(*api, node, "broadcasts"),
-                             flag(*api, node, "negative_axes"),
-                             flag(*api, node, "noop_with_empty_axes"),
+                             flag(*api, node.get(), "keepdims"),
+                             flag(*api, node.get(), "broadcasts"),
+                             flag(*api, node.get(), "negative_axes"),
+                             flag(*api, node.get(), "noop_with_empty_axes"),
                              has_fill,
-                             is_lowest ? kernels_of(own(op).type).lowest_finite : 0};
+                             is_lowest ? kernels_of(own(op).type).lowest_finite : 0,
+                             std::move(node)};
     });
 }
 

@@ -1,0 +1,235 @@
+"""Faults put in by hand where users' calls go, and the test that notices each.
+
+    PYTHONPATH=tests python -m mutants.faults [WORD ...]      those whose file or effect has a word; all without one
+
+Each is one edit of one file, in a copy of the tree. The tests that table.py names for the file run until one fails;
+without the fault that one must pass. Prints a line for each, and ends with 1 if one is not noticed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import running, table
+from .native import Build
+from .running import ROOT
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One edit of a file, which has the old text once."""
+
+    file: str  # from src/maxops/, or from the root if it is native
+    effect: str
+    old: str
+    new: str
+
+    @property
+    def path(self) -> str:
+        """The file, from the root."""
+        return self.file if self.file.startswith("native/") else f"src/maxops/{self.file}"
+
+    def put(self) -> str:
+        """The file's text with the fault."""
+        text = (ROOT / self.path).read_text(encoding="utf-8")
+        if (count := text.count(self.old)) != 1:
+            raise ValueError(f"{self.path} has the text of '{self.effect}' {count} times")
+        return text.replace(self.old, self.new)
+
+
+FAULTS = (
+    # ------------------------------------------------------------------ arguments
+    Fault("native/bindings/operators.cpp", "a fill_value keeps its NaN's bits",
+          "call->fill = canonical(type, item.bytes);", "call->fill = bits_of(item.bytes, kernels.itemsize);"),
+    Fault("native/bindings/operators.cpp", "an initial keeps its NaN's bits", "    canonical(type, item->bytes);\n", ""),
+    Fault("native/bindings/operators.cpp", "indices are taken from another thread's shape",
+          "    release.own(&call.data);\n    release.own(&call.indices);\n    Output output",
+          "    Output output"),
+    Fault("native/bindings/operators.cpp", "a call's shapes are not kept while others run",
+          "    release.own(inputs, count);\n", ""),
+    Fault("native/bindings/operators.cpp", "a keyword given twice is taken",
+          " || values_[place] != nullptr) return false;", ") return false;"),
+    Fault("native/bindings/operators.cpp", "the ids are left behind where they are widened",
+          "        PyObject* result = run_segment_max(rules, given, &widened);\n"
+          "        Py_XDECREF(as_object(widened));\n",
+          "        PyObject* result = run_segment_max(rules, given, &widened);\n"),
+    Fault("native/bindings/operators.cpp", "indices are left behind where a call fails",
+          "    if (fault) {\n        Py_XDECREF(as_object(indices));\n", "    if (fault) {\n"),
+    Fault("native/bindings/operators.cpp", "results given together lose a reference",
+          "if (more != nullptr) PyTuple_SetItem(all, place++, as_object(more));",
+          "if (more != nullptr) PyTuple_SetItem(all, place++, Py_NewRef(as_object(more)));"),
+    Fault("native/bindings/operators.cpp", "offsets and ids are both taken",
+          "if (call.by_offsets && (is_given(given[1]) || !call.is_sorted))", "if (call.by_offsets && !call.is_sorted)"),
+    Fault("native/bindings/operators.cpp", "an input of another type is taken where it is not the second",
+          "if (type >= 0 && views[k].type != type) return kNotHandled;",
+          "if (k == 1 && type >= 0 && views[k].type != type) return kNotHandled;"),
+    Fault("native/bindings/arguments.cpp", "a list of axes is written past its end",
+          "        if (i == kMaxRank) return false;\n", ""),
+    Fault("native/bindings/arguments.cpp", "an array of axes is written past its end",
+          "        if (size > kMaxRank) return false;\n", ""),
+    Fault("native/bindings/arguments.cpp", "a scalar of four bytes is read as eight",
+          "std::memcpy(item->bytes, scalar_bytes(object), itemsize);", "std::memcpy(item->bytes, scalar_bytes(object), 8);"),
+    Fault("native/bindings/arguments.cpp", "an integer of four bytes is read as eight",
+          "return read_bits(kernels, bits_of(scalar_bytes(object), kernels.itemsize), value);",
+          "return read_bits(kernels, bits_of(scalar_bytes(object), 8), value);"),
+    Fault("native/bindings/arguments.cpp", "a number that rounds is taken",
+          "if (!is_exact(fraction, dropped)) return false;", ""),
+    Fault("native/bindings/arguments.cpp", "an item of a list is left behind", "        Py_DECREF(item);\n", ""),
+    # ------------------------------------------------------------------ memory, cache, threads, instruction sets
+    Fault("native/memory.cpp", "an array ends at its last element's first byte",
+          "        last += kernels_of(array.type).itemsize;\n", "        last += 1;\n"),
+    Fault("native/memory.cpp", "an output that overlaps itself over two axes is written through",
+          "if (axes[i].stride < within) return false;",
+          "if (axes[i].stride < static_cast<std::ptrdiff_t>(kernels_of(array.type).itemsize)) return false;"),
+    Fault("native/memory.cpp", "NumPy's handler is not put back", "PyDataMem_SetHandler(before);", "Py_NewRef(before);"),
+    Fault("native/memory.cpp", "a type is left behind where an output is too large",
+          "        Py_DECREF(descr);\n        PyErr_Format", "        PyErr_Format"),
+    Fault("native/memory.cpp", "an output's own order is another array's",
+          "a.data == b.data && a.swapped == b.swapped && a.has_shape_of(b)", "a.data == b.data && a.has_shape_of(b)"),
+    Fault("native/bindings/output.cpp", "an output is no longer looked at after a call",
+          "(is_as_planned() && PyArray_CopyInto", "(PyArray_CopyInto"),
+    Fault("native/cache.cpp", "a block that is too large is taken again and again",
+          "block.size >= wanted && block.size <= wanted + wanted / 4", "block.size >= wanted"),
+    Fault("native/cache.cpp", "a block that is too small is taken",
+          "block.size >= wanted && block.size", "block.size >= wanted / 2 && block.size"),
+    Fault("native/cache.cpp", "a mapping is left behind", "            unmap_pages(block.data, block.size);\n            return;", "            return;"),
+    Fault("native/cache.cpp", "a resize copies past the old array",
+          "std::memcpy(moved, data, std::min(cache().size_of(data), size));", "std::memcpy(moved, data, size);"),
+    Fault("native/system.cpp", "what is cut off a mapping stays mapped",
+          "    munmap(start + head + size, kHugePageBytes - head);\n", ""),
+    Fault("native/threads.cpp", "a caller leaves while others work",
+          "        idle_.wait(lock, is_alone);\n", ""),
+    Fault("native/threads.cpp", "a worker takes a signal", "            const SignalsBlocked blocked;\n", ""),
+    Fault("native/dispatch.cpp", "a feature of the processor is not looked at",
+          '__builtin_cpu_supports("bmi2")', "true"),
+    Fault("native/kernels.h", "no fence follows streaming stores", "    __builtin_ia32_sfence();\n", ""),
+    Fault("native/bindings/xla.cpp", "an index is cut to 16 bits",
+          "return static_cast<std::int32_t>(index);", "return static_cast<std::int16_t>(index);"),
+    Fault("native/bindings/onnxruntime.cpp", "a session leaves its attributes behind",
+          "const Owned attributes = attributes_of(*api, info);",
+          "Owned& attributes = *new Owned(attributes_of(*api, info));"),
+    # ------------------------------------------------------------------ engines
+    Fault("engines/jax/maxima.py", "the axis of a vmap within a vmap",
+          "after_rows = ids.ndim  #", "after_rows = 1  #"),
+    Fault("engines/jax/maxima.py", "an input that is not mapped is not broadcast",
+          "whole = data if data_is_mapped else jnp.broadcast_to(data, (size, *data.shape))", "whole = data"),
+    Fault("engines/columns.py", "nulls of the first Arrow column alone",
+          "sum(part.null_count for part in parts)", "parts[0].null_count"),
+    Fault("engines/columns.py", "nulls of the first pandas column alone",
+          "for part in may_hold_nulls))", "for part in may_hold_nulls[:1]))"),
+    Fault("engines/torch/vmap.py", "an initial for each member is refused",
+          "    if dims.scalars:  # others for each\n        return _one_by_one(info, call, dims, op, out_dims)\n", ""),
+    Fault("engines/torch/vmap.py", "axes that count from the end", "axis % rank + 1 for axis", "axis + 1 for axis"),
+    Fault("engines/torch/gradients.py", "a gradient is not summed over an axis of size 1",
+          "if axis < extra or tensor.shape[axis - extra] != grad.shape[axis]]", "if axis < extra]"),
+    Fault("engines/torch/memory.py", "a negated tensor is read without its sign",
+          "if plain.requires_grad or plain.is_neg():", "if plain.requires_grad:"),
+    Fault("engines/torch/jvp.py", "a tangent that is a view of its input", "return tangent.clone()", "return tangent"),
+    Fault("engines/xarray.py", "keepdims beside dim is dropped unseen",
+          '        flag(row, "keepdims", call.keepdims)\n', ""),
+    Fault("engines/dask/reduction.py", "blocks without elements shift no index",
+          "        start += part.extent[number]\n", "        start += part.extent[number] * (not part.empty)\n"),
+    Fault("engines/dask/chunks.py", "blocks of unknown size are not compared", "return mine, whole or open_ended[0], blocks > 1",
+          "return mine, whole or open_ended[0], blocks > 2"),
+    # ------------------------------------------------------------------ models, checker, judge
+    Fault("conformance/session.py", "one refusal is taken for a type that is missing",
+          'if is_asked and all(each.outcome == "refused" for each in group):',
+          'if is_asked and any(each.outcome == "refused" for each in group):'),
+    Fault("conformance/judge.py", "a result that differs is permitted where one kind is",
+          'key=lambda ruling: (ruling[0].verdict == "permitted",', 'key=lambda ruling: (ruling[0].verdict != "permitted",'),
+    Fault("conformance/attempt.py", "a refusal in the second run is forgotten",
+          'if not self._is_refusal or error.kind != "refused":', 'if not self._is_refusal and error.kind != "refused":'),
+    Fault("conformance/compare.py", "a known fault of another verdict is known", 'known.get(finding["case"]) != finding["verdict"]',
+          'finding["case"] not in known'),
+    Fault("checker/rules_segment_max.py", "the type of num_segments is not looked at", "node.inputs[1:3] if", "node.inputs[1:2] if"),
+    Fault("checker/rules_segment_max.py", "an id as large as the number of segments",
+          "(ids >= number).any()", "(ids > number).any()"),
+    Fault("checker/report.py", "a model with nodes outside the standard passes",
+          "return not self.broken and not (self.standard is not None and self.outside)", "return not self.broken"),
+    Fault("openvino/layers.py", "an attribute's other spelling is unknown",
+          'FILL_NAMES = ("fill_mode", "empty_segment_value")', 'FILL_NAMES = ("fill_mode",) * 2'),
+    Fault("openvino/layers.py", "keep_dims as a number", 'return text in ("true", "1")', 'return text == "true"'),
+    Fault("openvino/layers.py", "the least size of a range is taken", "return least if most and int(most) == least else None", "return least"),
+    Fault("onnx/nodes.py", "an attribute given twice", "        seen.add(attribute.name)\n", ""),
+    Fault("model.py", "an input's fixed sizes are not looked at", "not isinstance(d, int) or d == size", "True"),
+)  # fmt: skip
+
+
+class Judge:
+    """Runs the tests of a file on a tree that holds a fault."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tree = running.make_tree(folder, running.installed())
+        self.build: Build | None = None
+        self.broken: set[str] = set()  # tests that fail without a fault
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file of the tree, and build what comes of it."""
+        if not path.startswith("native/"):
+            running.write(self.tree, path, text)
+            return
+        if self.build is None:
+            self.build = Build(self.tree, "memory.cpp")
+            self.compile()
+        (self.tree / path).write_text(text, encoding="utf-8")
+        self.compile()
+
+    def compile(self) -> None:
+        """The native modules as the tree's sources have them."""
+        assert self.build is not None
+        done = self.build.run("cmake", "--build", str(self.build.place), "-j2")
+        if done.returncode:
+            raise RuntimeError(done.stdout[-3000:] + done.stderr[-3000:])
+        for library in self.build.place.glob("_*.so"):
+            shutil.copy(library, self.tree / "src" / "maxops")
+
+    def run(self, tests: Sequence[str]) -> str:
+        """What notices something: the first test that fails, or how the process ends."""
+        # Those that are known to fail anyway are left out by their names.
+        options = [f"--deselect={name}" for name in self.broken]
+        pid = running.fork(self.tree, lambda: running.run_tests(self.tree, [*tests, *options], (), None))
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        running.end(pid)
+        if failed := running.finished(self.tree).failed:
+            return failed[0]
+        return "" if code == 0 else running._fate(code, False, ()).removeprefix("killed: ")
+
+    def noticed_by(self, fault: Fault) -> tuple[str, float]:
+        """The test that notices a fault, and after how many seconds."""
+        tests = table.tests_of(fault.path)
+        sound = (ROOT / fault.path).read_text(encoding="utf-8")
+        while True:
+            self.write(fault.path, fault.put())
+            began = time.monotonic()
+            noticed = self.run(tests)
+            seconds = time.monotonic() - began
+            self.write(fault.path, sound)
+            if "::" not in noticed or not (alone := self.run([noticed])):
+                return noticed, seconds
+            self.broken.add(noticed if "::" in alone else alone)
+
+
+def main() -> int:
+    """Try the faults that are asked for."""
+    words = sys.argv[1:]
+    asked = [each for each in FAULTS if not words or any(word in f"{each.path} {each.effect}" for word in words)]
+    unseen = 0
+    with tempfile.TemporaryDirectory(prefix="maxops-faults-") as folder:
+        judge = Judge(Path(folder) / "tree")
+        for fault in asked:
+            noticed, seconds = judge.noticed_by(fault)
+            unseen += not noticed
+            print(f"{seconds:5.0f} s  {fault.path}: {fault.effect}: {noticed or 'NOT NOTICED'}", flush=True)
+    print(f"{len(asked) - unseen} of {len(asked)} are noticed")
+    return int(unseen > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
