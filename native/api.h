@@ -131,7 +131,8 @@ Fault argmax(Poll poll, const Reduction& call, const View& values, const View& i
 // ---------------------------------------------------------------------------- SegmentMax
 
 struct Segmentation {
-    View data;     // (rows, ...)
+    View data;     // any rank but 0
+    int axis = 0;  // of the data: its slices are the rows, which the ids name
     View indices;  // ids of (rows,), or offsets of (segments + 1,): int32 or int64
     bool by_offsets = false;
     bool is_sorted = true;            // ids that never decrease; offsets always are
@@ -149,10 +150,13 @@ struct Segmentation {
 // reads an output after a fault (`is_new`).
 Fault plan_segments(Poll poll, Segmentation* call, bool is_new);
 
-// Of a planned call. `out` is contiguous and native, (num_segments, ...), and overlaps no input.
+// As `layout` above, for outputs of the data's shape with num_segments along the segment axis.
+bool layout(const Segmentation& call, int* axes);
+
+// Of a planned call. `out` is native, has no gaps in the order of layout(), and overlaps no input.
 Fault segment_max(Poll poll, const Segmentation& call, const View& out);
 
-// Of a planned call: the first row that holds each of the values, or -1. Both contiguous and native.
+// Of a planned call: the first row that holds each of the values, or -1. Both as `out` above.
 Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64_t* indices);
 
 // Of a planned call, which needs no data: 1 for each segment without rows, else 0.

@@ -6,6 +6,7 @@
 #include "api.h"
 #include "guarded.h"
 #include "initial.h"
+#include "segment_pieces.h"
 
 namespace maxops {
 namespace {
@@ -32,7 +33,7 @@ std::int64_t id_at(const Segmentation& call, std::int64_t i) {
 }
 
 std::int64_t rows_of(const Segmentation& call) {
-    return call.data.rank == 0 ? 0 : call.data.sizes[0];
+    return call.data.rank == 0 ? 0 : call.data.sizes[call.axis];
 }
 
 // Ids of uint64 come here where one is past int64's highest: a Fault then has its bits.
@@ -205,9 +206,10 @@ Fault plan_sorted(Poll poll, Segmentation* call, bool is_new) {
             if (const Fault fault = find_index_fault(poll, *call)) return fault;
         } else if (call->past_is_bad && is_given && last >= call->num_segments) {
             return report(poll, *call);
-        } else if (!is_new || last < 0 || call->num_segments == 0 || call->data.elements() == 0) {
-            // Nothing may be written to the caller's output before all are known to be valid; and an empty
-            // output has no pass over the ids.
+        } else if (!is_new || last < 0 || call->num_segments == 0 || call->data.elements() == 0 ||
+                   SegmentPieces(*call).count() > 1) {
+            // Nothing may be written to the caller's output before all are known to be valid; an empty output
+            // has no pass over the ids, and several pieces have several.
             bool valid = true;
             if (!are_sorted(poll, *call, &valid)) return {Fault::kStopped};
             if (!valid) return report(poll, *call);
@@ -235,11 +237,11 @@ Fault plan_unsorted(Poll poll, Segmentation* call) {
 
 // ---------------------------------------------------------------------------- a call as the core takes it
 
-Segments segments_of(const Segmentation& call) {
+// The first piece.
+Segments segments_of(const Segmentation& call, const SegmentPieces& pieces) {
     Segments segments{};
-    segments.shape = call.data.shape();
+    pieces.get_first(&segments);
     if (!call.has_rows) segments.shape.size[0] = 0;
-    segments.data = call.data.operand(call.data.rank);
     segments.ids = call.indices.operand(1);
     segments.id_type = is_wide(call) ? 1 : 0;
     segments.num_segments = call.num_segments;
@@ -249,6 +251,37 @@ Segments segments_of(const Segmentation& call) {
     segments.checks = call.checks_with_maxima;
     segments.trusts = !call.checks_with_maxima && !call.by_offsets;
     return segments;
+}
+
+// All pieces, each into its part of an output that begins at `out`. `sorted` becomes false if the call checks
+// its ids with the maxima, and they are not; several pieces never do.
+bool take_pieces(const Run& run, const Segmentation& call, const SegmentPieces& pieces, Segments first,
+                 char* out, bool* sorted) {
+    const Kernels& id_kernels = id_kernels_of(call);
+    const std::size_t itemsize = run.kernels.itemsize, count = pieces.count();
+    const std::size_t row_bytes = pieces.row_width() * itemsize;
+    const std::size_t part = static_cast<std::size_t>(call.num_segments) * row_bytes;
+    if (call.initial != nullptr) first.first = first.fill;
+    const auto take = [&](const Run& of_piece, Segments& piece, std::size_t number, bool* in_order) {
+        piece.out = out + number * part;
+        return call.is_sorted || call.by_offsets ? segment(of_piece, id_kernels, piece, in_order)
+                                                 : scatter(of_piece, id_kernels, piece);
+    };
+    const std::size_t bytes = first.shape.size[0] * (row_bytes + id_kernels.itemsize) + part;
+    // Pieces that have tasks of their own are taken one by one, and so are those that allocate, since tasks
+    // must not throw: ids in any order, and offsets with strides.
+    const bool allocates = call.by_offsets ? !call.indices.contiguous : !call.is_sorted;
+    if (count == 1 || allocates || bytes >= kThreadedBytes ||
+        row_bytes >= std::min(kWideRowBytes, kGatheredRowsBytes))
+        return pieces(run.poll, 0, count, first,
+                      [&](Segments& piece, std::size_t number) { return take(run, piece, number, sorted); });
+    const auto share = [&](std::size_t begin, std::size_t end) {
+        pieces(nullptr, begin, end, first, [&](Segments& piece, std::size_t number) {
+            bool in_order = true;
+            return take({run.kernels, nullptr}, piece, number, &in_order);
+        });
+    };
+    return parallel_for(run, count, kTaskBytes / bytes + 1, count * bytes, share);
 }
 
 // Small arrays and ids in order: nothing is aligned or shared out. Whether the ids are as they should be.
@@ -317,16 +350,12 @@ Fault segment_max(Poll poll, const Segmentation& call, const View& out) {
         const Kernels& kernels = kernels_of(call.data.type);
         const Run run{kernels, poll};
         Initial initial(call.initial, out);
-        if (call.data.bytes() + out.bytes() < kKeepsGilBytes && call.data.contiguous &&
+        if (call.data.bytes() + out.bytes() < kKeepsGilBytes && call.data.contiguous && call.axis == 0 &&
             call.indices.contiguous && call.is_sorted && !call.by_offsets)
             return segment_small(kernels, call, out) ? finished(initial.fold(run)) : report(poll, call);
-        Segments segments = segments_of(call);
-        segments.out = out.data;
-        if (call.initial != nullptr) segments.first = segments.fill;
+        const SegmentPieces pieces(call);
         bool sorted = true;
-        const bool is_done = call.is_sorted || call.by_offsets
-                                 ? segment(run, id_kernels_of(call), segments, &sorted)
-                                 : scatter(run, id_kernels_of(call), segments);
+        const bool is_done = take_pieces(run, call, pieces, segments_of(call, pieces), out.data, &sorted);
         if (is_done && !sorted) return report(poll, call);
         return finished(is_done && initial.fold(run));
     });
@@ -335,13 +364,24 @@ Fault segment_max(Poll poll, const Segmentation& call, const View& out) {
 Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64_t* indices) {
     return guarded([&]() -> Fault {
         if (values.elements() == 0) return {};
-        Segments segments = segments_of(call);
-        segments.out = values.data;
-        segments.checks = segments.trusts = false;
-        const bool is_done = argmax_in_segments({kernels_of(call.data.type), poll}, id_kernels_of(call),
-                                                segments, call.is_sorted || call.by_offsets, indices);
-        return finished(is_done);
+        const Run run{kernels_of(call.data.type), poll};
+        const SegmentPieces pieces(call);
+        Segments first = segments_of(call, pieces);
+        first.checks = first.trusts = false;
+        const std::size_t part = static_cast<std::size_t>(call.num_segments) * pieces.row_width();
+        return finished(pieces(poll, 0, pieces.count(), first, [&](Segments& piece, std::size_t number) {
+            piece.out = values.data + number * part * run.kernels.itemsize;
+            return argmax_in_segments(run, id_kernels_of(call), piece, call.is_sorted || call.by_offsets,
+                                      indices + number * part);
+        }));
     });
+}
+
+bool layout(const Segmentation& call, int* axes) {
+    if (call.data.contiguous && call.axis == 0) return false;
+    const SegmentPieces pieces(call);
+    std::copy(pieces.axes(), pieces.axes() + call.data.rank, axes);
+    return !std::is_sorted(axes, axes + call.data.rank);
 }
 
 Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty) {

@@ -27,15 +27,23 @@ SegmentRows::SegmentRows(const Run& run, const Kernels& id_kernels, const Segmen
       ids_(call.ids.data),
       id_stride_(call.ids.strides[0]),
       ids_swapped_(call.ids.swapped) {
-    row_ = call.shape;
-    row_.rank -= 1;
     in_row_.swapped = call.data.swapped;
-    for (int axis = 0; axis < row_.rank; ++axis) {
-        row_.size[axis] = call.shape.size[axis + 1];
-        in_row_.strides[axis] = call.data.strides[axis + 1];
+    for (int axis = 1; axis < call.shape.rank; ++axis) {
+        const std::size_t size = call.shape.size[axis];
+        const std::ptrdiff_t stride = call.data.strides[axis];
+        if (size == 1) continue;
+        const int last = row_.rank - 1;
+        if (last >= 0 && in_row_.strides[last] == stride * static_cast<std::ptrdiff_t>(size))
+            row_.size[last] *= size;  // they are one run
+        else
+            row_.size[row_.rank++] = size;
+        in_row_.strides[row_.rank - 1] = stride;
     }
     width_ = row_.elements();
-    rows_in_place_ = in_row_.is_contiguous(row_, kernels_.itemsize);
+    // A row of one element needs no copy if it lies beside the next one, or if there is no data.
+    rows_in_place_ =
+        in_row_.is_contiguous(row_, kernels_.itemsize) &&
+        (width_ > 1 || call.data.data == nullptr || call.data.is_contiguous(Shape(rows_), kernels_.itemsize));
     const std::size_t count = call.bounds > 0 ? call.bounds : rows_;
     ids_in_place_ = call.ids.is_contiguous(Shape(count), id_kernels.itemsize);
     if (call.bounds == 0) return;
@@ -126,6 +134,24 @@ void SegmentRows::lay_ids_as(std::int64_t* segment, std::size_t row, std::size_t
         ++s;
     }
     *segment = static_cast<std::int64_t>(s);
+}
+
+void SegmentRows::pack_rows(char* to, std::size_t row, std::size_t n, std::size_t column,
+                            std::size_t width) const {
+    const std::ptrdiff_t stride = call_.data.strides[0],
+                         row_bytes = static_cast<std::ptrdiff_t>(width * kernels_.itemsize);
+    const char* from = row_address(row);
+    if (row_.rank == 0) return kernels_.gather(to, from, stride, n, in_row_.swapped);
+    if (row_.rank > 1) {
+        for (std::size_t r = 0; r < n; ++r)
+            pack(to + static_cast<std::ptrdiff_t>(r) * row_bytes, row + r, column, width);
+        return;
+    }
+    from += static_cast<std::ptrdiff_t>(column) * in_row_.strides[0];
+    if (stride == static_cast<std::ptrdiff_t>(kernels_.itemsize) && !in_row_.swapped)
+        kernels_.transpose(to, from, in_row_.strides[0], n, width);
+    else
+        kernels_.gather_rows(to, from, stride, in_row_.strides[0], n, width, in_row_.swapped);
 }
 
 void SegmentRows::pack(char* to, std::size_t row, std::size_t column, std::size_t width) const {

@@ -67,8 +67,7 @@ public:
             if (!rows_in_place_) {
                 block.data = data_block;
                 block.stride = static_cast<std::ptrdiff_t>(width * kernels_.itemsize);
-                for (std::size_t r = 0; r < block.n; ++r)
-                    pack(data_block + static_cast<std::ptrdiff_t>(r) * block.stride, row + r, column, width);
+                pack_rows(data_block, row, block.n, column, width);
             }
             if (!visit(block)) return;
             row += block.n;
@@ -84,6 +83,8 @@ public:
     std::size_t bounded() const { return bounded_; }
 
 private:
+    // The pieces of n rows, one after the other.
+    void pack_rows(char* to, std::size_t row, std::size_t n, std::size_t column, std::size_t width) const;
     std::size_t most_rows(std::size_t width, std::size_t rows) const;
     const void* ids_at(std::size_t row, std::size_t n, char* block) const;
     std::size_t long_run(std::int64_t* segment, std::size_t row, std::size_t end) const;

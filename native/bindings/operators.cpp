@@ -17,13 +17,40 @@ namespace {
 inline PyObject* const kNotHandled = nullptr;
 
 constexpr int kMostParameters = 16;
-const char* const kMaximumNames[] = {"out", "ties"};
-const char* const kReduceMaxNames[] = {"data", "axes", "keepdims", "noop_with_empty_axes", "out",
-                                       "axis", "dim",  "initial",  "return_indices",       "ties"};
-const char* const kSegmentMaxNames[] = {"data",         "segment_ids", "num_segments", "fill_mode",
-                                        "out",          "check_ids",   "offsets",      "sorted",
-                                        "out_of_range", "dim",         "initial",      "return_indices",
-                                        "return_empty", "ties",        "fill_value"};
+#define MAXOPS_PLACE(name) name,
+#define MAXOPS_NAME(name) #name,
+struct OfMaximum {
+    enum Place {
+#define MAXOPS_MAXIMUM_ARGUMENT MAXOPS_PLACE
+#include "arguments.def"
+    };
+};
+struct OfReduceMax {
+    enum Place {
+#define MAXOPS_REDUCE_MAX_ARGUMENT MAXOPS_PLACE
+#include "arguments.def"
+    };
+};
+struct OfSegmentMax {
+    enum Place {
+#define MAXOPS_SEGMENT_MAX_ARGUMENT MAXOPS_PLACE
+#include "arguments.def"
+    };
+};
+const char* const kMaximumNames[] = {
+#define MAXOPS_MAXIMUM_ARGUMENT MAXOPS_NAME
+#include "arguments.def"
+};
+const char* const kReduceMaxNames[] = {
+#define MAXOPS_REDUCE_MAX_ARGUMENT MAXOPS_NAME
+#include "arguments.def"
+};
+const char* const kSegmentMaxNames[] = {
+#define MAXOPS_SEGMENT_MAX_ARGUMENT MAXOPS_NAME
+#include "arguments.def"
+};
+#undef MAXOPS_PLACE
+#undef MAXOPS_NAME
 
 PyObject* interned[kOperators][kMostParameters];
 
@@ -92,12 +119,12 @@ PyArrayObject* named(PyArrayObject* made, const char* what) {
     return nullptr;
 }
 
-// A new int64 array of an output's shape.
-PyArrayObject* new_indices(const Shape& shape) {
+// A new int64 array of an output's shape and layout.
+PyArrayObject* new_indices(const Shape& shape, const int* axes = nullptr) {
     npy_intp dims[kMaxRank];
     for (int axis = 0; axis < shape.rank; ++axis) dims[axis] = static_cast<npy_intp>(shape.size[axis]);
     bool is_mapped = false;
-    return named(new_output(NPY_INT64, shape.rank, dims, nullptr, &is_mapped), "its indices");
+    return named(new_output(NPY_INT64, shape.rank, dims, axes, &is_mapped), "its indices");
 }
 
 // A new array of bools, one for each segment.
@@ -145,7 +172,8 @@ PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObj
 
 PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
     Arguments given(0);
-    if (positional == 0 || !given.sort_keywords(rules, args + positional, keywords) || !is_ties(given[1]))
+    if (positional == 0 || !given.sort_keywords(rules, args + positional, keywords) ||
+        !is_ties(given[OfMaximum::ties]))
         return kNotHandled;
     constexpr std::size_t kFew = 8;
     View few_views[kFew];
@@ -171,30 +199,33 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
-    return run_maximum(rules, views, count, given[0]);
+    return run_maximum(rules, views, count, given[OfMaximum::out]);
 }
 
 // ---------------------------------------------------------------------------- ReduceMax
 
 PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                           PyObject* keywords) {
+    using Of = OfReduceMax;
     Arguments given(1);
-    if (!given.sort(rules, args, positional, keywords) || !is_ties(given[9]) || is_given(given[6]))
+    if (!given.sort(rules, args, positional, keywords) || !is_ties(given[Of::ties]) ||
+        is_given(given[Of::dim]))
         return kNotHandled;
     Reduction call;
     Item item, first;
     bool noop = false, with_indices = false;
-    if (!read_flag(given[2], &call.keepdims) || !read_flag(given[3], &noop) ||
-        !read_flag(given[8], &with_indices))
+    if (!read_flag(given[Of::keepdims], &call.keepdims) ||
+        !read_flag(given[Of::noop_with_empty_axes], &noop) ||
+        !read_flag(given[Of::return_indices], &with_indices))
         return kNotHandled;
-    if (is_given(given[1]) && is_given(given[5])) return kNotHandled;
+    if (is_given(given[Of::axes]) && is_given(given[Of::axis])) return kNotHandled;
     std::int64_t axes[kMaxRank];
     std::size_t count = 0;
-    PyObject* const named = is_given(given[1]) ? given[1] : given[5];
+    PyObject* const named = is_given(given[Of::axes]) ? given[Of::axes] : given[Of::axis];
     if (!read_axes(named, rules.index_types, axes, &count) || (noop && count == 0)) return kNotHandled;
-    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
+    if (!read_typed(given[Of::data], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
     if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;
-    if (!read_initial(given[7], call.data.type, &first, &call.initial)) return kNotHandled;
+    if (!read_initial(given[Of::initial], call.data.type, &first, &call.initial)) return kNotHandled;
 
     const Shape shape = output_shape(call);
     const std::size_t results = shape.elements(), out_bytes = results * kernels_of(call.data.type).itemsize;
@@ -202,7 +233,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         std::max(call.data.bytes(), out_bytes) + (with_indices ? results * sizeof(std::int64_t) : 0);
     Release release(bytes);
     release.own(&call.data);
-    Output output(given[4], call.data.type, shape, &release);
+    Output output(given[Of::out], call.data.type, shape, &release);
     if (!output.fits()) return kNotHandled;
     std::ptrdiff_t* const room = with_indices ? release.room_for(shape.rank) : nullptr;
     PyArrayObject* indices = nullptr;
@@ -303,33 +334,49 @@ bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count
     return read_integer_item(view, count) && *count >= 0;
 }
 
+// Which axis the ids are of.
+bool read_axis(PyObject* object, Segmentation* call) {
+    std::int64_t axis = 0;
+    if (object != nullptr &&
+        (!read_integer(object, &axis) || axis < -call->data.rank || axis >= call->data.rank))
+        return false;
+    call->axis = static_cast<int>(axis < 0 ? axis + call->data.rank : axis);
+    return true;
+}
+
 PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObject** widened) {
+    using Of = OfSegmentMax;
     Segmentation call;
     Item item, first;
     bool with_indices = false, with_empty = false;
-    call.by_offsets = is_given(given[6]);
-    if (!is_ties(given[13]) || is_given(given[9])) return kNotHandled;
-    if (!read_flag(given[5], &call.checks) || !read_flag(given[7], &call.is_sorted) ||
-        !read_flag(given[11], &with_indices) || !read_flag(given[12], &with_empty))
+    call.by_offsets = is_given(given[Of::offsets]);
+    if (!is_ties(given[Of::ties]) || is_given(given[Of::dim])) return kNotHandled;
+    if (!read_flag(given[Of::check_ids], &call.checks) || !read_flag(given[Of::sorted], &call.is_sorted) ||
+        !read_flag(given[Of::return_indices], &with_indices) ||
+        !read_flag(given[Of::return_empty], &with_empty))
         return kNotHandled;
-    if (call.by_offsets && (is_given(given[1]) || !call.is_sorted)) return kNotHandled;
-    if (!read_out_of_range(given[8], &call) || !read_num_segments(given[2], rules, &call.num_segments))
+    if (call.by_offsets && (is_given(given[Of::segment_ids]) || !call.is_sorted)) return kNotHandled;
+    if (!read_out_of_range(given[Of::out_of_range], &call) ||
+        !read_num_segments(given[Of::num_segments], rules, &call.num_segments))
         return kNotHandled;
     // The ids first: to widen them may let others run, who may change the data's shape.
     bool is_unsigned = false;
-    if (!read_indices(given[call.by_offsets ? 6 : 1], rules, &call.indices, widened, &is_unsigned))
+    if (!read_indices(given[call.by_offsets ? Of::offsets : Of::segment_ids], rules, &call.indices, widened,
+                      &is_unsigned))
         return kNotHandled;
-    if (!read_typed(given[0], &call.data, &item) || !rules.takes(call.data.type) || call.data.rank < 1)
+    if (!read_typed(given[Of::data], &call.data, &item) || !rules.takes(call.data.type) || call.data.rank < 1)
         return kNotHandled;
+    if (!read_axis(given[Of::axis], &call)) return kNotHandled;
     const int type = call.data.type;
-    if (!read_initial(given[10], type, &first, &call.initial) || !read_fill(given[3], given[14], type, &call))
+    if (!read_initial(given[Of::initial], type, &first, &call.initial) ||
+        !read_fill(given[Of::fill_mode], given[Of::fill_value], type, &call))
         return kNotHandled;
-    if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[0])
+    if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[call.axis])
         return kNotHandled;
     if (is_unsigned && !(call.checks && call.negative_is_bad))
         return kNotHandled;  // such an id past 2^63 - 1 is not negative, but of no segment
 
-    const bool is_new = !is_given(given[4]) || with_indices;
+    const bool is_new = !is_given(given[Of::out]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();
     Release planning(call.data.bytes() + index_bytes);
     planning.own(&call.data);
@@ -337,16 +384,18 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     const auto plan = [&] { return plan_segments(poll_signals, &call, is_new); };
     if (run_released(planning, index_bytes, plan)) return nullptr;
     Shape shape = call.data.shape();
-    shape.size[0] = static_cast<std::size_t>(call.num_segments);
+    shape.size[call.axis] = static_cast<std::size_t>(call.num_segments);
     const std::size_t results = shape.elements(), out_bytes = results * kernels_of(type).itemsize;
     const std::size_t bytes = call.data.bytes() + index_bytes + out_bytes +
                               (with_indices ? results * sizeof(std::int64_t) : 0) +
-                              (with_empty ? shape.size[0] : 0);
+                              (with_empty ? shape.size[call.axis] : 0);
     Release release(bytes);
     release.own(&call.data);
     release.own(&call.indices);
-    Output output(given[4], type, shape, &release);
+    Output output(given[Of::out], type, shape, &release);
     if (!output.fits()) return kNotHandled;
+    int order[kMaxRank];
+    const int* const axes = layout(call, order) ? order : nullptr;
     PyArrayObject *indices = nullptr, *empty = nullptr;
     const auto fail = [&]() -> PyObject* {
         Py_XDECREF(as_object(indices));
@@ -354,10 +403,10 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         return output.fail();
     };
     if (with_empty && (empty = new_mask(static_cast<npy_intp>(call.num_segments))) == nullptr) return fail();
-    if (with_indices && (indices = new_indices(shape)) == nullptr) return fail();
+    if (with_indices && (indices = new_indices(shape, axes)) == nullptr) return fail();
     const View inputs[] = {call.data, call.indices};
-    const bool is_direct = !with_indices && output.is_contiguous();
-    if (is_direct ? !output.prepare(inputs, 2, false, nullptr) : !output.make(nullptr)) return fail();
+    const bool is_direct = !with_indices && output.has_layout(axes);
+    if (is_direct ? !output.prepare(inputs, 2, false, axes) : !output.make(axes)) return fail();
     const View view = output.view();
     auto* const places = with_indices ? static_cast<std::int64_t*>(PyArray_DATA(indices)) : nullptr;
     auto* const mask = with_empty ? static_cast<std::uint8_t*>(PyArray_DATA(empty)) : nullptr;

@@ -22,6 +22,18 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
     if (fits_) given_ = view_of(out_, type, room_);
 }
 
+bool Output::has_layout(const int* axes) const {
+    if (out_ == nullptr || axes == nullptr) return out_ == nullptr || given_.contiguous;
+    Shape shape = shape_;
+    Operand out(given_.data);
+    out.swapped = given_.swapped;
+    for (int i = 0; i < shape.rank; ++i) {
+        shape.size[i] = shape_.size[axes[i]];
+        out.strides[i] = given_.strides[axes[i]];
+    }
+    return out.is_contiguous(shape, kernels_of(type_).itemsize);
+}
+
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
     if (out_ == nullptr || !can_write_through(given_, inputs, count, in_place)) return make(axes);
     is_mapped_ = true;  // or the first to be touched here: it cannot be known

@@ -16,7 +16,9 @@ public:
     // Whether the caller gave none, or one that fits.
     bool fits() const { return fits_; }
     bool is_given() const { return out_ != nullptr; }
-    bool is_contiguous() const { return out_ == nullptr || given_.contiguous; }
+    // Whether the caller gave none, or one in this layout without gaps: in C order if `axes` is null, else
+    // with axes from outermost to innermost.
+    bool has_layout(const int* axes) const;
 
     // Has the array to write; false with an error set if it cannot be had. The caller's own, if it shares no
     // memory with the inputs but for one that it is in place of (`in_place`). New ones are laid out by `axes`

@@ -94,6 +94,7 @@ class SegmentCall(NamedTuple):
     offsets: Any = None
     sorted: Any = True
     out_of_range: Any = None
+    axis: Any = 0
     dim: Any = None
     initial: Any = None
     return_indices: Any = False

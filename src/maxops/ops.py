@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, SupportsIndex, TypeAlias, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -434,13 +434,14 @@ def segment_max(
     offsets: AnyArray | None = None,
     sorted: Flag = True,
     out_of_range: OutOfRange | None = None,
+    axis: SupportsIndex = 0,
     dim: str | None = None,
     initial: Scalar | None = None,
     return_indices: Flag = False,
     return_empty: Flag = False,
     ties: Ties = "even",
 ) -> AnyArray | tuple[AnyArray, ...]:
-    """Return the maximum of each segment of rows, the segments being named by ids, or bounded by offsets.
+    """Return the maximum of each segment of rows: ids name the segments, or offsets bound them.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -459,7 +460,8 @@ def segment_max(
     (array([1, 0, 3]), array([ 1, -1,  0]), array([False,  True, False]))
 
     Args:
-        data: an array of shape ``(n, *row)``: NumPy's, or of any kind that an engine takes, as in `maximum`.
+        data: an array of shape ``(n, *row)``, or with n elements along ``axis``: NumPy's, or of any kind that an engine
+            takes, as in `maximum`.
         segment_ids: of any integer type and shape ``(n,)``, non-negative and, if ``sorted``, never decreasing. Those of
             uint64 past 2^63 - 1 are past every number of segments.
         num_segments: how many segments the result has, an integer of Python's or NumPy's. Segments without ids are
@@ -476,7 +478,9 @@ def segment_max(
         sorted: False for ids in any order.
         out_of_range: what an id below 0, or of num_segments and more, is: "error", or "drop" to leave its row out.
             None: as OpenVINO has it for sorted ids, the former an error and the latter dropped; "error" for others.
-        dim: for xarray's arrays, the name of the axis whose rows are in segments; elsewhere it is the first.
+        axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. The segments take its place
+            in the result.
+        dim: for xarray's arrays, the name of that axis, in place of ``axis``.
         initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
             segment, so that empty ones hold it. In place of fill_mode and fill_value.
         return_indices: also return the indices of the maxima (argmax).
@@ -484,13 +488,15 @@ def segment_max(
         ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
 
     Returns:
-        ``out``, or a new array of shape ``(num_segments, *row)``, of the arguments' kind. With ``return_indices`` or
+        ``out``, or a new array of shape ``(num_segments, *row)``, of the arguments' kind, with the data's order of axes
+        in memory. With ``return_indices`` or
         ``return_empty`` a tuple: the maxima, then an int64 array of the same shape with the first row that holds
         each, or -1 if none does; then a bool array of shape ``(num_segments,)``, True where a segment has no rows.
 
     Raises:
         DTypeError: a type that it does not take.
         ShapeError: data without rows.
+        AxesError: an axis out of range, or no integer.
         SegmentIdsError: ids that are negative or out of order, or not one for each row.
         OffsetsError: offsets that decrease, or do not run from 0 to n.
         NumSegmentsError: a number of segments that is negative or no integer.
@@ -500,7 +506,7 @@ def segment_max(
         OutputTooLargeError: a result that memory cannot hold.
         EngineError: arrays of kinds that do not go together.
 
-    Source: OpenVINO SegmentMax-16, on more types; fill_value, offsets, sorted, out_of_range, initial,
+    Source: OpenVINO SegmentMax-16, on more types; fill_value, offsets, sorted, out_of_range, axis, initial,
     return_indices, return_empty and ties are maxops's own.
     """
     return table.run(
@@ -515,6 +521,7 @@ def segment_max(
             integers_of(spec.SEGMENT_MAX, "offsets", offsets),
             sorted,
             out_of_range,
+            axis,
             dim,
             initial,
             return_indices,

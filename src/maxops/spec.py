@@ -407,7 +407,7 @@ SEGMENT_MAX = Spec(
         _LABELS,
         _as(SEGMENT_MAX_16, "data"),
         _own("index_types", "segment_ids, offsets and num_segments are of any integer type"),
-        _as(SEGMENT_MAX_16, "ids.shape"),
+        _own("ids.shape", "segment_ids is 1-D, as long as data is along axis"),
         _own("ids", "segment_ids are non-negative and, if sorted, non-decreasing"),
         _own("sorted", "0 or 1; 0: ids in any order"),
         _own(
@@ -415,6 +415,7 @@ SEGMENT_MAX = Spec(
         ),
         _own("check_ids", "0 or 1; 0: the values of ids and offsets are not validated"),
         _own("offsets", "in place of segment_ids: 1-D, from 0 to the number of rows, non-decreasing"),
+        _own("axis", "an integer in -r..r-1, 0 by default: the axis of data whose slices are the rows"),
         _DIM,
         _as(SEGMENT_MAX_16, "num_segments"),
         _own("num_segments.default", "max(segment_ids) + 1, and 0 without ids; with offsets, one less than they are"),
@@ -424,7 +425,7 @@ SEGMENT_MAX = Spec(
         _own(
             "fill_value", "a scalar of the data's type, or a Python scalar that this holds exactly, for empty segments"
         ),
-        _as(SEGMENT_MAX_16, "shape"),
+        _own("shape", "data's shape, with num_segments along axis"),
         _as(SEGMENT_MAX_16, "value"),
         _PLAIN_NAN,
         _INITIAL,
@@ -441,6 +442,7 @@ SEGMENT_MAX = Spec(
         "offsets",
         "sorted",
         "out_of_range",
+        "axis",
         "dim",
         "initial",
         "return_indices",

@@ -137,9 +137,7 @@ Indices: TypeAlias = NDArray[np.int64]
 # -------------------------------------------------------------------------------------- options of several overloads
 
 
-class SegmentOptions(TypedDict, total=False):
-    """The options of `maxops.segment_max` that say nothing of the kind of its result."""
-
+class _Options(TypedDict, total=False):
     fill_mode: FillMode | None
     fill_value: Scalar | None
     check_ids: Flag
@@ -149,7 +147,13 @@ class SegmentOptions(TypedDict, total=False):
     ties: Ties
 
 
-class Attributes(SegmentOptions, total=False):
+class SegmentOptions(_Options, total=False):
+    """The options of `maxops.segment_max` that do not change the kind of its result."""
+
+    axis: SupportsIndex
+
+
+class Attributes(_Options, total=False):
     """The attributes of operators (`maxops.operator`); which of them an operator has, its document says."""
 
     axes: Axes | None

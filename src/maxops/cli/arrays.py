@@ -119,6 +119,7 @@ def segment_max(
         Literal["error", "drop"] | None,
         typer.Option(help="What ids outside the segments are. Default: as OpenVINO has it for sorted ids; error."),
     ] = None,
+    axis: Annotated[int, typer.Option(metavar="AXIS", help="The axis of DATA whose slices are the rows.")] = 0,
     check_ids: Annotated[
         bool, typer.Option(help="Validate the ids or offsets; invalid ones give wrong maxima.")
     ] = True,
@@ -149,6 +150,7 @@ def segment_max(
             offsets=named.get("offsets"),
             sorted=are_sorted,
             out_of_range=out_of_range,
+            axis=axis,
             initial=first,
             return_indices=return_indices,
             return_empty=return_empty,

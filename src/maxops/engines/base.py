@@ -6,11 +6,12 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, cast, get_args
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.errors import AttributeValueError, OutputError
-from maxops.plan import choice
+from maxops.plan import axis_of, check_ids_shape, choice
 from maxops.shown import shown
 from maxops.typing import Ties
 
@@ -30,8 +31,12 @@ def by_operator(
     maximum: Callable[[MaxCall], Any],
     reduce_max: Callable[[ReduceCall], Any],
     segment_max: Callable[[SegmentCall], Any],
+    *,
+    moveaxis: Callable[[Any, int, int], Any] | None = None,
 ) -> Run:
-    """A `run` of three functions."""
+    """A `run` of three functions; `moveaxis` if the last of them takes the rows along the first axis only."""
+    if moveaxis is not None:
+        segment_max = partial(along_first_axis, segment_max, moveaxis)
     functions: dict[type, Callable[[Any], Any]] = {
         MaxCall: maximum,
         ReduceCall: reduce_max,
@@ -42,6 +47,26 @@ def by_operator(
         return functions[type(call)](call)
 
     return run
+
+
+def along_first_axis(
+    segment_max: Callable[[SegmentCall], Any], moveaxis: Callable[[Any, int, int], Any], call: SegmentCall
+) -> Any:
+    """Run a call whose rows may lie along any axis by a function that takes them along the first."""
+    data = call.data
+    if (call.axis.__class__ is int and call.axis == 0) or data.ndim == 0:
+        return segment_max(call)
+    if (axis := axis_of(call.row, call.axis, data.ndim)) == 0:
+        return segment_max(call._replace(axis=0))
+    if hasattr(call.segment_ids, "shape"):
+        check_ids_shape(call.row, tuple(call.segment_ids.shape), tuple(data.shape), axis)
+    out = None if call.out is None else moveaxis(call.out, axis, 0)
+    results = list(as_tuple(segment_max(call._replace(data=moveaxis(data, axis, 0), axis=0, out=out))))
+    for number in range(1 + bool(call.return_indices)):  # the mask of empty segments has one axis
+        results[number] = moveaxis(results[number], 0, axis)
+    if call.out is not None:
+        results[0] = call.out
+    return alone_if_one(results)
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from maxops import dtypes
 from maxops.errors import DTypeError, ShapeError
 from maxops.plan import Array
+from maxops.plan.values import int_of, is_integer
 from maxops.spec import Spec
 
 
@@ -38,9 +39,9 @@ def check_labels(row: Spec, named: Iterable[tuple[str, Any]]) -> None:
             _check_equal(row, name, labels, before, other)
 
 
-def check_rows(row: Spec, data: Any, segment_ids: Any) -> None:
-    """Raise where ids have other labels than the rows of the data."""
-    rows, ids = _row_labels(data), _row_labels(segment_ids)
+def check_rows(row: Spec, data: Any, segment_ids: Any, axis: Any) -> None:
+    """Raise where ids have other labels than the data along an axis; of one that is wrong, the planner says so."""
+    rows, ids = _labels_along(data, axis), _labels_along(segment_ids, 0)
     if rows is not None and ids is not None:
         _check_equal(row, "segment_ids", ids, "data", rows)
 
@@ -194,10 +195,12 @@ def _labels(value: Any) -> dict[int, Any]:
     return {}
 
 
-def _row_labels(value: Any) -> Any:
-    """What names the rows of a value; None where nothing does: a table of Polars or Arrow names its columns alone."""
+def _labels_along(value: Any, axis: Any) -> Any:
+    """What names the rows of a value along an axis; None where nothing does, as in a table of Polars or Arrow."""
     labels = _labels(value)
-    return labels.get(-len(value.shape)) if labels else None
+    if not labels or not is_integer(axis):
+        return None
+    return labels.get(int_of(axis) - len(value.shape) * (axis >= 0))
 
 
 def _are_equal(labels: Any, other: Any) -> bool:

@@ -26,7 +26,7 @@ def run(call: Call) -> Any:
     if isinstance(call, MaxCall):
         columns.check_labels(call.row, call.arrays)
     elif isinstance(call, SegmentCall):
-        columns.check_rows(call.row, call.data, call.segment_ids)
+        columns.check_rows(call.row, call.data, call.segment_ids, call.axis)
     return _give_back(call, engine.run(call.map(partial(_look, call.row))))
 
 

@@ -63,6 +63,7 @@ def segment_max(plan: SegmentPlan) -> Any:
         check_ids=False,  # the planner has looked
         offsets=plan.offsets,
         sorted=plan.sorted,
+        axis=plan.axis,
         initial=plan.initial,
         return_indices=plan.return_indices,
         return_empty=plan.return_empty,

@@ -58,25 +58,27 @@ def segment_max(plan: SegmentPlan) -> Any:
     Without a value for it an empty segment is 0: the planner has refused LOWEST there.
     """
     fill = plan.fill_value if plan.initial is None else plan.initial
-    values = np.full(plan.shape, 0 if fill is None else fill[()], object)
+    all_rows = np.moveaxis(plan.data, plan.axis, 0)
+    shape = (plan.num_segments, *all_rows.shape[1:])
+    values = np.full(shape, 0 if fill is None else fill[()], object)
     ids = _ids(plan)
     rows = np.flatnonzero((ids >= 0) & (ids < plan.num_segments))
-    ids, data = ids[rows], plan.data[rows]
+    ids, data = ids[rows], all_rows[rows]
     for segment in np.unique(ids).tolist():
         highest = _fold.reduce(data[ids == segment], axis=0)
         values[segment] = highest if plan.initial is None else _fold(highest, plan.initial)
     others: list[Array] = []
     if plan.return_indices:
-        indices, width = np.full(plan.shape, -1, np.int64), prod(plan.shape[1:])
+        indices, width = np.full(shape, -1, np.int64), prod(shape[1:])
         found = np.nonzero(data.reshape(len(rows), width) == values.reshape(plan.num_segments, width)[ids])
         row, column = (index[::-1] for index in found)  # backwards, so that the first row is written last
         indices.reshape(plan.num_segments, width)[ids[row], column] = rows[row]
-        others.append(indices)
+        others.append(np.moveaxis(indices, 0, plan.axis))
     if plan.return_empty:
         empty = np.ones(plan.num_segments, np.bool)
         empty[ids] = False
         others.append(empty)
-    return _give(plan.out, values, *others)
+    return _give(plan.out, np.moveaxis(values, 0, plan.axis), *others)
 
 
 def _ids(plan: SegmentPlan) -> Array:
@@ -85,8 +87,8 @@ def _ids(plan: SegmentPlan) -> Array:
         return plan.segment_ids
     assert plan.offsets is not None
     lengths = np.diff(plan.offsets)
-    if plan.offsets[0] != 0 or plan.offsets[-1] != len(plan.data) or (lengths < 0).any():
-        return np.full(len(plan.data), -1, np.int64)
+    if plan.offsets[0] != 0 or plan.offsets[-1] != plan.rows or (lengths < 0).any():
+        return np.full(plan.rows, -1, np.int64)
     return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
 

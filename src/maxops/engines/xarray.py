@@ -27,7 +27,7 @@ from maxops.errors import (
     NumSegmentsError,
     ShapeError,
 )
-from maxops.plan import abstract, flag, plan_reduce_max
+from maxops.plan import abstract, axis_of, flag, plan_reduce_max
 from maxops.plan.values import is_python_scalar
 from maxops.shown import shown
 from maxops.spec import Spec
@@ -89,12 +89,12 @@ def _segment_max(call: SegmentCall) -> Any:
             "give it names, as xarray.DataArray(data, dims=...), or give their .data",
             row.clause("arrays"),
         )
-    along = _rows_of(row, data, segment_ids, call.dim)
+    along = _rows_of(row, data, segment_ids, _dim_of(row, data, call))
     rows = data.variable if isinstance(data, xr.DataArray) else data
     if along is not None:
         rows = rows.transpose(along, ...)
         _check_labels(row, data, segment_ids)
-    within = call._replace(data=rows, dim=None)
+    within = call._replace(data=rows, axis=0, dim=None)
     result = table.run(within.map(lambda _, value: value.data if isinstance(value, Named) else value))
     assert along is not None  # without an axis there are no rows, and the plan has refused
     parts = list(as_tuple(result))
@@ -211,6 +211,15 @@ def _axis_of(row: Spec, data: Named, name: Hashable) -> int:
             f"{row.name} dim is {shown(name)}, but the dimensions of data are: {there}", row.clause("dim")
         )
     return data.dims.index(name)
+
+
+def _dim_of(row: Spec, data: Named, call: SegmentCall) -> Hashable | None:
+    """The dimension that dim or axis names; None for neither, which axis=0 is."""
+    if data.ndim == 0 or (axis := axis_of(row, call.axis, data.ndim)) == 0:
+        return call.dim
+    if call.dim is not None:
+        raise AttributeValueError(f"{row.name} got dim and axis; one of them names the dimension", row.clause("dim"))
+    return data.dims[axis]
 
 
 def _rows_of(row: Spec, data: Named, ids: object, dim: Hashable | None) -> Hashable | None:

@@ -9,7 +9,14 @@ from maxops.plan.faults import are_offsets, check_offsets, check_segment_ids
 from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
 from maxops.plan.reduce import ReducePlan, plan_reduce_max
-from maxops.plan.segment import FILL_MODES, SegmentPlan, default_num_segments, plan_segment_max
+from maxops.plan.segment import (
+    FILL_MODES,
+    SegmentPlan,
+    axis_of,
+    check_ids_shape,
+    default_num_segments,
+    plan_segment_max,
+)
 from maxops.plan.values import Array, abstract, array_of, choice, flag, integers_of, widened, widened_dtype
 
 Plan = MaxPlan | ReducePlan | SegmentPlan
@@ -26,6 +33,8 @@ __all__ = [
     "abstract",
     "are_offsets",
     "array_of",
+    "axis_of",
+    "check_ids_shape",
     "check_offsets",
     "check_segment_ids",
     "choice",

@@ -11,6 +11,7 @@ from maxops.calls import SegmentCall
 from maxops.dtypes import DType
 from maxops.errors import (
     AttributeValueError,
+    AxesError,
     EmptyReductionError,
     InputCountError,
     NumSegmentsError,
@@ -29,6 +30,7 @@ from maxops.plan.values import (
     flag,
     index_dtype,
     int_of,
+    is_integer,
     scalar_of,
     widened,
     widened_dtype,
@@ -42,7 +44,7 @@ FILL_MODES: tuple[FillMode, ...] = get_args(FillMode)
 
 
 class SegmentPlan(NamedTuple):
-    """SegmentMax of the rows of `data`, by the ids of the rows or by where each segment's rows begin and end.
+    """SegmentMax of the rows of `data`, its slices along `axis`, by their ids or by where each segment's rows begin and end.
 
     Either `segment_ids` or `offsets` is there, of int32 or int64 whatever type was given. All have been checked if
     `check_ids`; an id that is outside 0..num_segments-1 after that is one to be dropped. Ids have an `out_of_range`
@@ -67,6 +69,12 @@ class SegmentPlan(NamedTuple):
     return_empty: bool = False
     fill_value: Array | None = None
     out_of_range: OutOfRange | None = None
+    axis: int = 0  # in 0..r-1
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.data.shape[self.axis]
 
     @property
     def fill_bits(self) -> int:
@@ -100,10 +108,11 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     empty = flag(spec, "return_empty", call.return_empty)
     if array.ndim == 0:
         raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
+    axis = axis_of(spec, call.axis, array.ndim)
     given = _num_segments(spec, call.num_segments)
     ids, bounds = None, None
     if call.offsets is None:
-        ids = _ids(spec, call.segment_ids, array)
+        ids = _ids(spec, call.segment_ids, array.shape, axis)
         if values_known and check:
             check_segment_ids(spec, ids, sorted=is_sorted, out_of_range=outside, num_segments=given)
         ids = _index(ids, values_known)
@@ -120,7 +129,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
             )
         bounds = _offsets(spec, call.offsets)
         if values_known and check:
-            check_offsets(spec, bounds, array.shape[0])
+            check_offsets(spec, bounds, array.shape[axis])
         bounds = _index(bounds, values_known)
         count = bounds.shape[0] - 1 if given is None else given
     if dtype is dtypes.REAL and mode == "LOWEST" and values_known and _has_empty(ids, bounds, count):
@@ -128,7 +137,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
             f"{spec.name} fill_mode is LOWEST and a segment is empty, but rationals have no lowest value; use ZERO",
             spec.clause("fill_mode"),
         )
-    shape = (count, *array.shape[1:])
+    shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
     whole_out = output_of(spec, call.out, dtype, shape, "shape", in_memory=in_memory)
     return SegmentPlan(
         spec,
@@ -147,7 +156,25 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
         empty,
         fill_value,
         outside,
+        axis,
     )
+
+
+def axis_of(spec: Spec, value: object, rank: int) -> int:
+    """The segment axis, in 0..r-1."""
+    if value.__class__ is int and value == 0:  # no standard has another
+        return 0
+    if not is_integer(value):
+        raise AxesError(
+            f"{spec.name} axis is {shown(value)} of type {type(value).__name__}; it is an integer", spec.clause("axis")
+        )
+    axis = int_of(value)
+    if not -rank <= axis < rank:
+        raise AxesError(
+            f"{spec.name} axis is {shown(axis)}, but data has rank {rank}; it is {-rank} to {rank - 1}",
+            spec.clause("axis"),
+        )
+    return axis % rank
 
 
 def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> FillMode | None:
@@ -188,20 +215,26 @@ def _out_of_range(spec: Spec, value: object, is_sorted: bool) -> OutOfRange | No
     return "drop" if choice(spec, "out_of_range", value, ("error", "drop")) == "drop" else "error"
 
 
-def _ids(spec: Spec, value: object, data: Array) -> Array:
+def _ids(spec: Spec, value: object, shape: Shape, axis: int) -> Array:
     if value is None:
         raise InputCountError(
             f"{spec.name} got neither segment_ids nor offsets; one of them names the segments", spec.clause("inputs")
         )
     ids = array_of(spec, "segment_ids", value)
     index_dtype(spec, "segment_ids", ids)
-    if ids.ndim != 1 or ids.shape[0] != data.shape[0]:
+    check_ids_shape(spec, ids.shape, shape, axis)
+    return ids
+
+
+def check_ids_shape(spec: Spec, ids: Shape, data: Shape, axis: int) -> None:
+    """Raise unless there is one id for each row."""
+    if ids != data[axis : axis + 1]:
+        along = "the first axis of data, which" if axis == 0 else f"axis {axis} of data, which"
         raise SegmentIdsError(
-            f"{spec.name} segment_ids has shape {ids.shape}; it is 1-D, and as long as the first axis of data, "
-            f"which has shape {data.shape}: ({data.shape[0]},)",
+            f"{spec.name} segment_ids has shape {ids}; it is 1-D, and as long as {along} has shape {data}: "
+            f"({data[axis]},)",
             spec.clause("ids.shape"),
         )
-    return ids
 
 
 def _index(array: Array, values_known: bool) -> Array:

@@ -14,6 +14,7 @@ from maxops.extras import needed
 
 with needed("maxops.engines.jax", "jax"):
     import jax
+    import jax.numpy as jnp
     from jax.export import is_symbolic_dim
 
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
@@ -107,4 +108,4 @@ def _segment_max(call: SegmentCall) -> Any:
     )
 
 
-run: Run = by_operator(_maximum, _reduce_max, _segment_max)
+run: Run = by_operator(_maximum, _reduce_max, _segment_max, moveaxis=jnp.moveaxis)

@@ -6,6 +6,7 @@ Before its dispatcher, every check that shapes and types allow is made here, so 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor
 from maxops import _native
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as engine
-from maxops.engines.base import alone_if_one, as_tuple
+from maxops.engines.base import alone_if_one, along_first_axis, as_tuple
 from maxops.engines.torch import functions, memory, outputs
 from maxops.engines.torch.dispatch import modes_are_active, needs_dispatch
 from maxops.engines.torch.memory import NATIVE
@@ -95,7 +96,12 @@ def segment_max(call: SegmentCall) -> Any:
         if views is not None:
             rows, ids = views
             done = _native.segment_max(
-                rows, ids, call.num_segments, fill_mode=call.fill_mode or "", check_ids=call.check_ids
+                rows,
+                ids,
+                call.num_segments,
+                fill_mode=call.fill_mode or "",
+                check_ids=call.check_ids,
+                axis=call.axis,
             )
             if done is not None:
                 return memory.result(done)
@@ -110,6 +116,12 @@ def segment_max(call: SegmentCall) -> Any:
         with outputs.memory(out) as memory_of_out:
             result = engine.run(call.map(_view, _scalar, out=memory_of_out))
         return _tensors(out, result)
+    return along_first_axis(partial(_dispatched, device, symbol), torch.movedim, call)
+
+
+def _dispatched(device: torch.device, symbol: Any, call: SegmentCall) -> Any:
+    """SegmentMax through torch's dispatcher."""
+    row, out = call.row, call.out
     is_counted = call.num_segments is not None
     plan = plan_segment_max(
         call.map(_planned, _scalar, out=None),

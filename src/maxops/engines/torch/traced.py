@@ -207,7 +207,7 @@ def segment_max(call: SegmentCall) -> Any:
     return (values, empty) if call.return_empty else values
 
 
-run: Run = by_operator(maximum, reduce_max, segment_max)
+run: Run = by_operator(maximum, reduce_max, segment_max, moveaxis=torch.movedim)
 
 
 def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:

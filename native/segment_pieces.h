@@ -1,0 +1,47 @@
+// A SegmentMax along any axis: pieces of the data whose segment axis comes first.
+#pragma once
+#include "api.h"
+
+namespace maxops {
+
+// One piece for each index along the axes that lie farther out in memory than the segment axis; the axes that
+// lie farther in make the rows. Where pieces would be small, all other axes make the rows.
+class SegmentPieces {
+public:
+    explicit SegmentPieces(const Segmentation& call);
+
+    std::size_t count() const { return outer_.elements(); }
+    std::size_t row_width() const { return width_; }
+    // The axes of the data from outermost to innermost, as the walk takes them: the layout of the output.
+    const int* axes() const { return axes_; }
+
+    // Shape and data of the first piece.
+    void get_first(Segments* segments) const;
+
+    // each(segments, piece) for pieces begin to end, given `segments` of the first one; until it or the poll
+    // says false.
+    template <class Each>
+    bool operator()(Poll poll, std::size_t begin, std::size_t end, Segments segments,
+                    const Each& each) const {
+        if (count() == 1) return each(segments, begin);
+        char* const first = segments.data.data;
+        Position position(outer_, begin);
+        Polling polling(poll);
+        for (std::size_t piece = begin; piece < end; ++piece) {
+            if (!polling.goes_on()) return false;
+            segments.data.data = first + position.offset(outer_data_);
+            if (!each(segments, piece)) return false;
+            position.advance(outer_, outer_.rank - 1, 1);
+        }
+        return true;
+    }
+
+private:
+    const Segmentation& call_;
+    int axes_[kMaxRank];
+    Shape outer_;
+    Operand outer_data_;
+    std::size_t width_ = 1;
+};
+
+}  // namespace maxops
