@@ -29,14 +29,14 @@ class Adapter:
     give: Callable[[Array], Any]
     take: Callable[[Any], Array]
     types: tuple[DType, ...] = STORED
-    give_all: Callable[[dict[str, Array] | tuple[Array, ...]], Any] | None = None
+    give_all: Callable[[dict[str, Array] | tuple[Array, ...], Any], Any] | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     around: Callable[[], AbstractContextManager[object]] = nullcontext
 
-    def given(self, arrays: dict[str, Array] | tuple[Array, ...]) -> Any:
-        """The arrays of a call in the engine's own kind."""
+    def given(self, arrays: dict[str, Array] | tuple[Array, ...], axis: Any = 0) -> Any:
+        """The arrays of a call in the engine's own kind; `axis` is that of its segments."""
         if self.give_all is not None:
-            return self.give_all(arrays)
+            return self.give_all(arrays, axis)
         if isinstance(arrays, tuple):
             return tuple(map(self.give, arrays))
         return {name: self.give(array) for name, array in arrays.items()}

@@ -192,8 +192,26 @@ OFFSETS = np.array([0, 2, 2, 5, 5, 5, 6, 10], np.int64)
 EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
-def _segment_cases() -> Iterator[Case]:
+def _along(axis: int, case: Case) -> Case:
+    """The same rows along another axis, and the results with the segments there."""
+    arrays = dict(case.arrays)  # type: ignore[arg-type]
+    arrays["data"] = np.moveaxis(arrays["data"], 0, axis)
+    want = [
+        part if part.dtype == np.bool and part.ndim == 1 else np.moveaxis(part, 0, axis)
+        for part in map(np.asarray, case.want)
+    ]
+    name = f"{case.name}-axis{axis}"
+    return Case(name, case.function, arrays, {**case.options, "axis": axis}, tuple(want), case.dtype)
+
+
+def _segment_cases() -> Iterator[Case]:  # noqa: PLR0915 - a table
     for dtype in STORED:
+        whole = mixed(dtype, (10, 2, 3), 25, nans=0.1)
+        for axis in (1, -1):
+            yield _along(axis, _segment_case("sorted", whole, SORTED, 9, dtype=dtype, **EVERYTHING))
+        yield _along(2, _segment_case("unsorted", whole, MIXED, dtype=dtype, sorted=False, **EVERYTHING))
+        yield _along(-2, _segment_case("offsets", whole, offsets=OFFSETS, dtype=dtype, **EVERYTHING))
+        yield _along(1, _segment_case("unsorted-values", whole[:, 0], MIXED, dtype=dtype, sorted=False))
         data = mixed(dtype, (10, 3), 21, nans=0.1)
         if dtype is not dtypes.BOOL:  # which has no fill_mode in common with numbers but ZERO
             yield _segment_case("lowest", data, SORTED, dtype=dtype, fill_mode="LOWEST")
@@ -218,6 +236,13 @@ def _segment_cases() -> Iterator[Case]:
         yield _segment_case("fill-value-offsets", few, offsets=OFFSETS, dtype=dtype, fill_value=0, **EVERYTHING)
         yield _segment_case("initial-offsets", few, offsets=OFFSETS, dtype=dtype, initial=2, **EVERYTHING)
         yield _segment_case("drop", few, OUTSIDE, 7, dtype=dtype, sorted=False, out_of_range="drop", **EVERYTHING)
+        yield _along(1, _segment_case("initial", few, SORTED, 9, dtype=dtype, initial=2, **EVERYTHING))
+        yield _along(1, _segment_case("fill-value", few, MIXED, 9, dtype=dtype, fill_value=5, sorted=False))
+        drops: dict[str, Any] = {"sorted": False, "out_of_range": "drop"}
+        yield _along(1, _segment_case("drop", few, OUTSIDE, 7, dtype=dtype, **drops, **EVERYTHING))
+        yield _along(1, _segment_case("no-rows", few[:0], SORTED[:0], 2, dtype=dtype, **EVERYTHING))
+        yield _along(0, _segment_case("first", few, SORTED, dtype=dtype))
+        yield _along(-2, _segment_case("first", few, SORTED, dtype=dtype))
         yield _segment_case("drop-all", few, OUTSIDE - 99, dtype=dtype, sorted=False, out_of_range="drop", **EVERYTHING)
         yield _segment_case("drop-sorted", few, np.sort(OUTSIDE), 7, dtype=dtype, out_of_range="drop", **EVERYTHING)
         yield _segment_case("no-rows", mixed(dtype, (0, 3)), SORTED[:0], dtype=dtype, **EVERYTHING)
@@ -232,7 +257,6 @@ def _segment_cases() -> Iterator[Case]:
         past = np.iinfo(index.numpy).max
         beyond = np.where(OUTSIDE < 0, index.numpy.type(past), OUTSIDE.astype(index.numpy))
         yield _segment_case(f"{index}-ids-past", few, np.sort(beyond), 7, **EVERYTHING)
-        drops: dict[str, Any] = {"sorted": False, "out_of_range": "drop"}
         yield _segment_case(f"{index}-ids-dropped", few, beyond, 7, **drops, **EVERYTHING)
         yield _segment_case(f"{index}-offsets", few, offsets=OFFSETS.astype(index.numpy), **EVERYTHING)
     yield _segment_case("infinite-initial", mixed(dtypes.FLOAT32, (10,), 23), SORTED, 9, initial=-np.inf, **EVERYTHING)
@@ -240,7 +264,7 @@ def _segment_cases() -> Iterator[Case]:
     yield _segment_case("long", distinct(dtypes.FLOAT32, (1000,)), long, **EVERYTHING)
 
 
-def _segment_refusals() -> Iterator[Case]:
+def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     def refused(name: str, error: type[Exception], words: str, ids: Any = SORTED, **options: Any) -> Case:
         data = np.zeros((10, 2), np.float32)
         arrays: dict[str, Any] = {"data": options.pop("data", data)}
@@ -289,6 +313,19 @@ def _segment_refusals() -> Iterator[Case]:
     yield refused("out_of_range", errors.AttributeValueError, "out_of_range is 'clip'", out_of_range="clip")
     yield refused("ties", errors.AttributeValueError, "ties is 'last'", ties="last")
     yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the axes of xarray", dim="x")
+    yield refused("axis", errors.AxesError, "axis is 2, but data has rank 2; it is -2 to 1", axis=2)
+    yield refused("axis-below", errors.AxesError, "axis is -3, but data has rank 2; it is -2 to 1", axis=-3)
+    yield refused("axis-type", errors.AxesError, "axis is 1.0 of type float; it is an integer", axis=1.0)
+    yield refused("axis-none", errors.AxesError, "axis is None of type NoneType; it is an integer", axis=None)
+    yield refused("axis-bool", errors.AxesError, "axis is True of type bool; it is an integer", axis=True)
+    yield refused("axis-list", errors.AxesError, "axis is [1] of type list; it is an integer", axis=[1])
+    short = "segment_ids has shape (1,); it is 1-D, and as long as axis 1 of data, which has shape (10, 2): (2,)"
+    yield refused("axis-length", ids_error, short, SORTED[:1], axis=1)
+    down = np.array([1, 0])
+    yield refused("axis-decreasing", ids_error, "position 1 holds 0 after 1", down, axis=1)
+    yield refused(
+        "axis-offsets", errors.OffsetsError, "rows, which is 2: position 1 holds 3", None, axis=1, offsets=[0, 3]
+    )
 
 
 CASES = (*_max_cases(), *_reduce_cases(), *_segment_cases(), *_segment_refusals())

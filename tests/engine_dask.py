@@ -36,6 +36,19 @@ def _dask_unknown(array: Array) -> Any:
     return lazy[da.from_array(np.ones(len(array), np.bool), chunks=2)] if array.ndim else lazy
 
 
+def _all_unknown(arrays: dict[str, Array] | tuple[Array, ...], axis: Any) -> Any:
+    """The same of each array, and of the data's rows along their axis."""
+    if isinstance(arrays, tuple):
+        return tuple(map(_dask_unknown, arrays))
+    given = {name: _dask_unknown(array) for name, array in arrays.items()}
+    rank = arrays["data"].ndim
+    if type(axis) is int and axis and -rank <= axis < rank:
+        import dask.array as da  # noqa: PLC0415
+
+        given["data"] = da.moveaxis(_dask_unknown(np.moveaxis(arrays["data"], axis, 0)), 0, axis)
+    return given
+
+
 def of_dask(result: Any) -> Array:
     import dask.array as da  # noqa: PLC0415
 
@@ -54,5 +67,12 @@ def _sizes(result: Any) -> list[int | None]:
 ADAPTERS = (
     Adapter("dask", "dask.array", in_blocks(lambda array: -1), of_dask),
     Adapter("dask-ones", "dask.array", in_blocks(_ones), of_dask),
-    Adapter("dask-unknown", "dask.array", _dask_unknown, of_dask),
+    Adapter(
+        "dask-unknown",
+        "dask.array",
+        _dask_unknown,
+        of_dask,
+        give_all=_all_unknown,
+        words={"segment_max-refused-axis-length": "segment_ids has shape (1,)"},  # a block's, whose rows come first
+    ),
 )

@@ -26,7 +26,7 @@ def named(array: Any, axes: tuple[int, ...] | None = None) -> Any:
     return xr.DataArray(array, dims=[f"a{number}" for number in numbers])
 
 
-def give_all(arrays: Arrays, give: Callable[[Array], Any] = lambda array: array) -> Any:
+def give_all(arrays: Arrays, axis: Any = 0, give: Callable[[Array], Any] = lambda array: array) -> Any:
     """The arrays of a call: those of Max under common names, and ids under the name of the rows."""
     if isinstance(arrays, tuple):
         left = [_broadcast_by_name(array, arrays) for array in arrays]
@@ -35,7 +35,8 @@ def give_all(arrays: Arrays, give: Callable[[Array], Any] = lambda array: array)
     result = {"data": named(give(arrays["data"]))}
     if "segment_ids" in arrays:
         ids = arrays["segment_ids"]
-        axes = tuple(range(max(rank, 1), max(rank, 1) - ids.ndim, -1))
+        along = max(rank, 1) - (axis % rank if isinstance(axis, int) and -rank <= axis < rank else 0)
+        axes = tuple(range(along, along - ids.ndim, -1))
         result["segment_ids"] = named(ids, axes)
     if "offsets" in arrays:
         result["offsets"] = named(arrays["offsets"], (99,) * arrays["offsets"].ndim)

@@ -45,7 +45,7 @@ def test_engine(adapter: Adapter, case: Case) -> None:
 def _results(adapter: Adapter, case: Case) -> list[Any]:
     function = getattr(mo, case.function)
     with adapter.around():
-        arrays = adapter.given(case.arrays)
+        arrays = adapter.given(case.arrays, case.options.get("axis", 0))
         result = function(*arrays, **case.options) if isinstance(arrays, tuple) else function(**arrays, **case.options)
         return [adapter.take(part) for part in (result if isinstance(result, tuple) else (result,))]
 

@@ -137,4 +137,16 @@ def segments(rank: int, layouts: int = 12) -> None:
                     fail("segment_max, ranks", expected, what, data=given, ids=ids)
             if found.tobytes() != places.tobytes():
                 fail("segment_max, ranks, indices", places, found, data=given, ids=ids)
-            counted["segment_max: ranks"] += 3
+            for axis in range(rank):
+                moved = np.moveaxis(given, 0, axis)
+                to = laid(np.moveaxis(np.ones(expected.shape, np.float32), 0, axis), order)
+                named = axis if number % 2 else axis - rank
+                got, found = mo.segment_max(moved, ids, fill_mode="ZERO", axis=named, return_indices=True)
+                alone = mo.segment_max(moved, ids, fill_mode="ZERO", axis=named)
+                mo.segment_max(moved, offsets=np.array([0, 2, 2, 5]), fill_mode="ZERO", axis=named, out=to)
+                for what in (got, alone, to):
+                    if np.moveaxis(what, axis, 0).tobytes() != expected.tobytes():
+                        fail("segment_max, axis, ranks", expected, what, data=moved, ids=ids, axis=named)
+                if np.moveaxis(found, axis, 0).tobytes() != places.tobytes():
+                    fail("segment_max, axis, ranks, indices", places, found, data=moved, ids=ids, axis=named)
+            counted["segment_max: ranks"] += 3 * (1 + rank)

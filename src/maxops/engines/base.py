@@ -50,16 +50,20 @@ def by_operator(
 
 
 def along_first_axis(
-    segment_max: Callable[[SegmentCall], Any], moveaxis: Callable[[Any, int, int], Any], call: SegmentCall
+    segment_max: Callable[[SegmentCall], Any],
+    moveaxis: Callable[[Any, int, int], Any],
+    call: SegmentCall,
+    axis: int | None = None,
 ) -> Any:
-    """Run a call whose rows may lie along any axis by a function that takes them along the first."""
+    """Run a call by a function that takes the rows along the first axis; `axis` is the call's, if it was checked."""
     data = call.data
-    if (call.axis.__class__ is int and call.axis == 0) or data.ndim == 0:
-        return segment_max(call)
-    if (axis := axis_of(call.row, call.axis, data.ndim)) == 0:
+    if axis is None:
+        axis = axis_of(call.row, call.axis, data.ndim) if data.ndim else 0
+        ids = tuple(getattr(call.segment_ids, "shape", ()))
+        if axis and ids and all(size == size for size in (*ids, *data.shape)):  # noqa: PLR0124 - NaN: Dask does not know it
+            check_ids_shape(call.row, ids, tuple(data.shape), axis)
+    if axis == 0:
         return segment_max(call._replace(axis=0))
-    if hasattr(call.segment_ids, "shape"):
-        check_ids_shape(call.row, tuple(call.segment_ids.shape), tuple(data.shape), axis)
     out = None if call.out is None else moveaxis(call.out, axis, 0)
     results = list(as_tuple(segment_max(call._replace(data=moveaxis(data, axis, 0), axis=0, out=out))))
     for number in range(1 + bool(call.return_indices)):  # the mask of empty segments has one axis

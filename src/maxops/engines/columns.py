@@ -200,7 +200,8 @@ def _labels_along(value: Any, axis: Any) -> Any:
     labels = _labels(value)
     if not labels or not is_integer(axis):
         return None
-    return labels.get(int_of(axis) - len(value.shape) * (axis >= 0))
+    place = int_of(axis)
+    return labels.get(place - len(value.shape) if place >= 0 else place)
 
 
 def _are_equal(labels: Any, other: Any) -> bool:

@@ -90,15 +90,15 @@ def _segment_max(call: SegmentCall) -> Any:
             row.clause("arrays"),
         )
     along = _rows_of(row, data, segment_ids, _dim_of(row, data, call))
-    rows = data.variable if isinstance(data, xr.DataArray) else data
+    axis = 0
     if along is not None:
-        rows = rows.transpose(along, ...)
+        axis = data.dims.index(along)
         _check_labels(row, data, segment_ids)
-    within = call._replace(data=rows, axis=0, dim=None)
+    within = call._replace(axis=axis, dim=None)
     result = table.run(within.map(lambda _, value: value.data if isinstance(value, Named) else value))
     assert along is not None  # without an axis there are no rows, and the plan has refused
     parts = list(as_tuple(result))
-    if parts[0].shape[0] != parts[0].shape[0]:  # Dask's NaN
+    if parts[0].shape[axis] != parts[0].shape[axis]:  # Dask's NaN
         raise NumSegmentsError(
             f"{row.name} num_segments is missing: it goes by the values of a Dask array, and xarray has no dimensions "
             "of unknown size; give num_segments, or the ids in memory",
@@ -106,11 +106,8 @@ def _segment_max(call: SegmentCall) -> Any:
         )
     segments = _name_of_segments(row, data, segment_ids, along)
     empty = [parts.pop()] if call.return_empty else []
-    dressed = []
-    for i, part in enumerate(parts):
-        first = xr.Variable([segments, *rows.dims[1:]], part)
-        placed = first.transpose(*(segments if name == along else name for name in data.dims))
-        dressed.append(_dress(data, placed.data, [along], placed.dims, values=i == 0))
+    dims = [segments if name == along else name for name in data.dims]
+    dressed = [_dress(data, part, [along], dims, values=i == 0) for i, part in enumerate(parts)]
     # Through a Variable, since a DataArray would take a Dask array's key for its name.
     plain: list[Any] = [xr.Variable([segments], part) for part in empty]
     if isinstance(data, xr.DataArray):
@@ -216,7 +213,8 @@ def _axis_of(row: Spec, data: Named, name: Hashable) -> int:
 def _dim_of(row: Spec, data: Named, call: SegmentCall) -> Hashable | None:
     """The dimension that dim or axis names; None for neither, which axis=0 is."""
     if data.ndim == 0 or (axis := axis_of(row, call.axis, data.ndim)) == 0:
-        return call.dim
+        named: Hashable | None = call.dim
+        return named
     if call.dim is not None:
         raise AttributeValueError(f"{row.name} got dim and axis; one of them names the dimension", row.clause("dim"))
     return data.dims[axis]

@@ -44,7 +44,7 @@ FILL_MODES: tuple[FillMode, ...] = get_args(FillMode)
 
 
 class SegmentPlan(NamedTuple):
-    """SegmentMax of the rows of `data`, its slices along `axis`, by their ids or by where each segment's rows begin and end.
+    """SegmentMax of the rows of `data`, the slices along `axis`, by ids or by where each segment's rows begin and end.
 
     Either `segment_ids` or `offsets` is there, of int32 or int64 whatever type was given. All have been checked if
     `check_ids`; an id that is outside 0..num_segments-1 after that is one to be dropped. Ids have an `out_of_range`
@@ -74,7 +74,7 @@ class SegmentPlan(NamedTuple):
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return self.data.shape[self.axis]
+        return int(self.data.shape[self.axis])
 
     @property
     def fill_bits(self) -> int:

@@ -22,6 +22,7 @@ from maxops.spec import Spec
 
 __all__ = ["run"]
 
+
 def _moveaxis(array: Any, source: int, destination: int) -> Any:
     return (da if isinstance(array, da.Array) else np).moveaxis(array, source, destination)
 

@@ -20,14 +20,14 @@ from torch import Tensor
 
 from maxops import errors
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.base import Run, by_operator
+from maxops.engines.base import Run, along_first_axis, by_operator
 from maxops.engines.torch import eager, functions, memory, outputs
 from maxops.engines.torch.dispatch import is_tracing, transforming
 from maxops.engines.torch.memory import DTYPES
 from maxops.engines.torch.operators import ROWS
 from maxops.engines.torch.schemas import REDUCE_MAX, SEGMENT_MAX, arguments, reduce_call, segment_call
 from maxops.errors import AxesError, MaxopsError
-from maxops.plan import abstract, array_of, plan_reduce_max, plan_segment_max
+from maxops.plan import abstract, array_of, axis_of, plan_reduce_max, plan_segment_max
 from maxops.plan.values import is_python_scalar, scalar_as
 from maxops.spec import Spec
 
@@ -130,6 +130,11 @@ def _check_number_of_segments(shape: tuple[int, ...], dtype: torch.dtype) -> Non
 
 
 @_refusal_of
+def _check_axis(axis: Any, rank: int) -> None:
+    axis_of(ROWS["segment_max"], axis, rank)
+
+
+@_refusal_of
 def _is_array(row: str, name: str, value: Any) -> None:
     array_of(ROWS[row], name, value)
 
@@ -176,6 +181,14 @@ def reduce_max(call: ReduceCall) -> Any:
 
 def segment_max(call: SegmentCall) -> Any:
     """SegmentMax."""
+    rank, axis = call.data.ndim, _constant(call.axis)
+    if rank == 0 or (type(axis) is int and axis == 0):
+        return _along_first(call)
+    _raise(_check_axis(axis, rank))
+    return along_first_axis(_along_first, torch.movedim, call, int(axis) % rank)
+
+
+def _along_first(call: SegmentCall) -> Any:
     row, num_segments = call.row, call.num_segments
     counted = isinstance(num_segments, Tensor)
     if counted:
@@ -207,7 +220,7 @@ def segment_max(call: SegmentCall) -> Any:
     return (values, empty) if call.return_empty else values
 
 
-run: Run = by_operator(maximum, reduce_max, segment_max, moveaxis=torch.movedim)
+run: Run = by_operator(maximum, reduce_max, segment_max)
 
 
 def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:
