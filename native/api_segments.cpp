@@ -207,7 +207,7 @@ Fault plan_sorted(Poll poll, Segmentation* call, bool is_new) {
         } else if (call->past_is_bad && is_given && last >= call->num_segments) {
             return report(poll, *call);
         } else if (!is_new || last < 0 || call->num_segments == 0 || call->data.elements() == 0 ||
-                   SegmentPieces(*call).count() > 1) {
+                   (!SegmentPieces::is_one(*call) && SegmentPieces(*call).count() > 1)) {
             // Nothing may be written to the caller's output before all are known to be valid; an empty output
             // has no pass over the ids, and several pieces have several.
             bool valid = true;
@@ -255,7 +255,7 @@ Segments segments_of(const Segmentation& call, const SegmentPieces& pieces) {
 
 // All pieces, each into its part of an output that begins at `out`. `sorted` becomes false if the call checks
 // its ids with the maxima, and they are not; several pieces never do.
-bool take_pieces(const Run& run, const Segmentation& call, const SegmentPieces& pieces, Segments first,
+bool take_pieces(const Run& run, const Segmentation& call, const SegmentPieces& pieces, Segments& first,
                  char* out, bool* sorted) {
     const Kernels& id_kernels = id_kernels_of(call);
     const std::size_t itemsize = run.kernels.itemsize, count = pieces.count();
@@ -276,7 +276,8 @@ bool take_pieces(const Run& run, const Segmentation& call, const SegmentPieces& 
         return pieces(run.poll, 0, count, first,
                       [&](Segments& piece, std::size_t number) { return take(run, piece, number, sorted); });
     const auto share = [&](std::size_t begin, std::size_t end) {
-        pieces(nullptr, begin, end, first, [&](Segments& piece, std::size_t number) {
+        Segments of_task = first;
+        pieces(nullptr, begin, end, of_task, [&](Segments& piece, std::size_t number) {
             bool in_order = true;
             return take({run.kernels, nullptr}, piece, number, &in_order);
         });
@@ -350,12 +351,13 @@ Fault segment_max(Poll poll, const Segmentation& call, const View& out) {
         const Kernels& kernels = kernels_of(call.data.type);
         const Run run{kernels, poll};
         Initial initial(call.initial, out);
-        if (call.data.bytes() + out.bytes() < kKeepsGilBytes && call.data.contiguous && call.axis == 0 &&
+        if (call.data.bytes() + out.bytes() < kKeepsGilBytes && SegmentPieces::is_one(call) &&
             call.indices.contiguous && call.is_sorted && !call.by_offsets)
             return segment_small(kernels, call, out) ? finished(initial.fold(run)) : report(poll, call);
         const SegmentPieces pieces(call);
         bool sorted = true;
-        const bool is_done = take_pieces(run, call, pieces, segments_of(call, pieces), out.data, &sorted);
+        Segments first = segments_of(call, pieces);
+        const bool is_done = take_pieces(run, call, pieces, first, out.data, &sorted);
         if (is_done && !sorted) return report(poll, call);
         return finished(is_done && initial.fold(run));
     });
@@ -378,7 +380,7 @@ Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64
 }
 
 bool layout(const Segmentation& call, int* axes) {
-    if (call.data.contiguous && call.axis == 0) return false;
+    if (SegmentPieces::is_one(call)) return false;
     const SegmentPieces pieces(call);
     std::copy(pieces.axes(), pieces.axes() + call.data.rank, axes);
     return !std::is_sorted(axes, axes + call.data.rank);

@@ -10,6 +10,9 @@ class SegmentPieces {
 public:
     explicit SegmentPieces(const Segmentation& call);
 
+    // Whether a call is one piece as its data lies, without a look at each axis.
+    static bool is_one(const Segmentation& call) { return call.data.contiguous && call.axis == 0; }
+
     std::size_t count() const { return outer_.elements(); }
     std::size_t row_width() const { return width_; }
     // The axes of the data from outermost to innermost, as the walk takes them: the layout of the output.
@@ -18,12 +21,12 @@ public:
     // Shape and data of the first piece.
     void get_first(Segments* segments) const;
 
-    // each(segments, piece) for pieces begin to end, given `segments` of the first one; until it or the poll
-    // says false.
+    // each(segments, piece) for pieces begin to end, until it or the poll says false. `segments` is of the
+    // first one, and becomes that of each.
     template <class Each>
-    bool operator()(Poll poll, std::size_t begin, std::size_t end, Segments segments,
+    bool operator()(Poll poll, std::size_t begin, std::size_t end, Segments& segments,
                     const Each& each) const {
-        if (count() == 1) return each(segments, begin);
+        if (outer_.rank == 0) return each(segments, begin);
         char* const first = segments.data.data;
         Position position(outer_, begin);
         Polling polling(poll);

@@ -22,8 +22,7 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
     if (fits_) given_ = view_of(out_, type, room_);
 }
 
-bool Output::has_layout(const int* axes) const {
-    if (out_ == nullptr || axes == nullptr) return out_ == nullptr || given_.contiguous;
+bool Output::has_order(const int* axes) const {
     Shape shape = shape_;
     Operand out(given_.data);
     out.swapped = given_.swapped;

@@ -18,7 +18,9 @@ public:
     bool is_given() const { return out_ != nullptr; }
     // Whether the caller gave none, or one in this layout without gaps: in C order if `axes` is null, else
     // with axes from outermost to innermost.
-    bool has_layout(const int* axes) const;
+    bool has_layout(const int* axes) const {
+        return out_ == nullptr || (axes == nullptr ? given_.contiguous : has_order(axes));
+    }
 
     // Has the array to write; false with an error set if it cannot be had. The caller's own, if it shares no
     // memory with the inputs but for one that it is in place of (`in_place`). New ones are laid out by `axes`
@@ -41,6 +43,7 @@ public:
     }
 
 private:
+    bool has_order(const int* axes) const;
     bool is_as_planned() const;
     const npy_intp* dims() const { return reinterpret_cast<const npy_intp*>(shape_.size); }
 
