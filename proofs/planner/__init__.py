@@ -68,9 +68,11 @@ RULES = {
     ),
     "planner.axes": Says(
         trials.axes,
-        "axes in the row's range, each once, give the shape without them, or with size 1; others are refused",
+        "axes in the row's range, each once, give the shape without them, with size 1, or with the segments; others "
+        "are refused",
         "every row of ReduceMax: every list of up to 3 axes in -r-1..r of ranks 0 to 3, as list, tuple, array and "
-        "integer, with each keepdims and noop_with_empty_axes; arrays of 24 types; integers past 64 bits; rationals",
+        "integer, with each keepdims and noop_with_empty_axes; arrays of 24 types; integers past 64 bits; rationals; "
+        "of segments every axis of ranks 0 to 3 and sizes 0 to 2, by ids and by offsets",
     ),
     "planner.empty": Says(
         trials.empty_sets,

@@ -42,6 +42,7 @@ from planner.rows import (
     REDUCE_MAX,
     SCALAR,
     SEGMENT,
+    SEGMENT_AXIS,
     SEGMENT_MAX,
     SHAPE,
     TYPE,
@@ -280,6 +281,30 @@ def axes() -> Iterator[Trial]:
             yield row, *reduction(row, zeros((2, 3)), [far], {}), row.breaks(AXES_RANGE)
             yield row, *reduction(row, zeros((2, 3)), far, {}), row.breaks(AXES_RANGE)
     yield REDUCE_MAX, (zeros((2, 3)), 0), {"axis": 0}, REDUCE_MAX.breaks(AXES)
+    yield from _segment_axes()
+
+
+def _segment_axes() -> Iterator[Trial]:
+    """One integer in -r..r-1, of data of up to three axes; as many ids as the data has there, and offsets to it."""
+    for shape, count in product(shapes_up_to(3, range(3)), range(3)):
+        rank = len(shape)
+        for axis in range(-rank - 1, rank + 1):
+            rules = [RANK] * (rank == 0) + [SEGMENT_AXIS] * (not -rank <= axis < rank)
+            along = 0 if rules else shape[axis]
+            of_ids = rules + [IDS_SHAPE] * (not rules and count != along)
+            result = [3 if axis % rank == place else size for place, size in enumerate(shape)] if not rules else []
+            for named, dtype in product((axis, np.int8(axis)), ("float32", "real")):
+                allowed = gives(dtype, tuple(result))
+                options = {"fill_mode": "ZERO", "axis": named}
+                ids = (zeros(shape, dtype), zeros((count,), "int64"), 3)
+                yield SEGMENT_MAX, ids, options, SEGMENT_MAX.breaks(*of_ids) if of_ids else allowed
+                bounds = {"offsets": np.array([0, 0, 0, along]), **options}
+                yield SEGMENT_MAX, (zeros(shape, dtype),), bounds, SEGMENT_MAX.breaks(*rules) if rules else allowed
+    args, options, _ = valid_call(SEGMENT_MAX, (2, 3))
+    for value in (None, True, 1.0, "1", b"1", [1], (1,), np.array([1]), np.array(1), object(), np.float32(1)):
+        yield SEGMENT_MAX, args, {**options, "axis": value}, SEGMENT_MAX.breaks(SEGMENT_AXIS)
+    for far in (2**31, 2**63 - 1, 2**63, 2**64, 2**70, -(2**63), -(2**70)):
+        yield SEGMENT_MAX, args, {**options, "axis": far}, SEGMENT_MAX.breaks(SEGMENT_AXIS)
 
 
 LOWEST: dict[str, Any] = {"bool": False}
