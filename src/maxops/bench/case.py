@@ -11,7 +11,6 @@ from maxops.shapes import Shape
 
 OperatorName = Literal["Max", "ReduceMax", "SegmentMax"]
 View = Literal["whole", "transposed", "half-rows", "every-second"]
-Lengths = Literal["mean-1", "mean-10", "mean-1000", "mean-1e6", "zipf", "many-empty"]
 
 # How the call is written: with an input as a number of Python's, axes in a list, the number of segments as NumPy's
 # integer; as an operator of a standard; or on torch's tensors.
@@ -36,24 +35,22 @@ class Operand:
         """The shape of the array in C order that the input is a view of."""
         if self.view == "transposed":
             return self.shape[::-1]
-        if self.view == "whole":
-            return self.shape
-        return (*self.shape[:-1], 2 * self.shape[-1])
+        return self.shape if self.view == "whole" else (*self.shape[:-1], 2 * self.shape[-1])
 
 
 @dataclass(frozen=True)
 class Segments:
-    """How ids are laid out, and how the call treats them."""
+    """The distribution and the type of the ids, whether the call checks them, and the number of segments."""
 
-    lengths: Lengths
-    id_type: Literal["int32", "int64"]
+    lengths: str
+    id_type: str
     check_ids: bool
     count: int
 
 
 @dataclass(frozen=True)
 class Case:
-    """A case of the grid. `size` is nominal: the elements of the output of Max, and of the data otherwise.
+    """A call to time. `size` is nominal: the elements of the output of Max, and of the data otherwise.
 
     `axes` and `segments` belong to ReduceMax and SegmentMax; `out` says whether the call is given an output,
     and `spelling` how it is written.

@@ -7,7 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import Any, Self
 import maxops
 from maxops.bench import environment
 from maxops.bench.case import Case
-from maxops.bench.measure import Paired, paired_watches
 from maxops.bench.report import Table, spread, times
+from maxops.bench.saved import Json
+from maxops.bench.timing import paired
 from maxops.errors import MaxopsError
-
-Json = dict[str, Any]
 
 FORMAT = 1
 WORKER = str(Path(__file__).with_name("compare_worker.py"))
@@ -34,12 +33,11 @@ class CompareError(MaxopsError, RuntimeError):
 
 
 class Install:
-    """A process that has imported one maxops; a watch, as `paired_watches` wants it, for the case that it prepared."""
+    """A process that has imported one maxops; a watch, as `paired` wants it, for the case that it prepared."""
 
     def __init__(self, where: Path, threads: int) -> None:
         """Start a Python, or with a folder this Python with `maxops` of that folder."""
         self.where = where
-        python = sys.executable if where.is_dir() else str(where)
         variables = os.environ | environment.quiet(threads)
         variables.pop("PYTHONPATH", None)
         if where.is_dir():
@@ -47,7 +45,7 @@ class Install:
         try:
             # -P: beside the worker's file lie modules that are not to be found by their bare names
             self._process = subprocess.Popen(
-                [python, "-P", WORKER],
+                [sys.executable if where.is_dir() else str(where), "-P", WORKER],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=variables,
                 start_new_session=True,  # Ctrl-C is this process's to answer
             )  # fmt: skip
@@ -100,18 +98,18 @@ def run(
     """
     with ExitStack() as stack:
         places = (Path(maxops.__file__).resolve().parents[1], other)
-        installs = tuple(stack.enter_context(Install(place, threads)) for place in places)
-        about = [install.ask() for install in installs]
-        if other.is_dir() and Path(about[1]["folder"]).parent != other.resolve():
-            raise CompareError(f"--compare: {other} holds no package maxops; Python found {about[1]['folder']}")
-        if about[0]["folder"] == about[1]["folder"]:
-            raise CompareError(f"--compare: {other} is this maxops: {about[1]['folder']}")
-        result: Json = {"format": FORMAT, "this": about[0], "other": about[1], "cases": []}
+        installs = [stack.enter_context(Install(place, threads)) for place in places]
+        this, that = (install.ask() for install in installs)
+        if other.is_dir() and Path(that["folder"]).parent != other.resolve():
+            raise CompareError(f"--compare: {other} holds no package maxops; Python found {that['folder']}")
+        if this["folder"] == that["folder"]:
+            raise CompareError(f"--compare: {other} is this maxops: {that['folder']}")
+        result: Json = {"format": FORMAT, "this": this, "other": that, "cases": []}
         try:
             for number, case in enumerate(cases):
                 done(f"{number + 1} of {len(cases)}: {case.id}", None)
-                row = _measure(case, installs, seconds)
-                result["cases"].append(row)
+                row = {"id": case.id, "operator": case.operator, "family": case.family}
+                result["cases"].append(row | _measure(case, installs, seconds))
                 done(case.id, row)
         except (KeyboardInterrupt, CompareError) as error:  # what there is, is not lost
             result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases {error}".rstrip()
@@ -119,27 +117,26 @@ def run(
 
 
 def _measure(case: Case, installs: Sequence[Install], seconds: float) -> Json:
-    row: Json = {"id": case.id, "operator": case.operator, "family": case.family}
-    found: list[Paired] = []
+    found = []
     for anew in range(1 + AGAIN):
         if status := _prepare(case, installs, anew):
-            return row | {"status": status}
-        found.append(paired_watches(installs[0], installs[1], seconds))
+            return {"status": status}
+        found.append(paired(installs[0], installs[1], seconds))
         if LOW <= found[0].ratio.median <= 1 / LOW:
             break
     middle = sorted(found, key=lambda one: one.ratio.median)[len(found) // 2]
-    return row | {"status": "timed", **asdict(middle)}
+    return {"status": "timed"} | asdict(middle)
 
 
 def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
     """Have both make the case's arrays, for the how manieth time; why it cannot be compared, if it can't."""
-    prepared = [install.ask(case=case.id, anew=anew) for install in installs]
-    for whose, answer in zip(("this", "other"), prepared, strict=True):
+    this, that = (install.ask(case=case.id, anew=anew) for install in installs)
+    for name, answer in (("this", this), ("other", that)):
         if "error" in answer:
-            return f"{whose} does not run it: {answer['error']}"
-    if prepared[0]["inputs"] != prepared[1]["inputs"]:
+            return f"{name} does not run it: {answer['error']}"
+    if this["inputs"] != that["inputs"]:
         return "other inputs: the two have NumPys that draw different numbers"
-    return "" if prepared[0]["result"] == prepared[1]["result"] else "different bits"
+    return "" if this["result"] == that["result"] else "different bits"
 
 
 def tables(result: Json) -> list[Table]:
@@ -148,37 +145,30 @@ def tables(result: Json) -> list[Table]:
         "The other's time over this one's: above 1 this one is faster. "
         f"Where it is not between {LOW} and {1 / LOW:.2f} at first: the median of three."
     )
-    timed = [case for case in result["cases"] if case["status"] == "timed"]
-    families = [
-        (operator, family, *_summary(_of(timed, operator, family)))
-        for operator, family in dict.fromkeys((case["operator"], case["family"]) for case in timed)
-    ]
-    wholes = [
-        (operator, "all", *_summary(_of(timed, operator))) for operator in dict.fromkeys(c["operator"] for c in timed)
+    groups: dict[tuple[str, str], list[float]] = {}
+    wholes: dict[tuple[str, str], list[float]] = {}
+    low, others = [], []
+    for case in result["cases"]:
+        if case["status"] != "timed":
+            others.append((case["id"], case["status"]))
+            continue
+        ratio = float(case["ratio"]["median"])
+        groups.setdefault((case["operator"], case["family"]), []).append(ratio)
+        wholes.setdefault((case["operator"], "all"), []).append(ratio)
+        if ratio < LOW:
+            low.append((ratio, case["id"], spread(case["ratio"])))
+    rows = [
+        (*name, str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(sum(r < LOW for r in ratios)))
+        for name, ratios in (*groups.items(), *wholes.items())
     ]
     columns = ("operator", "family", "cases", "median", "lowest", f"below {LOW}")
-    found = [Table("Speedup over the other", note, columns, [*families, *wholes])]
-    if low := sorted((case for case in timed if _ratio(case) < LOW), key=_ratio):
-        rows = [(case["id"], spread(case["ratio"])) for case in low]
-        found.append(Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), rows))
-    if others := [(case["id"], case["status"]) for case in result["cases"] if case["status"] != "timed"]:
-        found.append(Table("Not timed", "", ("case", "why"), others))
-    return found
+    found = [
+        Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), [row[1:] for row in sorted(low)]),
+        Table("Not timed", "", ("case", "why"), others),
+    ]
+    return [Table("Speedup over the other", note, columns, rows), *(table for table in found if table.rows)]
 
 
 def different(result: Json) -> list[str]:
     """The cases whose bits differ."""
     return [case["id"] for case in result["cases"] if case["status"] == "different bits"]
-
-
-def _of(cases: Iterable[Json], operator: str, family: str | None = None) -> list[float]:
-    return [_ratio(case) for case in cases if case["operator"] == operator and family in (None, case["family"])]
-
-
-def _ratio(case: Json) -> float:
-    return float(case["ratio"]["median"])
-
-
-def _summary(ratios: list[float]) -> tuple[str, str, str, str]:
-    below = sum(ratio < LOW for ratio in ratios)
-    return str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(below)

@@ -22,48 +22,36 @@ import numpy as np
 
 import maxops
 
-Json = dict[str, Any]
-
-
-def _take_bench_of_this_folder() -> None:
-    """Let `maxops.bench` be this version's, whichever maxops is installed."""
-    folder = Path(__file__).parent
-    spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
-    assert spec is not None
-    sys.modules["maxops.bench"] = module_from_spec(spec)
-
 
 def serve(requests: Any, answers: Any) -> None:
     """Answer until stdin ends."""
-    _take_bench_of_this_folder()
-    # here, since they come from the folder that was just chosen
-    from maxops.bench import environment, grid, ours  # noqa: PLC0415
-    from maxops.bench.candidate import Work  # noqa: PLC0415
-    from maxops.bench.inputs import build  # noqa: PLC0415
-    from maxops.bench.measure import Stopwatch  # noqa: PLC0415
-    from maxops.bench.oracle import words  # noqa: PLC0415
-    from maxops.bench.verdict import one_line  # noqa: PLC0415
+    folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed
+    spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    assert spec is not None
+    sys.modules["maxops.bench"] = module_from_spec(spec)
+    from maxops.bench import environment, grid, libraries  # noqa: PLC0415
+    from maxops.bench.inputs import bits, build  # noqa: PLC0415
+    from maxops.bench.timing import Stopwatch, one_line  # noqa: PLC0415
 
     cases = {case.id: case for case in grid.cases(types=grid.TYPES)}
     watch: Any = None
     elsewhere: Any = None
 
-    def prepare(case_id: str, anew: int) -> Json:
+    def prepare(case_id: str, anew: int) -> dict[str, Any]:
         nonlocal watch, elsewhere
         watch = None  # its arrays go before the next ones come
         # Which pages of memory arrays have, and so which share places in a cache, changes times by up to 1.4, and
         # the next arrays have those that the last ones gave back: unless these are taken.
         elsewhere = np.ones(anew << 20, np.uint8)
-        work = Work(cases[case_id], build(cases[case_id]), maxops.get_num_threads())
-        arrays = [*work.inputs.bases, *([] if work.inputs.ids is None else [work.inputs.ids])]
-        inputs = [crc32(words(array).data) for array in arrays]
+        work = libraries.Work(cases[case_id], build(cases[case_id]), maxops.get_num_threads())
+        inputs = [crc32(bits(array).data) for array in (*work.inputs.bases, work.inputs.ids) if array is not None]
         try:
-            candidate = ours.candidate(work)
+            candidate = libraries.ours(work)
             result = candidate.result(work.case)
         except Exception as error:  # noqa: BLE001  (an older version may not take the call: that is its figure)
             return {"error": one_line(error)}
         watch = Stopwatch(candidate)
-        return {"inputs": inputs, "result": [str(result.dtype), result.shape, crc32(words(result).data)]}
+        return {"inputs": inputs, "result": [str(result.dtype), result.shape, crc32(bits(result).data)]}
 
     for line in requests:
         request = json.loads(line)

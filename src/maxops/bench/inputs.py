@@ -1,21 +1,23 @@
-"""A case's arrays. The same name gives the same arrays."""
+"""A case's arrays, and the result that is expected of them. The same name gives the same arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from maxops import dtypes
+from maxops import dtypes, reference
 from maxops.bench.case import Case, Operand, View
 from maxops.bench.grid import EMPTY_EACH
 from maxops.dtypes import DType
 from maxops.plan import Array
 
 FILL_MODE = "LOWEST"
+BY_REFERENCE = 2_000  # elements up to which the reference judges
 _BLOCK = (1 << 20) + 7  # of random values, repeated: odd, so that no power of two sees the same block twice
 _PAGE = 4096
 # Where arrays begin: as NumPy's do, 16 bytes past a line, but each in lines of its own, as those on a heap.
@@ -35,14 +37,14 @@ class Inputs:
 def build(case: Case) -> Inputs:
     """The arrays of a case."""
     random = np.random.default_rng(crc32(case.id.encode()))
-    bases = tuple(values(case, operand, random, number) for number, operand in enumerate(case.operands))
+    bases = tuple(_values(case, operand, random, number) for number, operand in enumerate(case.operands))
     arrays = tuple(view(base, operand.view) for base, operand in zip(bases, case.operands, strict=True))
-    ids = None if case.segments is None else segment_ids(case, random)
-    out = empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
+    ids = None if case.segments is None else _segment_ids(case, random)
+    out = _empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
     return Inputs(bases, arrays, ids, out)
 
 
-def empty(size: int, dtype: Any, number: int) -> Array:
+def _empty(size: int, dtype: Any, number: int) -> Array:
     """The array of this number, in the same place of a page in every process: it changes times by up to 1.4."""
     dtype = np.dtype(dtype)
     room = np.zeros(size * dtype.itemsize + _PAGE, np.uint8)
@@ -59,15 +61,14 @@ def view(base: Any, kind: View) -> Any:
     return base[..., ::2] if kind == "every-second" else base
 
 
-def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
+def _values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
     """Ordinary values: of both signs, no NaN, no zero, and none at the type's end, where a reduction could stop."""
     size = prod(operand.base_shape)
+    array = _empty(size, case.dtype.numpy, number)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":
-        array = empty(size, bool, number)
         array[-1] = True
         return array.reshape(operand.base_shape)
     block = _ordinary(case.dtype, min(size, _BLOCK), random)
-    array = empty(size, case.dtype.numpy, number)
     for start in range(0, size, _BLOCK):
         array[start : start + _BLOCK] = block[: size - start]
     return array.reshape(operand.base_shape)
@@ -84,19 +85,19 @@ def _ordinary(dtype: DType, size: int, random: np.random.Generator) -> Array:
     return np.asarray(random.integers(info.min + 1, info.max, size, dtype.numpy))
 
 
-def segment_ids(case: Case, random: np.random.Generator) -> Array:
+def _segment_ids(case: Case, random: np.random.Generator) -> Array:
     """Sorted ids, exactly as many segments as the case says."""
     assert case.segments is not None
     rows, count = case.operands[0].shape[0], case.segments.count
-    ids = empty(rows, case.segments.id_type, len(case.operands))
+    ids = _empty(rows, case.segments.id_type, len(case.operands))
     if case.segments.lengths == "mean-1":
         ids[:] = np.arange(rows)
         return ids
     empty_each = EMPTY_EACH if case.segments.lengths == "many-empty" else 1
     filled = count // empty_each
-    names = np.arange(filled) * empty_each + random.integers(0, empty_each, filled)
-    names[-1] = count - 1
-    ids[:] = np.repeat(names.astype(ids.dtype), _lengths(case.segments.lengths == "zipf", rows, filled, random))
+    used = np.arange(filled) * empty_each + random.integers(0, empty_each, filled)
+    used[-1] = count - 1
+    ids[:] = np.repeat(used.astype(ids.dtype), _lengths(case.segments.lengths == "zipf", rows, filled, random))
     return ids
 
 
@@ -108,3 +109,43 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
         weights = random.integers(1, 4, count).astype(np.float64)
     ends = np.rint(np.cumsum(weights) * ((rows - count) / weights.sum())).astype(np.int64)
     return np.asarray(1 + np.diff(ends, prepend=0))
+
+
+def expected_result(case: Case, inputs: Inputs, *, by_reference: bool | None = None) -> Array:
+    """What a case gives: by the reference where that is quick, else by NumPy.
+
+    Of `build`'s values NumPy's maximum is exact in every bit: no NaN is among them and no zero, so that equal values have
+    equal bits.
+    """
+    if by_reference is None:
+        by_reference = max(array.size for array in inputs.arrays) <= BY_REFERENCE
+    data = inputs.arrays[0]
+    if case.operator == "Max":
+        return reference.maximum(*inputs.arrays) if by_reference else reduce(np.maximum, inputs.arrays)
+    if case.operator == "ReduceMax":
+        if by_reference:
+            return reference.reduce_max(data, case.axes, keepdims=False)
+        return np.asarray(np.maximum.reduce(data, case.axes))
+    assert inputs.ids is not None
+    if by_reference:
+        return reference.segment_max(data, inputs.ids, case.shape[0], FILL_MODE)
+    result = np.full(case.shape, lowest(case.dtype), case.dtype.numpy)
+    starts = np.flatnonzero(np.diff(inputs.ids, prepend=-1))
+    result[inputs.ids[starts]] = np.maximum.reduceat(data, starts, axis=0)
+    return result
+
+
+def lowest(dtype: DType) -> Any:
+    """What LOWEST fills empty segments with, as a NumPy scalar."""
+    return np.array(dtype.lowest_finite_bits, dtype.word).view(dtype.numpy)[()]
+
+
+def bits(array: Array) -> Array:
+    """The elements' bits."""
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
+def same_bits(actual: Array, expected: Array) -> bool:
+    """Whether two arrays agree in type, shape and every bit."""
+    same = (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    return same and bool(np.array_equal(bits(actual), bits(expected)))

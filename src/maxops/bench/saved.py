@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from maxops.atomic_files import write_text
 from maxops.errors import MaxopsError
 from maxops.json_text import in_lines
 
 Json = dict[str, Any]
 
 FORMAT = 2
-_OF_A_RUN = {"began", "command", "machine", "libraries", "deviations", "limits", "memory", "scaling", "cases"}
-_OF_A_CASE = {"id", "operator", "family", "type", "size", "bytes_read", "bytes_written", "band", "ours", "libraries"}
-_OF_A_CASE |= {"limit", "fastest", "ratio", "goal"}
+DIGITS = 7  # of a figure: more than any clock tells, and half of what a float would be written with
+_OF_A_RUN = {"began", "command", "machine", "libraries", "limits", "memory", "cases"}
+_OF_A_CASE = set("id operator family type size bytes_read bytes_written ours libraries limit fastest ratio".split())
 
 
 class BenchFileError(MaxopsError, ValueError):
@@ -25,10 +24,9 @@ class BenchFileError(MaxopsError, ValueError):
 def read(path: Path) -> Json:
     """The run of a file."""
     try:
-        data = path.read_bytes()
+        return parse(path.read_bytes(), str(path))
     except OSError as error:
         raise BenchFileError(f"{path}: {error.strerror}") from error
-    return parse(data, str(path))
 
 
 def parse(data: bytes, source: str) -> Json:
@@ -47,14 +45,22 @@ def parse(data: bytes, source: str) -> Json:
     return run
 
 
-def write(path: Path, run: Json) -> None:
-    """Write a run, which may be one that is not done yet."""
-    write_text(path, as_text(run))
-
-
 def as_text(run: Json) -> str:
     """The text of a run's file: the same run gives the same."""
     return in_lines(run) + "\n"
+
+
+def rounded(figures: Any) -> Any:
+    """Figures as a run has them: every float in JSON with so many digits.
+
+    >>> rounded({"seconds": 1.23456789e-07, "pairs": 401})
+    {'seconds': 1.234568e-07, 'pairs': 401}
+    """
+    if isinstance(figures, float):
+        return float(f"{figures:.{DIGITS}g}")
+    if isinstance(figures, dict):
+        return {name: rounded(each) for name, each in figures.items()}
+    return [rounded(each) for each in figures] if isinstance(figures, list) else figures
 
 
 def _check_fields(value: object, names: set[str], where: str) -> None:

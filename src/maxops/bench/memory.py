@@ -1,15 +1,15 @@
 """Peak memory of a call beyond its inputs and its output, each call in a process of its own.
 
-python -m maxops.bench.peak NAME      prints the bytes as JSON
+python -m maxops.bench.memory NAME ELEMENTS      prints the bytes as JSON
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,21 +20,20 @@ import maxops as mo
 from maxops.plan import Array
 from maxops.posix import resource_of
 
-ELEMENTS = 16_000_000  # 64 MB of float32
+ELEMENTS = 16_000_000  # 64 MB of float32, which is more than the process has had before
 ALLOWED = 8 * 2**20  # "a few MB": stacks of threads, partial results, the first use of the pool
 
 
 def _ones(*shape: int) -> Array:
     array = np.empty(shape, np.float32)
-    array.fill(1)
+    array.fill(1)  # in place, so that no temporary array raises the peak before the call
     return array
 
 
 def _ids(rows: int) -> Array:
-    ids = np.empty(rows, np.int32)
-    for start in range(0, rows, 100_000):  # in parts, so that no temporary array raises the peak before the call
-        ids[start : start + 100_000] = np.arange(start, min(start + 100_000, rows)) // 10
-    return ids
+    ids = np.empty((-(-rows // 10), 10), np.int32)
+    np.copyto(ids, np.arange(len(ids), dtype=np.int32)[:, None])
+    return ids.reshape(-1)[:rows]
 
 
 # By name: the call on arrays of about so many elements.
@@ -53,24 +52,18 @@ CALLS: dict[str, Callable[[int], Callable[[], Array]]] = {
 def extra_bytes(name: str, elements: int = ELEMENTS) -> dict[str, int]:
     """Run a call in this process: the bytes of a new output, and what the peak rose by beyond them."""
     call = CALLS[name](elements)
-    before = _resident()
-    _reset_peak()
+    before = _peak()
     result = call()
-    rose = max(_peak() - before, 0)
     new = 0 if name.endswith("out=") else result.nbytes
-    return {"output": new, "extra": max(rose - new, 0)}
+    return {"output": new, "extra": max(_peak() - before - new, 0)}
 
 
-def measure(elements: int = ELEMENTS, names: tuple[str, ...] = tuple(CALLS)) -> list[dict[str, Any]]:
+def measure(elements: int = ELEMENTS, names: Iterable[str] = CALLS) -> list[dict[str, Any]]:
     """Every call, each in a new process."""
     rows: list[dict[str, Any]] = []
     for name in names:
-        completed = subprocess.run(
-            [sys.executable, "-m", "maxops.bench.peak", name, str(elements)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-m", "maxops.bench.memory", name, str(elements)]
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
         if completed.returncode:
             rows.append({"call": name, "error": completed.stderr.strip().splitlines()[-1]})
         else:
@@ -79,39 +72,13 @@ def measure(elements: int = ELEMENTS, names: tuple[str, ...] = tuple(CALLS)) -> 
     return rows
 
 
-def _status(key: str) -> int:
-    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) << 10
-    raise OSError(f"/proc/self/status has no {key}")
-
-
-def _resident() -> int:
-    try:
-        return _status("VmRSS:")
-    except OSError:
-        return _most_resident()
-
-
-def _reset_peak() -> None:
-    # where that cannot be, the peak is that of the process, which inputs filled in place leave at their own size
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
 def _peak() -> int:
-    try:
-        return _status("VmHWM:")
-    except OSError:
-        return _most_resident()
-
-
-def _most_resident() -> int:
-    unit = 1 if sys.platform == "darwin" else 1 << 10
+    status = Path("/proc/self/status")  # of this program alone, while ru_maxrss is also its parent's, who started it
+    if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))):
+        return int(found[1]) << 10
     resource = resource_of("the peak of memory")
-    most: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most * unit
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1 << 10)
 
 
 if __name__ == "__main__":
-    print(json.dumps(extra_bytes(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else ELEMENTS)))
+    print(json.dumps(extra_bytes(sys.argv[1], int(sys.argv[2]))))
