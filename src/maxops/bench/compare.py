@@ -158,7 +158,13 @@ def tables(result: Json) -> list[Table]:
         if ratio < LOW:
             low.append((ratio, case["id"], spread(case["ratio"])))
     rows = [
-        (*name, str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(sum(r < LOW for r in ratios)))
+        (
+            *name,
+            str(len(ratios)),
+            times(statistics.median(ratios)),
+            times(min(ratios)),
+            str(sum(r < LOW for r in ratios)),
+        )
         for name, ratios in (*groups.items(), *wholes.items())
     ]
     columns = ("operator", "family", "cases", "median", "lowest", f"below {LOW}")

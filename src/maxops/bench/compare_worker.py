@@ -43,8 +43,8 @@ def serve(requests: Any, answers: Any) -> None:
         # Which pages of memory arrays have, and so which share places in a cache, changes times by up to 1.4, and
         # the next arrays have those that the last ones gave back: unless these are taken.
         elsewhere = np.ones(anew << 20, np.uint8)
-        work = libraries.Work(cases[case_id], build(cases[case_id]), maxops.get_num_threads())
-        inputs = [crc32(bits(array).data) for array in (*work.inputs.bases, work.inputs.ids) if array is not None]
+        work = build(cases[case_id])
+        inputs = [crc32(bits(array).data) for array in (*work.bases, work.ids) if array is not None]
         try:
             candidate = libraries.ours(work)
             result = candidate.result(work.case)

@@ -25,23 +25,52 @@ _PAST, _APART = 16, 17 * 64
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """What a call is given. `arrays` are views of `bases`, which are in C order; `out` is None for a new output."""
+class Work:
+    """A case with its arrays: `arrays` are views of `bases`, which are in C order; `out` is None for a new output."""
 
+    case: Case
     bases: tuple[Array, ...]
     arrays: tuple[Array, ...]
-    ids: Array | None
-    out: Array | None
+    ids: Array | None = None
+    out: Array | None = None
+
+    @property
+    def data(self) -> Array:
+        """The first input."""
+        return self.arrays[0]
+
+    @property
+    def named(self) -> dict[str, Array]:
+        """All arrays by the names that candidates' code has for them."""
+        named = {f"x{number}": array for number, array in enumerate(self.arrays)}
+        others = {"data": self.data, "ids": self.ids, "out": self.out}
+        return named | {name: array for name, array in others.items() if array is not None}
+
+    @property
+    def axes(self) -> tuple[int, ...] | None:
+        """The axes that are reduced; None for all."""
+        return None if len(self.case.axes) == self.data.ndim else self.case.axes
+
+    @property
+    def has_empty(self) -> bool:
+        """Whether some segments have no rows."""
+        return self.ids is not None and self.case.shape[0] > len(np.unique(self.ids))
+
+    @property
+    def lowest(self) -> Any:
+        """What LOWEST fills empty segments with, as a NumPy scalar."""
+        dtype = self.case.dtype
+        return np.array(dtype.lowest_finite_bits, dtype.word).view(dtype.numpy)[()]
 
 
-def build(case: Case) -> Inputs:
+def build(case: Case) -> Work:
     """The arrays of a case."""
     random = np.random.default_rng(crc32(case.id.encode()))
     bases = tuple(_values(case, operand, random, number) for number, operand in enumerate(case.operands))
     arrays = tuple(view(base, operand.view) for base, operand in zip(bases, case.operands, strict=True))
     ids = None if case.segments is None else _segment_ids(case, random)
     out = _empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
-    return Inputs(bases, arrays, ids, out)
+    return Work(case, bases, arrays, ids, out)
 
 
 def _empty(size: int, dtype: Any, number: int) -> Array:
@@ -111,33 +140,26 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
     return np.asarray(1 + np.diff(ends, prepend=0))
 
 
-def expected_result(case: Case, inputs: Inputs, *, by_reference: bool | None = None) -> Array:
+def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
     """What a case gives: by the reference where that is quick, else by NumPy.
 
-    Of `build`'s values NumPy's maximum is exact in every bit: no NaN is among them and no zero, so that equal values have
-    equal bits.
+    Of `build`'s values NumPy's maximum is exact in every bit: no NaN is among them and no zero, so that equal values
+    have equal bits.
     """
+    case, data, ids = work.case, work.data, work.ids
     if by_reference is None:
-        by_reference = max(array.size for array in inputs.arrays) <= BY_REFERENCE
-    data = inputs.arrays[0]
+        by_reference = max(array.size for array in work.arrays) <= BY_REFERENCE
     if case.operator == "Max":
-        return reference.maximum(*inputs.arrays) if by_reference else reduce(np.maximum, inputs.arrays)
-    if case.operator == "ReduceMax":
-        if by_reference:
-            return reference.reduce_max(data, case.axes, keepdims=False)
-        return np.asarray(np.maximum.reduce(data, case.axes))
-    assert inputs.ids is not None
+        return reference.maximum(*work.arrays) if by_reference else reduce(np.maximum, work.arrays)
+    if ids is None:
+        by_numpy = np.asarray(np.maximum.reduce(data, case.axes))
+        return reference.reduce_max(data, case.axes, keepdims=False) if by_reference else by_numpy
     if by_reference:
-        return reference.segment_max(data, inputs.ids, case.shape[0], FILL_MODE)
-    result = np.full(case.shape, lowest(case.dtype), case.dtype.numpy)
-    starts = np.flatnonzero(np.diff(inputs.ids, prepend=-1))
-    result[inputs.ids[starts]] = np.maximum.reduceat(data, starts, axis=0)
+        return reference.segment_max(data, ids, case.shape[0], FILL_MODE)
+    result = np.full(case.shape, work.lowest, case.dtype.numpy)
+    starts = np.flatnonzero(np.diff(ids, prepend=-1))
+    result[ids[starts]] = np.maximum.reduceat(data, starts, axis=0)
     return result
-
-
-def lowest(dtype: DType) -> Any:
-    """What LOWEST fills empty segments with, as a NumPy scalar."""
-    return np.array(dtype.lowest_finite_bits, dtype.word).view(dtype.numpy)[()]
 
 
 def bits(array: Array) -> Array:

@@ -1,19 +1,17 @@
 """The libraries, in one table: what others use for the same work, as fast as they can be asked for it.
 
-A library is how it spells a maximum, as Python. `maxops bench` times these texts on arrays that are already the
-library's own; the conformance kit's runtimes of the same names run them on NumPy's.
+A library is how it spells a maximum, as Python: `maxops bench` times these texts on arrays that are already the
+library's own, and the conformance kit's runtimes of the same names run them, too.
 """
 
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import reduce
 from importlib.util import find_spec
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -21,115 +19,62 @@ import numpy as np
 import maxops as mo
 from maxops import dtypes
 from maxops.bench.case import Case
-from maxops.bench.inputs import FILL_MODE, Inputs, lowest, view
+from maxops.bench.inputs import FILL_MODE, Work, view
 from maxops.bench.timing import Candidate, UnsupportedError
 from maxops.dtypes import DType
 from maxops.plan import Array
 
-Back = Callable[[Any], Any]  # from a result to an array of NumPy's
+Names = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Work:
-    """A case with its inputs, as a library gets it."""
+class Text:
+    """An expression that is timed. `setup` before it is not, nor is `back` after it, which makes `found` an array.
 
-    case: Case
-    inputs: Inputs
-    threads: int
-
-    @property
-    def data(self) -> Array:
-        """The first input."""
-        return self.inputs.arrays[0]
-
-    @property
-    def ids(self) -> Array:
-        """The segment ids."""
-        assert self.inputs.ids is not None
-        return self.inputs.ids
-
-    @property
-    def arrays(self) -> dict[str, Array]:
-        """All arrays by the names that candidates' code has for them."""
-        named = {f"x{number}": array for number, array in enumerate(self.inputs.arrays)}
-        named |= {"data": self.data, "ids": self.inputs.ids, "out": self.inputs.out}
-        return {name: array for name, array in named.items() if array is not None}
-
-    @property
-    def axes(self) -> tuple[int, ...] | None:
-        """The axes that are reduced; None for all."""
-        return None if len(self.case.axes) == self.data.ndim else self.case.axes
-
-    @property
-    def count(self) -> int:
-        """The number of segments."""
-        return self.case.shape[0]
-
-    @property
-    def has_empty(self) -> bool:
-        """Whether some segments have no rows."""
-        return self.count > len(np.unique(self.ids))
-
-    @property
-    def lowest(self) -> Any:
-        """What empty segments hold, as a NumPy scalar."""
-        return lowest(self.case.dtype)
-
-    def scattered(self, ids: Array, highest: Array) -> Array:
-        """Groups, in any order, as the operator gives them."""
-        result = np.full(self.case.shape, self.lowest, self.case.dtype.numpy)
-        result[ids] = highest
-        return result
-
-
-def _chain(maximum: Callable[..., Any], first: Any, second: Any, *others: Any, out: Any = None) -> Any:
-    """Three inputs and more: pair by pair into one output."""
-    result = maximum(first, second, out=out)
-    for each in others:
-        maximum(result, each, out=result)
-    return result
-
-
-class Library:
-    """A subclass has the texts, in which `{}` is an array, and names in braces differ by call.
-
-    In a candidate's code x0, x1, ... are the inputs of Max, and `data` that of the others, with `ids` and `out`.
+    The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. What stands in braces depends on the call: {inputs}
+    of Max, {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (a number if there is one), {keepdims},
+    {count} of segments and {of_rows} (", axis=0" where data have more axes than one).
     """
 
-    name: ClassVar[str]
-    opening: ClassVar[tuple[str, ...]]  # run once
-    environment: ClassVar[Mapping[str, str]] = MappingProxyType({})  # of a process that imports it
-    pair: ClassVar[str] = ""  # the maximum of two; it takes `out=` if it may be chained
-    chain: ClassVar[str] = ""  # the function behind `pair`, if that takes `out=`
-    along_axes: ClassVar[str] = ""  # of {data} over {axis}, a tuple or None, with {keepdims}
-    by_ids: ClassVar[str] = ""  # of {data} by {ids} below {count}
-    lacks: ClassVar[frozenset[DType]] = frozenset()
-    has_columns_alone: ClassVar[bool] = False  # 1-D arrays of one length, without strides
+    code: str
+    setup: str = ""
+    back: str = ""
+    only: Callable[[Work], bool] = lambda work: True
+    other_input: str = ""
 
-    def __init__(self, threads: int) -> None:
-        self.names: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "chain": _chain}
-        exec("\n".join(self.opening), self.names)
-        self.set_threads(threads)
 
-    def set_threads(self, threads: int) -> None:
-        """Make the package use so many threads, where its environment has not done that."""
+@dataclass(frozen=True)
+class Library:
+    """A library's texts of each operator; `array` makes an array of NumPy's its own, and `back` makes it one again."""
+
+    name: str
+    opening: str  # lines that are run once
+    max: tuple[Text, ...] = ()
+    reduce_max: tuple[Text, ...] = ()
+    segment_max: tuple[Text, ...] = ()
+    array: str = "{}"
+    back: str = "np.asarray({})"
+    bfloat16: tuple[str, str] = ("", "")  # the same two, where that type needs others
+    threads: str = ""  # the statement that sets how many it uses, where its environment has not
+    lacks: frozenset[DType] = frozenset()
+    has_columns_alone: bool = False  # 1-D arrays of one length, without strides
+
+    def start(self, threads: int) -> Names:
+        """Import it: the names that its texts know; raises whatever an import raises."""
+        names = {each.__name__: each for each in _HELPERS} | {"np": np, "ml_dtypes": ml_dtypes, "threads": threads}
+        exec(self.opening + "\n" + self.threads, names)
+        return names
 
     @property
     def version(self) -> str:
-        """The package's version."""
+        """The version of the package, which is imported."""
         return str(getattr(sys.modules[self.name], "__version__", ""))
 
-    @staticmethod
-    def array(dtype: DType) -> str:
-        """The text that makes one of NumPy's arrays the library's own."""
-        return "{}"
+    def conversions(self, dtype: DType) -> tuple[str, str]:
+        """`array` and `back` of a type."""
+        return self.bfloat16 if self.bfloat16[0] and dtype is dtypes.BFLOAT16 else (self.array, self.back)
 
-    @staticmethod
-    def back(dtype: DType) -> str:
-        """The text that makes a result one of NumPy's arrays."""
-        return "np.asarray({})"
-
-    def candidates(self, work: Work) -> list[Candidate]:
+    def candidates(self, names: Names, work: Work) -> list[Candidate]:
         """Every candidate worth trying; the fastest correct one is timed."""
         case = work.case
         if case.dtype in self.lacks:
@@ -139,84 +84,57 @@ class Library:
             raise UnsupportedError("has 1-D columns of one length only")
         if self.has_columns_alone and any(operand.view != "whole" for operand in case.operands):
             raise UnsupportedError("has no strided arrays")
-        methods = {"Max": self.maximum, "ReduceMax": self.reduce_max, "SegmentMax": self.segment_max}
-        return methods[case.operator](work)
+        texts, what = {
+            "Max": (self.max, "element-wise maximum"),
+            "ReduceMax": (self.reduce_max, "maximum along axes"),
+            "SegmentMax": (self.segment_max, "maximum by ids"),
+        }[case.operator]
+        if not texts:
+            raise UnsupportedError(f"has no {what}")
+        return [self.candidate(text, names, work) for text in texts if text.only(work)]
 
-    def maximum(self, work: Work) -> list[Candidate]:
-        """Element-wise maximum: by `pair`, or several inputs pair by pair."""
-        if not self.pair:
-            raise UnsupportedError("has no element-wise maximum")
-        out = ", out=out" if self.chain and work.case.out else ""
-        if len(work.inputs.arrays) == 2:
-            return [self.timed(work, self.pair.format("x0", f"x1{out}"))]
-        inputs = ", ".join(f"x{number}" for number in range(len(work.inputs.arrays)))
-        return [self.timed(work, f"chain({self.chain}, {inputs}{out})")]
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """Maximum along axes."""
-        if not self.along_axes:
-            raise UnsupportedError("has no maximum along axes")
-        return [self.timed(work, self.along_axes.format(data="data", axis=work.axes, keepdims=False))]
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """Maximum of segments."""
-        if not self.by_ids:
-            raise UnsupportedError("has no maximum by ids")
-        return [self.timed(work, self.by_ids.format(data="data", ids="ids", count=work.count))]
-
-    def timed(self, work: Work, code: str, back: Back | None = None, other_input: str = "", **more: Any) -> Candidate:
-        """A candidate: the code, the arrays as the library's own, and what else the code names."""
-        names = dict(self.names)
-        used = compile(code, "candidate", "eval").co_names
-        for name in sorted(work.arrays.keys() & set(used) - more.keys()):
-            array = work.arrays[name]
-            row = dtypes.of(array.dtype)
-            assert row is not None
-            names[name] = eval(self.array(row).format("array"), self.names | {"array": array})
-        text = self.back(work.case.dtype).format("found")
+    def candidate(self, text: Text, names: Names, work: Work) -> Candidate:
+        """A text of one call."""
+        words = {
+            "inputs": ", ".join(f"x{number}" for number in range(len(work.arrays))),
+            "out": ", out=out" if work.case.out else "",
+            "axis": work.axes,
+            "one_axis": work.axes[0] if work.axes and len(work.axes) == 1 else work.axes,
+            "keepdims": False,
+            "count": work.case.shape[0] if work.case.shape else 0,
+            "of_rows": ", axis=0" if work.data.ndim > 1 else "",
+        }
+        code = text.code.format(**words)
+        here = names | {"work": work, "lowest": work.lowest} | work.named
+        exec(text.setup.format(**words), here)
+        used = set(compile(code, "candidate", "eval").co_names)
+        for name in used & work.named.keys():
+            if here[name] is work.named[name]:  # else the setup has made another of it
+                row = dtypes.of(work.named[name].dtype)
+                assert row is not None
+                here[name] = eval(self.conversions(row)[0].format(name), here)
+        back = text.back or self.conversions(work.case.dtype)[1].format("found")
         return Candidate(
             code,
-            {name: value for name, value in (names | more).items() if name in used},
-            back or (lambda found: eval(text, self.names | {"found": found})),
-            other_input,
+            {name: here[name] for name in used & here.keys()},
+            lambda found: eval(back, here | {"found": found}),
+            text.other_input,
         )
 
 
-class NumPy(Library):
-    """The arrays' own package."""
-
-    name = "numpy"
-    opening = ("import numpy as np",)
-    pair = "np.maximum({}, {})"
-    chain = "np.maximum"
-    along_axes = "np.max({data}, axis={axis}, keepdims={keepdims})"
-
-    def maximum(self, work: Work) -> list[Candidate]:
-        """A number of Python's as such."""
-        if work.case.spelling == "python-scalar":
-            return [self.timed(work, "np.maximum(x0, x1)", x1=work.inputs.arrays[1].item())]
-        return super().maximum(work)
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """The ufunc and the method, which are quicker to call than the function."""
-        axis = work.axes
-        codes = [f"np.maximum.reduce(data, {axis})", f"data.max({axis})"]
-        if axis is not None and len(axis) == 1:
-            codes.append(f"data.max({axis[0]})")
-        return [self.timed(work, code) for code in codes]
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """Reduceat, from ids; and with starts known, which is less work."""
-        candidates = [self.timed(work, f"by_starts(data, ids, {work.count}, lowest)", by_starts=_by_starts, lowest=work.lowest)]
-        starts = np.flatnonzero(np.diff(work.ids, prepend=-1))
-        if len(starts) == work.count:
-            code, why = "np.maximum.reduceat(data, starts, axis=0)", "starts instead of ids"
-            candidates.append(self.timed(work, code, other_input=why, starts=starts))
-        return candidates
+# ---------------------------------------------------------------------------- what expressions alone cannot say
 
 
-def _by_starts(data: Array, ids: Array, num_segments: int, lowest: Any) -> Array:
-    """Starts from ids, reduceat between them, and empty segments filled."""
+def chain(maximum: Callable[..., Any], first: Any, second: Any, *others: Any, out: Any = None) -> Any:
+    """Three inputs and more: pair by pair into one output."""
+    result = maximum(first, second, out=out)
+    for each in others:
+        maximum(result, each, out=result)
+    return result
+
+
+def by_starts(data: Array, ids: Array, num_segments: int, lowest: Any) -> Array:
+    """Of NumPy: starts from ids, reduceat between them, and empty segments filled."""
     starts = np.flatnonzero(ids[1:] != ids[:-1])
     starts += 1
     starts = np.concatenate(([0], starts))
@@ -228,246 +146,61 @@ def _by_starts(data: Array, ids: Array, num_segments: int, lowest: Any) -> Array
     return result
 
 
-class Torch(Library):
-    """PyTorch on the CPU, without gradients; bfloat16 goes to and fro as its bits."""
-
-    name = "torch"
-    opening = ("import torch",)
-    pair = "torch.maximum({}, {})"
-    chain = "torch.maximum"
-    along_axes = "torch.amax({data}, dim={axis}, keepdim={keepdims})"
-
-    def set_threads(self, threads: int) -> None:
-        """Of its OpenMP pool."""
-        self.names["torch"].set_num_threads(threads)
-        self.names["torch"].set_grad_enabled(False)
-        warnings.filterwarnings("ignore", message=".*(index_reduce|segment_reduce|scatter_reduce).*")
-
-    @staticmethod
-    def array(dtype: DType) -> str:
-        """The array's own memory."""
-        is_bfloat16 = dtype is dtypes.BFLOAT16
-        return "torch.from_numpy({}.view(np.int16)).view(torch.bfloat16)" if is_bfloat16 else "torch.from_numpy({})"
-
-    @staticmethod
-    def back(dtype: DType) -> str:
-        """The tensor's own memory."""
-        return "{}.view(torch.int16).numpy().view(ml_dtypes.bfloat16)" if dtype is dtypes.BFLOAT16 else "{}.numpy()"
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """torch.amax, and torch.max over all."""
-        codes = ["torch.amax(data)", "torch.max(data)"] if work.axes is None else [f"torch.amax(data, {work.axes})"]
-        return [self.timed(work, code) for code in codes]
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """Three functions; scatter_reduce takes 64-bit ids of the data's shape."""
-        if work.case.dtype.kind == "uint" and work.case.dtype.bits > 8:
-            raise UnsupportedError(f"not implemented for {work.case.dtype}")
-        torch = self.names["torch"]
-        count, row = work.count, work.case.shape[1:]
-        least = bool(work.lowest) if work.case.dtype.kind == "bool" else work.lowest.item()
-
-        def filled(data: Any) -> Any:
-            return torch.full((count, *row), least, dtype=data.dtype)
-
-        def scatter(data: Any, ids: Any) -> Any:
-            index = ids.long()
-            return filled(data).scatter_reduce_(0, index[:, None].expand(data.shape) if row else index, data, "amax")
-
-        def by_lengths(data: Any, lengths: Any) -> Any:
-            return torch.segment_reduce(data, "max", lengths=lengths, axis=0, initial=least, unsafe=True)
-
-        lengths = torch.from_numpy(np.bincount(work.ids, minlength=count))
-        of_ids = f"by_lengths(data, torch.bincount(ids, minlength={count}))"
-        other = "lengths instead of ids"
-        return [
-            self.timed(work, "scatter_reduce_(data, ids)", scatter_reduce_=scatter),
-            self.timed(work, 'filled(data).index_reduce_(0, ids, data, "amax")', filled=filled),
-            self.timed(work, of_ids, by_lengths=by_lengths),
-            self.timed(work, "by_lengths(data, lengths)", other_input=other, by_lengths=by_lengths, lengths=lengths),
-        ]
+def filled(torch: Any, work: Work, dtype: Any) -> Any:
+    """Of torch: a tensor of the lowest value."""
+    return torch.full(work.case.shape, work.lowest.item(), dtype=dtype)
 
 
-class Jax(Library):
-    """XLA on the CPU: jitted, 64-bit types on; its arrays have no strides, so that views are part of what is jitted."""
-
-    name = "jax"
-    opening = ("import jax, jax.numpy as jnp", 'jax.config.update("jax_enable_x64", True)')
-    environment = MappingProxyType({"JAX_PLATFORMS": "cpu"})
-    pair = "jnp.maximum({}, {})"
-    along_axes = "jnp.max({data}, axis={axis}, keepdims={keepdims})"
-    by_ids = "jax.ops.segment_max({data}, {ids}, num_segments={count}, indices_are_sorted=True)"
-
-    @staticmethod
-    def array(dtype: DType) -> str:
-        """A copy."""
-        return "jnp.asarray({})"
-
-    def _jitted(self, work: Work, function: Callable[..., Any], arrays: tuple[Array, ...]) -> list[Candidate]:
-        jax = self.names["jax"]
-        x = [jax.block_until_ready(self.names["jnp"].asarray(array)) for array in arrays]
-        compiled = jax.jit(function).lower(*x).compile()
-        return [self.timed(work, "jitted(*x).block_until_ready()", jitted=compiled, x=x)]
-
-    def maximum(self, work: Work) -> list[Candidate]:
-        """One fused loop for any number of inputs."""
-        views = [operand.view for operand in work.case.operands]
-        maximum = self.names["jnp"].maximum
-        return self._jitted(work, lambda *bases: reduce(maximum, map(view, bases, views)), work.inputs.bases)
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """jnp.max."""
-        kind, axes = work.case.operands[0].view, work.case.axes
-        return self._jitted(work, lambda base: self.names["jnp"].max(view(base, kind), axis=axes), work.inputs.bases)
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """jax.ops.segment_max of sorted ids; it fills with -Inf, and we with the lowest finite value."""
-        code = compile(self.by_ids.format(data="data", ids="ids", count=work.count), "jax", "eval")
-
-        def segments(data: Any, ids: Any) -> Any:
-            found = eval(code, self.names | {"data": data, "ids": ids})
-            return self.names["jnp"].maximum(found, work.lowest) if work.has_empty else found
-
-        return self._jitted(work, segments, (work.data, work.ids))
+def scatter_reduce(torch: Any, work: Work, data: Any, ids: Any) -> Any:
+    """Of torch: it takes 64-bit ids of the data's shape."""
+    index = ids.long()
+    index = index[:, None].expand(data.shape) if data.ndim > 1 else index
+    return filled(torch, work, data.dtype).scatter_reduce_(0, index, data, "amax")
 
 
-class PyArrow(Library):
-    """Arrow's compute functions."""
-
-    name = "pyarrow"
-    opening = ("import pyarrow as pa, pyarrow.compute as pc",)
-    pair = "pc.max_element_wise({}, {})"
-    along_axes = "pc.max({data})"
-    by_ids = 'table.group_by("ids").aggregate([("data", "max")])'
-    lacks = frozenset({dtypes.BFLOAT16})
-    has_columns_alone = True
-
-    @staticmethod
-    def array(dtype: DType) -> str:
-        """A copy."""
-        return "pa.array({})"
-
-    def set_threads(self, threads: int) -> None:
-        """Of its pool for computing."""
-        self.names["pa"].set_cpu_count(threads)
-
-    def maximum(self, work: Work) -> list[Candidate]:
-        """Of any number of inputs; it has no `out=`."""
-        code = f"pc.max_element_wise({', '.join(f'x{number}' for number in range(len(work.inputs.arrays)))})"
-        return [self.timed(work, code, lambda found: found.to_numpy(zero_copy_only=False))]
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """Of a whole column."""
-        return [self.timed(work, self.along_axes.format(data="data"), lambda scalar: scalar.as_py())]
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """Groups, which do not know that ids are sorted."""
-
-        def back(groups: Any) -> Array:
-            return work.scattered(groups["ids"].to_numpy(), groups["data_max"].to_numpy())
-
-        return [self.timed(work, self.by_ids, back, table=self.names["pa"].table({"ids": work.ids, "data": work.data}))]
+def jitted_maximum(jax: Any, work: Work) -> tuple[Any, list[Any]]:
+    """Of JAX: one fused loop for any number of inputs, with their views, since its arrays have no strides."""
+    views = [operand.view for operand in work.case.operands]
+    return jitted(jax, lambda *bases: reduce(jax.numpy.maximum, map(view, bases, views)), work.bases)
 
 
-class Polars(Library):
-    """Its columns; its threads come from POLARS_MAX_THREADS, set before it is imported."""
-
-    name = "polars"
-    opening = ("import polars as pl",)
-    pair = "frame.select(pl.max_horizontal(pl.all()))"  # of however many columns
-    by_ids = 'frame.group_by("ids").agg(pl.col("data").max())'
-    lacks = frozenset({dtypes.BFLOAT16})
-    has_columns_alone = True
-
-    def maximum(self, work: Work) -> list[Candidate]:
-        """Of a frame's columns; it has no `out=`."""
-        columns = {str(number): array for number, array in enumerate(work.inputs.arrays)}
-        frame = self.names["pl"].DataFrame(columns)
-        return [self.timed(work, self.pair, lambda found: found.to_series().to_numpy(), frame=frame)]
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """A column's maximum."""
-        return [self.timed(work, "series.max()", series=self.names["pl"].Series("data", work.data))]
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """Groups by a column that says it is sorted."""
-        series = self.names["pl"].Series
-        frame = self.names["pl"].DataFrame([series("ids", work.ids).set_sorted(), series("data", work.data)])
-
-        def back(groups: Any) -> Array:
-            return work.scattered(groups["ids"].to_numpy(), groups["data"].to_numpy())
-
-        return [self.timed(work, self.by_ids, back, frame=frame)]
+def jitted_max(jax: Any, work: Work) -> tuple[Any, list[Any]]:
+    """Of JAX: along axes."""
+    kind, axes = work.case.operands[0].view, work.case.axes
+    return jitted(jax, lambda base: jax.numpy.max(view(base, kind), axis=axes), work.bases)
 
 
-class Numbagg(Library):
-    """It skips NaN by design; its threads come from NUMBA_NUM_THREADS."""
+def jitted_segments(jax: Any, work: Work) -> tuple[Any, list[Any]]:
+    """Of JAX: of sorted ids; it fills with -Inf, and we with the lowest finite value."""
+    assert work.ids is not None
+    has_empty, count = work.has_empty, work.case.shape[0]
 
-    name = "numbagg"
-    opening = ("import numbagg",)
-    along_axes = "numbagg.nanmax({data}, axis={axis})"
-    by_ids = "numbagg.group_nanmax({data}, {ids}, num_labels={count}, axis=0)"  # the groups come last
+    def segments(data: Any, ids: Any) -> Any:
+        found = jax.ops.segment_max(data, ids, num_segments=count, indices_are_sorted=True)
+        return jax.numpy.maximum(found, work.lowest) if has_empty else found
 
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """Along the first axis."""
-        code = self.by_ids.format(data="data", ids="ids", count=work.count)
-        return [self.timed(work, code, lambda found: np.moveaxis(found, -1, 0))]
+    return jitted(jax, segments, (work.data, work.ids))
 
 
-class NumpyGroupies(Library):
-    """It groups, and nothing else; it does not know that ids are sorted."""
-
-    name = "numpy_groupies"
-    opening = ("import numpy_groupies",)
-    by_ids = 'numpy_groupies.{function}({ids}, {data}, func="max", size={count}, fill_value={fill}{of_rows})'
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """Both of its fast implementations."""
-        words = {"data": "data", "ids": "ids", "count": work.count, "fill": "lowest"}
-        words["of_rows"] = ", axis=0" if work.data.ndim > 1 else ""
-        return [
-            self.timed(work, self.by_ids.format(function=name, **words), lowest=work.lowest)
-            for name in ("aggregate_nb", "aggregate_np")
-            if hasattr(self.names["numpy_groupies"], name)
-        ]
+def jitted(jax: Any, function: Callable[..., Any], arrays: tuple[Array, ...]) -> tuple[Any, list[Any]]:
+    """A function, compiled for arrays, and these as JAX's own."""
+    own = [jax.block_until_ready(jax.numpy.asarray(array)) for array in arrays]
+    return jax.jit(function).lower(*own).compile(), own
 
 
-class Bottleneck(Library):
-    """It skips NaN by design, and runs on one thread."""
-
-    name = "bottleneck"
-    opening = ("import bottleneck",)
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """Over one axis or all."""
-        if work.axes is not None and len(work.axes) > 1:
-            raise UnsupportedError("reduces one axis or all")
-        return [self.timed(work, f"bottleneck.nanmax(data, axis={work.axes and work.axes[0]})")]
+def scattered(work: Work, ids: Array, highest: Array) -> Array:
+    """Groups, in any order, as the operator gives them."""
+    result = np.full(work.case.shape, work.lowest, work.case.dtype.numpy)
+    result[ids] = highest
+    return result
 
 
-class SciPy(Library):
-    """It gives 0 for a label that is nowhere, which is put right in the timed part where a case has such."""
-
-    name = "scipy"
-    opening = ("import scipy.ndimage",)
-    has_columns_alone = True
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """Over all."""
-        return [self.timed(work, "scipy.ndimage.maximum(data)")]
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """By labels."""
-        labels, maximum = np.arange(work.count), self.names["scipy"].ndimage.maximum
-
-        def filled(data: Array, ids: Array) -> Any:
-            found = maximum(data, ids, labels)
-            found[np.bincount(ids, minlength=work.count) == 0] = work.lowest
-            return found
-
-        if work.has_empty:
-            return [self.timed(work, "filled(data, ids)", filled=filled)]
-        return [self.timed(work, "scipy.ndimage.maximum(data, ids, labels)", labels=labels)]
+def by_labels(maximum: Callable[..., Any], work: Work, labels: Array) -> Any:
+    """Of SciPy: it gives 0 for a label that is nowhere."""
+    assert work.ids is not None
+    found = maximum(work.data, work.ids, labels)
+    found[np.bincount(work.ids, minlength=len(labels)) == 0] = work.lowest
+    return found
 
 
 def onnx_model(case: Case) -> bytes:
@@ -476,185 +209,293 @@ def onnx_model(case: Case) -> bytes:
 
     if case.operator == "SegmentMax":
         raise UnsupportedError("ONNX has no SegmentMax")
-    lines, constants, names = [], [], []
+    nodes, constants, names = [], [], []
     for number, operand in enumerate(case.operands):
         names.append(f"x{number}" if operand.view == "whole" else f"v{number}")
         if operand.view == "transposed":
-            lines.append(f"v{number} = Transpose (x{number})")
+            nodes.append(f"v{number} = Transpose (x{number})")
         elif operand.view != "whole":
             end, step = (operand.shape[-1], 1) if operand.view == "half-rows" else (operand.base_shape[-1], 2)
-            ends = {"start": 0, "end": end, "axis": len(operand.shape) - 1, "step": step}
-            constants += [f"int64[1] {name}{number} = {{{value}}}" for name, value in ends.items()]
-            lines.append(f"v{number} = Slice (x{number}, {', '.join(f'{name}{number}' for name in ends)})")
+            slices = {"start": 0, "end": end, "axis": len(operand.shape) - 1, "step": step}
+            constants += [f"int64[1] {name}{number} = {{{value}}}" for name, value in slices.items()]
+            nodes.append(f"v{number} = Slice (x{number}, {', '.join(f'{name}{number}' for name in slices)})")
     if case.operator == "ReduceMax":
         names.append("axes")
         constants.append(f"int64[{len(case.axes)}] axes = {{{', '.join(map(str, case.axes))}}}")
     options = " <keepdims = 0>" if case.operator == "ReduceMax" else ""
-    lines.append(f"y = {case.operator}{options} ({', '.join(names)})")
-    inputs = ", ".join(_value(case.dtype, f"x{n}", each.base_shape) for n, each in enumerate(case.operands))
-    text = (
-        f'<ir_version: 10, opset_import: ["": 20]> case ({inputs}) => ({_value(case.dtype, "y", case.shape)})'
-        f" <{', '.join(constants)}> {{ {' '.join(lines)} }}"
-    )
-    return bytes(parser.parse_model(text).SerializeToString())
+    nodes.append(f"y = {case.operator}{options} ({', '.join(names)})")
+    named = {f"x{number}": operand.base_shape for number, operand in enumerate(case.operands)} | {"y": case.shape}
+    *inputs, output = (f"{case.dtype.onnx}{str(list(shape)) if shape else ''} {name}" for name, shape in named.items())
+    text = f'<ir_version: 10, opset_import: ["": 20]> g ({", ".join(inputs)}) => ({output})'
+    return bytes(parser.parse_model(f"{text} <{', '.join(constants)}> {{ {' '.join(nodes)} }}").SerializeToString())
 
 
-def _value(dtype: DType, name: str, shape: tuple[int, ...]) -> str:
-    return f"{dtype.onnx}[{','.join(map(str, shape))}] {name}" if shape else f"{dtype.onnx} {name}"
+def session_of(onnxruntime: Any, work: Work, threads: int) -> tuple[Any, Any]:
+    """Of ONNX Runtime: a session whose threads do not spin, and a binding to NumPy's memory."""
+    from onnx import helper  # noqa: PLC0415 - an extra
+
+    case, options = work.case, onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 4
+    for pool in ("intra_op", "inter_op"):
+        options.add_session_config_entry(f"session.{pool}.allow_spinning", "0")
+    session = onnxruntime.InferenceSession(onnx_model(case), options, providers=["CPUExecutionProvider"])
+    binding, element = session.io_binding(), helper.np_dtype_to_tensor_dtype(case.dtype.numpy)
+    for number, base in enumerate(work.bases):
+        binding.bind_input(f"x{number}", "cpu", 0, element, list(base.shape), base.ctypes.data)
+    given = () if work.out is None else (0, element, list(case.shape), work.out.ctypes.data)
+    binding.bind_output("y", "cpu", *given)
+    return session, binding
 
 
-class OnnxRuntime(Library):
-    """A session of one operator on the CPU, with IO binding to NumPy's memory."""
+def request_of(openvino: Any, work: Work, threads: int) -> Any:
+    """Of OpenVINO: a compiled model, set to keep the case's precision, on tensors that share NumPy's memory."""
+    case, core, arrays = work.case, openvino.Core(), work.bases
+    if case.operator == "SegmentMax":
+        assert work.ids is not None
+        arrays = (work.data, work.ids)
+        opset = openvino.opset16
+        bf16 = openvino.Type.bf16
+        types = [bf16 if array.dtype == ml_dtypes.bfloat16 else openvino.Type(array.dtype) for array in arrays]
+        inputs = [opset.parameter(list(array.shape), kind) for array, kind in zip(arrays, types, strict=True)]
+        count = opset.constant(np.array(case.shape[0], work.ids.dtype))
+        graph = openvino.Model([opset.segment_max(*inputs, count, fill_mode=FILL_MODE)], inputs, "case")
+    else:
+        graph = core.read_model(onnx_model(case), b"")
+    options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+    if case.dtype.kind == "float":
+        options["INFERENCE_PRECISION_HINT"] = {"float16": "f16", "bfloat16": "bf16"}.get(case.dtype.name, "f32")
+    request = core.compile_model(graph, "CPU", options).create_infer_request()
 
-    name = "onnxruntime"
-    opening = ("import onnxruntime", "from onnx import helper")
-
-    def set_threads(self, threads: int) -> None:
-        """Of each session, whose threads do not spin."""
-        options = self.options = self.names["onnxruntime"].SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        for pool in ("intra_op", "inter_op"):
-            options.add_session_config_entry(f"session.{pool}.allow_spinning", "0")
-
-    def candidates(self, work: Work) -> list[Candidate]:
-        """A run of a session, whatever the operator."""
-        case, out = work.case, work.inputs.out
-        session = self.names["onnxruntime"].InferenceSession(
-            onnx_model(case), self.options, providers=["CPUExecutionProvider"]
-        )
-        binding, element = session.io_binding(), self.names["helper"].np_dtype_to_tensor_dtype(case.dtype.numpy)
-        for number, base in enumerate(work.inputs.bases):
-            binding.bind_input(f"x{number}", "cpu", 0, element, list(base.shape), base.ctypes.data)
-        if out is None:
-            binding.bind_output("y", "cpu")
-        else:
-            binding.bind_output("y", "cpu", 0, element, list(case.shape), out.ctypes.data)
-
-        def back(_: Any) -> Any:
-            return binding.get_outputs()[0].numpy() if out is None else out
-
-        return [self.timed(work, "session.run_with_iobinding(binding)", back, session=session, binding=binding)]
-
-
-class OpenVino(Library):
-    """A compiled model of one operator, set to keep the case's precision, on tensors that share NumPy's memory."""
-
-    name = "openvino"
-    opening = ("import openvino", "from openvino import opset16")
-
-    def set_threads(self, threads: int) -> None:
-        """Of each compiled model."""
-        self.threads = threads
-        self.core: Any = self.names["openvino"].Core()
-
-    def _tensor(self, array: Array) -> Any:
-        ov = self.names["openvino"]
+    def tensor(array: Array) -> Any:
         if array.dtype == ml_dtypes.bfloat16:
-            return ov.Tensor(array.view(np.uint16), list(array.shape), ov.Type.bf16)
-        return ov.Tensor(array, shared_memory=True)
+            return openvino.Tensor(array.view(np.uint16), list(array.shape), openvino.Type.bf16)
+        return openvino.Tensor(array, shared_memory=True)
 
-    def candidates(self, work: Work) -> list[Candidate]:
-        """Of ONNX's operators by way of the ONNX front end, and its own SegmentMax-16."""
-        case, arrays = work.case, work.inputs.bases
-        if case.operator == "SegmentMax":
-            graph, arrays = self._segments(work), (work.data, work.ids)
-        else:
-            graph = self.core.read_model(onnx_model(case), b"")
-        options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": self.threads}
-        if case.dtype.kind == "float":
-            precision = {dtypes.FLOAT16: "f16", dtypes.BFLOAT16: "bf16"}.get(case.dtype, "f32")
-            options["INFERENCE_PRECISION_HINT"] = precision
-        request = self.core.compile_model(graph, "CPU", options).create_infer_request()
-        for number, array in enumerate(arrays):
-            request.set_input_tensor(number, self._tensor(array))
-        if work.inputs.out is not None:
-            request.set_output_tensor(self._tensor(work.inputs.out))
-
-        def back(_: Any) -> Array:
-            data = np.asarray(request.get_output_tensor().data)
-            return data.view(case.dtype.numpy) if case.dtype is dtypes.BFLOAT16 else data
-
-        return [self.timed(work, "request.infer()", back, request=request)]
-
-    def _segments(self, work: Work) -> Any:
-        ov, opset = self.names["openvino"], self.names["opset16"]
-        is_bfloat16 = work.case.dtype is dtypes.BFLOAT16
-        data = opset.parameter(list(work.data.shape), ov.Type.bf16 if is_bfloat16 else ov.Type(work.case.dtype.numpy))
-        ids = opset.parameter(list(work.ids.shape), ov.Type(work.ids.dtype))
-        count = opset.constant(np.array(work.count, work.ids.dtype))
-        return ov.Model([opset.segment_max(data, ids, count, fill_mode=FILL_MODE)], [data, ids], "case")
+    for number, array in enumerate(arrays):
+        request.set_input_tensor(number, tensor(array))
+    if work.out is not None:
+        request.set_output_tensor(tensor(work.out))
+    return request
 
 
-class Maxops(Library):
-    """Our own: the public functions, as anyone calls them, in each way that a case may be written."""
+_HELPERS: tuple[Callable[..., Any], ...] = (
+    chain, by_starts, filled, scatter_reduce, jitted_maximum, jitted_max, jitted_segments, scattered, by_labels,
+    session_of, request_of,
+)  # fmt: skip
 
-    name = "maxops"
-    opening = ("import maxops as mo",)
-    # The newest contract of each.
-    operators: ClassVar[dict[str, tuple[str, str, int]]] = {
-        "Max": ("ONNX", "Max", 13),
-        "ReduceMax": ("ONNX", "ReduceMax", 20),
-        "SegmentMax": ("OpenVINO", "SegmentMax", 16),
-    }
-
-    def candidates(self, work: Work) -> list[Candidate]:
-        """The one call."""
-        if work.case.spelling == "operator":
-            return [self._operator(work)]
-        return super().candidates(work)
-
-    def maximum(self, work: Work) -> list[Candidate]:
-        """maxops.maximum."""
-        more = {"x1": work.inputs.arrays[1].item()} if work.case.spelling == "python-scalar" else {}
-        inputs = ", ".join(f"x{number}" for number in range(len(work.inputs.arrays)))
-        return [self.timed(work, f"mo.maximum({inputs}{', out=out' if work.case.out else ''})", **more)]
-
-    def reduce_max(self, work: Work) -> list[Candidate]:
-        """maxops.reduce_max."""
-        axes = list(work.case.axes) if work.case.spelling == "list-axes" else work.axes
-        return [self.timed(work, "mo.reduce_max(data, axes, False)", axes=axes)]
-
-    def segment_max(self, work: Work) -> list[Candidate]:
-        """maxops.segment_max."""
-        assert work.case.segments is not None
-        unchecked = "" if work.case.segments.check_ids else ", check_ids=False"
-        count = np.int64(work.count) if work.case.spelling == "numpy-integer" else work.count
-        return [self.timed(work, f'mo.segment_max(data, ids, count, fill_mode="LOWEST"{unchecked})', count=count)]
-
-    def _operator(self, work: Work) -> Candidate:
-        """As a node of a model has it: all inputs are arrays."""
-        operator = mo.operator(*self.operators[work.case.operator])
-        if work.case.operator == "Max":
-            return self.timed(work, "operator(x0, x1)", operator=operator)
-        if work.case.operator == "ReduceMax":
-            return self.timed(work, "operator(data, axes, keepdims=0)", operator=operator, axes=np.array(work.case.axes))
-        code = 'operator(data, ids, count, fill_mode="LOWEST")'
-        return self.timed(work, code, operator=operator, count=np.array(work.count))
+# ---------------------------------------------------------------------------------------------------- the table
 
 
-class MaxopsOnTorch(Maxops):
-    """The same, on torch's tensors."""
-
-    opening = ("import torch", "import maxops as mo")
-    array, back = Torch.array, Torch.back
+def _two(work: Work) -> bool:
+    return len(work.arrays) == 2
 
 
-def ours(work: Work) -> Candidate:
-    """Our own candidate."""
-    library = MaxopsOnTorch if work.case.spelling == "torch-tensors" else Maxops
-    return library(work.threads).candidates(work)[0]
+def _more(work: Work) -> bool:
+    return len(work.arrays) > 2
+
+
+_LEAST = "least = lowest.item()"
+_SEGMENT_REDUCE = 'torch.segment_reduce(data, "max", lengths={lengths}, axis=0, initial=least, unsafe=True)'
+_JITTED = "jitted(*x).block_until_ready()"
+_SESSION = Text(
+    "session.run_with_iobinding(binding)",
+    "session, binding = session_of(onnxruntime, work, threads)",
+    "binding.get_outputs()[0].numpy() if work.out is None else work.out",
+)
+_REQUEST = Text(
+    "request.infer()",
+    "request = request_of(openvino, work, threads)",
+    "np.asarray(request.get_output_tensor().data).view(work.case.dtype.numpy)",
+)
+
+LIBRARIES: dict[str, Library] = {
+    library.name: library
+    for library in (
+        Library(
+            "numpy",
+            "import numpy as np",
+            (
+                Text(
+                    "np.maximum({inputs}{out})", only=lambda work: _two(work) and work.case.spelling != "python-scalar"
+                ),
+                Text("np.maximum(x0, x1)", "x1 = x1.item()", only=lambda work: work.case.spelling == "python-scalar"),
+                Text("chain(np.maximum, {inputs}{out})", only=_more),
+            ),
+            (
+                Text("np.max(data, axis={axis}, keepdims={keepdims})"),
+                Text("np.maximum.reduce(data, {axis})"),
+                Text("data.max({one_axis})"),
+            ),
+            (
+                Text("by_starts(data, ids, {count}, lowest)"),
+                Text(
+                    "np.maximum.reduceat(data, starts, axis=0)",
+                    "starts = np.flatnonzero(np.diff(ids, prepend=-1))",
+                    only=lambda work: not work.has_empty,
+                    other_input="starts instead of ids",
+                ),
+            ),
+        ),
+        Library(
+            "torch",
+            "import torch, warnings",
+            (
+                Text("torch.maximum({inputs}{out})", only=_two),
+                Text("chain(torch.maximum, {inputs}{out})", only=_more),
+            ),
+            (
+                Text("torch.amax(data, dim={axis}, keepdim={keepdims})"),
+                Text("torch.amax(data, {axis})"),
+                Text("torch.max(data)", only=lambda work: work.axes is None),
+            ),
+            (
+                Text("scatter_reduce(torch, work, data, ids)"),
+                Text('filled(torch, work, data.dtype).index_reduce_(0, ids, data, "amax")'),
+                Text(_SEGMENT_REDUCE.format(lengths="torch.bincount(ids, minlength={count})"), _LEAST),
+                Text(
+                    _SEGMENT_REDUCE.format(lengths="lengths"),
+                    f"{_LEAST}; lengths = torch.from_numpy(np.bincount(ids, minlength={{count}}))",
+                    other_input="lengths instead of ids",
+                ),
+            ),
+            "torch.from_numpy({})",
+            "{}.numpy()",
+            (
+                "torch.from_numpy({}.view(np.int16)).view(torch.bfloat16)",
+                "{}.view(torch.int16).numpy().view(ml_dtypes.bfloat16)",
+            ),
+            threads="torch.set_num_threads(threads); torch.set_grad_enabled(False); "
+            'warnings.filterwarnings("ignore", message=".*_reduce.*")',
+        ),
+        Library("onnxruntime", "import onnxruntime", (_SESSION,), (_SESSION,), (_SESSION,)),
+        Library("openvino", "import openvino, openvino.opset16", (_REQUEST,), (_REQUEST,), (_REQUEST,)),
+        Library(
+            "jax",
+            'import jax, jax.numpy as jnp\njax.config.update("jax_enable_x64", True)',
+            (Text(_JITTED, "jitted, x = jitted_maximum(jax, work)"),),
+            (Text(_JITTED, "jitted, x = jitted_max(jax, work)"),),
+            (Text(_JITTED, "jitted, x = jitted_segments(jax, work)"),),
+            "jnp.asarray({})",
+        ),
+        Library(
+            "pyarrow",
+            "import pyarrow as pa, pyarrow.compute as pc",
+            (Text("pc.max_element_wise({inputs})", back="found.to_numpy(zero_copy_only=False)"),),
+            (Text("pc.max(data)", back="found.as_py()"),),
+            (
+                Text(
+                    'table.group_by("ids").aggregate([("data", "max")])',
+                    "table = pa.table(dict(ids=ids, data=data))",
+                    'scattered(work, found["ids"].to_numpy(), found["data_max"].to_numpy())',
+                ),
+            ),
+            "pa.array({})",
+            threads="pa.set_cpu_count(threads)",
+            lacks=frozenset({dtypes.BFLOAT16}),
+            has_columns_alone=True,
+        ),
+        Library(
+            "polars",
+            "import polars as pl",
+            (
+                Text(
+                    "frame.select(pl.max_horizontal(pl.all()))",
+                    "frame = pl.DataFrame(dict((str(number), each) for number, each in enumerate(work.arrays)))",
+                    "found.to_series().to_numpy()",
+                ),
+            ),
+            (Text("series.max()", 'series = pl.Series("data", data)'),),
+            (
+                Text(
+                    'frame.group_by("ids").agg(pl.col("data").max())',
+                    'frame = pl.DataFrame([pl.Series("ids", ids).set_sorted(), pl.Series("data", data)])',
+                    'scattered(work, found["ids"].to_numpy(), found["data"].to_numpy())',
+                ),
+            ),
+            lacks=frozenset({dtypes.BFLOAT16}),
+            has_columns_alone=True,
+        ),
+        Library(
+            "numbagg",  # it skips NaN by design, as bottleneck does
+            "import numbagg",
+            (),
+            (Text("numbagg.nanmax(data, axis={axis})"),),
+            (
+                Text(
+                    "numbagg.group_nanmax(data, ids, num_labels={count}, axis=0)",
+                    back="np.moveaxis(found, -1, 0)",
+                ),
+            ),
+        ),
+        Library(
+            "numpy_groupies",  # it does not know that ids are sorted
+            "import numpy_groupies",
+            segment_max=tuple(
+                Text(
+                    f'numpy_groupies.aggregate_{kind}(ids, data, func="max", size={{count}}, fill_value=lowest{{of_rows}})'
+                )
+                for kind in ("nb", "np")
+            ),
+        ),
+        Library(
+            "bottleneck",
+            "import bottleneck",
+            reduce_max=(Text("bottleneck.nanmax(data, axis={one_axis})"),),
+        ),
+        Library(
+            "scipy",
+            "import scipy.ndimage",
+            (),
+            (Text("scipy.ndimage.maximum(data)"),),
+            (
+                Text("by_labels(scipy.ndimage.maximum, work, labels)", "labels = np.arange({count})"),
+                Text(
+                    "scipy.ndimage.maximum(data, ids, labels)",
+                    "labels = np.arange({count})",
+                    only=lambda work: not work.has_empty,
+                ),
+            ),
+            has_columns_alone=True,
+        ),
+    )
+}
+
+# The newest contract of each operator.
+OPERATORS = {
+    "Max": ("ONNX", "Max", 13),
+    "ReduceMax": ("ONNX", "ReduceMax", 20),
+    "SegmentMax": ("OpenVINO", "SegmentMax", 16),
+}
 
 
 def supports(case: Case) -> bool:
     """Whether our own call can be written so here: torch may not be installed, and no operator takes every type."""
     if case.spelling == "torch-tensors":
         return find_spec("torch") is not None
-    return case.spelling != "operator" or case.dtype in mo.operator(*Maxops.operators[case.operator]).types
+    return case.spelling != "operator" or case.dtype in mo.operator(*OPERATORS[case.operator]).types
 
 
-_ALL = (
-    NumPy, Torch, OnnxRuntime, OpenVino, Jax, PyArrow, Polars, Numbagg, NumpyGroupies, Bottleneck, SciPy,
-)  # fmt: skip
-LIBRARIES: dict[str, type[Library]] = {library.name: library for library in _ALL}
+def ours(work: Work) -> Candidate:
+    """Our own call, in the way that the case is written."""
+    case = work.case
+    unchecked = ", check_ids=False" if case.segments and not case.segments.check_ids else ""
+    texts = {
+        "Max": Text("mo.maximum({inputs}{out})", "x1 = x1.item()" if case.spelling == "python-scalar" else ""),
+        "ReduceMax": Text(
+            "mo.reduce_max(data, axes, False)",
+            f"axes = {'list(work.case.axes)' if case.spelling == 'list-axes' else '{axis}'}",
+        ),
+        "SegmentMax": Text(
+            f'mo.segment_max(data, ids, count, fill_mode="{FILL_MODE}"{unchecked})',
+            "count = np.int64({count})" if case.spelling == "numpy-integer" else "count = {count}",
+        ),
+    }
+    if case.spelling == "operator":  # as a node of a model has it: all inputs are arrays
+        texts = {
+            "Max": Text("operator({inputs})"),
+            "ReduceMax": Text("operator(data, axes, keepdims=0)", "axes = np.array(work.case.axes)"),
+            "SegmentMax": Text(f'operator(data, ids, count, fill_mode="{FILL_MODE}")', "count = np.array({count})"),
+        }
+    library = replace(LIBRARIES["torch" if case.spelling == "torch-tensors" else "numpy"], threads="")
+    names = library.start(0) | {"mo": mo, "operator": mo.operator(*OPERATORS[case.operator])}
+    return library.candidate(texts[case.operator], names, work)

@@ -33,7 +33,11 @@ class Limits:
 
     def candidate(self, read: int, written: int, *, streaming: bool, threads: int) -> Candidate:
         """A sweep over so many bytes, up to whole lines."""
-        names = {"sweep": self.native.sweep, "source": self._source[: _up(read)], "target": self._target[: _up(written)]}
+        names = {
+            "sweep": self.native.sweep,
+            "source": self._source[: _up(read)],
+            "target": self._target[: _up(written)],
+        }
         return Candidate(f"sweep(source, target, {streaming}, {threads})", names)
 
     def candidates(self, case: Case) -> dict[str, Candidate]:

@@ -61,7 +61,12 @@ def _svg(lines: dict[str, list[tuple[int, float]]], colours: dict[str, str], tit
 
     names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
     # with the salt, the same run gives the same page
-    look: dict[str, Any] = {"svg.fonttype": "none", "svg.hashsalt": "maxops", "font.family": "sans-serif", "font.size": 9}
+    look: dict[str, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "maxops",
+        "font.family": "sans-serif",
+        "font.size": 9,
+    }
     with mpl.rc_context(look | dict.fromkeys(names, INK)):
         figure = Figure(figsize=(4.2, 2.5), layout="constrained")
         axes = figure.subplots()

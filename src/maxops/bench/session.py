@@ -6,13 +6,14 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from time import perf_counter
-from typing import Any, Literal
+from typing import Literal
 
 from maxops.bench import environment, libraries, limits, memory
 from maxops.bench.case import Case
-from maxops.bench.inputs import bits, build, expected_result, same_bits
-from maxops.bench.libraries import LIBRARIES, Library, Work
+from maxops.bench.inputs import Work, bits, build, expected_result, same_bits
+from maxops.bench.libraries import LIBRARIES, Names
 from maxops.bench.saved import FORMAT, Json, rounded
 from maxops.bench.timing import Candidate, Paired, Spread, Stopwatch, UnsupportedError, fastest, one_line, paired
 from maxops.plan import Array
@@ -42,13 +43,13 @@ class Session:
 
     def __init__(self, names: Sequence[str], threads: int, seconds: float, cases: Sequence[Case]) -> None:
         self.names, self.threads, self.seconds = names, threads, seconds
-        self.installed: dict[str, Library] = {}
+        self.installed: dict[str, Names] = {}
         self.missing: dict[str, str] = {}
         # by operator, family, type and library: how far behind the best, and seconds an element, at the size before
         self._before: dict[tuple[str, ...], tuple[float, float]] = {}
         for name in names:
             try:
-                self.installed[name] = LIBRARIES[name](threads)
+                self.installed[name] = LIBRARIES[name].start(threads)
             except ModuleNotFoundError as error:
                 self.missing[name] = f"not installed: {error.name}"
             except Exception as error:  # noqa: BLE001  (a package that does not even load is one that is not there)
@@ -65,14 +66,14 @@ class Session:
         return {
             name: {"status": "not installed", "version": "", "reason": self.missing[name]}
             if name in self.missing
-            else {"status": "installed", "version": self.installed[name].version, "reason": ""}
+            else {"status": "installed", "version": LIBRARIES[name].version, "reason": ""}
             for name in self.names
         }
 
     def measure(self, case: Case) -> Json:
         """Time one case: first a sample of all, then, in pairs, those libraries that may be the fastest."""
-        work = Work(case, build(case), self.threads)
-        expected = expected_result(case, work.inputs)
+        work = build(case)
+        expected = expected_result(work)
         own = libraries.ours(work)
         (mine,) = judge(lambda work: [own], work, expected)
         verdicts = [(name, each) for name in self.names for each in self._verdicts(name, work, expected, own)]
@@ -120,7 +121,7 @@ class Session:
         times, each = self._before.get((case.operator, case.family, str(case.dtype), name), (0.0, 0.0))
         if times > HOPELESS and each * case.size > LONG_SECONDS:
             return [Verdict("skipped", f"left out: {times:.0f} times the fastest library's time at the previous size")]
-        verdicts = judge(self.installed[name].candidates, work, expected)
+        verdicts = judge(partial(LIBRARIES[name].candidates, self.installed[name]), work, expected)
         for verdict in verdicts:
             if verdict.candidate is not None:
                 ours, theirs = fastest(Stopwatch(own)), fastest(Stopwatch(verdict.candidate))
