@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,8 +16,7 @@ import maxops
 from maxops.bench import environment
 from maxops.bench.case import Case
 from maxops.bench.report import Table, spread, times
-from maxops.bench.saved import Json
-from maxops.bench.timing import paired
+from maxops.bench.timing import Json, paired
 from maxops.errors import MaxopsError
 
 FORMAT = 1
@@ -59,13 +57,13 @@ class Install:
         self._process.kill()
         self._process.communicate()
 
-    def ask(self, **request: Any) -> Json:
-        """One request, one answer."""
+    def ask(self, *request: Any) -> Any:
+        """Have the worker do something: the name, and arguments; its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
             print(json.dumps(request), file=self._process.stdin, flush=True)
-            answer: Json = json.loads(self._process.stdout.readline())
+            return json.loads(self._process.stdout.readline())
         except (BrokenPipeError, ValueError) as error:
             try:
                 code = self._process.wait(DYING_SECONDS)
@@ -73,15 +71,14 @@ class Install:
                 self._process.kill()
                 code = self._process.wait()
             raise CompareError(f"--compare: {self.where}: its maxops ended with code {code}; see above") from error
-        return answer
 
     def warm_up(self, sample_seconds: float) -> float:
         """Run until a sample takes long enough; the seconds of one call."""
-        return float(self.ask(warm_up=sample_seconds)["seconds"])
+        return float(self.ask("warm_up", sample_seconds))
 
     def seconds(self) -> float:
         """Seconds of one call, over a sample of calls."""
-        return float(self.ask(sample=True)["seconds"])
+        return float(self.ask("seconds"))
 
 
 def run(
@@ -99,7 +96,7 @@ def run(
     with ExitStack() as stack:
         places = (Path(maxops.__file__).resolve().parents[1], other)
         installs = [stack.enter_context(Install(place, threads)) for place in places]
-        this, that = (install.ask() for install in installs)
+        this, that = (install.ask("about") for install in installs)
         if other.is_dir() and Path(that["folder"]).parent != other.resolve():
             raise CompareError(f"--compare: {other} holds no package maxops; Python found {that['folder']}")
         if this["folder"] == that["folder"]:
@@ -122,15 +119,14 @@ def _measure(case: Case, installs: Sequence[Install], seconds: float) -> Json:
         if status := _prepare(case, installs, anew):
             return {"status": status}
         found.append(paired(installs[0], installs[1], seconds))
-        if LOW <= found[0].ratio.median <= 1 / LOW:
+        if LOW <= found[0]["ratio"]["median"] <= 1 / LOW:
             break
-    middle = sorted(found, key=lambda one: one.ratio.median)[len(found) // 2]
-    return {"status": "timed"} | asdict(middle)
+    return {"status": "timed"} | sorted(found, key=lambda one: float(one["ratio"]["median"]))[len(found) // 2]
 
 
 def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
     """Have both make the case's arrays, for the how manieth time; why it cannot be compared, if it can't."""
-    this, that = (install.ask(case=case.id, anew=anew) for install in installs)
+    this, that = (install.ask("prepare", case.id, anew) for install in installs)
     for name, answer in (("this", this), ("other", that)):
         if "error" in answer:
             return f"{name} does not run it: {answer['error']}"

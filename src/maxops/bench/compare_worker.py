@@ -23,48 +23,55 @@ import numpy as np
 import maxops
 
 
-def serve(requests: Any, answers: Any) -> None:
-    """Answer until stdin ends."""
-    folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed
-    spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
-    assert spec is not None
-    sys.modules["maxops.bench"] = module_from_spec(spec)
-    from maxops.bench import environment, grid, libraries  # noqa: PLC0415
-    from maxops.bench.inputs import bits, build  # noqa: PLC0415
-    from maxops.bench.timing import Stopwatch, one_line  # noqa: PLC0415
+class Worker:
+    """What can be asked for: each method is a request, of its name and arguments."""
 
-    cases = {case.id: case for case in grid.cases(types=grid.TYPES)}
-    watch: Any = None
-    elsewhere: Any = None
+    def __init__(self) -> None:
+        folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed
+        spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
+        assert spec is not None
+        sys.modules["maxops.bench"] = module_from_spec(spec)
+        from maxops.bench import grid  # noqa: PLC0415
 
-    def prepare(case_id: str, anew: int) -> dict[str, Any]:
-        nonlocal watch, elsewhere
-        watch = None  # its arrays go before the next ones come
+        self._cases = {case.id: case for case in grid.cases(types=grid.TYPES)}
+        self._watch: Any = None
+        self._elsewhere: Any = None
+
+    def about(self) -> dict[str, Any]:
+        """Which maxops this is, and where."""
+        from maxops.bench import environment  # noqa: PLC0415
+
+        return {"folder": str(Path(maxops.__file__).parent), **environment.machine(maxops.get_num_threads())}
+
+    def prepare(self, case_id: str, anew: int) -> dict[str, Any]:
+        """Make a case's arrays, for the how manieth time: checksums of them and of the result, or an error."""
+        from maxops.bench import inputs, libraries, timing  # noqa: PLC0415
+
+        self._watch = None  # its arrays go before the next ones come
         # Which pages of memory arrays have, and so which share places in a cache, changes times by up to 1.4, and
         # the next arrays have those that the last ones gave back: unless these are taken.
-        elsewhere = np.ones(anew << 20, np.uint8)
-        work = build(cases[case_id])
-        inputs = [crc32(bits(array).data) for array in (*work.bases, work.ids) if array is not None]
+        self._elsewhere = np.ones(anew << 20, np.uint8)
+        work = inputs.build(self._cases[case_id])
+        sums = [crc32(inputs.bits(array).data) for array in (*work.bases, work.ids) if array is not None]
         try:
             candidate = libraries.ours(work)
             result = candidate.result(work.case)
         except Exception as error:  # noqa: BLE001  (an older version may not take the call: that is its figure)
-            return {"error": one_line(error)}
-        watch = Stopwatch(candidate)
-        return {"inputs": inputs, "result": [str(result.dtype), result.shape, crc32(bits(result).data)]}
+            return {"error": timing.one_line(error)}
+        self._watch = timing.Stopwatch(candidate)
+        return {"inputs": sums, "result": [str(result.dtype), result.shape, crc32(inputs.bits(result).data)]}
 
-    for line in requests:
-        request = json.loads(line)
-        if "case" in request:
-            answer = prepare(request["case"], request["anew"])
-        elif "warm_up" in request:
-            answer = {"seconds": watch.warm_up(request["warm_up"])}
-        elif "sample" in request:
-            answer = {"seconds": watch.seconds()}
-        else:
-            answer = {"folder": str(Path(maxops.__file__).parent), **environment.machine(maxops.get_num_threads())}
-        print(json.dumps(answer), file=answers, flush=True)
+    def warm_up(self, sample_seconds: float) -> Any:
+        """As a stopwatch's."""
+        return self._watch.warm_up(sample_seconds)
+
+    def seconds(self) -> Any:
+        """As a stopwatch's."""
+        return self._watch.seconds()
 
 
 if __name__ == "__main__":
-    serve(sys.stdin, _ANSWERS)
+    worker = Worker()
+    for line in sys.stdin:
+        name, *arguments = json.loads(line)
+        print(json.dumps(getattr(worker, name)(*arguments)), file=_ANSWERS, flush=True)

@@ -21,7 +21,6 @@ from maxops import dtypes
 from maxops.bench.case import Case
 from maxops.bench.inputs import FILL_MODE, Work, view
 from maxops.bench.timing import Candidate, UnsupportedError
-from maxops.dtypes import DType
 from maxops.plan import Array
 
 Names = dict[str, Any]
@@ -56,8 +55,7 @@ class Library:
     back: str = "np.asarray({})"
     bfloat16: tuple[str, str] = ("", "")  # the same two, where that type needs others
     threads: str = ""  # the statement that sets how many it uses, where its environment has not
-    lacks: frozenset[DType] = frozenset()
-    has_columns_alone: bool = False  # 1-D arrays of one length, without strides
+    has_columns_alone: bool = False  # 1-D arrays of one length, without strides, and no bfloat16
 
     def start(self, threads: int) -> Names:
         """Import it: the names that its texts know; raises whatever an import raises."""
@@ -70,20 +68,19 @@ class Library:
         """The version of the package, which is imported."""
         return str(getattr(sys.modules[self.name], "__version__", ""))
 
-    def conversions(self, dtype: DType) -> tuple[str, str]:
-        """`array` and `back` of a type."""
-        return self.bfloat16 if self.bfloat16[0] and dtype is dtypes.BFLOAT16 else (self.array, self.back)
+    def conversions(self, dtype: Any) -> tuple[str, str]:
+        """`array` and `back` of one of NumPy's types."""
+        return self.bfloat16 if self.bfloat16[0] and dtype == ml_dtypes.bfloat16 else (self.array, self.back)
 
     def candidates(self, names: Names, work: Work) -> list[Candidate]:
         """Every candidate worth trying; the fastest correct one is timed."""
         case = work.case
-        if case.dtype in self.lacks:
-            raise UnsupportedError(f"has no {case.dtype}")
         shapes = {operand.shape for operand in case.operands}
-        if self.has_columns_alone and (len(shapes) > 1 or any(len(shape) != 1 for shape in shapes)):
+        is_strided = any(operand.view != "whole" for operand in case.operands)
+        if self.has_columns_alone and (is_strided or len(shapes) > 1 or len(max(shapes, key=len)) != 1):
             raise UnsupportedError("has 1-D columns of one length only")
-        if self.has_columns_alone and any(operand.view != "whole" for operand in case.operands):
-            raise UnsupportedError("has no strided arrays")
+        if self.has_columns_alone and case.dtype is dtypes.BFLOAT16:
+            raise UnsupportedError(f"has no {case.dtype}")
         texts, what = {
             "Max": (self.max, "element-wise maximum"),
             "ReduceMax": (self.reduce_max, "maximum along axes"),
@@ -95,31 +92,25 @@ class Library:
 
     def candidate(self, text: Text, names: Names, work: Work) -> Candidate:
         """A text of one call."""
+        axes, inputs = work.axes, [f"x{number}" for number in range(len(work.arrays))]
         words = {
-            "inputs": ", ".join(f"x{number}" for number in range(len(work.arrays))),
+            "inputs": ", ".join(inputs),
             "out": ", out=out" if work.case.out else "",
-            "axis": work.axes,
-            "one_axis": work.axes[0] if work.axes and len(work.axes) == 1 else work.axes,
+            "axis": axes,
+            "one_axis": axes[0] if axes and len(axes) == 1 else axes,
             "keepdims": False,
-            "count": work.case.shape[0] if work.case.shape else 0,
+            "count": work.case.shape[0] if work.ids is not None else 0,
             "of_rows": ", axis=0" if work.data.ndim > 1 else "",
         }
-        code = text.code.format(**words)
-        here = names | {"work": work, "lowest": work.lowest} | work.named
+        code, here = text.code.format(**words), names | {"work": work, "lowest": work.lowest} | work.named
         exec(text.setup.format(**words), here)
         used = set(compile(code, "candidate", "eval").co_names)
         for name in used & work.named.keys():
             if here[name] is work.named[name]:  # else the setup has made another of it
-                row = dtypes.of(work.named[name].dtype)
-                assert row is not None
-                here[name] = eval(self.conversions(row)[0].format(name), here)
-        back = text.back or self.conversions(work.case.dtype)[1].format("found")
-        return Candidate(
-            code,
-            {name: here[name] for name in used & here.keys()},
-            lambda found: eval(back, here | {"found": found}),
-            text.other_input,
-        )
+                here[name] = eval(self.conversions(work.named[name].dtype)[0].format(name), here)
+        back = text.back or self.conversions(work.data.dtype)[1].format("found")
+        known = {name: here[name] for name in used & here.keys()}
+        return Candidate(code, known, lambda found: eval(back, here | {"found": found}), text.other_input)
 
 
 # ---------------------------------------------------------------------------- what expressions alone cannot say
@@ -158,34 +149,16 @@ def scatter_reduce(torch: Any, work: Work, data: Any, ids: Any) -> Any:
     return filled(torch, work, data.dtype).scatter_reduce_(0, index, data, "amax")
 
 
-def jitted_maximum(jax: Any, work: Work) -> tuple[Any, list[Any]]:
-    """Of JAX: one fused loop for any number of inputs, with their views, since its arrays have no strides."""
-    views = [operand.view for operand in work.case.operands]
-    return jitted(jax, lambda *bases: reduce(jax.numpy.maximum, map(view, bases, views)), work.bases)
+def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
+    """Of JAX: an expression, compiled, and its arrays; views are part of it, since JAX's arrays have no strides."""
+    own = [jax.block_until_ready(jax.numpy.asarray(array)) for array in (*work.bases, work.ids) if array is not None]
+    names = {"jax": jax, "jnp": jax.numpy, "reduce": reduce, "lowest": work.lowest}
 
+    def run(*given: Any) -> Any:
+        arrays = [view(base, operand.view) for base, operand in zip(given, work.case.operands, strict=False)]
+        return eval(code, names | {"arrays": arrays, "data": arrays[0], "ids": given[-1]})
 
-def jitted_max(jax: Any, work: Work) -> tuple[Any, list[Any]]:
-    """Of JAX: along axes."""
-    kind, axes = work.case.operands[0].view, work.case.axes
-    return jitted(jax, lambda base: jax.numpy.max(view(base, kind), axis=axes), work.bases)
-
-
-def jitted_segments(jax: Any, work: Work) -> tuple[Any, list[Any]]:
-    """Of JAX: of sorted ids; it fills with -Inf, and we with the lowest finite value."""
-    assert work.ids is not None
-    has_empty, count = work.has_empty, work.case.shape[0]
-
-    def segments(data: Any, ids: Any) -> Any:
-        found = jax.ops.segment_max(data, ids, num_segments=count, indices_are_sorted=True)
-        return jax.numpy.maximum(found, work.lowest) if has_empty else found
-
-    return jitted(jax, segments, (work.data, work.ids))
-
-
-def jitted(jax: Any, function: Callable[..., Any], arrays: tuple[Array, ...]) -> tuple[Any, list[Any]]:
-    """A function, compiled for arrays, and these as JAX's own."""
-    own = [jax.block_until_ready(jax.numpy.asarray(array)) for array in arrays]
-    return jax.jit(function).lower(*own).compile(), own
+    return jax.jit(run).lower(*own).compile(), own
 
 
 def scattered(work: Work, ids: Array, highest: Array) -> Array:
@@ -279,24 +252,28 @@ def request_of(openvino: Any, work: Work, threads: int) -> Any:
 
 
 _HELPERS: tuple[Callable[..., Any], ...] = (
-    chain, by_starts, filled, scatter_reduce, jitted_maximum, jitted_max, jitted_segments, scattered, by_labels,
-    session_of, request_of,
+    chain, by_starts, filled, scatter_reduce, jitted, scattered, by_labels, session_of, request_of,
 )  # fmt: skip
-
-# ---------------------------------------------------------------------------------------------------- the table
 
 
 def _two(work: Work) -> bool:
-    return len(work.arrays) == 2
+    return len(work.arrays) == 2 and work.case.spelling != "python-scalar"
 
 
-def _more(work: Work) -> bool:
-    return len(work.arrays) > 2
+def _full(work: Work) -> bool:
+    return not work.has_empty
 
 
-_LEAST = "least = lowest.item()"
-_SEGMENT_REDUCE = 'torch.segment_reduce(data, "max", lengths={lengths}, axis=0, initial=least, unsafe=True)'
-_JITTED = "jitted(*x).block_until_ready()"
+def _jitted(code: str, only: Callable[[Work], bool] = lambda work: True) -> Text:
+    return Text("jitted(*x).block_until_ready()", f'jitted, x = jitted(jax, work, "{code}")', only=only)
+
+
+def _of_lengths(lengths: str, setup: str, other_input: str = "") -> Text:
+    code = f'torch.segment_reduce(data, "max", lengths={lengths}, axis=0, initial=least, unsafe=True)'
+    return Text(code, f"least = lowest.item(); {setup}", other_input=other_input)
+
+
+_JAX_SEGMENTS = "jax.ops.segment_max(data, ids, num_segments={count}, indices_are_sorted=True)"
 _SESSION = Text(
     "session.run_with_iobinding(binding)",
     "session, binding = session_of(onnxruntime, work, threads)",
@@ -308,157 +285,99 @@ _REQUEST = Text(
     "np.asarray(request.get_output_tensor().data).view(work.case.dtype.numpy)",
 )
 
-LIBRARIES: dict[str, Library] = {
-    library.name: library
-    for library in (
-        Library(
-            "numpy",
-            "import numpy as np",
-            (
-                Text(
-                    "np.maximum({inputs}{out})", only=lambda work: _two(work) and work.case.spelling != "python-scalar"
-                ),
-                Text("np.maximum(x0, x1)", "x1 = x1.item()", only=lambda work: work.case.spelling == "python-scalar"),
-                Text("chain(np.maximum, {inputs}{out})", only=_more),
-            ),
-            (
-                Text("np.max(data, axis={axis}, keepdims={keepdims})"),
-                Text("np.maximum.reduce(data, {axis})"),
-                Text("data.max({one_axis})"),
-            ),
-            (
-                Text("by_starts(data, ids, {count}, lowest)"),
-                Text(
-                    "np.maximum.reduceat(data, starts, axis=0)",
-                    "starts = np.flatnonzero(np.diff(ids, prepend=-1))",
-                    only=lambda work: not work.has_empty,
-                    other_input="starts instead of ids",
-                ),
-            ),
+# fmt: off
+_ALL = (
+    Library("numpy", "import numpy as np",
+        max=(
+            Text("np.maximum({inputs}{out})", only=_two),
+            Text("np.maximum(x0, x1)", "x1 = x1.item()", only=lambda work: work.case.spelling == "python-scalar"),
+            Text("chain(np.maximum, {inputs}{out})", only=lambda work: len(work.arrays) > 2),
         ),
-        Library(
-            "torch",
-            "import torch, warnings",
-            (
-                Text("torch.maximum({inputs}{out})", only=_two),
-                Text("chain(torch.maximum, {inputs}{out})", only=_more),
-            ),
-            (
-                Text("torch.amax(data, dim={axis}, keepdim={keepdims})"),
-                Text("torch.amax(data, {axis})"),
-                Text("torch.max(data)", only=lambda work: work.axes is None),
-            ),
-            (
-                Text("scatter_reduce(torch, work, data, ids)"),
-                Text('filled(torch, work, data.dtype).index_reduce_(0, ids, data, "amax")'),
-                Text(_SEGMENT_REDUCE.format(lengths="torch.bincount(ids, minlength={count})"), _LEAST),
-                Text(
-                    _SEGMENT_REDUCE.format(lengths="lengths"),
-                    f"{_LEAST}; lengths = torch.from_numpy(np.bincount(ids, minlength={{count}}))",
-                    other_input="lengths instead of ids",
-                ),
-            ),
-            "torch.from_numpy({})",
-            "{}.numpy()",
-            (
-                "torch.from_numpy({}.view(np.int16)).view(torch.bfloat16)",
-                "{}.view(torch.int16).numpy().view(ml_dtypes.bfloat16)",
-            ),
-            threads="torch.set_num_threads(threads); torch.set_grad_enabled(False); "
-            'warnings.filterwarnings("ignore", message=".*_reduce.*")',
+        reduce_max=(
+            Text("np.max(data, axis={axis}, keepdims={keepdims})"),
+            Text("np.maximum.reduce(data, {axis})"),
+            Text("data.max({one_axis})"),
         ),
-        Library("onnxruntime", "import onnxruntime", (_SESSION,), (_SESSION,), (_SESSION,)),
-        Library("openvino", "import openvino, openvino.opset16", (_REQUEST,), (_REQUEST,), (_REQUEST,)),
-        Library(
-            "jax",
-            'import jax, jax.numpy as jnp\njax.config.update("jax_enable_x64", True)',
-            (Text(_JITTED, "jitted, x = jitted_maximum(jax, work)"),),
-            (Text(_JITTED, "jitted, x = jitted_max(jax, work)"),),
-            (Text(_JITTED, "jitted, x = jitted_segments(jax, work)"),),
-            "jnp.asarray({})",
+        segment_max=(
+            Text("by_starts(data, ids, {count}, lowest)"),
+            Text("np.maximum.reduceat(data, starts, axis=0)", "starts = np.flatnonzero(np.diff(ids, prepend=-1))",
+                 only=_full, other_input="starts instead of ids"),
+        )),
+    Library("torch", "import torch, warnings",
+        max=(
+            Text("torch.maximum({inputs}{out})", only=_two),
+            Text("chain(torch.maximum, {inputs}{out})", only=lambda work: not _two(work)),
         ),
-        Library(
-            "pyarrow",
-            "import pyarrow as pa, pyarrow.compute as pc",
-            (Text("pc.max_element_wise({inputs})", back="found.to_numpy(zero_copy_only=False)"),),
-            (Text("pc.max(data)", back="found.as_py()"),),
-            (
-                Text(
-                    'table.group_by("ids").aggregate([("data", "max")])',
-                    "table = pa.table(dict(ids=ids, data=data))",
-                    'scattered(work, found["ids"].to_numpy(), found["data_max"].to_numpy())',
-                ),
-            ),
-            "pa.array({})",
-            threads="pa.set_cpu_count(threads)",
-            lacks=frozenset({dtypes.BFLOAT16}),
-            has_columns_alone=True,
+        reduce_max=(
+            Text("torch.amax(data, dim={axis}, keepdim={keepdims})"),
+            Text("torch.amax(data, {axis})"),
+            Text("torch.max(data)", only=lambda work: work.axes is None),
         ),
-        Library(
-            "polars",
-            "import polars as pl",
-            (
-                Text(
-                    "frame.select(pl.max_horizontal(pl.all()))",
-                    "frame = pl.DataFrame(dict((str(number), each) for number, each in enumerate(work.arrays)))",
-                    "found.to_series().to_numpy()",
-                ),
-            ),
-            (Text("series.max()", 'series = pl.Series("data", data)'),),
-            (
-                Text(
-                    'frame.group_by("ids").agg(pl.col("data").max())',
-                    'frame = pl.DataFrame([pl.Series("ids", ids).set_sorted(), pl.Series("data", data)])',
-                    'scattered(work, found["ids"].to_numpy(), found["data"].to_numpy())',
-                ),
-            ),
-            lacks=frozenset({dtypes.BFLOAT16}),
-            has_columns_alone=True,
+        segment_max=(
+            Text("scatter_reduce(torch, work, data, ids)"),
+            Text('filled(torch, work, data.dtype).index_reduce_(0, ids, data, "amax")'),
+            _of_lengths("torch.bincount(ids, minlength={count})", ""),
+            _of_lengths("lengths", "lengths = torch.from_numpy(np.bincount(ids, minlength={count}))",
+                        "lengths instead of ids"),
         ),
-        Library(
-            "numbagg",  # it skips NaN by design, as bottleneck does
-            "import numbagg",
-            (),
-            (Text("numbagg.nanmax(data, axis={axis})"),),
-            (
-                Text(
-                    "numbagg.group_nanmax(data, ids, num_labels={count}, axis=0)",
-                    back="np.moveaxis(found, -1, 0)",
-                ),
-            ),
+        array="torch.from_numpy({})", back="{}.numpy()",
+        bfloat16=("torch.from_numpy({}.view(np.int16)).view(torch.bfloat16)",
+                  "{}.view(torch.int16).numpy().view(ml_dtypes.bfloat16)"),
+        threads="torch.set_num_threads(threads); torch.set_grad_enabled(False); "
+                'warnings.filterwarnings("ignore", message=".*_reduce.*")'),
+    Library("onnxruntime", "import onnxruntime", max=(_SESSION,), reduce_max=(_SESSION,), segment_max=(_SESSION,)),
+    Library("openvino", "import openvino, openvino.opset16", max=(_REQUEST,), reduce_max=(_REQUEST,),
+        segment_max=(_REQUEST,)),
+    Library("jax", 'import jax, jax.numpy as jnp\njax.config.update("jax_enable_x64", True)',
+        max=(_jitted("reduce(jnp.maximum, arrays)"),),
+        reduce_max=(_jitted("jnp.max(data, axis={axis}, keepdims={keepdims})"),),
+        segment_max=(  # it fills with -Inf, and we with the lowest finite value
+            _jitted(_JAX_SEGMENTS, only=_full),
+            _jitted(f"jnp.maximum({_JAX_SEGMENTS}, lowest)", only=lambda work: work.has_empty),
         ),
-        Library(
-            "numpy_groupies",  # it does not know that ids are sorted
-            "import numpy_groupies",
-            segment_max=tuple(
-                Text(
-                    f'numpy_groupies.aggregate_{kind}(ids, data, func="max", size={{count}}, fill_value=lowest{{of_rows}})'
-                )
-                for kind in ("nb", "np")
-            ),
+        array="jnp.asarray({})"),
+    Library("pyarrow", "import pyarrow as pa, pyarrow.compute as pc",
+        max=(Text("pc.max_element_wise({inputs})", back="found.to_numpy(zero_copy_only=False)"),),
+        reduce_max=(Text("pc.max(data)", back="found.as_py()"),),
+        segment_max=(
+            Text('table.group_by("ids").aggregate([("data", "max")])', "table = pa.table(dict(ids=ids, data=data))",
+                 'scattered(work, found["ids"].to_numpy(), found["data_max"].to_numpy())'),
         ),
-        Library(
-            "bottleneck",
-            "import bottleneck",
-            reduce_max=(Text("bottleneck.nanmax(data, axis={one_axis})"),),
+        array="pa.array({})", threads="pa.set_cpu_count(threads)", has_columns_alone=True),
+    Library("polars", "import polars as pl",
+        max=(
+            Text("frame.select(pl.max_horizontal(pl.all()))",
+                 "frame = pl.DataFrame(dict((str(number), each) for number, each in enumerate(work.arrays)))",
+                 "found.to_series().to_numpy()"),
         ),
-        Library(
-            "scipy",
-            "import scipy.ndimage",
-            (),
-            (Text("scipy.ndimage.maximum(data)"),),
-            (
-                Text("by_labels(scipy.ndimage.maximum, work, labels)", "labels = np.arange({count})"),
-                Text(
-                    "scipy.ndimage.maximum(data, ids, labels)",
-                    "labels = np.arange({count})",
-                    only=lambda work: not work.has_empty,
-                ),
-            ),
-            has_columns_alone=True,
+        reduce_max=(Text("series.max()", 'series = pl.Series("data", data)'),),
+        segment_max=(
+            Text('frame.group_by("ids").agg(pl.col("data").max())',
+                 'frame = pl.DataFrame([pl.Series("ids", ids).set_sorted(), pl.Series("data", data)])',
+                 'scattered(work, found["ids"].to_numpy(), found["data"].to_numpy())'),
         ),
-    )
-}
+        has_columns_alone=True),
+    Library("numbagg", "import numbagg",  # it skips NaN by design, as bottleneck does
+        reduce_max=(Text("numbagg.nanmax(data, axis={axis})"),),
+        segment_max=(
+            Text("numbagg.group_nanmax(data, ids, num_labels={count}, axis=0)", back="np.moveaxis(found, -1, 0)"),
+        )),
+    Library("numpy_groupies", "import numpy_groupies",  # it does not know that ids are sorted
+        segment_max=tuple(
+            Text(f'numpy_groupies.{name}(ids, data, func="max", size={{count}}, fill_value=lowest{{of_rows}})')
+            for name in ("aggregate_nb", "aggregate_np")
+        )),
+    Library("bottleneck", "import bottleneck", reduce_max=(Text("bottleneck.nanmax(data, axis={one_axis})"),)),
+    Library("scipy", "import scipy.ndimage",
+        reduce_max=(Text("scipy.ndimage.maximum(data)"),),
+        segment_max=(
+            Text("by_labels(scipy.ndimage.maximum, work, labels)", "labels = np.arange({count})"),
+            Text("scipy.ndimage.maximum(data, ids, labels)", "labels = np.arange({count})", only=_full),
+        ),
+        has_columns_alone=True),
+)
+# fmt: on
+LIBRARIES: dict[str, Library] = {library.name: library for library in _ALL}
 
 # The newest contract of each operator.
 OPERATORS = {

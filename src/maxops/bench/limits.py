@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxops.bench.case import Case
-from maxops.bench.timing import Candidate, Stopwatch, UnsupportedError, fastest
+from maxops.bench.timing import Candidate, Json, UnsupportedError, fastest
 from maxops.plan import Array
 
 LINE = 64
@@ -33,38 +33,34 @@ class Limits:
 
     def candidate(self, read: int, written: int, *, streaming: bool, threads: int) -> Candidate:
         """A sweep over so many bytes, up to whole lines."""
-        names = {
-            "sweep": self.native.sweep,
-            "source": self._source[: _up(read)],
-            "target": self._target[: _up(written)],
-        }
-        return Candidate(f"sweep(source, target, {streaming}, {threads})", names)
+        arrays = {"source": self._source[: _up(read)], "target": self._target[: _up(written)]}
+        return Candidate(f"sweep(source, target, {streaming}, {threads})", arrays | {"sweep": self.native.sweep})
 
     def candidates(self, case: Case) -> dict[str, Candidate]:
         """The ways to move a case's bytes, by name; the fastest is the limit."""
-        if case.bytes_touched < MIN_BYTES:
+        read, written = case.bytes_read, case.bytes_written
+        if read + written < MIN_BYTES:
             raise UnsupportedError("too few bytes: the call's cost is all")
-        threads = {1, self.threads} if case.bytes_touched >= THREADED_BYTES else {1}
-        may_stream = self.native.has_streaming and case.bytes_written >= case.bytes_read // 16
-        return {
-            f"{count} thread{'s' if count > 1 else ''}{', streaming stores' if stream else ''}": self.candidate(
-                case.bytes_read, case.bytes_written, streaming=stream, threads=count
-            )
-            for stream, count in product((False, True) if may_stream else (False,), sorted(threads))
-        }
+        threads = sorted({1, self.threads}) if read + written >= THREADED_BYTES else [1]
+        found = {}
+        for streaming, count in product((False, True), threads):
+            if not streaming or (self.native.has_streaming and written >= read // 16):
+                name = f"{count} thread{'s' if count > 1 else ''}{', streaming stores' if streaming else ''}"
+                found[name] = self.candidate(read, written, streaming=streaming, threads=count)
+        return found
 
 
-def table(threads: int, *, size: int = TABLE_BYTES, seconds: float = 1.0) -> list[dict[str, Any]]:
+def table(threads: int, *, size: int = TABLE_BYTES, seconds: float = 1.0) -> list[Json]:
     """The bytes a second for reading, and for two reads and a write, on one thread and on all."""
     third = size // 3
     limits, found = Limits(size, third, threads), []
-    for mix, read, written in (("read", size, 0), ("2 reads, 1 write", 2 * third, third)):
-        ways = (False, True) if written and limits.native.has_streaming else (False,)
-        for streaming, count in product(ways, sorted({1, threads})):
-            candidate = limits.candidate(read, written, streaming=streaming, threads=count)
-            pace = (read + written) / fastest(Stopwatch(candidate), seconds / 6)
+    for (mix, read, written), streaming, count in product(
+        (("read", size, 0), ("2 reads, 1 write", 2 * third, third)), (False, True), sorted({1, threads})
+    ):
+        if not streaming or (written and limits.native.has_streaming):
+            sweep = limits.candidate(read, written, streaming=streaming, threads=count)
             row = {"mix": mix, "streaming": streaming, "threads": count, "bytes": read + written}
-            found.append(row | {"bytes_per_second": pace})
+            found.append(row | {"bytes_per_second": (read + written) / fastest(sweep, seconds / 6)})
     return found
 
 

@@ -1,7 +1,4 @@
-"""Peak memory of a call beyond its inputs and its output, each call in a process of its own.
-
-python -m maxops.bench.memory NAME ELEMENTS      prints the bytes as JSON
-"""
+"""Peak memory of a call beyond its inputs and its output: python -m maxops.bench.memory CALL ELEMENTS."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import maxops as mo
+from maxops.bench.timing import Json
 from maxops.plan import Array
 from maxops.posix import resource_of
 
@@ -26,16 +23,17 @@ ALLOWED = 8 * 2**20  # "a few MB": stacks of threads, partial results, the first
 
 def _ones(*shape: int) -> Array:
     array = np.empty(shape, np.float32)
-    array.fill(1)  # in place, so that no temporary array raises the peak before the call
+    array.fill(1)  # in place: no temporary array raises the peak before the call
     return array
 
 
 def _ids(rows: int) -> Array:
-    ids = np.empty((-(-rows // 10), 10), np.int32)
-    np.copyto(ids, np.arange(len(ids), dtype=np.int32)[:, None])
-    return ids.reshape(-1)[:rows]
+    ids = np.empty((rows // 10, 10), np.int32)
+    ids[:] = np.arange(rows // 10, dtype=np.int32)[:, None]
+    return ids.reshape(-1)
 
 
+_segment_max = partial(mo.segment_max, fill_mode="ZERO")
 # By name: the call on arrays of about so many elements.
 CALLS: dict[str, Callable[[int], Callable[[], Array]]] = {
     "Max, new output": lambda n: partial(mo.maximum, _ones(n), _ones(n)),
@@ -44,8 +42,8 @@ CALLS: dict[str, Callable[[int], Callable[[], Array]]] = {
     "ReduceMax, all": lambda n: partial(mo.reduce_max, _ones(n)),
     "ReduceMax, rows of 8": lambda n: partial(mo.reduce_max, _ones(n // 8, 8), -1),
     "ReduceMax, columns of 8": lambda n: partial(mo.reduce_max, _ones(n // 8, 8), 0),
-    "SegmentMax, 1-D": lambda n: partial(mo.segment_max, _ones(n), _ids(n), fill_mode="ZERO"),
-    "SegmentMax, rows of 16": lambda n: partial(mo.segment_max, _ones(n // 16, 16), _ids(n // 16), fill_mode="ZERO"),
+    "SegmentMax, 1-D": lambda n: partial(_segment_max, _ones(n), _ids(n)),
+    "SegmentMax, rows of 16": lambda n: partial(_segment_max, _ones(n // 16, 16), _ids(n // 16)),
 }
 
 
@@ -58,9 +56,9 @@ def extra_bytes(name: str, elements: int = ELEMENTS) -> dict[str, int]:
     return {"output": new, "extra": max(_peak() - before - new, 0)}
 
 
-def measure(elements: int = ELEMENTS, names: Iterable[str] = CALLS) -> list[dict[str, Any]]:
+def measure(elements: int = ELEMENTS, names: Iterable[str] = CALLS) -> list[Json]:
     """Every call, each in a new process."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Json] = []
     for name in names:
         command = [sys.executable, "-m", "maxops.bench.memory", name, str(elements)]
         completed = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -73,7 +71,7 @@ def measure(elements: int = ELEMENTS, names: Iterable[str] = CALLS) -> list[dict
 
 
 def _peak() -> int:
-    status = Path("/proc/self/status")  # of this program alone, while ru_maxrss is also its parent's, who started it
+    status = Path("/proc/self/status")  # of this program alone: ru_maxrss is also its parent's, who started it
     if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))):
         return int(found[1]) << 10
     resource = resource_of("the peak of memory")

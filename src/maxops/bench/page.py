@@ -9,7 +9,8 @@ from typing import Any
 
 from maxops.bench import report
 from maxops.bench.case import OPERATORS
-from maxops.bench.report import FASTEST, LIMIT, Json, Table
+from maxops.bench.report import FASTEST, LIMIT, Table
+from maxops.bench.timing import Json
 
 INK = "#7a828e"  # reads on white and on black
 # Variants that differ little from the ones that are drawn are in the tables only.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from maxops.bench.case import OPERATORS, label
-from maxops.bench.saved import Json
+from maxops.bench.timing import Json
 from maxops.counted import counted
 
 NOTHING = "-"

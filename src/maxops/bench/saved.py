@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from maxops.bench.timing import Json
 from maxops.errors import MaxopsError
 from maxops.json_text import in_lines
-
-Json = dict[str, Any]
 
 FORMAT = 2
 DIGITS = 7  # of a figure: more than any clock tells, and half of what a float would be written with

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from time import perf_counter
-from typing import Literal
 
 from maxops.bench import environment, libraries, limits, memory
 from maxops.bench.case import Case
 from maxops.bench.inputs import Work, bits, build, expected_result, same_bits
-from maxops.bench.libraries import LIBRARIES, Names
-from maxops.bench.saved import FORMAT, Json, rounded
-from maxops.bench.timing import Candidate, Paired, Spread, Stopwatch, UnsupportedError, fastest, one_line, paired
+from maxops.bench.libraries import LIBRARIES
+from maxops.bench.saved import FORMAT, rounded
+from maxops.bench.timing import Candidate, Json, Stopwatch, UnsupportedError, fastest, figures, one_line, paired
 from maxops.plan import Array
 
 SECONDS, QUICK_SECONDS = 0.3, 0.02
@@ -25,59 +23,60 @@ HOPELESS, LONG_SECONDS = 5.0, 0.1
 KEEP_EVERY_SECONDS = 60.0
 LARGE_BYTES = 10**7  # from here on a case's arrays are not left to the collector's own time
 
-Status = Literal["correct", "wrong", "other input", "unsupported", "not installed", "skipped"]
 
-
-@dataclass
+@dataclass(frozen=True)
 class Verdict:
-    """A status, the reason where it is not "correct", the candidate if it runs, and its first sample."""
+    """Of a candidate: "correct", "wrong", "other input", "unsupported", "not installed" or "skipped", and why.
 
-    status: Status
+    One that ran has a first sample.
+    """
+
+    status: str
     reason: str = ""
     candidate: Candidate | None = None
-    sample: Paired | None = None
+    sample: Json | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Of its call, in the first sample."""
+        return float(self.sample["theirs"]) if self.sample else 0.0
 
 
 class Session:
     """The libraries that are installed, and those that are not; `seconds` is the budget of a case's pair."""
 
     def __init__(self, names: Sequence[str], threads: int, seconds: float, cases: Sequence[Case]) -> None:
-        self.names, self.threads, self.seconds = names, threads, seconds
-        self.installed: dict[str, Names] = {}
-        self.missing: dict[str, str] = {}
+        self.names, self.seconds = names, seconds
+        self.about: Json = {}
+        self._started: dict[str, libraries.Names] = {}
         # by operator, family, type and library: how far behind the best, and seconds an element, at the size before
         self._before: dict[tuple[str, ...], tuple[float, float]] = {}
         for name in names:
+            self.about[name] = {"status": "not installed", "version": "", "reason": ""}
             try:
-                self.installed[name] = LIBRARIES[name].start(threads)
+                self._started[name] = LIBRARIES[name].start(threads)
+                self.about[name] |= {"status": "installed", "version": LIBRARIES[name].version}
             except ModuleNotFoundError as error:
-                self.missing[name] = f"not installed: {error.name}"
+                self.about[name]["reason"] = f"not installed: {error.name}"
             except Exception as error:  # noqa: BLE001  (a package that does not even load is one that is not there)
-                self.missing[name] = one_line(error)
+                self.about[name]["reason"] = one_line(error)
         self.limits, self.limit_missing = None, ""
         try:
-            read, written = max(case.bytes_read for case in cases), max(case.bytes_written for case in cases)
-            self.limits = limits.Limits(read, written, threads)
+            most = [
+                max(sizes) for sizes in zip(*((case.bytes_read, case.bytes_written) for case in cases), strict=True)
+            ]
+            self.limits = limits.Limits(*most, threads)
         except UnsupportedError as error:
             self.limit_missing = str(error)
-
-    def about_libraries(self) -> Json:
-        """Version or absence of each library."""
-        return {
-            name: {"status": "not installed", "version": "", "reason": self.missing[name]}
-            if name in self.missing
-            else {"status": "installed", "version": LIBRARIES[name].version, "reason": ""}
-            for name in self.names
-        }
 
     def measure(self, case: Case) -> Json:
         """Time one case: first a sample of all, then, in pairs, those libraries that may be the fastest."""
         work = build(case)
         expected = expected_result(work)
         own = libraries.ours(work)
-        (mine,) = judge(lambda work: [own], work, expected)
+        mine = judge(own, own, case, expected)
         verdicts = [(name, each) for name in self.names for each in self._verdicts(name, work, expected, own)]
-        of_correct = [each.sample.theirs for _, each in verdicts if each.sample and each.status == "correct"]
+        best = min((each.seconds for _, each in verdicts if each.status == "correct"), default=0.0)
         row: Json = {
             "id": case.id,
             "operator": case.operator,
@@ -95,13 +94,11 @@ class Session:
             key = name
             if verdict.candidate is not None and verdict.sample is not None:
                 # the budget goes to those who may be the best; of the others the first sample is enough
-                times = verdict.sample.theirs / min(of_correct, default=verdict.sample.theirs)
+                times = verdict.seconds / best if best else 1.0
                 timed = self._paired(own, verdict.candidate) if times < CONTENDER else verdict.sample
-                entry |= {"candidate": verdict.candidate.code} | _figures(timed)
-                seconds.append(timed.ours)
-                self._before[case.operator, case.family, str(case.dtype), name] = (times, timed.theirs / case.size)
-                if verdict.status == "other input":
-                    key = f"{name}: {verdict.candidate.code}"
+                entry |= {"candidate": verdict.candidate.code} | _entry(timed, seconds)
+                self._before[case.operator, case.family, str(case.dtype), name] = (times, verdict.seconds / case.size)
+                key += f": {verdict.candidate.code}" * (verdict.status == "other input")
             row["libraries"][key] = entry
         row["limit"] = self._limit(case, own, seconds)
         row["ours"]["seconds"] = sorted(seconds)[len(seconds) // 2] if seconds else Stopwatch(own).warm_up()
@@ -116,21 +113,22 @@ class Session:
     def _verdicts(self, name: str, work: Work, expected: Array, own: Candidate) -> list[Verdict]:
         """On a library: its fastest correct candidate, or else its fastest wrong one; other inputs apart."""
         case = work.case
-        if name in self.missing:
-            return [Verdict("not installed", self.missing[name])]
+        if name not in self._started:
+            return [Verdict("not installed", self.about[name]["reason"])]
         times, each = self._before.get((case.operator, case.family, str(case.dtype), name), (0.0, 0.0))
         if times > HOPELESS and each * case.size > LONG_SECONDS:
             return [Verdict("skipped", f"left out: {times:.0f} times the fastest library's time at the previous size")]
-        verdicts = judge(partial(LIBRARIES[name].candidates, self.installed[name]), work, expected)
-        for verdict in verdicts:
-            if verdict.candidate is not None:
-                ours, theirs = fastest(Stopwatch(own)), fastest(Stopwatch(verdict.candidate))
-                verdict.sample = Paired(ours, theirs, Spread(*[theirs / ours] * 3), 1)
-        by_status = {status: [each for each in verdicts if each.status == status] for status in ("correct", "wrong")}
-        found = by_status["correct"] or by_status["wrong"]
-        best = [min(found, key=lambda each: each.sample.theirs if each.sample else 0.0)] if found else []
-        unsupported = [each for each in verdicts if each.status == "unsupported"][: not best]
-        return [*best, *unsupported, *(each for each in verdicts if each.status == "other input")]
+        try:
+            candidates = LIBRARIES[name].candidates(self._started[name], work)
+        except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
+            return [Verdict("unsupported", one_line(error))]
+        verdicts = [judge(candidate, own, case, expected) for candidate in candidates]
+        of = {
+            status: [each for each in verdicts if each.status == status]
+            for status in ("correct", "wrong", "unsupported")
+        }
+        best = sorted(of["correct"] or of["wrong"], key=lambda each: each.seconds) or of["unsupported"]
+        return [*best[:1], *(each for each in verdicts if each.status == "other input")]
 
     def _limit(self, case: Case, own: Candidate, seconds: list[float]) -> Json:
         """The fastest of the ways to move the case's bytes: all are timed, since the neighbours' load decides."""
@@ -141,39 +139,33 @@ class Session:
         except UnsupportedError as error:
             return {"status": "unsupported", "reason": str(error)}
         timed = {name: self._paired(own, candidate, 0.5) for name, candidate in candidates.items()}
-        name = min(timed, key=lambda name: timed[name].ratio.median)
-        seconds.append(timed[name].ours)
-        return {"status": "correct", "reason": "", "candidate": name} | _figures(timed[name])
+        name = min(timed, key=lambda name: float(timed[name]["ratio"]["median"]))
+        return {"status": "correct", "reason": "", "candidate": name} | _entry(timed[name], seconds)
 
-    def _paired(self, own: Candidate, other: Candidate, share: float = 1.0) -> Paired:
+    def _paired(self, own: Candidate, other: Candidate, share: float = 1.0) -> Json:
         return paired(Stopwatch(own), Stopwatch(other), self.seconds * share)
 
 
-def judge(candidates: Callable[[Work], list[Candidate]], work: Work, expected: Array) -> list[Verdict]:
-    """Run each candidate once and compare bits."""
-    try:
-        offered = candidates(work)
-    except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
-        return [Verdict("unsupported", one_line(error))]
-    return [_judge_one(candidate, work.case, expected) for candidate in offered]
-
-
-def _judge_one(candidate: Candidate, case: Case, expected: Array) -> Verdict:
+def judge(candidate: Candidate, own: Candidate, case: Case, expected: Array) -> Verdict:
+    """Run a candidate once, compare bits, and take a first sample beside our own."""
     try:
         result = candidate.result(case)
-    except Exception as error:  # noqa: BLE001  (as above)
+    except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
         return Verdict("unsupported", f"{candidate.code}: {one_line(error)}")
+    sample = figures([(fastest(own), fastest(candidate))])
     if same_bits(result, expected):
-        return Verdict("other input" if candidate.other_input else "correct", candidate.other_input, candidate)
+        return Verdict("other input" if candidate.other_input else "correct", candidate.other_input, candidate, sample)
     if (result.dtype, result.shape) == (expected.dtype, expected.shape):
         found = f"{int((bits(result) != bits(expected)).sum())} of {expected.size} elements differ"
     else:
         found = f"gives {result.dtype} of shape {result.shape}"
-    return Verdict("wrong", f"{candidate.code}: {found}", candidate)
+    return Verdict("wrong", f"{candidate.code}: {found}", candidate, sample)
 
 
-def _figures(timed: Paired) -> Json:
-    return {"seconds": timed.theirs, "ratio": asdict(timed.ratio), "pairs": timed.pairs}
+def _entry(timed: Json, seconds: list[float]) -> Json:
+    """What JSON has of a pair; our own seconds are gathered."""
+    seconds.append(timed["ours"])
+    return {"seconds": timed["theirs"], "ratio": timed["ratio"], "pairs": timed["pairs"]}
 
 
 def run(
@@ -190,8 +182,8 @@ def run(
 ) -> Json:
     """Measure cases; `whole` adds the machine's limits and peak memory.
 
-    `done` is called with each stage's name and with each case; `keep` gets what there is once a minute. Ctrl-C among the
-    cases ends the run with those that are done.
+    `done` is called with each stage's name and with each case; `keep` gets what there is once a minute. Ctrl-C among
+    the cases ends the run with those that are done.
     """
     began = datetime.now(UTC)
     done("importing the libraries", None)
@@ -203,25 +195,24 @@ def run(
         "quick": quick,
         "seconds_per_pair": seconds,
         "machine": environment.machine(threads),
-        "libraries": session.about_libraries(),
+        "libraries": session.about,
         "limits": [],
         "memory": [],
+        "cases": [],
     }
-    if whole:
+    if whole and session.limits is not None:
         done("the machine's memory limit", None)
-        if session.limits is not None:
-            size, budget = (3_000_000, 0.1) if quick else (limits.TABLE_BYTES, 3.0)
-            result["limits"] = rounded(limits.table(threads, size=size, seconds=budget))
+        size, budget = (3_000_000, 0.1) if quick else (limits.TABLE_BYTES, 3.0)
+        result["limits"] = rounded(limits.table(threads, size=size, seconds=budget))
+    if whole:
         done("peak memory", None)
         result["memory"] = memory.measure(*((4_000_000, list(memory.CALLS)[:2]) if quick else ()))
-    result["cases"] = []
     kept = perf_counter()
     try:
         for number, case in enumerate(cases):
             done(f"{number + 1} of {len(cases)}: {case.id}", None)
-            measured = rounded(session.measure(case))
-            result["cases"].append(measured)
-            done(case.id, measured)
+            result["cases"].append(rounded(session.measure(case)))
+            done(case.id, result["cases"][-1])
             if case.bytes_touched > LARGE_BYTES:
                 gc.collect()
             if perf_counter() - kept > KEEP_EVERY_SECONDS:

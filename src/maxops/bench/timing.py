@@ -15,11 +15,11 @@ from maxops.bench.case import Case
 from maxops.plan import Array
 
 SAMPLE_SECONDS = 0.001  # of calls in one sample: long beside the clock's grain, short beside a scheduler's slice
-MAX_SAMPLES = 401
-MIN_PAIRS = 5
-EXTRA_SAMPLES = 3  # more, at a candidate whose call is shorter than this
-SHORT_SECONDS = 0.02
+MAX_SAMPLES, MIN_PAIRS = 401, 5
+EXTRA_SAMPLES, SHORT_SECONDS = 3, 0.02  # more, at a candidate whose call is shorter than this
 MAX_REASON_LENGTH = 160
+
+Json = dict[str, Any]
 
 
 class UnsupportedError(Exception):
@@ -56,25 +56,6 @@ class Candidate:
         return array.reshape(case.shape).copy() if array.size == np.prod(case.shape, dtype=int) else array.copy()
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Quartiles."""
-
-    low: float
-    median: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Paired:
-    """Seconds of a call, each candidate's median, and theirs over ours pair by pair."""
-
-    ours: float
-    theirs: float
-    ratio: Spread
-    pairs: int
-
-
 class Watch(Protocol):
     """What times one candidate, here or in another process."""
 
@@ -104,17 +85,17 @@ class Stopwatch:
         return once
 
 
-def fastest(watch: Stopwatch, seconds: float = 0.0) -> float:
+def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
     """The least seconds of a call, which no neighbour slowed: of at least a few samples where they are short."""
+    watch = Stopwatch(candidate)
     best = watch.warm_up()
-    end = perf_counter() + seconds
-    few = EXTRA_SAMPLES if best < SHORT_SECONDS else 0
+    end, few = perf_counter() + seconds, EXTRA_SAMPLES if best < SHORT_SECONDS else 0
     while few > 0 or perf_counter() < end:
         best, few = min(best, watch.seconds()), few - 1
     return best
 
 
-def paired(ours: Watch, theirs: Watch, seconds: float) -> Paired:
+def paired(ours: Watch, theirs: Watch, seconds: float) -> Json:
     """Their time over ours, for samples one after the other, within a budget of seconds but at least a few."""
     sample = min(SAMPLE_SECONDS, seconds / (4 * MIN_PAIRS))  # short samples where the budget is short
     for watch in (ours, theirs):
@@ -123,11 +104,12 @@ def paired(ours: Watch, theirs: Watch, seconds: float) -> Paired:
     end = perf_counter() + seconds
     while len(pairs) < MIN_PAIRS or (perf_counter() < end and len(pairs) < MAX_SAMPLES):
         pairs.append((ours.seconds(), theirs.seconds()))
+    return figures(pairs)
+
+
+def figures(pairs: list[tuple[float, float]]) -> Json:
+    """Seconds of a call, each candidate's median, and the quartiles of theirs over ours, pair by pair."""
     mine, others = zip(*pairs, strict=True)
-    ratios = [their / our for our, their in pairs]
-    return Paired(statistics.median(mine), statistics.median(others), spread(ratios), len(pairs))
-
-
-def spread(values: list[float]) -> Spread:
-    """Quartiles, those of the sample itself."""
-    return Spread(*statistics.quantiles(values, n=4, method="inclusive")) if len(values) > 1 else Spread(*values * 3)
+    low, median, high = np.quantile([their / our for our, their in pairs], (0.25, 0.5, 0.75)).tolist()
+    ratio = {"low": low, "median": median, "high": high}
+    return {"ours": statistics.median(mine), "theirs": statistics.median(others), "ratio": ratio, "pairs": len(pairs)}
