@@ -15,6 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
+from maxops.bench.candidate import Candidate, UnsupportedError, Work
+from maxops.bench.libraries.library import Library
+from maxops.bench.measure import Paired, Spread, paired, rounded, spread
+from maxops.bench.oracle import expected_result, maximum, reduce_max, same_bits, segment_max
+from maxops.bench.peak import CALLS, extra_bytes
+from maxops.bench.verdict import judge
 from typer.testing import CliRunner
 
 import maxops as mo
@@ -35,13 +41,7 @@ from maxops.bench import (
     scaling,
     session,
 )
-from maxops.bench.candidate import Candidate, UnsupportedError, Work
 from maxops.bench.case import Case, Operand, Segments
-from maxops.bench.libraries.library import Library
-from maxops.bench.measure import Paired, Spread, paired, rounded, spread
-from maxops.bench.oracle import expected_result, maximum, reduce_max, same_bits, segment_max
-from maxops.bench.peak import CALLS, extra_bytes
-from maxops.bench.verdict import judge
 from maxops.cli.bench import bench
 from maxops.dtypes import DType
 

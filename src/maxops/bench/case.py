@@ -39,21 +39,11 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Segments:
-    """The distribution and the type of the ids, whether the call checks them, and the number of segments."""
-
-    lengths: str
-    id_type: str
-    check_ids: bool
-    count: int
-
-
-@dataclass(frozen=True)
 class Case:
     """A call to time. `size` is nominal: the elements of the output of Max, and of the data otherwise.
 
-    `axes` and `segments` belong to ReduceMax and SegmentMax; `out` says whether the call is given an output,
-    and `spelling` how it is written.
+    `axes` belong to ReduceMax, and the `lengths` of segments, `id_type` and `check_ids` to SegmentMax; `out` says
+    whether the call is given an output, and `spelling` how it is written.
     """
 
     operator: OperatorName
@@ -63,7 +53,9 @@ class Case:
     operands: tuple[Operand, ...]
     shape: Shape
     axes: tuple[int, ...] = ()
-    segments: Segments | None = None
+    lengths: str = ""
+    id_type: str = "int64"
+    check_ids: bool = True
     out: bool = False
     spelling: Spelling = "plain"
 
@@ -73,14 +65,10 @@ class Case:
         return f"{self.operator}/{self.family}/{self.dtype}/{label(self.size)}"
 
     @property
-    def bytes_of_ids(self) -> int:
-        """Bytes of the segment ids, if there are any."""
-        return self.operands[0].shape[0] * int(self.segments.id_type[3:]) // 8 if self.segments else 0
-
-    @property
     def bytes_read(self) -> int:
         """Bytes of all inputs, each element once; ids count as read."""
-        return sum(prod(operand.shape) for operand in self.operands) * self.dtype.bits // 8 + self.bytes_of_ids
+        ids = self.operands[0].shape[0] * int(self.id_type[3:]) // 8 if self.operator == "SegmentMax" else 0
+        return sum(prod(operand.shape) for operand in self.operands) * self.dtype.bits // 8 + ids
 
     @property
     def bytes_written(self) -> int:
@@ -91,12 +79,6 @@ class Case:
     def bytes_touched(self) -> int:
         """Bytes read and written."""
         return self.bytes_read + self.bytes_written
-
-    @property
-    def largest_array(self) -> int:
-        """Bytes of the largest array: an input, the ids or the output."""
-        largest = max(prod(shape) for shape in (*(operand.shape for operand in self.operands), self.shape))
-        return max(largest * self.dtype.bits // 8, self.bytes_of_ids)
 
 
 def label(size: int) -> str:

@@ -18,8 +18,9 @@ from maxops.bench.case import Case
 from maxops.bench.report import Table, spread, times
 from maxops.bench.timing import Json, paired
 from maxops.errors import MaxopsError
+from maxops.machine import commit, machine
 
-FORMAT = 1
+FORMAT = 2
 WORKER = str(Path(__file__).with_name("compare_worker.py"))
 DYING_SECONDS = 10.0
 LOW = 0.95  # of the other's speed: from here down a case is listed
@@ -72,6 +73,11 @@ class Install:
                 code = self._process.wait()
             raise CompareError(f"--compare: {self.where}: its maxops ended with code {code}; see above") from error
 
+    def about(self) -> Json:
+        """Which maxops it is, and where."""
+        about: Json = self.ask("about")
+        return about | {"commit": commit(Path(about["folder"]))}
+
     def warm_up(self, sample_seconds: float) -> float:
         """Run until a sample takes long enough; the seconds of one call."""
         return float(self.ask("warm_up", sample_seconds))
@@ -96,12 +102,12 @@ def run(
     with ExitStack() as stack:
         places = (Path(maxops.__file__).resolve().parents[1], other)
         installs = [stack.enter_context(Install(place, threads)) for place in places]
-        this, that = (install.ask("about") for install in installs)
+        this, that = (install.about() for install in installs)
         if other.is_dir() and Path(that["folder"]).parent != other.resolve():
             raise CompareError(f"--compare: {other} holds no package maxops; Python found {that['folder']}")
         if this["folder"] == that["folder"]:
             raise CompareError(f"--compare: {other} is this maxops: {that['folder']}")
-        result: Json = {"format": FORMAT, "this": this, "other": that, "cases": []}
+        result: Json = {"format": FORMAT, "machine": machine(threads), "this": this, "other": that, "cases": []}
         try:
             for number, case in enumerate(cases):
                 done(f"{number + 1} of {len(cases)}: {case.id}", None)

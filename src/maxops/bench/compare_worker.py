@@ -39,9 +39,8 @@ class Worker:
 
     def about(self) -> dict[str, Any]:
         """Which maxops this is, and where."""
-        from maxops.bench import environment  # noqa: PLC0415
-
-        return {"folder": str(Path(maxops.__file__).parent), **environment.machine(maxops.get_num_threads())}
+        folder = str(Path(maxops.__file__).parent)
+        return {"folder": folder, "maxops": maxops.__version__, "isa": maxops._native.isa()}
 
     def prepare(self, case_id: str, anew: int) -> dict[str, Any]:
         """Make a case's arrays, for the how manieth time: checksums of them and of the result, or an error."""

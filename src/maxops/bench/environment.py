@@ -1,18 +1,9 @@
-"""Where a run takes place: the machine, the versions, and an environment in which no library's threads spin."""
+"""An environment in which no library's threads spin."""
 
 from __future__ import annotations
 
 import os
-import platform
-import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Any
-
-import maxops
-from maxops import _native
-from maxops.physical_memory import physical_memory
 
 MARK = "MAXOPS_BENCH_ENVIRONMENT"
 _COUNTS = ("OMP", "MKL", "OPENBLAS", "NUMBA", "MAXOPS")  # each with a variable *_NUM_THREADS
@@ -43,58 +34,3 @@ def re_execute(threads: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     sys.stdout.flush()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | quiet(threads))
-
-
-def machine(threads: int) -> dict[str, Any]:
-    """What figures depend on."""
-    names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
-    switch = "".join(_lines("/sys/kernel/mm/transparent_hugepage/enabled"))
-    return {
-        "cpu": next(iter(names), platform.processor() or platform.machine()),
-        "cores": os.cpu_count(),
-        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_bytes": physical_memory(),
-        "caches": _caches(),
-        "huge_pages": switch.partition("[")[2].partition("]")[0],
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "maxops": installed("maxops") or "source tree",
-        "commit": _commit(),
-        "isa": _native.isa(),
-        "threads": threads,
-        "output_cache": os.environ.get("MAXOPS_OUTPUT_CACHE", "on, default size"),
-    }
-
-
-def installed(distribution: str) -> str:
-    """A distribution's version, or "" if it is not installed."""
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return ""
-
-
-def _lines(file: str) -> list[str]:
-    """Of one of the kernel's files, if it can be read."""
-    try:
-        return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-
-
-def _caches() -> dict[str, str]:
-    found = {}
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        level, kind, size = ("".join(_lines(f"{index}/{name}")) for name in ("level", "type", "size"))
-        if size:
-            found[f"L{level}" + {"Data": "d", "Instruction": "i"}.get(kind, "")] = size
-    return found
-
-
-def _commit() -> str:
-    """The commit of the source tree, if this is one."""
-    root = Path(maxops.__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return ""
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

@@ -6,26 +6,24 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 from math import isqrt
+from typing import Any
 
 from maxops import dtypes, shapes
-from maxops.bench.case import OPERATORS, Case, Operand, OperatorName, Segments, Spelling, View
+from maxops.bench.case import OPERATORS, Case, Operand, OperatorName, Spelling, View
 from maxops.dtypes import DType
 from maxops.shapes import Shape
 
 MAX_BYTES = 10**9  # of all arrays of a case together
 EVERY_SIZE = (1, 1_000, 100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000)
 EIGHT_SIZES = (1, 1_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000)
-FROM_TWO_AXES = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
-# Of calls that are written in another way, which costs whoever makes small ones.
-SPELLED_SIZES = (1, 100, 1_000)
+LARGER = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
 ROW_SIZES = (1_000, 100_000, 30_000_000, 100_000_000)
+SPELLED_SIZES = (1, 100, 1_000)  # of calls that are written in another way, which costs whoever makes small ones
 
 TYPES = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
 # One of each kind that kernels differ by, where no types are asked for.
-DEFAULT_TYPES = tuple(
-    dtypes.BY_NAME[name]
-    for name in ("float32", "float16", "bfloat16", "float64", "int8", "int32", "int64", "uint16")
-)  # fmt: skip
+_DEFAULT = ("float32", "float16", "bfloat16", "float64", "int8", "int32", "int64", "uint16")
+DEFAULT_TYPES = tuple(dtypes.BY_NAME[name] for name in _DEFAULT)
 QUICK_TYPES = (dtypes.FLOAT32, dtypes.FLOAT16)
 QUICK_SIZES = (1, 1_000, 100_000)
 QUICK_FAMILIES = {
@@ -37,59 +35,61 @@ QUICK_FAMILIES = {
 Operands = Callable[[int], tuple[Operand, ...]]
 
 
-def _square(n: int) -> Shape:
-    return (isqrt(n), isqrt(n))
-
-
 def _of(*made: Callable[[int], Shape], view: View = "whole") -> Operands:
     """Operands by their shapes for n elements; the last one, or an only one, has the view."""
     return lambda n: (*(Operand(shape(n)) for shape in made[:-1]), Operand(made[-1](n), view))
 
 
-def _same(count: int, view: View = "whole") -> Operands:
-    return lambda n: (Operand((n,), view),) * count
+def _same(count: int, shape: Callable[[int], Shape], view: View = "whole") -> Operands:
+    return lambda n: (Operand(shape(n), view),) * count
+
+
+def _flat(n: int) -> Shape:
+    return (n,)
+
+
+def _square(n: int) -> Shape:
+    return (isqrt(n), isqrt(n))
+
+
+def _rows(length: int) -> Callable[[int], Shape]:
+    return lambda n: (n // length, length)
 
 
 # By name: the inputs for an output of n elements, and the sizes n.
 MAX: dict[str, tuple[Operands, tuple[int, ...]]] = {
-    "2-inputs": (_same(2), EVERY_SIZE),
-    "3-inputs": (_same(3), EVERY_SIZE),
-    "8-inputs": (_same(8), EIGHT_SIZES),
-    "row": (_of(_square, lambda n: (isqrt(n),)), FROM_TWO_AXES),
-    "column": (_of(_square, lambda n: (isqrt(n), 1)), FROM_TWO_AXES),
-    "outer": (_of(lambda n: (isqrt(n), 1), lambda n: (1, isqrt(n))), FROM_TWO_AXES),
-    "scalar": (_of(lambda n: (n,), lambda n: ()), FROM_TWO_AXES),
-    "transposed": (_of(_square, _square, view="transposed"), FROM_TWO_AXES),
-    "half-rows": (lambda n: (Operand(_square(n), "half-rows"),) * 2, FROM_TWO_AXES),
-    "every-second": (_same(2, "every-second"), FROM_TWO_AXES),
+    "2-inputs": (_same(2, _flat), EVERY_SIZE),
+    "3-inputs": (_same(3, _flat), EVERY_SIZE),
+    "8-inputs": (_same(8, _flat), EIGHT_SIZES),
+    "row": (_of(_square, lambda n: (isqrt(n),)), LARGER),
+    "column": (_of(_square, lambda n: (isqrt(n), 1)), LARGER),
+    "outer": (_of(lambda n: (isqrt(n), 1), lambda n: (1, isqrt(n))), LARGER),
+    "scalar": (_of(_flat, lambda n: ()), LARGER),
+    "transposed": (_of(_square, _square, view="transposed"), LARGER),
+    "half-rows": (_same(2, _square, "half-rows"), LARGER),
+    "every-second": (_same(2, _flat, "every-second"), LARGER),
 }
 
-
-def _rows(length: int) -> tuple[Operands, tuple[int, ...], tuple[int, ...]]:
-    return _of(lambda n: (n // length, length)), (1,), tuple(size for size in FROM_TWO_AXES if size >= length)
-
-
-def _images(*axes: int) -> tuple[Operands, tuple[int, ...], tuple[int, ...]]:
-    return _of(lambda n: (64, 3, 224, 224)), axes, (64 * 3 * 224 * 224,)
-
+_IMAGES = _of(lambda n: (64, 3, 224, 224))
+_IMAGE_SIZES = (64 * 3 * 224 * 224,)
 
 # By name: data of n elements, the axes that are reduced, and the sizes n.
 REDUCE: dict[str, tuple[Operands, tuple[int, ...], tuple[int, ...]]] = {
-    "all": (_same(1), (0,), EVERY_SIZE),
-    "last-3": _rows(3),
-    "last-8": _rows(8),
-    "last-80": _rows(80),
-    "last-1000": _rows(1_000),
-    "last-1e4": _rows(10_000),
-    "first-narrow": (_of(lambda n: (n // 8, 8)), (0,), (1_000, 100_000, 8_000_000, 100_000_000)),
-    "first-square": (_of(_square), (0,), (1, *FROM_TWO_AXES)),
-    "middle": (_of(lambda n: (round(n ** (1 / 3)),) * 3), (1,), FROM_TWO_AXES),
-    "images-last-axes": _images(2, 3),
-    "images-first-axes": _images(0, 1),
-    "images-by-channel": _images(0, 2, 3),
-    "transposed-last": (_of(_square, view="transposed"), (1,), FROM_TWO_AXES),
-    "half-rows-all": (_of(_square, view="half-rows"), (0, 1), FROM_TWO_AXES),
-    "every-second-all": (_same(1, "every-second"), (0,), FROM_TWO_AXES),
+    "all": (_of(_flat), (0,), EVERY_SIZE),
+    "last-3": (_of(_rows(3)), (1,), LARGER),
+    "last-8": (_of(_rows(8)), (1,), LARGER),
+    "last-80": (_of(_rows(80)), (1,), LARGER),
+    "last-1000": (_of(_rows(1_000)), (1,), LARGER),
+    "last-1e4": (_of(_rows(10_000)), (1,), LARGER[1:]),
+    "first-narrow": (_of(_rows(8)), (0,), (1_000, 100_000, 8_000_000, 100_000_000)),
+    "first-square": (_of(_square), (0,), (1, *LARGER)),
+    "middle": (_of(lambda n: (round(n ** (1 / 3)),) * 3), (1,), LARGER),
+    "images-last-axes": (_IMAGES, (2, 3), _IMAGE_SIZES),
+    "images-first-axes": (_IMAGES, (0, 1), _IMAGE_SIZES),
+    "images-by-channel": (_IMAGES, (0, 2, 3), _IMAGE_SIZES),
+    "transposed-last": (_of(_square, view="transposed"), (1,), LARGER),
+    "half-rows-all": (_of(_square, view="half-rows"), (0, 1), LARGER),
+    "every-second-all": (_of(_flat, view="every-second"), (0,), LARGER),
 }
 
 # Rows to a segment, on average: of segments that have rows, where one in ten has.
@@ -97,16 +97,10 @@ LENGTHS = {"mean-1": 1, "mean-10": 10, "mean-1000": 1_000, "mean-1e6": 1_000_000
 EMPTY_EACH = 10
 ROWS: dict[str, Shape] = {"1d": (), "rows-16": (16,), "rows-64": (64,)}
 
-SPELLINGS: dict[OperatorName, tuple[Spelling, ...]] = {
-    "Max": ("python-scalar", "operator", "torch-tensors"),
-    "ReduceMax": ("list-axes", "operator", "torch-tensors"),
-    "SegmentMax": ("numpy-integer", "operator", "torch-tensors"),
-}
 
-
-def max_case(name: str, dtype: DType, size: int, operands: tuple[Operand, ...], *, out: bool = False) -> Case:
+def max_case(name: str, dtype: DType, size: int, operands: tuple[Operand, ...], **more: bool) -> Case:
     """A case of Max."""
-    return Case("Max", name, dtype, size, operands, shapes.broadcast([each.shape for each in operands]), out=out)
+    return Case("Max", name, dtype, size, operands, shapes.broadcast([each.shape for each in operands]), **more)
 
 
 def reduce_case(name: str, dtype: DType, size: int, operand: Operand, axes: tuple[int, ...]) -> Case:
@@ -115,13 +109,10 @@ def reduce_case(name: str, dtype: DType, size: int, operand: Operand, axes: tupl
     return Case("ReduceMax", name, dtype, size, (operand,), shape, axes)
 
 
-def segment_case(
-    name: str, dtype: DType, size: int, shape: Shape, lengths: str, id_type: str = "int64", *, check: bool = True
-) -> Case:
+def segment_case(name: str, dtype: DType, size: int, shape: Shape, lengths: str, **more: Any) -> Case:
     """A case of SegmentMax."""
     count = max(1, shape[0] // LENGTHS[lengths]) * (EMPTY_EACH if lengths == "many-empty" else 1)
-    segments = Segments(lengths, id_type, check, count)
-    return Case("SegmentMax", name, dtype, size, (Operand(shape),), (count, *shape[1:]), segments=segments)
+    return Case("SegmentMax", name, dtype, size, (Operand(shape),), (count, *shape[1:]), lengths=lengths, **more)
 
 
 def _max_cases(dtype: DType) -> Iterator[Case]:
@@ -141,14 +132,17 @@ def _segment_cases(dtype: DType) -> Iterator[Case]:
         if row and id_type == "int32" and not check:
             continue  # rows are too long for the ids' width and check to matter both at once
         name = f"{rows},{lengths},{id_type}" + ("" if check else ",unchecked")
-        for size in ROW_SIZES if row else (1, *FROM_TWO_AXES) if lengths == "mean-1" else FROM_TWO_AXES:
+        for size in ROW_SIZES if row else (1, *LARGER) if lengths == "mean-1" else LARGER:
             count = size // (row[0] if row else 1)
             if count >= LENGTHS[lengths]:
-                yield segment_case(name, dtype, size, (count, *row), lengths, id_type, check=check)
+                yield segment_case(name, dtype, size, (count, *row), lengths, id_type=id_type, check_ids=check)
 
 
 def _spelled(operator: OperatorName, dtype: DType) -> Iterator[Case]:
-    for spelling, size in product(SPELLINGS[operator], SPELLED_SIZES):
+    spellings: dict[OperatorName, Spelling] = {
+        "Max": "python-scalar", "ReduceMax": "list-axes", "SegmentMax": "numpy-integer",
+    }  # fmt: skip
+    for spelling, size in product((spellings[operator], "operator", "torch-tensors"), SPELLED_SIZES):
         flat = Operand((size,))
         if operator == "Max":
             case = max_case(spelling, dtype, size, (flat, Operand(()) if spelling == "python-scalar" else flat))

@@ -68,7 +68,7 @@ def build(case: Case) -> Work:
     random = np.random.default_rng(crc32(case.id.encode()))
     bases = tuple(_values(case, operand, random, number) for number, operand in enumerate(case.operands))
     arrays = tuple(view(base, operand.view) for base, operand in zip(bases, case.operands, strict=True))
-    ids = None if case.segments is None else _segment_ids(case, random)
+    ids = _segment_ids(case, random) if case.operator == "SegmentMax" else None
     out = _empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
     return Work(case, bases, arrays, ids, out)
 
@@ -116,17 +116,16 @@ def _ordinary(dtype: DType, size: int, random: np.random.Generator) -> Array:
 
 def _segment_ids(case: Case, random: np.random.Generator) -> Array:
     """Sorted ids, exactly as many segments as the case says."""
-    assert case.segments is not None
-    rows, count = case.operands[0].shape[0], case.segments.count
-    ids = _empty(rows, case.segments.id_type, len(case.operands))
-    if case.segments.lengths == "mean-1":
+    rows, count = case.operands[0].shape[0], case.shape[0]
+    ids = _empty(rows, case.id_type, len(case.operands))
+    if case.lengths == "mean-1":
         ids[:] = np.arange(rows)
         return ids
-    empty_each = EMPTY_EACH if case.segments.lengths == "many-empty" else 1
+    empty_each = EMPTY_EACH if case.lengths == "many-empty" else 1
     filled = count // empty_each
     used = np.arange(filled) * empty_each + random.integers(0, empty_each, filled)
     used[-1] = count - 1
-    ids[:] = np.repeat(used.astype(ids.dtype), _lengths(case.segments.lengths == "zipf", rows, filled, random))
+    ids[:] = np.repeat(used.astype(ids.dtype), _lengths(case.lengths == "zipf", rows, filled, random))
     return ids
 
 

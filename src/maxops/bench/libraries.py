@@ -257,7 +257,7 @@ _HELPERS: tuple[Callable[..., Any], ...] = (
 
 
 def _two(work: Work) -> bool:
-    return len(work.arrays) == 2 and work.case.spelling != "python-scalar"
+    return len(work.arrays) == 2
 
 
 def _full(work: Work) -> bool:
@@ -397,7 +397,7 @@ def supports(case: Case) -> bool:
 def ours(work: Work) -> Candidate:
     """Our own call, in the way that the case is written."""
     case = work.case
-    unchecked = ", check_ids=False" if case.segments and not case.segments.check_ids else ""
+    unchecked = "" if case.check_ids else ", check_ids=False"
     texts = {
         "Max": Text("mo.maximum({inputs}{out})", "x1 = x1.item()" if case.spelling == "python-scalar" else ""),
         "ReduceMax": Text(

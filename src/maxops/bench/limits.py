@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from maxops.bench.case import Case
-from maxops.bench.timing import Candidate, Json, UnsupportedError, fastest
+from maxops.bench.timing import Candidate, UnsupportedError
 from maxops.plan import Array
 
 LINE = 64
-TABLE_BYTES = 384 * 10**6  # far past any cache
 # Below this a sweep is over before its caller's thread could be separated from its work.
 MIN_BYTES = 100_000
 # Below this the table's callers wake no helpers: the core's own caches are the limit.
@@ -48,20 +47,6 @@ class Limits:
                 name = f"{count} thread{'s' if count > 1 else ''}{', streaming stores' if streaming else ''}"
                 found[name] = self.candidate(read, written, streaming=streaming, threads=count)
         return found
-
-
-def table(threads: int, *, size: int = TABLE_BYTES, seconds: float = 1.0) -> list[Json]:
-    """The bytes a second for reading, and for two reads and a write, on one thread and on all."""
-    third = size // 3
-    limits, found = Limits(size, third, threads), []
-    for (mix, read, written), streaming, count in product(
-        (("read", size, 0), ("2 reads, 1 write", 2 * third, third)), (False, True), sorted({1, threads})
-    ):
-        if not streaming or (written and limits.native.has_streaming):
-            sweep = limits.candidate(read, written, streaming=streaming, threads=count)
-            row = {"mix": mix, "streaming": streaming, "threads": count, "bytes": read + written}
-            found.append(row | {"bytes_per_second": (read + written) / fastest(sweep, seconds / 6)})
-    return found
 
 
 def _up(size: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 from maxops.bench import report
 from maxops.bench.case import OPERATORS
@@ -17,19 +16,16 @@ INK = "#7a828e"  # reads on white and on black
 UNDRAWN = (",int32", ",unchecked")
 LONG = 48  # letters from which a cell of a table wraps
 
+Lines = dict[str, list[tuple[int, float]]]  # by type, (size, ratio)
+
 
 def html(run: Json) -> str:
     """The page. Plots need matplotlib, of the extra `bench`."""
     style = (files(__package__) / "page.css").read_text(encoding="utf-8")
     parts = [f"<h1>maxops against other libraries</h1><p>{escape(report.headline(run))}.</p>"]
     for operator in OPERATORS:
-        drawn = [
-            case
-            for case in run["cases"]
-            if case["operator"] == operator and not any(part in case["family"] for part in UNDRAWN)
-        ]
-        parts.append(_plots(f"{operator}: speedup over the fastest correct library", drawn, FASTEST))
-        parts.append(_plots(f"{operator}: share of the memory's limit", drawn, LIMIT))
+        parts.append(_plots(run, operator, FASTEST, "speedup over the fastest correct library"))
+        parts.append(_plots(run, operator, LIMIT, "share of the memory's limit"))
     for table in (*report.summary(run), *report.cases(run)):
         parts.append(f"<details><summary>{escape(table.title)}</summary>{_table(table)}</details>")
     return (
@@ -39,36 +35,32 @@ def html(run: Json) -> str:
     )
 
 
-def _plots(title: str, cases: list[Json], against: str) -> str:
+def _plots(run: Json, operator: str, against: str, title: str) -> str:
     """A plot for each family with more than one size: by type, the ratio over elements."""
-    types = list(dict.fromkeys(case["type"] for case in cases))
-    figures = []
-    for family in dict.fromkeys(case["family"] for case in cases):
-        lines: dict[str, list[tuple[int, float]]] = {}
-        for case in cases:
-            if case["family"] == family and (ratio := report.value(case, against)) is not None:
-                lines.setdefault(case["type"], []).append((case["size"], ratio))
-        if any(len(line) > 1 for line in lines.values()):
-            colours = {name: f"C{types.index(name)}" for name in lines}
-            svg = _svg(lines, colours, f"{title}, {family}", is_speedup=against == FASTEST)
-            figures.append(f"<figure><figcaption>{escape(family.replace(',', ', '))}</figcaption>{svg}</figure>")
-    return f'<h2>{escape(title)}</h2><div class="plots">{"".join(figures)}</div>' if figures else ""
+    families: dict[str, Lines] = {}
+    colours: dict[str, str] = {}
+    for case in run["cases"]:
+        is_drawn = case["operator"] == operator and not any(part in case["family"] for part in UNDRAWN)
+        if is_drawn and (ratio := report.value(case, against)) is not None:
+            colours.setdefault(case["type"], f"C{len(colours)}")
+            families.setdefault(case["family"], {}).setdefault(case["type"], []).append((case["size"], ratio))
+    figures = [
+        f"<figure><figcaption>{escape(family.replace(',', ', '))}</figcaption>"
+        f"{_svg(lines, colours, f'{title}, {family}', is_speedup=against == FASTEST)}</figure>"
+        for family, lines in families.items()
+        if any(len(points) > 1 for points in lines.values())
+    ]
+    return f'<h2>{operator}: {title}</h2><div class="plots">{"".join(figures)}</div>' if figures else ""
 
 
-def _svg(lines: dict[str, list[tuple[int, float]]], colours: dict[str, str], title: str, *, is_speedup: bool) -> str:
+def _svg(lines: Lines, colours: dict[str, str], title: str, *, is_speedup: bool) -> str:
     """Lines by type over size, with text as text; below 1 a speedup is shaded."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    # with the salt, the same run gives the same page
-    look: dict[str, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "maxops",
-        "font.family": "sans-serif",
-        "font.size": 9,
-    }
-    with mpl.rc_context(look | dict.fromkeys(names, INK)):
+    look = {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9} | dict.fromkeys(names, INK)
+    with mpl.rc_context(look | {"svg.hashsalt": "maxops"}):  # the same run gives the same page
         figure = Figure(figsize=(4.2, 2.5), layout="constrained")
         axes = figure.subplots()
         for name, points in lines.items():
@@ -77,8 +69,6 @@ def _svg(lines: dict[str, list[tuple[int, float]]], colours: dict[str, str], tit
         axes.axhline(1, color=INK, linewidth=1, linestyle="--")
         if is_speedup:
             axes.set_yscale("log", subs=[2, 5])
-            for which in ("major", "minor"):
-                axes.yaxis.set_tick_params(which=which)
             axes.yaxis.set_major_formatter("{x:g}")
             axes.yaxis.set_minor_formatter("{x:g}")
             axes.axhspan(min(axes.get_ylim()[0], 0.5), 1, color="red", alpha=0.07, linewidth=0)
@@ -93,13 +83,11 @@ def _svg(lines: dict[str, list[tuple[int, float]]], colours: dict[str, str], tit
 
 
 def _table(table: Table) -> str:
-    note = f"<p>{escape(table.note)}</p>" if table.note else ""
     columns = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
     rows = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table.rows)
-    return f'{note}<div class="table"><table><tr>{columns}</tr>{rows}</table></div>'
+    return f'<p>{escape(table.note)}</p><div class="table"><table><tr>{columns}</tr>{rows}</table></div>'
 
 
 def _cell(text: str) -> str:
-    is_bad = text == "NO" or text.startswith(("WRONG", "0."))
-    kind = "bad" if is_bad else "long" if len(text) > LONG else ""
+    kind = "bad" if text == "NO" or text.startswith("WRONG") else "long" if len(text) > LONG else ""
     return f'<td class="{kind}">{escape(text)}</td>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -81,7 +82,7 @@ def _scaled(number: float, units: dict[str, float]) -> str:
 
 def headline(run: Json) -> str:
     """A run in one line."""
-    compared = [number for case in run["cases"] if (number := value(case, FASTEST)) is not None]
+    compared = [ratio for case in run["cases"] if (ratio := value(case, FASTEST)) is not None]
     if not compared:
         return f"{counted(len(run['cases']), 'case')}, none with a library to compare with"
     return (
@@ -90,29 +91,23 @@ def headline(run: Json) -> str:
     )
 
 
-def overviews(run: Json) -> list[Table]:
-    """By operator, against the fastest library and against the limit: families by size, over types."""
-    meanings = {
-        FASTEST: ("{}", "The speedup over the fastest correct library"),
-        LIMIT: ("{}, share of the memory's limit", "The time of bare loads and stores of as many bytes over ours"),
-    }
-    tables = []
-    for operator in OPERATORS:
-        for against, (title, what) in meanings.items():
-            found = [
-                (case, number)
-                for case in run["cases"]
-                if case["operator"] == operator and (number := value(case, against)) is not None
-            ]
-            sizes = sorted({case["size"] for case, _ in found})
-            rows = []
-            for family in dict.fromkeys(case["family"] for case, _ in found):
-                of_family = [(case["size"], number, case["type"]) for case, number in found if case["family"] == family]
-                cells = [[(ratio, name) for at, ratio, name in of_family if at == each] for each in sizes]
-                rows.append([family, *map(_median_and_lowest, cells)])
-            note = f"{what}, by number of elements: the median over types, and the lowest."
-            tables.append(Table(title.format(operator), note, ("family", *map(label, sizes)), rows))
-    return tables
+_MEANINGS = {
+    FASTEST: ("{}", "The speedup over the fastest correct library"),
+    LIMIT: ("{}, share of the memory's limit", "The time of bare loads and stores of as many bytes over ours"),
+}
+
+
+def overview(run: Json, operator: str, against: str) -> Table:
+    """Of an operator, against the fastest library or the limit: families by size, over types."""
+    found: dict[str, dict[int, list[tuple[float, str]]]] = {}
+    for case in run["cases"]:
+        if case["operator"] == operator and (ratio := value(case, against)) is not None:
+            found.setdefault(case["family"], {}).setdefault(case["size"], []).append((ratio, case["type"]))
+    sizes = sorted({size for cells in found.values() for size in cells})
+    rows = [[family, *(_median_and_lowest(cells.get(each, [])) for each in sizes)] for family, cells in found.items()]
+    title, what = _MEANINGS[against]
+    note = f"{what}, by number of elements: the median over types, and the lowest."
+    return Table(title.format(operator), note, ("family", *map(label, sizes)), rows)
 
 
 def _median_and_lowest(found: list[tuple[float, str]]) -> str:
@@ -176,19 +171,18 @@ def below_one(run: Json) -> Table:
 
 def wrong_libraries(run: Json) -> Table:
     """Libraries whose timed result is wrong: they are not compared with."""
-    grouped: dict[tuple[str, ...], list[Json]] = {}
+    grouped: dict[tuple[str, ...], list[tuple[str, Json]]] = {}
     for case in run["cases"]:
         for name, entry in case["libraries"].items():
             if entry["status"] == "wrong":
-                key = (name, case["operator"], case["type"], entry["reason"].partition(": ")[0])
-                grouped.setdefault(key, []).append({"case": case["id"]} | entry)
+                grouped.setdefault((name, case["operator"], case["type"]), []).append((case["id"], entry))
     rows = []
     for key, found in grouped.items():
-        fast = sum(row["ratio"]["median"] < 1 for row in found)
+        fast = sum(entry["ratio"]["median"] < 1 for _, entry in found)
         verdict = f"{fast} of {len(found)} faster than ours" if fast else f"{len(found)}, none faster"
-        rows.append((*key, verdict, found[0]["case"], found[0]["reason"].partition(": ")[2]))
-    columns = ("library", "operator", "type", "candidate", "cases", "first", "what")
-    return Table("Timed and wrong", "On ordinary values. Such a library is in no comparison above.", columns, rows)
+        rows.append((*key, verdict, found[0][0], found[0][1]["reason"]))
+    note = "On ordinary values. Such a library is in no comparison above."
+    return Table("Timed and wrong", note, ("library", "operator", "type", "cases", "first", "what"), rows)
 
 
 def libraries(run: Json) -> Table:
@@ -196,74 +190,42 @@ def libraries(run: Json) -> Table:
     rows = []
     for name, about in run["libraries"].items():
         entries = [case["libraries"][name] for case in run["cases"] if name in case["libraries"]]
-        statuses = [entry["status"] for entry in entries]
-        counts = [
-            f"{statuses.count(status)} {status}"
-            for status in ("correct", "wrong", "unsupported", "skipped")
-            if status in statuses
-        ]
-        fastest = sum(case["fastest"] == name for case in run["cases"])
-        reasons = dict.fromkeys(entry["reason"] for entry in entries if entry["status"] == "unsupported")
-        about_it = (about["version"] or about["reason"], ", ".join(counts) or NOTHING, str(fastest))
-        rows.append((name, *about_it, "; ".join(list(reasons)[:4]) or NOTHING))
+        counts = Counter(entry["status"] for entry in entries)
+        counted_up = ", ".join(f"{count} {status}" for status, count in counts.items()) or NOTHING
+        fastest = str(sum(case["fastest"] == name for case in run["cases"]))
+        reasons = list(dict.fromkeys(entry["reason"] for entry in entries if entry["status"] == "unsupported"))
+        version = about["version"] or about["reason"]
+        rows.append((name, version, counted_up, fastest, "; ".join(reasons[:4]) or NOTHING))
     note = "On ordinary values: `maxops conform LIBRARY` shows what a library does with NaN and the sign of zero."
     return Table("Libraries", note, ("library", "version", "cases", "fastest in", "unsupported, among others"), rows)
 
 
 def machine(run: Json) -> Table:
     """Where it ran."""
-    about = run["machine"]
-    rows = {
-        "CPU": f"{about['cpu']}, {about['usable_cores']} of {about['cores']} cores",
-        "caches": ", ".join(f"{level} {amount}" for level, amount in about["caches"].items()) or NOTHING,
-        "memory": size(about["memory_bytes"]),
-        "huge pages": about["huge_pages"] or NOTHING,
-        "system": f"{about['system']}, Python {about['python']}",
-        "maxops": " ".join(filter(None, (about["maxops"], about["commit"]))),
-        "instruction set": about["isa"],
-        "threads, for everybody": str(about["threads"]),
-        "output cache": about["output_cache"],
-        "when": run["began"],
-        "command": run["command"],
+    about = run["machine"] | {name: run[name] for name in ("began", "command", "interrupted") if name in run}
+    about |= {
+        "memory_bytes": size(about["memory_bytes"]),
+        "caches": ", ".join(f"{level} {amount}" for level, amount in about["caches"].items()),
     }
-    rows |= {"interrupted": run["interrupted"]} if "interrupted" in run else {}
-    return Table("Where", "", ("", ""), list(rows.items()))
-
-
-def limits(run: Json) -> Table:
-    """What the machine's memory can do."""
-    rows = [
-        (
-            limit["mix"],
-            size(limit["bytes"]),
-            "streaming stores" if limit["streaming"] else "plain",
-            str(limit["threads"]),
-            f"{limit['bytes_per_second'] / 1e9:.1f} GB/s",
-        )
-        for limit in run["limits"]
-    ]
-    note = (
-        "Bare loads and stores. A case's share is against a sweep over its own number of bytes, timed in turn with it."
-    )
-    return Table("The machine's memory", note, ("mix", "bytes", "stores", "threads", "at best"), rows)
+    return Table("Where", "", ("", ""), [(name.replace("_", " "), f"{each}") for name, each in about.items() if each])
 
 
 def memory(run: Json) -> Table:
     """Peak memory of calls."""
-    rows = [
-        (row["call"], row["error"], "", "")
-        if "error" in row
-        else (row["call"], size(row["output"]), size(row["extra"]), "yes" if row["within"] else "NO")
-        for row in run["memory"]
-    ]
+    rows = []
+    for row in run["memory"]:
+        within = "yes" if row.get("within") else "NO"
+        figures = (size(row["output"]), size(row["extra"]), within) if "extra" in row else (row["error"], "", "")
+        rows.append((row["call"], *figures))
     note = "What a call's peak lies above its inputs and its new output; a few MB are allowed."
     return Table("Peak memory", note, ("call", "new output", "beyond", "within 8 MiB"), rows)
 
 
 def summary(run: Json) -> list[Table]:
     """All tables but the one of every case."""
-    tables = [below_one, wrong_libraries, libraries, machine, limits, memory]
-    return [table for table in (*overviews(run), *(make(run) for make in tables)) if table.rows]
+    tables = [overview(run, operator, against) for operator in OPERATORS for against in _MEANINGS]
+    tables += [make(run) for make in (below_one, wrong_libraries, libraries, machine, memory)]
+    return [table for table in tables if table.rows]
 
 
 def markdown(run: Json, name: str = "speed.json") -> str:

@@ -12,7 +12,7 @@ from maxops.json_text import in_lines
 
 FORMAT = 2
 DIGITS = 7  # of a figure: more than any clock tells, and half of what a float would be written with
-_OF_A_RUN = {"began", "command", "machine", "libraries", "limits", "memory", "cases"}
+_OF_A_RUN = {"began", "command", "machine", "libraries", "memory", "cases"}
 _OF_A_CASE = {"id", "operator", "family", "type", "size", "bytes_read", "bytes_written", "ours", "libraries", "limit"}
 _OF_A_CASE |= {"fastest", "ratio"}
 

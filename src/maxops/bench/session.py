@@ -180,7 +180,7 @@ def run(
     done: Callable[[str, Json | None], None] = lambda text, measured: None,
     keep: Callable[[Json], None] = lambda run: None,
 ) -> Json:
-    """Measure cases; `whole` adds the machine's limits and peak memory.
+    """Measure cases; `whole` adds peaks of memory.
 
     `done` is called with each stage's name and with each case; `keep` gets what there is once a minute. Ctrl-C among
     the cases ends the run with those that are done.
@@ -196,17 +196,12 @@ def run(
         "seconds_per_pair": seconds,
         "machine": environment.machine(threads),
         "libraries": session.about,
-        "limits": [],
         "memory": [],
         "cases": [],
     }
-    if whole and session.limits is not None:
-        done("the machine's memory limit", None)
-        size, budget = (3_000_000, 0.1) if quick else (limits.TABLE_BYTES, 3.0)
-        result["limits"] = rounded(limits.table(threads, size=size, seconds=budget))
     if whole:
         done("peak memory", None)
-        result["memory"] = memory.measure(*((4_000_000, list(memory.CALLS)[:2]) if quick else ()))
+        result["memory"] = memory.measure(memory.QUICK_CASES if quick else memory.CASES)
     kept = perf_counter()
     try:
         for number, case in enumerate(cases):
