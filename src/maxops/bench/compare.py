@@ -148,30 +148,20 @@ def tables(result: Json) -> list[Table]:
         f"Where it is not between {LOW} and {1 / LOW:.2f} at first: the median of three."
     )
     groups: dict[tuple[str, str], list[float]] = {}
-    wholes: dict[tuple[str, str], list[float]] = {}
-    low, others = [], []
-    for case in result["cases"]:
-        if case["status"] != "timed":
-            others.append((case["id"], case["status"]))
-            continue
-        ratio = float(case["ratio"]["median"])
+    timed = [(float(case["ratio"]["median"]), case) for case in result["cases"] if case["status"] == "timed"]
+    for ratio, case in timed:
         groups.setdefault((case["operator"], case["family"]), []).append(ratio)
-        wholes.setdefault((case["operator"], "all"), []).append(ratio)
-        if ratio < LOW:
-            low.append((ratio, case["id"], spread(case["ratio"])))
-    rows = [
-        (
-            *name,
-            str(len(ratios)),
-            times(statistics.median(ratios)),
-            times(min(ratios)),
-            str(sum(r < LOW for r in ratios)),
-        )
-        for name, ratios in (*groups.items(), *wholes.items())
-    ]
+    for ratio, case in timed:
+        groups.setdefault((case["operator"], "all"), []).append(ratio)
+    rows = []
+    for name, ratios in groups.items():
+        below = sum(ratio < LOW for ratio in ratios)
+        rows.append((*name, str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(below)))
+    low = sorted((ratio, case["id"], spread(case["ratio"])) for ratio, case in timed if ratio < LOW)
+    others = [(case["id"], case["status"]) for case in result["cases"] if case["status"] != "timed"]
     columns = ("operator", "family", "cases", "median", "lowest", f"below {LOW}")
     found = [
-        Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), [row[1:] for row in sorted(low)]),
+        Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), [row[1:] for row in low]),
         Table("Not timed", "", ("case", "why"), others),
     ]
     return [Table("Speedup over the other", note, columns, rows), *(table for table in found if table.rows)]

@@ -86,9 +86,9 @@ class Library:
             "ReduceMax": (self.reduce_max, "maximum along axes"),
             "SegmentMax": (self.segment_max, "maximum by ids"),
         }[case.operator]
-        if not texts:
-            raise UnsupportedError(f"has no {what}")
-        return [self.candidate(text, names, work) for text in texts if text.only(work)]
+        if not (chosen := [text for text in texts if text.only(work)]):
+            raise UnsupportedError(f"has no {what}" + " with empty segments" * bool(texts))
+        return [self.candidate(text, names, work) for text in chosen]
 
     def candidate(self, text: Text, names: Names, work: Work) -> Candidate:
         """A text of one call."""
@@ -168,14 +168,6 @@ def scattered(work: Work, ids: Array, highest: Array) -> Array:
     return result
 
 
-def by_labels(maximum: Callable[..., Any], work: Work, labels: Array) -> Any:
-    """Of SciPy: it gives 0 for a label that is nowhere."""
-    assert work.ids is not None
-    found = maximum(work.data, work.ids, labels)
-    found[np.bincount(work.ids, minlength=len(labels)) == 0] = work.lowest
-    return found
-
-
 def onnx_model(case: Case) -> bytes:
     """A model of one operator of opset 20, with views as nodes before it, so that a runtime may fuse them."""
     from onnx import parser  # noqa: PLC0415 - an extra
@@ -252,7 +244,7 @@ def request_of(openvino: Any, work: Work, threads: int) -> Any:
 
 
 _HELPERS: tuple[Callable[..., Any], ...] = (
-    chain, by_starts, filled, scatter_reduce, jitted, scattered, by_labels, session_of, request_of,
+    chain, by_starts, filled, scatter_reduce, jitted, scattered, session_of, request_of,
 )  # fmt: skip
 
 
@@ -371,7 +363,6 @@ _ALL = (
     Library("scipy", "import scipy.ndimage",
         reduce_max=(Text("scipy.ndimage.maximum(data)"),),
         segment_max=(
-            Text("by_labels(scipy.ndimage.maximum, work, labels)", "labels = np.arange({count})"),
             Text("scipy.ndimage.maximum(data, ids, labels)", "labels = np.arange({count})", only=_full),
         ),
         has_columns_alone=True),

@@ -210,21 +210,10 @@ def machine(run: Json) -> Table:
     return Table("Where", "", ("", ""), [(name.replace("_", " "), f"{each}") for name, each in about.items() if each])
 
 
-def memory(run: Json) -> Table:
-    """Peak memory of calls."""
-    rows = []
-    for row in run["memory"]:
-        within = "yes" if row.get("within") else "NO"
-        figures = (size(row["output"]), size(row["extra"]), within) if "extra" in row else (row["error"], "", "")
-        rows.append((row["call"], *figures))
-    note = "What a call's peak lies above its inputs and its new output; a few MB are allowed."
-    return Table("Peak memory", note, ("call", "new output", "beyond", "within 8 MiB"), rows)
-
-
 def summary(run: Json) -> list[Table]:
     """All tables but the one of every case."""
     tables = [overview(run, operator, against) for operator in OPERATORS for against in _MEANINGS]
-    tables += [make(run) for make in (below_one, wrong_libraries, libraries, machine, memory)]
+    tables += [make(run) for make in (below_one, wrong_libraries, libraries, machine)]
     return [table for table in tables if table.rows]
 
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import gc
+import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import perf_counter
 
-from maxops.bench import environment, libraries, limits, memory
+from maxops.bench import libraries, limits
 from maxops.bench.case import Case
 from maxops.bench.inputs import Work, bits, build, expected_result, same_bits
 from maxops.bench.libraries import LIBRARIES
-from maxops.bench.saved import FORMAT, rounded
-from maxops.bench.timing import Candidate, Json, Stopwatch, UnsupportedError, fastest, figures, one_line, paired
+from maxops.bench.saved import FORMAT
+from maxops.bench.timing import (
+    Candidate,
+    Json,
+    Stopwatch,
+    UnsupportedError,
+    fastest,
+    figures,
+    one_line,
+    paired,
+    rounded,
+)
+from maxops.machine import machine
 from maxops.plan import Array
 
 SECONDS, QUICK_SECONDS = 0.3, 0.02
@@ -24,22 +35,8 @@ KEEP_EVERY_SECONDS = 60.0
 LARGE_BYTES = 10**7  # from here on a case's arrays are not left to the collector's own time
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Of a candidate: "correct", "wrong", "other input", "unsupported", "not installed" or "skipped", and why.
-
-    One that ran has a first sample.
-    """
-
-    status: str
-    reason: str = ""
-    candidate: Candidate | None = None
-    sample: Json | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Of its call, in the first sample."""
-        return float(self.sample["theirs"]) if self.sample else 0.0
+# What JSON has of a candidate, and the candidate, if it runs.
+Verdict = tuple[Json, Candidate | None]
 
 
 class Session:
@@ -74,9 +71,9 @@ class Session:
         work = build(case)
         expected = expected_result(work)
         own = libraries.ours(work)
-        mine = judge(own, own, case, expected)
+        mine, _ = judge(own, own, case, expected)
         verdicts = [(name, each) for name in self.names for each in self._verdicts(name, work, expected, own)]
-        best = min((each.seconds for _, each in verdicts if each.status == "correct"), default=0.0)
+        best = min((entry["seconds"] for _, (entry, _) in verdicts if entry["status"] == "correct"), default=0.0)
         row: Json = {
             "id": case.id,
             "operator": case.operator,
@@ -85,25 +82,24 @@ class Session:
             "size": case.size,
             "bytes_read": case.bytes_read,
             "bytes_written": case.bytes_written,
-            "ours": {"status": mine.status, "reason": mine.reason},
+            "ours": {"status": mine["status"], "reason": mine["reason"]},
             "libraries": {},
         }
-        seconds: list[float] = []
-        for name, verdict in verdicts:
-            entry: Json = {"status": verdict.status, "reason": verdict.reason}
+        for name, (entry, candidate) in verdicts:
             key = name
-            if verdict.candidate is not None and verdict.sample is not None:
+            if candidate is not None:
                 # the budget goes to those who may be the best; of the others the first sample is enough
-                times = verdict.seconds / best if best else 1.0
-                timed = self._paired(own, verdict.candidate) if times < CONTENDER else verdict.sample
-                entry |= {"candidate": verdict.candidate.code} | _entry(timed, seconds)
-                self._before[case.operator, case.family, str(case.dtype), name] = (times, verdict.seconds / case.size)
-                key += f": {verdict.candidate.code}" * (verdict.status == "other input")
+                times = entry["seconds"] / best if best else 1.0
+                self._before[case.operator, case.family, str(case.dtype), name] = times, entry["seconds"] / case.size
+                if times < CONTENDER:
+                    entry.update(self._paired(own, candidate))
+                key += f": {candidate.code}" * (entry["status"] == "other input")
             row["libraries"][key] = entry
-        row["limit"] = self._limit(case, own, seconds)
-        row["ours"]["seconds"] = sorted(seconds)[len(seconds) // 2] if seconds else Stopwatch(own).warm_up()
+        row["limit"] = self._limit(case, own)
+        seconds = [entry.pop("ours") for entry in (*row["libraries"].values(), row["limit"]) if "ours" in entry]
+        row["ours"]["seconds"] = rounded(statistics.median(seconds) if seconds else fastest(own))
         # again, now that many runs have gone by: a result that only sometimes is right is wrong
-        if mine.status == "correct" and not same_bits(own.result(case), expected):
+        if mine["status"] == "correct" and not same_bits(own.result(case), expected):
             row["ours"] |= {"status": "wrong", "reason": "correct at first, wrong after timing"}
         correct = {name: entry["ratio"] for name, entry in row["libraries"].items() if entry["status"] == "correct"}
         row["fastest"] = min(correct, key=lambda name: float(correct[name]["median"]), default=None)
@@ -114,23 +110,22 @@ class Session:
         """On a library: its fastest correct candidate, or else its fastest wrong one; other inputs apart."""
         case = work.case
         if name not in self._started:
-            return [Verdict("not installed", self.about[name]["reason"])]
+            return [({"status": "not installed", "reason": self.about[name]["reason"]}, None)]
         times, each = self._before.get((case.operator, case.family, str(case.dtype), name), (0.0, 0.0))
         if times > HOPELESS and each * case.size > LONG_SECONDS:
-            return [Verdict("skipped", f"left out: {times:.0f} times the fastest library's time at the previous size")]
+            why = f"left out: {times:.0f} times the fastest library's time at the previous size"
+            return [({"status": "skipped", "reason": why}, None)]
         try:
             candidates = LIBRARIES[name].candidates(self._started[name], work)
         except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
-            return [Verdict("unsupported", one_line(error))]
+            return [({"status": "unsupported", "reason": one_line(error)}, None)]
         verdicts = [judge(candidate, own, case, expected) for candidate in candidates]
-        of = {
-            status: [each for each in verdicts if each.status == status]
-            for status in ("correct", "wrong", "unsupported")
-        }
-        best = sorted(of["correct"] or of["wrong"], key=lambda each: each.seconds) or of["unsupported"]
-        return [*best[:1], *(each for each in verdicts if each.status == "other input")]
+        order = ("correct", "wrong", "unsupported")
+        compared = [verdict for verdict in verdicts if verdict[0]["status"] in order]
+        compared.sort(key=lambda verdict: (order.index(verdict[0]["status"]), verdict[0].get("seconds", 0.0)))
+        return compared[:1] + [verdict for verdict in verdicts if verdict[0]["status"] == "other input"]
 
-    def _limit(self, case: Case, own: Candidate, seconds: list[float]) -> Json:
+    def _limit(self, case: Case, own: Candidate) -> Json:
         """The fastest of the ways to move the case's bytes: all are timed, since the neighbours' load decides."""
         if self.limits is None:
             return {"status": "not measured", "reason": self.limit_missing}
@@ -138,9 +133,8 @@ class Session:
             candidates = self.limits.candidates(case)
         except UnsupportedError as error:
             return {"status": "unsupported", "reason": str(error)}
-        timed = {name: self._paired(own, candidate, 0.5) for name, candidate in candidates.items()}
-        name = min(timed, key=lambda name: float(timed[name]["ratio"]["median"]))
-        return {"status": "correct", "reason": "", "candidate": name} | _entry(timed[name], seconds)
+        timed = [{"candidate": name} | self._paired(own, each, 0.5) for name, each in candidates.items()]
+        return {"status": "correct", "reason": ""} | min(timed, key=lambda entry: float(entry["ratio"]["median"]))
 
     def _paired(self, own: Candidate, other: Candidate, share: float = 1.0) -> Json:
         return paired(Stopwatch(own), Stopwatch(other), self.seconds * share)
@@ -150,22 +144,16 @@ def judge(candidate: Candidate, own: Candidate, case: Case, expected: Array) -> 
     """Run a candidate once, compare bits, and take a first sample beside our own."""
     try:
         result = candidate.result(case)
-    except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
-        return Verdict("unsupported", f"{candidate.code}: {one_line(error)}")
-    sample = figures([(fastest(own), fastest(candidate))])
+    except Exception as error:  # noqa: BLE001  (as above)
+        return {"status": "unsupported", "reason": f"{candidate.code}: {one_line(error)}"}, None
+    status, reason = "wrong", f"{candidate.code}: gives {result.dtype} of shape {result.shape}"
     if same_bits(result, expected):
-        return Verdict("other input" if candidate.other_input else "correct", candidate.other_input, candidate, sample)
-    if (result.dtype, result.shape) == (expected.dtype, expected.shape):
-        found = f"{int((bits(result) != bits(expected)).sum())} of {expected.size} elements differ"
-    else:
-        found = f"gives {result.dtype} of shape {result.shape}"
-    return Verdict("wrong", f"{candidate.code}: {found}", candidate, sample)
-
-
-def _entry(timed: Json, seconds: list[float]) -> Json:
-    """What JSON has of a pair; our own seconds are gathered."""
-    seconds.append(timed["ours"])
-    return {"seconds": timed["theirs"], "ratio": timed["ratio"], "pairs": timed["pairs"]}
+        status, reason = "other input" if candidate.other_input else "correct", candidate.other_input
+    elif (result.dtype, result.shape) == (expected.dtype, expected.shape):
+        count = int((bits(result) != bits(expected)).sum())
+        reason = f"{candidate.code}: {count} of {expected.size} elements differ"
+    sample = figures([(fastest(own), fastest(candidate))])
+    return {"status": status, "reason": reason, "candidate": candidate.code} | sample, candidate
 
 
 def run(
@@ -176,11 +164,10 @@ def run(
     seconds: float = SECONDS,
     quick: bool = False,
     command: str = "maxops bench",
-    whole: bool = True,
     done: Callable[[str, Json | None], None] = lambda text, measured: None,
     keep: Callable[[Json], None] = lambda run: None,
 ) -> Json:
-    """Measure cases; `whole` adds peaks of memory.
+    """Measure cases.
 
     `done` is called with each stage's name and with each case; `keep` gets what there is once a minute. Ctrl-C among
     the cases ends the run with those that are done.
@@ -194,19 +181,15 @@ def run(
         "command": command,
         "quick": quick,
         "seconds_per_pair": seconds,
-        "machine": environment.machine(threads),
+        "machine": machine(threads),
         "libraries": session.about,
-        "memory": [],
         "cases": [],
     }
-    if whole:
-        done("peak memory", None)
-        result["memory"] = memory.measure(memory.QUICK_CASES if quick else memory.CASES)
     kept = perf_counter()
     try:
         for number, case in enumerate(cases):
             done(f"{number + 1} of {len(cases)}: {case.id}", None)
-            result["cases"].append(rounded(session.measure(case)))
+            result["cases"].append(session.measure(case))
             done(case.id, result["cases"][-1])
             if case.bytes_touched > LARGE_BYTES:
                 gc.collect()

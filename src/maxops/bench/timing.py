@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from timeit import Timer
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -56,16 +56,6 @@ class Candidate:
         return array.reshape(case.shape).copy() if array.size == np.prod(case.shape, dtype=int) else array.copy()
 
 
-class Watch(Protocol):
-    """What times one candidate, here or in another process."""
-
-    def warm_up(self, sample_seconds: float, /) -> float:
-        """Run until a sample takes long enough; the seconds of one call."""
-
-    def seconds(self) -> float:
-        """Seconds of one call, over a sample of calls."""
-
-
 class Stopwatch:
     """Times a candidate by timeit, with the garbage collector off."""
 
@@ -95,8 +85,11 @@ def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
     return best
 
 
-def paired(ours: Watch, theirs: Watch, seconds: float) -> Json:
-    """Their time over ours, for samples one after the other, within a budget of seconds but at least a few."""
+def paired(ours: Any, theirs: Any, seconds: float) -> Json:
+    """Their time over ours, for samples one after the other, within a budget of seconds but at least a few.
+
+    Both are stopwatches, or have the methods of one.
+    """
     sample = min(SAMPLE_SECONDS, seconds / (4 * MIN_PAIRS))  # short samples where the budget is short
     for watch in (ours, theirs):
         watch.warm_up(sample)
@@ -110,6 +103,12 @@ def paired(ours: Watch, theirs: Watch, seconds: float) -> Json:
 def figures(pairs: list[tuple[float, float]]) -> Json:
     """Seconds of a call, each candidate's median, and the quartiles of theirs over ours, pair by pair."""
     mine, others = zip(*pairs, strict=True)
-    low, median, high = np.quantile([their / our for our, their in pairs], (0.25, 0.5, 0.75)).tolist()
-    ratio = {"low": low, "median": median, "high": high}
-    return {"ours": statistics.median(mine), "theirs": statistics.median(others), "ratio": ratio, "pairs": len(pairs)}
+    quartiles = np.quantile([their / our for our, their in pairs], (0.25, 0.5, 0.75))
+    ratio = dict(zip(("low", "median", "high"), map(rounded, quartiles), strict=True))
+    seconds = (rounded(statistics.median(each)) for each in (mine, others))
+    return dict(zip(("ours", "seconds"), seconds, strict=True)) | {"ratio": ratio, "pairs": len(pairs)}
+
+
+def rounded(figure: float) -> float:
+    """A figure with so many digits that no clock tells more, for half of JSON's."""
+    return float(f"{figure:.7g}")

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import maxops
 from maxops.atomic_files import check_writable, write_text
-from maxops.bench import compare, environment, grid, libraries, page, report, saved, session
+from maxops.bench import compare, environment, grid, page, report, saved, session
 from maxops.bench.case import OPERATORS, Case, label
+from maxops.bench.libraries import LIBRARIES, supports
+from maxops.bench.timing import Json
 from maxops.cli import streams
 from maxops.cli.progress import counting_bar
 from maxops.cli.table import show, show_json
@@ -24,8 +26,11 @@ from maxops.json_text import in_lines
 
 WRONG = 1
 MAX_SECONDS = 1e6
+_LIST = list[str] | None
+_FILE = Path | None
+_OPERATORS, _LIBRARIES = (f"Of {', '.join(names)}. Default: all." for names in (OPERATORS, LIBRARIES))
+_ANOTHER = "Beside another maxops instead: its Python, or the folder that holds its package."
 
-Json = dict[str, Any]
 Option = typer.Option
 
 
@@ -35,21 +40,14 @@ def _check_seconds(seconds: float | None) -> float | None:
     return seconds
 
 
+# fmt: off
 def bench(
-    operators: Annotated[
-        list[str] | None, typer.Argument(metavar="OP", help=f"Of {', '.join(OPERATORS)}. Default: all.")
-    ] = None,
-    types: Annotated[
-        list[str] | None, Option(metavar="TYPE,...", help="Element types, or all. Default: one of each kind.")
-    ] = None,
-    library: Annotated[
-        list[str] | None,
-        Option("--libraries", metavar="LIBRARY,...", help=f"Of {', '.join(libraries.LIBRARIES)}. Default: all."),
-    ] = None,
+    operators: Annotated[_LIST, typer.Argument(metavar="OP", help=_OPERATORS)] = None,
+    types: Annotated[_LIST, Option(metavar="TYPE,...", help="Element types, or all. Default: one of each kind.")] = None,
+    library: Annotated[_LIST, Option("--libraries", metavar="LIBRARY,...", help=_LIBRARIES)] = None,
     quick: Annotated[bool, Option("--quick", help="A few small cases, briefly: a smoke test, not a result.")] = False,
     sizes: Annotated[
-        list[str] | None,
-        Option(metavar="N,...", help="Numbers of elements, as in the cases' ids: 1,1e3,1e5. Default: all."),
+        _LIST, Option(metavar="N,...", help="Numbers of elements, as in the cases' ids: 1,1e3,1e5. Default: all.")
     ] = None,
     only: Annotated[str, Option("--only", metavar="TEXT", help="Cases whose id contains this text.")] = "",
     seconds: Annotated[
@@ -60,89 +58,61 @@ def bench(
         int | None,
         Option(metavar="N", min=1, max=MOST_THREADS, help="Threads for everybody. Default: as maxops has."),
     ] = None,
-    cases_only: Annotated[bool, Option("--cases-only", help="No limits table and no peaks of memory.")] = False,
-    other: Annotated[
-        Path | None,
-        Option(
-            "--compare",
-            metavar="PATH",
-            exists=True,
-            help="Beside another maxops instead: its Python, or the folder that holds its package.",
-        ),
-    ] = None,
+    other: Annotated[_FILE, Option("--compare", metavar="PATH", exists=True, help=_ANOTHER)] = None,
     listed: Annotated[bool, Option("--list", help="List the cases and end.")] = False,
-    earlier: Annotated[Path | None, Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
+    earlier: Annotated[_FILE, Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
     form: streams.Format = "text",
     json_file: Annotated[
-        Path | None, Option("--json", metavar="FILE", help="Write every figure here; --format json prints them.")
+        _FILE, Option("--json", metavar="FILE", help="Write every figure here; --format json prints them.")
     ] = None,
-    html_file: Annotated[Path | None, Option("--html", metavar="FILE", help="Write a page with plots here.")] = None,
-    markdown_file: Annotated[Path | None, Option("--markdown", metavar="FILE", help="Write tables here.")] = None,
+    html_file: Annotated[_FILE, Option("--html", metavar="FILE", help="Write a page with plots here.")] = None,
+    markdown_file: Annotated[_FILE, Option("--markdown", metavar="FILE", help="Write tables here.")] = None,
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
     """Time every operator against other libraries, each result first compared bit for bit with the expected one."""
+    # fmt: on
     if html_file is not None and find_spec("matplotlib") is None:
         raise typer.BadParameter('the plots need matplotlib: pip install "maxops[bench]"', param_hint="--html")
     if form == "json" and json_file is not None:
         raise typer.BadParameter("--format json is --json -, and has no effect with --json FILE")
-    if form == "json":
-        json_file = streams.STREAM
-    if other is not None and (html_file or markdown_file):
-        raise typer.BadParameter("--compare prints tables and takes --json, but not --html or --markdown")
-    files = [file for file in (json_file, html_file, markdown_file) if file is not None]
-    _check_files(files, earlier, overwrite=overwrite, parents=parents)
-
-    def write(run: Json) -> None:
-        texts: tuple[tuple[Path | None, Callable[[Json], str]], ...] = (
-            (json_file, saved.as_text), (html_file, page.html), (markdown_file, report.markdown),
-        )  # fmt: skip
-        for file, text in texts:
-            if file is not None:
-                streams.give_text(file, text(run), make_folders=parents)
-
-    def keep(run: Json) -> None:
-        if json_file is not None and not streams.is_stream(json_file):
-            write_text(json_file, saved.as_text(run), make_folders=parents)
-
+    json_file = streams.STREAM if form == "json" else json_file
+    reports = {json_file: saved.as_text, html_file: page.html, markdown_file: report.markdown}
+    given = [file for file in (json_file, html_file, markdown_file) if file is not None]
+    _check_files(given, earlier, overwrite=overwrite, parents=parents)
     if earlier is not None:
         run = saved.parse(streams.read_stdin(), streams.STDIN) if streams.is_stream(earlier) else saved.read(earlier)
-        if streams.STREAM not in files:
-            _show(report.summary(run), f"\n{report.headline(run)}")
-        write(run)
+        _report(run, report.summary(run), reports, parents)
         return
-    names = _names(library or [], list(libraries.LIBRARIES), "--libraries", "library")
+    if other is not None and (html_file or markdown_file):
+        raise typer.BadParameter("--compare prints tables and takes --json, but not --html or --markdown")
+    names = _names(library or [], list(LIBRARIES), "--libraries", "library")
     cases = _cases(operators or [], types or [], sizes or [], only, quick=quick)
+    if listed and form == "json":
+        show_json([{"case": case.id, "bytes_touched": case.bytes_touched} for case in cases])
+    elif listed:
+        show(("case", "touches"), [(case.id, report.size(case.bytes_touched)) for case in cases])
     if listed:
-        if form == "json":
-            show_json([{"case": case.id, "bytes_touched": case.bytes_touched} for case in cases])
-        else:
-            show(("case", "touches"), [(case.id, report.size(case.bytes_touched)) for case in cases])
         return
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.re_execute(count)
     budget = (session.QUICK_SECONDS if quick else session.SECONDS) if seconds is None else seconds
-    if other is not None:
-        with _progress(len(cases)) as done:
-            run = compare.run(cases, other, count, seconds=budget, done=done)
-        with streams.stdout_kept_for(files):
-            for name in ("this", "other"):
-                about = run[name]
-                print(f"{name}: maxops {about['maxops']} {about['commit']}, {about['isa']}, {about['folder']}")
-            _show(compare.tables(run), f"interrupted {run['interrupted']}" if "interrupted" in run else "")
-        if json_file is not None:
-            streams.give_text(json_file, in_lines(run) + "\n", make_folders=parents)
-        _fail(compare.different(run), "the two differ in bits in {}", "case", "cases")
-        return
-    command = " ".join(["maxops", *sys.argv[1:]])
-    options: dict[str, Any] = {"quick": quick, "whole": not cases_only, "command": command, "keep": keep}
     with _progress(len(cases)) as done:
-        run = session.run(cases, names, count, seconds=budget, done=done, **options)
-    if streams.STREAM not in files:
-        _show([*report.cases(run), *report.summary(run)], f"\n{report.headline(run)}")
-    write(run)
-    _fail(report.our_failures(run), "{}", "of our own results is wrong", "of our own results are wrong")
+        if other is None:
+            command = " ".join(["maxops", *sys.argv[1:]])
+            run = session.run(
+                cases, names, count, seconds=budget, quick=quick, command=command, done=done,
+                keep=_keeper(json_file, parents),
+            )  # fmt: skip
+        else:
+            run = compare.run(cases, other, count, seconds=budget, done=done)
+    if other is None:
+        _report(run, [*report.cases(run), *report.summary(run)], reports, parents)
+        _fail(report.our_failures(run), "{}", "of our own results is wrong", "of our own results are wrong")
+    else:
+        _report_comparison(run, json_file, parents)
+        _fail(compare.different(run), "the two differ in bits in {}", "case", "cases")
 
 
 def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, parents: bool) -> None:
@@ -150,10 +120,9 @@ def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, pa
     if len(set(files)) < len(files):
         raise typer.BadParameter(f"{files[0]} is given for several reports; give each a file of its own")
     streams.check_outputs(files, [earlier] if earlier else [], overwrite=overwrite, parents=parents)
-    if earlier is None and not parents:
-        for file in files:
-            if not streams.is_stream(file):
-                check_writable(file)
+    for file in files:
+        if earlier is None and not parents and not streams.is_stream(file):
+            check_writable(file)
 
 
 @contextmanager
@@ -162,6 +131,32 @@ def _progress(count: int) -> Iterator[Callable[[str, Json | None], None]]:
     with counting_bar(refresh_per_second=2) as bar:
         task = bar.add_task("maxops bench", total=count)
         yield lambda text, case: bar.update(task, description=text, advance=0 if case is None else 1)
+
+
+def _keeper(json_file: Path | None, parents: bool) -> Callable[[Json], None]:
+    """What saves a run that is not done yet, which may take hours."""
+    if json_file is None or streams.is_stream(json_file):
+        return lambda run: None
+    return lambda run: write_text(json_file, saved.as_text(run), make_folders=parents)
+
+
+def _report(
+    run: Json, tables: Sequence[report.Table], reports: dict[Path | None, Callable[[Json], str]], parents: bool
+) -> None:
+    if streams.STREAM not in reports:
+        _show(tables, f"\n{report.headline(run)}")
+    for file, text in reports.items():
+        if file is not None:
+            streams.give_text(file, text(run), make_folders=parents)
+
+
+def _report_comparison(run: Json, json_file: Path | None, parents: bool) -> None:
+    with streams.stdout_kept_for([json_file]):
+        for name in ("this", "other"):
+            print("{0}: maxops {maxops} {commit}, {isa}, {folder}".format(name, **run[name]))
+        _show(compare.tables(run), f"interrupted {run['interrupted']}" if "interrupted" in run else "")
+    if json_file is not None:
+        streams.give_text(json_file, in_lines(run) + "\n", make_folders=parents)
 
 
 def _show(tables: Sequence[report.Table], last: str) -> None:
@@ -181,13 +176,9 @@ def _fail(failures: list[str], text: str, one: str, many: str) -> None:
 def _cases(operators: list[str], types: list[str], sizes: list[str], only: str, *, quick: bool) -> list[Case]:
     chosen = _names(operators, OPERATORS, "OP", "operator")
     by_name = {str(dtype): dtype for dtype in grid.TYPES}
-    names = types or list(map(str, grid.QUICK_TYPES if quick else grid.DEFAULT_TYPES))
-    rows = [by_name[name] for name in _names(names, list(by_name), "--types", "type")]
-    cases = [
-        case
-        for case in grid.cases([each for each in OPERATORS if each in chosen], rows, quick=quick)
-        if libraries.supports(case)
-    ]
+    default = list(map(str, grid.QUICK_TYPES if quick else grid.DEFAULT_TYPES))
+    rows = [by_name[name] for name in _names(types or default, list(by_name), "--types", "type")]
+    cases = list(filter(supports, grid.cases([each for each in OPERATORS if each in chosen], rows, quick=quick)))
     labels = _names(sizes, [label(size) for size in sorted({case.size for case in cases})], "--sizes", "size")
     cases = [case for case in cases if label(case.size) in labels and only in case.id]
     if not cases:
