@@ -572,7 +572,8 @@ def test_other_bits_and_other_errors_are_no_figures(tmp_path: Path) -> None:
 def test_what_differs_is_measured_on_new_arrays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ratio: float, arrays: int
 ) -> None:
-    asked, ask = [], compare.Install.ask
+    asked: list[int] = []
+    ask = compare.Install.ask
 
     def listen(install: compare.Install, name: str, *arguments: Any) -> Any:
         asked.extend(arguments[1:])

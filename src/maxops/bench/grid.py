@@ -98,9 +98,9 @@ EMPTY_EACH = 10
 ROWS: dict[str, Shape] = {"1d": (), "rows-16": (16,), "rows-64": (64,)}
 
 
-def max_case(name: str, dtype: DType, size: int, operands: tuple[Operand, ...], **more: bool) -> Case:
+def max_case(name: str, dtype: DType, size: int, operands: tuple[Operand, ...], *, out: bool = False) -> Case:
     """A case of Max."""
-    return Case("Max", name, dtype, size, operands, shapes.broadcast([each.shape for each in operands]), **more)
+    return Case("Max", name, dtype, size, operands, shapes.broadcast([each.shape for each in operands]), out=out)
 
 
 def reduce_case(name: str, dtype: DType, size: int, operand: Operand, axes: tuple[int, ...]) -> Case:

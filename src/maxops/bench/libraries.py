@@ -295,7 +295,7 @@ _ALL = (
             Text("np.maximum.reduceat(data, starts, axis=0)", "starts = np.flatnonzero(np.diff(ids, prepend=-1))",
                  only=_full, other_input="starts instead of ids"),
         )),
-    Library("torch", "import torch, warnings",
+    Library("torch", "import torch",
         max=(
             Text("torch.maximum({inputs}{out})", only=_two),
             Text("chain(torch.maximum, {inputs}{out})", only=lambda work: not _two(work)),
@@ -315,7 +315,7 @@ _ALL = (
         array="torch.from_numpy({})", back="{}.numpy()",
         bfloat16=("torch.from_numpy({}.view(np.int16)).view(torch.bfloat16)",
                   "{}.view(torch.int16).numpy().view(ml_dtypes.bfloat16)"),
-        threads="torch.set_num_threads(threads); torch.set_grad_enabled(False); "
+        threads="torch.set_num_threads(threads); torch.set_grad_enabled(False); import warnings; "
                 'warnings.filterwarnings("ignore", message=".*_reduce.*")'),
     Library("onnxruntime", "import onnxruntime", max=(_SESSION,), reduce_max=(_SESSION,), segment_max=(_SESSION,)),
     Library("openvino", "import openvino, openvino.opset16", max=(_REQUEST,), reduce_max=(_REQUEST,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 from maxops.bench import report
 from maxops.bench.case import OPERATORS
@@ -59,7 +60,7 @@ def _svg(lines: Lines, colours: dict[str, str], title: str, *, is_speedup: bool)
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    look = {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9} | dict.fromkeys(names, INK)
+    look: Any = dict.fromkeys(names, INK) | {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
     with mpl.rc_context(look | {"svg.hashsalt": "maxops"}):  # the same run gives the same page
         figure = Figure(figsize=(4.2, 2.5), layout="constrained")
         axes = figure.subplots()

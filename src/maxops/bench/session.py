@@ -59,10 +59,8 @@ class Session:
                 self.about[name]["reason"] = one_line(error)
         self.limits, self.limit_missing = None, ""
         try:
-            most = [
-                max(sizes) for sizes in zip(*((case.bytes_read, case.bytes_written) for case in cases), strict=True)
-            ]
-            self.limits = limits.Limits(*most, threads)
+            read, written = max(case.bytes_read for case in cases), max(case.bytes_written for case in cases)
+            self.limits = limits.Limits(read, written, threads)
         except UnsupportedError as error:
             self.limit_missing = str(error)
 
@@ -133,7 +131,7 @@ class Session:
             candidates = self.limits.candidates(case)
         except UnsupportedError as error:
             return {"status": "unsupported", "reason": str(error)}
-        timed = [{"candidate": name} | self._paired(own, each, 0.5) for name, each in candidates.items()]
+        timed: list[Json] = [{"candidate": name} | self._paired(own, each, 0.5) for name, each in candidates.items()]
         return {"status": "correct", "reason": ""} | min(timed, key=lambda entry: float(entry["ratio"]["median"]))
 
     def _paired(self, own: Candidate, other: Candidate, share: float = 1.0) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -141,7 +141,7 @@ def _keeper(json_file: Path | None, parents: bool) -> Callable[[Json], None]:
 
 
 def _report(
-    run: Json, tables: Sequence[report.Table], reports: dict[Path | None, Callable[[Json], str]], parents: bool
+    run: Json, tables: Sequence[report.Table], reports: Mapping[Path | None, Callable[[Json], str]], parents: bool
 ) -> None:
     if streams.STREAM not in reports:
         _show(tables, f"\n{report.headline(run)}")
