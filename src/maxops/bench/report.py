@@ -191,7 +191,7 @@ def libraries(run: Json) -> Table:
     for name, about in run["libraries"].items():
         entries = [case["libraries"][name] for case in run["cases"] if name in case["libraries"]]
         counts = Counter(entry["status"] for entry in entries)
-        counted_up = ", ".join(f"{count} {status}" for status, count in counts.items()) or NOTHING
+        counted_up = ", ".join(f"{count} {status}" for status, count in counts.most_common()) or NOTHING
         fastest = str(sum(case["fastest"] == name for case in run["cases"]))
         reasons = list(dict.fromkeys(entry["reason"] for entry in entries if entry["status"] == "unsupported"))
         version = about["version"] or about["reason"]
