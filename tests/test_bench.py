@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 import maxops as mo
 from bits import STORED
 from maxops import dtypes
-from maxops.bench import compare, environment, grid, inputs, libraries, limits, page, report, saved, session
-from maxops.bench.case import Case
+from maxops.bench import compare, environment, grid, inputs, libraries, limits, page, report, session
+from maxops.bench.grid import Case
 from maxops.bench.inputs import expected_result, same_bits
 from maxops.bench.libraries import LIBRARIES, Library, Text
 from maxops.bench.timing import Candidate, Stopwatch, UnsupportedError, figures, paired
@@ -264,7 +264,7 @@ def tiny_run(odd_libraries: None, tiny_cases: list[Case]) -> dict[str, Any]:
 
 
 def test_a_run_has_what_the_page_needs(tiny_run: dict[str, Any]) -> None:
-    assert tiny_run["format"] == saved.FORMAT
+    assert tiny_run["format"] == report.FORMAT
     about = {"cpu", "isa", "threads", "output_cache", "memory_bytes", "caches", "python", "maxops", "system"}
     assert about <= tiny_run["machine"].keys()
     assert tiny_run["libraries"]["numpy"]["version"] == np.__version__
@@ -462,8 +462,8 @@ def test_the_grid_can_be_listed(command: Callable[..., Any]) -> None:
 
 def test_what_is_written_is_read_and_has_a_line_for_each_case(tiny_run: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    path.write_text(saved.as_text(tiny_run))
-    assert saved.read(path) == json.loads(path.read_text()) == tiny_run
+    path.write_text(report.as_text(tiny_run))
+    assert report.read(path) == json.loads(path.read_text()) == tiny_run
     lines = path.read_text().splitlines()
     assert [line for line in lines if line.startswith('{"id":')] == [
         line for line in lines if any(f'"{case["id"]}"' in line for case in tiny_run["cases"])
@@ -472,7 +472,7 @@ def test_what_is_written_is_read_and_has_a_line_for_each_case(tiny_run: dict[str
 
 
 def test_figures_have_no_more_digits_than_a_clock_tells(tiny_run: dict[str, Any]) -> None:
-    written = re.findall(r"\d+\.\d+(?:e-\d+)?", saved.as_text(tiny_run | {"seconds": 0, "machine": {}}))
+    written = re.findall(r"\d+\.\d+(?:e-\d+)?", report.as_text(tiny_run | {"seconds": 0, "machine": {}}))
     assert len(written) > 50
     assert [text for text in written if float(f"{float(text):.7g}") != float(text)] == []
 
@@ -493,7 +493,7 @@ def test_a_file_without_a_run_is_an_error(command: Callable[..., Any], tmp_path:
     file, (content, text) = tmp_path / "other.json", STRANGE[name]
     file.write_text(content, encoding="utf-8", errors="surrogateescape")
     error = command("--from", str(file)).exception
-    assert isinstance(error, saved.BenchFileError)
+    assert isinstance(error, report.BenchFileError)
     assert str(error).startswith(f"{file}: {text}") or str(error) == f"{file} {text}; is it a run of maxops bench?"
 
 
@@ -504,9 +504,9 @@ def test_a_file_without_a_run_is_an_error(command: Callable[..., Any], tmp_path:
 def test_a_run_whose_cases_are_no_cases_is_an_error(
     tiny_run: dict[str, Any], tmp_path: Path, cases: Any, text: str
 ) -> None:
-    (tmp_path / "run.json").write_text(saved.as_text(tiny_run | {"cases": cases}))
-    with pytest.raises(saved.BenchFileError, match=re.escape(text)):
-        saved.read(tmp_path / "run.json")
+    (tmp_path / "run.json").write_text(report.as_text(tiny_run | {"cases": cases}))
+    with pytest.raises(report.BenchFileError, match=re.escape(text)):
+        report.read(tmp_path / "run.json")
 
 
 def test_import_of_maxops_stays_light() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import maxops
 from maxops.bench import environment
-from maxops.bench.case import Case
+from maxops.bench.grid import Case
 from maxops.bench.report import Table, spread, times
 from maxops.bench.timing import Json, paired
 from maxops.errors import MaxopsError

@@ -11,8 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from maxops import dtypes, reference
-from maxops.bench.case import Case, Operand, View
-from maxops.bench.grid import EMPTY_EACH
+from maxops.bench.grid import EMPTY_EACH, Case, Operand, View
 from maxops.dtypes import DType
 from maxops.plan import Array
 

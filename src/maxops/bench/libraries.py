@@ -18,7 +18,7 @@ import numpy as np
 
 import maxops as mo
 from maxops import dtypes
-from maxops.bench.case import Case
+from maxops.bench.grid import Case
 from maxops.bench.inputs import FILL_MODE, Work, view
 from maxops.bench.timing import Candidate, UnsupportedError
 from maxops.plan import Array
@@ -32,7 +32,7 @@ class Text:
 
     The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. What stands in braces depends on the call: {inputs}
     of Max, {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (a number if there is one), {keepdims},
-    {count} of segments and {of_rows} (", axis=0" where data have more axes than one).
+    {count} of segments and, where data have two axes, {of_rows} (", axis=0") and {of_items} (ids of the data's shape).
     """
 
     code: str
@@ -101,6 +101,7 @@ class Library:
             "keepdims": False,
             "count": work.case.shape[0] if work.ids is not None else 0,
             "of_rows": ", axis=0" if work.data.ndim > 1 else "",
+            "of_items": "[:, None].expand(data.shape)" if work.data.ndim > 1 else "",
         }
         code, here = text.code.format(**words), names | {"work": work, "lowest": work.lowest} | work.named
         exec(text.setup.format(**words), here)
@@ -135,18 +136,6 @@ def by_starts(data: Array, ids: Array, num_segments: int, lowest: Any) -> Array:
     result = np.full((num_segments, *data.shape[1:]), lowest, data.dtype)
     result[ids[starts]] = highest
     return result
-
-
-def filled(torch: Any, work: Work, dtype: Any) -> Any:
-    """Of torch: a tensor of the lowest value."""
-    return torch.full(work.case.shape, work.lowest.item(), dtype=dtype)
-
-
-def scatter_reduce(torch: Any, work: Work, data: Any, ids: Any) -> Any:
-    """Of torch: it takes 64-bit ids of the data's shape."""
-    index = ids.long()
-    index = index[:, None].expand(data.shape) if data.ndim > 1 else index
-    return filled(torch, work, data.dtype).scatter_reduce_(0, index, data, "amax")
 
 
 def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
@@ -214,26 +203,23 @@ def session_of(onnxruntime: Any, work: Work, threads: int) -> tuple[Any, Any]:
 
 def request_of(openvino: Any, work: Work, threads: int) -> Any:
     """Of OpenVINO: a compiled model, set to keep the case's precision, on tensors that share NumPy's memory."""
-    case, core, arrays = work.case, openvino.Core(), work.bases
-    if case.operator == "SegmentMax":
-        assert work.ids is not None
+    core, arrays, opset, bf16 = openvino.Core(), work.bases, openvino.opset16, openvino.Type.bf16
+    if work.ids is not None:
         arrays = (work.data, work.ids)
-        opset = openvino.opset16
-        bf16 = openvino.Type.bf16
         types = [bf16 if array.dtype == ml_dtypes.bfloat16 else openvino.Type(array.dtype) for array in arrays]
         inputs = [opset.parameter(list(array.shape), kind) for array, kind in zip(arrays, types, strict=True)]
-        count = opset.constant(np.array(case.shape[0], work.ids.dtype))
+        count = opset.constant(np.array(work.case.shape[0], work.ids.dtype))
         graph = openvino.Model([opset.segment_max(*inputs, count, fill_mode=FILL_MODE)], inputs, "case")
     else:
-        graph = core.read_model(onnx_model(case), b"")
+        graph = core.read_model(onnx_model(work.case), b"")
     options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
-    if case.dtype.kind == "float":
-        options["INFERENCE_PRECISION_HINT"] = {"float16": "f16", "bfloat16": "bf16"}.get(case.dtype.name, "f32")
+    if work.case.dtype.kind == "float":
+        options["INFERENCE_PRECISION_HINT"] = {"float16": "f16", "bfloat16": "bf16"}.get(work.case.dtype.name, "f32")
     request = core.compile_model(graph, "CPU", options).create_infer_request()
 
     def tensor(array: Array) -> Any:
         if array.dtype == ml_dtypes.bfloat16:
-            return openvino.Tensor(array.view(np.uint16), list(array.shape), openvino.Type.bf16)
+            return openvino.Tensor(array.view(np.uint16), list(array.shape), bf16)
         return openvino.Tensor(array, shared_memory=True)
 
     for number, array in enumerate(arrays):
@@ -244,7 +230,7 @@ def request_of(openvino: Any, work: Work, threads: int) -> Any:
 
 
 _HELPERS: tuple[Callable[..., Any], ...] = (
-    chain, by_starts, filled, scatter_reduce, jitted, scattered, session_of, request_of,
+    chain, by_starts, jitted, scattered, session_of, request_of,
 )  # fmt: skip
 
 
@@ -262,9 +248,11 @@ def _jitted(code: str, only: Callable[[Work], bool] = lambda work: True) -> Text
 
 def _of_lengths(lengths: str, setup: str, other_input: str = "") -> Text:
     code = f'torch.segment_reduce(data, "max", lengths={lengths}, axis=0, initial=least, unsafe=True)'
-    return Text(code, f"least = lowest.item(); {setup}", other_input=other_input)
+    return Text(code, f"{_LEAST}; {setup}", other_input=other_input)
 
 
+_LEAST = "shape, least = work.case.shape, lowest.item()"
+_FILLED = "torch.full(shape, least, dtype=data.dtype)"
 _JAX_SEGMENTS = "jax.ops.segment_max(data, ids, num_segments={count}, indices_are_sorted=True)"
 _SESSION = Text(
     "session.run_with_iobinding(binding)",
@@ -306,8 +294,8 @@ _ALL = (
             Text("torch.max(data)", only=lambda work: work.axes is None),
         ),
         segment_max=(
-            Text("scatter_reduce(torch, work, data, ids)"),
-            Text('filled(torch, work, data.dtype).index_reduce_(0, ids, data, "amax")'),
+            Text(f'{_FILLED}.scatter_reduce_(0, ids.long(){{of_items}}, data, "amax")', _LEAST),
+            Text(f'{_FILLED}.index_reduce_(0, ids, data, "amax")', _LEAST),
             _of_lengths("torch.bincount(ids, minlength={count})", ""),
             _of_lengths("lengths", "lengths = torch.from_numpy(np.bincount(ids, minlength={count}))",
                         "lengths instead of ids"),

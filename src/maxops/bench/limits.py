@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.case import Case
+from maxops.bench.grid import Case
 from maxops.bench.timing import Candidate, UnsupportedError
 from maxops.plan import Array
 

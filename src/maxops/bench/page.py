@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from maxops.bench import report
-from maxops.bench.case import OPERATORS
+from maxops.bench.grid import OPERATORS
 from maxops.bench.report import FASTEST, LIMIT, Table
 from maxops.bench.timing import Json
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from maxops.bench import libraries, limits
-from maxops.bench.case import Case
+from maxops.bench.grid import Case
 from maxops.bench.inputs import Work, bits, build, expected_result, same_bits
 from maxops.bench.libraries import LIBRARIES
-from maxops.bench.saved import FORMAT
+from maxops.bench.report import FORMAT
 from maxops.bench.timing import (
     Candidate,
     Json,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from maxops.bench.case import Case
+from maxops.bench.grid import Case
 from maxops.plan import Array
 
 SAMPLE_SECONDS = 0.001  # of calls in one sample: long beside the clock's grain, short beside a scheduler's slice

@@ -13,8 +13,8 @@ import typer
 
 import maxops
 from maxops.atomic_files import check_writable, write_text
-from maxops.bench import compare, environment, grid, page, report, saved, session
-from maxops.bench.case import OPERATORS, Case, label
+from maxops.bench import compare, environment, grid, page, report, session
+from maxops.bench.grid import OPERATORS, Case, label
 from maxops.bench.libraries import LIBRARIES, supports
 from maxops.bench.timing import Json
 from maxops.cli import streams
@@ -77,11 +77,11 @@ def bench(
     if form == "json" and json_file is not None:
         raise typer.BadParameter("--format json is --json -, and has no effect with --json FILE")
     json_file = streams.STREAM if form == "json" else json_file
-    reports = {json_file: saved.as_text, html_file: page.html, markdown_file: report.markdown}
+    reports = {json_file: report.as_text, html_file: page.html, markdown_file: report.markdown}
     given = [file for file in (json_file, html_file, markdown_file) if file is not None]
     _check_files(given, earlier, overwrite=overwrite, parents=parents)
     if earlier is not None:
-        run = saved.parse(streams.read_stdin(), streams.STDIN) if streams.is_stream(earlier) else saved.read(earlier)
+        run = report.parse(streams.read_stdin(), streams.STDIN) if streams.is_stream(earlier) else report.read(earlier)
         _report(run, report.summary(run), reports, parents)
         return
     if other is not None and (html_file or markdown_file):
@@ -137,7 +137,7 @@ def _keeper(json_file: Path | None, parents: bool) -> Callable[[Json], None]:
     """What saves a run that is not done yet, which may take hours."""
     if json_file is None or streams.is_stream(json_file):
         return lambda run: None
-    return lambda run: write_text(json_file, saved.as_text(run), make_folders=parents)
+    return lambda run: write_text(json_file, report.as_text(run), make_folders=parents)
 
 
 def _report(
