@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from maxops.json_text import in_lines
 
 NOTHING = "-"
 FASTEST, LIMIT = "fastest", "limit"
+TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+BYTES = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
 
 
 FORMAT = 2
@@ -72,11 +74,6 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
-def is_correct(case: Json) -> bool:
-    """Whether our own result is correct, before and after timing."""
-    return bool(case["ours"]["status"] == "correct")
-
-
 def value(case: Json, against: str) -> float | None:
     """Their time over ours: of the fastest correct library, or of the memory's limit."""
     ratio = case["ratio"] if against == FASTEST else case["limit"].get("ratio")
@@ -85,7 +82,7 @@ def value(case: Json, against: str) -> float | None:
 
 def our_failures(run: Json) -> list[str]:
     """Cases where our own result is wrong."""
-    return [f"{case['id']}: {case['ours']['reason']}" for case in run["cases"] if not is_correct(case)]
+    return [f"{case['id']}: {case['ours']['reason']}" for case in run["cases"] if case["ours"]["status"] != "correct"]
 
 
 def times(number: float | None) -> str:
@@ -104,25 +101,12 @@ def spread(ratio: Json | None) -> str:
     return f"{times(ratio['median'])} ({times(ratio['low'])}-{times(ratio['high'])})" if ratio else NOTHING
 
 
-def seconds(number: float) -> str:
-    """A time with its unit.
+def scaled(number: float, units: dict[str, float]) -> str:
+    """A time or bytes with the unit, in powers of ten.
 
-    >>> seconds(91e-9), seconds(0.0123)
-    ('91 ns', '12.3 ms')
+    >>> scaled(91e-9, TIME), scaled(0.0123, TIME), scaled(1_234_567, BYTES), scaled(4, BYTES)
+    ('91 ns', '12.3 ms', '1.23 MB', '4 B')
     """
-    return _scaled(number, {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9})
-
-
-def size(number: float) -> str:
-    """Bytes with their unit, in powers of ten.
-
-    >>> size(1_234_567), size(4)
-    ('1.23 MB', '4 B')
-    """
-    return _scaled(number, {"GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0})
-
-
-def _scaled(number: float, units: dict[str, float]) -> str:
     unit, scale = next((each for each in units.items() if number >= each[1]), list(units.items())[-1])
     return f"{number / scale:.3g} {unit}"
 
@@ -167,23 +151,15 @@ def _median_and_lowest(found: list[tuple[float, str]]) -> str:
 def cases(run: Json) -> list[Table]:
     """By operator, every case."""
     columns = ("case", "touches", "ours", "fastest correct library", "speedup", "share of limit", "others")
-    tables = []
-    for operator in OPERATORS:
-        rows = [
-            (
-                case["id"].partition("/")[2],
-                size(case["bytes_read"] + case["bytes_written"]),
-                seconds(case["ours"]["seconds"]) if is_correct(case) else f"WRONG: {case['ours']['reason']}",
-                case["fastest"] or NOTHING,
-                spread(case["ratio"]),
-                spread(case["limit"].get("ratio")),
-                _others(case),
-            )
-            for case in run["cases"]
-            if case["operator"] == operator
-        ]
-        tables.append(Table(f"{operator}, every case", "In brackets the quartiles of the pairs.", columns, rows))
-    return [table for table in tables if table.rows]
+    rows: dict[str, list[Sequence[str]]] = {operator: [] for operator in OPERATORS}
+    for case in run["cases"]:
+        ours = scaled(case["ours"]["seconds"], TIME) if case["ours"]["status"] == "correct" else ""
+        touches = scaled(case["bytes_read"] + case["bytes_written"], BYTES)
+        ratios = (spread(case["ratio"]), spread(case["limit"].get("ratio")))
+        cells = (touches, ours or f"WRONG: {case['ours']['reason']}", case["fastest"] or NOTHING, *ratios)
+        rows[case["operator"]].append((case["id"].partition("/")[2], *cells, _others(case)))
+    note = "In brackets the quartiles of the pairs."
+    return [Table(f"{operator}, every case", note, columns, each) for operator, each in rows.items() if each]
 
 
 def _others(case: Json) -> str:
@@ -250,10 +226,8 @@ def libraries(run: Json) -> Table:
 def machine(run: Json) -> Table:
     """Where it ran."""
     about = run["machine"] | {name: run[name] for name in ("began", "command", "interrupted") if name in run}
-    about |= {
-        "memory_bytes": size(about["memory_bytes"]),
-        "caches": ", ".join(f"{level} {amount}" for level, amount in about["caches"].items()),
-    }
+    about["memory_bytes"] = scaled(about["memory_bytes"], BYTES)
+    about["caches"] = ", ".join(f"{level} {amount}" for level, amount in about["caches"].items())
     return Table("Where", "", ("", ""), [(name.replace("_", " "), f"{each}") for name, each in about.items() if each])
 
 
@@ -274,12 +248,8 @@ def markdown(run: Json, name: str = "speed.json") -> str:
         f"`maxops bench --from docs/{name} --html speed.html` draws it.",
     ]
     for table in summary(run):
-        parts += [f"## {table.title}", *filter(None, [table.note]), _markdown_table(table)]
+        lines = (table.columns, ["---"] * len(table.columns), *table.rows)
+        cells = ([cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
+        text = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+        parts += [f"## {table.title}", *filter(None, [table.note]), text]
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown_table(table: Table) -> str:
-    def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-
-    return "\n".join([line(table.columns), line("---" for _ in table.columns), *map(line, table.rows)])

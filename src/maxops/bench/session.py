@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import statistics
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
@@ -13,17 +12,7 @@ from maxops.bench.grid import Case
 from maxops.bench.inputs import Work, bits, build, expected_result, same_bits
 from maxops.bench.libraries import LIBRARIES
 from maxops.bench.report import FORMAT
-from maxops.bench.timing import (
-    Candidate,
-    Json,
-    Stopwatch,
-    UnsupportedError,
-    fastest,
-    figures,
-    one_line,
-    paired,
-    rounded,
-)
+from maxops.bench.timing import Candidate, Json, Stopwatch, UnsupportedError, fastest, figures, one_line, paired
 from maxops.machine import machine
 from maxops.plan import Array
 
@@ -33,7 +22,6 @@ CONTENDER = 3.0  # times the fastest correct library's time, in a first sample
 HOPELESS, LONG_SECONDS = 5.0, 0.1
 KEEP_EVERY_SECONDS = 60.0
 LARGE_BYTES = 10**7  # from here on a case's arrays are not left to the collector's own time
-
 
 # What JSON has of a candidate, and the candidate, if it runs.
 Verdict = tuple[Json, Candidate | None]
@@ -95,7 +83,7 @@ class Session:
             row["libraries"][key] = entry
         row["limit"] = self._limit(case, own)
         seconds = [entry.pop("ours") for entry in (*row["libraries"].values(), row["limit"]) if "ours" in entry]
-        row["ours"]["seconds"] = rounded(statistics.median(seconds) if seconds else fastest(own))
+        row["ours"]["seconds"] = sorted(seconds or [mine["ours"]])[len(seconds) // 2]
         # again, now that many runs have gone by: a result that only sometimes is right is wrong
         if mine["status"] == "correct" and not same_bits(own.result(case), expected):
             row["ours"] |= {"status": "wrong", "reason": "correct at first, wrong after timing"}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +28,7 @@ WRONG = 1
 MAX_SECONDS = 1e6
 _LIST = list[str] | None
 _FILE = Path | None
+_TYPES = "Element types, or all. Default: one of each kind."
 _OPERATORS, _LIBRARIES = (f"Of {', '.join(names)}. Default: all." for names in (OPERATORS, LIBRARIES))
 _ANOTHER = "Beside another maxops instead: its Python, or the folder that holds its package."
 
@@ -43,7 +44,7 @@ def _check_seconds(seconds: float | None) -> float | None:
 # fmt: off
 def bench(
     operators: Annotated[_LIST, typer.Argument(metavar="OP", help=_OPERATORS)] = None,
-    types: Annotated[_LIST, Option(metavar="TYPE,...", help="Element types, or all. Default: one of each kind.")] = None,
+    types: Annotated[_LIST, Option(metavar="TYPE,...", help=_TYPES)] = None,
     library: Annotated[_LIST, Option("--libraries", metavar="LIBRARY,...", help=_LIBRARIES)] = None,
     quick: Annotated[bool, Option("--quick", help="A few small cases, briefly: a smoke test, not a result.")] = False,
     sizes: Annotated[
@@ -91,20 +92,23 @@ def bench(
     if listed and form == "json":
         show_json([{"case": case.id, "bytes_touched": case.bytes_touched} for case in cases])
     elif listed:
-        show(("case", "touches"), [(case.id, report.size(case.bytes_touched)) for case in cases])
+        show(("case", "touches"), [(case.id, report.scaled(case.bytes_touched, report.BYTES)) for case in cases])
     if listed:
         return
     count = maxops.get_num_threads() if threads is None else threads
     if not environment.is_quiet(count):
         environment.re_execute(count)
     budget = (session.QUICK_SECONDS if quick else session.SECONDS) if seconds is None else seconds
+
+    def keep(run: Json) -> None:  # of a run that is not done yet, which may take hours
+        if json_file is not None and not streams.is_stream(json_file):
+            write_text(json_file, report.as_text(run), make_folders=parents)
+
     with _progress(len(cases)) as done:
         if other is None:
             command = " ".join(["maxops", *sys.argv[1:]])
-            run = session.run(
-                cases, names, count, seconds=budget, quick=quick, command=command, done=done,
-                keep=_keeper(json_file, parents),
-            )  # fmt: skip
+            options: dict[str, Any] = {"quick": quick, "command": command, "keep": keep}
+            run = session.run(cases, names, count, seconds=budget, done=done, **options)
         else:
             run = compare.run(cases, other, count, seconds=budget, done=done)
     if other is None:
@@ -131,13 +135,6 @@ def _progress(count: int) -> Iterator[Callable[[str, Json | None], None]]:
     with counting_bar(refresh_per_second=2) as bar:
         task = bar.add_task("maxops bench", total=count)
         yield lambda text, case: bar.update(task, description=text, advance=0 if case is None else 1)
-
-
-def _keeper(json_file: Path | None, parents: bool) -> Callable[[Json], None]:
-    """What saves a run that is not done yet, which may take hours."""
-    if json_file is None or streams.is_stream(json_file):
-        return lambda run: None
-    return lambda run: write_text(json_file, report.as_text(run), make_folders=parents)
 
 
 def _report(

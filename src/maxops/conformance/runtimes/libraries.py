@@ -1,6 +1,6 @@
 """Libraries of functions: no models and no versions, only arrays and what their users write.
 
-How each is imported, takes arrays and spells a maximum is stated in `maxops.bench.libraries`, which the benchmarks time.
+How each is imported, takes arrays and spells a maximum stands in `maxops.bench.libraries`, which benchmarks time.
 """
 
 from __future__ import annotations
