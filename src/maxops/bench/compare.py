@@ -8,9 +8,9 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import maxops
 from maxops.bench import environment
@@ -51,10 +51,8 @@ class Install:
         except OSError as error:
             raise CompareError(f"--compare: {where}: {error.strerror}") from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the process."""
         self._process.kill()
         self._process.communicate()
 
@@ -66,11 +64,10 @@ class Install:
             print(json.dumps(request), file=self._process.stdin, flush=True)
             return json.loads(self._process.stdout.readline())
         except (BrokenPipeError, ValueError) as error:
-            try:
-                code = self._process.wait(DYING_SECONDS)
-            except subprocess.TimeoutExpired:  # it lives, and says something else
-                self._process.kill()
-                code = self._process.wait()
+            with suppress(subprocess.TimeoutExpired):  # it lives, and says something else
+                self._process.wait(DYING_SECONDS)
+            self._process.kill()  # which does nothing to one that has ended
+            code = self._process.wait()
             raise CompareError(f"--compare: {self.where}: its maxops ended with code {code}; see above") from error
 
     def about(self) -> Json:
@@ -101,7 +98,7 @@ def run(
     """
     with ExitStack() as stack:
         places = (Path(maxops.__file__).resolve().parents[1], other)
-        installs = [stack.enter_context(Install(place, threads)) for place in places]
+        installs = [stack.enter_context(closing(Install(place, threads))) for place in places]
         this, that = (install.about() for install in installs)
         if other.is_dir() and Path(that["folder"]).parent != other.resolve():
             raise CompareError(f"--compare: {other} holds no package maxops; Python found {that['folder']}")

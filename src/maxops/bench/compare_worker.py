@@ -24,7 +24,7 @@ import maxops
 
 
 class Worker:
-    """What can be asked for: each method is a request, of its name and arguments."""
+    """What can be asked for: each method is a request, and so is each of the stopwatch of the case that is prepared."""
 
     def __init__(self) -> None:
         folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed
@@ -34,7 +34,7 @@ class Worker:
         from maxops.bench import grid  # noqa: PLC0415
 
         self._cases = {case.id: case for case in grid.cases(types=grid.TYPES)}
-        self._watch: Any = None
+        self.watch: Any = None
         self._elsewhere: Any = None
 
     def about(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Worker:
         """Make a case's arrays, for the how manieth time: checksums of them and of the result, or an error."""
         from maxops.bench import inputs, libraries, timing  # noqa: PLC0415
 
-        self._watch = None  # its arrays go before the next ones come
+        self.watch = None  # its arrays go before the next ones come
         # Which pages of memory arrays have, and so which share places in a cache, changes times by up to 1.4, and
         # the next arrays have those that the last ones gave back: unless these are taken.
         self._elsewhere = np.ones(anew << 20, np.uint8)
@@ -57,20 +57,13 @@ class Worker:
             result = candidate.result(work.case)
         except Exception as error:  # noqa: BLE001  (an older version may not take the call: that is its figure)
             return {"error": timing.one_line(error)}
-        self._watch = timing.Stopwatch(candidate)
+        self.watch = timing.Stopwatch(candidate)
         return {"inputs": sums, "result": [str(result.dtype), result.shape, crc32(inputs.bits(result).data)]}
-
-    def warm_up(self, sample_seconds: float) -> Any:
-        """As a stopwatch's."""
-        return self._watch.warm_up(sample_seconds)
-
-    def seconds(self) -> Any:
-        """As a stopwatch's."""
-        return self._watch.seconds()
 
 
 if __name__ == "__main__":
     worker = Worker()
     for line in sys.stdin:
         name, *arguments = json.loads(line)
-        print(json.dumps(getattr(worker, name)(*arguments)), file=_ANSWERS, flush=True)
+        method = getattr(worker if hasattr(worker, name) else worker.watch, name)
+        print(json.dumps(method(*arguments)), file=_ANSWERS, flush=True)

@@ -101,6 +101,7 @@ EVERY_SIZE = (1, 1_000, 100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000)
 EIGHT_SIZES = (1, 1_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000)
 LARGER = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
 ROW_SIZES = (1_000, 100_000, 30_000_000, 100_000_000)
+_SPELLED: dict[str, Spelling] = {"Max": "python-scalar", "ReduceMax": "list-axes", "SegmentMax": "numpy-integer"}
 SPELLED_SIZES = (1, 100, 1_000)  # of calls that are written in another way, which costs whoever makes small ones
 
 TYPES = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
@@ -222,10 +223,7 @@ def _segment_cases(dtype: DType) -> Iterator[Case]:
 
 
 def _spelled(operator: OperatorName, dtype: DType) -> Iterator[Case]:
-    spellings: dict[OperatorName, Spelling] = {
-        "Max": "python-scalar", "ReduceMax": "list-axes", "SegmentMax": "numpy-integer",
-    }  # fmt: skip
-    for spelling, size in product((spellings[operator], "operator", "torch-tensors"), SPELLED_SIZES):
+    for spelling, size in product((_SPELLED[operator], "operator", "torch-tensors"), SPELLED_SIZES):
         flat = Operand((size,))
         if operator == "Max":
             case = max_case(spelling, dtype, size, (flat, Operand(()) if spelling == "python-scalar" else flat))

@@ -130,10 +130,7 @@ def _segment_ids(case: Case, random: np.random.Generator) -> Array:
 
 def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> Array:
     """`count` lengths of 1 or more, together `rows`."""
-    if zipf:
-        weights = random.permutation(1 / np.arange(1, count + 1) ** 1.1)
-    else:
-        weights = random.integers(1, 4, count).astype(np.float64)
+    weights = random.permutation(1 / np.arange(1, count + 1) ** 1.1) if zipf else random.integers(1, 4, count)
     ends = np.rint(np.cumsum(weights) * ((rows - count) / weights.sum())).astype(np.int64)
     return np.asarray(1 + np.diff(ends, prepend=0))
 
@@ -145,15 +142,16 @@ def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
     have equal bits.
     """
     case, data, ids = work.case, work.data, work.ids
-    if by_reference is None:
-        by_reference = max(array.size for array in work.arrays) <= BY_REFERENCE
-    if case.operator == "Max":
-        return reference.maximum(*work.arrays) if by_reference else reduce(np.maximum, work.arrays)
-    if ids is None:
-        by_numpy = np.asarray(np.maximum.reduce(data, case.axes))
-        return reference.reduce_max(data, case.axes, keepdims=False) if by_reference else by_numpy
-    if by_reference:
+    if max(array.size for array in work.arrays) <= BY_REFERENCE if by_reference is None else by_reference:
+        if case.operator == "Max":
+            return reference.maximum(*work.arrays)
+        if ids is None:
+            return reference.reduce_max(data, case.axes, keepdims=False)
         return reference.segment_max(data, ids, case.shape[0], FILL_MODE)
+    if case.operator == "Max":
+        return reduce(np.maximum, work.arrays)
+    if ids is None:
+        return np.asarray(np.maximum.reduce(data, case.axes))
     result = np.full(case.shape, work.lowest, case.dtype.numpy)
     starts = np.flatnonzero(np.diff(ids, prepend=-1))
     result[ids[starts]] = np.maximum.reduceat(data, starts, axis=0)

@@ -6,7 +6,6 @@ library's own, and the conformance kit's runtimes of the same names run them, to
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -63,11 +62,6 @@ class Library:
         exec(self.opening + "\n" + self.threads, names)
         return names
 
-    @property
-    def version(self) -> str:
-        """The version of the package, which is imported."""
-        return str(getattr(sys.modules[self.name], "__version__", ""))
-
     def conversions(self, dtype: Any) -> tuple[str, str]:
         """`array` and `back` of one of NumPy's types."""
         return self.bfloat16 if self.bfloat16[0] and dtype == ml_dtypes.bfloat16 else (self.array, self.back)
@@ -77,10 +71,9 @@ class Library:
         case = work.case
         shapes = {operand.shape for operand in case.operands}
         is_strided = any(operand.view != "whole" for operand in case.operands)
-        if self.has_columns_alone and (is_strided or len(shapes) > 1 or len(max(shapes, key=len)) != 1):
-            raise UnsupportedError("has 1-D columns of one length only")
-        if self.has_columns_alone and case.dtype is dtypes.BFLOAT16:
-            raise UnsupportedError(f"has no {case.dtype}")
+        is_table = len(shapes) == 1 and len(*shapes) == 1 and not is_strided and case.dtype is not dtypes.BFLOAT16
+        if self.has_columns_alone and not is_table:
+            raise UnsupportedError("has 1-D columns of one length only, and no bfloat16")
         texts, what = {
             "Max": (self.max, "element-wise maximum"),
             "ReduceMax": (self.reduce_max, "maximum along axes"),
@@ -359,11 +352,7 @@ _ALL = (
 LIBRARIES: dict[str, Library] = {library.name: library for library in _ALL}
 
 # The newest contract of each operator.
-OPERATORS = {
-    "Max": ("ONNX", "Max", 13),
-    "ReduceMax": ("ONNX", "ReduceMax", 20),
-    "SegmentMax": ("OpenVINO", "SegmentMax", 16),
-}
+OPERATORS = {row[1]: row for row in (("ONNX", "Max", 13), ("ONNX", "ReduceMax", 20), ("OpenVINO", "SegmentMax", 16))}
 
 
 def supports(case: Case) -> bool:

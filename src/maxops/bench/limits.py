@@ -13,10 +13,8 @@ from maxops.bench.timing import Candidate, UnsupportedError
 from maxops.plan import Array
 
 LINE = 64
-# Below this a sweep is over before its caller's thread could be separated from its work.
-MIN_BYTES = 100_000
-# Below this the table's callers wake no helpers: the core's own caches are the limit.
-THREADED_BYTES = 4_000_000
+MIN_BYTES = 100_000  # below, a call's own cost is more than that of its bytes
+THREADED_BYTES = 4_000_000  # below, one core's caches are the limit
 
 
 class Limits:

@@ -85,10 +85,10 @@ def _svg(lines: Lines, colours: dict[str, str], title: str, *, is_speedup: bool)
 
 def _table(table: Table) -> str:
     columns = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
-    rows = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table.rows)
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
     return f'<p>{escape(table.note)}</p><div class="table"><table><tr>{columns}</tr>{rows}</table></div>'
 
 
 def _cell(text: str) -> str:
-    kind = "bad" if text == "NO" or text.startswith("WRONG") else "long" if len(text) > LONG else ""
+    kind = "bad" if text.startswith("WRONG") else "long" if len(text) > LONG else ""
     return f'<td class="{kind}">{escape(text)}</td>'

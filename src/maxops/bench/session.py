@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
@@ -40,7 +41,10 @@ class Session:
             self.about[name] = {"status": "not installed", "version": "", "reason": ""}
             try:
                 self._started[name] = LIBRARIES[name].start(threads)
-                self.about[name] |= {"status": "installed", "version": LIBRARIES[name].version}
+                self.about[name] |= {
+                    "status": "installed",
+                    "version": getattr(sys.modules[LIBRARIES[name].name], "__version__", ""),
+                }
             except ModuleNotFoundError as error:
                 self.about[name]["reason"] = f"not installed: {error.name}"
             except Exception as error:  # noqa: BLE001  (a package that does not even load is one that is not there)
@@ -60,17 +64,9 @@ class Session:
         mine, _ = judge(own, own, case, expected)
         verdicts = [(name, each) for name in self.names for each in self._verdicts(name, work, expected, own)]
         best = min((entry["seconds"] for _, (entry, _) in verdicts if entry["status"] == "correct"), default=0.0)
-        row: Json = {
-            "id": case.id,
-            "operator": case.operator,
-            "family": case.family,
-            "type": str(case.dtype),
-            "size": case.size,
-            "bytes_read": case.bytes_read,
-            "bytes_written": case.bytes_written,
-            "ours": {"status": mine["status"], "reason": mine["reason"]},
-            "libraries": {},
-        }
+        row: Json = {"id": case.id, "operator": case.operator, "family": case.family, "type": str(case.dtype)}
+        row |= {"size": case.size, "bytes_read": case.bytes_read, "bytes_written": case.bytes_written}
+        row |= {"ours": {"status": mine["status"], "reason": mine["reason"]}, "libraries": {}}
         for name, (entry, candidate) in verdicts:
             key = name
             if candidate is not None:
@@ -161,16 +157,8 @@ def run(
     began = datetime.now(UTC)
     done("importing the libraries", None)
     session = Session(names, threads, seconds, cases)
-    result: Json = {
-        "format": FORMAT,
-        "began": began.isoformat(timespec="seconds"),
-        "command": command,
-        "quick": quick,
-        "seconds_per_pair": seconds,
-        "machine": machine(threads),
-        "libraries": session.about,
-        "cases": [],
-    }
+    result: Json = {"format": FORMAT, "began": began.isoformat(timespec="seconds"), "command": command, "quick": quick}
+    result |= {"seconds_per_pair": seconds, "machine": machine(threads), "libraries": session.about, "cases": []}
     kept = perf_counter()
     try:
         for number, case in enumerate(cases):
