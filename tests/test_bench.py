@@ -594,8 +594,12 @@ def test_cases_below_are_listed() -> None:
          "ratio": {"low": ratio, "median": ratio, "high": ratio}}
         for number, ratio in enumerate((1.2, 0.94, 0.95, 0.5))
     ]  # fmt: skip
+    cases.append(cases[0] | {"id": "Max/all/int8/1", "family": "all"})
     families, below = compare.tables({"cases": cases})
-    assert list(families.rows) == [("Max", "a", "4", "0.94", "0.50", "2"), ("Max", "all", "4", "0.94", "0.50", "2")]
+    assert list(families.rows) == [
+        ("Max", "a", "4", "0.94", "0.50", "2"), ("Max", "all", "1", "1.20", "1.20", "0"),
+        ("Max", "all", "5", "0.95", "0.50", "2"),
+    ]  # fmt: skip
     assert [row[0] for row in below.rows] == ["Max/a/int8/3", "Max/a/int8/1"]
 
 

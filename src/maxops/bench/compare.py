@@ -144,16 +144,16 @@ def tables(result: Json) -> list[Table]:
         "The other's time over this one's: above 1 this one is faster. "
         f"Where it is not between {LOW} and {1 / LOW:.2f} at first: the median of three."
     )
-    groups: dict[tuple[str, str], list[float]] = {}
+    groups: dict[tuple[str, ...], list[float]] = {}  # the operator, the family, and "all" or nothing
     timed = [(float(case["ratio"]["median"]), case) for case in result["cases"] if case["status"] == "timed"]
     for ratio, case in timed:
         groups.setdefault((case["operator"], case["family"]), []).append(ratio)
     for ratio, case in timed:
-        groups.setdefault((case["operator"], "all"), []).append(ratio)
+        groups.setdefault((case["operator"], "all", "all"), []).append(ratio)
     rows = []
     for name, ratios in groups.items():
         below = sum(ratio < LOW for ratio in ratios)
-        rows.append((*name, str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(below)))
+        rows.append((*name[:2], str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(below)))
     low = sorted((ratio, case["id"], spread(case["ratio"])) for ratio, case in timed if ratio < LOW)
     others = [(case["id"], case["status"]) for case in result["cases"] if case["status"] != "timed"]
     columns = ("operator", "family", "cases", "median", "lowest", f"below {LOW}")

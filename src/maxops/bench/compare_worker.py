@@ -61,9 +61,13 @@ class Worker:
         return {"inputs": sums, "result": [str(result.dtype), result.shape, crc32(inputs.bits(result).data)]}
 
 
-if __name__ == "__main__":
-    worker = Worker()
+def serve(worker: Worker) -> None:
+    """Answer until stdin ends."""
     for line in sys.stdin:
         name, *arguments = json.loads(line)
         method = getattr(worker if hasattr(worker, name) else worker.watch, name)
         print(json.dumps(method(*arguments)), file=_ANSWERS, flush=True)
+
+
+if __name__ == "__main__":
+    serve(Worker())

@@ -18,9 +18,8 @@ from maxops.plan import Array
 FILL_MODE = "LOWEST"
 BY_REFERENCE = 2_000  # elements up to which the reference judges
 _BLOCK = (1 << 20) + 7  # of random values, repeated: odd, so that no power of two sees the same block twice
-_PAGE = 4096
-# Where arrays begin: as NumPy's do, 16 bytes past a line, but each in lines of its own, as those on a heap.
-_PAST, _APART = 16, 17 * 64
+# Where in a page arrays begin: as NumPy's do, 16 bytes past a line, but each in lines of its own, as those on a heap.
+_PAGE, _PAST, _APART = 4096, 16, 17 * 64
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,15 @@ HOPELESS, LONG_SECONDS = 5.0, 0.1
 KEEP_EVERY_SECONDS = 60.0
 LARGE_BYTES = 10**7  # from here on a case's arrays are not left to the collector's own time
 
-# What JSON has of a candidate, and the candidate, if it runs.
-Verdict = tuple[Json, Candidate | None]
+Verdict = tuple[Json, Candidate | None]  # what JSON has of a candidate, and the candidate, if it runs
 
 
 class Session:
     """The libraries that are installed, and those that are not; `seconds` is the budget of a case's pair."""
 
     def __init__(self, names: Sequence[str], threads: int, seconds: float, cases: Sequence[Case]) -> None:
-        self.names, self.seconds = names, seconds
+        self.names: Sequence[str] = names
+        self.seconds: float = seconds
         self.about: Json = {}
         self._started: dict[str, libraries.Names] = {}
         # by operator, family, type and library: how far behind the best, and seconds an element, at the size before
@@ -41,20 +41,18 @@ class Session:
             self.about[name] = {"status": "not installed", "version": "", "reason": ""}
             try:
                 self._started[name] = LIBRARIES[name].start(threads)
-                self.about[name] |= {
-                    "status": "installed",
-                    "version": getattr(sys.modules[LIBRARIES[name].name], "__version__", ""),
-                }
+                version = getattr(sys.modules[LIBRARIES[name].name], "__version__", "")
+                self.about[name] |= {"status": "installed", "version": version}
             except ModuleNotFoundError as error:
                 self.about[name]["reason"] = f"not installed: {error.name}"
             except Exception as error:  # noqa: BLE001  (a package that does not even load is one that is not there)
                 self.about[name]["reason"] = one_line(error)
-        self.limits, self.limit_missing = None, ""
+        self.limits: limits.Limits | str  # or why it cannot be measured
         try:
             read, written = max(case.bytes_read for case in cases), max(case.bytes_written for case in cases)
             self.limits = limits.Limits(read, written, threads)
         except UnsupportedError as error:
-            self.limit_missing = str(error)
+            self.limits = str(error)
 
     def measure(self, case: Case) -> Json:
         """Time one case: first a sample of all, then, in pairs, those libraries that may be the fastest."""
@@ -109,8 +107,8 @@ class Session:
 
     def _limit(self, case: Case, own: Candidate) -> Json:
         """The fastest of the ways to move the case's bytes: all are timed, since the neighbours' load decides."""
-        if self.limits is None:
-            return {"status": "not measured", "reason": self.limit_missing}
+        if isinstance(self.limits, str):
+            return {"status": "not measured", "reason": self.limits}
         try:
             candidates = self.limits.candidates(case)
         except UnsupportedError as error:

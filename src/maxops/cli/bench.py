@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 import maxops
 from maxops.atomic_files import check_writable, write_text
@@ -31,8 +32,6 @@ _FILE = Path | None
 _TYPES = "Element types, or all. Default: one of each kind."
 _OPERATORS, _LIBRARIES = (f"Of {', '.join(names)}. Default: all." for names in (OPERATORS, LIBRARIES))
 _ANOTHER = "Beside another maxops instead: its Python, or the folder that holds its package."
-
-Option = typer.Option
 
 
 def _check_seconds(seconds: float | None) -> float | None:

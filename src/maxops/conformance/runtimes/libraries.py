@@ -141,7 +141,7 @@ class NumPy(Library):
 
     name = "numpy"
     missing_types: ClassVar[frozenset[DType]] = frozenset()
-    pair = _spelled(NUMPY.max[0].code, "{}, {}")
+    pair: ClassVar[str] = _spelled(NUMPY.max[0].code, "{}, {}")
     elementwise = "actual = np.asarray({pairs})"
     along_axes: ClassVar[Lines] = ("data = {tensor}", f"actual = np.asarray({_spelled(NUMPY.reduce_max[0].code)})")
     by_ids: ClassVar[Lines] = (
@@ -157,7 +157,7 @@ class Jax(Library):
     name = "jax"
     opening: Lines = tuple(JAX.opening.splitlines())
     environment: Mapping[str, str] = MappingProxyType({"JAX_PLATFORMS": "cpu"})
-    array = JAX.array
+    array: ClassVar[str] = JAX.array
     pair = "jnp.maximum({}, {})"
     elementwise = "actual = np.asarray({pairs})"
     along_axes: ClassVar[Lines] = ("actual = np.asarray(jnp.max({tensor}, axis={axis}, keepdims={keepdims}))",)
@@ -193,7 +193,7 @@ class Torch(Library):
 
     name = "torch"
     opening: Lines = (TORCH.opening,)
-    pair = _spelled(TORCH.max[0].code, "{}, {}")
+    pair: ClassVar[str] = _spelled(TORCH.max[0].code, "{}, {}")
     elementwise = "actual = {pairs}{numpy}"
     along_axes: ClassVar[Lines] = ("data = {tensor}", f"actual = {_spelled(TORCH.reduce_max[0].code)}{{numpy}}")
     by_ids: ClassVar[Lines] = (  # scatter_reduce_ takes 64-bit ids of the data's shape
@@ -295,8 +295,8 @@ class PyArrow(Columns):
 
     name = "pyarrow"
     opening: Lines = (PYARROW.opening,)
-    array = PYARROW.array
-    elementwise = f"actual = {_spelled(PYARROW.max[0].code, '{arrays}')}.to_numpy(zero_copy_only=False)"
+    array: ClassVar[str] = PYARROW.array
+    elementwise: ClassVar[str] = f"actual = {_spelled(PYARROW.max[0].code, '{arrays}')}.to_numpy(zero_copy_only=False)"
     along_axes: ClassVar[Lines] = (
         "actual = pa.array([pc.max({tensor})]).to_numpy(zero_copy_only=False).reshape({shape})",
     )
