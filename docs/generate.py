@@ -17,7 +17,6 @@ from pathlib import Path
 
 from maxops import spec
 from maxops.bench import report
-from maxops.bench import saved as saved_benchmarks
 from maxops.conformance import ledger
 from maxops.conformance import saved as saved_runs
 from maxops.json_text import in_lines
@@ -165,8 +164,8 @@ def main() -> int:
     for run in runs:
         pages[known / ledger.file_name(run)] = saved_runs.as_text([ledger.abridged(run)])
     for file in sorted((ROOT / "docs").glob("speed*.json")):
-        benchmark = saved_benchmarks.read(file)
-        pages[file] = saved_benchmarks.as_text(benchmark)
+        benchmark = report.read(file)
+        pages[file] = report.as_text(benchmark)
         pages[file.with_suffix(".md")] = report.markdown(benchmark, file.name)
     for path in (ROOT / "docs" / "findings").glob("*.md"):
         if path not in pages:

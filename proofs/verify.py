@@ -102,7 +102,7 @@ def made_of(claims: list[Claim], kept: list[Json], before: Json) -> Json:
 
 def where_and_when() -> Json:
     """What a reader of the evidence asks of its run."""
-    from maxops.bench.environment import machine  # noqa: PLC0415
+    from maxops.machine import machine  # noqa: PLC0415
 
     state = run(["git", "status", "--porcelain", "--", "native", "src", "proofs", "CMakeLists.txt"]).stdout
     there = platform.machine() == "x86_64" and [name for name in FEATURE if not Check("", Claim, name).missing]

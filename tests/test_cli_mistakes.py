@@ -21,7 +21,6 @@ from onnx import TensorProto
 from rich.text import Text
 from typer.testing import CliRunner
 
-from maxops.bench import report as bench_report
 from maxops.cli.app import app
 from models import model, node, tensor, value
 from test_cli import _header, _on_terminal
@@ -468,12 +467,6 @@ def test_no_progress_of_check_in_a_pipe(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SLOW_CHECK.format(after=-1), "check", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_case_without_a_reason_is_told_in_a_users_words() -> None:
-    assert bench_report.NO_REASON == "not explained"
-    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md")]
-    assert [str(file) for file in files if "NO REASON" in file.read_text(encoding="utf-8")] == []
 
 
 # ----------------------------------------------------------------------------------------------------- installation

@@ -96,7 +96,7 @@ COMMANDS = {
     "info": "info --format json",
     "rewrite": "rewrite {in:m.onnx} {out:moved.onnx}",
     "rewrite with data": "rewrite {in:external.onnx} {out:moved.onnx}",
-    "bench": "bench Max --quick --sizes 1 --types int8,int16,int32 --libraries numpy --seconds 0.001 --cases-only "
+    "bench": "bench Max --quick --sizes 1 --types int8,int16,int32 --libraries numpy --seconds 0.001 "
     "--threads 1 --json {out:bench.json}",
     "bench shown": "bench --from {in:bench.json}",
     "bench as a page": "bench --from {in:bench.json} --markdown {out:bench.md}",

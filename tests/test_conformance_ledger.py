@@ -14,12 +14,12 @@ import pytest
 import maxops as mo
 from all_cases import ALL
 from conformance_runs import careful, found, hostile, swift, swifter, with_a_larger_call
-from maxops.bench import environment
 from maxops.conformance import junit, ledger, matrix, saved, session
 from maxops.conformance.causes import causes
 from maxops.conformance.kinds import kinds
 from maxops.conformance.result import Finding, Run, elements
 from maxops.errors import RunFileError
+from maxops.machine import machine
 
 KNOWN = Path(__file__).parents[1] / "conformance" / "known"
 ASKED = [path.stem for path in sorted(KNOWN.glob("*.json")) if path.name.startswith(("onnxruntime-", "openvino-"))]
@@ -84,7 +84,7 @@ def test_a_sample_is_judged_as_the_ledger_has_it(name: str, counts: dict[str, in
     )
     run = session.conform(known["runtime"], chosen, kit={"quick": False, "only": expected})
     # which lanes a runtime's kernels get wrong, and to what, may go by the instruction set
-    with_bits = environment.machine(mo.get_num_threads())["isa"] == known["machine"]["isa"]
+    with_bits = machine(mo.get_num_threads())["isa"] == known["machine"]["isa"]
     assert different(run, known, with_bits=with_bits) == []
 
 

@@ -57,7 +57,8 @@ TABLE = (
     ("src/maxops/threads.py", "threads rare_calls doctests"),
     ("src/maxops/threadpool_controller.py", "threads extras"),
     ("src/maxops/evidence/*", "evidence"),
-    ("src/maxops/bench/*", "bench gpu_bench environment"),
+    ("src/maxops/bench/*", "bench conformance_runtimes"),
+    ("src/maxops/machine.py", "environment cli*"),
     ("src/maxops/spec.py", f"{CALLS} model operator_versions checker_rules conformance_cases"),
 )  # fmt: skip
 # What every call may go through.

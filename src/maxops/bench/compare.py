@@ -7,22 +7,20 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import maxops
 from maxops.bench import environment
-from maxops.bench.case import Case
-from maxops.bench.measure import Paired, paired_watches
+from maxops.bench.grid import Case
 from maxops.bench.report import Table, spread, times
+from maxops.bench.timing import Json, paired
 from maxops.errors import MaxopsError
+from maxops.machine import commit, machine
 
-Json = dict[str, Any]
-
-FORMAT = 1
+FORMAT = 2
 WORKER = str(Path(__file__).with_name("compare_worker.py"))
 DYING_SECONDS = 10.0
 LOW = 0.95  # of the other's speed: from here down a case is listed
@@ -34,12 +32,11 @@ class CompareError(MaxopsError, RuntimeError):
 
 
 class Install:
-    """A process that has imported one maxops; a watch, as `paired_watches` wants it, for the case that it prepared."""
+    """A process that has imported one maxops; a watch, as `paired` wants it, for the case that it prepared."""
 
     def __init__(self, where: Path, threads: int) -> None:
         """Start a Python, or with a folder this Python with `maxops` of that folder."""
         self.where = where
-        python = sys.executable if where.is_dir() else str(where)
         variables = os.environ | environment.quiet(threads)
         variables.pop("PYTHONPATH", None)
         if where.is_dir():
@@ -47,43 +44,44 @@ class Install:
         try:
             # -P: beside the worker's file lie modules that are not to be found by their bare names
             self._process = subprocess.Popen(
-                [python, "-P", WORKER],
+                [sys.executable if where.is_dir() else str(where), "-P", WORKER],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=variables,
                 start_new_session=True,  # Ctrl-C is this process's to answer
             )  # fmt: skip
         except OSError as error:
             raise CompareError(f"--compare: {where}: {error.strerror}") from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the process."""
         self._process.kill()
         self._process.communicate()
 
-    def ask(self, **request: Any) -> Json:
-        """One request, one answer."""
+    def ask(self, *request: Any) -> Any:
+        """Have the worker do something: the name, and arguments; its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
             print(json.dumps(request), file=self._process.stdin, flush=True)
-            answer: Json = json.loads(self._process.stdout.readline())
+            return json.loads(self._process.stdout.readline())
         except (BrokenPipeError, ValueError) as error:
-            try:
-                code = self._process.wait(DYING_SECONDS)
-            except subprocess.TimeoutExpired:  # it lives, and says something else
-                self._process.kill()
-                code = self._process.wait()
+            with suppress(subprocess.TimeoutExpired):  # it lives, and says something else
+                self._process.wait(DYING_SECONDS)
+            self._process.kill()  # which does nothing to one that has ended
+            code = self._process.wait()
             raise CompareError(f"--compare: {self.where}: its maxops ended with code {code}; see above") from error
-        return answer
+
+    def about(self) -> Json:
+        """Which maxops it is, and where."""
+        about: Json = self.ask("about")
+        return about | {"commit": commit(Path(about["folder"]))}
 
     def warm_up(self, sample_seconds: float) -> float:
         """Run until a sample takes long enough; the seconds of one call."""
-        return float(self.ask(warm_up=sample_seconds)["seconds"])
+        return float(self.ask("warm_up", sample_seconds))
 
     def seconds(self) -> float:
         """Seconds of one call, over a sample of calls."""
-        return float(self.ask(sample=True)["seconds"])
+        return float(self.ask("seconds"))
 
 
 def run(
@@ -100,18 +98,18 @@ def run(
     """
     with ExitStack() as stack:
         places = (Path(maxops.__file__).resolve().parents[1], other)
-        installs = tuple(stack.enter_context(Install(place, threads)) for place in places)
-        about = [install.ask() for install in installs]
-        if other.is_dir() and Path(about[1]["folder"]).parent != other.resolve():
-            raise CompareError(f"--compare: {other} holds no package maxops; Python found {about[1]['folder']}")
-        if about[0]["folder"] == about[1]["folder"]:
-            raise CompareError(f"--compare: {other} is this maxops: {about[1]['folder']}")
-        result: Json = {"format": FORMAT, "this": about[0], "other": about[1], "cases": []}
+        installs = [stack.enter_context(closing(Install(place, threads))) for place in places]
+        this, that = (install.about() for install in installs)
+        if other.is_dir() and Path(that["folder"]).parent != other.resolve():
+            raise CompareError(f"--compare: {other} holds no package maxops; Python found {that['folder']}")
+        if this["folder"] == that["folder"]:
+            raise CompareError(f"--compare: {other} is this maxops: {that['folder']}")
+        result: Json = {"format": FORMAT, "machine": machine(threads), "this": this, "other": that, "cases": []}
         try:
             for number, case in enumerate(cases):
                 done(f"{number + 1} of {len(cases)}: {case.id}", None)
-                row = _measure(case, installs, seconds)
-                result["cases"].append(row)
+                row = {"id": case.id, "operator": case.operator, "family": case.family}
+                result["cases"].append(row | _measure(case, installs, seconds))
                 done(case.id, row)
         except (KeyboardInterrupt, CompareError) as error:  # what there is, is not lost
             result["interrupted"] = f"after {len(result['cases'])} of {len(cases)} cases {error}".rstrip()
@@ -119,27 +117,25 @@ def run(
 
 
 def _measure(case: Case, installs: Sequence[Install], seconds: float) -> Json:
-    row: Json = {"id": case.id, "operator": case.operator, "family": case.family}
-    found: list[Paired] = []
+    found = []
     for anew in range(1 + AGAIN):
         if status := _prepare(case, installs, anew):
-            return row | {"status": status}
-        found.append(paired_watches(installs[0], installs[1], seconds))
-        if LOW <= found[0].ratio.median <= 1 / LOW:
+            return {"status": status}
+        found.append(paired(installs[0], installs[1], seconds))
+        if LOW <= found[0]["ratio"]["median"] <= 1 / LOW:
             break
-    middle = sorted(found, key=lambda one: one.ratio.median)[len(found) // 2]
-    return row | {"status": "timed", **asdict(middle)}
+    return {"status": "timed"} | sorted(found, key=lambda one: float(one["ratio"]["median"]))[len(found) // 2]
 
 
 def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
     """Have both make the case's arrays, for the how manieth time; why it cannot be compared, if it can't."""
-    prepared = [install.ask(case=case.id, anew=anew) for install in installs]
-    for whose, answer in zip(("this", "other"), prepared, strict=True):
+    this, that = (install.ask("prepare", case.id, anew) for install in installs)
+    for name, answer in (("this", this), ("other", that)):
         if "error" in answer:
-            return f"{whose} does not run it: {answer['error']}"
-    if prepared[0]["inputs"] != prepared[1]["inputs"]:
+            return f"{name} does not run it: {answer['error']}"
+    if this["inputs"] != that["inputs"]:
         return "other inputs: the two have NumPys that draw different numbers"
-    return "" if prepared[0]["result"] == prepared[1]["result"] else "different bits"
+    return "" if this["result"] == that["result"] else "different bits"
 
 
 def tables(result: Json) -> list[Table]:
@@ -148,37 +144,26 @@ def tables(result: Json) -> list[Table]:
         "The other's time over this one's: above 1 this one is faster. "
         f"Where it is not between {LOW} and {1 / LOW:.2f} at first: the median of three."
     )
-    timed = [case for case in result["cases"] if case["status"] == "timed"]
-    families = [
-        (operator, family, *_summary(_of(timed, operator, family)))
-        for operator, family in dict.fromkeys((case["operator"], case["family"]) for case in timed)
-    ]
-    wholes = [
-        (operator, "all", *_summary(_of(timed, operator))) for operator in dict.fromkeys(c["operator"] for c in timed)
-    ]
+    groups: dict[tuple[str, ...], list[float]] = {}  # the operator, the family, and "all" or nothing
+    timed = [(float(case["ratio"]["median"]), case) for case in result["cases"] if case["status"] == "timed"]
+    for ratio, case in timed:
+        groups.setdefault((case["operator"], case["family"]), []).append(ratio)
+    for ratio, case in timed:
+        groups.setdefault((case["operator"], "all", "all"), []).append(ratio)
+    rows = []
+    for name, ratios in groups.items():
+        below = sum(ratio < LOW for ratio in ratios)
+        rows.append((*name[:2], str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(below)))
+    low = sorted((ratio, case["id"], spread(case["ratio"])) for ratio, case in timed if ratio < LOW)
+    others = [(case["id"], case["status"]) for case in result["cases"] if case["status"] != "timed"]
     columns = ("operator", "family", "cases", "median", "lowest", f"below {LOW}")
-    found = [Table("Speedup over the other", note, columns, [*families, *wholes])]
-    if low := sorted((case for case in timed if _ratio(case) < LOW), key=_ratio):
-        rows = [(case["id"], spread(case["ratio"])) for case in low]
-        found.append(Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), rows))
-    if others := [(case["id"], case["status"]) for case in result["cases"] if case["status"] != "timed"]:
-        found.append(Table("Not timed", "", ("case", "why"), others))
-    return found
+    found = [
+        Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), [row[1:] for row in low]),
+        Table("Not timed", "", ("case", "why"), others),
+    ]
+    return [Table("Speedup over the other", note, columns, rows), *(table for table in found if table.rows)]
 
 
 def different(result: Json) -> list[str]:
     """The cases whose bits differ."""
     return [case["id"] for case in result["cases"] if case["status"] == "different bits"]
-
-
-def _of(cases: Iterable[Json], operator: str, family: str | None = None) -> list[float]:
-    return [_ratio(case) for case in cases if case["operator"] == operator and family in (None, case["family"])]
-
-
-def _ratio(case: Json) -> float:
-    return float(case["ratio"]["median"])
-
-
-def _summary(ratios: list[float]) -> tuple[str, str, str, str]:
-    below = sum(ratio < LOW for ratio in ratios)
-    return str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(below)

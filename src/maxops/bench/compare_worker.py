@@ -22,61 +22,52 @@ import numpy as np
 
 import maxops
 
-Json = dict[str, Any]
 
+class Worker:
+    """What can be asked for: each method is a request, and so is each of the stopwatch of the case that is prepared."""
 
-def _take_bench_of_this_folder() -> None:
-    """Let `maxops.bench` be this version's, whichever maxops is installed."""
-    folder = Path(__file__).parent
-    spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
-    assert spec is not None
-    sys.modules["maxops.bench"] = module_from_spec(spec)
+    def __init__(self) -> None:
+        folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed
+        spec = spec_from_file_location("maxops.bench", folder / "__init__.py", submodule_search_locations=[str(folder)])
+        assert spec is not None
+        sys.modules["maxops.bench"] = module_from_spec(spec)
+        from maxops.bench import grid  # noqa: PLC0415
 
+        self._cases = {case.id: case for case in grid.cases(types=grid.TYPES)}
+        self.watch: Any = None
+        self._elsewhere: Any = None
 
-def serve(requests: Any, answers: Any) -> None:
-    """Answer until stdin ends."""
-    _take_bench_of_this_folder()
-    # here, since they come from the folder that was just chosen
-    from maxops.bench import environment, grid, ours  # noqa: PLC0415
-    from maxops.bench.candidate import Work  # noqa: PLC0415
-    from maxops.bench.inputs import build  # noqa: PLC0415
-    from maxops.bench.measure import Stopwatch  # noqa: PLC0415
-    from maxops.bench.oracle import words  # noqa: PLC0415
-    from maxops.bench.verdict import one_line  # noqa: PLC0415
+    def about(self) -> dict[str, Any]:
+        """Which maxops this is, and where."""
+        folder = str(Path(maxops.__file__).parent)
+        return {"folder": folder, "maxops": maxops.__version__, "isa": maxops._native.isa()}
 
-    cases = {case.id: case for case in grid.cases(types=grid.TYPES)}
-    watch: Any = None
-    elsewhere: Any = None
+    def prepare(self, case_id: str, anew: int) -> dict[str, Any]:
+        """Make a case's arrays, for the how manieth time: checksums of them and of the result, or an error."""
+        from maxops.bench import inputs, libraries, timing  # noqa: PLC0415
 
-    def prepare(case_id: str, anew: int) -> Json:
-        nonlocal watch, elsewhere
-        watch = None  # its arrays go before the next ones come
+        self.watch = None  # its arrays go before the next ones come
         # Which pages of memory arrays have, and so which share places in a cache, changes times by up to 1.4, and
         # the next arrays have those that the last ones gave back: unless these are taken.
-        elsewhere = np.ones(anew << 20, np.uint8)
-        work = Work(cases[case_id], build(cases[case_id]), maxops.get_num_threads())
-        arrays = [*work.inputs.bases, *([] if work.inputs.ids is None else [work.inputs.ids])]
-        inputs = [crc32(words(array).data) for array in arrays]
+        self._elsewhere = np.ones(anew << 20, np.uint8)
+        work = inputs.build(self._cases[case_id])
+        sums = [crc32(inputs.bits(array).data) for array in (*work.bases, work.ids) if array is not None]
         try:
-            candidate = ours.candidate(work)
+            candidate = libraries.ours(work)
             result = candidate.result(work.case)
         except Exception as error:  # noqa: BLE001  (an older version may not take the call: that is its figure)
-            return {"error": one_line(error)}
-        watch = Stopwatch(candidate)
-        return {"inputs": inputs, "result": [str(result.dtype), result.shape, crc32(words(result).data)]}
+            return {"error": timing.one_line(error)}
+        self.watch = timing.Stopwatch(candidate)
+        return {"inputs": sums, "result": [str(result.dtype), result.shape, crc32(inputs.bits(result).data)]}
 
-    for line in requests:
-        request = json.loads(line)
-        if "case" in request:
-            answer = prepare(request["case"], request["anew"])
-        elif "warm_up" in request:
-            answer = {"seconds": watch.warm_up(request["warm_up"])}
-        elif "sample" in request:
-            answer = {"seconds": watch.seconds()}
-        else:
-            answer = {"folder": str(Path(maxops.__file__).parent), **environment.machine(maxops.get_num_threads())}
-        print(json.dumps(answer), file=answers, flush=True)
+
+def serve(worker: Worker) -> None:
+    """Answer until stdin ends."""
+    for line in sys.stdin:
+        name, *arguments = json.loads(line)
+        method = getattr(worker if hasattr(worker, name) else worker.watch, name)
+        print(json.dumps(method(*arguments)), file=_ANSWERS, flush=True)
 
 
 if __name__ == "__main__":
-    serve(sys.stdin, _ANSWERS)
+    serve(Worker())

@@ -1,42 +1,22 @@
-"""Where a run takes place: the machine, the versions, and an environment in which no library's threads spin."""
+"""An environment in which no library's threads spin."""
 
 from __future__ import annotations
 
 import os
-import platform
-import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Any
-
-import maxops
-from maxops import _native
-from maxops.physical_memory import physical_memory
 
 MARK = "MAXOPS_BENCH_ENVIRONMENT"
+_COUNTS = ("OMP", "MKL", "OPENBLAS", "NUMBA", "MAXOPS")  # each with a variable *_NUM_THREADS
+_OTHERS = (
+    "OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 KMP_BLOCKTIME=0 JAX_PLATFORMS=cpu JAX_ENABLE_X64=1 ORT_LOGGING_LEVEL=4 "
+    "OPENVINO_TELEMETRY_OPT_OUT=1 PYTHONWARNINGS=ignore"
+)
 
 
 def quiet(threads: int) -> dict[str, str]:
     """Variables that libraries read when they are imported: so many threads for each, which sleep when idle."""
-    count = str(threads)
-    return {
-        MARK: count,
-        "OMP_NUM_THREADS": count,
-        "OMP_WAIT_POLICY": "PASSIVE",
-        "GOMP_SPINCOUNT": "0",
-        "KMP_BLOCKTIME": "0",
-        "MKL_NUM_THREADS": count,
-        "OPENBLAS_NUM_THREADS": count,
-        "POLARS_MAX_THREADS": count,
-        "NUMBA_NUM_THREADS": count,
-        "MAXOPS_NUM_THREADS": count,
-        "JAX_PLATFORMS": "cpu",
-        "JAX_ENABLE_X64": "1",
-        "ORT_LOGGING_LEVEL": "4",
-        "OPENVINO_TELEMETRY_OPT_OUT": "1",
-        "PYTHONWARNINGS": "ignore",
-    }
+    counts = dict.fromkeys((MARK, "POLARS_MAX_THREADS", *(f"{name}_NUM_THREADS" for name in _COUNTS)), str(threads))
+    return counts | dict(each.split("=") for each in _OTHERS.split())
 
 
 def is_quiet(threads: int) -> bool:
@@ -51,73 +31,6 @@ def re_execute(threads: int) -> None:
     CPUs.
     """
     if hasattr(os, "sched_setaffinity"):
-        cpus = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, cpus[:threads])
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     sys.stdout.flush()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | quiet(threads))
-
-
-def machine(threads: int) -> dict[str, Any]:
-    """What figures depend on."""
-    return {
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_bytes": physical_memory(),
-        "caches": _caches(),
-        "huge_pages": _selected(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "maxops": installed("maxops") or "source tree",
-        "commit": _commit(),
-        "isa": _native.isa(),
-        "threads": threads,
-        "output_cache": os.environ.get("MAXOPS_OUTPUT_CACHE", "on, default size"),
-    }
-
-
-def installed(distribution: str) -> str:
-    """A distribution's version, or "" if it is not installed."""
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return ""
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
-def _caches() -> dict[str, str]:
-    found = {}
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
-        except OSError:
-            continue
-        found[f"L{level}" + {"Data": "d", "Instruction": "i"}.get(kind, "")] = size
-    return found
-
-
-def _selected(path: Path) -> str:
-    """The word in brackets of a kernel switch."""
-    try:
-        return path.read_text().partition("[")[2].partition("]")[0]
-    except OSError:
-        return ""
-
-
-def _commit() -> str:
-    """The commit of the source tree, if this is one."""
-    root = Path(maxops.__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return ""
-    completed = subprocess.run(
-        ["git", "-C", str(root), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
-    )
-    return completed.stdout.strip()

@@ -1,203 +1,240 @@
-"""The grid, as data: every family of shapes of every operator, with the sizes at which it is measured."""
+"""Cases: one operator, shape family, type and size, with the bytes that it touches; and the grid of them, as data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from math import isqrt
-from typing import Literal
+from math import isqrt, prod
+from typing import Any, Literal
 
-from maxops import dtypes
-from maxops.bench.case import OPERATORS, Case, Lengths, Operand, OperatorName, Segments, Spelling, label
+from maxops import dtypes, shapes
 from maxops.dtypes import DType
 from maxops.shapes import Shape
+
+OperatorName = Literal["Max", "ReduceMax", "SegmentMax"]
+View = Literal["whole", "transposed", "half-rows", "every-second"]
+
+# How the call is written: with an input as a number of Python's, axes in a list, the number of segments as NumPy's
+# integer; as an operator of a standard; or on torch's tensors.
+Spelling = Literal["plain", "python-scalar", "list-axes", "numpy-integer", "operator", "torch-tensors"]
+
+OPERATORS: tuple[OperatorName, ...] = ("Max", "ReduceMax", "SegmentMax")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An input of `shape`: the whole of an array in C order, or a view of a larger one.
+
+    >>> Operand((3, 4), "half-rows").base_shape
+    (3, 8)
+    """
+
+    shape: Shape
+    view: View = "whole"
+
+    @property
+    def base_shape(self) -> Shape:
+        """The shape of the array in C order that the input is a view of."""
+        if self.view == "transposed":
+            return self.shape[::-1]
+        return self.shape if self.view == "whole" else (*self.shape[:-1], 2 * self.shape[-1])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call to time. `size` is nominal: the elements of the output of Max, and of the data otherwise.
+
+    `axes` belong to ReduceMax, and the `lengths` of segments, `id_type` and `check_ids` to SegmentMax; `out` says
+    whether the call is given an output, and `spelling` how it is written.
+    """
+
+    operator: OperatorName
+    family: str
+    dtype: DType
+    size: int
+    operands: tuple[Operand, ...]
+    shape: Shape
+    axes: tuple[int, ...] = ()
+    lengths: str = ""
+    id_type: str = "int64"
+    check_ids: bool = True
+    out: bool = False
+    spelling: Spelling = "plain"
+
+    @property
+    def id(self) -> str:
+        """A name that stays, such as ``Max/2-inputs,out/float32/1e5``."""
+        return f"{self.operator}/{self.family}/{self.dtype}/{label(self.size)}"
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of all inputs, each element once; ids count as read."""
+        ids = self.operands[0].shape[0] * int(self.id_type[3:]) // 8 if self.operator == "SegmentMax" else 0
+        return sum(prod(operand.shape) for operand in self.operands) * self.dtype.bits // 8 + ids
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of the output."""
+        return prod(self.shape) * self.dtype.bits // 8
+
+    @property
+    def bytes_touched(self) -> int:
+        """Bytes read and written."""
+        return self.bytes_read + self.bytes_written
+
+
+def label(size: int) -> str:
+    """A size in few letters.
+
+    >>> label(1), label(30_000_000), label(9_633_792)
+    ('1', '3e7', '9633792')
+    """
+    digits = str(size).rstrip("0")
+    return f"{digits}e{len(str(size)) - 1}" if len(digits) == 1 and size > 1 else str(size)
+
+
+# ------------------------------------------------------------------------------------------------- the grid
 
 MAX_BYTES = 10**9  # of all arrays of a case together
 EVERY_SIZE = (1, 1_000, 100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000)
 EIGHT_SIZES = (1, 1_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000)
-FROM_TWO_AXES = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
-SEGMENT_SIZES = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
-# Of calls that are written in another way, which costs whoever makes small ones.
-SPELLED_SIZES = (1, 100, 1_000)
+LARGER = (1_000, 100_000, 10_000_000, 30_000_000, 100_000_000)
 ROW_SIZES = (1_000, 100_000, 30_000_000, 100_000_000)
+_SPELLED: dict[str, Spelling] = {"Max": "python-scalar", "ReduceMax": "list-axes", "SegmentMax": "numpy-integer"}
+SPELLED_SIZES = (1, 100, 1_000)  # of calls that are written in another way, which costs whoever makes small ones
 
 TYPES = tuple(dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL)
 # One of each kind that kernels differ by, where no types are asked for.
-DEFAULT_TYPES = (
-    dtypes.FLOAT32,
-    dtypes.FLOAT16,
-    dtypes.BFLOAT16,
-    dtypes.FLOAT64,
-    dtypes.INT8,
-    dtypes.INT32,
-    dtypes.INT64,
-    dtypes.UINT16,
-)
+_DEFAULT = ("float32", "float16", "bfloat16", "float64", "int8", "int32", "int64", "uint16")
+DEFAULT_TYPES = tuple(dtypes.BY_NAME[name] for name in _DEFAULT)
 QUICK_TYPES = (dtypes.FLOAT32, dtypes.FLOAT16)
 QUICK_SIZES = (1, 1_000, 100_000)
-QUICK_FAMILIES: dict[str, tuple[str, ...]] = {
-    "Max": ("2-inputs", "2-inputs,out", "8-inputs,out", "row,out", "transposed,out", "python-scalar", "operator"),
-    "ReduceMax": ("all", "last-8", "first-square", "list-axes", "operator"),
-    "SegmentMax": (
-        "operator",
-        "1d,mean-1,int64",
-        "1d,mean-10,int64",
-        "1d,mean-10,int64,unchecked",
-        "rows-16,mean-10,int64",
-    ),
+QUICK_FAMILIES = {
+    "Max": "2-inputs 2-inputs,out 8-inputs,out row,out transposed,out python-scalar operator",
+    "ReduceMax": "all last-8 first-square list-axes operator",
+    "SegmentMax": "operator 1d,mean-1,int64 1d,mean-10,int64 1d,mean-10,int64,unchecked rows-16,mean-10,int64",
 }
 
-
-@dataclass(frozen=True)
-class MaxFamily:
-    """Inputs of Max for an output of n elements."""
-
-    name: str
-    operands: Callable[[int], tuple[Operand, ...]]
-    shape: Callable[[int], Shape]
-    sizes: tuple[int, ...]
+Operands = Callable[[int], tuple[Operand, ...]]
 
 
-@dataclass(frozen=True)
-class ReduceFamily:
-    """Data of n elements, and the axes that are reduced."""
-
-    name: str
-    operand: Callable[[int], Operand]
-    axes: tuple[int, ...]
-    sizes: tuple[int, ...]
+def _of(*made: Callable[[int], Shape], view: View = "whole") -> Operands:
+    """Operands by their shapes for n elements; the last one, or an only one, has the view."""
+    return lambda n: (*(Operand(shape(n)) for shape in made[:-1]), Operand(made[-1](n), view))
 
 
-def _square(n: int) -> Shape:
-    return (isqrt(n), isqrt(n))
+def _same(count: int, shape: Callable[[int], Shape], view: View = "whole") -> Operands:
+    return lambda n: (Operand(shape(n), view),) * count
 
 
 def _flat(n: int) -> Shape:
     return (n,)
 
 
-def _same(count: int) -> Callable[[int], tuple[Operand, ...]]:
-    return lambda n: (Operand((n,)),) * count
+def _square(n: int) -> Shape:
+    return (isqrt(n), isqrt(n))
 
 
-MAX = (
-    MaxFamily("2-inputs", _same(2), _flat, EVERY_SIZE),
-    MaxFamily("3-inputs", _same(3), _flat, EVERY_SIZE),
-    MaxFamily("8-inputs", _same(8), _flat, EIGHT_SIZES),
-    MaxFamily("row", lambda n: (Operand(_square(n)), Operand(_square(n)[1:])), _square, FROM_TWO_AXES),
-    MaxFamily("column", lambda n: (Operand(_square(n)), Operand((isqrt(n), 1))), _square, FROM_TWO_AXES),
-    MaxFamily("outer", lambda n: (Operand((isqrt(n), 1)), Operand((1, isqrt(n)))), _square, FROM_TWO_AXES),
-    MaxFamily("scalar", lambda n: (Operand((n,)), Operand(())), _flat, FROM_TWO_AXES),
-    MaxFamily("transposed", lambda n: (Operand(_square(n)), Operand(_square(n), "transposed")), _square, FROM_TWO_AXES),
-    MaxFamily("half-rows", lambda n: (Operand(_square(n), "half-rows"),) * 2, _square, FROM_TWO_AXES),
-    MaxFamily("every-second", lambda n: (Operand((n,), "every-second"),) * 2, _flat, FROM_TWO_AXES),
-)
+def _rows(length: int) -> Callable[[int], Shape]:
+    return lambda n: (n // length, length)
 
 
-def _rows(length: int) -> ReduceFamily:
-    return ReduceFamily(
-        f"last-{label(length) if length > 1_000 else length}",
-        lambda n: Operand((n // length, length)),
-        (1,),
-        tuple(size for size in FROM_TWO_AXES if size >= length),
-    )
-
-
-IMAGES = (64, 3, 224, 224)
-IMAGE_ELEMENTS = (64 * 3 * 224 * 224,)
-
-
-def _cube(n: int) -> Shape:
-    edge = round(n ** (1 / 3))
-    return (edge, edge, edge)
-
-
-REDUCE = (
-    ReduceFamily("all", lambda n: Operand((n,)), (), EVERY_SIZE),
-    *(_rows(length) for length in (3, 8, 80, 1_000, 10_000)),
-    ReduceFamily("first-narrow", lambda n: Operand((n // 8, 8)), (0,), (1_000, 100_000, 8_000_000, 100_000_000)),
-    ReduceFamily("first-square", lambda n: Operand(_square(n)), (0,), (1, *FROM_TWO_AXES)),
-    ReduceFamily("middle", lambda n: Operand(_cube(n)), (1,), FROM_TWO_AXES),
-    ReduceFamily("images-last-axes", lambda n: Operand(IMAGES), (2, 3), IMAGE_ELEMENTS),
-    ReduceFamily("images-first-axes", lambda n: Operand(IMAGES), (0, 1), IMAGE_ELEMENTS),
-    ReduceFamily("images-by-channel", lambda n: Operand(IMAGES), (0, 2, 3), IMAGE_ELEMENTS),
-    ReduceFamily("transposed-last", lambda n: Operand(_square(n), "transposed"), (1,), FROM_TWO_AXES),
-    ReduceFamily("half-rows-all", lambda n: Operand(_square(n), "half-rows"), (0, 1), FROM_TWO_AXES),
-    ReduceFamily("every-second-all", lambda n: Operand((n,), "every-second"), (), FROM_TWO_AXES),
-)
-
-LENGTHS: dict[Lengths, int] = {
-    "mean-1": 1,
-    "mean-10": 10,
-    "mean-1000": 1_000,
-    "mean-1e6": 1_000_000,
-    "zipf": 20,
-    "many-empty": 10,  # of segments that have rows: one in ten
+# By name: the inputs for an output of n elements, and the sizes n.
+MAX: dict[str, tuple[Operands, tuple[int, ...]]] = {
+    "2-inputs": (_same(2, _flat), EVERY_SIZE),
+    "3-inputs": (_same(3, _flat), EVERY_SIZE),
+    "8-inputs": (_same(8, _flat), EIGHT_SIZES),
+    "row": (_of(_square, lambda n: (isqrt(n),)), LARGER),
+    "column": (_of(_square, lambda n: (isqrt(n), 1)), LARGER),
+    "outer": (_of(lambda n: (isqrt(n), 1), lambda n: (1, isqrt(n))), LARGER),
+    "scalar": (_of(_flat, lambda n: ()), LARGER),
+    "transposed": (_of(_square, _square, view="transposed"), LARGER),
+    "half-rows": (_same(2, _square, "half-rows"), LARGER),
+    "every-second": (_same(2, _flat, "every-second"), LARGER),
 }
+
+_IMAGES = _of(lambda n: (64, 3, 224, 224))
+_IMAGE_SIZES = (64 * 3 * 224 * 224,)
+
+# By name: data of n elements, the axes that are reduced, and the sizes n.
+REDUCE: dict[str, tuple[Operands, tuple[int, ...], tuple[int, ...]]] = {
+    "all": (_of(_flat), (0,), EVERY_SIZE),
+    "last-3": (_of(_rows(3)), (1,), LARGER),
+    "last-8": (_of(_rows(8)), (1,), LARGER),
+    "last-80": (_of(_rows(80)), (1,), LARGER),
+    "last-1000": (_of(_rows(1_000)), (1,), LARGER),
+    "last-1e4": (_of(_rows(10_000)), (1,), LARGER[1:]),
+    "first-narrow": (_of(_rows(8)), (0,), (1_000, 100_000, 8_000_000, 100_000_000)),
+    "first-square": (_of(_square), (0,), (1, *LARGER)),
+    "middle": (_of(lambda n: (round(n ** (1 / 3)),) * 3), (1,), LARGER),
+    "images-last-axes": (_IMAGES, (2, 3), _IMAGE_SIZES),
+    "images-first-axes": (_IMAGES, (0, 1), _IMAGE_SIZES),
+    "images-by-channel": (_IMAGES, (0, 2, 3), _IMAGE_SIZES),
+    "transposed-last": (_of(_square, view="transposed"), (1,), LARGER),
+    "half-rows-all": (_of(_square, view="half-rows"), (0, 1), LARGER),
+    "every-second-all": (_of(_flat, view="every-second"), (0,), LARGER),
+}
+
+# Rows to a segment, on average: of segments that have rows, where one in ten has.
+LENGTHS = {"mean-1": 1, "mean-10": 10, "mean-1000": 1_000, "mean-1e6": 1_000_000, "zipf": 20, "many-empty": 10}
 EMPTY_EACH = 10
 ROWS: dict[str, Shape] = {"1d": (), "rows-16": (16,), "rows-64": (64,)}
-ID_TYPES: tuple[Literal["int32", "int64"], ...] = ("int32", "int64")
+
+
+def max_case(name: str, dtype: DType, size: int, operands: tuple[Operand, ...], *, out: bool = False) -> Case:
+    """A case of Max."""
+    return Case("Max", name, dtype, size, operands, shapes.broadcast([each.shape for each in operands]), out=out)
+
+
+def reduce_case(name: str, dtype: DType, size: int, operand: Operand, axes: tuple[int, ...]) -> Case:
+    """A case of ReduceMax, without keepdims."""
+    shape = tuple(length for axis, length in enumerate(operand.shape) if axis not in axes)
+    return Case("ReduceMax", name, dtype, size, (operand,), shape, axes)
+
+
+def segment_case(name: str, dtype: DType, size: int, shape: Shape, lengths: str, **more: Any) -> Case:
+    """A case of SegmentMax."""
+    count = max(1, shape[0] // LENGTHS[lengths]) * (EMPTY_EACH if lengths == "many-empty" else 1)
+    return Case("SegmentMax", name, dtype, size, (Operand(shape),), (count, *shape[1:]), lengths=lengths, **more)
 
 
 def _max_cases(dtype: DType) -> Iterator[Case]:
-    for family, out in product(MAX, (False, True)):
-        name = f"{family.name},out" if out else family.name
-        for size in family.sizes:
-            yield Case("Max", name, dtype, size, family.operands(size), family.shape(size), out=out)
-    spellings: tuple[tuple[Spelling, Shape | None], ...] = (
-        ("python-scalar", ()),
-        ("operator", None),
-        ("torch-tensors", None),
-    )
-    for (spelling, second), size in product(spellings, SPELLED_SIZES):
-        operands = (Operand((size,)), Operand((size,) if second is None else second))
-        yield Case("Max", spelling, dtype, size, operands, (size,), spelling=spelling)
+    for (name, (operands, sizes)), out in product(MAX.items(), (False, True)):
+        for size in sizes:
+            yield max_case(f"{name},out" if out else name, dtype, size, operands(size), out=out)
 
 
 def _reduce_cases(dtype: DType) -> Iterator[Case]:
-    for family in REDUCE:
-        for size in family.sizes:
-            operand = family.operand(size)
-            axes = family.axes or tuple(range(len(operand.shape)))
-            shape = tuple(length for axis, length in enumerate(operand.shape) if axis not in axes)
-            yield Case("ReduceMax", family.name, dtype, size, (operand,), shape, axes)
-    spellings: tuple[Spelling, ...] = ("list-axes", "operator", "torch-tensors")
-    for spelling, size in product(spellings, SPELLED_SIZES):
-        yield Case("ReduceMax", spelling, dtype, size, (Operand((size,)),), (), (0,), spelling=spelling)
+    for name, (operands, axes, sizes) in REDUCE.items():
+        for size in sizes:
+            yield reduce_case(name, dtype, size, operands(size)[0], axes)
 
 
 def _segment_cases(dtype: DType) -> Iterator[Case]:
-    for (rows, row), lengths, id_type, check in product(ROWS.items(), LENGTHS, ID_TYPES, (True, False)):
-        name = f"{rows},{lengths},{id_type}" + ("" if check else ",unchecked")
+    for (rows, row), lengths, id_type, check in product(ROWS.items(), LENGTHS, ("int32", "int64"), (True, False)):
         if row and id_type == "int32" and not check:
             continue  # rows are too long for the ids' width and check to matter both at once
-        sizes = ROW_SIZES if row else (1, *SEGMENT_SIZES) if lengths == "mean-1" else SEGMENT_SIZES
-        for size in sizes:
+        name = f"{rows},{lengths},{id_type}" + ("" if check else ",unchecked")
+        for size in ROW_SIZES if row else (1, *LARGER) if lengths == "mean-1" else LARGER:
             count = size // (row[0] if row else 1)
-            if count < LENGTHS[lengths]:
-                continue
-            segments = Segments(lengths, id_type, check, segment_count(lengths, count))
-            operand, shape = Operand((count, *row)), (segments.count, *row)
-            yield Case("SegmentMax", name, dtype, size, (operand,), shape, segments=segments)
-    spellings: tuple[Spelling, ...] = ("numpy-integer", "operator", "torch-tensors")
-    for spelling, size in product(spellings, SPELLED_SIZES):
-        segments = Segments("mean-1", "int64", True, segment_count("mean-1", size))
-        operand, shape = Operand((size,)), (segments.count,)
-        yield Case("SegmentMax", spelling, dtype, size, (operand,), shape, segments=segments, spelling=spelling)
+            if count >= LENGTHS[lengths]:
+                yield segment_case(name, dtype, size, (count, *row), lengths, id_type=id_type, check_ids=check)
 
 
-def segment_count(lengths: Lengths, rows: int) -> int:
-    """How many segments so many rows fall into."""
-    filled = max(1, rows // LENGTHS[lengths])
-    return filled * EMPTY_EACH if lengths == "many-empty" else filled
+def _spelled(operator: OperatorName, dtype: DType) -> Iterator[Case]:
+    for spelling, size in product((_SPELLED[operator], "operator", "torch-tensors"), SPELLED_SIZES):
+        flat = Operand((size,))
+        if operator == "Max":
+            case = max_case(spelling, dtype, size, (flat, Operand(()) if spelling == "python-scalar" else flat))
+        elif operator == "ReduceMax":
+            case = reduce_case(spelling, dtype, size, flat, (0,))
+        else:
+            case = segment_case(spelling, dtype, size, flat.shape, "mean-1")
+        yield replace(case, spelling=spelling)
 
 
-_CASES: dict[OperatorName, Callable[[DType], Iterator[Case]]] = {
-    "Max": _max_cases,
-    "ReduceMax": _reduce_cases,
-    "SegmentMax": _segment_cases,
-}
+_CASES = {"Max": _max_cases, "ReduceMax": _reduce_cases, "SegmentMax": _segment_cases}
 
 
 def cases(
@@ -208,10 +245,10 @@ def cases(
     >>> [case.id for case in cases(["ReduceMax"], [dtypes.INT8], quick=True)][:2]
     ['ReduceMax/all/int8/1', 'ReduceMax/all/int8/1e3']
     """
-    chosen = [case for operator, dtype in product(operators, types) for case in _CASES[operator](dtype)]
     return [
         case
-        for case in chosen
+        for operator, dtype in product(operators, types)
+        for case in (*_CASES[operator](dtype), *_spelled(operator, dtype))
         if case.bytes_touched <= MAX_BYTES
-        and (not quick or (case.size in QUICK_SIZES and case.family in QUICK_FAMILIES[case.operator]))
+        if not quick or (case.size in QUICK_SIZES and case.family in QUICK_FAMILIES[operator].split())
     ]

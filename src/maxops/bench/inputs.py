@@ -1,48 +1,77 @@
-"""A case's arrays. The same name gives the same arrays."""
+"""A case's arrays, and the result that is expected of them. The same name gives the same arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from maxops import dtypes
-from maxops.bench.case import Case, Operand, View
-from maxops.bench.grid import EMPTY_EACH
+from maxops import dtypes, reference
+from maxops.bench.grid import EMPTY_EACH, Case, Operand, View
 from maxops.dtypes import DType
 from maxops.plan import Array
 
 FILL_MODE = "LOWEST"
+BY_REFERENCE = 2_000  # elements up to which the reference judges
 _BLOCK = (1 << 20) + 7  # of random values, repeated: odd, so that no power of two sees the same block twice
-_PAGE = 4096
-# Where arrays begin: as NumPy's do, 16 bytes past a line, but each in lines of its own, as those on a heap.
-_PAST, _APART = 16, 17 * 64
+# Where in a page arrays begin: as NumPy's do, 16 bytes past a line, but each in lines of its own, as those on a heap.
+_PAGE, _PAST, _APART = 4096, 16, 17 * 64
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """What a call is given. `arrays` are views of `bases`, which are in C order; `out` is None for a new output."""
+class Work:
+    """A case with its arrays: `arrays` are views of `bases`, which are in C order; `out` is None for a new output."""
 
+    case: Case
     bases: tuple[Array, ...]
     arrays: tuple[Array, ...]
-    ids: Array | None
-    out: Array | None
+    ids: Array | None = None
+    out: Array | None = None
+
+    @property
+    def data(self) -> Array:
+        """The first input."""
+        return self.arrays[0]
+
+    @property
+    def named(self) -> dict[str, Array]:
+        """All arrays by the names that candidates' code has for them."""
+        named = {f"x{number}": array for number, array in enumerate(self.arrays)}
+        others = {"data": self.data, "ids": self.ids, "out": self.out}
+        return named | {name: array for name, array in others.items() if array is not None}
+
+    @property
+    def axes(self) -> tuple[int, ...] | None:
+        """The axes that are reduced; None for all."""
+        return None if len(self.case.axes) == self.data.ndim else self.case.axes
+
+    @property
+    def has_empty(self) -> bool:
+        """Whether some segments have no rows."""
+        return self.ids is not None and self.case.shape[0] > len(np.unique(self.ids))
+
+    @property
+    def lowest(self) -> Any:
+        """What LOWEST fills empty segments with, as a NumPy scalar."""
+        dtype = self.case.dtype
+        return np.array(dtype.lowest_finite_bits, dtype.word).view(dtype.numpy)[()]
 
 
-def build(case: Case) -> Inputs:
+def build(case: Case) -> Work:
     """The arrays of a case."""
     random = np.random.default_rng(crc32(case.id.encode()))
-    bases = tuple(values(case, operand, random, number) for number, operand in enumerate(case.operands))
+    bases = tuple(_values(case, operand, random, number) for number, operand in enumerate(case.operands))
     arrays = tuple(view(base, operand.view) for base, operand in zip(bases, case.operands, strict=True))
-    ids = None if case.segments is None else segment_ids(case, random)
-    out = empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
-    return Inputs(bases, arrays, ids, out)
+    ids = _segment_ids(case, random) if case.operator == "SegmentMax" else None
+    out = _empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
+    return Work(case, bases, arrays, ids, out)
 
 
-def empty(size: int, dtype: Any, number: int) -> Array:
+def _empty(size: int, dtype: Any, number: int) -> Array:
     """The array of this number, in the same place of a page in every process: it changes times by up to 1.4."""
     dtype = np.dtype(dtype)
     room = np.zeros(size * dtype.itemsize + _PAGE, np.uint8)
@@ -59,15 +88,14 @@ def view(base: Any, kind: View) -> Any:
     return base[..., ::2] if kind == "every-second" else base
 
 
-def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
+def _values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
     """Ordinary values: of both signs, no NaN, no zero, and none at the type's end, where a reduction could stop."""
     size = prod(operand.base_shape)
+    array = _empty(size, case.dtype.numpy, number)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":
-        array = empty(size, bool, number)
         array[-1] = True
         return array.reshape(operand.base_shape)
     block = _ordinary(case.dtype, min(size, _BLOCK), random)
-    array = empty(size, case.dtype.numpy, number)
     for start in range(0, size, _BLOCK):
         array[start : start + _BLOCK] = block[: size - start]
     return array.reshape(operand.base_shape)
@@ -84,27 +112,57 @@ def _ordinary(dtype: DType, size: int, random: np.random.Generator) -> Array:
     return np.asarray(random.integers(info.min + 1, info.max, size, dtype.numpy))
 
 
-def segment_ids(case: Case, random: np.random.Generator) -> Array:
+def _segment_ids(case: Case, random: np.random.Generator) -> Array:
     """Sorted ids, exactly as many segments as the case says."""
-    assert case.segments is not None
-    rows, count = case.operands[0].shape[0], case.segments.count
-    ids = empty(rows, case.segments.id_type, len(case.operands))
-    if case.segments.lengths == "mean-1":
+    rows, count = case.operands[0].shape[0], case.shape[0]
+    ids = _empty(rows, case.id_type, len(case.operands))
+    if case.lengths == "mean-1":
         ids[:] = np.arange(rows)
         return ids
-    empty_each = EMPTY_EACH if case.segments.lengths == "many-empty" else 1
+    empty_each = EMPTY_EACH if case.lengths == "many-empty" else 1
     filled = count // empty_each
-    names = np.arange(filled) * empty_each + random.integers(0, empty_each, filled)
-    names[-1] = count - 1
-    ids[:] = np.repeat(names.astype(ids.dtype), _lengths(case.segments.lengths == "zipf", rows, filled, random))
+    used = np.arange(filled) * empty_each + random.integers(0, empty_each, filled)
+    used[-1] = count - 1
+    ids[:] = np.repeat(used.astype(ids.dtype), _lengths(case.lengths == "zipf", rows, filled, random))
     return ids
 
 
 def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> Array:
     """`count` lengths of 1 or more, together `rows`."""
-    if zipf:
-        weights = random.permutation(1 / np.arange(1, count + 1) ** 1.1)
-    else:
-        weights = random.integers(1, 4, count).astype(np.float64)
+    weights = random.permutation(1 / np.arange(1, count + 1) ** 1.1) if zipf else random.integers(1, 4, count)
     ends = np.rint(np.cumsum(weights) * ((rows - count) / weights.sum())).astype(np.int64)
     return np.asarray(1 + np.diff(ends, prepend=0))
+
+
+def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
+    """What a case gives: by the reference where that is quick, else by NumPy.
+
+    Of `build`'s values NumPy's maximum is exact in every bit: no NaN is among them and no zero, so that equal values
+    have equal bits.
+    """
+    case, data, ids = work.case, work.data, work.ids
+    if max(array.size for array in work.arrays) <= BY_REFERENCE if by_reference is None else by_reference:
+        if case.operator == "Max":
+            return reference.maximum(*work.arrays)
+        if ids is None:
+            return reference.reduce_max(data, case.axes, keepdims=False)
+        return reference.segment_max(data, ids, case.shape[0], FILL_MODE)
+    if case.operator == "Max":
+        return reduce(np.maximum, work.arrays)
+    if ids is None:
+        return np.asarray(np.maximum.reduce(data, case.axes))
+    result = np.full(case.shape, work.lowest, case.dtype.numpy)
+    starts = np.flatnonzero(np.diff(ids, prepend=-1))
+    result[ids[starts]] = np.maximum.reduceat(data, starts, axis=0)
+    return result
+
+
+def bits(array: Array) -> Array:
+    """The elements' bits."""
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
+def same_bits(actual: Array, expected: Array) -> bool:
+    """Whether two arrays agree in type, shape and every bit."""
+    same = (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    return same and bool(np.array_equal(bits(actual), bits(expected)))

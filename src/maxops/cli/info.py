@@ -12,10 +12,10 @@ from typing import Any
 
 import maxops
 from maxops import _native
-from maxops.bench.environment import installed, machine
 from maxops.cli import streams
 from maxops.cli.table import show_json
 from maxops.engines.native import usable_cpus
+from maxops.machine import installed, machine
 
 BASE = ("numpy", "ml_dtypes")
 _SETTINGS = "MAXOPS_|OMP_"

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 import maxops
-from maxops.bench import environment
 from maxops.conformance import repeat, runtimes, timeout
 from maxops.conformance.bounds import Bounds, bounds_of, widest
 from maxops.conformance.case import Case, Trial
@@ -42,6 +41,7 @@ from maxops.conformance.worker_pool import WorkerPool
 from maxops.dtypes import DType
 from maxops.engines.native import usable_cpus
 from maxops.errors import MaxopsError
+from maxops.machine import installed, machine
 from maxops.plan import Array
 from maxops.spec import ALL, Spec
 
@@ -116,12 +116,12 @@ def conform(
             "version": workers.version,
             "kit": (kit or {})
             | {
-                "maxops": environment.installed("maxops") or "source tree",
+                "maxops": installed("maxops") or "source tree",
                 "cases": len(selected),
                 "repeats": repeats,
                 "bounds": session.bounds(),
             },
-            "machine": environment.machine(maxops.get_num_threads()),
+            "machine": machine(maxops.get_num_threads()),
             "seconds": round(time.monotonic() - started, 1),
             "cases": {each.case.id: each.judgement.verdict for each in session.judged},
             "clauses": {

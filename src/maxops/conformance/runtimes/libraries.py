@@ -1,4 +1,7 @@
-"""Libraries of functions: no models and no versions, only arrays and what their users write."""
+"""Libraries of functions: no models and no versions, only arrays and what their users write.
+
+How each is imported, takes arrays and spells a maximum stands in `maxops.bench.libraries`, which benchmarks time.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from maxops import dtypes
+from maxops.bench.libraries import LIBRARIES
 from maxops.conformance.case import Call, Feed, Input
 from maxops.conformance.literal import literal, type_text
 from maxops.conformance.runtimes.runtime import NotApplicableError, Prepared, require_no_constructs
@@ -15,6 +19,8 @@ from maxops.conformance.runtimes.scripted import Scripted
 from maxops.dtypes import DType
 
 Lines = tuple[str, ...]
+NUMPY, TORCH, JAX = LIBRARIES["numpy"], LIBRARIES["torch"], LIBRARIES["jax"]
+PYARROW, POLARS, NUMBAGG = LIBRARIES["pyarrow"], LIBRARIES["polars"], LIBRARIES["numbagg"]
 NESTED = 64  # calls in each other's arguments; Python takes less than 200
 
 
@@ -122,6 +128,11 @@ def _lowest_finite(dtype: DType) -> str:
     return "False" if dtype == dtypes.BOOL else f"np.iinfo({type_text(dtype)}).min"
 
 
+def _spelled(code: str, inputs: str = "") -> str:
+    """What the benchmarks time, of `data` and `ids` or of inputs, for a line: with the braces that it has there."""
+    return code.format(inputs=inputs, out="", axis="{axis}", keepdims="{keepdims}", count="count")
+
+
 FILLED = "actual[np.bincount({ids}, minlength=count) == 0] = {fill}"  # what has no ids
 
 
@@ -130,9 +141,9 @@ class NumPy(Library):
 
     name = "numpy"
     missing_types: ClassVar[frozenset[DType]] = frozenset()
-    pair = "np.maximum({}, {})"
+    pair: ClassVar[str] = _spelled(NUMPY.max[0].code, "{}, {}")
     elementwise = "actual = np.asarray({pairs})"
-    along_axes: ClassVar[Lines] = ("actual = np.asarray(np.max({data}, axis={axis}, keepdims={keepdims}))",)
+    along_axes: ClassVar[Lines] = ("data = {tensor}", f"actual = np.asarray({_spelled(NUMPY.reduce_max[0].code)})")
     by_ids: ClassVar[Lines] = (
         "actual = np.full((count, *{data}.shape[1:]), {lowest}, {data}.dtype)",
         "np.maximum.at(actual, {ids}, {data})",
@@ -144,9 +155,9 @@ class Jax(Library):
     """XLA on the CPU, which compiles each of these functions, with 64-bit types."""
 
     name = "jax"
-    opening: Lines = ("import jax, jax.numpy as jnp", 'jax.config.update("jax_enable_x64", True)')
+    opening: Lines = tuple(JAX.opening.splitlines())
     environment: Mapping[str, str] = MappingProxyType({"JAX_PLATFORMS": "cpu"})
-    array = "jnp.asarray({})"
+    array: ClassVar[str] = JAX.array
     pair = "jnp.maximum({}, {})"
     elementwise = "actual = np.asarray({pairs})"
     along_axes: ClassVar[Lines] = ("actual = np.asarray(jnp.max({tensor}, axis={axis}, keepdims={keepdims}))",)
@@ -181,10 +192,10 @@ class Torch(Library):
     """PyTorch's tensors share NumPy's memory; bfloat16 goes to and fro as its bits."""
 
     name = "torch"
-    opening: Lines = ("import torch",)
-    pair = "torch.maximum({}, {})"
+    opening: Lines = (TORCH.opening,)
+    pair: ClassVar[str] = _spelled(TORCH.max[0].code, "{}, {}")
     elementwise = "actual = {pairs}{numpy}"
-    along_axes: ClassVar[Lines] = ("actual = torch.amax({tensor}, dim={axis}, keepdim={keepdims}){numpy}",)
+    along_axes: ClassVar[Lines] = ("data = {tensor}", f"actual = {_spelled(TORCH.reduce_max[0].code)}{{numpy}}")
     by_ids: ClassVar[Lines] = (  # scatter_reduce_ takes 64-bit ids of the data's shape
         "data, ids = {tensor}, torch.from_numpy({ids}).long()",
         "places = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(data.shape)",
@@ -207,18 +218,16 @@ class Torch(Library):
 
     def tensor(self, call: Call, name: str) -> str:
         """Of bfloat16, its bits."""
-        if call.dtype == dtypes.BFLOAT16:
-            return f"torch.from_numpy({name}.view(np.int16)).view(torch.bfloat16)"
-        return f"torch.from_numpy({name})"
+        return TORCH.conversions(call.dtype.numpy)[0].format(name)
 
     def words(self, call: Call) -> dict[str, str]:
         """Its own limits of types, and how a tensor becomes an array."""
-        is_float, is_bfloat16 = call.dtype.kind == "float", call.dtype == dtypes.BFLOAT16
+        is_float = call.dtype.kind == "float"
         least = f"torch.{'finfo' if is_float else 'iinfo'}(data.dtype).min"
         return {
             "lowest": "-np.inf" if is_float else least,
             "least": least,
-            "numpy": ".view(torch.int16).numpy().view(ml_dtypes.bfloat16)" if is_bfloat16 else ".numpy()",
+            "numpy": TORCH.conversions(call.dtype.numpy)[1].format(""),
         }
 
 
@@ -226,11 +235,15 @@ class Numbagg(Library):
     """It skips NaN by design, and says so in its functions' names."""
 
     name = "numbagg"
-    opening: Lines = ("import numbagg",)
+    opening: Lines = (NUMBAGG.opening,)
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL, dtypes.BFLOAT16})
-    along_axes: ClassVar[Lines] = ("axis = {axis}", "actual = np.asarray(numbagg.nanmax({data}, axis=axis))")
+    along_axes: ClassVar[Lines] = (
+        "data, axis = {data}, {axis}",
+        f"actual = np.asarray({NUMBAGG.reduce_max[0].code.format(axis='axis')})",
+    )
     by_ids: ClassVar[Lines] = (  # the groups come last
-        "found = numbagg.group_nanmax({data}, {ids}, num_labels=count, axis=0)",
+        "data, ids = {data}, {ids}",
+        f"found = {_spelled(NUMBAGG.segment_max[0].code)}",
         "actual = np.moveaxis(found, -1, 0)",
         FILLED,
     )
@@ -281,15 +294,15 @@ class PyArrow(Columns):
     """Arrow's compute functions, which skip nulls; a NaN is none to it."""
 
     name = "pyarrow"
-    opening: Lines = ("import pyarrow as pa, pyarrow.compute as pc",)
-    array = "pa.array({})"
-    elementwise = "actual = pc.max_element_wise({arrays}).to_numpy(zero_copy_only=False)"
+    opening: Lines = (PYARROW.opening,)
+    array: ClassVar[str] = PYARROW.array
+    elementwise: ClassVar[str] = f"actual = {_spelled(PYARROW.max[0].code, '{arrays}')}.to_numpy(zero_copy_only=False)"
     along_axes: ClassVar[Lines] = (
         "actual = pa.array([pc.max({tensor})]).to_numpy(zero_copy_only=False).reshape({shape})",
     )
     by_ids: ClassVar[Lines] = (
         'table = pa.table({{"ids": {ids}, "data": {data}}})',
-        'groups = table.group_by("ids").aggregate([("data", "max")])',
+        f"groups = {PYARROW.segment_max[0].code}",
         "actual = np.full(count, {fill}, np.{dtype})",
         'actual[groups["ids"].to_numpy()] = groups["data_max"].to_numpy()',
     )
@@ -299,14 +312,14 @@ class Polars(Columns):
     """Its columns, in a frame, where they keep their types."""
 
     name = "polars"
-    opening: Lines = ("import polars as pl",)
+    opening: Lines = (POLARS.opening,)
     elementwise = "actual = pl.DataFrame({{{columns}}}).select(pl.max_horizontal(pl.all())).to_series().to_numpy()"
     along_axes: ClassVar[Lines] = (
         'actual = pl.DataFrame({{"data": {data}}}).max().to_series().to_numpy().reshape({shape})',
     )
     by_ids: ClassVar[Lines] = (
         'frame = pl.DataFrame({{"ids": {ids}, "data": {data}}})',
-        'groups = frame.group_by("ids").agg(pl.col("data").max())',
+        f"groups = {POLARS.segment_max[0].code}",
         "actual = np.full(count, {fill}, np.{dtype})",
         'actual[groups["ids"].to_numpy()] = groups["data"].to_numpy()',
     )

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from maxops import _native
-from maxops.bench.environment import installed
 from maxops.conformance.case import Call
 from maxops.conformance.literal import literal
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, require_no_constructs
 from maxops.conformance.runtimes.scripted import Scripted
+from maxops.machine import installed
 
 
 class MaxopsOperators(Scripted):

@@ -1,0 +1,114 @@
+"""Timing: two candidates in turn, A B A B ..., and the ratios of neighbours, so that a busy machine slows both."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from timeit import Timer
+from typing import Any
+
+import numpy as np
+
+from maxops.bench.grid import Case
+from maxops.plan import Array
+
+SAMPLE_SECONDS = 0.001  # of calls in one sample: long beside the clock's grain, short beside a scheduler's slice
+MAX_SAMPLES, MIN_PAIRS = 401, 5
+EXTRA_SAMPLES, SHORT_SECONDS = 3, 0.02  # more, at a candidate whose call is shorter than this
+MAX_REASON_LENGTH = 160
+
+Json = dict[str, Any]
+
+
+class UnsupportedError(Exception):
+    """What a library does not support, with a reason for the table."""
+
+
+def one_line(error: Exception) -> str:
+    """An error in one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if not isinstance(error, UnsupportedError) and type(error).__name__ not in text:
+        text = f"{type(error).__name__}: {text}"
+    return text if len(text) <= MAX_REASON_LENGTH else f"{text[: MAX_REASON_LENGTH - 3]}..."
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An expression of Python that is timed, and the names in it; `to_numpy` of what it gives is not timed.
+
+    `other_input` says what the call is given that is not the operator's own input. Such a call does less: it is shown,
+    and not compared with.
+    """
+
+    code: str
+    names: Mapping[str, Any]
+    to_numpy: Callable[[Any], Any] = np.asarray
+    other_input: str = ""
+
+    def result(self, case: Case) -> Array:
+        """Run it once: the result as an array of the case's type, if it has one of as many elements."""
+        array = np.asarray(self.to_numpy(eval(self.code, dict(self.names))))
+        if array.ndim == 0 and array.dtype != case.dtype.numpy:
+            array = array.astype(case.dtype.numpy)  # a Python scalar, which held the value exactly
+        # copied, since the next run may write over it
+        return array.reshape(case.shape).copy() if array.size == np.prod(case.shape, dtype=int) else array.copy()
+
+
+class Stopwatch:
+    """Times a candidate by timeit, with the garbage collector off."""
+
+    def __init__(self, candidate: Candidate) -> None:
+        self._timer = Timer(candidate.code, timer=perf_counter, globals=dict(candidate.names))
+        self.times: int = 1
+
+    def seconds(self) -> float:
+        """Seconds of one call, over a sample of calls."""
+        return self._timer.timeit(self.times) / self.times
+
+    def warm_up(self, sample_seconds: float = SAMPLE_SECONDS) -> float:
+        """Run until a sample takes long enough; the seconds of one call."""
+        self.times = 1
+        while (once := self.seconds()) * self.times < sample_seconds / 2:
+            self.times = min(self.times * 16, max(int(sample_seconds / max(once, 1e-9)), self.times * 2))
+        return once
+
+
+def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
+    """The least seconds of a call, which no neighbour slowed: of at least a few samples where they are short."""
+    watch = Stopwatch(candidate)
+    best = watch.warm_up()
+    end, few = perf_counter() + seconds, EXTRA_SAMPLES if best < SHORT_SECONDS else 0
+    while few > 0 or perf_counter() < end:
+        best, few = min(best, watch.seconds()), few - 1
+    return best
+
+
+def paired(ours: Any, theirs: Any, seconds: float) -> Json:
+    """Their time over ours, for samples one after the other, within a budget of seconds but at least a few.
+
+    Both are stopwatches, or have the methods of one.
+    """
+    sample = min(SAMPLE_SECONDS, seconds / (4 * MIN_PAIRS))  # short samples where the budget is short
+    for watch in (ours, theirs):
+        watch.warm_up(sample)
+    pairs: list[tuple[float, float]] = []
+    end = perf_counter() + seconds
+    while len(pairs) < MIN_PAIRS or (perf_counter() < end and len(pairs) < MAX_SAMPLES):
+        pairs.append((ours.seconds(), theirs.seconds()))
+    return figures(pairs)
+
+
+def figures(pairs: list[tuple[float, float]]) -> Json:
+    """Seconds of a call, each candidate's median, and the quartiles of theirs over ours, pair by pair."""
+    mine, others = zip(*pairs, strict=True)
+    quartiles = np.quantile([their / our for our, their in pairs], (0.25, 0.5, 0.75))
+    ratio = dict(zip(("low", "median", "high"), map(rounded, quartiles), strict=True))
+    seconds = (rounded(statistics.median(each)) for each in (mine, others))
+    return dict(zip(("ours", "seconds"), seconds, strict=True)) | {"ratio": ratio, "pairs": len(pairs)}
+
+
+def rounded(figure: float) -> float:
+    """A figure with so many digits that no clock tells more, for half of JSON's."""
+    return float(f"{figure:.7g}")

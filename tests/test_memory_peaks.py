@@ -1,0 +1,57 @@
+"""Peak memory of large calls: a few MB above their inputs and their output, each call in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ALLOWED = 8 * 2**20  # stacks of threads, partial results, the first use of the pool
+
+# Inputs are filled in place, so that no temporary array raises the peak before the call.
+PROGRAM = """
+import re
+import numpy as np
+import maxops as mo
+
+n = 16_000_000
+
+def ones(*shape, dtype=np.float32):
+    array = np.empty(shape, dtype)
+    array.fill(1)
+    return array
+
+def peak():
+    with open("/proc/self/status") as status:
+        return int(re.search("VmHWM: *(.*) kB", status.read().replace("\\t", " "))[1]) << 10
+
+arguments = {arguments}
+before = peak()
+result = {call}
+print(peak() - before - {output})
+"""
+NEW = "result.nbytes"
+CALLS = {
+    "max": ("ones(n), ones(n)", "mo.maximum(*arguments)", NEW),
+    "max_out": ("ones(n), ones(n), ones(n)", "mo.maximum(*arguments[:2], out=arguments[2])", "0"),
+    "max_transposed": ("ones(n // 4000, 4000), ones(4000, n // 4000).T", "mo.maximum(*arguments)", NEW),
+    "all": ("(ones(n),)", "mo.reduce_max(*arguments)", NEW),
+    "rows_of_8": ("(ones(n // 8, 8),)", "mo.reduce_max(*arguments, -1)", NEW),
+    "columns_of_8": ("(ones(n // 8, 8),)", "mo.reduce_max(*arguments, 0)", NEW),
+    "segments": ("ones(n), ones(n, dtype=np.int32)", "mo.segment_max(*arguments, 2, fill_mode='ZERO')", NEW),
+    "segments_of_rows": (
+        "ones(n // 16, 16), ones(n // 16, dtype=np.int32)", "mo.segment_max(*arguments, 2, fill_mode='ZERO')", NEW,
+    ),
+    "a copy, which is noticed": ("(ones(n),)", "mo.reduce_max(*[each.copy() for each in arguments])", NEW),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_takes_a_few_megabytes(name: str) -> None:
+    arguments, call, output = CALLS[name]
+    program = PROGRAM.format(arguments=arguments, call=call, output=output)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (int(done.stdout) > ALLOWED) is (name == "a copy, which is noticed")
