@@ -10,7 +10,6 @@ from typing import Any
 
 import maxops as mo
 from maxops import dtypes
-from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.dtypes import DType
 from maxops.errors import MaxopsError
 from maxops.plan import Array
@@ -40,16 +39,13 @@ class GpuCase:
 
 def find_device() -> Any:
     """The CUDA device to measure on, or an error that says what is missing."""
-    for package in ("torch", "triton"):
-        if find_spec(package) is None:
-            raise NoDeviceError(f'bench --gpu needs PyTorch and Triton, and {package} is not installed: "maxops[gpu]"')
+    if find_spec("torch") is None:
+        raise NoDeviceError('bench --gpu needs PyTorch, and torch is not installed: "maxops[gpu]"')
     torch = import_module("torch")
     if not torch.cuda.is_available():
         raise NoDeviceError(
             f"bench --gpu found no CUDA device: PyTorch {torch.__version__} sees none. Nothing was measured"
         )
-    if import_module("maxops.engines.gpu.device").INTERPRETED:
-        raise NoDeviceError("bench --gpu measures nothing in Triton's interpreter: unset TRITON_INTERPRET")
     return torch.device("cuda")
 
 
@@ -70,7 +66,7 @@ class _Maker:
     """Makes cases; each holds its own tensors."""
 
     def __init__(self, dtype: DType, where: Any, size: int) -> None:
-        self.torch, self.gpu = import_module("torch"), import_module("maxops.engines.gpu")
+        self.torch = import_module("torch")
         self.dtype, self.where = dtype, where
         self.item = dtype.bits // 8
         self.count = size // self.item
@@ -96,7 +92,7 @@ class _Maker:
         return GpuCase(
             f"Max,2-inputs,{self.dtype}",
             3 * self.count * self.item,
-            lambda: self.gpu.run(MaxCall((a, b))),
+            lambda: mo.maximum(a, b),
             lambda: mo.maximum(as_array(a), as_array(b)),
             libraries,
         )
@@ -120,13 +116,13 @@ class _Maker:
         return GpuCase(
             f"ReduceMax,{name},{self.dtype}",
             (x.numel() + out) * self.item,
-            lambda: self.gpu.run(ReduceCall(x, axes, False)),
+            lambda: mo.reduce_max(x, axes, False),
             lambda: mo.reduce_max(as_array(x), axes, False),
             libraries,
         )
 
     def segment_max(self, name: str, shape: tuple[int, ...], mean: int, variant: str) -> GpuCase:
-        torch, gpu = self.torch, self.gpu
+        torch = self.torch
         x, rows = self.data(shape), shape[0]
         width = x.numel() // rows
         segments = max(rows // mean, 1)
@@ -143,7 +139,7 @@ class _Maker:
         return GpuCase(
             f"SegmentMax,{name},{self.dtype}",
             moved,
-            lambda: gpu.run(SegmentCall(x, **named, **options)),
+            lambda: mo.segment_max(x, **named, **options),
             lambda: mo.segment_max(as_array(x), **(options | {key: as_array(each) for key, each in named.items()})),
             dict(self.segment_libraries(x, ids, lengths, segments, variant)),
         )
