@@ -14,7 +14,10 @@ from maxops.typing import Ties
 torch = pytest.importorskip("torch")
 
 # Torch's own forward gradients begin with a script of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning"),
+    pytest.mark.usefixtures("torch_way"),
+]
 
 TIES = pytest.mark.parametrize("ties", ["first", "even"])
 SORTED, MIXED, OFFSETS = [0, 0, 2, 2, 2, 5], [5, 0, 2, 0, -2, 2], [0, 2, 2, 5, 5, 5, 6]
@@ -268,6 +271,7 @@ def test_what_is_kept_is_read_once(call: str, ties: Ties) -> None:
 # ----------------------------------------------------------------------------------------------- calls
 
 
+@pytest.mark.parametrize("torch_way", ["core"], indirect=True)
 def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     from maxops.engines.torch import eager, kernels, operators  # noqa: PLC0415 - after the skip
 

@@ -1,4 +1,4 @@
-"""The lowering for any device: integers in the order of the values (`maxops.order`), XLA's own maximum of those, and back."""
+"""The lowering for any device: integers in the order of the values, XLA's own maximum of those, and back."""
 
 from __future__ import annotations
 

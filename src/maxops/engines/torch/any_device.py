@@ -1,13 +1,13 @@
 """The operators by torch's own operators: for every device but the CPU, which has the core.
 
-Torch's maxima of floats say nothing of a NaN's bits, and little of -0 beside +0; where a device flushes subnormals, they
-say nothing of those. So a float is asked one question only, whether it is NaN, and all else is integers:
+Torch's maxima of floats leave a NaN's bits and the sign of a zero open, and depend on whether a device flushes
+subnormals. So floats answer one question only: whether there is a NaN. All else is computed with integers:
 
-- `maximum` and `reduce_max` take the highest and the lowest of the bits as signed integers. Where any element is not
-  negative, the highest is the maximum; where all are negative, the lowest is, since of those -0 has the lowest bits.
-- indices and segments go by the keys of `maxops.order`. A segment takes one scatter of torch's, which is what costs.
+- `maximum` and `reduce_max` take the highest and the lowest of the bits as signed integers. If an element is not
+  negative, the highest is the maximum. If all are negative, the lowest is: the lowest bits are those of -0.
+- Indices and segments use the keys of `maxops.order`, because one scatter costs more than the keys do.
 
-They plan anew, since `torch.ops.maxops` and compiled graphs call them with nothing checked but what a graph knows.
+Each call is planned here, because `torch.ops.maxops` and compiled graphs call these functions with unchecked values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from maxops.dtypes import DType
 from maxops.engines.base import check_ties
 from maxops.engines.torch.ids import ids_of_rows, offsets_are_valid, widened
 from maxops.engines.torch.kernels import nothing
-from maxops.engines.torch.memory import check, laid_out, planned
+from maxops.engines.torch.memory import DTYPES, check, laid_out, planned
 from maxops.engines.torch.schemas import reduce_call, segment_call
 from maxops.errors import OutputTooLargeError
 from maxops.plan import (
@@ -70,7 +70,7 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
         kept = [axis for axis in range(data.ndim) if axis not in axes]
         rows = _keys(data, dtype).permute([*kept, *sorted(axes)]).reshape([*(data.shape[axis] for axis in kept), -1])
         keys, indices = rows.max(-1)
-        values, indices = _values(keys, dtype).reshape(plan.shape), indices.reshape(plan.shape)
+        values, indices = _values(keys.reshape(plan.shape), dtype), indices.reshape(plan.shape)
     else:
         values = _highest(
             dtype,
@@ -165,7 +165,8 @@ def _check_ids(call: SegmentCall, plan: SegmentPlan, ids: Tensor) -> None:
     limit = None if call.num_segments is None else plan.num_segments
     wrong = []
     if plan.sorted:
-        wrong.append((ids[1:] < ids[:-1]).any())
+        keys = _keys(call.segment_ids, DTYPES[call.segment_ids.dtype])  # ids of uint64 are not all widened exactly
+        wrong.append((keys[1:] < keys[:-1]).any())
     if plan.out_of_range != "drop":
         wrong.append((ids < 0).any())
     if plan.out_of_range == "error" and limit is not None:
@@ -184,7 +185,7 @@ def _full(data: Tensor, shape: Shape, value: int, dtype: torch.dtype) -> Tensor:
     """A new tensor of one value, where the data lies."""
     try:
         return torch.full(shape, value, dtype=dtype, device=data.device)
-    except RuntimeError as error:  # of which torch.OutOfMemoryError is one
+    except (RuntimeError, TypeError) as error:  # out of memory; an axis past int64
         raise OutputTooLargeError(
             f"{SEGMENT_MAX.name} output needs a tensor of shape {shape} of {dtype} on {data.device}: {error}",
             SEGMENT_MAX.clause("value"),
