@@ -60,17 +60,23 @@ def core_is_off() -> bool:
 
 
 def modes_are_active() -> bool:
-    """Whether a mode, a transform or forward gradients are active, whatever the arguments; or the core is off."""
-    return _core_is_off or bool(_modes()) or transforming() or has_forward_gradients()
+    """Whether a mode, a transform or forward gradients are active, whatever the arguments."""
+    return bool(_modes()) or transforming() or has_forward_gradients()
 
 
-def needs_dispatch(*values: Any) -> bool:
-    """Whether a call on these has to go through torch's dispatcher; values that are no tensors do not matter."""
-    if modes_are_active():
+def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
+    """Whether a call on these has to go through torch's dispatcher; values that are no tensors do not matter.
+
+    Calls `on_core` are for the native core, which takes tensors on the CPU alone.
+    """
+    if modes_are_active() or (on_core and _core_is_off):
         return True
     gradients = torch.is_grad_enabled()
     return any(
-        type(value) not in _PLAIN or not value.is_cpu or _is_lazy(value) or (gradients and value.requires_grad)
+        type(value) not in _PLAIN
+        or (not value.is_cpu if on_core else value.is_meta)
+        or _is_lazy(value)
+        or (gradients and value.requires_grad)
         for value in values
         if isinstance(value, torch.Tensor)
     )
