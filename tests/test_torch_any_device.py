@@ -63,7 +63,7 @@ def test_every_device_has_a_kernel(name: str, device: str) -> None:
 
 def test_the_core_is_off_only_within(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.tensor([1.0, 2.0])
-    calls = {
+    calls: dict[str, Any] = {
         "maximum": lambda: torch.ops.maxops.maximum([x], "even"),
         "reduce_max": lambda: torch.ops.maxops.reduce_max(x, None, True, False, None, False, "even"),
         "segment_max": lambda: mo.segment_max(x, torch.tensor([0, 1]), fill_mode="ZERO"),
