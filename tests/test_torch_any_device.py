@@ -339,6 +339,23 @@ def test_the_operators_check_what_they_are_given() -> None:
         any_device.maximum([x.to_sparse()], "even")
 
 
+def test_graphs_and_batches() -> None:
+    """Gradients have a file of their own, which asks for this way too: test_torch_gradients.py."""
+    ids = torch.tensor([0, 0, 2])
+
+    def run(x: Any) -> Any:
+        reduced, indices = mo.reduce_max(x, 0, return_indices=True)
+        return mo.maximum(x, -0.0), reduced, indices, mo.segment_max(x, ids, 3, fill_mode="LOWEST")
+
+    x = tensor_of(mixed(F32, (3, 4), 1))
+    with core():
+        want = run(x)
+    compiled: Any = torch.compile(run, fullgraph=True, backend="aot_eager")
+    for got in (compiled(x), [part[0] for part in torch.vmap(run)(x[None])]):
+        for one, other in zip(got, want, strict=True):
+            assert_same_bits(array_of(one), array_of(other))
+
+
 @pytest.mark.parametrize("indices", [False, True])
 @pytest.mark.parametrize("empty", [False, True])
 def test_a_result_that_was_not_asked_for_is_empty(indices: bool, empty: bool) -> None:

@@ -340,3 +340,12 @@ def test_the_forward_gradient_is_the_mean_of_all_that_tie(
     _, back = torch.func.vjp(lambda x: HALF_CALLS[call](x, ties), x)
     one = torch.ones_like(values)
     torch.testing.assert_close(back(one)[0].double(), exact(one.double())[0], rtol=2.0**-7, atol=2.0**-23)
+
+
+@TIES
+def test_unchecked_offsets_that_are_wrong_have_no_gradient(ties: Ties) -> None:
+    """Every segment is empty, so that no element holds a maximum, not even one that equals the fill."""
+    for offsets in ([0, 3, 2], [1, 2, 2], [0, 1, 3]):
+        x = torch.zeros(2, requires_grad=True)
+        result = mo.segment_max(x, offsets=torch.tensor(offsets), fill_mode="ZERO", check_ids=False, ties=ties)
+        assert torch.autograd.grad(result.sum(), x)[0].tolist() == [0, 0]
