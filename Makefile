@@ -76,7 +76,7 @@ sanitize:  ## the native tests, ONNX Runtime's and XLA's under AddressSanitizer,
 	ASAN_OPTIONS=leak_check_at_exit=0:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONPATH=tests \
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -p sanitized -m "exhaustive or not exhaustive" \
-	  -k "not (torch or dask or xarray or gpu)" --deselect "tests/test_onnxruntime.py::test_what_a_runtime_may_answer[inputs]" \
+	  -k "not (torch or dask or xarray)" --deselect "tests/test_onnxruntime.py::test_what_a_runtime_may_answer[inputs]" \
 	  $(addprefix tests/test_,$(addsuffix .py,$(SANITIZED_TESTS)))
 
 races:  ## calls that meet, under ThreadSanitizer, without an interpreter

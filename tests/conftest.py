@@ -12,6 +12,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 import re
 import signal
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import settings
@@ -20,11 +21,6 @@ import maxops as mo
 from instruction_sets import EACH
 from maxops import _native
 from maxops.engines import table
-
-# Triton decides once, when somebody first imports it, whether kernels are compiled or interpreted. Without a GPU they
-# can only be interpreted; nothing else in the tests has kernels of its own.
-if not os.path.exists("/dev/nvidiactl"):
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 # CI looks at what a user has, too: only the packages that the README's command installs.
@@ -81,6 +77,14 @@ def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
         with engine.only_integer_keys():
             yield request.param
     else:
+        yield request.param
+
+
+@pytest.fixture(params=["core", "any-device"])
+def torch_way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each of the two ways in which tensors are computed with, in use: the CPU's, and that of every other device."""
+    engine = pytest.importorskip("maxops.engines.torch")
+    with engine.only_torch_operators() if request.param == "any-device" else nullcontext():
         yield request.param
 
 

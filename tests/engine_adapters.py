@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import engine_dask
-import engine_gpu
 import engine_jax
 import engine_torch
 import engine_xarray
@@ -14,7 +13,6 @@ NUMPY = Adapter("numpy", None, lambda array: array, lambda array: array)
 ADAPTERS = (
     NUMPY,
     *engine_dask.ADAPTERS,
-    *engine_gpu.ADAPTERS,
     *engine_jax.ADAPTERS,
     *engine_torch.ADAPTERS,
     *engine_xarray.ADAPTERS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -26,4 +27,13 @@ def _from_torch(tensor: Any) -> Array:
     return np.asarray(tensor.numpy())
 
 
-ADAPTERS = (Adapter("torch", "torch", _to_torch, _from_torch),)
+def _only_torch_operators() -> AbstractContextManager[object]:
+    from maxops.engines import torch as engine  # noqa: PLC0415
+
+    return engine.only_torch_operators()
+
+
+ADAPTERS = (
+    Adapter("torch", "torch", _to_torch, _from_torch),
+    Adapter("torch-any-device", "torch", _to_torch, _from_torch, around=_only_torch_operators),
+)

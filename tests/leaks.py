@@ -20,8 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TRITON_INTERPRET", "1")
-
 import ml_dtypes
 import numpy as np
 
@@ -359,7 +357,7 @@ def engine(adapter: Adapter) -> Iterator[tuple[str, Call]]:
     yield from operators(adapter.give).items()
 
 
-ENGINES = {each.name: each for each in ADAPTERS if each.name in ("dask", "gpu", "jax", "torch", "xarray")}
+ENGINES = {each.name: each for each in ADAPTERS if each.name in ("dask", "jax", "torch", "torch-any-device", "xarray")}
 GROUPS: dict[str, Callable[[], Iterator[tuple[str, Call]]]] = {
     "numpy": numpys,
     "natives": natives,

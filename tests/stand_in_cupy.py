@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.utils.dlpack
 
-from held import tensor_of
+from maxops.engines.torch.memory import tensor_of
 from maxops.plan import Array
 
 
@@ -54,4 +54,4 @@ def ascontiguousarray(array: ndarray) -> ndarray:
 
 def asarray(array: Array) -> ndarray:
     """A NumPy array's values."""
-    return ndarray(tensor_of(np.asarray(array)))
+    return ndarray(tensor_of(np.array(array)))

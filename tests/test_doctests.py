@@ -33,7 +33,6 @@ class _Finder(doctest.DocTestFinder):
 
 # Parts of the package that need what not everybody has.
 NEEDED = {
-    "maxops.engines.gpu": "triton",
     "maxops.onnxruntime": "onnxruntime",
     "maxops.onnx.from_torch": "torch",
     "maxops.openvino.extension": "openvino",

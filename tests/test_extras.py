@@ -27,7 +27,6 @@ PARTS = {
     "maxops.openvino.extension": ("defusedxml", "openvino"),
     "maxops.conformance.junit": ("junitparser", "onnx"),
     "maxops.engines.dask": ("dask", "dask"),
-    "maxops.engines.gpu": ("torch", "gpu"),
     "maxops.engines.jax": ("jax", "jax"),
     "maxops.engines.torch": ("torch", "torch"),
     "maxops.engines.xarray": ("xarray", "xarray"),

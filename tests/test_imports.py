@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             ["_version", "counted", "physical_memory", "shown", "typing"],
             ["errors", "extras", "json_text", "program", "version", "_native", "_limits", "_xla"],
             ["dtypes", "posix"],
-            ["spec"],
+            ["order", "spec"],
             ["shapes", "sizes", "calls"],
             ["plan"],
             ["reference", "engines"],

@@ -25,7 +25,7 @@ PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.
 # What a page's examples cannot run without, past the packages that every test has.
 NEEDS = {
     "columns": "pandas",
-    "gpu": "triton",
+    "gpu": "torch",
     "jax": "jax",
     "onnxruntime": "onnxruntime",
     "openvino_extension": "openvino",

@@ -29,7 +29,7 @@ def test_the_table_through_the_dispatcher(case: Case, monkeypatch: pytest.Monkey
     from maxops.engines.torch import eager, functions  # noqa: PLC0415 - after the skip
 
     for module in (eager, functions):
-        monkeypatch.setattr(module, "needs_dispatch", lambda *values: True)
+        monkeypatch.setattr(module, "needs_dispatch", lambda *_, **__: True)
     monkeypatch.setattr(eager, "modes_are_active", lambda: True)
     hold_to_the_table(ADAPTER, case)
 

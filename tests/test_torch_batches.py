@@ -11,6 +11,7 @@ import maxops as mo
 from maxops import errors
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("torch_way")
 
 IDS = torch.tensor([[0, 0, 2, 5], [1, 1, 1, 1], [0, 2, 3, 4]])
 ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}

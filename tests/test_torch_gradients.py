@@ -14,7 +14,10 @@ from maxops.typing import Ties
 torch = pytest.importorskip("torch")
 
 # Torch's own forward gradients begin with a script of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning"),
+    pytest.mark.usefixtures("torch_way"),
+]
 
 TIES = pytest.mark.parametrize("ties", ["first", "even"])
 SORTED, MIXED, OFFSETS = [0, 0, 2, 2, 2, 5], [5, 0, 2, 0, -2, 2], [0, 2, 2, 5, 5, 5, 6]
@@ -268,6 +271,7 @@ def test_what_is_kept_is_read_once(call: str, ties: Ties) -> None:
 # ----------------------------------------------------------------------------------------------- calls
 
 
+@pytest.mark.parametrize("torch_way", ["core"], indirect=True)
 def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     from maxops.engines.torch import eager, kernels, operators  # noqa: PLC0415 - after the skip
 
@@ -336,3 +340,12 @@ def test_the_forward_gradient_is_the_mean_of_all_that_tie(
     _, back = torch.func.vjp(lambda x: HALF_CALLS[call](x, ties), x)
     one = torch.ones_like(values)
     torch.testing.assert_close(back(one)[0].double(), exact(one.double())[0], rtol=2.0**-7, atol=2.0**-23)
+
+
+@TIES
+def test_unchecked_offsets_that_are_wrong_have_no_gradient(ties: Ties) -> None:
+    """Every segment is empty, so that no element holds a maximum, not even one that equals the fill."""
+    for offsets in ([0, 3, 2], [1, 2, 2], [0, 1, 3]):
+        x = torch.zeros(2, requires_grad=True)
+        result = mo.segment_max(x, offsets=torch.tensor(offsets), fill_mode="ZERO", check_ids=False, ties=ties)
+        assert torch.autograd.grad(result.sum(), x)[0].tolist() == [0, 0]

@@ -1,7 +1,7 @@
-"""The engine for CuPy's arrays: the Triton kernels of the GPU, on the arrays' own memory lent to PyTorch by DLPack.
+"""The engine for CuPy's arrays: PyTorch's engine, on the arrays' own memory lent to it by DLPack.
 
 Nothing is copied and nothing comes to the host. DLPack also orders the streams: PyTorch's current stream waits for
-what CuPy's has been given, and CuPy's for the kernels.
+what CuPy's has been given, and CuPy's for PyTorch's operators.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def run(call: Call) -> Any:
     lent = call.map(lend, lend, out=lend("out", out))
     if isinstance(lent, SegmentCall):
         lent = lent._replace(num_segments=lend("num_segments", lent.num_segments))
-    values, *others = as_tuple(_kernels(row).run(lent))
+    values, *others = as_tuple(_engine(row).run(lent))
     return alone_if_one([cupy.from_dlpack(values) if out is None else out, *map(cupy.from_dlpack, others)])
 
 
-def _kernels(row: Spec) -> Any:
-    """The engine of the kernels, or an error that says what to install."""
+def _engine(row: Spec) -> Any:
+    """PyTorch's engine, or an error that says what to install."""
     try:
-        return import_module("maxops.engines.gpu")
+        return import_module("maxops.engines.torch")
     except ImportError as error:
-        if error.name not in ("torch", "triton"):
+        if error.name != "torch":
             raise
         raise EngineError(
-            f"{row.name} got CuPy's arrays, whose kernels need PyTorch and Triton, and {error.name} is not installed: "
+            f"{row.name} got CuPy's arrays, which need PyTorch, and torch is not installed: "
             'pip install "maxops[gpu]". Nothing is moved to the CPU silently'
         ) from error
 
@@ -50,7 +50,7 @@ def _lend(row: Spec, name: str, value: Any) -> Any:
     cupy = import_module("cupy")
     if not isinstance(value, cupy.ndarray):
         return value
-    _kernels(row)  # first, for its error
+    _engine(row)  # first, for its error
     if any(step < 0 for step in value.strides):
         value = cupy.ascontiguousarray(value)  # on the device: PyTorch has no strides below 0
     try:

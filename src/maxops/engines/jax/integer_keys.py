@@ -1,8 +1,4 @@
-"""The lowering for any device: integers in the order of the values, XLA's own maximum of those, and back.
-
-A float's bits become a signed integer (the magnitude's bits flipped if it is negative, every NaN at the top), so
-that no float is computed with: no mode of a processor, and no rewriting by a compiler, can change a bit.
-"""
+"""The lowering for any device: integers in the order of the values, XLA's own maximum of those, and back."""
 
 from __future__ import annotations
 
@@ -11,9 +7,8 @@ from functools import reduce
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from maxops import dtypes
+from maxops import dtypes, order
 from maxops.dtypes import DType
 from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
 
@@ -27,33 +22,20 @@ def dtype_of(array: jax.Array) -> DType:
 
 def keys_of(array: jax.Array) -> jax.Array:
     """Integers that compare as the elements do, and are equal where the order has them equal."""
-    dtype = dtype_of(array)
-    if dtype.kind == "bool":
-        return array.astype(jnp.int8)
-    if dtype.kind != "float":
-        return array
-    signed = np.dtype(f"i{dtype.bits // 8}")
-    top = signed.type((1 << dtype.bits - 1) - 1)
-    bits = lax.bitcast_convert_type(array, signed)
-    keys = bits ^ (lax.shift_right_arithmetic(bits, signed.type(dtype.bits - 1)) & top)
-    return jnp.where((bits & top) > signed.type(dtype.infinity_bits), top, keys)
+    keys: jax.Array = order.keys_of(jnp, array, dtype_of(array))
+    return keys
 
 
 def values_of(keys: jax.Array, dtype: DType) -> jax.Array:
     """The elements whose keys these are; a NaN is the one quiet NaN."""
-    if dtype.kind == "bool":
-        return keys != 0
-    if dtype.kind != "float":
-        return keys
-    signed = np.dtype(f"i{dtype.bits // 8}")
-    top = signed.type((1 << dtype.bits - 1) - 1)
-    bits = keys ^ (lax.shift_right_arithmetic(keys, signed.type(dtype.bits - 1)) & top)
-    return lax.bitcast_convert_type(jnp.where(keys == top, signed.type(dtype.nan_bits), bits), dtype.numpy)
+    values: jax.Array = order.values_of(jnp, keys, dtype)
+    return values
 
 
 def filled(shape: tuple[int, ...], bits: int, dtype: DType) -> jax.Array:
     """An array of one value, by its bits."""
-    return jnp.full(shape, np.array(bits, dtype.word).view(dtype.numpy))
+    array: jax.Array = order.filled(jnp, shape, bits, dtype)
+    return array
 
 
 def maximum(*arrays: jax.Array) -> jax.Array:

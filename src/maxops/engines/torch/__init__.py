@@ -19,9 +19,9 @@ with needed("maxops.engines.torch", "torch"):
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.engines.torch import eager, operators
-from maxops.engines.torch.dispatch import is_tracing
+from maxops.engines.torch.dispatch import is_tracing, only_torch_operators
 
-__all__ = ["operators", "run"]
+__all__ = ["only_torch_operators", "operators", "run"]
 
 _EAGER: dict[type, Any] = {MaxCall: eager.maximum, ReduceCall: eager.reduce_max, SegmentCall: eager.segment_max}
 

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maxops.engines.torch.memory import DTYPES, widened
+from maxops.engines.torch.ids import ids_of_rows, widened
+from maxops.engines.torch.memory import DTYPES
 from maxops.engines.torch.schemas import arguments, is_identity, reduce_call, segment_call
 
 _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -175,10 +176,7 @@ def mask_in_segments(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
     segments, row = ctx.segments, list(data.shape[1:])
     values = _again_in_segments(ctx, inputs, return_indices=False)[0]
     if ids is None:
-        # How many segments have ended by each row. Not searchsorted, which warns of how vmap lays out a batch.
-        ends = widened(offsets)[1:].clamp(0, ctx.rows)
-        ended = torch.zeros([ctx.rows + 1], dtype=torch.int64, device=ends.device)
-        ids = ended.index_add(0, ends, torch.ones_like(ends, dtype=torch.int64)).cumsum(0)[:-1]
+        ids = ids_of_rows(offsets, ctx.rows)
     ids = widened(ids)
     inside = (ids >= 0) & (ids < segments)
     ids = torch.where(inside, ids, segments).to(torch.int64)

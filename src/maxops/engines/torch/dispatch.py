@@ -6,7 +6,8 @@ through the dispatcher, which is slower and never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -39,18 +40,43 @@ def has_forward_gradients() -> bool:
     return getattr(forward_ad, "_current_level", 0) >= 0
 
 
+_core_is_off = False
+
+
+@contextmanager
+def only_torch_operators() -> Iterator[None]:
+    """Tensors on the CPU take the way of all other devices within: for tests, where there is no other device."""
+    global _core_is_off  # noqa: PLW0603 - a setting of the process, as torch's are
+    before, _core_is_off = _core_is_off, True
+    try:
+        yield
+    finally:
+        _core_is_off = before
+
+
+def core_is_off() -> bool:
+    """Whether tensors on the CPU do not go to the native core."""
+    return _core_is_off
+
+
 def modes_are_active() -> bool:
     """Whether a mode, a transform or forward gradients are active, whatever the arguments."""
     return bool(_modes()) or transforming() or has_forward_gradients()
 
 
-def needs_dispatch(*values: Any) -> bool:
-    """Whether a call on these has to go through torch's dispatcher; values that are no tensors do not matter."""
-    if modes_are_active():
+def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
+    """Whether a call on these has to go through torch's dispatcher; values that are no tensors do not matter.
+
+    Calls `on_core` are for the native core, which takes tensors on the CPU alone.
+    """
+    if modes_are_active() or (on_core and _core_is_off):
         return True
     gradients = torch.is_grad_enabled()
     return any(
-        type(value) not in _PLAIN or not value.is_cpu or _is_lazy(value) or (gradients and value.requires_grad)
+        type(value) not in _PLAIN
+        or (not value.is_cpu if on_core else value.is_meta)
+        or _is_lazy(value)
+        or (gradients and value.requires_grad)
         for value in values
         if isinstance(value, torch.Tensor)
     )

@@ -18,7 +18,7 @@ from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as engine
 from maxops.engines.base import alone_if_one, along_first_axis, as_tuple
 from maxops.engines.torch import functions, memory, outputs
-from maxops.engines.torch.dispatch import modes_are_active, needs_dispatch
+from maxops.engines.torch.dispatch import core_is_off, modes_are_active, needs_dispatch
 from maxops.engines.torch.memory import NATIVE
 from maxops.engines.torch.schemas import arguments
 from maxops.errors import EngineError, NumSegmentsError
@@ -40,12 +40,7 @@ def maximum(call: MaxCall) -> Any:
         with outputs.memory(out) as memory_of_out:
             written = engine.run(call._replace(inputs=views, out=memory_of_out))
         return memory.elementwise(written, *arrays) if out is None else out
-    if (
-        out is None
-        and device.type == "cpu"
-        and not modes_are_active()
-        and all(isinstance(array, Tensor) for array in arrays)
-    ):
+    if out is None and not modes_are_active() and all(isinstance(array, Tensor) for array in arrays):
         return functions.maximum(call.ties, *arrays)  # which plans, if need be
     plan = plan_max(call.map(_planned, out=None), in_memory=False)
     tensors = [
@@ -125,7 +120,7 @@ def _dispatched(device: torch.device, symbol: Any, call: SegmentCall) -> Any:
     is_counted = call.num_segments is not None
     plan = plan_segment_max(
         call.map(_planned, _scalar, out=None),
-        in_memory=device.type == "cpu" and is_counted and not modes_are_active(),
+        in_memory=device.type == "cpu" and is_counted and not (modes_are_active() or core_is_off()),
         values_known=False,
     )
     if device.type == "meta" and not is_counted and call.offsets is None:
@@ -152,7 +147,7 @@ def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
     `Tensor.numpy` itself refuses what is not plain, other devices and layouts. A gradient is asked for first: a view
     of other types would hide it, and the error of `numpy` takes longer than the rest of a small call.
     """
-    if modes_are_active():
+    if modes_are_active() or core_is_off():
         return None
     views = []
     try:

@@ -1,22 +1,21 @@
-"""What the operators run on: the NumPy engine on tensors of the CPU, the GPU's kernels on those of a GPU.
+"""What the operators run on for tensors on the CPU: the NumPy engine.
 
 A result that was not asked for is an empty tensor, since an operator of torch has a fixed number of results.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from maxops import _native
-from maxops.calls import Call, MaxCall, SegmentCall
+from maxops.calls import MaxCall
 from maxops.engines import numpy as engine
 from maxops.engines.base import as_tuple, check_ties
-from maxops.engines.torch.memory import elementwise, laid_out, view
+from maxops.engines.torch.memory import elementwise, view
 from maxops.engines.torch.memory import result as contiguous
 from maxops.engines.torch.schemas import is_identity, reduce_call, segment_call
 from maxops.plan import Array
@@ -55,35 +54,9 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """SegmentMax on the CPU."""
     call = segment_call(*inputs)
     check_ties(call)
-    return _three(call, map(contiguous, as_tuple(engine.run(call.map(_view, _view)))))
-
-
-def _three(call: SegmentCall, parts: Iterator[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    parts = map(contiguous, as_tuple(engine.run(call.map(_view, _view))))
     return (
         next(parts),
         next(parts) if call.return_indices else nothing(call.data),
         next(parts) if call.return_empty else nothing(call.data, torch.bool),
     )
-
-
-def _run_on_gpu(call: Call) -> Any:
-    return importlib.import_module("maxops.engines.gpu").run(call)
-
-
-def maximum_on_gpu(tensors: Sequence[Tensor], ties: str) -> Tensor:
-    """Max on a GPU."""
-    return laid_out(_run_on_gpu(MaxCall(tensors, ties=ties)), tensors)
-
-
-def reduce_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor]:
-    """ReduceMax on a GPU."""
-    call = reduce_call(*inputs)
-    values, *indices = as_tuple(_run_on_gpu(call))
-    whole = laid_out(values, [call.data]) if is_identity(call) else values.contiguous()
-    return whole, indices[0] if indices else nothing(call.data)
-
-
-def segment_max_on_gpu(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """SegmentMax on a GPU."""
-    call = segment_call(*inputs)
-    return _three(call, iter(as_tuple(_run_on_gpu(call))))

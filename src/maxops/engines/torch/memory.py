@@ -12,12 +12,11 @@ import torch
 from maxops import dtypes
 from maxops.dtypes import DType
 from maxops.errors import DTypeError, EngineError
-from maxops.plan import Array, abstract, widened_dtype
+from maxops.plan import Array, abstract
 from maxops.spec import Spec
 
 DTYPES: dict[torch.dtype, DType] = {getattr(torch, row.name): row for row in dtypes.ALL if row is not dtypes.REAL}
 NATIVE = frozenset(DTYPES) - {torch.bfloat16}  # the types that NumPy itself has
-_INTEGERS = frozenset(torch_dtype for torch_dtype, row in DTYPES.items() if row.kind in ("int", "uint"))
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -145,16 +144,6 @@ def example(size: Any) -> int | None:
     if type(size) is int:
         return size
     return int(size.node.hint) if size.node.has_hint() else None
-
-
-def widened(ids: torch.Tensor) -> torch.Tensor:
-    """Ids or offsets in a type that torch's own operators index with, as `maxops.plan.widened`."""
-    if ids.dtype in (torch.int32, torch.int64) or ids.dtype not in _INTEGERS:
-        return ids
-    if ids.dtype is torch.uint64:  # of which torch compares nothing
-        signed = ids.view(torch.int64)
-        return torch.where(signed < 0, torch.iinfo(torch.int64).max, signed)
-    return ids.to(getattr(torch, str(widened_dtype(DTYPES[ids.dtype].numpy))))
 
 
 def symbolic(*tensors: Any) -> bool:

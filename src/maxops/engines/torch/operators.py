@@ -1,6 +1,6 @@
 """The operators as torch knows them: `torch.ops.maxops.maximum`, `reduce_max`, `segment_max`, and `scalar`.
 
-Each is a schema, and what it does on a CPU, on a GPU, without data, backwards and over a batch.
+Each is a schema, and what it does on a CPU, on any other device, without data, backwards and over a batch.
 """
 
 from __future__ import annotations
@@ -12,43 +12,29 @@ from torch import Tensor
 from torch.library import custom_op
 
 from maxops import spec
-from maxops.engines.torch import argmax, fake, gradients, kernels, schemas, vmap
+from maxops.engines.torch import any_device, argmax, fake, gradients, kernels, schemas, vmap
+from maxops.engines.torch.dispatch import core_is_off
 from maxops.engines.torch.memory import DTYPES, tensor_of
 from maxops.plan.values import scalar_as
 
 
-def _operator(name: str, kernel: Any, schema: str) -> Any:
-    return custom_op(f"maxops::{name}", kernel, mutates_args=(), device_types="cpu", schema=schema)
+def _operator(name: str, fields: dict[str, str], results: int) -> Any:
+    on_cpu, anywhere = getattr(kernels, name), getattr(any_device, name)
+
+    def unless_off(*inputs: Any) -> Any:
+        return (anywhere if core_is_off() else on_cpu)(*inputs)
+
+    made: Any = custom_op(f"maxops::{name}", anywhere, mutates_args=(), schema=schemas.schema(fields, results))
+    made.register_kernel("cpu")(unless_off)
+    made.register_fake(getattr(fake, name))
+    made.register_autograd(getattr(gradients, name), setup_context=getattr(argmax, f"save_{name}"))
+    made.register_vmap(getattr(vmap, name))
+    return made
 
 
-maximum: Any = _operator("maximum", kernels.maximum, schemas.schema(schemas.MAXIMUM, 1))
-reduce_max: Any = _operator("reduce_max", kernels.reduce_max, schemas.schema(schemas.REDUCE_MAX, 2))
-segment_max: Any = _operator("segment_max", kernels.segment_max, schemas.schema(schemas.SEGMENT_MAX, 3))
-
-for _op, _on_gpu, _abstract, _save, _backward, _batch in (
-    (maximum, kernels.maximum_on_gpu, fake.maximum, argmax.save_maximum, gradients.maximum, vmap.maximum),
-    (
-        reduce_max,
-        kernels.reduce_max_on_gpu,
-        fake.reduce_max,
-        argmax.save_reduce_max,
-        gradients.reduce_max,
-        vmap.reduce_max,
-    ),
-    (
-        segment_max,
-        kernels.segment_max_on_gpu,
-        fake.segment_max,
-        argmax.save_segment_max,
-        gradients.segment_max,
-        vmap.segment_max,
-    ),
-):
-    _op.register_kernel("cuda")(_on_gpu)
-    _op.register_fake(_abstract)
-    _op.register_autograd(_backward, setup_context=_save)
-    _op.register_vmap(_batch)
-
+maximum: Any = _operator("maximum", schemas.MAXIMUM, 1)
+reduce_max: Any = _operator("reduce_max", schemas.REDUCE_MAX, 2)
+segment_max: Any = _operator("segment_max", schemas.SEGMENT_MAX, 3)
 
 ROWS = {row.name: row for row in (spec.MAXIMUM, spec.REDUCE_MAX, spec.SEGMENT_MAX)}
 

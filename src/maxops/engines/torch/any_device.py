@@ -1,0 +1,192 @@
+"""The operators by torch's own operators: for every device but the CPU, which has the core.
+
+Torch's maxima of floats leave a NaN's bits and the sign of a zero open, and depend on whether a device flushes
+subnormals. So floats answer one question only: whether there is a NaN. All else is computed with integers:
+
+- `maximum` and `reduce_max` take the highest and the lowest of the bits as signed integers. If an element is not
+  negative, the highest is the maximum. If all are negative, the lowest is: the lowest bits are those of -0.
+- Indices and segments use the keys of `maxops.order`, because one scatter costs more than the keys do.
+
+Each call is planned here, because `torch.ops.maxops` and compiled graphs call these functions with unchecked values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from maxops import dtypes, order
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.dtypes import DType
+from maxops.engines.base import check_ties
+from maxops.engines.torch.ids import ids_of_rows, offsets_are_valid, widened
+from maxops.engines.torch.kernels import nothing
+from maxops.engines.torch.memory import DTYPES, check, laid_out, planned
+from maxops.engines.torch.schemas import reduce_call, segment_call
+from maxops.errors import OutputTooLargeError
+from maxops.plan import (
+    SegmentPlan,
+    check_offsets,
+    check_segment_ids,
+    default_num_segments,
+    plan_max,
+    plan_reduce_max,
+    plan_segment_max,
+)
+from maxops.plan.output import output_of
+from maxops.shapes import Shape
+from maxops.spec import SEGMENT_MAX
+
+_keys = partial(order.keys_of, torch)
+_values = partial(order.values_of, torch)
+_Fold = Callable[[Sequence[Tensor]], Tensor]
+
+
+def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
+    """Max."""
+    plan = plan_max(_checked(MaxCall(tensors, ties=ties)), in_memory=False)
+    result = _highest(plan.dtype, tensors, partial(reduce, torch.maximum), partial(reduce, torch.minimum))
+    return laid_out(result.clone() if len(tensors) == 1 else result, tensors)
+
+
+def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
+    """ReduceMax."""
+    call: ReduceCall = reduce_call(*inputs)
+    plan = plan_reduce_max(_checked(call), in_memory=False)
+    data, dtype, axes, indices = call.data, plan.dtype, plan.axes, nothing(call.data)
+    if plan.identity:
+        if plan.return_indices:
+            indices = torch.zeros(data.shape, dtype=torch.int64, device=data.device)
+        return laid_out(data.clone(), [data]), indices
+    if data.numel() == 0:
+        values = order.filled(torch, plan.shape, dtype.lowest_bits, dtype, device=data.device)
+        if plan.return_indices:
+            indices = torch.full(plan.shape, -1, device=data.device)
+    elif plan.return_indices:
+        kept = [axis for axis in range(data.ndim) if axis not in axes]
+        rows = _keys(data, dtype).permute([*kept, *sorted(axes)]).reshape([*(data.shape[axis] for axis in kept), -1])
+        keys, indices = rows.max(-1)
+        values, indices = _values(keys.reshape(plan.shape), dtype), indices.reshape(plan.shape)
+    else:
+        values = _highest(
+            dtype,
+            [data],
+            lambda whole: torch.amax(whole[0], axes, plan.keepdims),
+            lambda whole: torch.amin(whole[0], axes, plan.keepdims),
+        )
+    if call.initial is not None:
+        keys, first = _keys(values, dtype), _keys(call.initial, dtype)
+        values = _values(torch.maximum(keys, first), dtype)
+        indices = torch.where(first > keys, -1, indices) if plan.return_indices else indices
+    return values, indices
+
+
+def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """SegmentMax.
+
+    The host waits for a check of ids or offsets, and, without `num_segments`, for the highest id. After an error it
+    also gets all of them, for the message.
+    """
+    call: SegmentCall = segment_call(*inputs)
+    plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)
+    data, dtype = call.data, plan.dtype
+    ids, count = _segments(call, plan)
+    shape = (count + 1, *data.shape[1:])  # the last is for rows that belong to no segment
+
+    def column(flags: Tensor) -> Tensor:
+        return flags.reshape([-1, *(1 for _ in shape[1:])])
+
+    keys, index = _keys(data, dtype), column(ids).expand(data.shape)
+    top = _full(data, shape, torch.iinfo(keys.dtype).min, keys.dtype).scatter_reduce_(0, index, keys, "amax")
+    has_rows = _full(data, shape[:1], 0, torch.bool).index_fill_(0, ids, True)
+    if call.initial is not None:
+        empty = _keys(call.initial, dtype)
+        top = torch.maximum(top, empty)
+    elif call.fill_value is not None:
+        empty = _keys(call.fill_value, dtype)
+    else:
+        empty = _keys(order.filled(torch, (), plan.fill_bits, dtype, device=data.device), dtype)
+    values = _values(torch.where(column(has_rows[:count]), top[:count], empty), dtype)
+    indices = nothing(data)
+    if plan.return_indices:
+        rows = column(torch.arange(len(ids), device=data.device))
+        held = torch.where(keys == top.index_select(0, ids), rows, len(ids))
+        first = _full(data, shape, len(ids), torch.int64).scatter_reduce_(0, index, held, "amin")[:count]
+        indices = torch.where(first == len(ids), -1, first)
+    return values, indices, ~has_rows[:count] if plan.return_empty else nothing(data, torch.bool)
+
+
+def _checked(call: Call) -> Any:
+    """A request as it is planned, after a look at what torch alone knows of its tensors."""
+    check_ties(call)
+    for name, tensor in call.arrays:
+        check(call.row, name, tensor)
+    return call.map(_planned, _planned)
+
+
+def _planned(_: str, tensor: Tensor) -> Any:
+    return planned(tensor)
+
+
+def _highest(dtype: DType, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:
+    """The maxima of some of the elements, given torch's functions for the highest and the lowest of those."""
+    if dtype is dtypes.UINT8:  # the one unsigned type of which torch has maxima
+        return top(tensors)
+    if dtype.kind != "float":
+        return _values(top([_keys(tensor, dtype) for tensor in tensors]), dtype)  # type: ignore[no-any-return]
+    bits = [tensor.view(getattr(torch, f"int{dtype.bits}")) for tensor in tensors]
+    high, low, is_nan = top(bits), bottom(bits), top(tensors).isnan()
+    return torch.where(high < 0, low, high).masked_fill_(is_nan, dtype.nan_bits).view(tensors[0].dtype)
+
+
+def _segments(call: SegmentCall, plan: SegmentPlan) -> tuple[Tensor, int]:
+    """Each row's segment, and how many there are: also that of rows that belong to none."""
+    count = plan.num_segments
+    if call.offsets is not None:
+        if plan.check_ids and not offsets_are_valid(call.offsets, len(call.data)):
+            check_offsets(plan.spec, call.offsets.cpu().numpy(), len(call.data))
+        ids = ids_of_rows(call.offsets, len(call.data))
+    else:
+        ids = widened(call.segment_ids).to(torch.int64)
+        if plan.check_ids:
+            _check_ids(call, plan, ids)
+        if call.num_segments is None:
+            count = default_num_segments(ids, plan.sorted)
+            output_of(plan.spec, None, plan.dtype, (count, *plan.shape[1:]), "shape", in_memory=False)
+    return torch.where((ids >= 0) & (ids < count), ids, count), count
+
+
+def _check_ids(call: SegmentCall, plan: SegmentPlan, ids: Tensor) -> None:
+    """Raise planning's own error if an id is not allowed."""
+    limit = None if call.num_segments is None else plan.num_segments
+    wrong = []
+    if plan.sorted:
+        keys = _keys(call.segment_ids, DTYPES[call.segment_ids.dtype])  # ids of uint64 are not all widened exactly
+        wrong.append((keys[1:] < keys[:-1]).any())
+    if plan.out_of_range != "drop":
+        wrong.append((ids < 0).any())
+    if plan.out_of_range == "error" and limit is not None:
+        wrong.append((ids >= limit).any())
+    if wrong and torch.stack(wrong).any():
+        check_segment_ids(
+            plan.spec,
+            call.segment_ids.cpu().numpy(),
+            sorted=plan.sorted,
+            out_of_range=plan.out_of_range,
+            num_segments=limit,
+        )
+
+
+def _full(data: Tensor, shape: Shape, value: int, dtype: torch.dtype) -> Tensor:
+    """A new tensor of one value, where the data lies."""
+    try:
+        return torch.full(shape, value, dtype=dtype, device=data.device)
+    except (RuntimeError, TypeError) as error:  # out of memory; an axis past int64
+        raise OutputTooLargeError(
+            f"{SEGMENT_MAX.name} output needs a tensor of shape {shape} of {dtype} on {data.device}: {error}",
+            SEGMENT_MAX.clause("value"),
+        ) from error

@@ -1,0 +1,34 @@
+"""Ids and offsets by torch's own operators."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from maxops.engines.torch.memory import DTYPES
+from maxops.plan import widened_dtype
+
+
+def widened(ids: Tensor) -> Tensor:
+    """Ids or offsets in a type that torch's own operators index with, as `maxops.plan.widened`."""
+    if ids.dtype in (torch.int32, torch.int64) or DTYPES[ids.dtype].kind not in ("int", "uint"):
+        return ids
+    if ids.dtype is torch.uint64:  # of which torch compares nothing
+        signed = ids.view(torch.int64)
+        return torch.where(signed < 0, torch.iinfo(torch.int64).max, signed)
+    return ids.to(getattr(torch, str(widened_dtype(DTYPES[ids.dtype].numpy))))
+
+
+def offsets_are_valid(offsets: Tensor, rows: int) -> Tensor:
+    """Whether offsets run from 0 to the number of rows without a decrease; else no segment has rows."""
+    offsets = widened(offsets)
+    return (offsets[0] == 0) & (offsets[-1] == rows) & (offsets[1:] >= offsets[:-1]).all()
+
+
+def ids_of_rows(offsets: Tensor, rows: int) -> Tensor:
+    """Each row's segment, or -1 for all if the offsets are not valid."""
+    # How many segments have ended by each row. Not searchsorted, which warns of how vmap lays out a batch.
+    ends = widened(offsets)[1:].clamp(0, rows)
+    ended = torch.zeros([rows + 1], dtype=torch.int64, device=ends.device)
+    ids = ended.index_add(0, ends, torch.ones_like(ends, dtype=torch.int64)).cumsum(0)[:-1]
+    return torch.where(offsets_are_valid(offsets, rows), ids, -1)

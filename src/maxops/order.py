@@ -1,0 +1,63 @@
+"""The one order as integers, by operations that every array library has: for engines that run where the core does not.
+
+Keys are signed integers that compare as the elements do, and are equal where the order has the elements equal. A
+float's key is made of its bits alone: every NaN becomes the one NaN, and the magnitude's bits of negative numbers are
+flipped. No float is computed with, so no mode of a processor, and no rewriting by a compiler, can change a bit.
+
+`xp` is the array library, such as `jax.numpy` or `torch`.
+
+>>> import numpy as np
+>>> from maxops import dtypes
+>>> keys_of(np, np.array([-1.0, -0.0, 0.0, 1.0, np.inf, np.nan], np.float16), dtypes.FLOAT16).tolist()
+[-15361, -1, 0, 15360, 31744, 32256]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxops.dtypes import DType
+
+
+def keys_of(xp: Any, array: Any, dtype: DType) -> Any:
+    """The keys of an array's elements."""
+    bits = array.view(_signed(xp, dtype))
+    if dtype.kind == "bool":  # any byte but 0 is True
+        return (bits != 0).view(bits.dtype)
+    if dtype.kind == "uint":
+        return bits ^ -(1 << dtype.bits - 1)
+    if dtype.kind == "float":
+        return _flipped(xp.where((bits & _magnitude(dtype)) > dtype.infinity_bits, dtype.nan_bits, bits), dtype)
+    return bits
+
+
+def values_of(xp: Any, keys: Any, dtype: DType) -> Any:
+    """The elements whose keys these are; a NaN is the one quiet NaN."""
+    if dtype.kind == "bool":
+        return keys != 0
+    if dtype.kind == "uint":
+        keys = keys ^ -(1 << dtype.bits - 1)
+    elif dtype.kind == "float":
+        keys = _flipped(keys, dtype)
+    return keys.view(getattr(xp, dtype.name))
+
+
+def filled(xp: Any, shape: Any, bits: int, dtype: DType, **where: Any) -> Any:
+    """An array of one value, by its bits; `where` says on which device, in the library's own words."""
+    signed = bits - (1 << dtype.bits) if bits >> dtype.bits - 1 else bits
+    return xp.full(shape, signed, dtype=_signed(xp, dtype), **where).view(getattr(xp, dtype.name))
+
+
+def _flipped(bits: Any, dtype: DType) -> Any:
+    """Bits as keys, and keys as bits: the magnitude's bits flipped where the sign bit is set."""
+    return bits ^ (bits >> dtype.bits - 1 & _magnitude(dtype))
+
+
+def _magnitude(dtype: DType) -> int:
+    """All bits but the sign."""
+    return (1 << dtype.bits - 1) - 1
+
+
+def _signed(xp: Any, dtype: DType) -> Any:
+    """The signed integer type of a type's width."""
+    return getattr(xp, f"int{dtype.bits}")
