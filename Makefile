@@ -27,13 +27,13 @@ lint:  ## formatting, ruff, mypy, and pyright of what is public
 	ruff check .
 	mypy
 	PYTHONPATH=src pyright --verifytypes maxops --ignoreexternal --pythonpath "$$(command -v $(PYTHON))"
-	clang-format --dry-run --Werror native/*.cpp native/*.h native/bindings/* native/kernels/*.h native/testing/*
+	clang-format --dry-run --Werror native/*.cpp native/*.h native/bindings/*.cpp native/bindings/*.h native/kernels/*.h native/testing/*
 	$(PYTHON) docs/generate.py --check
 
 format:  ## put the formatting right, and write the generated pages anew
 	ruff format .
 	ruff check --fix .
-	clang-format -i native/*.cpp native/*.h native/bindings/* native/kernels/*.h native/testing/*
+	clang-format -i native/*.cpp native/*.h native/bindings/*.cpp native/bindings/*.h native/kernels/*.h native/testing/*
 	$(PYTHON) docs/generate.py
 
 fuzz:  ## a million mutated models
