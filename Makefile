@@ -2,7 +2,9 @@
 PYTHON ?= python
 SANITIZED ?= build/sanitized
 SANITIZED_TESTS = maximum reduce_max segment_max bad_input paths segment_paths indices offsets unsorted_ids ranks \
-  bindings changed_arrays robustness threads memory overlap scalar_bits long_lists rare_calls onnxruntime jax
+  bindings changed_arrays robustness threads memory overlap scalar_bits long_lists rare_calls onnxruntime jax \
+  segment_axis
+SANITIZED_MARK ?= exhaustive or not exhaustive
 MINIATURE ?= build/miniature
 RACES ?= build/races
 EMULATED ?= build/emulated
@@ -70,12 +72,12 @@ faults:  ## put faults into the product, and see that claims or the miniature's 
 # so, and is told to load the runtime first. Left out: what asks operator new for 2^62 bytes, which ends the process.
 sanitize:  ## the native tests, ONNX Runtime's and XLA's under AddressSanitizer, UBSan and LeakSanitizer
 	$(PYTHON) -m venv $(SANITIZED)
-	$(SANITIZED)/bin/python -m pip install -q . pytest pytest-xdist hypothesis rich threadpoolctl numpy_quaddtype \
-	  jax onnx onnxruntime -C cmake.define.MAXOPS_SANITIZE=ON
+	$(SANITIZED)/bin/python -m pip install -q ".[onnx]" pytest pytest-xdist hypothesis threadpoolctl numpy_quaddtype \
+	  jax onnxruntime -C cmake.define.MAXOPS_SANITIZE=ON
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=leak_check_at_exit=0:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONPATH=tests \
-	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -p sanitized -m "exhaustive or not exhaustive" \
+	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -p sanitized -m "$(SANITIZED_MARK)" \
 	  -k "not (torch or dask or xarray)" --deselect "tests/test_onnxruntime.py::test_what_a_runtime_may_answer[inputs]" \
 	  $(addprefix tests/test_,$(addsuffix .py,$(SANITIZED_TESTS)))
 

@@ -42,10 +42,10 @@ def test_a_leak_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "collect", lambda: 0)  # which looks at all that the tests have imported
     kept: list[object] = []
     many = iter(range(10**9))
-    watched = leaks.WATCHED["f4"]
+    watched, libc = leaks.WATCHED["f4"], ctypes.CDLL(None)
     cases = {
         "objects": lambda: kept.append(object()),
-        "bytes": lambda: ctypes.CDLL(None).malloc(100),
+        "bytes": lambda: libc.malloc(2000),  # more than what glibc keeps for each thread
         "mappings": lambda: kept.append(_mapping(next(many))),
         "files": lambda: kept.append(os.open(os.devnull, os.O_RDONLY)),
         "references to f4": lambda: ctypes.pythonapi.Py_IncRef(ctypes.py_object(watched)),

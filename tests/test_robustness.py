@@ -438,6 +438,6 @@ def test_arguments_are_reshaped_during_a_call() -> None:
 def test_arguments_are_reshaped_the_moment_the_gil_is_released() -> None:
     """Each array of each call that releases it, and never by chance."""
     command = [sys.executable, "-W", "ignore::DeprecationWarning", str(Path(__file__).with_name("released.py"))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) == 61

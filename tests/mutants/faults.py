@@ -53,7 +53,10 @@ FAULTS = (
         "call->fill = bits_of(item.bytes, kernels.itemsize);",
     ),
     Fault(
-        "native/bindings/operators.cpp", "an initial keeps its NaN's bits", "    canonical(type, item->bytes);\n", ""
+        "native/bindings/operators.cpp",
+        "an initial is read as another parameter",
+        "read_initial(given[Of::initial], type",
+        "read_initial(given[Of::fill_value], type",
     ),
     Fault(
         "native/bindings/operators.cpp",
@@ -95,7 +98,7 @@ FAULTS = (
     Fault(
         "native/bindings/operators.cpp",
         "offsets and ids are both taken",
-        "if (call.by_offsets && (is_given(given[1]) || !call.is_sorted))",
+        "if (call.by_offsets && (is_given(given[Of::segment_ids]) || !call.is_sorted))",
         "if (call.by_offsets && !call.is_sorted)",
     ),
     Fault(
