@@ -18,7 +18,7 @@ TABLE = (
     ("native/bindings/onnxruntime*", "onnxruntime"),
     ("native/bindings/xla.cpp", "jax jax_gradients jax_processes"),
     ("native/bindings/module.cpp", "bindings rare_calls contracts threads"),
-    ("native/bindings/*", "bindings scalar_bits long_lists overlap bad_input maximum reduce_max segment_max indices leaks"),
+    ("native/bindings/*", "bindings scalar_bits long_lists overlap bad_input maximum segment_max indices leaks"),
     ("native/memory.*", "overlap memory maximum segment_max bad_input leaks"),
     ("native/cache.*", "memory hardware threads"),
     ("native/system.*", "memory hardware threads environment small_stacks"),
