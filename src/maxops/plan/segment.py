@@ -74,7 +74,8 @@ class SegmentPlan(NamedTuple):
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return self.data.shape[self.axis]
+        rows: int = self.data.shape[self.axis]
+        return rows
 
     def shape_of(self, count: int) -> Shape:
         """The shape of a result of so many segments."""
