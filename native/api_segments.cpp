@@ -253,26 +253,38 @@ Segments segments_of(const Segmentation& call, const SegmentPieces& pieces) {
     return segments;
 }
 
+// Bytes of one piece: of its rows, their ids and its part of the output.
+std::size_t piece_bytes(const Segmentation& call, const SegmentPieces& pieces) {
+    const std::size_t row_bytes = pieces.row_width() * kernels_of(call.data.type).itemsize;
+    const std::size_t rows = call.has_rows ? static_cast<std::size_t>(rows_of(call)) : 0;
+    return rows * (row_bytes + id_kernels_of(call).itemsize) +
+           static_cast<std::size_t>(call.num_segments) * row_bytes;
+}
+
+// Whether pieces are taken one by one: those that have tasks of their own, and those that allocate, since
+// tasks must not throw. The latter have ids in any order, or offsets with strides.
+bool are_one_by_one(const Segmentation& call, const SegmentPieces& pieces) {
+    const std::size_t row_bytes = pieces.row_width() * kernels_of(call.data.type).itemsize;
+    const bool allocates = call.by_offsets ? !call.indices.contiguous : !call.is_sorted;
+    return allocates || piece_bytes(call, pieces) >= kThreadedBytes ||
+           row_bytes >= std::min(kWideRowBytes, kGatheredRowsBytes);
+}
+
 // All pieces, each into its part of an output that begins at `out`. `sorted` becomes false if the call checks
 // its ids with the maxima, and they are not; several pieces never do.
 bool take_pieces(const Run& run, const Segmentation& call, const SegmentPieces& pieces, Segments& first,
                  char* out, bool* sorted) {
     const Kernels& id_kernels = id_kernels_of(call);
-    const std::size_t itemsize = run.kernels.itemsize, count = pieces.count();
-    const std::size_t row_bytes = pieces.row_width() * itemsize;
-    const std::size_t part = static_cast<std::size_t>(call.num_segments) * row_bytes;
+    const std::size_t count = pieces.count(), bytes = piece_bytes(call, pieces);
+    const std::size_t part =
+        static_cast<std::size_t>(call.num_segments) * pieces.row_width() * run.kernels.itemsize;
     if (call.initial != nullptr) first.first = first.fill;
     const auto take = [&](const Run& of_piece, Segments& piece, std::size_t number, bool* in_order) {
         piece.out = out + number * part;
         return call.is_sorted || call.by_offsets ? segment(of_piece, id_kernels, piece, in_order)
                                                  : scatter(of_piece, id_kernels, piece);
     };
-    const std::size_t bytes = first.shape.size[0] * (row_bytes + id_kernels.itemsize) + part;
-    // Pieces that have tasks of their own are taken one by one, and so are those that allocate, since tasks
-    // must not throw: ids in any order, and offsets with strides.
-    const bool allocates = call.by_offsets ? !call.indices.contiguous : !call.is_sorted;
-    if (count == 1 || allocates || bytes >= kThreadedBytes ||
-        row_bytes >= std::min(kWideRowBytes, kGatheredRowsBytes))
+    if (count == 1 || are_one_by_one(call, pieces))
         return pieces(run.poll, 0, count, first,
                       [&](Segments& piece, std::size_t number) { return take(run, piece, number, sorted); });
     const auto share = [&](std::size_t begin, std::size_t end) {
@@ -384,6 +396,12 @@ bool layout(const Segmentation& call, int* axes) {
     const SegmentPieces pieces(call);
     std::copy(pieces.axes(), pieces.axes() + call.data.rank, axes);
     return !std::is_sorted(axes, axes + call.data.rank);
+}
+
+bool writes_in_parts(const Segmentation& call) {
+    if (SegmentPieces::is_one(call)) return false;
+    const SegmentPieces pieces(call);
+    return pieces.count() > 1 && are_one_by_one(call, pieces);
 }
 
 Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty) {

@@ -321,6 +321,8 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("axis-list", errors.AxesError, "axis is [1] of type list; it is an integer", axis=[1])
     short = "segment_ids has shape (1,); it is 1-D, and as long as axis 1 of data, which has shape (10, 2): (2,)"
     yield refused("axis-length", ids_error, short, SORTED[:1], axis=1)
+    scalar = "segment_ids has shape (); it is 1-D, and as long as axis 1 of data, which has shape (10, 2): (2,)"
+    yield refused("axis-rank", ids_error, scalar, np.array(0), axis=1)
     down = np.array([1, 0])
     yield refused("axis-decreasing", ids_error, "position 1 holds 0 after 1", down, axis=1)
     yield refused(

@@ -40,6 +40,9 @@ def segment(data, **more):
     return lambda out: mo.segment_max(data, **{"num_segments": len(out), **more}, out=out)
 zero, anyhow = {"fill_mode": "ZERO"}, {"fill_mode": "ZERO", "sorted": False}
 both = {"return_indices": True, "return_empty": True}
+sheets = random.integers(-99, 99, (3, n, 4)).astype(np.float64)
+def along(data, count, **more):
+    return segment(data, num_segments=count, axis=1, **more)
 CALLS = {
     "maximum": (lambda out: mo.maximum(table, table[::-1], out=out), table.shape, np.int32),
     "maximum_of_many": (lambda out: mo.maximum(*[table, table[::-1]] * 5, out=out), table.shape, np.int32),
@@ -68,6 +71,20 @@ CALLS = {
     "segment_max_indices": (segment(rows, segment_ids=ids, **zero, **both), (500, 4), np.float64),
     "segment_max_unsorted_indices": (segment(column, segment_ids=mixed, **anyhow, **both), (500,), np.int64),
     "segment_max_empty": (segment(column, segment_ids=ids, **zero, return_empty=True), (500,), np.int64),
+    "segment_max_along": (along(sheets, 500, segment_ids=ids, **zero), (3, 500, 4), np.float64),
+    "segment_max_along_short": (along(sheets[:, :200], 5, segment_ids=ids[:200], **zero), (3, 5, 4), np.float64),
+    "segment_max_along_unsorted": (along(sheets, 500, segment_ids=mixed, **anyhow), (3, 500, 4), np.float64),
+    "segment_max_along_by_strided_offsets": (
+        along(sheets, 600, offsets=np.repeat(offsets, 2)[::2], **zero),
+        (3, 600, 4),
+        np.float64,
+    ),
+    "segment_max_along_initial": (
+        along(sheets.transpose(0, 2, 1).copy().transpose(0, 2, 1), 500, segment_ids=mixed, sorted=False, initial=7.0),
+        (3, 500, 4),
+        np.float64,
+    ),
+    "segment_max_along_indices": (along(sheets, 500, segment_ids=mixed, **anyhow, **both), (3, 500, 4), np.float64),
 }
 """
 
@@ -89,8 +106,11 @@ for name, (call, shape, dtype) in CALLS.items():
             out, error = before.copy(), None
             fail(first, count)
             try:
-                call(out)
-            except ERRORS as caught:
+                try:
+                    call(out)
+                except ERRORS as caught:
+                    error = caught
+            except MemoryError as caught:  # Python's own, on its way into the handler
                 error = caught
             while True:
                 try:

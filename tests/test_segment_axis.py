@@ -173,6 +173,76 @@ def test_gradients_and_batches_of_jax(axis: int, formulation: str) -> None:
         assert np.array_equal(got, want)
 
 
+GIVE: dict[str, Any] = {
+    "torch": lambda array: pytest.importorskip("torch").from_numpy(array),
+    "jax": lambda array: pytest.importorskip("jax").device_put(array),
+    "dask": lambda array: pytest.importorskip("dask.array").from_array(array, chunks=-1),
+}
+SQUARE = np.arange(9).reshape(3, 3)
+REFUSED: dict[str, Any] = {
+    "none": None,
+    "scalar": 1.0,
+    "list": SQUARE.tolist(),
+    "floats-in-objects": SQUARE.astype(np.float64).astype(object),
+    "masked": np.ma.masked_array(SQUARE, SQUARE > 5),
+    "complex": SQUARE.astype(complex),
+    "strings": SQUARE.astype(str),
+}
+
+
+@pytest.mark.parametrize("kind", GIVE)
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_is_refused_along_every_axis(kind: str, name: str) -> None:
+    """Data that stand beside another library's ids: nothing touches them before they are known to be an array."""
+    ids = GIVE[kind](np.array([0, 0, 1]))
+    with pytest.raises(errors.DTypeError) as expected:
+        mo.segment_max(REFUSED[name], [0, 0, 1], 2, fill_mode="ZERO")
+    for axis in (0, 1):
+        with pytest.raises(errors.DTypeError) as actual:
+            mo.segment_max(REFUSED[name], ids, 2, fill_mode="ZERO", axis=axis)
+        assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("kind", GIVE)
+@pytest.mark.parametrize("dtype", [">f4", "f8", "i8", "u8", "i2", "f2"])
+def test_arrays_of_numpy_beside_other_ids_are_not_converted(kind: str, dtype: str) -> None:
+    """Along another axis as along the first: the same bits, or the same error where an engine has no such type."""
+    ids, data = GIVE[kind](np.array([0, 0, 1])), SQUARE.astype(dtype)
+    if "8" in dtype:
+        data[0, 1] = 2**40 + 1
+
+    def run(given: Any, axis: int) -> Any:
+        try:
+            return np.asarray(mo.segment_max(given, ids, 2, fill_mode="ZERO", axis=axis))
+        except errors.MaxopsError as error:
+            return type(error), str(error)
+
+    expected, actual = run(np.ascontiguousarray(data.T), 0), run(data, 1)
+    if isinstance(expected, tuple):
+        assert actual == expected
+        return
+    assert expected.dtype == data.dtype.newbyteorder("=")
+    assert expected[0, 0] == data[0, 1]
+    assert_same_bits(np.ascontiguousarray(actual), np.ascontiguousarray(expected.T))
+
+
+@pytest.mark.parametrize("kind", GIVE)
+def test_errors_have_the_shapes_of_the_caller(kind: str) -> None:
+    give = GIVE[kind]
+    data, ids = give(np.zeros((2, 3, 4), np.float32)), np.array([0, 0, 1])
+    for wrong in (np.array(0), np.zeros((3, 1), int), np.zeros(2, int)):
+        with pytest.raises(errors.SegmentIdsError) as raised:
+            mo.segment_max(data, give(wrong), 2, fill_mode="ZERO", axis=1)
+        assert "as long as axis 1 of data, which has shape (2, 3, 4): (3,)" in str(raised.value)
+    if kind == "jax":
+        with pytest.raises(errors.OutputTooLargeError, match=r"\(2, 1125899906842624, 4\)"):
+            mo.segment_max(data, ids, 2**50, fill_mode="ZERO", axis=1)
+    if kind == "torch":
+        for given in (data, data.clone().requires_grad_()):
+            with pytest.raises(errors.OutputTooLargeError, match=r"\(2, 1125899906842624, 4\)"):
+                mo.segment_max(given, ids, 2**50, fill_mode="ZERO", axis=1)
+
+
 def test_names_of_xarray() -> None:
     xr = pytest.importorskip("xarray")
     data = xr.DataArray(np.arange(12.0).reshape(2, 3, 2), dims=["x", "time", "y"])
@@ -184,8 +254,11 @@ def test_names_of_xarray() -> None:
     xr.testing.assert_identical(mo.segment_max(data, named, fill_mode="ZERO", axis=1), want)
     with pytest.raises(errors.AttributeValueError, match="got dim and axis"):
         mo.segment_max(data, ids, fill_mode="ZERO", dim="time", axis=1)
-    with pytest.raises(errors.AttributeValueError, match="dim is 'y', but segment_ids has the dimension 'time'"):
-        mo.segment_max(data, named, fill_mode="ZERO", axis=2)
+    for axis, dim in ((2, "y"), (-3, "x")):  # -3 is the first axis, but not the default
+        with pytest.raises(errors.AttributeValueError, match=f"dim is '{dim}', but segment_ids has the dimension"):
+            mo.segment_max(data, named, fill_mode="ZERO", axis=axis)
+        with pytest.raises(errors.AttributeValueError, match="got dim and axis"):
+            mo.segment_max(data, ids, fill_mode="ZERO", dim="time", axis=axis)
 
 
 def test_labels_of_pandas_are_those_of_the_axis() -> None:

@@ -405,7 +405,8 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     if (with_empty && (empty = new_mask(static_cast<npy_intp>(call.num_segments))) == nullptr) return fail();
     if (with_indices && (indices = new_indices(shape, axes)) == nullptr) return fail();
     const View inputs[] = {call.data, call.indices};
-    const bool is_direct = !with_indices && output.has_layout(axes);
+    const bool is_direct =
+        !with_indices && output.has_layout(axes) && (!output.is_given() || !writes_in_parts(call));
     if (is_direct ? !output.prepare(inputs, 2, false, axes) : !output.make(axes)) return fail();
     const View view = output.view();
     auto* const places = with_indices ? static_cast<std::int64_t*>(PyArray_DATA(indices)) : nullptr;

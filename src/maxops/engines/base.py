@@ -6,12 +6,11 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol, cast, get_args
 
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.errors import AttributeValueError, OutputError
-from maxops.plan import axis_of, check_ids_shape, choice
+from maxops.plan import choice
 from maxops.shown import shown
 from maxops.typing import Ties
 
@@ -31,12 +30,8 @@ def by_operator(
     maximum: Callable[[MaxCall], Any],
     reduce_max: Callable[[ReduceCall], Any],
     segment_max: Callable[[SegmentCall], Any],
-    *,
-    moveaxis: Callable[[Any, int, int], Any] | None = None,
 ) -> Run:
-    """A `run` of three functions; `moveaxis` if the last of them takes the rows along the first axis only."""
-    if moveaxis is not None:
-        segment_max = partial(along_first_axis, segment_max, moveaxis)
+    """A `run` of three functions."""
     functions: dict[type, Callable[[Any], Any]] = {
         MaxCall: maximum,
         ReduceCall: reduce_max,
@@ -49,28 +44,12 @@ def by_operator(
     return run
 
 
-def along_first_axis(
-    segment_max: Callable[[SegmentCall], Any],
-    moveaxis: Callable[[Any, int, int], Any],
-    call: SegmentCall,
-    axis: int | None = None,
-) -> Any:
-    """Run a call by a function that takes the rows along the first axis; `axis` is the call's, if it was checked."""
-    data = call.data
-    if axis is None:
-        axis = axis_of(call.row, call.axis, data.ndim) if data.ndim else 0
-        ids = tuple(getattr(call.segment_ids, "shape", ()))
-        if axis and ids and all(size == size for size in (*ids, *data.shape)):  # noqa: PLR0124 - NaN: Dask does not know it
-            check_ids_shape(call.row, ids, tuple(data.shape), axis)
-    if axis == 0:
-        return segment_max(call._replace(axis=0))
-    out = None if call.out is None else moveaxis(call.out, axis, 0)
-    results = list(as_tuple(segment_max(call._replace(data=moveaxis(data, axis, 0), axis=0, out=out))))
-    for number in range(1 + bool(call.return_indices)):  # the mask of empty segments has one axis
-        results[number] = moveaxis(results[number], 0, axis)
-    if call.out is not None:
-        results[0] = call.out
-    return alone_if_one(results)
+def segments_along(axis: int, moveaxis: Callable[[Any, int, int], Any], results: Any) -> list[Any]:
+    """Results of SegmentMax along the first axis, with the segments at `axis`.
+
+    The mask of empty segments stays: it has one axis, and `axis` is 0 where the others have no more.
+    """
+    return [part if axis == 0 or part.ndim == 1 else moveaxis(part, 0, axis) for part in as_tuple(results)]
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:

@@ -212,7 +212,8 @@ def _axis_of(row: Spec, data: Named, name: Hashable) -> int:
 
 def _dim_of(row: Spec, data: Named, call: SegmentCall) -> Hashable | None:
     """The dimension that dim or axis names; None for neither, which axis=0 is."""
-    if data.ndim == 0 or (axis := axis_of(row, call.axis, data.ndim)) == 0:
+    axis = axis_of(row, call.axis, data.ndim) if data.ndim else 0
+    if data.ndim == 0 or call.axis == 0:
         named: Hashable | None = call.dim
         return named
     if call.dim is not None:

@@ -13,7 +13,6 @@ from maxops.plan.segment import (
     FILL_MODES,
     SegmentPlan,
     axis_of,
-    check_ids_shape,
     default_num_segments,
     plan_segment_max,
 )
@@ -34,7 +33,6 @@ __all__ = [
     "are_offsets",
     "array_of",
     "axis_of",
-    "check_ids_shape",
     "check_offsets",
     "check_segment_ids",
     "choice",

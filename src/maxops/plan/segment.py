@@ -74,7 +74,12 @@ class SegmentPlan(NamedTuple):
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return int(self.data.shape[self.axis])
+        rows: int = self.data.shape[self.axis]
+        return rows
+
+    def shape_of(self, count: int) -> Shape:
+        """The shape of a result of so many segments."""
+        return shape_along(self.data.shape, self.axis, count)
 
     @property
     def fill_bits(self) -> int:
@@ -137,7 +142,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
             f"{spec.name} fill_mode is LOWEST and a segment is empty, but rationals have no lowest value; use ZERO",
             spec.clause("fill_mode"),
         )
-    shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
+    shape = shape_along(array.shape, axis, count)
     whole_out = output_of(spec, call.out, dtype, shape, "shape", in_memory=in_memory)
     return SegmentPlan(
         spec,
@@ -158,6 +163,11 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
         outside,
         axis,
     )
+
+
+def shape_along(data: Shape, axis: int, count: int) -> Shape:
+    """The data's shape, with so many segments along the axis."""
+    return (*data[:axis], count, *data[axis + 1 :])
 
 
 def axis_of(spec: Spec, value: object, rank: int) -> int:
@@ -222,11 +232,11 @@ def _ids(spec: Spec, value: object, shape: Shape, axis: int) -> Array:
         )
     ids = array_of(spec, "segment_ids", value)
     index_dtype(spec, "segment_ids", ids)
-    check_ids_shape(spec, ids.shape, shape, axis)
+    _check_ids_shape(spec, ids.shape, shape, axis)
     return ids
 
 
-def check_ids_shape(spec: Spec, ids: Shape, data: Shape, axis: int) -> None:
+def _check_ids_shape(spec: Spec, ids: Shape, data: Shape, axis: int) -> None:
     """Raise unless there is one id for each row."""
     if ids != data[axis : axis + 1]:
         along = "the first axis of data, which" if axis == 0 else f"axis {axis} of data, which"

@@ -4,14 +4,9 @@ Each chunk's work is a call to the engine that takes the chunk, so what the chun
 Nothing is computed before the user does: what only values can tell, the ids' order above all, is an error then.
 """
 
-from typing import Any
-
-import numpy as np
-
 from maxops.extras import needed
 
 with needed("maxops.engines.dask", "dask"):
-    import dask.array as da
     from dask.base import normalize_token
 
 from maxops.engines.base import Run, by_operator
@@ -23,11 +18,7 @@ from maxops.spec import Spec
 __all__ = ["run"]
 
 
-def _moveaxis(array: Any, source: int, destination: int) -> Any:
-    return (da if isinstance(array, da.Array) else np).moveaxis(array, source, destination)
-
-
-run: Run = by_operator(maximum, reduce_max, segment_max, moveaxis=_moveaxis)
+run: Run = by_operator(maximum, reduce_max, segment_max)
 
 # A row is its name, in the keys of a graph as where it is pickled.
 normalize_token.register(Spec, lambda row: (row.standard, row.name))

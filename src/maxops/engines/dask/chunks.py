@@ -27,9 +27,9 @@ def unknown(chunks: Chunks) -> bool:
     return any(isnan(size) for size in chunks)
 
 
-def planned(row: Spec, name: str, value: Any, *, rows: int | None = None) -> Any:
+def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: int = 0) -> Any:
     """What a plan has for a value: a Dask array's shape and type. An axis of unknown size has size 1, which goes with
-    every other, or `rows` if it is the first.
+    every other, or `rows` if it is `axis`.
 
     Raises for blocks of a kind that no engine takes, masked arrays for one, as far as Dask knows their kind.
     """
@@ -40,8 +40,8 @@ def planned(row: Spec, name: str, value: Any, *, rows: int | None = None) -> Any
     else:
         table.find(row, (type(kind),), [(name, kind)])
     shape = [1 if isnan(size) else int(size) for size in value.shape]
-    if rows is not None and value.ndim and isnan(value.shape[0]):
-        shape[0] = rows
+    if rows is not None and value.ndim and isnan(value.shape[axis]):
+        shape[axis] = rows
     return abstract(tuple(shape), value.dtype)
 
 

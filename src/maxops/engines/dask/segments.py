@@ -17,7 +17,7 @@ from dask.utils import parse_bytes
 
 from maxops import spec
 from maxops.calls import SegmentCall
-from maxops.engines.base import alone_if_one
+from maxops.engines.base import alone_if_one, segments_along
 from maxops.engines.dask import parts
 from maxops.engines.dask.chunks import (
     BLOCKS_CAN_BE_CHOSEN,
@@ -30,7 +30,7 @@ from maxops.engines.dask.chunks import (
 from maxops.engines.dask.results import pick
 from maxops.engines.dask.shuffle import AT_ONCE, Span, shuffled
 from maxops.errors import EngineError, OutputTooLargeError, ShapeError
-from maxops.plan import Array, plan_segment_max
+from maxops.plan import Array, axis_of, plan_segment_max
 
 ROW = spec.SEGMENT_MAX
 TOKEN = "maxops-segment-max"
@@ -46,12 +46,15 @@ def segment_max(call: SegmentCall) -> Any:
     """Run a call of SegmentMax."""
     data, ids, offsets = call.data, call.segment_ids, call.offsets
     named = ids if offsets is None else offsets
-    rows_known = not isinstance(data, da.Array) or data.ndim == 0 or not isnan(data.shape[0])
+    axis = axis_of(ROW, call.axis, data.ndim) if getattr(data, "ndim", 0) else 0
+    rows_known = not isinstance(data, da.Array) or data.ndim == 0 or not isnan(data.shape[axis])
     # What is in memory is looked at now; offsets only against a known number of rows.
     values_known = named is not None and not isinstance(named, da.Array) and (offsets is None or rows_known)
-    rows = {"data": _length(ids), "segment_ids": _length(data)}
+    rows = {"data": _length(ids), "segment_ids": _length(data, axis)}
     plan = plan_segment_max(
-        call.map(lambda name, value: planned(ROW, name, value, rows=rows.get(name))),
+        call.map(
+            lambda name, value: planned(ROW, name, value, rows=rows.get(name), axis=axis if name == "data" else 0)
+        ),
         in_memory=False,
         values_known=values_known,
     )
@@ -61,7 +64,7 @@ def segment_max(call: SegmentCall) -> Any:
     if values_known:  # the plan has them
         ids, offsets = plan.segment_ids, plan.offsets
         if offsets is not None and not plan.check_ids:
-            offsets = parts.without_rows_if_wrong(offsets, plan.data.shape[0])
+            offsets = parts.without_rows_if_wrong(offsets, plan.rows)
         named = ids if offsets is None else offsets
     # What the tasks are given: the call without its arrays, planned.
     call = call._replace(
@@ -77,14 +80,16 @@ def segment_max(call: SegmentCall) -> Any:
         initial=plan.initial,
         return_indices=plan.return_indices,
         return_empty=plan.return_empty,
+        axis=0,
     )
+    data = (da if isinstance(data, da.Array) else np).moveaxis(data, axis, 0)
     if not isinstance(data, da.Array):
         data = _in_blocks_of(named if offsets is None else None, data)
-    found = _of_ids(data, ids, call) if offsets is None else _of_offsets(data, offsets, call)
+    found = _of_ids(data, ids, call, axis) if offsets is None else _of_offsets(data, offsets, call)
     span = None
     if plan.sorted and values_known and rows_known:
         span = partial(_blocks_of, named, offsets is not None, found.chunks[0])
-    return _results(found, call, plan.dtype.numpy, span)
+    return alone_if_one(segments_along(axis, da.moveaxis, _results(found, call, plan.dtype.numpy, span)))
 
 
 def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -> tuple[int, int, int]:
@@ -100,11 +105,11 @@ def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -
     return begin, end, starts[begin]
 
 
-def _length(value: Any) -> int | None:
-    """How many rows something has, if it has rows and they are counted."""
-    if value is None or not getattr(value, "ndim", 0) or isnan(value.shape[0]):
+def _length(value: Any, axis: int = 0) -> int | None:
+    """How many rows something has along an axis, if it has rows and they are counted."""
+    if value is None or not getattr(value, "ndim", 0) or isnan(value.shape[axis]):
         return None
-    return int(value.shape[0])
+    return int(value.shape[axis])
 
 
 def _in_blocks_of(other: Any, array: Array) -> Any:
@@ -113,13 +118,13 @@ def _in_blocks_of(other: Any, array: Array) -> Any:
     return da.from_array(np.asarray(array), chunks=(rows, *[-1] * (array.ndim - 1)))
 
 
-def _of_ids(data: Any, ids: Any, call: SegmentCall) -> Any:
-    """The parts of all blocks, by the ids of their rows."""
+def _of_ids(data: Any, ids: Any, call: SegmentCall, axis: int) -> Any:
+    """The parts of all blocks, by the ids of their rows, which lie along this axis for the caller."""
     if not isinstance(ids, da.Array):
         if unknown(data.chunks[0]) and data.numblocks[0] > 1:
             raise ShapeError(
-                f"{ROW.name} data has blocks of unknown size along axis 0, so that it is not known which ids of an "
-                "array in memory are a block's; dask.array.Array.compute_chunk_sizes() finds the sizes",
+                f"{ROW.name} data has blocks of unknown size along axis {axis}, so that it is not known which ids of "
+                "an array in memory are a block's; dask.array.Array.compute_chunk_sizes() finds the sizes",
                 ROW.clause("ids.shape"),
             )
         ids = _in_blocks_of(data, ids)
@@ -132,8 +137,9 @@ def _of_ids(data: Any, ids: Any, call: SegmentCall) -> Any:
                 data = rechunked(data, [(sum(rows),)])
             else:
                 raise ShapeError(
-                    f"{ROW.name} data has {data.numblocks[0]} blocks along axis 0 and segment_ids {ids.numblocks[0]}, "
-                    "and not all sizes of blocks are known; dask.array.Array.compute_chunk_sizes() finds them",
+                    f"{ROW.name} data has {data.numblocks[0]} blocks along axis {axis} and segment_ids "
+                    f"{ids.numblocks[0]}, and not all sizes of blocks are known; "
+                    "dask.array.Array.compute_chunk_sizes() finds them",
                     ROW.clause("ids.shape"),
                 )
     else:

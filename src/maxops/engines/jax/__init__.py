@@ -18,7 +18,7 @@ with needed("maxops.engines.jax", "jax"):
     from jax.export import is_symbolic_dim
 
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.base import Run, alone_if_one, by_operator
+from maxops.engines.base import Run, alone_if_one, by_operator, segments_along
 from maxops.engines.jax import compiled, inputs
 from maxops.engines.jax.lowering import are_native, only_integer_keys
 from maxops.engines.jax.segments import Segments
@@ -75,7 +75,7 @@ def _segment_max(call: SegmentCall) -> Any:
         row,
         "offsets" if by_offsets else "segment_ids",
         call.offsets if by_offsets else call.segment_ids,
-        plan.data.shape[0],
+        plan.rows,
         sorted=plan.sorted,
         out_of_range=plan.out_of_range,
         count=count if count_is_symbolic else plan.num_segments if by_offsets or count is not None else None,
@@ -84,7 +84,7 @@ def _segment_max(call: SegmentCall) -> Any:
         bounds.check()
     segments = bounds.count_of_segments()
     if count is None and in_memory:
-        output_of(row, None, plan.dtype, (segments, *plan.data.shape[1:]), "shape")  # does it fit, by the ids?
+        output_of(row, None, plan.dtype, plan.shape_of(segments), "shape")  # does it fit, by the ids?
     how = Segments(
         segments,
         "offsets" if by_offsets else "sorted" if plan.sorted else "any",
@@ -94,18 +94,18 @@ def _segment_max(call: SegmentCall) -> Any:
         # -Inf under an initial value, which is then never lower
         fill=plan.fill_bits if plan.initial is None else plan.dtype.lowest_bits,
     )
-    return alone_if_one(
-        compiled.segment_max(
-            inputs.as_jax(row, "data", data),
-            bounds.as_jax(segments),
-            inputs.initial_as_jax(row, call.initial, plan.initial),
-            how=how,
-            return_indices=plan.return_indices,
-            return_empty=plan.return_empty,
-            ties=call.ties,
-            native=are_native(),
-        )
+    rows = inputs.as_jax(row, "data", data)
+    results = compiled.segment_max(
+        jnp.moveaxis(rows, plan.axis, 0) if plan.axis else rows,
+        bounds.as_jax(segments),
+        inputs.initial_as_jax(row, call.initial, plan.initial),
+        how=how,
+        return_indices=plan.return_indices,
+        return_empty=plan.return_empty,
+        ties=call.ties,
+        native=are_native(),
     )
+    return alone_if_one(segments_along(plan.axis, jnp.moveaxis, results))
 
 
-run: Run = by_operator(_maximum, _reduce_max, _segment_max, moveaxis=jnp.moveaxis)
+run: Run = by_operator(_maximum, _reduce_max, _segment_max)

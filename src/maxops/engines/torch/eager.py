@@ -6,7 +6,6 @@ Before its dispatcher, every check that shapes and types allow is made here, so 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import Tensor
 from maxops import _native
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as engine
-from maxops.engines.base import alone_if_one, along_first_axis, as_tuple
+from maxops.engines.base import alone_if_one, as_tuple, segments_along
 from maxops.engines.torch import functions, memory, outputs
 from maxops.engines.torch.dispatch import core_is_off, modes_are_active, needs_dispatch
 from maxops.engines.torch.memory import NATIVE
@@ -111,12 +110,6 @@ def segment_max(call: SegmentCall) -> Any:
         with outputs.memory(out) as memory_of_out:
             result = engine.run(call.map(_view, _scalar, out=memory_of_out))
         return _tensors(out, result)
-    return along_first_axis(partial(_dispatched, device, symbol), torch.movedim, call)
-
-
-def _dispatched(device: torch.device, symbol: Any, call: SegmentCall) -> Any:
-    """SegmentMax through torch's dispatcher."""
-    row, out = call.row, call.out
     is_counted = call.num_segments is not None
     plan = plan_segment_max(
         call.map(_planned, _scalar, out=None),
@@ -135,7 +128,9 @@ def _dispatched(device: torch.device, symbol: Any, call: SegmentCall) -> Any:
         return_indices=plan.return_indices,
         return_empty=plan.return_empty,
     )
-    values, indices, empty = functions.segment_max(*arguments(planned))
+    if plan.axis:
+        planned = planned._replace(data=torch.movedim(planned.data, plan.axis, 0))
+    values, indices, empty = segments_along(plan.axis, torch.movedim, functions.segment_max(*arguments(planned)))
     results = [outputs.copy(row, out, values)]
     results += [indices] * plan.return_indices + [empty] * plan.return_empty
     return alone_if_one(results)

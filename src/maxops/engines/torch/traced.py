@@ -20,7 +20,7 @@ from torch import Tensor
 
 from maxops import errors
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
-from maxops.engines.base import Run, along_first_axis, by_operator
+from maxops.engines.base import Run, by_operator, segments_along
 from maxops.engines.torch import eager, functions, memory, outputs
 from maxops.engines.torch.dispatch import is_tracing, transforming
 from maxops.engines.torch.memory import DTYPES
@@ -181,14 +181,11 @@ def reduce_max(call: ReduceCall) -> Any:
 
 def segment_max(call: SegmentCall) -> Any:
     """SegmentMax."""
-    rank, axis = call.data.ndim, _constant(call.axis)
-    if rank == 0 or (type(axis) is int and axis == 0):
-        return _along_first(call)
-    _raise(_check_axis(axis, rank))
-    return along_first_axis(_along_first, torch.movedim, call, int(axis) % rank)
-
-
-def _along_first(call: SegmentCall) -> Any:
+    axis, rank = _constant(call.axis), call.data.ndim
+    if rank and not (type(axis) is int and axis == 0):
+        _raise(_check_axis(axis, rank))
+        axis = int(axis) % rank
+        call = call._replace(data=torch.movedim(call.data, axis, 0), axis=0)
     row, num_segments = call.row, call.num_segments
     counted = isinstance(num_segments, Tensor)
     if counted:
@@ -213,7 +210,7 @@ def _along_first(call: SegmentCall) -> Any:
         return_indices=bool(call.return_indices),
         return_empty=bool(call.return_empty),
     )
-    values, indices, empty = run(*arguments(call))
+    values, indices, empty = segments_along(axis if rank else 0, torch.movedim, run(*arguments(call)))
     values = outputs.copy(row, call.out, values)
     if call.return_indices:
         return (values, indices, empty) if call.return_empty else (values, indices)
