@@ -68,6 +68,8 @@ def test_a_new_result_follows_the_data_in_memory() -> None:
     ids = np.zeros(PIECE, np.int64)
     assert mo.segment_max(data, ids, 3, fill_mode="ZERO", axis=1).flags.c_contiguous
     assert mo.segment_max(data.T, ids, 3, fill_mode="ZERO", axis=1).flags.f_contiguous
+    short = np.zeros((4, 3), np.float32)  # pieces too small to walk one by one: the segments lie outermost
+    assert mo.segment_max(short, ids[:3], 3, fill_mode="ZERO", axis=1).flags.f_contiguous == (PIECE > 3)
 
 
 @pytest.mark.parametrize("rows", [70_000, 600_000])

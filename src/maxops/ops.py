@@ -488,10 +488,11 @@ def segment_max(
         ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
 
     Returns:
-        ``out``, or a new array of shape ``(num_segments, *row)``, of the arguments' kind, with the data's order of axes
-        in memory. With ``return_indices`` or
-        ``return_empty`` a tuple: the maxima, then an int64 array of the same shape with the first row that holds
-        each, or -1 if none does; then a bool array of shape ``(num_segments,)``, True where a segment has no rows.
+        ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``, of the
+        arguments' kind. NumPy's have the data's order of axes in memory, or the segments outermost where each piece of
+        the data along ``axis`` is small. With ``return_indices`` or ``return_empty`` a tuple: the maxima, then an int64
+        array of the same shape with the first row that holds each, or -1 if none does; then a bool array of shape
+        ``(num_segments,)``, True where a segment has no rows.
 
     Raises:
         DTypeError: a type that it does not take.
