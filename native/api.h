@@ -154,7 +154,7 @@ Fault plan_segments(Poll poll, Segmentation* call, bool is_new);
 bool layout(const Segmentation& call, int* axes);
 
 // Whether memory may end where a part of the output is already written: then that is not the caller's own.
-bool writes_in_parts(const Segmentation& call);
+__attribute__((cold)) bool writes_in_parts(const Segmentation& call);
 
 // Of a planned call. `out` is native, has no gaps in the order of layout(), and overlaps no input.
 Fault segment_max(Poll poll, const Segmentation& call, const View& out);
