@@ -73,6 +73,9 @@ ADAPTERS = (
         _dask_unknown,
         of_dask,
         give_all=_all_unknown,
-        words={"segment_max-refused-axis-length": "segment_ids has shape (1,)"},  # a block's, whose rows come first
+        words={  # a block's own shape
+            "segment_max-refused-axis-length": "segment_ids has shape (1,)",
+            "segment_max-refused-axis-rank": "segment_ids has shape ()",
+        },
     ),
 )

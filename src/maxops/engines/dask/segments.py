@@ -82,14 +82,21 @@ def segment_max(call: SegmentCall) -> Any:
         return_empty=plan.return_empty,
         axis=0,
     )
-    data = (da if isinstance(data, da.Array) else np).moveaxis(data, axis, 0)
+    data = _moved(data, axis, 0)
     if not isinstance(data, da.Array):
         data = _in_blocks_of(named if offsets is None else None, data)
     found = _of_ids(data, ids, call, axis) if offsets is None else _of_offsets(data, offsets, call)
     span = None
     if plan.sorted and values_known and rows_known:
         span = partial(_blocks_of, named, offsets is not None, found.chunks[0])
-    return alone_if_one(segments_along(axis, da.moveaxis, _results(found, call, plan.dtype.numpy, span)))
+    return alone_if_one(segments_along(axis, _moved, _results(found, call, plan.dtype.numpy, span)))
+
+
+def _moved(array: Any, source: int, destination: int) -> Any:
+    """An array with an axis at another place; dask.array.moveaxis does not take arrays under query planning."""
+    order = [axis for axis in range(array.ndim) if axis != source]
+    order.insert(destination, source)
+    return array if source == destination else array.transpose(order)
 
 
 def _blocks_of(named: Array, bounds: bool, sizes: Chunks, low: int, high: int) -> tuple[int, int, int]:
