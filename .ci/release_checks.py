@@ -35,7 +35,6 @@ CHECKS = {
           tests/test_extras.py""",
     "oldest releases": ".ci/lowest {place}/lowest",
     "emulated AVX-512": "make emulated EMULATED={place}/emulated",
-    "sanitizers": "make sanitize SANITIZED={place}/sanitized",
     "wheels": "make wheels check-wheels WHEELS={place}/wheels RELEASE={place}/release",
     "faults": "make faults",
     "mutants": "make mutants",
