@@ -68,8 +68,8 @@ faults:  ## put faults into the product, and see that claims or the miniature's 
 	$(PYTHON) tests/breaks.py
 
 # A second environment with a core that checks every access and every undefined operation. The interpreter is not built
-# so, and is told to load the runtime first. Left out: what asks operator new for 2^62 bytes, which ends the process, and a
-# signal that a slow build handles too early. `load`: a process looks for leaks once, after its last test.
+# so, and is told to load the runtime first. Left out: what asks operator new for 2^62 bytes, which ends the process.
+# `load`: a process looks for leaks once, after its last test.
 sanitize:  ## the native tests, ONNX Runtime's and XLA's under AddressSanitizer, UBSan and LeakSanitizer
 	$(PYTHON) -m venv $(SANITIZED)
 	$(SANITIZED)/bin/python -m pip install -q ".[onnx]" pytest pytest-xdist hypothesis threadpoolctl numpy_quaddtype \
@@ -80,7 +80,6 @@ sanitize:  ## the native tests, ONNX Runtime's and XLA's under AddressSanitizer,
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -p sanitized -m "$(SANITIZED_MARK)" \
 	  -k "not (torch or dask or xarray or pandas)" --dist load \
 	  --deselect "tests/test_onnxruntime.py::test_what_a_runtime_may_answer[inputs]" \
-	  --deselect "tests/test_onnxruntime.py::test_what_a_runtime_may_answer[stopped]" \
 	  $(addprefix tests/test_,$(addsuffix .py,$(SANITIZED_TESTS)))
 
 races:  ## calls that meet, under ThreadSanitizer, without an interpreter
