@@ -36,6 +36,7 @@ CHECKS = {
     "oldest releases": ".ci/lowest {place}/lowest",
     "emulated AVX-512": "make emulated EMULATED={place}/emulated",
     "wheels": "make wheels check-wheels WHEELS={place}/wheels RELEASE={place}/release",
+    "sanitizers": "make sanitize SANITIZED={place}/sanitized",
     "faults": "make faults",
     "mutants": "make mutants",
 }
