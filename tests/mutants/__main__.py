@@ -25,7 +25,7 @@ from . import places_python, running, table
 from .running import ROOT, Mutant, Runner
 
 KILLED = 0.85
-Judges = Callable[[str, Path, int], tuple[list[Mutant], Callable[[Sequence[Mutant]], dict[Mutant, str]]]]
+Judge = Callable[[Sequence[Mutant]], dict[Mutant, str]]  # of mutants, their fates
 
 
 def python_mutants(file: str) -> list[Mutant]:
@@ -37,27 +37,37 @@ def python_mutants(file: str) -> list[Mutant]:
     ]
 
 
-def judge_python(
-    file: str, folder: Path, jobs: int
-) -> tuple[list[Mutant], Callable[[Sequence[Mutant]], dict[Mutant, str]]]:
-    """A Python source's mutants, and what judges some of them."""
+def judge_python(files: Sequence[str], folder: Path, jobs: int) -> Iterator[tuple[str, list[Mutant], Judge]]:
+    """For Python sources of which the same tests speak, one by one: its mutants, and what judges some of them."""
     libraries = running.installed()
     trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
-    runner = Runner(trees, table.tests_of(file), running.Lines(trees[0] / file))
+    runner = Runner(trees, table.tests_of(files[0]), running.Lines(trees[0], files))
+    changed = dict.fromkeys(trees, files[0])
 
-    def judge(mutants: Sequence[Mutant]) -> dict[Mutant, str]:
-        return runner.fates(mutants, lambda tree, mutant: running.write(tree, file, mutant.source))
+    def start(tree: Path, mutant: Mutant) -> None:
+        running.write(tree, changed[tree], (ROOT / changed[tree]).read_text(encoding="utf-8"))
+        running.write(tree, mutant.file, mutant.source)
+        changed[tree] = mutant.file
 
-    return python_mutants(file), judge
+    for file in files:
+        yield file, python_mutants(file), lambda mutants: runner.fates(mutants, start)
 
 
-def judge_of(file: str) -> Judges:
-    """What judges a file's mutants."""
-    if file.startswith("native/"):
+def judged(files: Sequence[str], folder: Path, jobs: int) -> Iterator[tuple[str, list[Mutant], Judge]]:
+    """For each of some files of one group: its mutants, and what judges some of them."""
+    if files[0].startswith("native/"):
         from .native import judge_native  # noqa: PLC0415  (it needs libclang)
 
-        return judge_native
-    return judge_python
+        return iter([(files[0], *judge_native(files[0], folder, jobs))])
+    return judge_python(files, folder, jobs)
+
+
+def grouped(files: Sequence[str]) -> list[list[str]]:
+    """Python sources by the tests that speak of them, which then run once without a mutant; a native one by itself."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for file in files:
+        groups.setdefault((file,) if file.startswith("native/") else tuple(table.tests_of(file)), []).append(file)
+    return list(groups.values())
 
 
 def is_near(rate: float, count: int) -> bool:
@@ -70,9 +80,8 @@ def rate_of(fates: Mapping[Mutant, str]) -> float:
     return sum(fate.startswith("killed") for fate in fates.values()) / max(1, len(fates)) if fates else 1.0
 
 
-def fates_of(file: str, sample: int, folder: Path, jobs: int) -> dict[Mutant, str]:
+def fates_of(file: str, mutants: list[Mutant], judge: Judge, sample: int) -> dict[Mutant, str]:
     """The fates of a file's sample."""
-    mutants, judge = judge_of(file)(file, folder, jobs)
     random.Random(file).shuffle(mutants)
     fates = judge(mutants[:sample])
     if len(mutants) > sample and is_near(rate_of(fates), sample):
@@ -113,15 +122,18 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     rates: dict[str, dict[str, float]] = {}
-    for file in table.files(options.file):
+    sample = sys.maxsize if options.all else options.sample
+    for files in grouped(table.files(options.file)):
         began = time.monotonic()
         with making_in(options.keep) as folder:
-            fates = fates_of(file, sys.maxsize if options.all else options.sample, folder, options.jobs)
-        killed = sum(fate.startswith("killed") for fate in fates.values())
-        rates[file] = {"killed": killed, "of": len(fates), "rate": round(rate_of(fates), 4)}
-        print(report(file, fates, time.monotonic() - began), flush=True)
-        if options.json is not None:
-            options.json.write_text(json.dumps(rates, indent=1) + "\n", encoding="utf-8")
+            for file, mutants, judge in judged(files, folder, options.jobs):
+                fates = fates_of(file, mutants, judge, sample)
+                killed = sum(fate.startswith("killed") for fate in fates.values())
+                rates[file] = {"killed": killed, "of": len(fates), "rate": round(rate_of(fates), 4)}
+                print(report(file, fates, time.monotonic() - began), flush=True)
+                if options.json is not None:
+                    options.json.write_text(json.dumps(rates, indent=1) + "\n", encoding="utf-8")
+                began = time.monotonic()
     if len(rates) > 1:
         print("\n".join(f"{each['rate']:7.1%} of {each['of']:4} {file}" for file, each in rates.items()))
     return int(any(each["rate"] < KILLED for each in rates.values()))

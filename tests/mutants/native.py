@@ -52,7 +52,7 @@ class Nothing:
     def after(self, test: str) -> None:
         """Nothing."""
 
-    def found(self) -> dict[int, list[str]]:
+    def found(self) -> dict[str, list[str]]:
         """Nothing."""
         return {}
 

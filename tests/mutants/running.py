@@ -55,7 +55,7 @@ class Baseline:
 
     seconds: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
-    reached: dict[int, list[str]] = field(default_factory=dict)  # by line, or by the mutant's number
+    reached: dict[str, list[str]] = field(default_factory=dict)  # by file and line
     frameworks: list[str] = field(default_factory=list)
 
 
@@ -71,21 +71,23 @@ class Watch(Protocol):
     def after(self, test: str) -> None:
         """After it."""
 
-    def found(self) -> dict[int, list[str]]:
+    def found(self) -> dict[str, list[str]]:
         """The tests by what they reach."""
 
 
 class Lines:
-    """Notes the lines of a Python source."""
+    """Notes the lines of some Python sources of a tree."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = str(path)
+    def __init__(self, tree: Path, files: Sequence[str]) -> None:
+        self.paths = {file: str(tree / file) for file in files}
 
     def start(self) -> None:
         """Count from here on."""
         import coverage  # noqa: PLC0415  (only this needs it)
 
-        self.counted = coverage.Coverage(data_file=None, config_file=False, include=[self.path], messages=False)
+        self.counted = coverage.Coverage(
+            data_file=None, config_file=False, include=[*self.paths.values()], messages=False
+        )
         self.counted.start()
 
     def before(self, test: str) -> None:
@@ -96,12 +98,13 @@ class Lines:
         """The next ones are nobody's."""
         self.counted.switch_context("")
 
-    def found(self) -> dict[int, list[str]]:
-        """The tests by line."""
+    def found(self) -> dict[str, list[str]]:
+        """The tests by file and line."""
         self.counted.stop()
         return {
-            line: [each for each in contexts if each]
-            for line, contexts in self.counted.get_data().contexts_by_lineno(self.path).items()
+            f"{file}:{line}": [each for each in contexts if each]
+            for file, path in self.paths.items()
+            for line, contexts in self.counted.get_data().contexts_by_lineno(path).items()
         }
 
 
@@ -237,16 +240,14 @@ def finished(tree: Path) -> Baseline:
     path = tree / "found.json"
     if not path.exists():
         return Baseline()
-    found = Baseline(**json.loads(path.read_text(encoding="utf-8")))
-    found.reached = {int(key): tests for key, tests in found.reached.items()}
-    return found
+    return Baseline(**json.loads(path.read_text(encoding="utf-8")))
 
 
 # ---------------------------------------------------------------------- mutants
 
 
 class Runner:
-    """The tests of a file, on trees that each run one mutant at a time."""
+    """Tests of some files, on trees that each run one mutant at a time."""
 
     def __init__(self, trees: Sequence[Path], files: Sequence[str], watch: Watch, more: Sequence[str] = ()) -> None:
         self.trees, self.files, self.more = trees, files, more
@@ -310,7 +311,7 @@ class Runner:
 
     def tests_of(self, mutant: Mutant) -> list[str]:
         """The tests that reach a mutant; all of them where none is known to, as in processes that tests start."""
-        keys = [mutant.number] if mutant.number else mutant.lines
+        keys = [f"{mutant.file}:{line}" for line in mutant.lines]
         reached = {name for key in keys for name in self.found.reached.get(key, ()) if name in self.found.seconds}
         return self.ordered(reached or self.found.seconds)
 
