@@ -10,7 +10,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import re
 import tempfile
+import threading
 
 import pytest
 
@@ -21,7 +23,10 @@ KNOWN = 54321  # bytes that are left behind on purpose
 def leaks() -> list[str]:
     """What LeakSanitizer finds of ours: an allocation and its callers each."""
     gc.collect()
-    known = ctypes.CDLL(None).malloc(KNOWN) == 0  # its address is lost
+    # Lost with the stack and the registers of a thread that has ended: on this one's an address may outlast the call.
+    leaking = threading.Thread(target=ctypes.CDLL(None).malloc, args=[KNOWN])
+    leaking.start()
+    leaking.join()
     with tempfile.TemporaryFile() as report:
         kept = os.dup(2)
         os.dup2(report.fileno(), 2)
@@ -32,7 +37,8 @@ def leaks() -> list[str]:
             os.close(kept)
         report.seek(0)
         text = report.read().decode(errors="replace")
-    if known or f"Direct leak of {KNOWN} byte(s)" not in text:
+    # One entry for those of all looks so far, which have the same callers.
+    if not any(int(size) % KNOWN == 0 for size in re.findall(r"Direct leak of (\d+) byte", text)):
         raise RuntimeError(f"LeakSanitizer does not find a leak that is there:\n{text[-2000:]}")
     return [each for each in text.split("\n\n") if "leak of" in each and any(name in each for name in OURS)]
 
