@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -81,8 +82,50 @@ def test_strides_below_zero(cupy: Any) -> None:
     turned = cupy.asarray(a)[::-1] if ON_GPU else cupy.ndarray(cupy.asarray(a).tensor, turned=True)
     check(mo.reduce_max(turned, 0, return_indices=True)[0], reference.reduce_max(a, (0,)))
     check(mo.maximum(turned, 0), reference.maximum(a[::-1], np.array(0, np.float32)))
-    with pytest.raises(errors.OutputError, match="takes none below 0"):
+    with pytest.raises(errors.OutputError, match="takes none below 0") as raised:
         mo.maximum(turned, 0, out=turned)
+    assert raised.value.clause == "maxops.maximum.out"
+
+
+@pytest.mark.skipif(ON_GPU, reason="the stand-in counts copies")
+def test_only_strides_below_zero_are_copied(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not an axis of a single element, nor one that is repeated, whose stride is 0."""
+    copied: list[Any] = []
+    copy = cupy.ascontiguousarray
+
+    def counting(array: Any) -> Any:
+        copied.append(array)
+        return copy(array)
+
+    monkeypatch.setattr(cupy, "ascontiguousarray", counting)
+    plain = torch.arange(6.0).reshape(2, 3)
+    for tensor in (plain, plain.T, plain[:1].expand(4, 3), plain[:, ::2]):
+        x = cupy.ndarray(tensor)
+        check(mo.maximum(x, 2), np.maximum(tensor.numpy(), np.float32(2)))
+        out = cupy.ndarray(torch.zeros(tensor.shape))
+        assert mo.maximum(x, 2, out=out) is out
+        check(out, np.maximum(tensor.numpy(), np.float32(2)))
+    assert copied == []
+    mo.maximum(cupy.ndarray(plain, turned=True), 2)
+    assert len(copied) == 1
+
+
+@pytest.mark.skipif(ON_GPU, reason="the stand-in has any strides")
+@pytest.mark.parametrize("strides", [(12, -4), (-12, 4), (-4,), (4, 8, -8)], ids=str)
+def test_an_out_with_any_stride_below_zero_is_refused(
+    cupy: Any, strides: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, out = cupy.asarray(np.zeros((2, 3), np.float32)), cupy.asarray(np.zeros((2, 3), np.float32))
+    monkeypatch.setattr(out, "__class__", type("Other", (cupy.ndarray,), {"strides": strides}))
+    with pytest.raises(errors.OutputError, match=r"out has the strides \(.*takes none below 0"):
+        mo.maximum(x, x, out=out)
+
+
+@pytest.mark.parametrize("out", [[0.0, 0.0, 0.0], np.zeros(6, np.float32)[::-2]], ids=["list", "NumPy, turned"])
+def test_an_out_of_another_kind_is_refused(cupy: Any, out: Any) -> None:
+    x = cupy.asarray(np.zeros(3, np.float32))
+    with pytest.raises(errors.MaxopsError, match=r"out is of type|no engine takes these together"):
+        mo.maximum(x, x, out=out)
 
 
 @pytest.mark.parametrize("hook", ["__dlpack__", "__dlpack_device__"])
@@ -97,8 +140,28 @@ def test_hooks_that_fail(cupy: Any, hook: str, raised: type[Exception], monkeypa
         x = x.view(other)
     else:
         monkeypatch.setattr(cupy.ndarray, hook, fail)
-    with pytest.raises(errors.DTypeError, match=r"is not given out by DLPack: .*not today"):
+    with pytest.raises(errors.DTypeError, match=r"reduce_max data .*is not given out by DLPack: .*not today") as error:
         mo.reduce_max(x)
+    assert error.value.clause == "maxops.reduce_max.types"
+
+
+@pytest.mark.skipif(ON_GPU, reason="the stand-in's hooks can be of one array")
+@pytest.mark.parametrize("name", ["data", "segment_ids", "num_segments", "out"])
+def test_the_error_names_the_array(cupy: Any, name: str) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise BufferError("not today")
+
+    kept = type("Kept", (cupy.ndarray,), {"__dlpack__": fail})
+    arrays: dict[str, Any] = {
+        "data": torch.zeros(3), "segment_ids": torch.zeros(3, dtype=torch.int64), "num_segments": torch.tensor(2),
+        "out": torch.zeros(3),
+    }  # fmt: skip
+    given = {each: (kept if each == name else cupy.ndarray)(tensor) for each, tensor in arrays.items()}
+    out = given.pop("out")
+    segments: Any = partial(mo.segment_max, **given, fill_mode="ZERO")
+    call = partial(mo.maximum, given["data"], 0, out=out) if name == "out" else segments
+    with pytest.raises(errors.DTypeError, match=rf" {name} of type .*not today"):
+        call()
 
 
 def test_errors_are_the_same_as_everywhere(cupy: Any) -> None:
@@ -121,3 +184,14 @@ def test_without_torch_the_error_says_what_to_install(cupy: Any, monkeypatch: py
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(errors.EngineError, match=r'torch is not installed: pip install "maxops\[gpu\]"'):
         mo.maximum(x, x)
+
+
+def test_an_import_that_fails_within_is_not_told_as_torch_missing(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = cupy.asarray(np.zeros(3, np.float32))
+    for name in [name for name in sys.modules if name.startswith("maxops.engines.torch")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("maxops.engines.torch")
+    monkeypatch.setitem(sys.modules, "torch.autograd", None)
+    with pytest.raises(ImportError, match="autograd") as raised:
+        mo.maximum(x, x)
+    assert not isinstance(raised.value, errors.MaxopsError)

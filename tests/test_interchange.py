@@ -180,3 +180,87 @@ def test_a_device_that_is_none_is_an_error_of_ours(device: Any) -> None:
 
     with pytest.raises(errors.MaxopsError):
         mo.run(ReduceCall(Elsewhere(np.ones(3), "", KeyError())))
+
+
+# ----------------------------------------------------------------------------------------------- what is taken
+
+
+class Plain:
+    """An array with `__dlpack__` alone, without the hook that names the device."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+
+class OnDevice(Hooked):
+    """An array on a device of this number."""
+
+    def __init__(self, values: Array, device: int) -> None:
+        super().__init__(values, "", KeyError())
+        self.device = device
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (self.device, 0)
+
+
+class Sub(np.ndarray):
+    """What a plain array is not."""
+
+
+class Giving:
+    """An array whose `__array__` gives what it holds."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return self.values
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_without_a_hook_for_the_device_it_is_the_cpus(call: str) -> None:
+    assert CALLS[call](Plain).tolist() == CALLS[call](np.asarray).tolist()
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("device", [0, 2, 3, 10, -1])
+def test_an_array_on_a_device_is_refused(device: int, call: str) -> None:
+    with pytest.raises(errors.EngineError, match=rf"lies on a device \(DLPack's number {device}\)") as raised:
+        CALLS[call](lambda values: OnDevice(values, device))
+    assert raised.value.clause.endswith(".arrays")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_array_hooks_give_plain_arrays_or_an_error(call: str) -> None:
+    got, want = CALLS[call](Giving), CALLS[call](np.asarray)
+    assert type(got) is np.ndarray
+    assert got.tolist() == want.tolist()
+    with pytest.raises(errors.DTypeError, match="gives no plain array") as raised:
+        CALLS[call](lambda values: Giving(values.view(Sub)))
+    assert raised.value.clause.endswith(".arrays")
+
+
+def test_a_result_of_arrays_without_a_namespace_is_numpys() -> None:
+    plain: Any = Giving(np.ones(3))
+    results = [mo.maximum(plain, 2), mo.maximum(2, plain), *mo.reduce_max(plain, return_indices=True)]
+    assert [type(result) for result in results] == [np.ndarray] * 4
+
+
+def test_every_result_comes_back_in_the_arrays_own_kind() -> None:
+    taken: list[Array] = []
+
+    class Counting(Hooked):
+        def from_dlpack(self, array: Any) -> Any:
+            taken.append(array)
+            return (array,)
+
+    x: Any = Counting(np.array([1.0, 3.0, 2.0]), "", KeyError())
+    values, places = mo.reduce_max(x, return_indices=True)
+    assert (values[0].tolist(), places[0].tolist()) == ([3.0], [1])
+    assert len(taken) == 2
+    # NumPy's arrays beside it do not change whose kind the result is.
+    assert mo.maximum(np.zeros(3), x)[0].tolist() == [1.0, 3.0, 2.0]
+    assert mo.maximum(x, np.float64(2))[0].tolist() == [2.0, 3.0, 2.0]

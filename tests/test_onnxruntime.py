@@ -398,6 +398,34 @@ def test_options_that_are_used_again() -> None:
     assert maxops_onnxruntime.register(options) is options
 
 
+def test_arguments_reach_the_session() -> None:
+    """`sess_options` and what `InferenceSession` has beside it."""
+    options = ort.SessionOptions()
+    options.add_session_config_entry("maxops.test", "kept")
+    model = max_model(dtypes.FLOAT32, [(3,)] * 2)
+    made = maxops_onnxruntime.session(model, options, providers=["CPUExecutionProvider"])
+    assert made.get_providers() == ["CPUExecutionProvider"]
+    assert made.get_session_options().get_session_config_entry("maxops.test") == "kept"
+    with pytest.warns(UserWarning, match="NoSuchProvider"):
+        maxops_onnxruntime.session(model, providers=["NoSuchProvider"])
+
+
+@pytest.mark.parametrize("in_file", [True, False], ids=["file", "bytes"])
+def test_only_a_file_with_data_beside_it_names_a_folder(in_file: bool, tmp_path: Path) -> None:
+    """An entry of the options' own stays as it is."""
+    options = ort.SessionOptions()
+    name = "session.model_external_initializers_file_folder_path"
+    options.add_session_config_entry(name, "of the user")
+    model = max_model(dtypes.FLOAT32, [(3,)] * 2).SerializeToString()
+    (tmp_path / "m.onnx").write_bytes(model)
+    maxops_onnxruntime.session(tmp_path / "m.onnx" if in_file else model, options)
+    assert options.get_session_config_entry(name) == "of the user"
+    (tmp_path / "w.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
+    (tmp_path / "e.onnx").write_bytes(models.external(location="w.bin").SerializeToString())
+    maxops_onnxruntime.session(tmp_path / "e.onnx", options)
+    assert options.get_session_config_entry(name) == str(tmp_path)
+
+
 @pytest.mark.parametrize(("start", "stop"), [(0, 90_000), (1, 90_001), (0, 10)], ids=["in place", "beside", "short"])
 def test_an_output_that_the_caller_binds(start: int, stop: int) -> None:
     """Written directly, and right where it overlaps an input."""
