@@ -115,3 +115,37 @@ def test_a_traced_call_has_the_errors_of_a_plain_one() -> None:
     ):
         with pytest.raises(error, match=words):
             torch.jit.trace(function, torch.ones(3, 4))
+
+
+@pytest.mark.parametrize("way", ["trace", "graph"])
+@pytest.mark.parametrize("axis", [0, 1, -2])
+@pytest.mark.parametrize("counted", ["", "number", "tensor"])
+@pytest.mark.parametrize(("indices", "empty"), [(False, False), (True, False), (False, True), (True, True)])
+def test_each_set_of_results(indices: bool, empty: bool, counted: str, axis: int, way: str) -> None:
+    """As many as were asked for, in their order; along each axis, by each kind of num_segments."""
+    counts: dict[str, tuple[Any, ...]] = {"": (), "number": (), "tensor": (torch.tensor(4),)}
+
+    def function(x: Any, ids: Any, *count: Any) -> Any:
+        number: Any = 5 if counted == "number" else (count[0] if count else None)
+        return mo.segment_max(x, ids, number, fill_mode="LOWEST", axis=axis, return_indices=indices, return_empty=empty)
+
+    example = torch.randn(3, 3), torch.tensor([0, 0, 2]), *counts[counted]
+    if way == "trace":
+        run = torch.jit.trace(function, example)
+        others = torch.randn(3, 3), torch.tensor([0, 1, 3]), *(each + 2 for each in counts[counted])
+    else:
+        torch.compiler.reset()  # which has a limit of graphs for each function
+        run = torch.compile(function, backend="eager", fullgraph=counted != "tensor")
+        others = example
+    got, want = _tuple(run(*others)), _tuple(function(*others))
+    assert len(got) == len(want) == 1 + indices + empty
+    for each, right in zip(got, want, strict=True):
+        assert each.dtype == right.dtype
+        assert torch.equal(each, right)
+
+
+def test_a_graph_refuses_axes_that_it_does_not_hold() -> None:
+    torch.compiler.reset()
+    compiled = torch.compile(mo.reduce_max, backend="eager", fullgraph=True)
+    with pytest.raises(Exception, match=r"axes is an array; torch\.compile takes integers there"):
+        compiled(torch.ones(3, 4), np.array([1]))
