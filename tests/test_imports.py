@@ -152,3 +152,15 @@ def test_the_reference_alone_never_loads_the_core() -> None:
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[1, 5]"
+
+
+LISTED = [path for path in MODULES if "__all__ = [" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", LISTED, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_public_names_are_there(path: Path) -> None:
+    """Each once."""
+    parts = ("maxops", *path.relative_to(PACKAGE).with_suffix("").parts)
+    module = pytest.importorskip(".".join(part for part in parts if part != "__init__"))
+    assert len(module.__all__) == len(set(module.__all__))
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
