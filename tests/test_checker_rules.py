@@ -703,3 +703,31 @@ def test_an_attribute_of_later_versions_does_nothing() -> None:
         judged = judge(make(row, value(), output=value(), noop_with_empty_axes=1))
         (finding,) = [f for f in judged.findings if f.clause == row.clause("axes.default")]
         assert finding.verdict == (HOLDS if "noop_with_empty_axes" in row.attributes else BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("known", "words", "sentence"),
+    [
+        (value(), "'v' (float32, (2, 3))", "'v' has the shape (2, 3)"),
+        (value(("n",), None), "'v' (of unknown type, (n,))", "'v' has the shape (n,)"),
+        (value(None, "complex64"), "'v' (complex64, of unknown rank)", "'v' is of unknown rank"),
+        (value((), INT64, sparse=True), "'v' (sparse int64, ())", "'v' has the shape ()"),
+        (value((None,), written_sparse=True), "'v' (float32, (?,))", "'v' has the shape (?,)"),
+        (Known("w"), "'w' (of unknown type, of unknown rank)", "'w' is of unknown rank"),
+    ],
+    ids=str,
+)
+def test_what_is_known_in_words(known: Known, words: str, sentence: str) -> None:
+    assert (str(known), known.shape_in_words) == (words, sentence)
+    assert (Known("w").declared, Known("w").sparse, Known("w").written_sparse) == (False, False, False)
+
+
+def test_the_output_of_a_node_is_its_first() -> None:
+    node = make(spec.MAXIMUM, value(), None, value(name="u"), output=value(name="o"))
+    assert node.output == value(name="o")
+    more = Node("there", "Max", (), (value(name="first"), value(name="second")), {}, None)
+    assert (more.output, more.input(0)) == (value(name="first"), None)
+    assert Node("there", "Max", (), (), {}, None).output is None
+    assert [node.input(number) for number in range(4)] == [value(), None, value(name="u"), None]
+    twice = value()
+    assert make(spec.MAXIMUM, twice, None, twice).distinct_inputs == [twice]
