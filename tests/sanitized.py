@@ -38,7 +38,7 @@ def leaks() -> list[str]:
         report.seek(0)
         text = report.read().decode(errors="replace")
     # One entry for those of all looks so far, which have the same callers.
-    if not any(int(size) % KNOWN == 0 for size in re.findall(r"Direct leak of (\d+) byte", text)):
+    if not any(int(size) % KNOWN == 0 for size in re.findall(r"Direct leak of ([1-9]\d*) byte", text)):
         raise RuntimeError(f"LeakSanitizer does not find a leak that is there:\n{text[-2000:]}")
     return [each for each in text.split("\n\n") if "leak of" in each and any(name in each for name in OURS)]
 
