@@ -143,7 +143,7 @@ class Build:
 
 def judge_native(
     file: str, folder: Path, jobs: int
-) -> tuple[list[Mutant], Callable[[Sequence[Mutant]], dict[Mutant, str]]]:
+) -> tuple[list[Mutant], Callable[[Sequence[Mutant], float], dict[Mutant, str]]]:
     """A native source's mutants, and what judges some of them."""
     libraries = running.installed()
     trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
@@ -159,9 +159,9 @@ def judge_native(
     def start(_: Path, mutant: Mutant) -> None:
         os.environ[SWITCH] = f"{mutant.first} {mutant.number}"  # the child that is forked next has it
 
-    def judge(mutants: Sequence[Mutant]) -> dict[Mutant, str]:
+    def judge(mutants: Sequence[Mutant], limit: float) -> dict[Mutant, str]:
         try:
-            return runner.fates(mutants, start)
+            return runner.fates(mutants, start, limit)
         finally:
             os.environ.pop(SWITCH, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import resource
 import shutil
@@ -20,7 +21,7 @@ from typing import Any, Protocol
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MEMORY = 12 << 30
-TEST_SECONDS = 60.0  # of tests for a mutant, the quickest of each function first
+SECONDS = 15.0, 60.0  # of tests for a mutant, the quickest of each function first; the more if a rate needs them
 PATIENCE = 60.0  # beyond five times what the tests take without a mutant
 # Without what an editable install puts before PYTHONPATH.
 NO_EDITABLE = """import sys
@@ -258,7 +259,7 @@ class Runner:
         self.leave_out(self.found.failed)
         # Once more as mutants have it: what fails then, by chance or by the order, says nothing of a mutant.
         while True:
-            order = self.ordered(self.found.seconds, limit=False)
+            order = self.ordered(self.found.seconds)
             again = self.alone(lambda order=order: run_tests(trees[0], self.files_of(order), order, None))  # type: ignore[misc]
             if not again.failed:
                 break
@@ -292,7 +293,7 @@ class Runner:
         """The files of tests."""
         return list(dict.fromkeys(name.partition("::")[0] for name in order))
 
-    def ordered(self, tests: Iterator[str] | Mapping[str, Any] | set[str], *, limit: bool = True) -> list[str]:
+    def ordered(self, tests: Iterator[str] | Mapping[str, Any] | set[str], limit: float = math.inf) -> list[str]:
         """Those that killed before, then the quickest of each function, then the next of each, to a limit of time."""
         seconds = self.found.seconds
         rounds: defaultdict[str, int] = defaultdict(int)
@@ -304,25 +305,27 @@ class Runner:
         total = 0.0
         for *_, took, name in sorted(keyed):
             total += took
-            if limit and order and total > TEST_SECONDS:
+            if order and total > limit:
                 break
             order.append(name)
         return order
 
-    def tests_of(self, mutant: Mutant) -> list[str]:
+    def tests_of(self, mutant: Mutant, limit: float) -> list[str]:
         """The tests that reach a mutant; all of them where none is known to, as in processes that tests start."""
         keys = [f"{mutant.file}:{line}" for line in mutant.lines]
         reached = {name for key in keys for name in self.found.reached.get(key, ()) if name in self.found.seconds}
-        return self.ordered(reached or self.found.seconds)
+        return self.ordered(reached or self.found.seconds, limit)
 
-    def fates(self, mutants: Sequence[Mutant], start: Callable[[Path, Mutant], None]) -> dict[Mutant, str]:
-        """What becomes of each: killed (and by what), or survived."""
+    def fates(
+        self, mutants: Sequence[Mutant], start: Callable[[Path, Mutant], None], limit: float
+    ) -> dict[Mutant, str]:
+        """What becomes of each within so many seconds of tests: killed (and by what), or survived."""
         todo, fates = list(mutants), {}
         free, running = list(self.trees), dict[int, tuple[Mutant, Path, float]]()
         while todo or running:
             if todo and free:
                 mutant, tree = todo.pop(0), free.pop()
-                order = self.tests_of(mutant)
+                order = self.tests_of(mutant, limit)
                 start(tree, mutant)
                 pid = fork(tree, lambda tree=tree, order=order: self.noticed_by(tree, order))  # type: ignore[misc]
                 expected = sum(self.found.seconds[name] for name in order)
