@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
-from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, helper
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper
 
 import in_process
 from maxops.checker import Report, check, sandbox
+from maxops.errors import ModelError
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
@@ -61,6 +64,8 @@ FAULTS: dict[str, tuple[TensorProto, str]] = {
     "long number": (tensor(location="w.bin", length="0" * 20), "the length of its external data is '0000"),
     "past the end": (tensor(location="w.bin", offset="1", length="8"), "ends at byte 9 of 'w.bin', which has 8"),
 }
+# Those that only a look at the files shows.
+OF_FILES = {"link that leads out", "a folder", "not there", "no name", "long name", "past the end"}
 # Each is right, and lies as near to a fault as it can.
 RIGHT = {
     "here": tensor(),
@@ -107,7 +112,8 @@ def sparse(faulty: TensorProto, part: str) -> SparseTensorProto:
 
 def in_sparse_initializer(faulty: TensorProto, part: str) -> ModelProto:
     made = model()
-    made.graph.sparse_initializer.append(sparse(faulty, part))
+    made.graph.sparse_initializer.extend([sparse(tensor(), "values"), sparse(faulty, part)])
+    made.graph.sparse_initializer[0].values.name = "v"
     return made
 
 
@@ -172,13 +178,17 @@ def checked(made: ModelProto, folder: Path) -> Report:
     return check(folder / "m.onnx")
 
 
+def broken(report: Report) -> list[str]:
+    return [each.message for each in report.faults if each.verdict == "broken"]
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_in_each_place(fault: str, place: str, folder: Path) -> None:
     faulty, says = FAULTS[fault]
     make, where = PLACES[place]
     report = checked(make(faulty), folder)
-    texts = [each.message for each in report.faults if each.verdict == "broken" and says in each.message]
+    texts = [text for text in broken(report) if says in text]
     assert len(texts) == 1, [each.message for each in report.faults]
     assert fault == "not there" or where in texts[0]
     assert report.broken
@@ -187,5 +197,61 @@ def test_each_fault_in_each_place(fault: str, place: str, folder: Path) -> None:
 @pytest.mark.parametrize("place", [place for place in PLACES if "indices" not in place])  # which are integers
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_next_to_a_fault(name: str, place: str, folder: Path) -> None:
-    report = checked(PLACES[place][0](RIGHT[name]), folder)
-    assert [each.message for each in report.faults if each.verdict == "broken"] == []
+    assert broken(checked(PLACES[place][0](RIGHT[name]), folder)) == []
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *RIGHT])
+def test_without_a_folder_files_are_not_looked_at(name: str) -> None:
+    faulty, says = FAULTS.get(name) or (RIGHT[name], "")
+    texts = broken(check(model(initializers=(faulty,))))
+    if name in FAULTS.keys() - OF_FILES:
+        assert len([text for text in texts if says in text]) == 1
+    else:
+        assert not texts
+
+
+def test_a_file_that_must_not_be_looked_at_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, stat = model(initializers=(RIGHT["whole file"],)), Path.stat
+
+    def refuses(path: Path, **options: bool) -> os.stat_result:
+        if path.name == "w.bin":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuses)
+    with pytest.raises(ModelError, match="^" + re.escape(f"{folder / 'w.bin'}: cannot be looked at: Permission denied")):
+        checked(made, folder)
+
+
+def typed(form: str, sizes: Sequence[int | str]) -> TypeProto:
+    """The type of a tensor of these sizes, or of something that holds such tensors."""
+    make = helper.make_sparse_tensor_type_proto if form == "sparse" else helper.make_tensor_type_proto
+    made = make(FLOAT, sizes)
+    if form == "map":
+        return helper.make_map_type_proto(INT64, made)
+    wraps = {"sequence": helper.make_sequence_type_proto, "optional": helper.make_optional_type_proto}
+    return wraps[form](made) if form in wraps else made
+
+
+@pytest.mark.parametrize("form", ["tensor", "sparse", "sequence", "optional", "map"])
+@pytest.mark.parametrize("place", ["input", "output", "value_info"])
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ((-1, 2), "has the negative size -1"),
+        ((2, "n", -3), "has the negative size -3"),
+        ((2**62, 2), f"has the sizes ({2**62}, 2), more elements than can be counted"),
+        ((2**62, "n", 2), f"has the sizes ({2**62}, 2), more elements than can be counted"),
+        ((2**62 + 1,), f"has the sizes ({2**62 + 1},), more elements than can be counted"),
+        ((2**62, 1, "n"), ""),
+        ((2**62, 0, 2), ""),
+        (("n", 0), ""),
+    ],
+    ids=str,
+)
+def test_sizes_in_each_type(sizes: Sequence[int | str], says: str, place: str, form: str) -> None:
+    """Of what no node reads, and that is not the first in its list."""
+    made = model(helper.make_node("Own", ["x"], ["z"], domain="own"))
+    name = "given" if place == "input" else "z"
+    getattr(made.graph, place).append(helper.make_value_info(name, typed(form, sizes)))
+    assert broken(check(made)) == [f"{name!r} {says}"] * bool(says)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from math import prod
 from pathlib import Path
 
-from onnx import AttributeProto, GraphProto, SparseTensorProto, TensorProto
+from onnx import AttributeProto, GraphProto, SparseTensorProto, TensorProto, TypeProto
 
 from maxops.errors import ModelError
 from maxops.onnx import nodes, structure
@@ -31,9 +31,7 @@ def graph_faults(
         yield from _words(check)
     yield from _shadows(graph, outer)
     for info in (*graph.input, *graph.output, *graph.value_info):
-        shape = info.type.tensor_type.shape if info.type.HasField("tensor_type") else None
-        sizes = [] if shape is None else [dim.dim_value for dim in shape.dim if dim.HasField("dim_value")]
-        yield from (f"{info.name!r} {fault}" for fault in _of_sizes(sizes))
+        yield from _of_sizes(repr(info.name), _sizes_in(info.type))
     inputs = {info.name for info in graph.input}
     for tensor in graph.initializer:
         if ir_version < FIRST_IR_WITH_CONSTANTS and tensor.name not in inputs:
@@ -56,12 +54,9 @@ def _shadows(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
 
 def attribute_faults(attribute: AttributeProto, where: str, folder: Path | None) -> Iterator[str]:
     """The faults of the tensors in an attribute."""
-    for tensor in (*([attribute.t] if attribute.HasField("t") else []), *attribute.tensors):
+    for tensor in (attribute.t, *attribute.tensors):  # one that is not there has no faults
         yield from tensor_faults(tensor, f"the tensor in {where}", folder)
-    for sparse in (
-        *([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []),
-        *attribute.sparse_tensors,
-    ):
+    for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
         yield from sparse_faults(sparse, f"the sparse tensor in {where}", folder)
 
 
@@ -73,10 +68,10 @@ def sparse_faults(sparse: SparseTensorProto, where: str, folder: Path | None) ->
 
 def tensor_faults(tensor: TensorProto, where: str, folder: Path | None) -> Iterator[str]:
     """The faults of a tensor whose data, if it lies in another file, is not read."""
-    faults = [f"{where} {fault}" for fault in _of_sizes(tensor.dims)]
+    faults = _of_sizes(where, tensor.dims)
     external = tensor.data_location == TensorProto.EXTERNAL
     if external:
-        faults += _words(lambda: check_keys(tensor, where)) or _of_external(tensor, where, folder)
+        faults += _words(lambda: check_keys(tensor, where)) or _of_location(tensor, where, folder)
     elif not faults and tensor.data_type in DTYPES:
         faults += _words(lambda: check_size(tensor, DTYPES[tensor.data_type], where, external=False))
     yield from faults
@@ -90,48 +85,52 @@ def _words(check: Callable[[], None]) -> list[str]:
     return []
 
 
-def _of_sizes(sizes: Iterable[int]) -> list[str]:
+def _sizes_in(info: TypeProto) -> list[int]:
+    """The sizes that a type writes: a tensor's, or of those in a sequence or a map."""
+    form = info.WhichOneof("value")
+    if form in ("tensor_type", "sparse_tensor_type"):
+        return [dim.dim_value for dim in getattr(info, form).shape.dim if dim.HasField("dim_value")]
+    if form in ("sequence_type", "optional_type"):
+        return _sizes_in(getattr(info, form).elem_type)
+    return _sizes_in(info.map_type.value_type) if form == "map_type" else []
+
+
+def _of_sizes(what: str, sizes: Iterable[int]) -> list[str]:
     dims = tuple(sizes)
     if any(size < 0 for size in dims):
-        return [f"has the negative size {min(dims)}"]
-    return [f"has the sizes {dims}, more elements than can be counted"] if prod(dims) > MAX_ELEMENTS else []
+        return [f"{what} has the negative size {min(dims)}"]
+    return [f"{what} has the sizes {dims}, more elements than can be counted"] if prod(dims) > MAX_ELEMENTS else []
 
 
-def _of_external(tensor: TensorProto, where: str, folder: Path | None) -> list[str]:
+def _of_location(tensor: TensorProto, where: str, folder: Path | None) -> list[str]:
     """The faults of where external data would be read, by names and lengths alone."""
-    try:
-        return [f"{where}: {fault}" for fault in _of_location(tensor, folder)]
-    except FileNotFoundError as error:  # of all tensors in the file, one fault
-        return [f"the external data {error.filename!r} is not beside the model"]
-
-
-def _of_location(tensor: TensorProto, folder: Path | None) -> list[str]:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
-        return ["its external data has no location"]
+        return [f"{where}: its external data has no location"]
+    named = f"{where}: its external data, {location!r},"
     if leaves_folder(location):
-        return [f"its external data, {location!r}, lies outside the model's folder"]
+        return [f"{named} lies outside the model's folder"]
     numbers: dict[str, int] = {}
     for key in ("offset", "length"):
         text = entries.get(key, "0")
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            return [f"the {key} of its external data is {text!r}; it is a number of bytes"]
+            return [f"{where}: the {key} of its external data is {text!r}; it is a number of bytes"]
         numbers[key] = int(text)
     if folder is None:
         return []
     path = folder / os.path.normpath(location)
     try:
         status = path.stat()
-    except FileNotFoundError as error:
-        raise FileNotFoundError(error.errno, error.strerror, location) from error
+    except FileNotFoundError:  # of all tensors in the file, one fault
+        return [f"the external data {location!r} is not beside the model"]
     except PermissionError as error:  # which says nothing about the model
         raise ModelError(f"{path}: cannot be looked at: {error.strerror}") from error
     except (OSError, ValueError) as error:  # no file can have that name
-        return [f"its external data, {location!r}, cannot be read: {getattr(error, 'strerror', None) or error}"]
+        return [f"{named} cannot be read: {getattr(error, 'strerror', None) or error}"]
     if not path.resolve().is_relative_to(folder.resolve()):
-        return [f"its external data, {location!r}, leads outside the model's folder"]
+        return [f"{named} leads outside the model's folder"]
     if not stat.S_ISREG(status.st_mode):
-        return [f"its external data, {location!r}, is not a file"]
+        return [f"{named} is not a file"]
     end, size = sum(numbers.values()), status.st_size
-    return [f"its external data ends at byte {end} of {location!r}, which has {size}"] if end > size else []
+    return [f"{where}: its external data ends at byte {end} of {location!r}, which has {size}"] if end > size else []
