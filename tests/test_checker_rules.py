@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import maxops.checker
 from maxops import shapes, sizes, spec
 from maxops.checker.facts import OPEN, Invalid, Known, Node
 from maxops.checker.report import RULES, judge
@@ -731,3 +735,21 @@ def test_the_output_of_a_node_is_its_first() -> None:
     assert [node.input(number) for number in range(4)] == [value(), None, value(name="u"), None]
     twice = value()
     assert make(spec.MAXIMUM, twice, None, twice).distinct_inputs == [twice]
+
+
+KINDS = {
+    kind
+    for module in pkgutil.iter_modules(maxops.checker.__path__, "maxops.checker.")
+    for kind in vars(import_module(module.name)).values()
+    if isinstance(kind, type)
+    and is_dataclass(kind)
+    and kind.__module__ == module.name
+    and kind.__name__ != "_Net"  # which is filled as its layers are read
+}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS, key=lambda kind: kind.__qualname__))
+def test_what_is_known_and_found_does_not_change(kind: type) -> None:
+    name = fields(kind)[0].name
+    with pytest.raises(FrozenInstanceError):
+        setattr(object.__new__(kind), name, None)

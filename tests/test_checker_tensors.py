@@ -219,7 +219,9 @@ def test_a_file_that_must_not_be_looked_at_is_an_error(folder: Path, monkeypatch
         return stat(path, **options)
 
     monkeypatch.setattr(Path, "stat", refuses)
-    with pytest.raises(ModelError, match="^" + re.escape(f"{folder / 'w.bin'}: cannot be looked at: Permission denied")):
+    with pytest.raises(
+        ModelError, match="^" + re.escape(f"{folder / 'w.bin'}: cannot be looked at: Permission denied")
+    ):
         checked(made, folder)
 
 
