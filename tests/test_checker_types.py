@@ -12,8 +12,8 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 import in_process
-from maxops.checker import Report, check, sandbox
-from maxops.onnx.tensors import DTYPES, type_name
+from maxops.checker import Report, check, onnx_values, sandbox
+from maxops.onnx.tensors import DTYPES, to_array, type_name
 
 FLOAT, INT64, BOOL, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
 OPSET = 18
@@ -259,8 +259,11 @@ def test_a_kind_that_is_wrong(place: str, kind: str) -> None:
     assert any("'v'" in text and kind in text and "int64 (2,)" in text for text in _faults(report)), _faults(report)
 
 
+@pytest.mark.parametrize("inference", [True, False], ids=["inferred", "not inferred"])
 @pytest.mark.parametrize("elem_type", CLAIMS.values(), ids=CLAIMS)
-def test_an_input_beside_its_initializer(elem_type: int) -> None:
+def test_an_input_beside_its_initializer(elem_type: int, inference: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not inference:
+        monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, **__: 1 // 0)
     made = PRODUCERS["initializer"]()
     for standard in (None, "sonnx"):
         report = check(_in_main(made, _info("v", elem_type), "input beside initializer"), standard)
@@ -270,6 +273,82 @@ def test_an_input_beside_its_initializer(elem_type: int) -> None:
             text for text in _faults(report) if "input declares 'v'" in text and "its initializer is int64" in text
         ]
         assert len(named) == (elem_type != INT64)
+
+
+@pytest.mark.parametrize("inference", [True, False], ids=["inferred", "not inferred"])
+@pytest.mark.parametrize(
+    ("sizes", "verdict"), [((2,), "broken"), (("n",), "unknown"), ((None,), "unknown"), (None, "unknown")], ids=str
+)
+def test_a_caller_may_give_what_is_not_the_default(
+    sizes: tuple[Any, ...] | None, verdict: str, inference: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An input's sizes are those that it says, not those of the initializer of its name."""
+    if not inference:
+        monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, **__: 1 // 0)
+    other = helper.make_tensor("other", INT64, [3], [1, 2, 3])
+    graph = helper.make_graph(
+        [helper.make_node("Max", ["v", "other"], ["m"])],
+        "g",
+        [helper.make_tensor_value_info("v", INT64, sizes)],
+        [_info("m", INT64, None)],
+        [INTS, other],
+    )
+    (ruling,) = [each for each in check(_model(graph)).findings if each.clause.endswith(".shape")]
+    assert ruling.verdict == verdict
+
+
+@pytest.mark.parametrize("operator", ["Max", "ReduceMax", "SegmentMax"])
+def test_only_constants_that_a_rule_reads_are_read(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Axes, ids and numbers of segments: no data, which may be large."""
+    read: list[str] = []
+
+    def recorded(tensor: TensorProto, source: str) -> Any:
+        read.append(tensor.name)
+        return to_array(tensor, source)
+
+    monkeypatch.setattr(onnx_values, "to_array", recorded)
+    more: dict[str, Any] = {"domain": "maxops", "fill_mode": "ZERO"} if operator == "SegmentMax" else {}
+    constants = [helper.make_tensor("data", FLOAT, [2], [1, 2]), helper.make_tensor("one", INT64, [1], [0])]
+    constants += [helper.make_tensor("two", INT64, [], [1])]
+    names = {"Max": ["data", "data"], "ReduceMax": ["data", "one"], "SegmentMax": ["data", "one", "two"]}[operator]
+    node = helper.make_node(operator, names, ["m"], **more)
+    made = _model(helper.make_graph([node], "g", [], [_info("m", FLOAT, None)], constants))
+    made.opset_import.add(domain="maxops", version=1)
+    check(made)
+    assert read == ([] if operator == "Max" else names[1:])
+
+
+# What makes y by the sizes of x, float[2,3], or of q, float[3,2], by those of x; and the sizes of y.
+COMPUTED = {
+    "Reshape": ("s = Shape(x) y = Reshape(q, s)", "(2, 3)"),
+    "ConstantOfShape": ("s = Shape(x) y = ConstantOfShape(s)", "(2, 3)"),
+    "Expand": (
+        "s = Shape(x) one = Constant <value_ints = [1]> () t = Concat <axis = 0> (one, s) y = Expand(x, t)",
+        "(1, 2, 3)",
+    ),
+    "Gather": (
+        "s = Shape(x) one = Constant <value_ints = [1]> () t = Gather(s, one) y = ConstantOfShape(t)",
+        "(3,)",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", ["main", "branch", "function"])
+@pytest.mark.parametrize("way", COMPUTED)
+def test_sizes_that_a_graph_computes(way: str, place: str) -> None:
+    nodes, sizes = COMPUTED[way]
+    nodes += " m = Max(y, y)"
+    head = '<ir_version: 10, opset_import: ["": 18, "own": 1]> g (bool c, float[2,3] x, float[3,2] q) => '
+    text = {
+        "main": f"(m) {{ {nodes} }}",
+        "branch": f"(o) {{ o = If (c) <then_branch = t () => (m) {{ {nodes} }}, "
+        "else_branch = e () => (n) { n = Neg(x) }> }",
+        "function": f'(o) {{ o = own.f(x, q) }} <domain: "own", opset_import: ["": 18]> f (x, q) => (m) {{ {nodes} }}',
+    }[place]
+    (ruling,) = [
+        each for each in check(onnx.parser.parse_model(head + text)).findings if each.clause.endswith(".shape")
+    ]
+    assert ruling.message == f"the inputs broadcast to {sizes}"
 
 
 @pytest.mark.parametrize("elem_type", CLAIMS.values(), ids=CLAIMS)

@@ -144,9 +144,7 @@ class _Reader:
             self._weights.check(offset, size, "its data")
 
     def _may_be_any_rank(self, layer: Layer, texts: tuple[str, ...]) -> bool:
-        if layer.type == "Parameter":
-            return layers.is_any_rank(layer.data)
-        return self._any_rank and not texts and layer.type != "Const"
+        return layers.is_any_rank(layer.data) or (self._any_rank and not texts and layer.type != "Const")
 
     def _has_own_dims(self, layer: Layer) -> bool:
         return layer.type in ("Parameter", "Const") and not layers.is_any_rank(layer.data)
@@ -159,8 +157,7 @@ class _Reader:
         """The type that the layer's data gives, or to a max operator its input."""
         if (named := layers.element_type(layer)) is not None:
             return named
-        first = next(iter(layer.inputs), None)
-        return self._fed(net, layer, first).dtype if layer.type in OPERATORS and first is not None else None
+        return self._fed(net, layer, next(iter(layer.inputs), "")).dtype if layer.type in OPERATORS else None
 
     def _fed(self, net: _Net, layer: Layer, port: str) -> Known:
         return net.values.get(net.sources.get((layer.id, port), ("", "")), Known(f"input port {port}"))

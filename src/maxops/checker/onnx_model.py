@@ -277,7 +277,7 @@ class _Reader:
             key,
             tuple(value.fingerprint for value in inputs),
             tuple(value.fingerprint for value in outputs),
-            *sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute),
+            *sorted(attribute.SerializeToString() for attribute in node.attribute),
         )
         if call in self._calls:
             return

@@ -48,7 +48,7 @@ class Value:
         dims = _dims(tensor) if tensor.HasField("shape") else None
         constant = self._constant() if with_constant else None
         sparse = form == "sparse_tensor_type"
-        return Known(name, dtype, dims, self.declared, sparse, sparse or self.written_sparse, constant)
+        return Known(name, dtype, dims, self.declared, sparse, self.written_sparse, constant)
 
     def as_written(self) -> Value:
         """The value as the model writes it, which a node that makes it is judged by."""
@@ -59,7 +59,7 @@ class Value:
         """What a function's body sees of it."""
         messages = (self.type, self.tensor, self.written)
         return (
-            *(b"" if each is None else each.SerializeToString(deterministic=True) for each in messages),
+            *(b"" if each is None else each.SerializeToString() for each in messages),
             bytes([self.declared, self.written_sparse]),
         )
 
@@ -137,7 +137,7 @@ def _inferred(make: Callable[[], ModelProto]) -> bytes:
 
 def _infer(model: ModelProto) -> ModelProto:
     try:
-        return onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception as error:  # onnx raises whatever it met
         raise ModelError(f"fails ({type(error).__name__}: {error})") from error
 
