@@ -196,9 +196,24 @@ def _refusal(model: ModelProto) -> str:
     return ""
 
 
+RIGHT: dict[str, Callable[[], Part]] = {
+    "a node": Part,
+    "initializers": lambda: Part([_node("Max", ["x", "w"], "y")], [helper.make_tensor("w", FLOAT, [2], [1, 2])]),
+    "outputs without a name": lambda: Part(
+        [
+            *(helper.make_node("Dropout", ["x"], [name, ""]) for name in ("first", "second")),
+            _node("Max", ["first", "second"], "y"),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("right", RIGHT)
 @pytest.mark.parametrize("place", PLACES)
-def test_what_is_right_holds_everywhere(place: str) -> None:
-    made = PLACES[place](Part())
+def test_what_is_right_holds_everywhere(place: str, right: str) -> None:
+    made = PLACES[place](RIGHT[right]())
+    # what graphs inside nodes leave without a name, too, those around them may have left
+    made.graph.node.insert(0, helper.make_node("Dropout", ["x"], ["dropped", ""]))
     assert not _refusal(made)
     report = check(made)
     assert not report.faults
@@ -228,6 +243,18 @@ def test_what_is_wrong_is_named_once(malformation: str, place: str, standard: st
         assert " ".join(refusal.split())[:500] in heard[0].message
     else:
         assert not heard or "Inference" in heard[0].message
+
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("form", ["", "tensor_type"])
+def test_an_input_has_a_type(form: str, number: int) -> None:
+    made = _main(Part())
+    info = made.graph.input[number]
+    info.ClearField("type")
+    if form:
+        getattr(info.type, form).shape.SetInParent()
+    named = [f"{each.node}: {each.message}" for each in _broken(check(made)) if "has no type" in each.message]
+    assert named == [f"graph: the input {info.name!r} has no type"]
 
 
 @pytest.mark.parametrize("ir_version", range(1, 14))

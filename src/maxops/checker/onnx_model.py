@@ -393,8 +393,12 @@ class _Reader:
             self._fault(where, f"has {counted(len(node.output), 'output')}; it makes one")
         opset = task.opset.written
         if node.domain == schemas.DOMAIN and operator != SEGMENT_MAX:  # which follows a version of its own
-            own, _ = _row_of_ours(node, operator)
+            own, why = _row_of_ours(node, operator)
             opset = None if own is None else str(own.version)
+            if own is None:
+                # a newer maxops may know a newer version
+                is_open = (given := _version_of(node)) is OPEN or given > schemas.NEWEST[operator].version
+                self._fault(where, why, "unknown" if is_open else "broken")
         attributes = self._attributes(where, operator, node, task)
         return Node(where, operator, inputs, outputs, attributes, row, note, opset)
 
@@ -427,13 +431,21 @@ class _Reader:
 
 def _row_of_ours(node: NodeProto, operator: str) -> tuple[Spec | None, str]:
     """The version of ONNX's operator that a node of our domain follows, with its axes as an input."""
-    given = [attribute.i for attribute in node.attribute if attribute.name == schemas.SINCE_VERSION]
+    version = _version_of(node)
+    if version is OPEN:
+        return None, "its version is set by the function's caller"
     try:
-        row = schemas.row(operator, given[0] if given else None)
+        row = schemas.row(operator, version)
     except UnknownOperatorError as error:
         return None, str(error)
     names = tuple(name for name in row.attributes if name not in ("axes", "consumed_inputs"))
     return replace(row, axes_input=operator == "ReduceMax", attributes=names), ""
+
+
+def _version_of(node: NodeProto) -> Any:
+    """The version of ONNX's operator that a node of our domain names, or None."""
+    given = [attribute for attribute in node.attribute if attribute.name == schemas.SINCE_VERSION]
+    return (OPEN if given[0].ref_attr_name else given[0].i) if given else None
 
 
 def _kind_name(attribute: AttributeProto) -> str:
