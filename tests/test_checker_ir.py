@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ir_models import layer, net, reduce_net, saved, segment_net
 from maxops import errors
 from maxops.checker import Finding, Report, check
+from maxops.openvino import layers
 
 GOOD = segment_net('fill_mode="zero"', (5,), count=True, out=(4,))
 
@@ -68,7 +70,7 @@ def test_the_documents_spelling_is_understood(tmp_path: Path) -> None:
 
 
 def test_small_constants_are_read_and_large_ones_are_not(tmp_path: Path) -> None:
-    for rows, verdict in ((5, "broken"), (4096, "unknown")):
+    for rows, verdict in ((5, "broken"), (512, "broken"), (513, "unknown")):  # up to 4096 bytes
         const = f'element_type="i64" offset="0" size="{rows * 8}" shape="{rows}"'
         layers = [
             layer(0, "data", "Parameter", f'shape="{rows}" element_type="f32"', outputs=[(0, (rows,))]),
@@ -86,6 +88,105 @@ def test_absent_weights_are_one_finding(tmp_path: Path) -> None:
     report = check(saved(tmp_path, text.replace(const, const + more)), "onnx")
     assert [fault.message for fault in report.faults] == ["the model's weights, 'model.bin', are not beside it"]
     assert finding(report, "axes.range").verdict == "unknown"
+
+
+@pytest.mark.parametrize("operator", ["Maximum", "ReduceMax", "SegmentMax"])
+def test_only_constants_that_a_rule_reads_are_read(
+    operator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    constant = layers.constant
+
+    def recorded(layer: layers.Layer, *more: Any) -> Any:
+        read.append(layer.name)
+        return constant(layer, *more)
+
+    monkeypatch.setattr(layers, "constant", recorded)
+    count = 3 if operator == "SegmentMax" else 2
+    parts = [
+        layer(number, str(number), "Const", 'element_type="i64" offset="0" size="8" shape="1"', outputs=[(0, (1,))])
+        for number in range(count)
+    ]
+    parts.append(layer(9, "m", operator, "", [(number, (1,)) for number in range(count)], [(9, (1,))]))
+    check(saved(tmp_path, net(parts, [(number, 0, 9, number) for number in range(count)]), bytes(8)))
+    assert read == {"Maximum": [], "ReduceMax": ["1"], "SegmentMax": ["1", "2"]}[operator]
+
+
+@pytest.mark.parametrize("sizes", ["-5", "9" * 19, "x"])
+def test_a_port_whose_sizes_are_wrong(sizes: str, tmp_path: Path) -> None:
+    """The type of its layer is known all the same, and the sizes are those of the data, if that has them."""
+    wrong = '<output><port id="0"><dim>3</dim>'
+    text = reduce_net(8)
+    assert text.count(wrong) == 1
+    report = check(saved(tmp_path, text.replace(wrong, f'<output><port id="0"><dim>{sizes}</dim>'), bytes(8)), "onnx")
+    assert report.broken
+    assert finding(report, "T", "'m'").message == "float32"
+    assert finding(report, "shape", "'m'").message == "the inputs broadcast to (?, 3)"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_broken"), [((2**62, 2), True), ((2**62, -1, 2), True), ((2**62, 0, 2), True), ((2**62, 1, -1), False)]
+)
+def test_sizes_of_more_elements_than_can_be_counted(sizes: tuple[int, ...], is_broken: bool, tmp_path: Path) -> None:
+    path = saved(tmp_path, net([layer(0, "o", "Own", outputs=[(0, sizes)])], []))
+    assert bool([each for each in faults(check(path)) if "more elements than can be counted" in each]) == is_broken
+
+
+@pytest.mark.parametrize("standard", [None, "onnx"])
+@pytest.mark.parametrize("operator", ["Maximum", "ReduceMax", "SegmentMax"])
+def test_what_an_operator_makes_has_the_type_of_its_first_input(
+    operator: str, standard: str | None, tmp_path: Path
+) -> None:
+    """What a port says else is a fault of the model, or where the operator has a row of its clause."""
+    counts = {"Maximum": 1, "ReduceMax": 2, "SegmentMax": 2}
+    parts = [
+        layer(0, "data", "Parameter", 'shape="1" element_type="f32"', outputs=[(0, (1,))]),
+        layer(1, "ids", "Parameter", 'shape="1" element_type="i64"', outputs=[(0, (1,))]),
+        layer(2, "made", operator, "", [(0, (1,)), (1, (1,))][: counts[operator]], [(9, (1,))]),
+        layer(3, "next", "Maximum", "", [(0, (1,))], [(9, (1,))]),
+    ]
+    edges = [(0, 0, 2, 0), (1, 0, 2, 1), (2, 9, 3, 0)]
+    text = net([each for each in parts if each], [edge for edge in edges if edge[3] < counts[operator]])
+    report = check(saved(tmp_path, text), "onnx")
+    assert finding(report, "T", "'next'").message == "float32"
+    for precision in ("FP32", "FP16"):
+        head = '<port id="9"'
+        said = check(saved(tmp_path, text.replace(head, f'{head} precision="{precision}"', 1)), standard)
+        told = [each for each in said.findings if each.verdict == "broken" and "float16" in each.message]
+        has_row = (standard is None) == (operator == "SegmentMax")
+        expected = [] if precision == "FP32" else [("'made'", False)] if has_row else [("'made'", True)]
+        assert [(f"'{each.node.split(chr(39))[-2]}'", each.clause == "model") for each in told] == expected
+
+
+@pytest.mark.parametrize("outputs", [0, 1, 2])
+def test_an_operator_has_one_output(outputs: int, tmp_path: Path) -> None:
+    parts = [
+        layer(0, "x", "Parameter", 'shape="1" element_type="f32"', outputs=[(0, (1,))]),
+        layer(1, "m", "Maximum", "", [(0, (1,))], [(5 + number, (1,)) for number in range(outputs)]),
+    ]
+    found = faults(check(saved(tmp_path, net(parts, [(0, 0, 1, 0)]))))
+    count = {0: "0 output ports", 2: "2 output ports"}
+    where = "net / layer 'm' (Maximum, id 1)"
+    assert found == ([] if outputs == 1 else [f"{where}: has {count[outputs]}; it has 1"])
+
+
+@pytest.mark.parametrize(("sizes", "verdict"), [((2, 3), "holds"), ((1, 1), "broken")])
+def test_no_axes_reduce_nothing(sizes: tuple[int, ...], verdict: str, tmp_path: Path) -> None:
+    """As OpenVINO has it, also against ONNX's clauses."""
+    parts = [
+        layer(0, "x", "Parameter", 'shape="2,3" element_type="f32"', outputs=[(0, (2, 3))]),
+        layer(1, "axes", "Const", 'element_type="i64" offset="0" size="0" shape="0"', outputs=[(0, (0,))]),
+        layer(2, "r", "ReduceMax", 'keep_dims="true"', [(0, (2, 3)), (1, (0,))], [(2, sizes)]),
+    ]
+    report = check(saved(tmp_path, net(parts, [(0, 0, 2, 0), (1, 0, 2, 1)]), b""), "onnx")
+    assert finding(report, "noop_with_empty_axes").verdict == verdict
+    assert finding(report, "axes.default").message == "noop_with_empty_axes is 1"
+
+
+def test_a_parameter_of_any_rank_whose_port_has_sizes(tmp_path: Path) -> None:
+    text = reduce_net(8).replace('shape="?,3"', 'shape="..."')
+    assert finding(check(saved(tmp_path, text), "onnx"), "shape", "'m'").verdict == "unknown"
+    assert finding(check(saved(tmp_path, reduce_net(8)), "onnx"), "shape", "'m'").verdict == "holds"
 
 
 def test_axes_against_onnx(tmp_path: Path) -> None:
