@@ -170,6 +170,21 @@ def test_an_operator_has_one_output(outputs: int, tmp_path: Path) -> None:
     assert found == ([] if outputs == 1 else [f"{where}: has {count[outputs]}; it has 1"])
 
 
+@pytest.mark.parametrize("standard", [None, "onnx"])
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_one_of_two_outputs_has_wrong_sizes(wrong: int, standard: str | None, tmp_path: Path) -> None:
+    outputs = [(5 + number, ("x" if number == wrong else 1,)) for number in range(2)]
+    path = saved(tmp_path, net([layer(0, "m", "Maximum", "", [(0, (1,))], outputs)], []))
+    assert len([each for each in faults(check(path, standard)) if "has the size 'x'" in each]) == 1
+
+
+@pytest.mark.parametrize(("size", "is_right"), [(0, False), (4, False), (8, True), (12, True), (16, True)])
+def test_a_constant_has_at_least_the_bytes_of_its_shape(size: int, is_right: bool, tmp_path: Path) -> None:
+    data = f'element_type="f32" offset="0" size="{size}" shape="2"'
+    path = saved(tmp_path, net([layer(0, "w", "Const", data, outputs=[(0, (2,))])], []), bytes(16))
+    assert check(path).passed == is_right
+
+
 @pytest.mark.parametrize(("sizes", "verdict"), [((2, 3), "holds"), ((1, 1), "broken")])
 def test_no_axes_reduce_nothing(sizes: tuple[int, ...], verdict: str, tmp_path: Path) -> None:
     """As OpenVINO has it, also against ONNX's clauses."""
