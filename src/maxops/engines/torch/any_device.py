@@ -157,7 +157,7 @@ def _segments(call: SegmentCall, plan: SegmentPlan) -> tuple[Tensor, int]:
         if call.num_segments is None:
             count = default_num_segments(ids, plan.sorted)
             output_of(plan.spec, None, plan.dtype, (count, *plan.shape[1:]), "shape", in_memory=False)
-    return torch.where((ids >= 0) & (ids < count), ids, count), count
+    return torch.where(ids < 0, count, ids).clamp_(max=count), count
 
 
 def _check_ids(call: SegmentCall, plan: SegmentPlan, ids: Tensor) -> None:

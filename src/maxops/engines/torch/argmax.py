@@ -141,10 +141,15 @@ def save_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Te
     values, indices, empty = output
     ctx.rows, ctx.segments, ctx.arguments = call.data.shape[0], values.shape[0], len(inputs)
     ctx.call = call._replace(
-        data=None, segment_ids=None, offsets=None, initial=None, num_segments=ctx.segments, check_ids=False
-    )  # the ids were checked if they were to be
-    if call.fill_value is not None:  # of which no element of the data is an index
-        ctx.call = ctx.call._replace(fill_mode="ZERO", fill_value=None)
+        data=None,
+        segment_ids=None,
+        offsets=None,
+        initial=None,
+        num_segments=ctx.segments,
+        fill_mode="ZERO" if call.initial is None else None,  # no element of the data is an index of a fill
+        fill_value=None,
+        check_ids=False,  # they were checked if they were to be
+    )
     ctx.mark_non_differentiable(indices, empty)
     save(ctx, call.data, call.segment_ids, call.offsets, call.initial)
 

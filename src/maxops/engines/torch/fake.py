@@ -15,7 +15,7 @@ from torch import Tensor
 from maxops.calls import Call, MaxCall
 from maxops.engines.base import check_ties
 from maxops.engines.torch.kernels import nothing
-from maxops.engines.torch.memory import check, example, like, planned, symbolic
+from maxops.engines.torch.memory import check, example, like, planned
 from maxops.engines.torch.schemas import reduce_call, segment_call
 from maxops.plan import abstract, plan_max, plan_reduce_max, plan_segment_max
 from maxops.shapes import reduced
@@ -35,10 +35,9 @@ def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
     """Max."""
     call = MaxCall(tensors, ties=ties)
     _check(call)
-    plan = plan_max(call.map(_planned), in_memory=False)
-    broadcast: Any = torch.broadcast_shapes
-    shape = broadcast(*(tensor.shape for tensor in tensors)) if symbolic(*tensors) else plan.shape
-    return like(tensors, shape)
+    plan_max(call.map(_planned), in_memory=False)
+    broadcast: Any = torch.broadcast_shapes  # of symbols too
+    return like(tensors, broadcast(*(tensor.shape for tensor in tensors)))
 
 
 def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:

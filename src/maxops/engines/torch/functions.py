@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from maxops.engines.torch import any_device, argmax, gradients, jvp, kernels, operators
-from maxops.engines.torch.dispatch import core_is_off, has_forward_gradients, needs_dispatch, transforming, transforms
+from maxops.engines.torch.dispatch import core_is_off, has_forward_gradients, needs_dispatch, transforms
 from maxops.errors import EngineError
 
 
@@ -104,9 +104,9 @@ def _applied(forward: Any, run: Any, operator: Any, name: str) -> Any:
     def apply(*inputs: Any) -> Any:
         if not needs_dispatch(*inputs, on_core=False):
             return forward(*inputs)
-        if not transforming() or "Functionalize" not in (active := transforms()):
+        if "Functionalize" not in (active := transforms()):
             return run(*inputs)
-        if active & {"Grad", "Jvp"} or has_forward_gradients():
+        if "Grad" in active or has_forward_gradients():
             raise EngineError(
                 f"{name} is called under torch.func.functionalize and a gradient of torch.func's; torch takes no "
                 "torch.autograd.Function through functionalize: leave it out, or take the gradient by backward()"

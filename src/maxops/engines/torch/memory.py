@@ -77,7 +77,7 @@ def tensor_of(array: Array) -> torch.Tensor:
 
 def result(array: Array) -> torch.Tensor:
     """A result of the NumPy engine, contiguous as torch's reductions are; NumPy's follow the inputs' order."""
-    return tensor_of(array if array.flags.c_contiguous else array.copy(order="C"))
+    return tensor_of(np.asarray(array, order="C"))
 
 
 def elementwise(array: Array, *inputs: Any) -> torch.Tensor:
@@ -129,8 +129,7 @@ class _Unlocked:
 
     def __init__(self, array: Array) -> None:
         self._array = array  # lives as long as its memory is looked at
-        interface = dict(array.view(array.dtype.str.replace("V", "u")).__array_interface__)
-        self.__array_interface__ = interface | {"data": (array.ctypes.data, False)}
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
 
 
 def planned(tensor: torch.Tensor) -> Array:
@@ -144,8 +143,3 @@ def example(size: Any) -> int | None:
     if type(size) is int:
         return size
     return int(size.node.hint) if size.node.has_hint() else None
-
-
-def symbolic(*tensors: Any) -> bool:
-    """Whether a shape is not of plain integers, as while a graph for many shapes is traced."""
-    return any(type(size) is not int for tensor in tensors if tensor is not None for size in tensor.shape)

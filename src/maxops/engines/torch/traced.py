@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, wraps
 from operator import index
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,11 +60,11 @@ def _scripted() -> Any:
     types = {"SymInt?": "Tensor", "Tensor?": "Optional[Tensor]", "str?": "Optional[str]"}
     listed = ", ".join(f"{name}: {types.get(kind, kind)}" for name, kind in SEGMENT_MAX.items())
     handed = ", ".join("int(num_segments)" if name == "num_segments" else name for name in SEGMENT_MAX)
-    source = f"def segment_max({listed}) -> Tuple[Tensor, Tensor, Tensor]:\n    return ops.segment_max({handed})\n"
+    source = f"def segment_max({listed}) -> Tuple[Tensor, Tensor, Tensor]: return ops.segment_max({handed})\n"
     # TorchScript reads a function's source, which Python finds here for what no file holds.
     file = "<maxops.engines.torch.traced>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    names = {"__name__": __name__, "ops": torch.ops.maxops, "Optional": Optional, "Tensor": Tensor, "Tuple": tuple}
+    linecache.cache[file] = (len(source), None, [source], file)
+    names: dict[str, Any] = {"__name__": __name__, "ops": torch.ops.maxops}
     exec(compile(source, file, "exec"), names)
     return torch.jit.script(names["segment_max"])
 
@@ -182,10 +182,10 @@ def reduce_max(call: ReduceCall) -> Any:
 def segment_max(call: SegmentCall) -> Any:
     """SegmentMax."""
     axis, rank = _constant(call.axis), call.data.ndim
-    if rank and not (type(axis) is int and axis == 0):
+    if rank:
         _raise(_check_axis(axis, rank))
-        axis = int(axis) % rank
-        call = call._replace(data=torch.movedim(call.data, axis, 0), axis=0)
+        if axis := int(axis) % rank:
+            call = call._replace(data=torch.movedim(call.data, axis, 0))
     row, num_segments = call.row, call.num_segments
     counted = isinstance(num_segments, Tensor)
     if counted:

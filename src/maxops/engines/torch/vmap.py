@@ -31,18 +31,17 @@ def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
     """ReduceMax: the batch comes first and is not reduced."""
     call, dims = reduce_call(*inputs), reduce_call(*in_dims)
     op = torch.ops.maxops.reduce_max
-    out_dims = (0, 0 if call.return_indices else None)
     if dims.scalars:  # others for each
-        return _one_by_one(info, call, dims, op, out_dims)
+        return _one_by_one(info, call, dims, op)
     first = call.data.movedim(dims.data, 0)
     rank = first.ndim - 1
     if call.noop_with_empty_axes and not call.axes:
-        whole = call._replace(data=first, axes=[])
+        whole = call._replace(data=first)
     elif rank == 0:  # an axis to reduce, since no axes would mean all
         whole = call._replace(data=first.unsqueeze(1), axes=[1], keepdims=False)
     else:
         whole = call._replace(data=first, axes=[axis % rank + 1 for axis in (call.axes or range(rank))])
-    return op(*arguments(whole)), out_dims
+    return op(*arguments(whole)), (0, 0 if call.return_indices else None)
 
 
 def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
@@ -57,7 +56,7 @@ def segment_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
             f"{call.row.name} got segment_ids that differ within a batch of vmap, and no num_segments; all results of "
             "a batch have one shape, which ids do not tell: give num_segments"
         )
-    return _one_by_one(info, call, dims, op, (0, 0 if call.return_indices else None, 0 if call.return_empty else None))
+    return _one_by_one(info, call, dims, op)
 
 
 def scalar(info: Any, in_dims: Any, like: Tensor, *others: Any) -> tuple[Tensor, None]:
@@ -72,12 +71,8 @@ def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
 
 
 def _one_by_one(
-    info: Any,
-    call: ReduceCall | SegmentCall,
-    dims: ReduceCall | SegmentCall,
-    op: Callable[..., tuple[Tensor, ...]],
-    out_dims: tuple[int | None, ...],
-) -> tuple[tuple[Tensor, ...], tuple[int | None, ...]]:
+    info: Any, call: ReduceCall | SegmentCall, dims: ReduceCall | SegmentCall, op: Callable[..., tuple[Tensor, ...]]
+) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
     """A call for each member of a batch, along the dimensions that `dims` has in the tensors' places."""
 
     def run(take: Callable[[Tensor, int | None], Tensor]) -> tuple[Tensor, ...]:
@@ -88,16 +83,11 @@ def _one_by_one(
 
     if info.batch_size == 0:
         device = call.data.device
-        none = [
-            torch.empty(part.shape if dim is None else [0, *part.shape], dtype=part.dtype, device=device)
-            for part, dim in zip(run(_shape_alone), out_dims, strict=True)
+        parts = [torch.empty([0, *part.shape], dtype=part.dtype, device=device) for part in run(_shape_alone)]
+    else:
+        results = [
+            run(lambda tensor, dim, at=index: tensor if dim is None else tensor.select(dim, at))  # type: ignore[misc]
+            for index in range(info.batch_size)
         ]
-        return tuple(none), out_dims
-    results = [
-        run(lambda tensor, dim, at=index: tensor if dim is None else tensor.select(dim, at))  # type: ignore[misc]
-        for index in range(info.batch_size)
-    ]
-    parts = zip(*results, strict=True)
-    return tuple(
-        torch.stack(part) if dim is not None else part[0] for part, dim in zip(parts, out_dims, strict=True)
-    ), out_dims
+        parts = [torch.stack(part) for part in zip(*results, strict=True)]
+    return tuple(parts), (0,) * len(parts)
