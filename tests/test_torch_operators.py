@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import maxops as mo
 from bits import mixed
 from maxops import dtypes, errors
 
@@ -96,16 +97,17 @@ def layouts(array: Any) -> Iterator[Any]:
 
 
 def test_what_comes_without_data_looks_as_what_comes_with_it() -> None:
-    """Each option: shapes, strides and types."""
-    array = mixed(dtypes.FLOAT32, (4, 3), 1)
-    for x in layouts(array):
+    """Each option: shapes, strides and types; reductions are contiguous, also along an axis of one element."""
+    for x in [*layouts(mixed(dtypes.FLOAT32, (4, 3), 1)), *layouts(mixed(dtypes.FLOAT32, (4, 1, 3), 1))]:
         meta = x.to("meta")
-        for others in ([], [x[:1]], [x.T.contiguous().T, x], [x.new_ones(2, 1, 3)]):
+        for others in ([], [x[:1]], [x.mT.contiguous().mT, x], [x.new_ones(2, 1, 1, 3)]):
             got = call("maximum", meta, others=[each.to("meta") for each in others])
             assert look(got) == look(call("maximum", x, others=others))
         for axes, keepdims, noop, indices in product([None, [], [0], [1], [-1, 0]], BOOLS, BOOLS, BOOLS):
             options: dict[str, Any] = {"axes": axes, "keepdims": keepdims, "noop": noop, "indices": indices}
-            assert look(call("reduce_max", meta, **options)) == look(call("reduce_max", x, **options)), options
+            got = call("reduce_max", x, **options)
+            assert look(call("reduce_max", meta, **options)) == look(got), options
+            assert got[0].is_contiguous() or (noop and not axes), options
         for count, indices, empty in product([3, 5], BOOLS, BOOLS):
             options = {"num_segments": count, "indices": indices, "empty": empty}
             assert look(call("segment_max", meta, **options)) == look(call("segment_max", x, **options)), options
@@ -126,3 +128,52 @@ def test_shapes_are_checked_without_data() -> None:
             call("segment_max", x, ids=torch.zeros(length, dtype=torch.int64, device="meta"))
     with pytest.raises(errors.SegmentIdsError):
         call("segment_max", x, ids=torch.zeros((4, 1), dtype=torch.int64, device="meta"))
+
+
+def test_results_past_all_memory_have_shapes_without_data() -> None:
+    """By the operators and by the functions."""
+    x = torch.empty(1 << 40, 1 << 10, device="meta")
+    ids, graded = torch.empty(1 << 40, dtype=torch.int64, device="meta"), x.clone().requires_grad_()
+    column = (1 << 40, 1)
+    assert call("maximum", x).shape == mo.maximum(x, x).shape == mo.maximum(graded, 1.0).shape == x.shape
+    assert call("reduce_max", x, axes=[1])[0].shape == mo.reduce_max(x, 1).shape == column
+    assert call("segment_max", x, ids=ids, num_segments=1 << 41)[0].shape == (1 << 41, 1 << 10)
+    assert mo.segment_max(x, ids, 1 << 41, fill_mode="ZERO").shape == (1 << 41, 1 << 10)
+
+
+@pytest.mark.parametrize("empty", BOOLS)
+@pytest.mark.parametrize("indices", BOOLS)
+def test_a_result_that_was_not_asked_for_has_no_elements(indices: bool, empty: bool, device: str) -> None:
+    x = torch.ones(4, 2, device=device)
+    for axes, noop in (([0], False), ([], True)):
+        places = call("reduce_max", x, axes=axes, noop=noop, indices=indices)[1]
+        assert (tuple(places.shape), places.dtype) == (((4, 2) if noop else (1, 2)) if indices else (0,), torch.int64)
+    _, places, none = call("segment_max", x, indices=indices, empty=empty)
+    assert (tuple(places.shape), places.dtype) == ((5, 2) if indices else (0,), torch.int64)
+    assert (tuple(none.shape), none.dtype) == ((5,) if empty else (0,), torch.bool)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_scalar_that_its_type_does_not_hold_is_refused(device: str) -> None:
+    like = torch.ones(2, dtype=torch.uint8, device=device)
+    for name, value in (("reduce_max", 256), ("segment_max", -1), ("maximum", 1 << 40)):
+        words = f"^{name} initial is the Python {type(value).__name__} {value}, which uint8, the type of data, does not "
+        with pytest.raises(errors.DTypeError, match=words) as raised:
+            torch.ops.maxops.scalar(like, value, name, "initial", "data")
+        assert raised.value.clause == f"maxops.{name}.scalars"
+    made = torch.ops.maxops.scalar(like, 255, "reduce_max", "initial", "data")
+    assert (made.shape, made.dtype, made.device) == ((), like.dtype, like.device)
+    assert device == "meta" or made == 255
+
+
+@pytest.mark.parametrize("keepdims", BOOLS)
+@pytest.mark.parametrize("noop", BOOLS)
+def test_gradients_of_the_operator_by_each_set_of_axes(noop: bool, keepdims: bool) -> None:
+    """One to each element that is a maximum, as all differ."""
+    x = torch.tensor([[4.0, 1.0, 7.0], [2.0, 9.0, 3.0]], requires_grad=True)
+    for axes in (None, [], [0], [-1], [1, 0]):
+        over = (0, 1) if not axes else axes
+        want = torch.ones_like(x) if noop and not axes else (x == x.amax(over, keepdim=True)).float()
+        for ties in ("even", "first"):
+            values, _ = call("reduce_max", x, axes=axes, noop=noop, keepdims=keepdims, ties=ties)
+            assert torch.equal(torch.autograd.grad(values.sum(), x)[0], want), axes
