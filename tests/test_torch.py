@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,58 @@ def test_torch_still_says_whether_it_watches() -> None:
     with torch.no_grad():
         assert not dispatch.needs_dispatch(x.clone().requires_grad_())
     assert not dispatch.modes_are_active()
+    assert dispatch.is_tracing is torch._C._is_tracing  # torch.jit's takes longer
+
+
+def test_a_call_needs_dispatch_where_its_tensors_are_not_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core takes plain tensors on the CPU; kernels of other devices take all that have data."""
+    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
+
+    class OnAccelerator(torch.Tensor):  # type: ignore[misc, name-defined]
+        is_cpu = False
+
+    monkeypatch.setattr(dispatch, "_PLAIN", (*dispatch._PLAIN, OnAccelerator))
+    here, meta, away = torch.ones(2), torch.ones(2, device="meta"), torch.ones(2).as_subclass(OnAccelerator)
+    parameter = torch.nn.Parameter(here, requires_grad=False)
+    subclass = here.as_subclass(type("Subclass", (torch.Tensor,), {}))
+    negated = torch.complex(here, here).conj().imag
+    for tensor, on_core, elsewhere in (
+        (here, False, False),
+        (parameter, False, False),
+        (away, True, False),
+        (meta, True, True),
+        (subclass, True, True),
+        (negated, True, True),
+        (torch._efficientzerotensor((2,)), True, True),
+        (here.clone().requires_grad_(), True, True),
+    ):
+        assert dispatch.needs_dispatch(tensor) == dispatch.needs_dispatch(1, here, None, tensor) == on_core
+        assert dispatch.needs_dispatch(tensor, on_core=False) == elsewhere
+        with dispatch.only_torch_operators():
+            assert dispatch.needs_dispatch(tensor)
+            assert dispatch.needs_dispatch(tensor, on_core=False) == elsewhere
+    assert not dispatch.needs_dispatch(1, None, np.ones(2))
+
+
+def test_a_torch_that_does_not_say_whether_it_watches_sees_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
+
+    private = ("_len_torch_dispatch_stack", "_are_functorch_transforms_active", "_functorch", "_is_tracing")
+    for missing in ([*private[:1]], [*private[1:2]], [*private]):
+        with monkeypatch.context() as patch:
+            for name in missing:
+                patch.delattr(torch._C, name)
+            assert runpy.run_path(str(dispatch.__file__))["needs_dispatch"](torch.ones(2))
+    with monkeypatch.context() as patch:
+        for name in private:
+            patch.delattr(torch._C, name)
+        patch.setattr(torch.jit, "is_tracing", None)
+        old = runpy.run_path(str(dispatch.__file__))
+        assert (old["transforming"](), old["transforms"](), old["is_tracing"]) == (True, set(), None)
+    with monkeypatch.context() as patch:
+        patch.delattr(torch.autograd.forward_ad, "_current_level")
+        assert dispatch.has_forward_gradients()
+        assert dispatch.needs_dispatch(torch.ones(2))
 
 
 # ---------------------------------------------------------------------------------------------- memory
@@ -130,13 +184,19 @@ def test_an_element_wise_result_has_the_layout_that_torch_gives_it(layout: str, 
 def test_layouts_of_what_is_reduced() -> None:
     """Contiguous, as torch.amax has them; but the data itself keeps its own."""
     x = DENSE["channels_last"](torch.randn(2, 3, 4, 5))
-    for axes in ((0,), (1,), (2, 3), None):
-        reduced: Any = mo.reduce_max(x, axes)
-        assert reduced.is_contiguous()
+    for axes in ((0,), (1,), (2, 3), None, np.array([1])):
+        for noop in (False, True):
+            reduced: Any = mo.reduce_max(x, axes, noop_with_empty_axes=noop and axes is not None)
+            assert reduced.is_contiguous()
+    single = DENSE["channels_last"](torch.randn(2, 3, 1, 5))
+    for tensor in (single, single.clone(memory_format=torch.preserve_format).requires_grad_(), _elsewhere(single)):
+        for indices in (False, True):
+            same: Any = mo.reduce_max(tensor, 2, noop_with_empty_axes=True, return_indices=indices)
+            assert all(part.stride()[0] == 15 for part in (same if indices else (same,)))
     assert mo.segment_max(x, torch.tensor([0, 0]), fill_mode="ZERO").is_contiguous()
     for tensor in (x, x.clone(memory_format=torch.preserve_format).requires_grad_(), _elsewhere(x)):
-        for indices in (False, True):
-            same: Any = mo.reduce_max(tensor, noop_with_empty_axes=True, return_indices=indices)
+        for indices, axes in product((False, True), (None, [], np.array([], np.int64))):
+            same = mo.reduce_max(tensor, axes, noop_with_empty_axes=True, return_indices=indices)
             assert (same[0] if indices else same).stride() == x.stride()
 
 
