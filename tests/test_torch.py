@@ -181,6 +181,14 @@ def test_an_element_wise_result_has_the_layout_that_torch_gives_it(layout: str, 
         assert got.is_meta or torch.equal(got, want)
 
 
+@pytest.mark.parametrize("layout", DENSE)
+def test_an_array_of_numpy_leaves_the_layout_to_the_tensors(layout: str) -> None:
+    x = torch.randn(2, 3, 4, 5)
+    array = take(DENSE[layout](x))
+    for tensor in (x, DENSE["channels_last"](x)):
+        assert mo.maximum(tensor, array).stride() == mo.maximum(array, tensor).stride() == tensor.stride()
+
+
 def test_layouts_of_what_is_reduced() -> None:
     """Contiguous, as torch.amax has them; but the data itself keeps its own."""
     x = DENSE["channels_last"](torch.randn(2, 3, 4, 5))
@@ -325,7 +333,7 @@ def _refused() -> dict[str, tuple[Any, type[Exception], str]]:
     quantized = torch.ops.aten.quantize_per_tensor(torch.zeros(3), 1.0, 0, torch.qint8)
     return {
         "sparse": (torch.eye(3).to_sparse(), errors.EngineError, "data is a tensor of another kind .*sparse_coo"),
-        "quantized": (quantized, errors.EngineError, "another kind than strided: quantized"),
+        "quantized": (quantized, errors.EngineError, "another kind than strided: quantized; maxops"),
         "complex": (torch.zeros(3, dtype=torch.complex64), errors.DTypeError, r"data is torch\.complex64; the types"),
         "float8": (torch.zeros(3).to(torch.float8_e4m3fn), errors.DTypeError, r"data is torch\.float8_e4m3fn"),
     }
@@ -336,8 +344,9 @@ def test_refused_kinds(kind: str) -> None:
     tensor, error, words = _refused()[kind]
     with pytest.raises(error, match=words):
         mo.reduce_max(tensor)
-    with pytest.raises(error, match=words.replace("data", "input 0")):
+    with pytest.raises(error, match=words.replace("data", "input 0")) as raised:
         mo.maximum(tensor, tensor)
+    assert raised.value.clause == ("maxops.maximum.types" if error is errors.DTypeError else "")
 
 
 def test_devices_are_not_mixed_and_meta_has_shapes_only() -> None:
@@ -352,6 +361,7 @@ def test_devices_are_not_mixed_and_meta_has_shapes_only() -> None:
         mo.maximum(meta, torch.ones(2, device="meta"))
     ids = torch.zeros(3, dtype=torch.int64, device="meta")
     assert mo.segment_max(meta, ids, 4, fill_mode="ZERO").shape == (4,)
+    assert mo.segment_max(meta, offsets=ids, fill_mode="ZERO").shape == (2,)
     with pytest.raises(errors.EngineError, match="got no num_segments"):
         mo.segment_max(meta, ids, fill_mode="ZERO")
     with pytest.raises(errors.NumSegmentsError, match="num_segments is a tensor whose value cannot be read here"):

@@ -87,15 +87,19 @@ def test_ids_of_a_batch_need_a_number_of_segments() -> None:
         torch.vmap(lambda ids: mo.segment_max(torch.ones(4), ids, fill_mode="ZERO"))(IDS)
 
 
-@pytest.mark.parametrize("x", [torch.ones(4), torch.ones(4, requires_grad=True)])
+@pytest.mark.parametrize(
+    "x", [torch.ones(4), torch.ones(4, requires_grad=True), torch.ones(4, device="meta")], ids=["cpu", "grad", "meta"]
+)
 def test_a_batch_without_members(x: Any) -> None:
-    values, places = torch.vmap(lambda i: mo.reduce_max(x, initial=i, return_indices=True))(torch.ones(0))
+    initials = torch.ones(0, device=x.device)
+    values, places = torch.vmap(lambda i: mo.reduce_max(x, initial=i, return_indices=True))(initials)
     assert (values.shape, values.dtype, places.shape) == ((0, 1), torch.float32, (0, 1))
-    none = IDS[:0]
+    assert values.device == places.device == x.device
+    none = IDS[:0].to(x.device)
     values, places, empty = torch.vmap(lambda ids: mo.segment_max(x, ids, 6, fill_mode="ZERO", **ALL))(none)
     assert (values.shape, places.dtype, empty.shape) == ((0, 6), torch.int64, (0, 6))
     bounds = torch.vmap(lambda o: mo.segment_max(x, offsets=o, fill_mode="ZERO"))(none)
-    assert (bounds.shape, bounds.device.type) == ((0, 3), "cpu")
+    assert (bounds.shape, bounds.device) == ((0, 3), x.device)
 
 
 def test_a_batch_has_one_number_of_segments() -> None:

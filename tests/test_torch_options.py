@@ -33,6 +33,8 @@ def _calls() -> Iterator[Call]:
     ):
         options = {"axes": axes, "keepdims": keepdims, "noop_with_empty_axes": noop, "return_indices": indices}
         yield "reduce_max", {"data": DATA} | ({} if initial is None else {"initial": np.float32(initial)}), options
+    for axes, indices in product([0, 1], BOOLS):
+        yield "reduce_max", {"data": DATA[:0]}, {"axes": axes, "return_indices": indices}
     fills: list[dict[str, Any]] = [
         {"fill_mode": "LOWEST"},
         {"fill_value": np.float32(-1)},
@@ -65,6 +67,10 @@ def outcome(function: str, arrays: dict[str, Any], options: dict[str, Any]) -> A
         result = getattr(mo, function)(**arrays, **options)
     except errors.MaxopsError as error:
         return type(error), str(error)
+    return _results(result)
+
+
+def _results(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
@@ -80,10 +86,15 @@ def _with_scalars_of_numpy(arrays: dict[str, Any]) -> dict[str, Any]:
     return _plain(arrays) | {name: array for name, array in arrays.items() if isinstance(array, np.generic)}
 
 
+def _only_data_is_a_tensor(arrays: dict[str, Any]) -> dict[str, Any]:
+    return arrays | _with_gradients({"data": arrays["data"]})
+
+
 GIVEN: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "plain": _plain,
     "gradients": _with_gradients,
     "scalars-of-numpy": _with_scalars_of_numpy,
+    "all-but-data-of-numpy": _only_data_is_a_tensor,
 }
 
 
@@ -95,9 +106,34 @@ def test_every_combination_of_options(given: str) -> None:
         if isinstance(want[0], type):
             assert got == want, (function, list(arrays), options)
             continue
-        assert got[0].requires_grad == (given == "gradients")
+        assert got[0].requires_grad == (given in ("gradients", "all-but-data-of-numpy"))
         for part, expected in zip(got, want, strict=True):
             assert_same_bits(TENSORS.take(part.detach().contiguous()), np.asarray(expected))
+
+
+@pytest.mark.parametrize("ties", ["even", "first"])
+def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
+    """Not where torch puts new tensors by default; gradients of both directions too."""
+    assert torch_way
+    for function, arrays, options in CALLS[::5]:
+        given = _with_gradients(arrays)
+        want = outcome(function, arrays, options)
+        if isinstance(want[0], type):
+            continue
+        others = {name: each for name, each in given.items() if name != "data"} | options | {"ties": ties}
+
+        def call(data: Any, run: Any = getattr(mo, function), others: Any = others) -> Any:
+            return _results(run(data, **others))[0]
+
+        with torch.device("meta"):
+            results = _results(getattr(mo, function)(given["data"], **others))
+            results[0].nan_to_num().sum().backward()
+            x = given["data"].detach()
+            tangent = torch.func.jvp(call, (x,), (x,))[1]
+        for part, expected in zip(results, want, strict=True):
+            assert_same_bits(TENSORS.take(part.detach().contiguous()), np.asarray(expected))
+        assert given["data"].grad.is_cpu
+        assert tangent.is_cpu
 
 
 def test_every_combination_of_options_with_an_output() -> None:
@@ -206,37 +242,29 @@ def test_only_elements_have_gradients(call: str, name: str) -> None:
         assert function(**given) is given["out"]
 
 
-@pytest.mark.parametrize("call", TAKEN)
-def test_a_mode_of_dispatch_sees_each_call(call: str) -> None:
+def watching(see: Callable[[str], None] = lambda _: None) -> Any:
+    """A mode of torch's dispatcher, through which every call goes then; it sees the names of torch's operators."""
     from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415
-
-    seen: list[str] = []
 
     class Watching(TorchDispatchMode):
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            seen.append(str(function))
+            see(str(function))
             return function(*args, **(kwargs or {}))
 
+    made: Any = Watching
+    return made()
+
+
+@pytest.mark.parametrize("call", TAKEN)
+def test_a_mode_of_dispatch_sees_each_call(call: str) -> None:
+    seen: list[str] = []
     function, taken = TAKEN[call]
-    watching: Any = Watching
-    with watching():
+    with watching(seen.append):
         function(**taken | {"out": None})
     assert f"maxops.{call.partition('-')[0]}.default" in seen
 
 
 # ------------------------------------------------------------------------------------------------- outputs
-
-
-def watching() -> Any:
-    """A mode of torch's dispatcher, through which every call goes then."""
-    from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415
-
-    class Watching(TorchDispatchMode):
-        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return function(*args, **(kwargs or {}))
-
-    made: Any = Watching
-    return made()
 
 
 @pytest.mark.parametrize("dispatched", BOOLS, ids=["plain", "dispatched"])
@@ -249,18 +277,32 @@ def test_a_refused_output_is_as_it_was(call: str, dispatched: bool) -> None:
             (torch.zeros_like(taken["out"]).double(), "out is float64"),
             (torch.zeros(2, 2), r"out has shape \(2, 2\)"),
             (torch.zeros(1).expand(7), "internal overlap"),
+            (torch.zeros(2, 1).expand(2, 7), "internal overlap"),
+            (torch.ops.aten.quantize_per_tensor(taken["out"], 1.0, 0, torch.qint8), "out is of another kind"),
         ):
             version = out._version
-            with pytest.raises(errors.OutputError, match=words):
+            with pytest.raises(errors.OutputError, match=words) as raised:
                 function(**taken | {"out": out})
+            assert raised.value.clause in ("", f"maxops.{call.partition('-')[0]}.out")
             assert out._version == version
-            assert not out.any()
+            assert out.is_quantized or not out.any()
         size = len(taken["out"])
         column = torch.zeros(size).as_strided((size, 1), (1, 0))
     if call == "maximum":
         given = {name: each.reshape(-1, 1) for name, each in taken.items()} | {"out": column}
         assert function(**given) is column
         assert column.tolist() == [[1.0]] * size
+
+
+@pytest.mark.parametrize("call", TAKEN)
+def test_where_torch_does_not_write_to_an_output_its_own_error_says_so(call: str) -> None:
+    def refuse(name: str) -> None:
+        if "copy_" in name:
+            raise RuntimeError("this mode writes nothing")
+
+    function, taken = TAKEN[call]
+    with watching(refuse), pytest.raises(RuntimeError, match="^this mode writes nothing$"):
+        function(**taken)
 
 
 def test_an_output_is_written_to_if_a_call_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
