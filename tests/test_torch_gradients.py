@@ -48,6 +48,11 @@ CALLS: dict[str, Callable[..., Any]] = {
     "reduce-rank-0": lambda x, **o: mo.reduce_max(x[0, 0], **o),
     "reduce-no-elements": lambda x, **o: mo.reduce_max(x[:, :0], 0, **o),
     "segments": _of_ids,
+    "segments-of-numbers": lambda x, **o: _of_ids(x[:, 0], **o),
+    "segments-of-rows": lambda x, **o: _of_ids(x.reshape(6, 2, 2), **o),
+    "offsets-of-rows": lambda x, **o: mo.segment_max(
+        x.reshape(6, 2, 2), offsets=torch.tensor(OFFSETS), fill_value=-9, **o
+    ),
     "segments-indices": lambda x, **o: _of_ids(x, return_indices=True, return_empty=True, **o)[0],
     "segments-dropped": _dropped,
     "segments-offsets": _of_offsets,
