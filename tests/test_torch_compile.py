@@ -101,6 +101,49 @@ def test_compiled(call: str, dynamic: bool) -> None:
         assert torch.equal(got, want)
 
 
+# Calls with sizes that only data tells: of the rows that are kept, of the ids, of the offsets, of the segments.
+OF_DATA: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "maximum": lambda a, i, keep: mo.maximum(a[keep], a[keep] * 2, 0.5),
+    "maximum-row": lambda a, i, keep: mo.maximum(a[0], a[keep]),
+    "maximum-of-one-row": lambda a, i, keep: mo.maximum(a[:1], a[keep], 0.5),
+    "maximum-transposed": lambda a, i, keep: mo.maximum(a.T[:, :1], a[keep].T),
+    "reduce": lambda a, i, keep: mo.reduce_max(a[keep], 0),
+    "reduce-last": lambda a, i, keep: mo.reduce_max(a[keep], 1, keepdims=False, return_indices=True),
+    "reduce-noop": lambda a, i, keep: mo.reduce_max(a[keep], noop_with_empty_axes=True),
+    "segments": lambda a, i, keep: mo.segment_max(a[keep], i[keep], fill_mode="ZERO", **ALL),
+    "segments-number": lambda a, i, keep: mo.segment_max(a[keep], i[keep], 5, fill_mode="ZERO", **ALL),
+    "segments-rows-alone": lambda a, i, keep: mo.segment_max(a[keep], i[:3], fill_mode="LOWEST"),
+    "segments-ids-alone": lambda a, i, keep: mo.segment_max(a[:3], i[keep], fill_mode="LOWEST"),
+    "segments-offsets": lambda a, i, keep: mo.segment_max(a, offsets=i[keep], fill_mode="ZERO", **ALL),
+    "segments-as-many-as-a-tensor-says": lambda a, i, keep: mo.segment_max(a, i, keep.sum() + 3, initial=1, **ALL),
+}
+
+
+@pytest.mark.parametrize("call", OF_DATA)
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True)
+def test_compiled_for_sizes_that_only_data_tells(call: str) -> None:
+    function, rows = _compiled(OF_DATA[call]), torch.randn(5, 4)
+    for ids, keep in (([0, 0, 1, 3, 5], [1, 0, 1, 0, 1]), ([0, 0, 0, 4, 5], [0, 1, 1, 0, 1])):
+        arguments = rows, torch.tensor(ids), torch.tensor(keep, dtype=torch.bool)
+        for got, want in zip(_tuple(function(*arguments)), _tuple(OF_DATA[call](*arguments)), strict=True):
+            assert (got.dtype, got.stride()) == (want.dtype, want.stride())
+            assert torch.equal(got, want)
+
+
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_what_is_wrong_beside_sizes_that_only_data_tells_is_refused() -> None:
+    rows, keep = torch.randn(5, 4), torch.tensor([True, False, True, False, True])
+    for ids, words in (
+        (torch.zeros(3, 1).long(), "segment_ids has shape"),
+        (torch.zeros(3), "segment_ids is float32"),
+        (torch.tensor([0, 2, 1]), "position 2 holds 1 after 2"),
+        (torch.zeros(2).long(), "segment_ids has shape"),
+    ):
+        with pytest.raises(Exception, match=words):
+            _compiled(lambda a, k, i: mo.segment_max(a[k], i, fill_mode="ZERO"))(rows, keep, ids)
+        torch._dynamo.reset()
+
+
 @pytest.mark.parametrize("ties", ["first", "even"])
 def test_compiled_gradients(ties: Ties) -> None:
     def loss(a: Any, b: Any) -> Any:

@@ -97,11 +97,19 @@ def laid_out(result: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tens
 def like(inputs: Sequence[torch.Tensor], shape: Any) -> torch.Tensor:
     """A new tensor for an element-wise result: in the dense layout of the first input of its shape, as torch's are."""
     for tensor in inputs:
-        if tensor.shape == shape and not tensor.is_contiguous():
+        if _has_shape(tensor, shape):
+            if tensor.is_contiguous():
+                break
             return torch.empty_like(tensor)
-        if tensor.shape == shape:
-            break
     return inputs[0].new_empty(shape)
+
+
+def _has_shape(tensor: torch.Tensor, shape: Any) -> bool:
+    """Whether a tensor has a shape; not, where only data tells whether a size is the same."""
+    return tensor.ndim == len(shape) and all(
+        example(difference := size - expected) is not None and difference == 0
+        for size, expected in zip(tensor.shape, shape, strict=True)
+    )
 
 
 def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.Tensor:

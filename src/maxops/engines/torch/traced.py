@@ -22,7 +22,7 @@ from maxops import errors
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines.base import Run, by_operator, segments_along
 from maxops.engines.torch import eager, functions, memory, outputs
-from maxops.engines.torch.dispatch import is_tracing, transforming
+from maxops.engines.torch.dispatch import transforming
 from maxops.engines.torch.memory import DTYPES
 from maxops.engines.torch.operators import ROWS
 from maxops.engines.torch.schemas import REDUCE_MAX, SEGMENT_MAX, arguments, reduce_call, segment_call
@@ -196,10 +196,10 @@ def segment_max(call: SegmentCall) -> Any:
     device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, call.out, device, call.data)
     run: Any = _in_graph_segment_max if transforming() else torch.ops.maxops.segment_max
-    if counted and is_tracing():
-        run = _scripted()
-    elif counted:
+    if counted and torch.compiler.is_compiling():
         num_segments = num_segments.item()
+    elif counted:  # by torch.jit.trace
+        run = _scripted()
     call = call.map(lambda name, value: _beside(row, name, value, device))
     call = call.map(
         None,
