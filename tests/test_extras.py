@@ -73,6 +73,19 @@ def test_a_part_without_its_extra_names_it(bare: Path, part: str) -> None:
     assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {says}"
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_whose_package_cannot_be_imported_names_its_extra(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, extra = PARTS[part]
+    parent = part if part in ENTRIES else ".".join(part.split(".")[:2])
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{parent}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        import_module(part)
+    says = f'{parent} needs the package {package!r}, which is not installed: pip install "maxops[{extra}]"'
+    assert str(caught.value) == says
+
+
 def test_the_bare_folder_runs_the_functions(bare: Path) -> None:
     done = _python(bare, "import numpy as np, maxops as mo; print(mo.maximum(np.int8([1, 5]), 3).tolist())")
     assert (done.stdout.strip(), done.stderr) == ("[3, 5]", "")

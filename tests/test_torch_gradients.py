@@ -296,6 +296,35 @@ def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
         assert x.grad.tolist() == [0.0, 1.0]
 
 
+def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With gradients neither; and without, no call goes through torch.autograd.Function."""
+    from maxops.engines.torch import any_device, functions, kernels, operators  # noqa: PLC0415 - after the skip
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("a call went the long way")
+
+    ids = torch.tensor([0, 0, 1])
+    calls: dict[str, Callable[[Any], Any]] = {
+        "maximum": lambda x: mo.maximum(x, torch.tensor([2.0, 2.0, 2.0])),
+        "reduce_max": lambda x: mo.reduce_max(x, initial=torch.tensor(3.0)),
+        "segment_max": lambda x: mo.segment_max(x, ids, fill_value=torch.tensor(0.0)),
+    }
+    for name in calls:
+        monkeypatch.setattr(operators, name, fail)
+        monkeypatch.setattr(any_device if torch_way == "core" else kernels, name, fail)
+    x = torch.tensor([1.0, 5.0, 2.0])
+    want = {"maximum": [2, 5, 2], "reduce_max": [5], "segment_max": [5, 2]}
+    for name, call in calls.items():
+        assert call(x.clone().requires_grad_()).tolist() == want[name]
+    for function in (functions.Maximum, functions.ReduceMax, functions.SegmentMax):
+        assert "__signature__" in vars(function.forward)  # which apply asks for at each call
+        monkeypatch.setattr(function, "setup_context", staticmethod(fail))
+    for name, call in calls.items():
+        assert call(x).tolist() == want[name]
+        with pytest.raises(AssertionError, match="the long way"):
+            call(x.clone().requires_grad_())
+
+
 def test_a_call_that_gradients_watch_has_the_same_errors() -> None:
     x, ids = torch.ones(3), torch.zeros(3, dtype=torch.int64)
     calls: tuple[Callable[[Any], Any], ...] = (

@@ -42,14 +42,14 @@ LATER = ("fill_value",)  # fields that operators did not have at first: programs
 def schema(fields: dict[str, str], results: int) -> str:
     """The schema of an operator with this many tensors as results."""
     listed = ", ".join(f"{kind} {name}" + "=None" * (name in LATER) for name, kind in fields.items())
-    return f"({listed}) -> " + ("Tensor" if results == 1 else f"({', '.join(['Tensor'] * results)})")
+    return f"({listed}) -> ({', '.join(['Tensor'] * results)})"
 
 
 def _maker(request: Any, fields: dict[str, str]) -> Any:
     """What makes a request of an operator's arguments, and of the defaults of its other fields."""
-    others = {name: default for name, default in request._field_defaults.items() if name not in fields}
-    order = itemgetter(*map([*fields, *others].index, request._fields))
-    rest = tuple(others.values())
+    defaults = request._field_defaults
+    order = itemgetter(*map([*fields, *defaults].index, request._fields))
+    rest = tuple(defaults.values())
     return lambda inputs: request._make(order(inputs + (None,) * (len(fields) - len(inputs)) + rest))
 
 
