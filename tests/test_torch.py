@@ -203,8 +203,9 @@ def test_layouts_of_what_is_reduced() -> None:
             assert all(part.stride()[0] == 15 for part in (same if indices else (same,)))
     assert mo.segment_max(x, torch.tensor([0, 0]), fill_mode="ZERO").is_contiguous()
     for tensor in (x, x.clone(memory_format=torch.preserve_format).requires_grad_(), _elsewhere(x)):
-        for indices, axes in product((False, True), (None, [], np.array([], np.int64))):
-            same = mo.reduce_max(tensor, axes, noop_with_empty_axes=True, return_indices=indices)
+        none: list[Any] = [None, [], np.array([], np.int64)]
+        for indices, no_axes in product((False, True), none):
+            same = mo.reduce_max(tensor, no_axes, noop_with_empty_axes=True, return_indices=indices)
             assert (same[0] if indices else same).stride() == x.stride()
 
 
@@ -342,6 +343,7 @@ def _refused() -> dict[str, tuple[Any, type[Exception], str]]:
 @pytest.mark.parametrize("kind", ["sparse", "quantized", "complex", "float8"])
 def test_refused_kinds(kind: str) -> None:
     tensor, error, words = _refused()[kind]
+    raised: Any
     with pytest.raises(error, match=words):
         mo.reduce_max(tensor)
     with pytest.raises(error, match=words.replace("data", "input 0")) as raised:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,7 @@ def test_compiled(call: str, dynamic: bool) -> None:
         assert torch.equal(got, want)
 
 
+SIZES_OF_DATA = partial(torch._dynamo.config.patch, capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True)
 # Calls with sizes that only data tells: of the rows that are kept, of the ids, of the offsets, of the segments.
 OF_DATA: dict[str, Callable[[Any, Any, Any], Any]] = {
     "maximum": lambda a, i, keep: mo.maximum(a[keep], a[keep] * 2, 0.5),
@@ -120,28 +122,32 @@ OF_DATA: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("call", OF_DATA)
-@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True)
 def test_compiled_for_sizes_that_only_data_tells(call: str) -> None:
     function, rows = _compiled(OF_DATA[call]), torch.randn(5, 4)
     for ids, keep in (([0, 0, 1, 3, 5], [1, 0, 1, 0, 1]), ([0, 0, 0, 4, 5], [0, 1, 1, 0, 1])):
         arguments = rows, torch.tensor(ids), torch.tensor(keep, dtype=torch.bool)
-        for got, want in zip(_tuple(function(*arguments)), _tuple(OF_DATA[call](*arguments)), strict=True):
+        with SIZES_OF_DATA():
+            results = _tuple(function(*arguments))
+        for got, want in zip(results, _tuple(OF_DATA[call](*arguments)), strict=True):
             assert (got.dtype, got.stride()) == (want.dtype, want.stride())
             assert torch.equal(got, want)
 
 
-@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
-def test_what_is_wrong_beside_sizes_that_only_data_tells_is_refused() -> None:
-    rows, keep = torch.randn(5, 4), torch.tensor([True, False, True, False, True])
-    for ids, words in (
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
         (torch.zeros(3, 1).long(), "segment_ids has shape"),
         (torch.zeros(3), "segment_ids is float32"),
         (torch.tensor([0, 2, 1]), "position 2 holds 1 after 2"),
         (torch.zeros(2).long(), "segment_ids has shape"),
-    ):
-        with pytest.raises(Exception, match=words):
-            _compiled(lambda a, k, i: mo.segment_max(a[k], i, fill_mode="ZERO"))(rows, keep, ids)
-        torch._dynamo.reset()
+    ],
+    ids=["rank", "type", "order", "length"],
+)
+def test_what_is_wrong_beside_sizes_that_only_data_tells_is_refused(ids: Any, words: str) -> None:
+    rows, keep = torch.randn(5, 4), torch.tensor([True, False, True, False, True])
+    function = _compiled(lambda a, k, i: mo.segment_max(a[k], i, fill_mode="ZERO"))
+    with SIZES_OF_DATA(), pytest.raises(Exception, match=words):
+        function(rows, keep, ids)
 
 
 @pytest.mark.parametrize("ties", ["first", "even"])

@@ -157,7 +157,9 @@ def test_a_result_that_was_not_asked_for_has_no_elements(indices: bool, empty: b
 def test_a_scalar_that_its_type_does_not_hold_is_refused(device: str) -> None:
     like = torch.ones(2, dtype=torch.uint8, device=device)
     for name, value in (("reduce_max", 256), ("segment_max", -1), ("maximum", 1 << 40)):
-        words = f"^{name} initial is the Python {type(value).__name__} {value}, which uint8, the type of data, does not "
+        words = (
+            f"^{name} initial is the Python {type(value).__name__} {value}, which uint8, the type of data, does not "
+        )
         with pytest.raises(errors.DTypeError, match=words) as raised:
             torch.ops.maxops.scalar(like, value, name, "initial", "data")
         assert raised.value.clause == f"maxops.{name}.scalars"
@@ -172,7 +174,7 @@ def test_gradients_of_the_operator_by_each_set_of_axes(noop: bool, keepdims: boo
     """One to each element that is a maximum, as all differ."""
     x = torch.tensor([[4.0, 1.0, 7.0], [2.0, 9.0, 3.0]], requires_grad=True)
     for axes in (None, [], [0], [-1], [1, 0]):
-        over = (0, 1) if not axes else axes
+        over = axes or (0, 1)
         want = torch.ones_like(x) if noop and not axes else (x == x.amax(over, keepdim=True)).float()
         for ties in ("even", "first"):
             values, _ = call("reduce_max", x, axes=axes, noop=noop, keepdims=keepdims, ties=ties)

@@ -122,8 +122,8 @@ def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
             continue
         others = {name: each for name, each in given.items() if name != "data"} | options | {"ties": ties}
 
-        def call(data: Any, run: Any = getattr(mo, function), others: Any = others) -> Any:
-            return _results(run(data, **others))[0]
+        def call(data: Any, function: str = function, others: dict[str, Any] = others) -> Any:
+            return _results(getattr(mo, function)(data, **others))[0]
 
         with torch.device("meta"):
             results = _results(getattr(mo, function)(given["data"], **others))
@@ -301,7 +301,7 @@ def test_where_torch_does_not_write_to_an_output_its_own_error_says_so(call: str
             raise RuntimeError("this mode writes nothing")
 
     function, taken = TAKEN[call]
-    with watching(refuse), pytest.raises(RuntimeError, match="^this mode writes nothing$"):
+    with watching(refuse), pytest.raises(RuntimeError, match=r"^this mode writes nothing$"):
         function(**taken)
 
 

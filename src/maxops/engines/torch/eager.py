@@ -54,7 +54,7 @@ def reduce_max(call: ReduceCall) -> Any:
     row, data, out = call.row, call.data, call.out
     plain = out is call.initial is None and call.noop_with_empty_axes is call.return_indices is False
     if plain and (views := _at_once((data,))) is not None:
-        done = _native.reduce_max(views[0], call.axes, call.keepdims)
+        done = _native.reduce_max(*views, call.axes, call.keepdims)
         if done is not None:
             return memory.result(done)
     device = memory.device_of(row, [*call.arrays, *call.scalars])
