@@ -111,6 +111,22 @@ def test_every_combination_of_options(given: str) -> None:
             assert_same_bits(TENSORS.take(part.detach().contiguous()), np.asarray(expected))
 
 
+@pytest.mark.parametrize("kind", [int, np.bool_, np.int64], ids=["int", "numpy-bool", "numpy-int"])
+def test_flags_of_each_kind(kind: Callable[[bool], Any], torch_way: str) -> None:
+    """Where torch's operators take them, whose schema has Python's bool."""
+    assert torch_way
+    for function, arrays, options in CALLS[::7]:
+        other = {name: kind(value) if isinstance(value, bool) else value for name, value in options.items()}
+        want = outcome(function, _with_gradients(arrays), options)
+        got = outcome(function, _with_gradients(arrays), other)
+        assert len(got) == len(want)
+        for part, expected in zip(got, want, strict=True):
+            if isinstance(part, torch.Tensor):
+                assert_same_bits(TENSORS.take(part.detach()), TENSORS.take(expected.detach()))
+            else:
+                assert part == expected
+
+
 @pytest.mark.parametrize("ties", ["even", "first"])
 def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
     """Not where torch puts new tensors by default; gradients of both directions too."""
