@@ -215,9 +215,16 @@ def _by_operator(*tensors: Any, ties: Ties) -> Any:
 def test_gradients_are_computed_for_those_who_need_them(
     maximum: Callable[..., Any], needed: tuple[bool, ...], ties: Ties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from maxops.engines.torch import gradients  # noqa: PLC0415 - after the skip
+    from maxops.engines.torch import argmax, gradients  # noqa: PLC0415 - after the skip
 
     shapes, computed = [], gradients._sum_to
+    compared, holds = [], argmax.holds
+
+    def compare(elements: Any, maxima: Any) -> Any:
+        compared.append(elements)
+        return holds(elements, maxima)
+
+    monkeypatch.setattr(argmax, "holds", compare)
 
     def sum_to(grad: Any, tensor: Any) -> Any:
         shapes.append(tuple(tensor.shape))
@@ -227,6 +234,8 @@ def test_gradients_are_computed_for_those_who_need_them(
     inputs = [torch.zeros(shape, requires_grad=need) for shape, need in zip([(2, 1), (3,), ()], needed, strict=True)]
     maximum(*inputs, ties=ties).sum().backward()
     assert shapes == [tuple(tensor.shape) for tensor in inputs if tensor.requires_grad]
+    last = max(number for number, need in enumerate(needed, 1) if need)
+    assert len(compared) == (last if ties == "first" else len(inputs))  # the first that hold it come before the others
     everybody = [torch.zeros_like(tensor, requires_grad=True) for tensor in inputs]
     maximum(*everybody, ties=ties).sum().backward()
     for tensor, other in zip(inputs, everybody, strict=True):

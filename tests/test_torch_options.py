@@ -131,7 +131,8 @@ def test_flags_of_each_kind(kind: Callable[[bool], Any], torch_way: str) -> None
 def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
     """Not where torch puts new tensors by default; gradients of both directions too."""
     assert torch_way
-    for function, arrays, options in CALLS[::5]:
+    calls = [call for number, call in enumerate(CALLS) if call[0] == "reduce_max" or number % 5 == 0]
+    for function, arrays, options in calls:
         given = _with_gradients(arrays)
         want = outcome(function, arrays, options)
         if isinstance(want[0], type):
