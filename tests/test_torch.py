@@ -187,6 +187,8 @@ def test_an_array_of_numpy_leaves_the_layout_to_the_tensors(layout: str) -> None
     array = take(DENSE[layout](x))
     for tensor in (x, DENSE["channels_last"](x)):
         assert mo.maximum(tensor, array).stride() == mo.maximum(array, tensor).stride() == tensor.stride()
+    beside_a_number: Any = mo.maximum(array, torch.tensor(0.5))
+    assert beside_a_number.is_contiguous()
 
 
 def test_layouts_of_what_is_reduced() -> None:
@@ -288,8 +290,9 @@ def test_out_that_cannot_be_written() -> None:
         (torch.zeros(2, 3, device="meta"), "out lies on meta, but the inputs on cpu"),
         (torch.zeros(2, 3).to_sparse(), "out is of another kind than strided"),
     ):
-        with pytest.raises(errors.OutputError, match=words):
+        with pytest.raises(errors.OutputError, match=words) as raised:
             mo.maximum(x, x, out=out)
+        assert raised.value.clause in ("", "maxops.maximum.out", "maxops.maximum.shape")
     with pytest.raises(errors.OutputError, match="requires a gradient"):
         mo.reduce_max(torch.ones(2, requires_grad=True), out=torch.zeros(1))
 
