@@ -77,7 +77,7 @@ def test_a_part_without_its_extra_names_it(bare: Path, part: str) -> None:
 def test_a_part_whose_package_cannot_be_imported_names_its_extra(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package, extra = PARTS[part]
     parent = part if part in ENTRIES else ".".join(part.split(".")[:2])
-    for name in [name for name in sys.modules if f"{name}.".startswith(f"{parent}.")]:
+    for name in [name for name in sys.modules if f"{name}.".startswith((f"{parent}.", f"{package}."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ModuleNotFoundError) as caught:
