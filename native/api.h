@@ -137,8 +137,8 @@ struct Segmentation {
     bool by_offsets = false;
     bool is_sorted = true;            // ids that never decrease; offsets always are
     bool checks = true;               // the ids or offsets
-    bool negative_is_bad = true;      // if not, such rows are left out
-    bool past_is_bad = false;         // num_segments and more; likewise
+    bool rejects_negative = true;     // if not, such rows are left out
+    bool rejects_past = false;        // num_segments and more; likewise
     std::int64_t num_segments = -1;   // below 0: as the ids or offsets have it
     std::uint64_t fill = 0;           // bits, of empty segments
     const char* initial = nullptr;    // as above

@@ -66,11 +66,11 @@ Fault find_id_fault(Poll poll, const Segmentation& call) {
             while (i < end && !breaks_rule(i)) ++i;
             return i;
         };
-        if (std::is_signed_v<Id> && call.negative_is_bad) {
+        if (std::is_signed_v<Id> && call.rejects_negative) {
             const std::int64_t i = first([&](std::int64_t at) { return id_at<Id>(ids, at) < 0; });
             if (i < end) return {Fault::kNegativeId, i, signed_of(id_at<Id>(ids, i))};
         }
-        if (call.past_is_bad && call.num_segments >= 0) {
+        if (call.rejects_past && call.num_segments >= 0) {
             const std::int64_t i =
                 first([&](std::int64_t at) { return is_at_least(id_at<Id>(ids, at), call.num_segments); });
             if (i < end) return {Fault::kIdTooLarge, i, signed_of(id_at<Id>(ids, i)), call.num_segments};
@@ -202,9 +202,9 @@ Fault plan_sorted(Poll poll, Segmentation* call, bool is_new) {
     const std::int64_t last = rows == 0 ? -1 : id_at(*call, rows - 1);
     const bool is_given = call->num_segments >= 0;
     if (call->checks && rows > 0) {
-        if (!call->negative_is_bad) {  // the kernels know of no negative ids that are allowed
+        if (!call->rejects_negative) {  // the kernels know of no negative ids that are allowed
             if (const Fault fault = find_index_fault(poll, *call)) return fault;
-        } else if (call->past_is_bad && is_given && last >= call->num_segments) {
+        } else if (call->rejects_past && is_given && last >= call->num_segments) {
             return report(poll, *call);
         } else if (!is_new || last < 0 || call->num_segments == 0 || call->data.elements() == 0 ||
                    (!SegmentPieces::is_one(*call) && SegmentPieces(*call).count() > 1)) {
@@ -224,12 +224,12 @@ Fault plan_sorted(Poll poll, Segmentation* call, bool is_new) {
 }
 
 Fault plan_unsorted(Poll poll, Segmentation* call) {
-    const bool is_given = call->num_segments >= 0, checks = call->checks && call->negative_is_bad;
+    const bool is_given = call->num_segments >= 0, checks = call->checks && call->rejects_negative;
     if (!checks && is_given) return {};
     std::int64_t highest = -1;
     if (!find_highest(poll, *call, checks, &highest)) return {Fault::kStopped};
     if (checks && highest < 0 && call->indices.sizes[0] > 0) return report(poll, *call);
-    if (checks && call->past_is_bad && is_given && highest >= call->num_segments) return report(poll, *call);
+    if (checks && call->rejects_past && is_given && highest >= call->num_segments) return report(poll, *call);
     if (highest == INT64_MAX && !is_given) return {Fault::kNotHandled};
     if (!is_given) call->num_segments = std::max<std::int64_t>(highest, -1) + 1;
     return {};
@@ -325,7 +325,7 @@ Fault check_indices(Poll poll, const Segmentation& call) {
         if (known.by_offsets) return plan_offsets(poll, &known);
         const bool has_limit = call.num_segments >= 0;
         if (!has_limit) known.num_segments = INT64_MAX;
-        known.past_is_bad = call.past_is_bad && has_limit;
+        known.rejects_past = call.rejects_past && has_limit;
         return known.is_sorted ? plan_sorted(poll, &known, false) : plan_unsorted(poll, &known);
     });
 }

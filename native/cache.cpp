@@ -21,9 +21,9 @@ class Cache {
 public:
     void* take(std::size_t size) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        const std::size_t wanted = rounded(size);
+        const std::size_t needed = rounded(size);
         auto fits = [&](const Block& block) {
-            return block.size >= wanted && block.size <= wanted + wanted / 4;
+            return block.size >= needed && block.size <= needed + needed / 4;
         };
         auto found = std::find_if(kept_.begin(), kept_.end(), fits);
         if (found != kept_.end()) {
@@ -34,13 +34,13 @@ public:
             ++reused_;
             return block.data;
         }
-        void* data = map_pages(wanted);
-        if (data == nullptr && trim_to(0)) data = map_pages(wanted);
+        void* data = map_pages(needed);
+        if (data == nullptr && trim_to(0)) data = map_pages(needed);
         if (data == nullptr) return nullptr;
         try {
-            used_.emplace(data, wanted);
+            used_.emplace(data, needed);
         } catch (const std::bad_alloc&) {
-            unmap_pages(data, wanted);
+            unmap_pages(data, needed);
             return nullptr;
         }
         ++fresh_;

@@ -15,7 +15,7 @@ PyObject* output_handler();
 // How many bytes of freed blocks may be kept; 0: none. Those past a new limit go back at once.
 void set_cache_limit(std::size_t bytes);
 
-// Gives back what is kept; false if nothing is. What failed for want of memory may then be tried again.
+// Gives back what is kept; false if nothing is. An allocation that failed may then be tried again.
 bool empty_cache();
 
 struct CacheInfo {

@@ -1,5 +1,5 @@
 // Max where some inputs run across the others: transposed ones, whose neighbours along a row of the output
-// lie far apart. Square tiles of them are turned in cache, so that each cache line is fetched once.
+// lie far apart. Square tiles of them are transposed in cache, so that each cache line is fetched once.
 #include "fold_tiles.h"
 
 #include "scratch.h"
@@ -92,12 +92,12 @@ int axis_across(const Kernels& kernels, const Shape& shape, const std::vector<Op
     const std::size_t inputs = operands.size() - 1;
     if (inputs > Kernels::kMostInputs || kernels.fold[inputs] == nullptr) return -1;
     int across = -1;
-    std::size_t turned = 0;
+    std::size_t transposed = 0;
     for (std::size_t k = 0; k < operands.size(); ++k) {
         const Operand& operand = operands[k];
         if (operand.swapped) return -1;
         if (operand.strides[inner] == item) continue;
-        if (k == inputs || ++turned > kTileInputs) return -1;
+        if (k == inputs || ++transposed > kTileInputs) return -1;
         int found = -1;
         for (int axis = 0; axis < inner; ++axis)
             if (operand.strides[axis] == item && shape.size[axis] > 1) found = axis;

@@ -29,11 +29,11 @@ struct SegmentWalk {
     bool gallops;           // over long runs, without a look at each id: the caller vouches for them
     bool checks;            // the ids: at one that is negative or lower than the one before the walk ends
     bool is_unsorted;       // it ended so
-    std::int64_t last_id;   // of the last row, as it came; 0 before the first. Kept if the walk checks
+    std::int64_t last_id;   // of the last row, unchanged; 0 before the first. Kept if the walk checks
     std::int64_t previous;  // the last row's segment; -1 and num_segments stand for all outside
-    std::int64_t written;  // rows below it have been written before a step down: they are no gap to be filled
-    char* target;          // where the last row's segment has its maximum so far; null outside
-    void* scratch;         // kSegmentScratchBytes, aligned to 64; a call leaves nothing there
+    std::int64_t written;   // rows below it were written before ids decreased: they are not a gap
+    char* target;           // where the last row's segment has its maximum so far; null outside
+    void* scratch;          // kSegmentScratchBytes, aligned to 64; a call leaves nothing there
 };
 
 // The keys of a SegmentMax of rows in any order, or those of some of its segments.

@@ -48,14 +48,14 @@ struct FloatOrder {
     }
     static constexpr Key key(Bits bits) { return keys(Scalar<Bits>{bits}).v; }
 
-    // The same keys. Of keys() compilers make a branch on the sign where they make no vectors, and no
-    // processor foresees that.
-    static constexpr U kTurned = static_cast<U>(kNegativeBase + 1 - kPositiveStep);
+    // The same keys, for scalars: compilers turn keys() into a branch on the sign, which mispredicts.
+    static constexpr U kNegativeOffset = static_cast<U>(kNegativeBase + 1 - kPositiveStep);
     template <class V>
     static constexpr V branchless_keys(V bits) {
         const V sign = sign_lanes(bits);
-        const V turned = add(bit_xor(bits, sign), bit_and(sign, V::splat(static_cast<Key>(kTurned))));
-        return add(turned, V::splat(static_cast<Key>(kPositiveStep)));
+        const V ordered =
+            add(bit_xor(bits, sign), bit_and(sign, V::splat(static_cast<Key>(kNegativeOffset))));
+        return add(ordered, V::splat(static_cast<Key>(kPositiveStep)));
     }
 
     // The same values, but that every NaN is the one quiet NaN.

@@ -250,21 +250,22 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
 
     // Few outputs of many elements: parts of a reduced axis first, then their maxima.
     std::vector<char> partial(parts * outputs * itemsize);
-    // A single output is settled by the first NaN or True, and then the other parts may stay zero; if the
+    // A single output is saturated by the first NaN or True, and then the other parts may stay zero; if the
     // very first elements do so, no thread need wake.
-    std::atomic<bool> settled{false};
+    std::atomic<bool> is_saturated{false};
     if (outputs == 1 && whole.places() == whole.elements_each()) {
         whole.part(0, std::min(whole.places(), kSaturationPeek), partial.data())(0, 1);
-        settled.store(holds_highest(run.kernels, partial.data()));
+        is_saturated.store(holds_highest(run.kernels, partial.data()));
     }
     auto task = [&](std::size_t i) {
-        if (settled.load(std::memory_order_relaxed)) return;
+        if (is_saturated.load(std::memory_order_relaxed)) return;
         const std::size_t n = whole.places();
         char* to = partial.data() + i * outputs * itemsize;
         whole.part(i * n / parts, (i + 1) * n / parts, to)(0, outputs);
-        if (outputs == 1 && holds_highest(run.kernels, to)) settled.store(true, std::memory_order_relaxed);
+        if (outputs == 1 && holds_highest(run.kernels, to))
+            is_saturated.store(true, std::memory_order_relaxed);
     };
-    if (!settled.load() && !run_tasks(parts, task, run.poll, bytes < kLongBytes)) return false;
+    if (!is_saturated.load() && !run_tasks(parts, task, run.poll, bytes < kLongBytes)) return false;
     whole.finish_parts(parts, partial.data());
     return true;
 }

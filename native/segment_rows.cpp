@@ -109,17 +109,17 @@ std::size_t SegmentRows::long_run(std::int64_t* segment, std::size_t row, std::s
     return stop > row && stop - row >= kOffsetsRun ? stop - row : 0;
 }
 
-void SegmentRows::lay_ids(std::int64_t* segment, std::size_t row, std::size_t end, char* block) const {
+void SegmentRows::write_ids(std::int64_t* segment, std::size_t row, std::size_t end, char* block) const {
     if (id_type_ == 0)
-        lay_ids_as(segment, row, end, reinterpret_cast<std::int32_t*>(block));
+        write_ids_as(segment, row, end, reinterpret_cast<std::int32_t*>(block));
     else
-        lay_ids_as(segment, row, end, reinterpret_cast<std::int64_t*>(block));
+        write_ids_as(segment, row, end, reinterpret_cast<std::int64_t*>(block));
 }
 
 // The ids of rows `row` to `end`, the first of which is of `segment`. Each segment's are laid some at a time,
 // over where the next ones will lie: a branch on its length would cost more.
 template <class Id>
-void SegmentRows::lay_ids_as(std::int64_t* segment, std::size_t row, std::size_t end, Id* ids) const {
+void SegmentRows::write_ids_as(std::int64_t* segment, std::size_t row, std::size_t end, Id* ids) const {
     auto s = static_cast<std::size_t>(*segment);
     Id* const past = ids + (end - row);
     for (Id* to = ids;;) {

@@ -59,7 +59,7 @@ public:
                 block.segment = segment;
                 block.n = run;
             } else {
-                lay_ids(&segment, row, row + block.n, id_block);
+                write_ids(&segment, row, row + block.n, id_block);
                 block.ids = id_block;
             }
             block.data = row_address(row) + column * kernels_.itemsize;
@@ -88,9 +88,9 @@ private:
     std::size_t most_rows(std::size_t width, std::size_t rows) const;
     const void* ids_at(std::size_t row, std::size_t n, char* block) const;
     std::size_t long_run(std::int64_t* segment, std::size_t row, std::size_t end) const;
-    void lay_ids(std::int64_t* segment, std::size_t row, std::size_t end, char* block) const;
+    void write_ids(std::int64_t* segment, std::size_t row, std::size_t end, char* block) const;
     template <class Id>
-    void lay_ids_as(std::int64_t* segment, std::size_t row, std::size_t end, Id* ids) const;
+    void write_ids_as(std::int64_t* segment, std::size_t row, std::size_t end, Id* ids) const;
 
     const char* id_address(std::size_t i) const { return ids_ + static_cast<std::ptrdiff_t>(i) * id_stride_; }
     const char* row_address(std::size_t row) const {

@@ -9,7 +9,7 @@
 namespace maxops {
 
 // A part of the work: rows [begin, end) of columns [column, column + width), as far as they are of segments
-// [from, to). It goes into copy number `copy` of the output, that nobody else is at; 0 is the output itself.
+// [from, to). Its result goes into copy number `copy` of the output, uncontended; 0 is the output itself.
 struct Piece {
     std::size_t column, width, begin, end;
     std::int64_t from, to;

@@ -91,14 +91,14 @@ public:
     }
 
 private:
-    void add_workers(int wanted) {
-        while (workers_ < wanted) {
+    void add_workers(int count) {
+        while (workers_ < count) {
             const SignalsBlocked blocked;
             try {
                 std::thread([this] { work(); }).detach();
                 ++workers_;
             } catch (const std::exception&) {
-                wanted = workers_;  // the system gives no more threads: those at hand do the work
+                count = workers_;  // the system gives no more threads: the existing ones do the work
             }
         }
     }

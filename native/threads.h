@@ -42,7 +42,7 @@ private:
     Clock::time_point polled_ = Clock::now();
 };
 
-// Tasks done and wanted in the call that began last: for a progress bar.
+// Tasks done and to do in the call that began last: for a progress bar.
 struct Progress {
     std::size_t done;
     std::size_t count;

@@ -301,11 +301,11 @@ bool widen(View* view, PyArrayObject** widened) {
 }
 
 bool read_out_of_range(PyObject* object, Segmentation* call) {
-    call->past_is_bad = !call->is_sorted;
+    call->rejects_past = !call->is_sorted;
     if (!is_given(object)) return true;
     if (call->by_offsets || !PyUnicode_CheckExact(object)) return false;
     const bool drops = PyUnicode_CompareWithASCIIString(object, "drop") == 0;
-    call->negative_is_bad = call->past_is_bad = !drops;
+    call->rejects_negative = call->rejects_past = !drops;
     return drops || PyUnicode_CompareWithASCIIString(object, "error") == 0;
 }
 
@@ -373,7 +373,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         return kNotHandled;
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[call.axis])
         return kNotHandled;
-    if (is_unsigned && !(call.checks && call.negative_is_bad))
+    if (is_unsigned && !(call.checks && call.rejects_negative))
         return kNotHandled;  // such an id past 2^63 - 1 is not negative, but of no segment
 
     const bool is_new = !is_given(given[Of::out]) || with_indices;
@@ -512,7 +512,7 @@ PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const int type = array == nullptr ? -1 : type_of(array);
     std::int64_t rows = 0;
     const bool is_read = type >= 0 && PyArray_NDIM(array) == 1 && read_flag(args[1], &call.by_offsets) &&
-                         read_flag(args[2], &call.is_sorted) && read_flag(args[3], &call.negative_is_bad) &&
+                         read_flag(args[2], &call.is_sorted) && read_flag(args[3], &call.rejects_negative) &&
                          (!is_given(args[4]) || read_integer(args[4], &call.num_segments)) &&
                          read_integer(args[5], &rows);
     const bool is_index = type == static_cast<int>(Type::int32_) || type == static_cast<int>(Type::int64_) ||
@@ -525,7 +525,7 @@ PyObject* py_check_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
     call.indices = view_of(array, type);
     Release release(call.indices.bytes());
     release.own(&call.indices);
-    call.past_is_bad = is_given(args[4]);
+    call.rejects_past = is_given(args[4]);
     const std::ptrdiff_t size = rows;
     call.data = {nullptr, &size, &size, 1, type, false, false};
     const auto check = [&] { return check_indices(poll_signals, call); };

@@ -280,14 +280,14 @@ ffi::Error argmax_in_segments(ffi::AnyBuffer data, ffi::AnyBuffer ids, ffi::AnyB
 }
 
 ffi::Error segment_max(ffi::AnyBuffer data, ffi::AnyBuffer ids, ffi::Result<ffi::AnyBuffer> out,
-                       std::string_view order, bool checks, bool negative_is_bad, bool past_is_bad,
+                       std::string_view order, bool checks, bool rejects_negative, bool rejects_past,
                        std::int64_t fill) {
     Batches whole;
     const ffi::Error error = whole.read(data, ids, *out, order);
     if (error.failure()) return error;
     whole.call.checks = checks;
-    whole.call.negative_is_bad = negative_is_bad;
-    whole.call.past_is_bad = past_is_bad;
+    whole.call.rejects_negative = rejects_negative;
+    whole.call.rejects_past = rejects_past;
     whole.call.fill = static_cast<std::uint64_t>(fill);
     const PlainFloats plain;
     const Fault fault = whole.each(
@@ -306,8 +306,8 @@ XLA_FFI_DEFINE_HANDLER(kSegmentMax, segment_max,
                            .Ret<ffi::AnyBuffer>()
                            .Attr<std::string_view>("order")
                            .Attr<bool>("checks")
-                           .Attr<bool>("negative_is_bad")
-                           .Attr<bool>("past_is_bad")
+                           .Attr<bool>("rejects_negative")
+                           .Attr<bool>("rejects_past")
                            .Attr<std::int64_t>("fill"));
 
 XLA_FFI_DEFINE_HANDLER(kArgmax, argmax,

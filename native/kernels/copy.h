@@ -54,15 +54,16 @@ static void gather_items(void* block, const void* data, std::ptrdiff_t stride, s
 
 template <class W>
 static void gather(void* block, const void* data, std::ptrdiff_t stride, std::size_t n, bool swapped) {
-    // Items that share lines, but are not side by side: called for a chunk ahead.
-    const bool calls = stride > static_cast<std::ptrdiff_t>(sizeof(W)) && stride <= 64 && n > kGatherChunk;
-    const std::size_t chunk = calls ? kGatherChunk : n;
+    // Items that share lines, but are not contiguous, are prefetched a chunk ahead.
+    const bool prefetches =
+        stride > static_cast<std::ptrdiff_t>(sizeof(W)) && stride <= 64 && n > kGatherChunk;
+    const std::size_t chunk = prefetches ? kGatherChunk : n;
     auto* to = static_cast<char*>(block);
     auto* from = static_cast<const char*>(data);
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t m = n - i < chunk ? n - i : chunk;
         const auto span = static_cast<std::ptrdiff_t>(chunk) * stride;
-        if (calls) prefetch(from + span, static_cast<std::size_t>(span));
+        if (prefetches) prefetch(from + span, static_cast<std::size_t>(span));
         if (swapped)
             gather_items<W, true>(to, from, stride, m);
         else

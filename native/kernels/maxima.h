@@ -103,8 +103,8 @@ struct MaximaOf {
 template <class T, class V = Vec<typename T::Bits>>
 using Maxima = typename MaximaOf<T, V>::type;
 
-// The maximum of two. Of two zeros a comparison of floats gives the second: both ways, and what they have in
-// common.
+// The maximum of two. A comparison of floats gives the second of two zeros, so both orders are taken and
+// their common bits kept.
 template <class T, class V>
 MAXOPS_INLINE V max_of_two(V x, V y) {
     if constexpr (kComparesFloats<T>)

@@ -89,7 +89,7 @@ typename T::Key highest_of(const Item<T>* items, std::size_t n) {
 
 // ---------------------------------------------------------------------------- many rows
 
-// Keys in lanes of at least 32 bits, each the maximum of the lanes that it came from.
+// Keys in lanes of at least 32 bits, each the maximum of its source lanes.
 template <class Key>
 MAXOPS_INLINE auto in_wide_lanes(Vec<Key> keys) {
     if constexpr (sizeof(Key) >= 4) {

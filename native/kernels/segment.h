@@ -167,7 +167,7 @@ using VectorSegments = BlockSegments<T, Id, PlainScan<T>>;
 // From a row on whose id is no segment's of the output. Where it returns false the block's last row is done
 // with: sorted ids come to no segment of the output again once they are past it.
 template <class T, class Id>
-static bool goes_on_after(SegmentWalk* walk, const Ids<Id>& ids, std::size_t i, std::int64_t* previous) {
+static bool continues_after(SegmentWalk* walk, const Ids<Id>& ids, std::size_t i, std::int64_t* previous) {
     const std::int64_t id = ids[i];
     if (id < 0) {
         walk->is_unsorted = walk->checks;
@@ -186,7 +186,7 @@ static void segment_column(SegmentWalk* walk, const Item<T>* items, const Ids<Id
     while (i < ids.n && !walk->is_unsorted) {
         const std::int64_t id = ids[i];
         if (!ids.has_row(id)) {
-            if (!goes_on_after<T>(walk, ids, i, &at.previous)) break;
+            if (!continues_after<T>(walk, ids, i, &at.previous)) break;
             ++i;
         } else if (ids.n - i >= kRun && ids[i + kRun - 1] == id) {
             if (!steps_to(walk, at.previous, id)) break;
@@ -236,7 +236,7 @@ static void segment_rows(SegmentWalk* walk, const void* data_, std::ptrdiff_t st
     while (i < n) {
         const std::int64_t id = ids[i];
         if (!ids.has_row(id)) {
-            if (!goes_on_after<T>(walk, ids, i, &walk->previous)) return;
+            if (!continues_after<T>(walk, ids, i, &walk->previous)) return;
             ++i;
             continue;
         }

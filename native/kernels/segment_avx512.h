@@ -147,7 +147,7 @@ private:
     }
     // The magnitude's bits flipped in negative lanes: FloatOrder's key and back, but for the step that they
     // share.
-    static __m512i turned(__m512i v) {
+    static __m512i flip_negative(__m512i v) {
         constexpr int kFlipMasked = 0x78;  // a ^ (b & c)
         return _mm512_ternarylogic_epi64(v, Lanes::sign(v), Lanes::splat(std::numeric_limits<Lane>::max()),
                                          kFlipMasked);
@@ -155,7 +155,7 @@ private:
     static __m512i key(__m512i b) {
         if constexpr (T::is_float) {
             using Order = typename OrderOf<T>::Type;
-            return Lanes::add(turned(b), Lanes::splat(static_cast<Lane>(Order::kPositiveStep)));
+            return Lanes::add(flip_negative(b), Lanes::splat(static_cast<Lane>(Order::kPositiveStep)));
         } else if constexpr (kHalfRange != 0) {
             return _mm512_xor_si512(b, Lanes::splat(kHalfRange));
         } else {
@@ -166,7 +166,7 @@ private:
         if constexpr (T::is_float) {
             using Order = typename OrderOf<T>::Type;
             const __m512i number =
-                turned(Lanes::sub(k, Lanes::splat(static_cast<Lane>(Order::kPositiveStep))));
+                flip_negative(Lanes::sub(k, Lanes::splat(static_cast<Lane>(Order::kPositiveStep))));
             const auto is_nan = Lanes::less(Lanes::splat(Order::kInfinityKey), k);
             return Lanes::select(is_nan, Lanes::splat(Order::kNaN), number);
         } else if constexpr (kHalfRange != 0) {

@@ -45,7 +45,7 @@ struct IdBlock {
     // Given the bits of all steps from one place to the next: ids are in order, and segments of the output.
     // (Steps that are not far add up to less than 2^31. Ids that count on past the highest of their type
     // would be negative, and their places tell.)
-    bool is_right(std::uint64_t steps, std::int64_t num_segments) const {
+    bool is_valid(std::uint64_t steps, std::int64_t num_segments) const {
         constexpr std::uint64_t kFar = (std::uint64_t{1} << 31) / kBlockRows;
         return steps < kFar && last < num_segments && last <= std::int64_t{std::numeric_limits<Id>::max()};
     }
@@ -154,7 +154,7 @@ struct BlockSegments {
             gaps = gaps || block.begins_with_gaps();
             const auto scan = gaps ? Scan::template scan<true> : Scan::template scan<false>;
             scan(items + i, block.begin(), block.rows, carry, &segments);
-            if (!block.is_right(segments.steps, ids.num_segments)) break;
+            if (!block.is_valid(segments.steps, ids.num_segments)) break;
             if (segments.steps > 1 && !gaps)
                 Scan::template scan<true>(items + i, block.begin(), block.rows, carry, &segments);
             gaps = segments.steps > 1;

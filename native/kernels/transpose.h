@@ -33,7 +33,7 @@ static inline void copy_items(char* to, std::ptrdiff_t to_stride, const char* fr
     }
 }
 
-// Square blocks of as many words as 16 bytes hold are turned by zipping rows: after as many rounds as the
+// Square blocks of as many words as 16 bytes hold are transposed by zipping rows: after as many rounds as the
 // width has bits, row and column have changed places.
 template <class W>
 struct Transpose {

@@ -109,7 +109,7 @@ void call_segment_max(std::mt19937& random, std::size_t rows, std::size_t column
     call.indices.strides = ids.strides + 1;
     call.indices.rank = 1;
     call.is_sorted = is_sorted;
-    call.past_is_bad = true;
+    call.rejects_past = true;
     call.num_segments = static_cast<std::int64_t>(segments);
     call.fill = ~std::uint64_t{0};
     const bool is_done = !plan_segments(go_on, &call, true) && !segment_max(go_on, call, out.view);

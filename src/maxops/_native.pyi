@@ -37,7 +37,7 @@ planned_reduce_max = reduce_max
 planned_segment_max = segment_max
 
 def check_indices(
-    indices: _Array, by_offsets: bool, sorted: bool, negative_is_bad: bool, num_segments: int | None, rows: int, /
+    indices: _Array, by_offsets: bool, sorted: bool, rejects_negative: bool, num_segments: int | None, rows: int, /
 ) -> tuple[str, int, int, int] | None: ...
 def widened(indices: _Array, /) -> _Array: ...
 def can_write_through(out: _Array, input: _Array, in_place: bool, /) -> bool: ...  # for tests

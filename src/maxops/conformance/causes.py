@@ -82,14 +82,14 @@ def what_became(expected: Elements | Message, actual: Elements | Message) -> str
         return "Other values"
     if dtype.kind != "float":
         return "Other integers"
-    wanted, given = (_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))
-    if wanted == "NaN":
+    correct, given = (_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))
+    if correct == "NaN":
         return "Other bits of NaN" if given == "NaN" else "NaN is lost"
-    if wanted in ZEROS and given in ZEROS:
-        return "-0 where 0 is the maximum" if wanted == "+0" else "0 where -0 is the maximum"
-    if wanted == "subnormal" and given in ZEROS:
+    if correct in ZEROS and given in ZEROS:
+        return "-0 where 0 is the maximum" if correct == "+0" else "0 where -0 is the maximum"
+    if correct == "subnormal" and given in ZEROS:
         return "Subnormal numbers become 0"
-    if wanted == "infinity":
+    if correct == "infinity":
         return "Infinities become finite"
     return "Other floats"
 

@@ -158,8 +158,8 @@ def _fault(value: Any, hint: Any, where: str) -> str:
             return _type_error(value, where, "an object")
         return next(filter(None, (_fault(each, inner[1], f"{where}[{key!r}]") for key, each in value.items())), "")
     is_bool = isinstance(value, bool)  # which Python counts among the integers
-    is_right = hint is bool if is_bool else isinstance(value, (int, float) if hint is float else hint)
-    return "" if is_right else _type_error(value, where, _JSON_NAMES[hint])
+    is_valid = hint is bool if is_bool else isinstance(value, (int, float) if hint is float else hint)
+    return "" if is_valid else _type_error(value, where, _JSON_NAMES[hint])
 
 
 def _fault_of_object(value: Any, fields: dict[str, Any], where: str) -> str:

@@ -89,8 +89,8 @@ def _segment_max(call: SegmentCall) -> Any:
         segments,
         "offsets" if by_offsets else "sorted" if plan.sorted else "any",
         checks=plan.check_ids and not bounds.are_known,
-        negative_is_bad=bounds.out_of_range != "drop",
-        past_is_bad=bounds.out_of_range == "error",
+        rejects_negative=bounds.out_of_range != "drop",
+        rejects_past=bounds.out_of_range == "error",
         # -Inf under an initial value, which is then never lower
         fill=plan.fill_bits if plan.initial is None else plan.dtype.lowest_bits,
     )

@@ -57,8 +57,8 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
         data,
         ids,
         checks=how.checks,
-        negative_is_bad=how.negative_is_bad,
-        past_is_bad=how.past_is_bad,
+        rejects_negative=how.rejects_negative,
+        rejects_past=how.rejects_past,
         fill=how.fill_as_int64,
     )
 

@@ -22,8 +22,8 @@ class Segments:
     count: int
     order: Literal["sorted", "any", "offsets"]
     checks: bool
-    negative_is_bad: bool
-    past_is_bad: bool
+    rejects_negative: bool
+    rejects_past: bool
     fill: int
 
     @property
