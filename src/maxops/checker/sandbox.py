@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from maxops.posix import resource_of
 MAX_SECONDS = 20  # of CPU time; three times as long of wall-clock time, on a busy machine
 MAX_BYTES = 4 << 30  # beyond what this process has
 MAPPED = Path("/proc/self/statm")  # in pages
+PATIENCE = 4 * MAX_SECONDS  # for a reply: a child may hang in what a library does after a fork, before it sets limits
 _DONE, _FAILED = b"+", b"-"
 _LENGTH = 8  # bytes of a reply's length, after its first byte
 
@@ -32,15 +34,15 @@ def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
     results: list[bytes | ModelError] = []
     while len(results) < len(works):
         rest = works[len(results) :]
-        replies, status = _replies(rest, resource)
+        replies, ending = _replies(rest, resource)
         results += replies
         if len(replies) < len(rest):
-            results.append(ModelError(_ending(status)))
+            results.append(ModelError(ending))
     return results
 
 
-def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | ModelError], int]:
-    """What a process says of the works before the one that ends it, and its status."""
+def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | ModelError], str]:
+    """What a process says of the works before the one that ends it, and how it ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python warns of forks beside threads, whose locks a child may find taken, and so does JAX once it is
@@ -56,15 +58,20 @@ def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | 
     if child == 0:
         _be_child(works, writing, resource)
     os.close(writing)
+    parts: list[bytes] = []
+    is_late = True
     try:
-        with os.fdopen(reading, "rb") as pipe:
-            data = pipe.read()
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        raise
+        ready = select.poll()
+        ready.register(reading, select.POLLIN)
+        while is_late and ready.poll(1000 * PATIENCE):
+            parts.append(os.read(reading, 1 << 20))
+            is_late = parts[-1] != b""  # until the end of what it writes
     finally:
+        if is_late:
+            os.kill(child, signal.SIGKILL)
+        os.close(reading)
         _, status = os.waitpid(child, 0)
-    return [*_parsed(data)], status
+    return [*_parsed(b"".join(parts))], _ending(status, is_late=is_late)
 
 
 def _parsed(data: bytes) -> Iterator[bytes | ModelError]:
@@ -79,8 +86,8 @@ def _parsed(data: bytes) -> Iterator[bytes | ModelError]:
         head = end
 
 
-def _ending(status: int) -> str:
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM):
+def _ending(status: int, *, is_late: bool) -> str:
+    if is_late or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM)):
         return f"takes more than {MAX_SECONDS} seconds"
     return f"ends its process with status {os.waitstatus_to_exitcode(status)}"
 
