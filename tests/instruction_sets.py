@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from maxops import _native
 
@@ -14,24 +13,20 @@ from maxops import _native
 OWN_SOURCE = [name for name in _native.isas() if name != "x86-64-v2"]
 
 
-def _besides(ordinary: Sequence[str]) -> list[ParameterSet]:
-    """Each instruction set; those that are no ordinary ones in `pytest -m exhaustive`."""
-    return [pytest.param(name, marks=() if name in ordinary else pytest.mark.exhaustive) for name in _native.isas()]
-
-
-# The one that is in use unless somebody asks for another. On all of them at once `test_runs` and `test_sizes` cross
-# every boundary of the kernels, and `on_each_isa` tries what hypothesis finds.
-EACH = _besides(_native.isas()[:1])
-# For what the kernels' source alone decides, and cheap: the order, the bounds of memory, the processor's modes.
-EACH_SOURCE = _besides(OWN_SOURCE)
+# The one in use, which MAXOPS_ISA names; the others in `pytest -m exhaustive`. On all of them at once `test_runs` and
+# `test_sizes` cross every boundary of the kernels, and `on_each_isa` tries what hypothesis finds.
+EACH = [
+    _native.isa(),
+    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in OWN_SOURCE if name != _native.isa()),
+]
 
 
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def on_each_source(test: Test) -> Test:
-    """Call a test once on each of them."""
-    marked: Test = pytest.mark.parametrize("isa", EACH_SOURCE, indirect=True)(pytest.mark.usefixtures("isa")(test))
+    """Call a test of what the kernels' source alone decides, and cheap, once on each of them."""
+    marked: Test = pytest.mark.parametrize("isa", OWN_SOURCE, indirect=True)(pytest.mark.usefixtures("isa")(test))
     return marked
 
 

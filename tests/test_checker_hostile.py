@@ -293,7 +293,7 @@ def spoiled_ir(folder: Path, choose: random.Random) -> Path:
     return saved(folder, spoil(text.encode(), choose), np.array([-1]).tobytes())
 
 
-@pytest.mark.parametrize("count", [50, pytest.param(300, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [50, pytest.param(300, marks=pytest.mark.release)])
 @pytest.mark.parametrize("make", [spoiled_onnx, mutated_onnx, spoiled_ir], ids=lambda make: make.__name__)
 def test_fuzz(make: Callable[[Path, random.Random], Path], count: int, tmp_path: Path, quick: None) -> None:
     """A report or an error of ours comes back, whatever comes in."""

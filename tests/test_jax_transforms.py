@@ -410,7 +410,7 @@ def test_each_transform_in_each_other(outer: str) -> None:
     check_nested([(inner, outer) for inner in TRANSFORMS if goes((inner, outer))])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.release
 @pytest.mark.parametrize("formulation", ["custom-calls"], indirect=True)
 @pytest.mark.parametrize("outer", ["vmap-last", "grad", "jvp"])
 def test_three_transforms_in_each_other(outer: str) -> None:

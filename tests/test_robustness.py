@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_sets import EACH_SOURCE
+from instruction_sets import OWN_SOURCE
 from maxops import _native
 
 HANGS_AFTER = 120.0  # seconds
@@ -345,7 +345,7 @@ def run(code: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("isa", EACH_SOURCE)
+@pytest.mark.parametrize("isa", OWN_SOURCE)
 def test_nothing_beside_the_arrays_is_touched(isa: str) -> None:
     assert int(run(FENCED + FENCES, isa)) == 13 * 2 * 43
 
@@ -361,13 +361,13 @@ def test_nothing_beside_tensors_of_onnxruntime_is_touched() -> None:
     assert int(run(FENCED + RUNTIME, _native.isa())) == 2 * (9 * 4 + 3)
 
 
-@pytest.mark.parametrize("isa", EACH_SOURCE)
+@pytest.mark.parametrize("isa", OWN_SOURCE)
 def test_ids_that_are_garbage_stay_in_bounds_unchecked(isa: str) -> None:
     assert int(run(FENCED + GARBAGE, isa)) == 3 * 2 * 2 * 6
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc", reason="of x86-64 and glibc")
-@pytest.mark.parametrize("isa", EACH_SOURCE)
+@pytest.mark.parametrize("isa", OWN_SOURCE)
 def test_every_float_mode_of_the_processor(isa: str) -> None:
     """Whatever rounding, flushing, and exceptions that would end the process: there is no arithmetic with floats."""
     assert int(run(FENCED + MODES, isa)) == 4 * 5 * 4 * 4

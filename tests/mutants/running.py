@@ -192,7 +192,17 @@ def run_tests(tree: Path, files: Sequence[str], order: Sequence[str], watch: Wat
         watch.start()
     import pytest  # noqa: PLC0415
 
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-m", "not exhaustive"]
+    options = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-o",
+        "addopts=",
+        "-m",
+        "not exhaustive and not release",
+    ]
     ignored = ("os.fork() was called:RuntimeWarning", ":pytest.PytestAssertRewriteWarning")
     options += ["-W", "error", *(f"-Wignore:{each}" for each in ignored), "--rootdir", str(tree), "--tb=short"]
     plugin = Plugin(order, watch)
