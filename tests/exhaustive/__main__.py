@@ -33,7 +33,7 @@ def main() -> int:
     start = time.perf_counter()
     # A process that crashes ends with a BrokenProcessPool here, which is no success.
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.processes, mp_context=spawn, max_tasks_per_child=16) as pool:
+    with ProcessPoolExecutor(options.processes, mp_context=spawn) as pool:
         for done in as_completed([pool.submit(run, task) for task in tasks]):
             isa, name, calls, seconds, error = done.result()
             print(f"{isa:<10} {name:<28} {sum(calls.values()):>10,} calls {seconds:7.1f} s of CPU", flush=True)
