@@ -175,14 +175,14 @@ FAULTS = (
     Fault(
         "native/cache.cpp",
         "a block that is too large is taken again and again",
-        "block.size >= wanted && block.size <= wanted + wanted / 4",
-        "block.size >= wanted",
+        "block.size >= needed && block.size <= needed + needed / 4",
+        "block.size >= needed",
     ),
     Fault(
         "native/cache.cpp",
         "a block that is too small is taken",
-        "block.size >= wanted && block.size",
-        "block.size >= wanted / 2 && block.size",
+        "block.size >= needed && block.size",
+        "block.size >= needed / 2 && block.size",
     ),
     Fault(
         "native/cache.cpp",
