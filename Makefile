@@ -23,13 +23,14 @@ install:  ## maxops as it is here, with what developing it needs
 test:  ## the tests, on the installed package
 	$(PYTHON) -m pytest
 
-lint:  ## formatting, ruff, mypy, and pyright of what is public
+lint:  ## formatting, ruff, mypy, pyright of what is public, generated pages, and the terms of the field
 	ruff format --check .
 	ruff check .
 	mypy
 	PYTHONPATH=src pyright --verifytypes maxops --ignoreexternal --pythonpath "$$(command -v $(PYTHON))"
 	clang-format --dry-run --Werror native/*.cpp native/*.h native/bindings/*.cpp native/bindings/*.h native/kernels/*.h native/testing/*
 	$(PYTHON) docs/generate.py --check
+	$(PYTHON) .ci/words.py
 
 format:  ## put the formatting right, and write the generated pages anew
 	ruff format .

@@ -121,12 +121,12 @@ def say(text: str) -> None:
 
 def debian_tools(machines: set[Machine]) -> None:
     """Install the compilers and the emulator that are missing."""
-    wanted = {"ccache": "ccache"}
+    needed = {"ccache": "ccache"}
     for each in machines:
-        wanted[f"{each.triple}-g++"] = "g++" if each.is_this_one else f"g++-{each.triple.replace('_', '-')}"
+        needed[f"{each.triple}-g++"] = "g++" if each.is_this_one else f"g++-{each.triple.replace('_', '-')}"
         if not each.is_this_one:
-            wanted[f"qemu-{each.name}-static"] = "qemu-user-static"
-    missing = [package for command, package in wanted.items() if shutil.which(command) is None]
+            needed[f"qemu-{each.name}-static"] = "qemu-user-static"
+    missing = [package for command, package in needed.items() if shutil.which(command) is None]
     if missing:
         run("apt-get", "update", "-qq")
         install = ("apt-get", "install", "-y", "-qq", "--no-install-recommends")

@@ -66,7 +66,7 @@ def operators_page() -> str:
     parts = [
         "# Operators and clauses",
         "Generated from `src/maxops/spec.py` by `docs/generate.py`. The id in brackets at the end of an error is one "
-        "of these. *Decided* marks what a document leaves open, and maxops settled: see [semantics](semantics.md). "
+        "of these. *Decided* marks what a document leaves open, and maxops decided: see [semantics](semantics.md). "
         "The errors of the plain functions have clauses of their own, at the end: they speak for no standard.",
     ]
     for row in (*spec.ALL, *spec.PLAIN):

@@ -26,8 +26,8 @@ LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 CLAUSES = {clause.id for row in (*spec.ALL, *spec.PLAIN) for clause in row.clauses}
 COMMANDS = "<!-- commands -->"
 OTHERS: dict[str, str] = {}  # the sources of the site that are no pages, and the files of the repository that they show
-# How far up a search puts a page: who looks for a clause wants its definition, not where it is cited; and who looks for
-# a word of the field wants what it means and how to say it, not each figure beside it.
+# How far up a search puts a page: a search for a clause finds its definition before its citations, and a search for a
+# term of the field finds its meaning and its use before figures.
 BOOST = {
     r"operators\.md|semantics": 4.0,
     r"install|tutorial|coming-from|integrations/numpy": 3.0,

@@ -5,7 +5,7 @@ namespace maxops {
 FoldRows::FoldRows(const Kernels& kernels, const Shape& shape, const std::vector<Operand>& operands,
                    bool streams)
     : kernels_(kernels), shape_(shape), operands_(operands), streams_(streams) {
-    // Shorter rows had better be packed into blocks of many.
+    // Shorter rows are faster if packed into blocks of many.
     const std::size_t inputs = operands.size() - 1, inner = static_cast<std::size_t>(shape.rank - 1);
     const auto item = static_cast<std::ptrdiff_t>(kernels.itemsize);
     serves_ = inputs <= Kernels::kMostInputs && kernels.fold[inputs] != nullptr;

@@ -71,8 +71,8 @@ void simplify(Shape* shape, Operand* operands, std::size_t count, std::size_t it
 struct Run {
     const Kernels& kernels;
     bool (*poll)();
-    // The output's pages are mapped and it is none of the inputs: if it is large, it had better not go
-    // through the cache.
+    // The output's pages are mapped and it is none of the inputs: if it is large, its stores should
+    // bypass the cache.
     bool may_stream = false;
 };
 

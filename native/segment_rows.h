@@ -30,7 +30,7 @@ public:
     std::size_t id_bytes() const { return id_kernels_.itemsize; }
     // Of the ids that blocks have, as the kernels number the types.
     int id_type() const { return id_type_; }
-    // How many columns a block can have at most, and whether rows had better be shared out by columns.
+    // How many columns a block can have at most, and whether threads should share rows by columns.
     std::size_t most_columns() const {
         return rows_in_place_ ? width_ : kGatheredRowsBytes / kernels_.itemsize;
     }

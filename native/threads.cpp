@@ -17,7 +17,7 @@ namespace maxops {
 namespace {
 
 std::atomic<int> thread_limit{1};
-std::atomic<std::size_t> tasks_done{0}, tasks_wanted{0};
+std::atomic<std::size_t> tasks_done{0}, tasks_begun{0};
 
 struct Job {
     const FunctionRef<void(std::size_t)> task;
@@ -193,7 +193,7 @@ int num_threads() {
     return thread_limit.load();
 }
 Progress progress() {
-    return {tasks_done.load(), tasks_wanted.load()};
+    return {tasks_done.load(), tasks_begun.load()};
 }
 
 namespace {
@@ -271,7 +271,7 @@ bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*po
     if (is_brief && backoff.is_waiting()) most = 1;
     Job job{task, count, most - 1};
     tasks_done.store(0);
-    tasks_wanted.store(count);
+    tasks_begun.store(count);
     Clock::time_point done;
     {
         const Help help(most > 1 ? pool() : nullptr, job);

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import typer
 
-from maxops import cli, program
-from maxops.cli import app, run
+from maxops import program
+from maxops.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -143,7 +143,7 @@ def test_the_page_of_installing_names_every_extra_and_variable() -> None:
 
 def test_every_exit_code_is_explained() -> None:
     text = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
-    codes = {0, run.DIFFERENT, program.BAD_USE, cli.OUR_FAULT, program.INTERRUPTED, app.CLOSED_PIPE}
+    codes = {0, program.FAILED, program.BAD_USE, program.OUR_FAULT, program.INTERRUPTED, program.CLOSED_PIPE}
     assert {int(code) for code in re.findall(r'^\| <a id="exit-(\d+)"></a>\1 \|', text, re.MULTILINE)} == codes
     sentence = README[README.index("Exit codes: ") :].partition("\n\n")[0]
     assert set(map(int, re.findall(r"(?:: |; |;\n)(\d+), ", sentence))) == codes

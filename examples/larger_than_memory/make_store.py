@@ -2,7 +2,7 @@
 
     python examples/larger_than_memory/make_store.py heat.zarr --gigabytes 2.5
 
-`heat` has the dimensions time, y and x; `month` is the number of each hour's month, from 0 on without a step down.
+`heat` has the dimensions time, y and x; `month` is the number of each hour's month, from 0 and non-decreasing.
 The same size gives the same bytes.
 """
 

@@ -100,20 +100,20 @@ public:
         if (sizeof(Item<T>) <= 2)
             for (std::uint64_t word = 0; word < 65536; ++word) words.push_back(word);
         const unsigned bits = 8 * sizeof(Item<T>);
-        bool is_right = true;
+        bool is_valid = true;
         for (std::size_t k = 1; k < words.size(); ++k) {
             const std::vector<std::uint64_t> values{terms::low_bits(words[k], bits), terms::low_bits(words[k - 1], bits)};
             const auto word = static_cast<typename T::Bits>(values[0]);
             // bool's bytes are 0 and 1 in what is made of numbers: results, and a fill value
             if (!std::is_same_v<T, BoolOrder> || values[0] < 2)
-                is_right = is_right && Keys::splat(word).lanes[0].known() == terms::all_terms().value(keys_[0], values);
+                is_valid = is_valid && Keys::splat(word).lanes[0].known() == terms::all_terms().value(keys_[0], values);
             if (k % 97 != 0) continue;
             const std::vector<z3::expr> numbers{context().bv_val(values[0], bits), context().bv_val(values[1], bits)};
             for (const std::uint32_t term : {keys_[0], same_, maximum_})
-                is_right = is_right && translated(term, numbers).simplify().get_numeral_uint64() ==
+                is_valid = is_valid && translated(term, numbers).simplify().get_numeral_uint64() ==
                                            terms::all_terms().value(term, values);
         }
-        return is_right;
+        return is_valid;
     }
 
 private:

@@ -20,9 +20,9 @@ namespace maxops {
 namespace {
 
 unsigned long long looked = 0, wrong = 0;
-void expect(bool is_right, const char* name) {
+void expect(bool is_valid, const char* name) {
     looked += 1;
-    if (!is_right && wrong++ < 20) std::fprintf(stderr, "%s\n", name);
+    if (!is_valid && wrong++ < 20) std::fprintf(stderr, "%s\n", name);
 }
 
 std::mt19937_64 draw(4);

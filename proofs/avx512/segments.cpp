@@ -102,29 +102,29 @@ public:
         terms::stored().clear();
         const std::size_t taken = avx512::VectorSegments<T, Id>::take(&walk, items, all, 0, &at);
 
-        bool is_right = taken <= n && may_stop(call, segments, taken);
+        bool is_valid = taken <= n && may_stop(call, segments, taken);
         const std::int64_t last = taken > 0 ? call.ids[taken - 1] : call.previous;
-        is_right = is_right && at.previous == last;
+        is_valid = is_valid && at.previous == last;
         std::size_t r = 0;
-        for (std::int64_t s = call.base; s < segments && is_right; ++s) {
+        for (std::int64_t s = call.base; s < segments && is_valid; ++s) {
             const std::size_t first = r;
             while (r < taken && call.ids[r] == s) ++r;
             const std::uint64_t held = get(out.data() + static_cast<std::size_t>(s - call.base) * size);
             const bool is_carried = s == call.previous;
             if (r == first) {  // of no row here: empty, or before or behind what is written
                 const bool is_gap = s > call.previous && s < last;
-                is_right = held == (is_carried ? kCarry : call.is_filled || is_gap ? kFill : kUntouched);
+                is_valid = held == (is_carried ? kCarry : call.is_filled || is_gap ? kFill : kUntouched);
             } else if (held >= terms::kFirstStored) {
                 const std::size_t which = held - terms::kFirstStored;
-                is_right = which < terms::stored().size() && terms::stored()[which] == maximum(first, r, is_carried);
+                is_valid = which < terms::stored().size() && terms::stored()[which] == maximum(first, r, is_carried);
             } else {  // a single row, taken by single_rows
-                is_right = r == first + 1 && !is_carried && held == r && taken >= kSinglesLeast;
+                is_valid = r == first + 1 && !is_carried && held == r && taken >= kSinglesLeast;
             }
-            if (s == last && taken > 0) is_right = is_right && T::bits(at.best) == bits_of(held);
+            if (s == last && taken > 0) is_valid = is_valid && T::bits(at.best) == bits_of(held);
         }
-        is_right = is_right && r == taken;
+        is_valid = is_valid && r == taken;
         states += 1;
-        if (!is_right && wrong++ < 20) {
+        if (!is_valid && wrong++ < 20) {
             std::fprintf(stderr, "items of %zu bytes, ids of %zu, previous %lld, %lld segments, filled %d, taken %zu, ids",
                          size, sizeof(Id), static_cast<long long>(call.previous), static_cast<long long>(segments),
                          call.is_filled, taken);

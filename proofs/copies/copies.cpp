@@ -19,9 +19,9 @@ namespace MAXOPS_ISA {
 namespace {
 
 unsigned long long states = 0, wrong = 0;
-void expect(bool is_right, const char* kernel, const std::vector<std::ptrdiff_t>& of) {
+void expect(bool is_valid, const char* kernel, const std::vector<std::ptrdiff_t>& of) {
     states += 1;
-    if (is_right || wrong++ > 20) return;
+    if (is_valid || wrong++ > 20) return;
     std::fprintf(stderr, "%s:", kernel);
     for (const std::ptrdiff_t number : of) std::fprintf(stderr, " %td", number);
     std::fprintf(stderr, "\n");
@@ -132,10 +132,10 @@ void copies() {
                         data.show(round);
                         Buffer block(n * sizeof(W), (offset * 3) % kLine);
                         gather<W>(block.data(), data.first, stride, n, swap);
-                        bool is_right = true;
+                        bool is_valid = true;
                         for (std::size_t i = 0; i < n; ++i)
-                            is_right = is_right && read<W>(block.data() + i * sizeof(W)) == maybe_swapped(read<W>(data.at(0, i)), swap);
-                        expect(is_right, "gather", {kItem, static_cast<std::ptrdiff_t>(n), stride, swap});
+                            is_valid = is_valid && read<W>(block.data() + i * sizeof(W)) == maybe_swapped(read<W>(data.at(0, i)), swap);
+                        expect(is_valid, "gather", {kItem, static_cast<std::ptrdiff_t>(n), stride, swap});
 
                         if (std::abs(stride) < kItem) continue;  // nothing is scattered into one place
                         Strided<W> to(1, n, 0, stride, offset);
@@ -143,12 +143,12 @@ void copies() {
                         Strided<W> from(1, n, 0, kItem, (offset * 3) % kLine);
                         from.show(round);
                         scatter<W>(to.first, from.first, stride, n, swap);
-                        std::vector<char> want = was;  // and of what lies between nothing is written
+                        std::vector<char> expected = was;  // and of what lies between nothing is written
                         for (std::size_t i = 0; i < n; ++i) {
                             const W word = maybe_swapped(token<W>(i, round), swap);
-                            std::memcpy(want.data() + (to.at(0, i) - to.memory.data()), &word, sizeof word);
+                            std::memcpy(expected.data() + (to.at(0, i) - to.memory.data()), &word, sizeof word);
                         }
-                        expect(std::memcmp(want.data(), to.memory.data(), want.size()) == 0, "scatter",
+                        expect(std::memcmp(expected.data(), to.memory.data(), expected.size()) == 0, "scatter",
                                {kItem, static_cast<std::ptrdiff_t>(n), stride, swap});
                     }
     for (std::size_t rows = 1; rows <= 4; ++rows)
@@ -160,10 +160,10 @@ void copies() {
                         data.show(0);
                         Buffer block(rows * n * sizeof(W), 3);
                         gather_rows<W>(block.data(), data.first, row_stride, stride, rows, n, swap);
-                        bool is_right = true;
+                        bool is_valid = true;
                         for (std::size_t k = 0; k < rows * n; ++k)
-                            is_right = is_right && read<W>(block.data() + k * sizeof(W)) == maybe_swapped(read<W>(data.at(k / n, k % n)), swap);
-                        expect(is_right, "gather_rows", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(n), row_stride, stride, swap});
+                            is_valid = is_valid && read<W>(block.data() + k * sizeof(W)) == maybe_swapped(read<W>(data.at(k / n, k % n)), swap);
+                        expect(is_valid, "gather_rows", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(n), row_stride, stride, swap});
                     }
 }
 
@@ -181,10 +181,10 @@ void transposes() {
                     data.show(round);
                     Buffer block(rows * columns * sizeof(W), 5);
                     transpose<W>(block.data(), data.first, stride, rows, columns);
-                    bool is_right = true;
+                    bool is_valid = true;
                     for (std::size_t k = 0; k < rows * columns; ++k)
-                        is_right = is_right && read<W>(block.data() + k * sizeof(W)) == token<W>(k % columns * rows + k / columns, round);
-                    expect(is_right, "transpose", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(columns), stride});
+                        is_valid = is_valid && read<W>(block.data() + k * sizeof(W)) == token<W>(k % columns * rows + k / columns, round);
+                    expect(is_valid, "transpose", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(columns), stride});
                 }
             }
 }
@@ -196,8 +196,8 @@ void streams() {
             for (std::size_t i = 0; i < bytes; ++i) from.data()[i] = static_cast<char>(i + 1);
             stream(to.data(), from.data(), bytes);
             end_streams();
-            const bool is_right = std::memcmp(to.data(), from.data(), bytes) == 0;
-            expect(is_right && to.is_whole(), "stream", {static_cast<std::ptrdiff_t>(bytes), static_cast<std::ptrdiff_t>(offset)});
+            const bool is_valid = std::memcmp(to.data(), from.data(), bytes) == 0;
+            expect(is_valid && to.is_whole(), "stream", {static_cast<std::ptrdiff_t>(bytes), static_cast<std::ptrdiff_t>(offset)});
         }
 }
 
@@ -272,13 +272,13 @@ void argmaxima() {
                 }
                 std::vector<std::int64_t> indices(rows, -2);
                 argmax_rows<T>(indices.data(), data.first, data.row_stride, results.data(), rows, n);
-                bool is_right = true;
+                bool is_valid = true;
                 for (std::size_t r = 0; r < rows; ++r) {
-                    std::int64_t want = -1;
-                    for (std::size_t i = n; i > 0; --i) want = holds[r * n + i - 1] ? static_cast<std::int64_t>(i - 1) : want;
-                    is_right = is_right && indices[r] == want;
+                    std::int64_t expected = -1;
+                    for (std::size_t i = n; i > 0; --i) expected = holds[r * n + i - 1] ? static_cast<std::int64_t>(i - 1) : expected;
+                    is_valid = is_valid && indices[r] == expected;
                 }
-                expect(is_right, "argmax_rows", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(n)});
+                expect(is_valid, "argmax_rows", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(n)});
             });
     // columns: up to kIndexRows rows; some indices are known
     constexpr std::size_t kColumns = kIndexBlockBytes / sizeof(Word);
@@ -289,24 +289,24 @@ void argmaxima() {
                 for (int known = 0; known < 3; ++known) {
                     Strided<Word> data(rows, n, static_cast<std::ptrdiff_t>(n) * kItem + 1, kItem, 1);
                     Buffer results(n * sizeof(Word), 1);
-                    std::vector<std::int64_t> indices(n, -1), want;
+                    std::vector<std::int64_t> indices(n, -1), expected;
                     for (std::size_t j = 0; j < n; ++j) {
                         const Word result = result_of<Word>(j);
                         std::memcpy(results.data() + j * sizeof(Word), &result, sizeof result);
                         if (known > 0 && j % 2 == static_cast<std::size_t>(known - 1)) indices[j] = 4;
                     }
-                    want = indices;
+                    expected = indices;
                     std::size_t found = 0;
                     for (std::size_t r = 0; r < rows; ++r)
                         for (std::size_t j = 0; j < n; ++j) {
                             const Word word = element<Word>(holds[r * n + j], j, r + j);
                             std::memcpy(data.at(r, j), &word, sizeof word);
-                            if (!holds[r * n + j] || want[j] >= 0) continue;
-                            want[j] = static_cast<std::int64_t>(10 + r);
+                            if (!holds[r * n + j] || expected[j] >= 0) continue;
+                            expected[j] = static_cast<std::int64_t>(10 + r);
                             ++found;
                         }
                     const std::size_t put = argmax_columns<T>(indices.data(), 10, data.first, data.row_stride, rows, results.data(), n);
-                    expect(indices == want && put == found, "argmax_columns", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(n), known});
+                    expect(indices == expected && put == found, "argmax_columns", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(n), known});
                 }
             });
         }
@@ -328,7 +328,7 @@ void argmax_of_segments(std::size_t most_rows) {
                     Strided<Word> data(rows, width, static_cast<std::ptrdiff_t>(width) * kItem + 1, kItem, 1);
                     std::vector<std::int64_t> indices(2 * (width + 1), -1);
                     indices[0] = 11;  // known: of another row, which may come after
-                    std::vector<std::int64_t> want = indices;
+                    std::vector<std::int64_t> expected = indices;
                     for (std::size_t s = 0; s < 2; ++s)
                         for (std::size_t j = 0; j < width; ++j) {
                             const Word result = result_of<Word>(s + 2 * j);
@@ -342,14 +342,14 @@ void argmax_of_segments(std::size_t most_rows) {
                         for (std::size_t j = 0; j < width; ++j) {
                             const Word word = element<Word>(holds[r * width + j], s + 2 * j, r);
                             std::memcpy(data.at(r, j), &word, sizeof word);
-                            std::int64_t& index = want[s * (width + 1) + j];
+                            std::int64_t& index = expected[s * (width + 1) + j];
                             const auto row = static_cast<std::int64_t>(10 + r);
                             if (is_inside && holds[r * width + j] && (index < 0 || row < index)) index = row;
                         }
                     }
                     const SegmentArgmax to{results.data(), static_cast<std::ptrdiff_t>(width * sizeof(Word) + 1), indices.data(), width + 1, width, 1, 3};
                     argmax_segments<T, Id>(&to, 10, data.first, data.row_stride, ids.data(), rows);
-                    expect(indices == want, "argmax_segments", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(width), static_cast<std::ptrdiff_t>(which)});
+                    expect(indices == expected, "argmax_segments", {kItem, static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(width), static_cast<std::ptrdiff_t>(which)});
                 });
         }
 }

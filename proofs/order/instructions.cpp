@@ -16,9 +16,9 @@ const ReduceKernels reduce[kTypes] = {};  // which no function here calls
 namespace {
 
 unsigned long long looked = 0, wrong = 0;
-void expect(bool is_right) {
+void expect(bool is_valid) {
     looked += 1;
-    wrong += !is_right;
+    wrong += !is_valid;
 }
 
 // ---------------------------------------------------------------------------- comparisons of floats

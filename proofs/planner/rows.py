@@ -58,7 +58,7 @@ class Row(NamedTuple):
 
 
 # Where a rule has another name than most rows give it. In a standard a scalar or an array of no type of its own is
-# none of the listed types; SONNX wants types that are explicit.
+# none of the listed types; SONNX requires explicit types.
 SHORTS = {
     "ONNX": {"scalars": "T", "arrays": "T", "out": "T", "out.shape": "shape"},
     "OpenVINO": {"arrays": "T", "out": "T", "out.shape": "shape"},

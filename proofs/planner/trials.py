@@ -271,9 +271,9 @@ def axes() -> Iterator[Trial]:
         for name, shape in product((*EVERY, *FOREIGN), ((), (0,), (1,), (1, 1), (0, 1))):
             is_list = len(shape) == 1 or (row.is_plain and shape == ())
             allowed = gives("float32", (1, 1) if 0 in shape else (1, 3))  # no axes are all of them
-            is_right = name in row.index_types and is_list
+            is_valid = name in row.index_types and is_list
             call = reduction(row, zeros((2, 3)), zeros(shape, name), {})
-            yield row, *call, allowed if is_right else row.breaks(AXES)
+            yield row, *call, allowed if is_valid else row.breaks(AXES)
         for value in (0.0, "0", b"0", True, object(), Fraction(0), np.float32(0), np.True_, np.timedelta64(0)):
             yield row, *reduction(row, zeros((2, 3)), value, {}), row.breaks(AXES)
             yield row, *reduction(row, zeros((2, 3)), [1, value], {}), row.breaks(AXES)

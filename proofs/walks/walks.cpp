@@ -121,9 +121,9 @@ std::size_t rounds_of(std::size_t elements) {
     return elements == 0 ? 1 : (elements + kBits<Word> - 1) / kBits<Word>;
 }
 
-void expect(bool is_right, const char* kernel, std::size_t itemsize, const std::vector<std::size_t>& of) {
+void expect(bool is_valid, const char* kernel, std::size_t itemsize, const std::vector<std::size_t>& of) {
     states += 1;
-    if (is_right) return;
+    if (is_valid) return;
     if (wrong++ > 20) return;
     std::fprintf(stderr, "%s, items of %zu bytes:", kernel, itemsize);
     for (const std::size_t number : of) std::fprintf(stderr, " %zu", number);
@@ -184,14 +184,14 @@ void folds(std::size_t longest) {
                         Elements<Word> apart(rows, n, n * kItem, offset);
                         Elements<Word>& out = in_place >= 0 ? arrays[in_place] : apart;
                         fold<T, inputs>(out.data(), step, in, strides, rows, n);
-                        bool is_right = true;
+                        bool is_valid = true;
                         for (std::size_t r = 0; r < rows; ++r)
                             for (std::size_t i = 0; i < n; ++i) {
-                                Word want = 0;
-                                for (int k = 0; k < inputs; ++k) want |= colour_of<Word>(arrays[k].number(r, i), round);
-                                is_right = is_right && out.get(r, i) == want;
+                                Word expected = 0;
+                                for (int k = 0; k < inputs; ++k) expected |= colour_of<Word>(arrays[k].number(r, i), round);
+                                is_valid = is_valid && out.get(r, i) == expected;
                             }
-                        expect(is_right, "fold", kItem, {inputs, rows, n, offset, in_place + 1UL, round});
+                        expect(is_valid, "fold", kItem, {inputs, rows, n, offset, in_place + 1UL, round});
                     }
 }
 
@@ -209,11 +209,11 @@ void folds_with_items(std::size_t longest) {
                     items.show(round);
                     const auto step = static_cast<std::ptrdiff_t>(n * kItem);
                     fold_rows_with<T>(out.data(), step, in.data(), step, items.data(), kItem, rows, n);
-                    bool is_right = true;
+                    bool is_valid = true;
                     for (std::size_t r = 0; r < rows; ++r)
                         for (std::size_t i = 0; i < n; ++i)
-                            is_right = is_right && out.get(r, i) == (in.get(r, i) | items.get(r, 0));
-                    expect(is_right, "fold_rows_with", kItem, {rows, n, offset, round});
+                            is_valid = is_valid && out.get(r, i) == (in.get(r, i) | items.get(r, 0));
+                    expect(is_valid, "fold_rows_with", kItem, {rows, n, offset, round});
                 }
 }
 
@@ -237,14 +237,14 @@ void reductions(std::size_t most_rows, std::size_t longest) {
                     else
                         columns<T>(keys.data(), in.data(), static_cast<std::ptrdiff_t>(step), rows, n);
                     finish<T>(out.data(), keys.data(), outputs);
-                    bool is_right = true;
+                    bool is_valid = true;
                     for (std::size_t j = 0; j < outputs; ++j) {
-                        Word want = 0;
+                        Word expected = 0;
                         for (std::size_t k = 0; k < (by_rows ? n : rows); ++k)
-                            want |= colour_of<Word>(by_rows ? in.number(j, k) : in.number(k, j), round);
-                        is_right = is_right && out.get(0, j) == want;
+                            expected |= colour_of<Word>(by_rows ? in.number(j, k) : in.number(k, j), round);
+                        is_valid = is_valid && out.get(0, j) == expected;
                     }
-                    expect(is_right, by_rows ? "rows" : "columns", kItem, {rows, n, gap, round});
+                    expect(is_valid, by_rows ? "rows" : "columns", kItem, {rows, n, gap, round});
                 }
 }
 
@@ -257,13 +257,13 @@ void merges(std::size_t most_groups, std::size_t longest) {
                 Elements<Word> keys(groups, n, n * sizeof(Word), 0);
                 keys.show(round);
                 merge<T>(keys.data(), groups, n);
-                bool is_right = true;
+                bool is_valid = true;
                 for (std::size_t j = 0; j < n; ++j) {
-                    Word want = 0;
-                    for (std::size_t g = 0; g < groups; ++g) want |= colour_of<Word>(keys.number(g, j), round);
-                    is_right = is_right && keys.get(0, j) == want;
+                    Word expected = 0;
+                    for (std::size_t g = 0; g < groups; ++g) expected |= colour_of<Word>(keys.number(g, j), round);
+                    is_valid = is_valid && keys.get(0, j) == expected;
                 }
-                expect(is_right, "merge", sizeof(Word), {groups, n, round});
+                expect(is_valid, "merge", sizeof(Word), {groups, n, round});
             }
 }
 
@@ -289,18 +289,18 @@ void every_ids(std::size_t longest, int lowest, int most, bool sorted, const Act
 template <class Word>
 std::vector<Word> defined(const std::vector<int>& ids, const Elements<Word>& data, std::size_t segments,
                           std::size_t width, Word fill, std::size_t round) {
-    std::vector<Word> want(segments * width, fill);
+    std::vector<Word> expected(segments * width, fill);
     for (std::size_t s = 0; s < segments; ++s) {
         bool is_empty = true;
         for (std::size_t r = 0; r < ids.size(); ++r) {
             if (ids[r] != static_cast<int>(s)) continue;
             for (std::size_t j = 0; j < width; ++j)
-                want[s * width + j] =
-                    static_cast<Word>((is_empty ? 0 : want[s * width + j]) | colour_of<Word>(data.number(r, j), round));
+                expected[s * width + j] =
+                    static_cast<Word>((is_empty ? 0 : expected[s * width + j]) | colour_of<Word>(data.number(r, j), round));
             is_empty = false;
         }
     }
-    return want;
+    return expected;
 }
 
 template <class T, class Id>
@@ -335,13 +335,13 @@ void segment_case(const std::vector<int>& ids_, std::size_t cut, std::size_t seg
                                 end - begin);
         }
         MAXOPS_ISA::fill<T>(&walk, walk.previous + 1, walk.num_segments);
-        const std::vector<Word> want = defined<Word>(ids_, data, segments, width, fill, round);
-        bool is_right = !walk.is_unsorted;
+        const std::vector<Word> expected = defined<Word>(ids_, data, segments, width, fill, round);
+        bool is_valid = !walk.is_unsorted;
         for (std::size_t s = 0; s < segments; ++s)
-            for (std::size_t j = 0; j < width; ++j) is_right = is_right && out.get(s, j) == want[s * width + j];
+            for (std::size_t j = 0; j < width; ++j) is_valid = is_valid && out.get(s, j) == expected[s * width + j];
         std::vector<std::size_t> of{cut, segments, width, gap, gallops, round};
         of.insert(of.end(), ids_.begin(), ids_.end());
-        expect(is_right, "segment", kItem, of);
+        expect(is_valid, "segment", kItem, of);
     }
 }
 
@@ -422,13 +422,13 @@ void unsorted(std::size_t longest, int most_segments) {
                     // marked, or by the lowest key where no row has it
                     finalize_segments<T>(keys.data(), step, has_lowest || takes_all ? is_empty.data() : nullptr, fill,
                                          segments, width);
-                    const std::vector<Word> want = defined<Word>(ids_, data, segments, width, fill, round);
-                    bool is_right = has_lowest == any_lowest;
+                    const std::vector<Word> expected = defined<Word>(ids_, data, segments, width, fill, round);
+                    bool is_valid = has_lowest == any_lowest;
                     for (std::size_t s = 0; s < segments; ++s)
-                        for (std::size_t j = 0; j < width; ++j) is_right = is_right && keys.get(s, j) == want[s * width + j];
+                        for (std::size_t j = 0; j < width; ++j) is_valid = is_valid && keys.get(s, j) == expected[s * width + j];
                     std::vector<std::size_t> of{segments, width, takes_all, round};
                     of.insert(of.end(), ids_.begin(), ids_.end());
-                    expect(is_right, "unsorted", kItem, of);
+                    expect(is_valid, "unsorted", kItem, of);
                 }
             }
     });

@@ -9,7 +9,7 @@ import sys
 def physical_memory() -> int:
     """Its bytes; where the system does not tell them, as Windows does not, as many as can be addressed.
 
-    Who asks wants to know what the system would promise and could not keep: Windows promises no memory that it lacks.
+    Callers compare it with what the system would promise and could not keep: Windows promises no memory that it lacks.
     """
     if not hasattr(os, "sysconf"):
         return sys.maxsize

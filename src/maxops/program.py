@@ -8,8 +8,12 @@ import sys
 from pathlib import PurePath
 from typing import TextIO
 
-BAD_USE = 2  # 1 is kept for "ran, but the outputs differ", and "read, but a clause is broken"
+# The exit codes; docs/reference/commands.md explains each.
+FAILED = 1  # it ran to its end, and outputs differ, a clause is broken, or a result is wrong
+BAD_USE = 2
+OUR_FAULT = 70  # an internal error, as in sysexits.h
 INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
+CLOSED_PIPE = 141  # likewise SIGPIPE
 
 
 def is_command() -> bool:

@@ -32,7 +32,7 @@ class CompareError(MaxopsError, RuntimeError):
 
 
 class Install:
-    """A process that has imported one maxops; a watch, as `paired` wants it, for the case that it prepared."""
+    """A process that has imported one maxops; a watch, as `paired` takes it, for the case that it prepared."""
 
     def __init__(self, where: Path, threads: int) -> None:
         """Start a Python, or with a folder this Python with `maxops` of that folder."""

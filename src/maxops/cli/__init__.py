@@ -8,13 +8,12 @@ import traceback
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
-from maxops.program import BAD_USE, INTERRUPTED, print_line
+from maxops.program import BAD_USE, INTERRUPTED, OUR_FAULT, print_line
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 EXTRA = ("typer", "rich", "onnx", "google", "defusedxml", "junitparser")
-OUR_FAULT = 70  # sysexits.h: an internal error; Python's own 1 would say that outputs differ
 
 
 def main() -> None:

@@ -17,9 +17,7 @@ from maxops import _native
 from maxops.cli import arrays, bench, check, clause, conform, evidence, info, operators, rewrite, run
 from maxops.cli.table import printable
 from maxops.errors import MaxopsError
-from maxops.program import BAD_USE, INTERRUPTED, discard, print_line
-
-CLOSED_PIPE = 141  # as a shell reports a program that SIGPIPE ended
+from maxops.program import BAD_USE, CLOSED_PIPE, INTERRUPTED, discard, print_line
 
 _SHOWN = 60  # characters of a wrong value, at most
 

@@ -24,8 +24,8 @@ from maxops.cli.table import show, show_json
 from maxops.counted import counted
 from maxops.engines.native import MOST_THREADS
 from maxops.json_text import in_lines
+from maxops.program import FAILED
 
-WRONG = 1
 MAX_SECONDS = 1e6
 _LIST = list[str] | None
 _FILE = Path | None
@@ -166,7 +166,7 @@ def _show(tables: Sequence[report.Table], last: str) -> None:
 def _fail(failures: list[str], text: str, one: str, many: str) -> None:
     if failures:
         print(f"maxops: {text.format(counted(len(failures), one, many))}, first {failures[0]}", file=sys.stderr)
-        raise typer.Exit(WRONG)
+        raise typer.Exit(FAILED)
 
 
 def _cases(operators: list[str], types: list[str], sizes: list[str], only: str, *, quick: bool) -> list[Case]:

@@ -23,12 +23,11 @@ from maxops.cli.progress import counting
 from maxops.cli.table import printable, show
 from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelError
-from maxops.program import BAD_USE, print_line
+from maxops.program import BAD_USE, FAILED, print_line
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.checker import Finding, JudgedNode, Report
 
-NOT_PASSED = 1
 MAX_ROWS = 10  # rows of one clause
 _OTHER_SUFFIXES = (".xml", ".html", ".htm", ".csv", ".tsv", ".md", ".yaml", ".yml", ".pdf", ".xlsx")
 # How an IR's text begins: a declaration, comments, and the element that other XML files do not have.
@@ -112,7 +111,7 @@ def check(
     if failed:
         raise typer.Exit(BAD_USE)
     if not all(report.passed for report in reports):
-        raise typer.Exit(NOT_PASSED)
+        raise typer.Exit(FAILED)
 
 
 def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:

@@ -22,15 +22,13 @@ from maxops.cli.table import printable, show, show_json
 from maxops.conformance import repeat, timeout
 from maxops.counted import counted
 from maxops.errors import ConfigurationError, MaxopsError, RunFileError
-from maxops.program import print_line
+from maxops.program import BAD_USE, FAILED, print_line
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.conformance.case import Case
     from maxops.conformance.result import Finding, Run
     from maxops.conformance.wording import Table
 
-NOT_CONFORMING = 1
-UNUSABLE = 2
 LETTERS_OF_CLAUSE, LETTERS_OF_RUNTIME = 60, 20  # in a line of the matrix, so that words stay whole
 MAX_CLAUSES = 8  # that an error lists
 MAX_CASE_TEXT = 60  # letters of a case's name beside the bar
@@ -171,7 +169,7 @@ def conform(
         runs = list(_run(names, chosen, seconds, repeats, failed, quick=quick, only=only or []))
     else:
         _show_runtimes(form)
-        raise typer.Exit(UNUSABLE)
+        raise typer.Exit(BAD_USE)
     seen = [_restricted(run, keeps) for run in runs]
     _require_cases(runs, seen)
     new = _new_faults(seen, known, has_baseline=baseline is not None)
@@ -185,9 +183,9 @@ def conform(
     for error in failed:
         print(f"maxops: error: {printable(str(error))}", file=sys.stderr)
     if failed:
-        raise typer.Exit(UNUSABLE)
+        raise typer.Exit(BAD_USE)
     if new:
-        raise typer.Exit(NOT_CONFORMING)
+        raise typer.Exit(FAILED)
 
 
 # ------------------------------------------------------------------------------------------------------- saved

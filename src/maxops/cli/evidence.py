@@ -14,8 +14,7 @@ from maxops.atomic_files import atomic_write, errors_of
 from maxops.cli import streams
 from maxops.cli.table import show
 from maxops.errors import OutputError
-
-OTHER_BUILD = 1
+from maxops.program import FAILED
 
 
 def evidence(
@@ -52,7 +51,7 @@ def evidence(
         else:
             _show(differing)
     if differing:
-        raise typer.Exit(OTHER_BUILD)
+        raise typer.Exit(FAILED)
 
 
 def _show(differing: list[str]) -> None:

@@ -21,13 +21,12 @@ from maxops.cli.table import describe, first_values, printable, show, show_json
 from maxops.errors import MaxopsError, ModelInputError, OutputError
 from maxops.model import type_name
 from maxops.plan import Array
-from maxops.program import print_line
+from maxops.program import FAILED, print_line
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.onnx import Model
     from maxops.onnx.suite import DataSet
 
-DIFFERENT = 1
 OURS = "maxops"  # beside another runtime
 
 Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
@@ -167,7 +166,7 @@ def run(
         }
         write_npy(arrays, make_folders=True)
     if not all(each.agree for each in results):
-        raise typer.Exit(DIFFERENT)
+        raise typer.Exit(FAILED)
 
 
 def _load(model: Path | bytes, source: str) -> Model:

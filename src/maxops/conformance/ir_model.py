@@ -67,7 +67,7 @@ def _source(layers: Element, number: int, each: Input, weights: bytearray) -> No
         "shape": ",".join("?" if size is None else str(size) for size in each.dims),
     }
     if each.constant is not None:
-        weights.extend(bytes(-len(weights) % 64))  # as the widest type wants it
+        weights.extend(bytes(-len(weights) % 64))  # as the widest type requires
         data |= {"offset": str(len(weights)), "size": str(each.constant.nbytes)}
         weights.extend(np.ascontiguousarray(each.constant).tobytes())
     SubElement(layer, "data", data)

@@ -133,7 +133,7 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
     if spec.explicit_types:
         raise DTypeError(
             f"{spec.name} {name} is a Python {type(value).__name__} without a type of its own; "
-            f"{spec.standard} wants explicit types: give a NumPy array or scalar",
+            f"{spec.standard} requires explicit types: give a NumPy array or scalar",
             spec.clause("GR2"),
         )
     # of a subclass, whose hooks might give another number each time, the number that it holds

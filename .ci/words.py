@@ -1,0 +1,64 @@
+"""Finds words that nobody searches for: `make lint`.
+
+A reader finds a thing by the term of the field. Each row below is a pattern of a word that is not one, and the term to
+write in its place.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TERMS = {
+    r"absorbs": "propagates",
+    r"call_for": "prefetch",
+    r"[Tt]urned(?! (out|up|off|on|into))|k?Turned": "transposed, flipped",
+    r"Loose": "Unaligned",
+    r"items_before_line": "alignment peel",
+    r"is_settled": "saturated",
+    r"lay_\w+": "write",
+    r"kUnclear": "kNotHandled",
+    r"winners|Located": "indices",
+    r"names_are_right|is_right": "is_valid",
+    r"is_lost": "backoff",
+    r"elements_are_apart": "has_no_internal_overlap",
+    r"stand_in": "fake, abstract",
+    r"formulations?": "lowering",
+    r"(?<!you )(?<!You )(\w*_)?want(s|ed)?(_\w+)?": "expected, requires",
+    r"sought": "expected",
+    r"crew": "worker pool",
+    r"doors?": "integration",
+    r"negative_is_bad|past_is_bad": "rejects",
+    r"goes_on_after": "continues_after",
+    r"_SURELY": "a name that says what is sure",
+    r"nobody else is at": "uncontended",
+    r"had better": "should",
+    r"in silence": "silently",
+    r"steps? down": "decreases",
+}
+PATTERNS = {re.compile(rf"\b(?:{word})\b"): term for word, term in TERMS.items()}
+LOOKED_AT = ("*.py", "*.pyi", "*.cpp", "*.h", "*.def", "*.md", "*.toml", "Makefile")
+
+
+def main() -> int:
+    """Print each place; 1 if there is one."""
+    listed = subprocess.run(
+        ["git", "ls-files", *LOOKED_AT], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    found = 0
+    for name in listed.split():
+        if name.startswith(("third_party/", "docs/findings/")) or name in (".ci/words.py", "CHANGELOG.md"):
+            continue
+        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
+            for pattern, term in PATTERNS.items():
+                if match := pattern.search(line):
+                    print(f"{name}:{number}: {match[0]!r}; write: {term}")
+                    found += 1
+    return int(found > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
