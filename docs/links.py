@@ -20,10 +20,12 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import typer
 
 import maxops
-from maxops import cli, errors, program, spec
-from maxops.cli import app, run
+from maxops import errors, program, spec
+from maxops.cli import app
 
-EXIT_CODES = (0, run.DIFFERENT, program.BAD_USE, cli.OUR_FAULT, app.INTERRUPTED, app.CLOSED_PIPE)
+EXIT_CODES = (
+    0, program.FAILED, program.BAD_USE, program.OUR_FAULT, program.INTERRUPTED, program.CLOSED_PIPE,
+)  # fmt: skip
 
 
 class _Reader(HTMLParser):
