@@ -26,9 +26,10 @@ def test_nothing_is_left_behind(group: str, request: pytest.FixtureRequest) -> N
     more = {}
     if group == "where memory ends":
         more = {"LD_PRELOAD": request.getfixturevalue("failing_malloc"), "PYTHONMALLOC": "malloc"}
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(TESTS / "leaks.py"), group],
-        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(TESTS)} | more,
+        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path} | more,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     *leaking, counted = done.stdout.splitlines()
