@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from maxops import dtypes, spec
-from maxops.conformance.attempt import attempt, error_line
+from maxops.conformance.attempt import REUSES, attempt, error_line
 from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.poison import Memory
 from maxops.conformance.runtimes.runtime import NotApplicableError, Prepared, Runtime
 from maxops.dtypes import DType
 from maxops.plan import Array
-from trials import GOOD, WRONG, call_of, returned
+from trials import GOOD, WRONG, call_of, returned, trial_of
 
 
 class Returns(Runtime):
@@ -118,6 +118,113 @@ def test_constants_are_prepared_again_for_the_second_run() -> None:
 
     trial = Trial(call_of(constant=constant), ((constant,),), (constant,))
     assert attempt(Folds(), trial, Memory()).kind == "nondeterministic"
+
+
+@pytest.mark.parametrize(("count", "note"), [(1, ""), (2, REUSES), (16, REUSES)])
+def test_a_result_that_the_next_call_writes_over_is_copied_before_it_and_noted(count: int, note: str) -> None:
+    buffer, trial = np.empty(4, np.float32), trial_of(*range(3, 3 + count))
+    for result in (lambda a, b: np.maximum(a, b, out=buffer), lambda a, b: np.maximum(a, b, out=buffer)[::-1][::-1]):
+        outcome = attempt(with_result(Returns, result), trial, Memory())
+        assert returned(outcome, trial)
+        assert outcome.note == note
+    assert attempt(Returns(), trial, Memory()).note == ""
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype is not dtypes.REAL], ids=str)
+def test_a_scalar_of_numpy_is_an_array_of_rank_0(dtype: DType) -> None:
+    one = np.array(1).astype(dtype.numpy)
+    trial = Trial(call_of(dtype), ((one, one),), (one,))
+    outcome = attempt(with_result(Returns, lambda a, b: b[()]), trial, Memory())
+    assert (outcome.kind, [(each.dtype, each.shape) for each in outcome.outputs]) == ("returned", [(one.dtype, ())])
+    assert returned(outcome, trial)
+
+
+@pytest.mark.parametrize("feed", range(3))
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        ("AB", "two runs differ"),
+        ("AAB", "2 different results in 3 runs"),
+        ("ABAB", "2 different results in 4 runs"),
+        ("ABCBCA", "3 different results in 6 runs"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Returns, AtOnce])
+def test_runs_that_differ_in_any_feed_are_each_kept_once(kind: type[Returns], runs: str, text: str, feed: int) -> None:
+    trial, calls = trial_of(3.0, 4.0, 5.0), itertools.count()
+    assert trial.expected is not None
+
+    def outputs(letter: str) -> list[Array]:
+        assert trial.expected is not None
+        return [each + "ABC".index(letter) * (number == feed) for number, each in enumerate(trial.expected)]
+
+    def one(a: Array, b: Array) -> Array:
+        return outputs(runs[next(calls) // 3])[int(a[0]) - 3]
+
+    result = one if kind is Returns else lambda feeds: outputs(runs[next(calls)])
+    outcome = attempt(with_result(kind, result), trial, Memory(), len(runs))
+    assert (outcome.kind, outcome.text, outcome.feed) == ("nondeterministic", text, feed)
+    assert [[each.tolist() for each in run] for run in outcome.runs] == [
+        [each.tolist() for each in outputs(letter)] for letter in sorted(set(runs))
+    ]
+
+
+@pytest.mark.parametrize("kind", [Returns, AtOnce])
+def test_feeds_run_in_order_and_then_in_reverse(kind: type[Returns]) -> None:
+    """So that what an earlier feed leaves behind shows. All at once, the order is the runtime's."""
+    trial, seen = trial_of(3.0, 4.0, 5.0), []
+
+    def one(a: Array, b: Array) -> Array:
+        seen.append(int(a[0]))
+        return np.maximum(a, b)
+
+    result = one if kind is Returns else lambda feeds: [one(*each) for each in feeds]
+    assert returned(attempt(with_result(kind, result), trial, Memory(), 3), trial)
+    assert seen == [3, 4, 5, *([5, 4, 3] if kind is Returns else [3, 4, 5]), 3, 4, 5]
+
+
+@pytest.mark.parametrize("run", range(3))
+@pytest.mark.parametrize("valid", [True, False], ids=["a valid call", "an invalid call"])
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), None], ids=["refused", "crashed", "garbage"])
+def test_an_error_in_any_run_is_told(run: int, valid: bool, error: BaseException | None) -> None:
+    """Of an invalid call, a refusal in one run excuses no other run."""
+    trial, calls = trial_of(3.0, refusal=not valid), itertools.count()
+
+    def result(a: Array, b: Array) -> Any:
+        if next(calls) == run:
+            if error is not None:
+                raise error
+            return None
+        return np.maximum(a, b)
+
+    outcome = attempt(with_result(Returns, result), trial, Memory(), 3)
+    kind = "garbage" if error is None else "crashed" if isinstance(error, SystemExit) else "refused"
+    if kind == "refused" and not valid:
+        assert outcome.kind == "returned"
+        return
+    text = {"garbage": "gave None for 1 output", "crashed": "raised SystemExit(3)", "refused": "ValueError: no"}[kind]
+    when = ("", ", in a second run on the same arrays", ", in run 3 on the same arrays")[run]
+    assert (outcome.kind, outcome.text) == (kind, text + when)
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_an_error_while_a_model_is_prepared_is_of_no_later_feed(constant: bool) -> None:
+    """In whichever run it is prepared: once, or for each run if it has constants."""
+    value = np.array([1, 2, 3, 4], np.float32)
+    prepared = itertools.count(1)
+
+    class Refuses(Runtime):
+        name = "refuses"
+
+        def prepare(self, call: Call) -> Prepared:
+            if next(prepared) == 1 + constant:
+                raise ValueError("no")
+            return lambda feed: feed[0].copy()
+
+    feeds = ((value,), (value,)) if constant else ((value, value),) * 2
+    trial = Trial(call_of(constant=value if constant else None), feeds, (value, value))
+    text = f"ValueError: no{', in a second run on the same arrays' if constant else ''}"
+    assert attempt(Refuses(), trial, Memory()) == Outcome("refused", text=text)
 
 
 def test_not_applicable() -> None:

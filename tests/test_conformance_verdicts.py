@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,11 @@ from maxops.conformance import conform, repeat, session
 from maxops.conformance.attempt import attempt
 from maxops.conformance.case import Call, Case, Feed, Trial
 from maxops.conformance.cases import NoSuchCaseError, select
+from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.judge import judge
 from maxops.conformance.outcome import Kind, Outcome
 from maxops.conformance.poison import Memory
-from maxops.conformance.result import FAULTS, OPEN
+from maxops.conformance.result import FAULTS, OPEN, elements
 from maxops.conformance.runtimes.runtime import Prepared, Runtime
 from maxops.errors import ConfigurationError
 from maxops.plan import Array
@@ -137,25 +137,47 @@ OF_TYPE = [
 
 
 class Workers:
-    """A pool whose only process gives the outcomes that it is told, by the case."""
+    """A pool whose only process gives the outcomes that it is told, by the case, and others at its end."""
 
-    def __init__(self, outcomes: dict[str, Outcome]) -> None:
-        self._process = SimpleNamespace(run=lambda name, trial, seconds: outcomes[name.removesuffix(" ONNX")])
+    def __init__(self, outcomes: dict[str, Outcome], amended: dict[str, Outcome]) -> None:
+        self._outcomes, self._amended = outcomes, amended
+        self.asked: list[str] = []
+
+    def run(self, name: str, trial: Trial, seconds: float) -> Outcome:
+        self.asked.append(name)
+        outcome = self._outcomes.get(name.removesuffix(" ONNX"))
+        if outcome is None:
+            raise RuntimeUnusableError("told is gone")
+        return outcome
 
     def map(self, work: Any, jobs: Any, progress: Any) -> list[Any]:
-        return [work(self._process, job) for job in jobs if isinstance(job, list)]
+        return [work(self, job) for job in jobs if not isinstance(job, Trial)]
 
     def amended(self) -> dict[str, Outcome]:
-        return {}
+        return self._amended
+
+
+def run_of(
+    cases: list[Case], outcomes: dict[str, Outcome], amended: dict[str, Outcome] | None = None, claims: str = ""
+) -> session._Session:
+    runtime: Any = Runtime()
+    runtime.name, runtime.claims = "told", frozenset({claims} - {""})
+    workers: Any = Workers(outcomes, amended or {})
+    made = session._Session(runtime, workers, 1, lambda done, of, doing: None)
+    made.run(cases)
+    return made
+
+
+def verdicts_of(made: session._Session) -> dict[str, str]:
+    return {each.case.id: each.judgement.verdict for each in made.judged}
 
 
 def verdicts(cases: list[Case], outcomes: dict[str, Outcome]) -> dict[str, str]:
-    runtime = Runtime()
-    runtime.name = "told"
-    workers: Any = Workers(outcomes)
-    made = session._Session(runtime, workers, 1, lambda done, of, doing: None)
-    made.run(cases)
-    return {each.case.id: each.judgement.verdict for each in made.judged}
+    return verdicts_of(run_of(cases, outcomes))
+
+
+def right(cases: list[Case]) -> dict[str, Outcome]:
+    return {case.id: Outcome("returned", case.make().expected or ()) for case in cases}
 
 
 @pytest.mark.parametrize("kinds", [*product(OUTCOMES, repeat=3)], ids="-".join)
@@ -175,6 +197,81 @@ def test_each_verdict_beside_each_other(kinds: tuple[Kind, Kind, Kind]) -> None:
         return
     assert verdicts(OF_TYPE, outcomes) == alone
     assert Counter(alone.values())["refuses"] == kinds.count("refused")
+
+
+@pytest.mark.parametrize("claims", ["", "ONNX"])
+@pytest.mark.parametrize("number", range(3))
+def test_what_a_process_ended_of_later_is_the_verdict(number: int, claims: str) -> None:
+    crashed = Outcome("crashed", text="after it, SIGABRT")
+    name = f"{OF_TYPE[number].trial_id} {claims}".rstrip()
+    made = run_of(OF_TYPE, right(OF_TYPE), {name: crashed, "another": crashed}, claims)
+    verdicts = ["conforms"] * 3
+    verdicts[number] = "crashes"
+    assert list(verdicts_of(made).values()) == verdicts
+    assert made.judged[number].actual == {"text": "after it, SIGABRT"}
+    assert made.judged[number].counterexample is not None
+
+
+def test_calls_of_a_kind_that_hang_are_given_up_and_no_others() -> None:
+    kinds = ("ONNX.Max-13.shape/int8/", "ONNX.Max-13.shape/int16/", "ONNX.ReduceMax-20.axes/int8/")
+    columns = [[case for case in ALL if case.id.startswith(each) and not case.refusal][:5] for each in kinds]
+    cases = [case for row in zip(*columns, strict=True) for case in row]
+    hung = {case.id: Outcome("hung", text="no answer") for case in cases if case.dtype is dtypes.INT8}
+    made = run_of(cases, right(cases) | hung)
+    found = verdicts_of(made)
+    given_up = ["hangs"] * 3 + ["not applicable"] * 2
+    for column, expected in zip(columns, (given_up, ["conforms"] * 5, given_up), strict=True):
+        assert [found[case.id] for case in column] == expected
+    said = {each.judgement.message for each in made.judged if each.judgement.verdict == "not applicable"}
+    assert said == {"not run: 3 calls of the kind timed out"}
+
+
+@pytest.mark.parametrize("kind", ["crashed", "garbage"])
+def test_what_was_found_before_a_runtime_is_gone_stays_found(kind: Kind) -> None:
+    """It does not start again, neither for the next case nor to make the finding smaller."""
+    large = next(case for case in ALL if case.id.startswith("ONNX.Max-13.value/int8/") and len(case.make().feeds) > 1)
+    ended = Outcome(kind, text="it was not made for this", feed=1)
+
+    class Once(Workers):
+        def run(self, name: str, trial: Trial, seconds: float) -> Outcome:
+            outcome = super().run(name, trial, seconds)
+            self._outcomes.clear()
+            return outcome
+
+    workers: Any = Once({large.id: ended}, {})
+    runtime: Any = Runtime()
+    runtime.name = "told"
+    made = session._Session(runtime, workers, 1, lambda done, of, doing: None)
+    made.run([large, *OF_TYPE])
+    made.report()
+    expected = {"crashed": "crashes", "garbage": "violates"}[kind]
+    assert list(verdicts_of(made).values()) == [expected, *["not applicable"] * 3]
+    assert {each.judgement.message for each in made.judged[1:]} == {
+        "not run: the runtime does not start again: told is gone"
+    }
+    (finding,) = made.findings
+    assert (finding["case"], finding["verdict"], finding["reproducer"]) == (large.id, expected, None)
+    assert (finding["message"], finding["feed"]) == ("it was not made for this", 1)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_of_runs_that_differ_the_wrong_one_is_shown(wrong: int) -> None:
+    case = BY_ID[ONNX_NAN]
+    (expected,) = case.make().expected or ()
+    runs = [(expected.view(np.uint32) + number).view(np.float32) for number in range(3)]
+    runs[wrong] = np.ones_like(expected)
+    made = run_of([case], {case.id: Outcome("nondeterministic", (runs[0],), (runs[1], runs[2]), "they differ")})
+    (found,) = made.judged
+    assert (found.judgement.verdict, found.judgement.run) == ("uninitialized memory", wrong)
+    assert (found.expected, found.actual) == (elements(expected), elements(runs[wrong]))
+
+
+@pytest.mark.parametrize("size", [16, 17])
+def test_a_finding_shows_a_small_result_whole_and_of_a_large_one_the_element(size: int) -> None:
+    array = np.arange(size, dtype=np.int8)
+    assert session._excerpt(array, (3,)) == elements(array if size == 16 else np.asarray(array[3]))
+    text = {"text": "int8 of shape (17,)"}
+    assert session._excerpt(array, None) == (elements(array) if size == 16 else text)
 
 
 # --------------------------------------------------------------------------------- selections that leave nothing

@@ -176,6 +176,20 @@ def test_a_control_that_ends_the_process_is_no_control() -> None:
     assert running.notes == ["Max-13 of float32 is no sanity call: the process ended by SIGABRT"]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "how"),
+    [("Aborts", "crashed", "the process ended by SIGABRT"), ("Hangs", "hung", "no answer in 2 s")],
+)
+def test_an_end_is_found_even_if_the_runtime_does_not_start_again(name: str, kind: str, how: str) -> None:
+    with Process("broken_imports.starts_once:Backend", SANITY_CALLS) as running:
+        assert returned(running.run("before", GOOD, SECONDS), GOOD)
+        outcome = running.run(name, trial_of(BAD, second=number(name)), 2)
+        assert outcome.kind == kind
+        assert outcome.text.startswith(f"{how}; the runtime does not start again: broken_imports.starts_once:Backend")
+        with pytest.raises(RuntimeUnusableError, match="FileExistsError"):
+            running.run("after", GOOD, SECONDS)
+
+
 # ------------------------------------------------------------------------------------------- the start and the end
 
 UNUSABLE = {

@@ -72,13 +72,11 @@ class _Running:
         self._patterns = patterns(trial.call.dtype)
         self._prepared: Prepared | None = None
         self._at_once = type(runtime).run is not Runtime.run
-        # the size of a result; of a refused call none is known, and that of the first input is as good as any
-        arrays = trial.expected if trial.expected is not None else [feed[0] if feed else None for feed in trial.feeds]
-        self._sizes = [0 if array is None else array.nbytes for array in arrays]
+        # the size of each result; of a refused call none is known
+        self._sizes = [0] * len(trial.feeds) if trial.expected is None else [array.nbytes for array in trial.expected]
         self._other_sizes = {array.nbytes for feed in trial.feeds for array in feed} | set(self._sizes)
         self._is_refusal, self._layout = trial.is_refusal, trial.layout
         self._note = ""
-        self.feed = 0
 
     def outcome(self, repeats: int) -> Outcome:
         """The outcome of all runs. An invalid call has to be refused in each: one result is the outcome."""
@@ -110,6 +108,7 @@ class _Running:
 
     def _run(self, number: int) -> list[Array]:
         """One run: every second with the other pattern, and the feeds in reverse order."""
+        self.feed = 0
         if number and self._call.constants:
             self._prepared = None  # what is computed of constants may be computed early
         pattern = self._patterns[number % 2]
@@ -130,7 +129,6 @@ class _Running:
         return outputs
 
     def _run_at_once(self, inputs: InputBuffers) -> list[Array]:
-        self.feed = 0
         result: object = _call_runtime(
             self._runtime.run, self._call, [inputs.feed(number) for number in range(len(self._feeds))]
         )
@@ -174,7 +172,7 @@ def _array(result: object) -> Array:
         dtype is dtypes.REAL and not all(isinstance(each, int | Fraction) for each in result.reshape(-1))
     ):
         raise GarbageError(f"gave an array of {result.dtype}")
-    return np.array(result, order="C", copy=True)
+    return np.array(result)
 
 
 def _described(result: object) -> str:

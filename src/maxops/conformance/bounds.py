@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TypedDict
 
 from maxops.conformance.case import Layout, Trial
@@ -56,8 +56,4 @@ def sentences(run: Run) -> list[str]:
 
 def _spoken(each: Bounds) -> str:
     numbers = f"elements up to {each['elements']:,}, rank up to {each['rank']}, inputs up to {each['inputs']:,}"
-    return f"{numbers}, layouts {_listed(each['layouts'])}"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " / ".join(words)
+    return f"{numbers}, layouts {' / '.join(each['layouts'])}"

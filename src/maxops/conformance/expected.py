@@ -6,7 +6,6 @@ It shares nothing with the engines, so that these can be judged too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -45,13 +44,13 @@ def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
     # of a type without NaN there are no bits of one, or of a lowest value, either
     if all(there.all() for there in present) or (isinstance(planned, ReducePlan) and planned.identity):
         return _compute(planned, arrays)
-    passed_over = [_with_lowest(array, ~there) for array, there in zip(arrays, present, strict=True)]
-    highest = _compute(planned, passed_over)
+    lowest = of_words(planned.dtype, [planned.dtype.lowest_bits]).reshape(())
+    passed_over = [np.where(there, array, lowest) for array, there in zip(arrays, present, strict=True)]
+    result = _compute(planned, passed_over)
     some = _compute(planned, [there.astype(np.int8) for there in present])
     of_nothing = _compute(planned, [np.ones(array.shape, np.int8) for array in arrays]) != 1
     none = (some == 0) & ~of_nothing
-    result = np.array(highest, copy=True)
-    result[none] = of_words(planned.dtype, [planned.dtype.nan_bits])[0]
+    result[none] = of_words(planned.dtype, [planned.dtype.nan_bits])
     return result
 
 
@@ -75,10 +74,3 @@ def _compute(plan: Plan, arrays: Sequence[Array]) -> Array:
     assert plan.segment_ids is not None
     assert plan.fill_mode is not None
     return reference.segment_max(data, plan.segment_ids, plan.num_segments, plan.fill_mode)
-
-
-def _with_lowest(array: Array, where: Array) -> Array:
-    dtype: Any = dtypes.of(array.dtype)
-    changed = array.copy()
-    changed[where] = of_words(dtype, [dtype.lowest_bits])[0]
-    return changed

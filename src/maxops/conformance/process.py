@@ -84,7 +84,12 @@ class Process:
         alone, self._used = not self._used, True
         if ended:
             suspects = self._drop()
-            return outcome if alone else self._again(name, trial, seconds, outcome, suspects)
+            try:
+                return outcome if alone else self._again(name, trial, seconds, outcome, suspects)
+            except RuntimeUnusableError as error:
+                if self._is_over:
+                    raise
+                return replace(outcome, text=f"{outcome.text}; the runtime does not start again: {error}")
         if outcome.kind == "corrupted state":
             self._drop()
         elif due and len(self._suspects) < _MAX_SUSPECTS:

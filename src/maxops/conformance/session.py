@@ -347,7 +347,11 @@ class _Session:
                 self._outcomes[key] = process.run(each.case.id, trial, self._seconds)
             return self._outcomes[key]
 
-        return shrink(each.case, self._under_named_standard(each.case, each.case.make()), each.original, run)
+        trial = self._under_named_standard(each.case, each.case.make())
+        try:
+            return shrink(each.case, trial, each.original, run)
+        except RuntimeUnusableError:  # it does not start again: what it did before stays found
+            return None
 
 
 def _run_name(case: Case, standard: str) -> str:
