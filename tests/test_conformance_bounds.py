@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from all_cases import ALL
-from maxops import dtypes, reference
+from maxops import dtypes, reference, spec
 from maxops.conformance.attempt import attempt
 from maxops.conformance.bounds import bounds_of, sentences, widest
-from maxops.conformance.case import Call, Case, Feed, Layout, Trial
+from maxops.conformance.case import Call, Case, Feed, Input, Layout, Trial
 from maxops.conformance.cases import large
 from maxops.conformance.cases.planted import halves, planted, thirds
 from maxops.conformance.expected import expected_result, without_nan
@@ -344,3 +344,36 @@ def test_bounds_are_those_of_the_widest_trial() -> None:
     assert sentence.startswith("Max: elements up to 3,000,000, rank up to 8, inputs up to 1,000, layouts contiguous / ")
     assert sentence.endswith(", repeats 7")
     assert sentences({"kit": {}}) == []  # type: ignore[typeddict-item]
+    (sentence,) = sentences({"kit": {"bounds": {"Max": bounds}}})  # type: ignore[typeddict-item]
+    assert sentence.endswith(", repeats 2")
+    halves: list[Any] = [{**bounds, "layouts": layouts} for layouts in (LAYOUTS[4:], LAYOUTS[:4])]
+    assert widest(halves) == bounds
+
+
+def array_of(*shape: int) -> Array:
+    return np.zeros(shape, np.float32)
+
+
+ONE = Input("a", dtypes.FLOAT32, (None,))
+FIXED = replace(ONE, constant=array_of(1, 1, 1, 1, 7))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "feeds", "expected", "elements", "rank"),
+    [
+        ((), [()], None, 0, 0),  # without inputs, which has to be refused
+        ((ONE,), [(array_of(),)], None, 1, 0),
+        ((ONE,), [(array_of(2),), (array_of(3, 0),)], None, 2, 2),
+        ((ONE, ONE), [(array_of(2), array_of(9)), (array_of(3, 1), array_of(1))], None, 9, 2),
+        ((ONE, ONE), [(array_of(2, 1), array_of(1, 3))], [array_of(2, 3)], 6, 2),
+        ((ONE,), [(array_of(2),)] * 2, [array_of(1), array_of(1, 1, 8)], 8, 3),
+        ((FIXED, None), [()], None, 7, 5),
+    ],
+)
+def test_bounds_are_of_every_array_of_a_trial(
+    inputs: Any, feeds: list[Feed], expected: list[Array] | None, elements: int, rank: int
+) -> None:
+    trial = Trial(Call(spec.MAX_13, inputs), tuple(feeds), None if expected is None else tuple(expected))
+    assert bounds_of(trial) == {
+        "elements": elements, "rank": rank, "inputs": len(inputs), "layouts": ["contiguous"]
+    }  # fmt: skip

@@ -20,6 +20,7 @@ EMPTY_13 = "ONNX.ReduceMax-13.empty/float32/data-2x0x3-axes-1-keepdims-0"
 EMPTY_20 = "ONNX.ReduceMax-20.empty/float32/data-2x0x3-constant-axes-1-keepdims-0"
 LAST_AXIS = "ONNX.ReduceMax-1.axes.range/float32/the-last-axis-of-rank-3-as-axes-2"
 BELOW = "ONNX.ReduceMax-1.axes.range/float32/axes-1-of-rank-1"
+REVERSED = "ONNX.Max-13.value/float32/reversed-arrays"
 NO_IDS = "OpenVINO.SegmentMax-16.num_segments.no_ids/int64/no-rows-of-rank-2-int64-ids"
 LOWEST = "OpenVINO.SegmentMax-16.lowest/float32/rows-some-segments-empty-LOWEST"
 LOWER_CASE = "OpenVINO.SegmentMax-16.fill_mode/float32/lowest-in-lower-case"
@@ -147,8 +148,10 @@ def test_whether_a_refusal_is_open() -> None:
         ("overwrote", "violates"),
     ],
 )
-def test_whatever_else_comes_about(kind: Kind, verdict: str) -> None:
-    case = case_of(ALONE)
+@pytest.mark.parametrize("name", ["ALONE", "EMPTY_13", "NO_IDS", "REFUSED", "BELOW", "REVERSED"])
+def test_whatever_else_comes_about(kind: Kind, verdict: str, name: str) -> None:
+    """Whatever the call: what is open, or must be refused, excuses no crash."""
+    case = case_of(globals()[name])
     found = judge(case, case.make(), Outcome(kind, text="so it was", feed=1))
     assert (found.verdict, found.clause, found.message, found.feed) == (verdict, case.clause, "so it was", 1)
 
@@ -250,6 +253,46 @@ def test_there_is_a_result_for_each_feed() -> None:
     case = case_of(ALONE)
     with pytest.raises(ValueError, match="longer"):
         judge(case, case.make(), Outcome("returned"))
+
+
+@pytest.mark.parametrize("feed", range(3))
+@pytest.mark.parametrize(("index", "place"), [((0, 0), 0), ((0, 2), 2), ((1, 1), 4)])
+@pytest.mark.parametrize("runs", ["one run", "the first of two", "the second of two"])
+def test_a_difference_is_told_with_its_feed_and_its_index(
+    feed: int, index: tuple[int, ...], place: int, runs: str
+) -> None:
+    """The first of a kind, whatever is wrong after it."""
+    case = case_of("ONNX.Max-13.inputs/float32/3-inputs")
+    rights = [np.arange(6, dtype=np.float32).reshape(2, 3) + number for number in range(3)]
+    given = [expected.copy() for expected in rights]
+    for each in given[feed:]:
+        each.reshape(-1)[place:] += 9
+    trial = Trial(case.make().call, (), tuple(rights))
+    outcome = {
+        "one run": Outcome("returned", tuple(given)),
+        "the first of two": Outcome("nondeterministic", tuple(given), tuple(rights), "two runs differ", feed),
+        "the second of two": Outcome("nondeterministic", tuple(rights), tuple(given), "two runs differ", feed),
+    }[runs]
+    found = judge(case, trial, outcome)
+    wrong = f"{6 - place} of 6 elements: not the maximum"
+    if runs == "one run":
+        assert (found.verdict, found.message, found.run) == ("violates", wrong, 0)
+    else:
+        message = f"two runs differ, and one is wrong: {wrong}"
+        run = ["the first of two", "the second of two"].index(runs)
+        assert (found.verdict, found.message, found.run) == ("uninitialized memory", message, run)
+    assert (found.clause, found.feed, found.index) == (case.clause, feed, index)
+
+
+def test_runs_that_differ_as_is_permitted_are_told_with_the_first_that_does() -> None:
+    case = case_of(OPEN_NANS)
+    nans, others = float16(ONE, NAN), float16(ONE, 0xFE00)
+    trial = Trial(case.make().call, (), (nans, nans), (nans, nans))
+    found = judge(case, trial, Outcome("nondeterministic", (nans, nans), (nans, others), "two runs differ", 1))
+    assert (found.verdict, found.clause.id, found.feed, found.index, found.run) == (
+        "not the same twice", "ONNX.Max-13.nan", 1, (1,), 1
+    )  # fmt: skip
+    assert found.message == "two runs differ, and each is permitted: 1 of 2 elements: a NaN of other bits"
 
 
 @pytest.mark.parametrize(

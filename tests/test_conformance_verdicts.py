@@ -19,7 +19,7 @@ from maxops.conformance.case import Call, Case, Feed, Trial
 from maxops.conformance.cases import NoSuchCaseError, select
 from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.judge import judge
-from maxops.conformance.outcome import Kind, Outcome
+from maxops.conformance.outcome import Kind, Outcome, same_bits
 from maxops.conformance.poison import Memory
 from maxops.conformance.result import FAULTS, OPEN, elements
 from maxops.conformance.runtimes.runtime import Prepared, Runtime
@@ -88,6 +88,27 @@ def test_a_fault_of_the_last_run_alone_is_found(repeats: int) -> None:
 
     found = judge(case, trial, attempt(WrongLast(), trial, Memory(), repeats))
     assert (len(seen), found.verdict, found.run) == (repeats, "uninitialized memory", 1)
+
+
+@pytest.mark.parametrize("wrong", ["number", "another type", "another shape"])
+def test_a_fault_is_found_after_many_results_that_are_permitted(wrong: str) -> None:
+    case = BY_ID[ONNX_NAN]
+    nan = bits32(0x7FC00000)
+    trial = Trial(case.make().call, ((nan,),), (nan,), (nan,))
+    runs = [*(bits32(0x7FC00000 + number) for number in range(20)), RESULTS[wrong][0], bits32(0x7FC00033)]
+    left = iter(runs)
+
+    class Gives(Runtime):
+        name = "gives"
+
+        def prepare(self, call: Call) -> Prepared:
+            return lambda feed: next(left)
+
+    outcome = attempt(Gives(), trial, Memory(), len(runs))
+    found = judge(case, trial, outcome)
+    assert found.verdict == "uninitialized memory"
+    assert same_bits(outcome.runs[found.run][0], RESULTS[wrong][0])
+    assert found.message.startswith("at least 9 different results in 22 runs, and one is wrong: ")
 
 
 @pytest.mark.parametrize("refused", [*product((True, False), repeat=2)], ids=str)

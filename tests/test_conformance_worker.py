@@ -11,6 +11,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from maxops.conformance.case import Trial
 from maxops.conformance.child import RuntimeUnusableError
 from maxops.conformance.outcome import Outcome
 from maxops.conformance.process import Process
+from maxops.conformance.worker_pool import WorkerPool
 from maxops.errors import MaxopsError
 from trials import GOOD, SANITY_CALLS, WRONG, returned, trial_of
 
@@ -285,3 +287,81 @@ def test_nothing_stays_open() -> None:
         with process(backend, ()) as running:
             running.run("wrong", WRONG, SECONDS)
     assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+# --------------------------------------------------------------------------------------------------- several processes
+
+
+class Told:
+    """A process that runs nothing, and what was asked of each."""
+
+    made: ClassVar[list[Told]] = []
+
+    def __init__(self, runtime: str, sanity_calls: Sequence[Trial], *, repeats: int) -> None:
+        self.number, self.told, self.asked = len(self.made), (runtime, sanity_calls, repeats), list[str]()
+        self.made.append(self)
+        if runtime == "fails" and self.number == 1:
+            raise RuntimeUnusableError("no second one")
+        self.version, self.notes = "1.0", ["all", f"of {self.number}"]
+        self.amended = {f"trial {self.number}": Outcome("crashed")}
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+    def kill(self) -> None:
+        self.asked.append("kill")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[Told]:
+    monkeypatch.setattr("maxops.conformance.worker_pool.Process", Told)
+    monkeypatch.setattr(Told, "made", [])
+    return Told.made
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 50])
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_each_job_is_done_once_and_its_result_is_its_own(size: int, count: int, told: list[Told]) -> None:
+    done: list[int] = []
+    progress: list[tuple[int, int]] = []
+
+    def work(process: Told, job: int) -> int:
+        time.sleep(0.01 * (job % 3 == 0))
+        done.append(job)
+        return job * job
+
+    with WorkerPool("name", SANITY_CALLS, size, 7) as pool:
+        jobs = range(100, 100 + count)
+        assert pool.map(work, jobs, lambda *each: progress.append(each)) == [job * job for job in jobs]  # type: ignore[arg-type]
+        assert pool.version == "1.0"
+        assert pool.notes == ["all", *(f"of {number}" for number in range(size))]
+        assert pool.amended() == {f"trial {number}": Outcome("crashed") for number in range(size)}
+    assert sorted(done) == [*jobs]
+    assert [each.told for each in told] == [("name", SANITY_CALLS, 7)] * size
+    assert [each.asked for each in told] == [["close", "close", "kill"]] * size
+    assert [number for number, _ in progress] == sorted(number for number, _ in progress)
+    assert [number for number, _ in progress[-1:]] == [count] * (count > 0)
+    assert {job for _, job in progress} <= {*jobs}
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_an_error_of_a_job_is_the_pools_and_ends_it(size: int, told: list[Told]) -> None:
+    done: list[int] = []
+
+    def work(process: Told, job: int) -> int:
+        if job == 7:
+            raise ZeroDivisionError
+        time.sleep(0.01)
+        done.append(job)
+        return job
+
+    with pytest.raises(ZeroDivisionError), WorkerPool("name", (), size) as pool:
+        pool.map(work, range(1000), lambda *_: None)  # type: ignore[arg-type]
+    assert len(done) < 500
+    assert [each.asked for each in told] == [["kill"]] * size
+
+
+def test_of_processes_that_cannot_all_start_none_is_left(told: list[Told]) -> None:
+    with pytest.raises(RuntimeUnusableError, match="no second one"):
+        WorkerPool("fails", (), 3)
+    assert told[0].asked == ["kill"]

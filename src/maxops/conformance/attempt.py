@@ -12,12 +12,13 @@ from maxops import dtypes
 from maxops.conformance import repeat
 from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.input_buffers import InputBuffers
+from maxops.conformance.judge import differences
 from maxops.conformance.outcome import Kind, Outcome, same_bits
 from maxops.conformance.poison import Memory, patterns
 from maxops.conformance.runtimes.runtime import GarbageError, NoResultError, Prepared, Runtime
 from maxops.plan import Array
 
-MAX_DISTINCT = 8  # results of one call that are kept
+MAX_DISTINCT = 8  # results of one call that are kept, and of more those that differ in another way from the expected
 MAX_FEEDS_HELD = 16  # of a trial whose results are looked at again after the next call
 REUSES = "the next call writes over the memory of a result: copy a result before the next call"
 
@@ -66,7 +67,7 @@ class _Running:
 
     def __init__(self, runtime: Runtime, trial: Trial, memory: Memory) -> None:
         self._runtime = runtime
-        self._call: Call = trial.call
+        self._trial, self._call = trial, trial.call
         self._feeds: Sequence[Feed] = trial.feeds
         self._memory = memory
         self._patterns = patterns(trial.call.dtype)
@@ -81,6 +82,7 @@ class _Running:
     def outcome(self, repeats: int) -> Outcome:
         """The outcome of all runs. An invalid call has to be refused in each: one result is the outcome."""
         distinct: list[list[Array]] = []
+        seen: set[frozenset[str]] = set()
         first_error: Outcome | None = None
         for number in range(repeats):
             try:
@@ -93,8 +95,14 @@ class _Running:
                     return failed
                 first_error = first_error or failed
                 continue
-            if len(distinct) < MAX_DISTINCT and not any(_same(outputs, other) for other in distinct):
-                distinct.append(outputs)
+            if any(_same(outputs, other) for other in distinct):
+                continue
+            if len(distinct) >= MAX_DISTINCT:
+                seen = seen or {*map(self._differences, distinct)}
+                if (found := self._differences(outputs)) in seen:
+                    continue
+                seen.add(found)
+            distinct.append(outputs)
         if not distinct:
             assert first_error is not None
             return first_error
@@ -103,8 +111,15 @@ class _Running:
             return Outcome("returned", tuple(first), note=self._note)
         differ = (feed for feed, each in enumerate(zip(first, others[0], strict=True)) if not same_bits(*each))
         again = tuple(output for run in others for output in run)
-        text = "two runs differ" if repeats == 2 else f"{len(distinct)} different results in {repeats} runs"
+        count = f"{'at least ' * (len(distinct) >= MAX_DISTINCT)}{len(distinct)}"
+        text = "two runs differ" if repeats == 2 else f"{count} different results in {repeats} runs"
         return Outcome("nondeterministic", tuple(first), again, text, next(differ, 0))
+
+    def _differences(self, outputs: Sequence[Array]) -> frozenset[str]:
+        """The kinds of differences from the expected result."""
+        expected = self._trial.expected or ()
+        each = zip(outputs, expected, self._trial.without_nan or expected, strict=False)
+        return frozenset(found.kind for arrays in each for found in differences(*arrays))
 
     def _run(self, number: int) -> list[Array]:
         """One run: every second with the other pattern, and the feeds in reverse order."""
