@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,74 @@ def test_large_literals_are_short_and_keep_every_bit(dtype: DType, shape: str) -
 def test_a_large_array_of_neither_is_spelled_out() -> None:
     array = np.arange(100, dtype=np.int16)
     assert literal(array) == f"np.array({array.tolist()}, np.int16)"
+
+
+def random_bits(dtype: DType, *shape: int) -> Array:
+    rng = np.random.default_rng(sum(shape))
+    high = 1 if dtype.kind == "bool" else (1 << dtype.bits) - 1
+    return rng.integers(0, high, shape, dtype.word, endpoint=True).view(dtype.numpy)
+
+
+@pytest.mark.parametrize("shape", [(4096,), (4097,), (64, 64), (17, 241), (5, 30, 30)], ids=str)
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_arrays_of_any_bits_are_spelled_out_or_compressed(dtype: DType, shape: tuple[int, ...]) -> None:
+    array = random_bits(dtype, *shape)
+    text = literal(array)
+    assert ("zlib" in text) == (array.size > 4096)
+    if array.size > 4096:
+        assert len(text) < 1.4 * array.nbytes + 300
+        assert max(map(len, text.split())) <= 160  # what a line may break between
+    made = eval(text, KNOWN | {"base64": base64, "zlib": zlib})
+    assert (made.dtype, made.shape, made.tobytes()) == (array.dtype, array.shape, array.tobytes())
+    assert made.flags.writeable
+
+
+STEPS = {
+    "ones": np.arange(5000),
+    "pairs": np.arange(5000) // 2,
+    "triples from 30": np.arange(30 * 3, 5090) // 3,
+    "from below 0": np.arange(-100, 4900),
+    "pairs from below 0": np.arange(-100, 4900) // 2,
+    "the last is another": np.append(np.arange(4999), 7),
+    "the first is another": np.append(7, np.arange(4999)),
+    "one is missing": np.delete(np.arange(5001), 3000),
+    "all but one": np.append(np.zeros(4999, np.int64), 1) + np.arange(5000) % 2 * 2,
+    "backwards": np.arange(5000)[::-1],
+    "twos": np.arange(0, 10_000, 2),
+    "pairs and the rest": np.append(np.arange(4000) // 2, np.arange(2000, 3000)),
+    "from the middle of a pair": np.arange(1, 5001) // 2,
+    "rows": np.arange(5000).reshape(50, 100),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("dtype", [each for each in STORED if each.bits >= 16 and each.kind != "bool"], ids=str)
+def test_numbers_in_steps_keep_every_bit(dtype: DType, name: str) -> None:
+    array = STEPS[name].astype(dtype.numpy)
+    text = literal(array)
+    is_short = dtype.kind != "float" and name in ("ones", "pairs", "triples from 30", "from below 0")
+    if is_short and (dtype.kind == "int" or "below" not in name):
+        assert len(text) < 60
+    made = eval(text, KNOWN | {"base64": base64, "zlib": zlib})
+    assert (made.dtype, made.shape, made.tobytes()) == (array.dtype, array.shape, array.tobytes())
+
+
+def test_numbers_in_steps_read_as_somebody_would_write_them() -> None:
+    assert literal(np.arange(5000)) == "np.arange(0, 5000)"
+    assert literal(np.arange(9, 5000) // 3) == "np.arange(9, 5000) // 3"
+    assert literal(np.arange(10, 5000, dtype=np.uint32) // 2) == "(np.arange(10, 5000) // 2).astype(np.uint32)"
+
+
+@pytest.mark.parametrize(("size", "text"), [(64, "np.array([0, "), (65, "np.repeat(np.array([0], np.int8), [65])")])
+def test_a_few_equal_elements_are_spelled_out(size: int, text: str) -> None:
+    assert literal(np.zeros(size, np.int8)).startswith(text)
+
+
+@pytest.mark.parametrize(("runs", "repeats"), [(32, True), (33, False)])
+def test_few_runs_are_told_by_their_lengths(runs: int, repeats: bool) -> None:
+    array = np.repeat(np.arange(runs, dtype=np.int8), 3)
+    assert literal(array).startswith("np.repeat" if repeats else "np.array")
+    assert (eval(literal(array), dict(KNOWN)) == array).all()
 
 
 def test_literals_of_rationals() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxops import dtypes
 from maxops.conformance import repeat
-from maxops.conformance.case import Call, Feed, Trial
+from maxops.conformance.case import Feed, Trial
 from maxops.conformance.input_buffers import InputBuffers
 from maxops.conformance.judge import differences
 from maxops.conformance.outcome import Kind, Outcome, same_bits
