@@ -130,6 +130,16 @@ def test_whether_an_answer_is_open(name: str, verdict: str) -> None:
     assert refused(name).verdict == verdict
 
 
+def test_what_a_source_decides_of_no_ids_is_not_open() -> None:
+    """As a later version of the standard may."""
+    case = case_of(NO_IDS)
+    decided = replace(case, clause=replace(case.clause, level="must"))
+    trial = case.make()
+    given = Outcome("returned", tuple(map(one_row_more, trial.expected or ())))
+    assert judge(decided, trial, given).verdict == "violates"
+    assert judge(decided, trial, Outcome("refused", text="no")).verdict == "refuses"
+
+
 def test_whether_a_refusal_is_open() -> None:
     case = case_of(BELOW)
     assert case.refusal

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from conformance_runs import Maker, many, swift
+from maxops import dtypes
+from maxops.conformance.causes import what_became
 from maxops.conformance.kinds import Kind, kinds
 from maxops.conformance.result import FAULTS, Elements, Message, Verdict, elements
+from maxops.dtypes import DType
 
 
 def told(result: Any) -> Elements | Message:
@@ -55,6 +58,66 @@ def test_what_looks_different_is_not_merged(one: str, other: str) -> None:
     )
     is_same = one == other or ("lost" in one and "lost" in other)
     assert len(made) == (1 if is_same else 2)
+
+
+BECAME: list[tuple[float, float, str]] = [
+    (np.nan, 1.0, "NaN is lost"),
+    (np.nan, np.inf, "NaN is lost"),
+    (np.nan, -np.nan, "Other bits of NaN"),
+    (0.0, -0.0, "-0 where 0 is the maximum"),
+    (-0.0, 0.0, "0 where -0 is the maximum"),
+    ("smallest", 0.0, "Subnormal numbers become 0"),
+    ("largest subnormal", -0.0, "Subnormal numbers become 0"),
+    ("smallest normal", 0.0, "Other floats"),
+    ("smallest", 1.0, "Other floats"),
+    (np.inf, "last", "Infinities become finite"),
+    (-np.inf, 0.0, "Infinities become finite"),
+    ("last", np.inf, "Other floats"),
+    (1.0, np.nan, "Other floats"),
+    (0.0, 1.0, "Other floats"),
+    (1.0, 0.0, "Other floats"),
+]
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype.kind == "float"], ids=str)
+@pytest.mark.parametrize(("was", "became", "title"), BECAME)
+def test_what_became_of_a_float_is_said_for_each_type(was: Any, became: Any, title: str, dtype: DType) -> None:
+    """Also of an element after others that are as expected, and whichever sign a number has."""
+    smallest_normal = 1 << dtype.mantissa_bits
+    bits = {
+        "smallest": 1,
+        "largest subnormal": smallest_normal - 1,
+        "smallest normal": smallest_normal,
+        "last": dtype.infinity_bits - 1,
+    }
+
+    def word_of(value: Any) -> int:
+        if isinstance(value, str):
+            return bits[value]
+        array = np.array([value]).astype(dtype.numpy)
+        return int(array.view(dtype.word)[0])
+
+    one, other = word_of(was), word_of(became)
+    for sign in (0, 1 << dtype.bits - 1) if isinstance(was, str) else (0,):
+        made = (np.array([7, word], dtype.word).view(dtype.numpy) for word in (one | sign, other))
+        assert what_became(*map(elements, made)) == title
+
+
+def test_what_became_of_other_results() -> None:
+    int8, text = elements(np.int8([1, 2])), told("an error")
+    rational, other = elements(np.array([1], object)), elements(np.array([2], object))
+    assert what_became(text, int8) == "A result, not an error"
+    assert what_became(int8, text) == "An error, not a result"
+    assert what_became(int8, elements(np.int16([1, 2]))) == "Another type"
+    assert what_became(int8, elements(np.int8([[1, 2]]))) == "Another shape"
+    assert what_became(int8, elements(np.int8([1, 3]))) == "Other integers"
+    assert what_became(int8, int8) == what_became(rational, other) == "Other values"
+
+
+def test_subnormal_numbers_are_merged_with_others() -> None:
+    pairs = [(np.float32([1e-42]), np.float32([0])), (np.float32([1]), np.float32([0]))]
+    (kind,) = of(("ONNX.Max-13.value/float16", *pairs[0]), ("ONNX.Max-8.value/float16", *pairs[1]))
+    assert len(kind.findings) == 2
 
 
 def test_errors_are_merged_by_their_class() -> None:

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conformance_runs import HOSTILE, careful, swift
 from maxops.conformance import saved
-from maxops.conformance.result import Run
+from maxops.conformance.result import Run, elements
 from maxops.errors import OutputError, RunFileError
 
 
@@ -48,8 +49,23 @@ def without(name: str) -> Any:
 
 
 def with_finding(**changes: Any) -> Any:
-    run = swift()
-    return edited(findings=[run["findings"][0] | changes, *run["findings"][1:]])
+    return with_first("findings", **changes)
+
+
+def with_first(part: str, **changes: Any) -> Any:
+    run: Any = swift()
+    return run | {part: [run[part][0] | changes, *run[part][1:]]}
+
+
+INT8 = {"type": "int8", "shape": [1], "values": ["1"], "bits": ["01"]}
+
+
+def with_actual(shape: list[int], values: list[str], bits: list[str], dtype: str = "int8") -> Any:
+    return with_finding(actual={"type": dtype, "shape": shape, "values": values, "bits": bits})
+
+
+def with_input(bits: str) -> Any:
+    return with_first("reproducers", inputs={"a": INT8 | {"bits": [bits]}})
 
 
 WRONG = {
@@ -58,8 +74,8 @@ WRONG = {
     "an empty list": ([], "is an empty list"),
     "another file's list": ([{"name": "x"}], "run 0: is not a run of maxops conform"),
     "the second of two": ([swift(), edited(schema=7)], "run 1: has schema 7, this maxops reads 2"),
-    "without cases": (without("cases"), "cases is missing"),
-    "a runtime that is not a text": (edited(runtime=3), "runtime is 3; expected a text"),
+    "without cases": (without("cases"), "json: cases is missing"),
+    "a runtime that is not a text": (edited(runtime=3), "json: runtime is 3; expected a text"),
     "seconds that are true": (edited(seconds=True), "seconds is true; expected a number"),
     "cases as a list": (edited(cases=[]), r"cases is \[\]; expected an object"),
     "findings as an object": (edited(findings={}), "findings is {}; expected a list"),
@@ -78,6 +94,43 @@ WRONG = {
         with_finding(actual={"type": "int8", "shape": [2], "values": ["1"], "bits": ["01"]}),
         r"findings\[0\].actual has shape \[2\] with 1 values",
     ),
+    "fewer values than bits": (with_actual([2], ["1"], ["01", "02"]), r"\[2\] with 1 values and 2 bits; expected 2 of"),
+    "fewer bits than values": (with_actual([2], ["1", "2"], ["01"]), r"\[2\] with 2 values and 1 bits; expected 2 of"),
+    "bits of nothing": (
+        with_actual([0], [], ["01"]),
+        r"\[0\] with 0 values and 1 bits; expected 0 of each, or no bits",
+    ),
+    "a size below 0": (with_actual([-1, 0], [], []), r"actual has shape \[-1, 0\]; expected sizes of 0 and more"),
+    "two sizes below 0": (with_actual([-1, -1], ["1"], ["01"]), r"shape \[-1, -1\]; expected sizes of 0 and more"),
+    "bits of an unknown type": (
+        with_actual([1], ["1"], ["01"], "int7"),
+        "has bits of type 'int7', which maxops does not know",
+    ),
+    "bits of rationals": (with_actual([1], ["1"], ["01"], "real"), "has bits of type 'real', which maxops does not"),
+    "bits in small letters": (with_actual([1], ["1"], ["ff"]), "has the bits 'ff'; expected 2 digits of 0-9 and A-F"),
+    "too few bits": (with_actual([2], ["1", "2"], ["01", "2"]), "has the bits '2'; expected 2 digits of 0-9 and A-F"),
+    "too many bits": (
+        with_actual([1], ["1"], ["001"]),
+        "has the bits '001'; expected 2 digits of 0-9 and A-F for int8",
+    ),
+    "an input's bits": (with_input("xx"), r"json: reproducers\[0\].a has the bits 'xx'; expected 2 digits of 0-9"),
+    "a result of a reproducer": (
+        with_first("reproducers", expected=INT8 | {"shape": [3]}),
+        r"json: reproducers\[0\].expected has shape \[3\] with 1 values and 1 bits",
+    ),
+    "a reproducer before the first": (with_finding(reproducer=-1), r"findings\[0\].reproducer is -1, there are 4"),
+    "an index that is not one": (
+        with_finding(index=[True]),
+        r"json: findings\[0\].index is \[true\]; expected null",
+    ),
+    "a case that conforms, with a finding": (
+        edited(cases=swift()["cases"] | {swift()["findings"][0]["case"]: "conforms"}),
+        "conforms, and findings has one of it",
+    ),
+    "a case that is not applicable, with a finding": (
+        edited(cases=swift()["cases"] | {swift()["findings"][0]["case"]: "not applicable"}),
+        "not applicable, and findings has one of it",
+    ),
     "another verdict in the finding": (with_finding(verdict="hangs"), "hangs, cases says permitted"),
     "a finding of no case": (edited(cases={}), r"findings\[0\] says 'ONNX.*cases says nothing of it"),
     "a fault without its finding": (edited(findings=[]), "and findings has not one of it"),
@@ -95,6 +148,12 @@ def test_a_file_that_is_no_run_is_one_line(tmp_path: Path, name: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("array", [np.float32(1), np.zeros((0, 3)), np.ones((2, 2), bool), np.array([1], object)])
+def test_arrays_of_every_shape_and_type_are_read(array: Any) -> None:
+    run = with_finding(actual=elements(np.asarray(array)), index=[0], feed=2)
+    assert saved.parse(saved.as_text([run]).encode(), "run.json") == [run]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -103,6 +162,8 @@ def test_a_file_that_is_no_run_is_one_line(tmp_path: Path, name: str) -> None:
         (b"\xff\xfe", "byte 0 is not UTF-8"),
         (b"[" * 100_000, "is not JSON"),
         (b'{"schema": NaN}', "NaN is not a JSON number"),
+        (b'{"schema": -Infinity}', "-Infinity is not a JSON number"),
+        (b'{"schema": 2, "seconds": 1e999}', "1e999 is too large"),
     ],
 )
 def test_what_is_no_json_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:

@@ -39,7 +39,24 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_of(backend: str, *only: str) -> Run:
-    return session.conform(f"own_backend.{backend}", select(ALL, only))
+    chosen = select(ALL, only)
+    return whole(session.conform(f"own_backend.{backend}", chosen), [case.id for case in chosen])
+
+
+def whole(run: Run, chosen: list[str]) -> Run:
+    """The run, which has to hold every case that was chosen, and to add up."""
+    assert list(run["cases"]) == chosen
+    assert run["kit"]["cases"] == len(chosen)
+    verdicts = run["cases"].items()
+    assert [*run["reasons"]] == [case for case, verdict in verdicts if verdict == "not applicable"]
+    findings = {case: verdict for case, verdict in verdicts if verdict not in ("conforms", "not applicable")}
+    assert {finding["case"]: finding["verdict"] for finding in run["findings"]} == findings
+    assert len(run["findings"]) == len(findings)
+    assert run["clauses"].keys() == {finding["clause"] for finding in run["findings"]}
+    numbers = {finding["reproducer"] for finding in run["findings"]} - {None}
+    assert numbers == {*range(len(run["reproducers"]))}
+    assert saved.parse(saved.as_text([run]).encode(), "run") == [run]
+    return run
 
 
 def only_reproducer(run: Run) -> Reproducer:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maxops import dtypes
-from maxops.conformance.kinds import Kind, size
+from maxops.conformance.kinds import Kind, float_class, size
 from maxops.conformance.result import OPEN, Elements, Message, Reproducer
 from maxops.conformance.wording import first_difference
 
@@ -82,7 +82,7 @@ def what_became(expected: Elements | Message, actual: Elements | Message) -> str
         return "Other values"
     if dtype.kind != "float":
         return "Other integers"
-    correct, given = (_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))
+    correct, given = (float_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))
     if correct == "NaN":
         return "Other bits of NaN" if given == "NaN" else "NaN is lost"
     if correct in ZEROS and given in ZEROS:
@@ -109,13 +109,3 @@ def _unsure_and_size(kind: Kind) -> tuple[bool, tuple[bool, int, int]]:
 def _key(kind: Kind) -> object:
     by_title = kind.verdict in ("violates", "missing error", *OPEN)
     return kind.verdict, title(kind) if by_title else script(kind) or title(kind)
-
-
-def _class(word: int, dtype: dtypes.DType) -> str:
-    magnitude = word & (1 << dtype.bits - 1) - 1
-    if magnitude == 0:
-        return "-0" if word else "+0"
-    if magnitude >= dtype.infinity_bits:
-        return "infinity" if magnitude == dtype.infinity_bits else "NaN"
-    smallest_normal = dtype.infinity_bits & -dtype.infinity_bits
-    return "subnormal" if magnitude < smallest_normal else "number"

@@ -89,9 +89,7 @@ def judge(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
 
 def _judge_runs(case: Case, trial: Trial, outcome: Outcome) -> Judgement:
     """Runs on the same inputs differ: a fault where one of the results is wrong, whichever they are otherwise."""
-    rulings = [
-        judge(case, trial, Outcome("returned", outputs, feed=outcome.feed)) for outputs in outcome.runs if outputs
-    ]
+    rulings = [judge(case, trial, Outcome("returned", outputs)) for outputs in outcome.runs if outputs]
     for number, each in enumerate(rulings):
         if each.verdict in FAULTS:
             text = f"{outcome.text}, and one is wrong: {each.message}"

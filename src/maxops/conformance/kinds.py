@@ -112,20 +112,24 @@ def _difference(expected: Elements | Message, actual: Elements) -> object:
     dtype = dtypes.BY_NAME.get(expected["type"])
     if dtype is None or dtype.kind != "float" or number is None:
         return "float" if dtype is not None and dtype.kind == "float" else "no float"
-    expected_class, actual_class = (_class(int(each["bits"][number], 16), dtype) for each in (expected, actual))
+    expected_class, actual_class = (
+        float_class(int(each["bits"][number], 16), dtype).replace("subnormal", "number") for each in (expected, actual)
+    )
     return expected_class, actual_class if expected_class != "NaN" or actual_class == "NaN" else "number"
 
 
-def _class(word: int, dtype: dtypes.DType) -> str:
+def float_class(word: int, dtype: dtypes.DType) -> str:
     """What sort of number a float's bits are.
 
-    >>> _class(0x80000000, dtypes.FLOAT32), _class(0x7FC00000, dtypes.FLOAT32), _class(1, dtypes.FLOAT32)
-    ('-0', 'NaN', 'number')
+    >>> [float_class(word, dtypes.FLOAT32) for word in (0x80000000, 0x7FC00000, 1, 0x3F800000)]
+    ['-0', 'NaN', 'subnormal', 'number']
     """
     magnitude = word & (1 << dtype.bits - 1) - 1
     if magnitude > dtype.infinity_bits:
         return "NaN"
     if magnitude == 0:
         return "-0" if word else "+0"
+    if magnitude < 1 << dtype.mantissa_bits:
+        return "subnormal"
     extremes = {dtype.infinity_bits: "infinity", dtype.infinity_bits - 1: "last finite"}
     return extremes.get(magnitude, "number")
