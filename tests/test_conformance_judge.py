@@ -265,18 +265,19 @@ def test_there_is_a_result_for_each_feed() -> None:
         judge(case, case.make(), Outcome("returned"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "uint8", "real"])
 @pytest.mark.parametrize("feed", range(3))
 @pytest.mark.parametrize(("index", "place"), [((0, 0), 0), ((0, 2), 2), ((1, 1), 4)])
 @pytest.mark.parametrize("runs", ["one run", "the first of two", "the second of two"])
 def test_a_difference_is_told_with_its_feed_and_its_index(
-    feed: int, index: tuple[int, ...], place: int, runs: str
+    feed: int, index: tuple[int, ...], place: int, runs: str, dtype: str
 ) -> None:
     """The first of a kind, whatever is wrong after it."""
-    case = case_of("ONNX.Max-13.inputs/float32/3-inputs")
-    rights = [np.arange(6, dtype=np.float32).reshape(2, 3) + number for number in range(3)]
+    case = case_of(f"ONNX.Max-13.inputs/{dtype}/3-inputs" if dtype != "real" else RATIONALS)
+    rights = [(np.arange(6).reshape(2, 3) + number).astype(case.dtype.numpy) for number in range(3)]
     given = [expected.copy() for expected in rights]
     for each in given[feed:]:
-        each.reshape(-1)[place:] += 9
+        each.reshape(-1)[place:] = 9
     trial = Trial(case.make().call, (), tuple(rights))
     outcome = {
         "one run": Outcome("returned", tuple(given)),
