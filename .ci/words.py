@@ -37,7 +37,7 @@ TERMS = {
     r"nobody else is at": "uncontended",
     r"had better": "should",
     r"in silence": "silently",
-    r"steps? down": "decreases",
+    r"without a step down": "non-decreasing",
 }
 PATTERNS = {re.compile(rf"\b(?:{word})\b"): term for word, term in TERMS.items()}
 LOOKED_AT = ("*.py", "*.pyi", "*.cpp", "*.h", "*.def", "*.md", "*.toml", "Makefile")

@@ -43,24 +43,24 @@ def _bytes(array: Array) -> bytes:
     return np.ascontiguousarray(array).tobytes()
 
 
-def assert_same_bits(got: Any, want: Array) -> None:
+def assert_same_bits(got: Any, expected: Array) -> None:
     """Raise unless both are arrays of one type, one shape and the same bits, in native order."""
     assert type(got) is np.ndarray, f"got a {type(got).__name__}, not an array"
-    got_type, want_type = (array.dtype.newbyteorder("=") for array in (got, want))
-    assert got_type == want_type, f"dtype {got.dtype} is not {want.dtype}"
-    assert got.shape == want.shape, f"shape {got.shape} is not {want.shape}"
-    if got.dtype == want.dtype and _bytes(got) == _bytes(want):
+    got_type, expected_type = (array.dtype.newbyteorder("=") for array in (got, expected))
+    assert got_type == expected_type, f"dtype {got.dtype} is not {expected.dtype}"
+    assert got.shape == expected.shape, f"shape {got.shape} is not {expected.shape}"
+    if got.dtype == expected.dtype and _bytes(got) == _bytes(expected):
         return
-    got_words, want_words = words(got), words(want)
-    if _bytes(got_words) == _bytes(want_words):
+    got_words, expected_words = words(got), words(expected)
+    if _bytes(got_words) == _bytes(expected_words):
         return
-    wrong = np.argwhere(got_words != want_words)
+    wrong = np.argwhere(got_words != expected_words)
     place = tuple(int(axis) for axis in wrong[0])
     digits = 2 * got.dtype.itemsize
     raise AssertionError(
         f"{len(wrong)} of {got.size} elements of {got.dtype} {got.shape} differ, first at {place}: "
-        f"{int(got_words[place]):0{digits}X} ({got[place]!r}) is not {int(want_words[place]):0{digits}X} "
-        f"({want[place]!r})"
+        f"{int(got_words[place]):0{digits}X} ({got[place]!r}) is not {int(expected_words[place]):0{digits}X} "
+        f"({expected[place]!r})"
     )
 
 

@@ -65,10 +65,10 @@ class Outcome:
 
 def outcomes(folders: tuple[Path, Path], jobs: dict[str, Job]) -> dict[str, Outcome]:
     """Run jobs one after the other in a server of their own; `folders` are to be full, and read-only."""
-    told = {"folders": list(map(str, folders)), "jobs": {name: asdict(job) for name, job in jobs.items()}}
+    message = {"folders": list(map(str, folders)), "jobs": {name: asdict(job) for name, job in jobs.items()}}
     done = subprocess.run(
         [sys.executable, __file__],
-        input=json.dumps(told),
+        input=json.dumps(message),
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -175,8 +175,8 @@ def _files(folder: str) -> set[str]:
 
 def _serve() -> Job | None:
     """Run the jobs; in the process of each return it, and in the server nothing."""
-    told = json.load(sys.stdin)
-    full, read_only = told["folders"]
+    message = json.load(sys.stdin)
+    full, read_only = message["folders"]
     can_mount = _mounted(full, read_only)
 
     import maxops.checker.as_json  # noqa: PLC0415
@@ -192,7 +192,7 @@ def _serve() -> Job | None:
             maxops.cli.app.app(words, standalone_mode=False)
     gc.freeze()  # so that pages stay shared
     found = {}
-    for name, job in ((name, Job(**each)) for name, each in told["jobs"].items()):
+    for name, job in ((name, Job(**each)) for name, each in message["jobs"].items()):
         before = _files(job.watched)
         with _Kept() as out, _Kept() as err:
             child = os.fork()

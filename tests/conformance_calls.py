@@ -61,9 +61,9 @@ def reductions() -> Iterator[tuple[str, Asked]]:
         if where in ("constant", "fed"):
             inputs.append(Input("axes", dtypes.INT64, array.shape, array if where == "constant" else None))
         row = spec.REDUCE_MAX_13 if where == "attribute" else spec.REDUCE_MAX_20
-        told = [("keepdims", keepdims), *([("axes", axes)] if where == "attribute" else [])]
+        message = [("keepdims", keepdims), *([("axes", axes)] if where == "attribute" else [])]
         feed = (data, array) if where == "fed" else (data,)
-        yield f"axes {axes}, {where}", (Call(row, tuple(inputs), tuple(told), expected.ndim), feed, expected)
+        yield f"axes {axes}, {where}", (Call(row, tuple(inputs), tuple(message), expected.ndim), feed, expected)
 
 
 def segments() -> Iterator[tuple[str, Asked]]:

@@ -69,7 +69,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 @pytest.fixture(params=["custom-calls", "integer-keys"])
-def formulation(request: pytest.FixtureRequest) -> Iterator[str]:
+def lowering(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each of the two ways in which JAX computes, in use."""
     engine = pytest.importorskip("maxops.engines.jax")
 

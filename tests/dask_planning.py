@@ -26,8 +26,8 @@ def main() -> None:
     assert "_array_expr" in da.Array.__module__
     warnings.simplefilter("error", FutureWarning)
 
-    def same(got: Any, want: Any) -> None:
-        together = zip(*[one if isinstance(one, tuple) else (one,) for one in (got, want)], strict=True)
+    def same(got: Any, expected: Any) -> None:
+        together = zip(*[one if isinstance(one, tuple) else (one,) for one in (got, expected)], strict=True)
         for lazy, array in together:
             assert isinstance(lazy, da.Array)
             assert_same_bits(lazy.compute(scheduler="sync"), array)

@@ -101,7 +101,7 @@ struct Layout {
     std::ptrdiff_t row, column;
 };
 
-bool is_right(const Run& run, std::size_t rows, std::size_t columns, const std::vector<Layout>& layouts) {
+bool is_valid(const Run& run, std::size_t rows, std::size_t columns, const std::vector<Layout>& layouts) {
     std::vector<std::vector<Item>> data;
     std::vector<Operand> operands;
     for (std::size_t k = 0; k < layouts.size(); ++k) {
@@ -156,7 +156,7 @@ int main() {
                         for (std::size_t more : {0, 1, 6, 7}) {
                             std::vector<Layout> layouts(more, a);
                             layouts.push_back(b);
-                            if (!is_right(run, rows, columns, layouts)) {
+                            if (!is_valid(run, rows, columns, layouts)) {
                                 std::printf("%d threads, %zu x %zu, %zu inputs: an output without a store\n",
                                             threads, rows, columns, layouts.size());
                                 return 1;

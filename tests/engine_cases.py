@@ -23,20 +23,20 @@ from maxops.plan import Array
 class Case:
     """One call: the arrays that are given as the engine's own, the other arguments, and what must come.
 
-    `want` holds the results in order, or is an error and words of its text.
+    `expected` holds the results in order, or is an error and words of its text.
     """
 
     name: str
     function: str
     arrays: dict[str, Array] | tuple[Array, ...]
     options: dict[str, Any]
-    want: tuple[Array, ...] | tuple[type[Exception], str]
+    expected: tuple[Array, ...] | tuple[type[Exception], str]
     dtype: DType = field(default=dtypes.FLOAT32)
 
     @property
     def is_error(self) -> bool:
         """Whether the call is to be refused."""
-        return isinstance(self.want[0], type)
+        return isinstance(self.expected[0], type)
 
 
 def as_dtype(dtype: DType, values: Any) -> Array:
@@ -86,11 +86,11 @@ def _reduce_case(
     identity = bool(options.get("noop_with_empty_axes")) and not taken
     first = None if initial is None else as_dtype(dtype, initial)
     values = reference.reduce_max(data, taken, keepdims=options.get("keepdims", True), identity=identity, initial=first)
-    want = [values]
+    expected = [values]
     if options.get("return_indices"):
-        want.append(np.zeros(data.shape, np.int64) if identity else reference.first_in_axes(data, taken, values))
+        expected.append(np.zeros(data.shape, np.int64) if identity else reference.first_in_axes(data, taken, values))
     given = options | {"axes": axes} | ({} if initial is None else {"initial": initial})
-    return Case(f"reduce_max-{name}-{dtype}", "reduce_max", {"data": data}, given, tuple(want), dtype)
+    return Case(f"reduce_max-{name}-{dtype}", "reduce_max", {"data": data}, given, tuple(expected), dtype)
 
 
 def _reduce_cases() -> Iterator[Case]:
@@ -175,14 +175,14 @@ def _segment_case(
     values = reference.segment_max(data, used, count, options.get("fill_mode"), first)
     if fill is not None:
         values[np.isin(np.arange(count), used, invert=True)] = reference.maximum(as_dtype(dtype, fill))
-    want = [values]
+    expected = [values]
     if options.get("return_indices"):
-        want.append(reference.first_in_segments(data, used, values))
+        expected.append(reference.first_in_segments(data, used, values))
     if options.get("return_empty"):
-        want.append(np.array([segment not in used.tolist() for segment in range(count)], np.bool))
+        expected.append(np.array([segment not in used.tolist() for segment in range(count)], np.bool))
     arrays = {"data": data} | ({"segment_ids": ids} if ids is not None else {"offsets": offsets})
     given = options | {"num_segments": num_segments} | ({} if initial is None else {"initial": initial})
-    return Case(f"segment_max-{name}-{dtype}", "segment_max", arrays, given, tuple(want), dtype)  # type: ignore[arg-type]
+    return Case(f"segment_max-{name}-{dtype}", "segment_max", arrays, given, tuple(expected), dtype)  # type: ignore[arg-type]
 
 
 SORTED = np.array([0, 0, 2, 2, 2, 5, 6, 6, 6, 6], np.int64)
@@ -196,12 +196,12 @@ def _along(axis: int, case: Case) -> Case:
     """The same rows along another axis, and the results with the segments there."""
     arrays = dict(case.arrays)  # type: ignore[arg-type]
     arrays["data"] = np.moveaxis(arrays["data"], 0, axis)
-    want = [
+    expected = [
         part if part.dtype == np.bool and part.ndim == 1 else np.moveaxis(part, 0, axis)
-        for part in map(np.asarray, case.want)
+        for part in map(np.asarray, case.expected)
     ]
     name = f"{case.name}-axis{axis}"
-    return Case(name, case.function, arrays, {**case.options, "axis": axis}, tuple(want), case.dtype)
+    return Case(name, case.function, arrays, {**case.options, "axis": axis}, tuple(expected), case.dtype)
 
 
 def _segment_cases() -> Iterator[Case]:  # noqa: PLR0915 - a table

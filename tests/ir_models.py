@@ -14,8 +14,8 @@ def ports(side: str, *shapes: tuple[int, tuple[object, ...]]) -> str:
 
 
 def layer(number: int, name: str, kind: str, data: str = "", inputs: Any = (), outputs: Any = ()) -> str:
-    told = f"<data {data}/>" if data else ""
-    body = told + ports("input", *inputs) + ports("output", *outputs)
+    message = f"<data {data}/>" if data else ""
+    body = message + ports("input", *inputs) + ports("output", *outputs)
     return f'<layer id="{number}" name="{name}" type="{kind}">{body}</layer>'
 
 

@@ -1,7 +1,7 @@
 """A plugin of pytest for .ci/run: what passed in one environment does not run again in the next.
 
 The ids of tests that pass are added to the file that MAXOPS_TESTS_PASSED names, and those in it are deselected. A test
-that was skipped, for want of a framework, is not among them.
+that was skipped because a framework is missing is not among them.
 """
 
 from __future__ import annotations

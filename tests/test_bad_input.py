@@ -1,4 +1,4 @@
-"""Every bad input gets an error that says where, what came, what was wanted and by which clause; `out` is unchanged."""
+"""Every bad input gets an error that says where, what it got, what it expected and the clause; `out` is unchanged."""
 
 from __future__ import annotations
 
@@ -458,7 +458,7 @@ def test_out_is_read_only(call: Callable[[Array], object]) -> None:
     with pytest.raises(OutputError, match=r"(maximum|reduce_max|segment_max|Max-13) out is read-only") as caught:
         call(read_only)
     assert caught.value.clause in ("maxops.maximum.out", "maxops.reduce_max.out", "maxops.segment_max.out", "")
-    assert re.search(r"writ", str(caught.value)), "the text does not say what was wanted"
+    assert re.search(r"writ", str(caught.value)), "the text does not say what was expected"
     assert read_only.tobytes() == before
 
 

@@ -170,13 +170,13 @@ class Slow:
     """A stopwatch that tells what it is told."""
 
     def __init__(self, seconds: list[float]) -> None:
-        self.told = iter(seconds)
+        self.message = iter(seconds)
 
     def warm_up(self, sample_seconds: float) -> float:
         return sample_seconds
 
     def seconds(self) -> float:
-        return next(self.told)
+        return next(self.message)
 
 
 def test_pairs_and_their_quartiles() -> None:

@@ -215,14 +215,14 @@ def test_what_a_users_class_raises_comes_out_and_its_code_runs_once(call: str, e
             raise raised[-1]
 
         given = type("Own", (base,), {hook: own})(value)
-        came: BaseException | None = None
+        actual: BaseException | None = None
         try:
             CALLS[call](given)
         except BaseException as caught:  # noqa: BLE001 - whatever it is
-            came = caught
-        if hook == "__array__" and isinstance(came, DTypeError):  # which says whose array it is
-            came = came.__cause__
-        assert not raised or (came is raised[0] and len(raised) == 1), (kind, hook, raised, came)
+            actual = caught
+        if hook == "__array__" and isinstance(actual, DTypeError):  # which says whose array it is
+            actual = actual.__cause__
+        assert not raised or (actual is raised[0] and len(raised) == 1), (kind, hook, raised, actual)
         count += 1
     assert count == len(VALUES) * len(HOOKS)
 

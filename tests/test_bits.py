@@ -37,7 +37,7 @@ def f32(*values: float) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("got", "want", "message"),
+    ("got", "expected", "message"),
     [
         pytest.param(f32(-0.0), f32(0.0), r"80000000 .* is not 00000000", id="zeros"),
         pytest.param(of_words(FLOAT32, [0x7FC00001]), of_words(FLOAT32, [0x7FC00000]), "7FC00001 .*", id="payload"),
@@ -53,9 +53,9 @@ def f32(*values: float) -> Array:
         pytest.param(None, np.zeros((), np.float32), "got a NoneType", id="nothing"),
     ],
 )
-def test_comparison_fails(got: Array, want: Array, message: str) -> None:
+def test_comparison_fails(got: Array, expected: Array, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
-        assert_same_bits(got, want)
+        assert_same_bits(got, expected)
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)
@@ -137,8 +137,8 @@ def test_oracle_agrees_with_the_reference(dtype: DType) -> None:
     for ids in ([0, 0, 0, 1, 1, 4, 5, 5, 9], [3] * 9, [0, 1, 2, 3, 4, 5, 6, 7, 8]):
         for count in (0, 1, 4, 5, 12):
             for mode in ("ZERO", "LOWEST"):
-                want = reference.segment_max(a, np.array(ids), count, mode)
-                assert_same_bits(fast_segment_max(a, np.array(ids), count, mode), want)
+                expected = reference.segment_max(a, np.array(ids), count, mode)
+                assert_same_bits(fast_segment_max(a, np.array(ids), count, mode), expected)
 
 
 @pytest.mark.parametrize(("place", "message"), [(-1, "before"), (4, "past")])
@@ -161,8 +161,8 @@ def test_the_references_places_are_numpys() -> None:
         whole = reference.reduce_max(data)
         assert int(reference.first_in_axes(data, (), whole)[0, 0, 0]) == data.argmax()
         rows = reference.segment_max(data, np.array([1, 1, 1]), 2, "LOWEST")
-        want = np.stack([np.full((4, 5), -1), data.argmax(0)])
-        assert_same_bits(reference.first_in_segments(data, np.array([1, 1, 1]), rows), want)
+        expected = np.stack([np.full((4, 5), -1), data.argmax(0)])
+        assert_same_bits(reference.first_in_segments(data, np.array([1, 1, 1]), rows), expected)
 
 
 def test_the_reference_drops_ids_that_are_outside() -> None:

@@ -173,7 +173,7 @@ def test_counts_are_of_every_finding() -> None:
 
 # ------------------------------------------------------------------------------------------------------- SARIF
 
-# What SARIF 2.1.0 wants of the objects that are used here: the properties that an object must have, and may have.
+# What SARIF 2.1.0 requires of the objects that are used here: the properties that an object must have, and may have.
 OBJECTS: dict[str, tuple[set[str], set[str]]] = {
     "log": ({"version", "runs"}, {"$schema"}),
     "run": ({"tool"}, {"results", "artifacts", "invocations"}),

@@ -162,7 +162,7 @@ def test_attributes_in_a_body(given: Mapping[str, int] | None, outer: object, in
     assert made.SerializeToString() == before
 
 
-def told(report: Report, short: str) -> list[tuple[str, str]]:
+def expected_message(report: Report, short: str) -> list[tuple[str, str]]:
     """What is said of a clause, by the value that the node makes."""
     return [(each.node.split("'")[-2], each.message) for each in report.findings if each.clause.endswith(short)]
 
@@ -182,7 +182,7 @@ def test_each_call_has_its_own_types() -> None:
     # twice f of three: of a value that the model writes the type of, and of one that it does not
     makes = [(name, f"the inputs broadcast to ({size},)") for name, size in zip("rrrs", (2, 3, 3, 3), strict=True)]
     assert not report.faults
-    assert sorted(told(report, "-13.shape")) == makes
+    assert sorted(expected_message(report, "-13.shape")) == makes
     assert {each.verdict for each in report.findings if not each.at_run_time} == {"holds"}
 
 

@@ -57,13 +57,13 @@ def checked(path: Path, standard: str | None = None) -> Report | str:
 def test_broken_model(bad: BadModel, tmp_path: Path) -> None:
     path = bad.write(tmp_path)
     path = path / "model.onnx" if path.is_dir() else path
-    came = checked(path)
-    if isinstance(came, Report):
-        assert came.broken is (bad.id not in NOT_OURS)
-        assert "secret!!" not in repr(came)
+    actual = checked(path)
+    if isinstance(actual, Report):
+        assert actual.broken is (bad.id not in NOT_OURS)
+        assert "secret!!" not in repr(actual)
     else:
-        assert came.startswith(f"{path}: ")
-        assert [word for word in bad.words if word not in came] == []
+        assert actual.startswith(f"{path}: ")
+        assert [word for word in bad.words if word not in actual] == []
 
 
 def test_every_truncation(tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ def test_every_truncation(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     for length in range(0, len(whole), 3):
         path.write_bytes(whole[:length])
-        came = checked(path)
-        assert isinstance(came, Report) or str(path) in came
+        actual = checked(path)
+        assert isinstance(actual, Report) or str(path) in actual
 
 
 # -------------------------------------------------------------------------------------------------- structure
@@ -303,11 +303,11 @@ def test_fuzz(make: Callable[[Path, random.Random], Path], count: int, tmp_path:
             break
         choose = random.Random(seed)
         try:
-            came = checked(make(tmp_path, choose), choose.choice(STANDARDS))
-            seen["error" if isinstance(came, str) else "broken" if came.broken else "report"] += 1
-            for judged in () if isinstance(came, str) else came.nodes:
-                wanted = [] if judged.row is None else [clause.id for clause in judged.row.clauses]
-                assert [each.clause for each in judged.findings] == wanted
+            actual = checked(make(tmp_path, choose), choose.choice(STANDARDS))
+            seen["error" if isinstance(actual, str) else "broken" if actual.broken else "report"] += 1
+            for judged in () if isinstance(actual, str) else actual.nodes:
+                expected = [] if judged.row is None else [clause.id for clause in judged.row.clauses]
+                assert [each.clause for each in judged.findings] == expected
         except Exception as error:
             error.add_note(f"of the seed {seed}")
             raise

@@ -152,10 +152,10 @@ def test_what_an_operator_makes_has_the_type_of_its_first_input(
     for precision in ("FP32", "FP16"):
         head = '<port id="9"'
         said = check(saved(tmp_path, text.replace(head, f'{head} precision="{precision}"', 1)), standard)
-        told = [each for each in said.findings if each.verdict == "broken" and "float16" in each.message]
+        expected_message = [each for each in said.findings if each.verdict == "broken" and "float16" in each.message]
         has_row = (standard is None) == (operator == "SegmentMax")
         expected = [] if precision == "FP32" else [("'made'", False)] if has_row else [("'made'", True)]
-        assert [(f"'{each.node.split(chr(39))[-2]}'", each.clause == "model") for each in told] == expected
+        assert [(f"'{each.node.split(chr(39))[-2]}'", each.clause == "model") for each in expected_message] == expected
 
 
 @pytest.mark.parametrize("outputs", [0, 1, 2])
@@ -178,11 +178,11 @@ def test_one_of_two_outputs_has_wrong_sizes(wrong: int, standard: str | None, tm
     assert len([each for each in faults(check(path, standard)) if "has the size 'x'" in each]) == 1
 
 
-@pytest.mark.parametrize(("size", "is_right"), [(0, False), (4, False), (8, True), (12, True), (16, True)])
-def test_a_constant_has_at_least_the_bytes_of_its_shape(size: int, is_right: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "is_valid"), [(0, False), (4, False), (8, True), (12, True), (16, True)])
+def test_a_constant_has_at_least_the_bytes_of_its_shape(size: int, is_valid: bool, tmp_path: Path) -> None:
     data = f'element_type="f32" offset="0" size="{size}" shape="2"'
     path = saved(tmp_path, net([layer(0, "w", "Const", data, outputs=[(0, (2,))])], []), bytes(16))
-    assert check(path).passed == is_right
+    assert check(path).passed == is_valid
 
 
 @pytest.mark.parametrize(("sizes", "verdict"), [((2, 3), "holds"), ((1, 1), "broken")])
@@ -217,10 +217,10 @@ def test_ports_tell_types(tmp_path: Path) -> None:
     unknown = check(saved(tmp_path, text), "onnx")
     assert finding(unknown, "T", "'m'").verdict == "unknown"
     for precision, verdict in (("FP32", "holds"), ("FP64", "broken"), ("U4", "broken"), ("UNSPECIFIED", "unknown")):
-        told = text.replace(
+        message = text.replace(
             '<output><port id="0"><dim>3</dim>', f'<output><port id="0" precision="{precision}"><dim>3</dim>'
         )
-        assert finding(check(saved(tmp_path, told), "onnx"), "T", "'m'").verdict == verdict
+        assert finding(check(saved(tmp_path, message), "onnx"), "T", "'m'").verdict == verdict
 
 
 def test_a_parameter_of_any_rank(tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ def test_a_port_without_sizes_is_a_scalars_unless_ranks_are_open(any_rank: str, 
     path = saved(tmp_path, net(layers, [(0, 0, 3, 0), (2, 0, 3, 1), (1, 0, 4, 0), (2, 0, 4, 1)]), bytes(8))
     report = check(path, "onnx")
     is_open = bool(any_rank)
-    told = finding(report, "axes.range", "'r'")
-    assert told.verdict == ("unknown" if is_open and of in ("MatMul", "Maximum") else "broken"), told
+    message = finding(report, "axes.range", "'r'")
+    assert message.verdict == ("unknown" if is_open and of in ("MatMul", "Maximum") else "broken"), message
     assert finding(report, "axes.range", "'s'").verdict == ("unknown" if is_open else "holds")
 
 
@@ -344,7 +344,7 @@ def test_bodies_in_bodies_without_end(depth: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "not well-formed XML"),
         (GOOD[:300], "not well-formed XML"),
@@ -357,15 +357,15 @@ def test_bodies_in_bodies_without_end(depth: int, tmp_path: Path) -> None:
         (GOOD.replace('<net version="11"', '<net version="7"'), "version 7"),
     ],
 )
-def test_what_is_no_ir_is_one_error(text: str, told: str, tmp_path: Path) -> None:
+def test_what_is_no_ir_is_one_error(text: str, message: str, tmp_path: Path) -> None:
     path = saved(tmp_path, text)
-    with pytest.raises(errors.ModelError, match=told) as caught:
+    with pytest.raises(errors.ModelError, match=message) as caught:
         check(path)
     assert str(caught.value).startswith(str(path))
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('<net version="11"/>', "net: has no layers"),
         (GOOD.replace('id="1" name="ids"', 'id="0" name="ids"'), "the id '0' appears twice"),
@@ -386,10 +386,10 @@ def test_what_is_no_ir_is_one_error(text: str, told: str, tmp_path: Path) -> Non
         ),
     ],
 )
-def test_a_fault_is_a_finding(text: str, told: str, tmp_path: Path) -> None:
+def test_a_fault_is_a_finding(text: str, message: str, tmp_path: Path) -> None:
     report = check(saved(tmp_path, text, np.array([-1]).tobytes()))
     assert report.broken
-    assert told in " ".join(faults(report))
+    assert message in " ".join(faults(report))
     assert {each.clause for each in report.faults} == {"model"}
 
 

@@ -179,8 +179,8 @@ def test_a_graph_in_a_node_returns_what_it_makes(place: str, name: str) -> None:
     for graph in structure.all_graphs(made):
         for info in graph.output:
             info.name = name if info.name == "y" else info.name
-    told = f"output {name!r} is " + ("a value around this graph" if name == "x" else "made by no node")
-    assert [each for each in _broken(check(made)) if told in each.message]
+    expected_message = f"output {name!r} is " + ("a value around this graph" if name == "x" else "made by no node")
+    assert [each for each in _broken(check(made)) if expected_message in each.message]
     assert _refusal(made) or place == "branch in function"
 
 
@@ -227,11 +227,11 @@ def test_what_is_right_holds_everywhere(place: str, right: str) -> None:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("malformation", MALFORMED)
 def test_what_is_wrong_is_named_once(malformation: str, place: str, standard: str | None) -> None:
-    make, told = MALFORMED[malformation]
+    make, expected_message = MALFORMED[malformation]
     made = PLACES[place](make())
     report = check(made, standard)
     own = [each for each in _broken(report) if "onnx.checker" not in each.message]
-    assert [each for each in own if told in each.message], report.faults
+    assert [each for each in own if expected_message in each.message], report.faults
     assert not report.passed
     assert len({(each.node, each.message) for each in own}) == len(own)
     heard = [each for each in report.faults if "onnx.checker" in each.message]

@@ -150,8 +150,8 @@ def test_an_attribute_that_an_operator_does_not_have(name: str, operator: str, d
         made.graph.node[0].attribute.extend(helper.make_attribute(*each) for each in attributes.items())
         has = name in names - ({"axes", "consumed_inputs"} if domain else set())
         has |= name == "since_version" and domain == "maxops"
-        told = [fault for fault in faults(check(made)) if f"has the attribute {name!r}, which {operator}-" in fault]
-        assert len(told) == (not has), version
+        message = [fault for fault in faults(check(made)) if f"has the attribute {name!r}, which {operator}-" in fault]
+        assert len(message) == (not has), version
 
 
 def test_a_type_before_its_version() -> None:
@@ -198,7 +198,7 @@ def test_what_is_written_stands_over_what_is_inferred() -> None:
     assert finding(check(broken), "shape").message == "'m' has the shape (3,), but the inputs broadcast to (2,)"
 
 
-def test_sonnx_wants_types_written() -> None:
+def test_sonnx_requires_written_types() -> None:
     text = "g (float[2] a) => (float[2] y) { m = Abs(a) y = Max(m, a) }"
     report = check(parsed(text), "sonnx")
     assert finding(report, "GR2").verdict == "broken"

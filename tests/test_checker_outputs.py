@@ -87,8 +87,8 @@ def test_one_model(items: tuple[str, ...], standard: str | None) -> None:
     assert report.passed is not _fails(items, standard)
     assert report.broken is any(item in FAILS for item in items)
     count = Counter(items)
-    (told,) = as_json([report])["reports"]
-    assert told["counts"] == {
+    (message,) = as_json([report])["reports"]
+    assert message["counts"] == {
         "nodes": sum(not item.endswith("model") for item in items),
         "outside": count["outside"],
         "holds": count["holds"],
@@ -96,11 +96,11 @@ def test_one_model(items: tuple[str, ...], standard: str | None) -> None:
         "unknown": count["unknown"] + count["unknown model"],
         "at_run_time": count["at run time"],
     }
-    assert (told["passed"], told["broken"]) == (report.passed, report.broken)
-    assert [each["message"] for each in told["faults"]] == [
+    assert (message["passed"], message["broken"]) == (report.passed, report.broken)
+    assert [each["message"] for each in message["faults"]] == [
         f"so it is {each}" for each in items if each.endswith("model")
     ]
-    for node, item in zip(told["nodes"], [each for each in items if not each.endswith("model")], strict=True):
+    for node, item in zip(message["nodes"], [each for each in items if not each.endswith("model")], strict=True):
         assert node["judged_by"] == (None if item == "outside" else "ONNX Max-13")
         assert node["note"] == ("no rules for it" if item == "outside" else "")
         verdicts = [(each["verdict"], each["at_run_time"]) for each in node["findings"]]
@@ -143,12 +143,12 @@ def test_two_models_and_one_that_cannot_be_read(
         is_failed = any(_fails((item,), standard) for item in pair.values())
         expected = 2 if second == "unreadable" else 1 if is_failed else 0
         code, text = _check(reports, tmp_path, monkeypatch, "--format", "json")
-        told = json.loads(text)
+        message = json.loads(text)
         assert code == expected
-        assert told["passed"] is (expected == 0)
-        assert told["broken"] is any(item in FAILS for item in pair.values())
-        assert told["errors"] == ["no model"] * (second == "unreadable")
-        assert [each["passed"] for each in told["reports"]] == [
+        assert message["passed"] is (expected == 0)
+        assert message["broken"] is any(item in FAILS for item in pair.values())
+        assert message["errors"] == ["no model"] * (second == "unreadable")
+        assert [each["passed"] for each in message["reports"]] == [
             not _fails((item,), standard) for item in pair.values() if item != "unreadable"
         ]
         if second not in ("broken", "unknown", "outside", "unreadable"):

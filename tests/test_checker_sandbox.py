@@ -68,8 +68,8 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 def test_each_work_beside_each_other(names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     forks = _counted(monkeypatch)
     results = sandbox.sandboxed([WORKS[name] for name in names])
-    told = [str(each) if isinstance(each, ModelError) else each for each in results]
-    assert told == [TEXTS.get(name) or WORKS[name]() for name in names]
+    message = [str(each) if isinstance(each, ModelError) else each for each in results]
+    assert message == [TEXTS.get(name) or WORKS[name]() for name in names]
     ends = [name not in ("nothing", "bytes", "fault") for name in names]
     assert len(forks) == (sum(ends[:-1]) + 1 if names else 0)
 

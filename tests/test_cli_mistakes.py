@@ -135,13 +135,13 @@ def words_of(reader: str, path: object, filled: dict[str, Path]) -> list[str]:
     return [word.format(path, **filled) for word in READERS[reader].split(" ")]
 
 
-@pytest.mark.parametrize("told", WRONG_NPY)
+@pytest.mark.parametrize("message", WRONG_NPY)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("place", ["file", "stdin"])
 def test_a_wrong_npy_is_called_what_it_is(
-    place: str, reader: str, told: str, filled: dict[str, Path], tmp_path: Path
+    place: str, reader: str, message: str, filled: dict[str, Path], tmp_path: Path
 ) -> None:
-    data, words = WRONG_NPY[told]
+    data, words = WRONG_NPY[message]
     if place == "stdin":
         assert_says(line_of(*words_of(reader, "-", filled), data=data), "stdin", words)
         return
@@ -150,12 +150,12 @@ def test_a_wrong_npy_is_called_what_it_is(
     assert_says(line_of(*words_of(reader, path, filled)), str(path), words)
 
 
-@pytest.mark.parametrize("told", WRONG_TYPES)
+@pytest.mark.parametrize("message", WRONG_TYPES)
 @pytest.mark.parametrize("reader", OF_DATA)
 def test_a_type_that_the_operators_do_not_take_is_named_with_its_file(
-    reader: str, told: str, filled: dict[str, Path], tmp_path: Path
+    reader: str, message: str, filled: dict[str, Path], tmp_path: Path
 ) -> None:
-    data, words = WRONG_TYPES[told]
+    data, words = WRONG_TYPES[message]
     path = tmp_path / "wrong.npy"
     path.write_bytes(data)
     line = line_of(*words_of(reader, path, filled))
@@ -216,7 +216,7 @@ def test_a_place_without_a_npy(
 
 
 @pytest.mark.parametrize(
-    ("words", "start", "told"),
+    ("words", "start", "message"),
     [
         ("maximum -", b"", "is not a .npy file"),
         ("maximum -", GOOD, "goes on after its array"),
@@ -228,13 +228,13 @@ def test_a_place_without_a_npy(
         ("run {model} --input -", b"", "is not a .npz file"),
     ],
 )
-def test_a_pipe_without_end_ends(words: str, start: bytes, told: str, filled: dict[str, Path]) -> None:
+def test_a_pipe_without_end_ends(words: str, start: bytes, message: str, filled: dict[str, Path]) -> None:
     (filled["x"].parent / "start").write_bytes(start)
     command = f"cat {filled['x'].parent / 'start'} /dev/zero | {sys.executable} -m maxops {words.format(**filled)}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("maxops: error: stdin: ")
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 # ----------------------------------------------------------------------------------------------- words of a command
@@ -330,7 +330,7 @@ FILL = "[maxops.segment_max.fill_mode]; see maxops segment-max --help"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("ids", ("fill_mode is missing", "--fill-mode ZERO or LOWEST", "--fill-value VALUE", "--initial VALUE", FILL)),
         ("ids --fill-mode nan", ("--fill-mode: 'nan' is not 'ZERO' or 'LOWEST'", "--fill-value VALUE", FILL)),
@@ -344,11 +344,11 @@ FILL = "[maxops.segment_max.fill_mode]; see maxops segment-max --help"
     ],
 )
 def test_what_segment_max_misses_is_told_by_its_options(
-    words: str, told: tuple[str, ...], filled: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    words: str, message: tuple[str, ...], filled: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(filled["x"].parent)
     line = line_of("segment-max", "x", *words.split(" "))
-    assert [each for each in told if each not in line] == [], line
+    assert [each for each in message if each not in line] == [], line
 
 
 @pytest.mark.parametrize("mode", ["ZERO", "zero", "Lowest"])

@@ -71,10 +71,10 @@ def ids_of(rows: int, segments: int) -> Any:
     return np.sort(np.random.default_rng(6).integers(0, segments, rows))
 
 
-def assert_same(client: Any, lazy: tuple[Any, ...], want: tuple[Any, ...]) -> None:
+def assert_same(client: Any, lazy: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
     got = client.gather(client.compute(list(lazy)))
-    assert len(got) == len(want)
-    for one, other in zip(got, want, strict=True):
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected, strict=True):
         assert_same_bits(one, other)
 
 
@@ -137,11 +137,11 @@ def test_a_worker_that_is_killed_with_what_it_held_costs_no_bit(workers: Any) ->
     data = mixed(FLOAT, (400, 50), 4)
     lazy = workers.persist(da.from_array(data, chunks=(20, 50)) + np.float32(0))
     distributed.wait(lazy, timeout=PATIENCE)
-    want = mo.reduce_max(lazy.compute(), axes=0)
+    expected = mo.reduce_max(lazy.compute(), axes=0)
     address, pid = next(iter(pids(workers).items()))
     assert any(address in holders for holders in workers.who_has(lazy).values())
     os.kill(pid, signal.SIGKILL)
-    assert_same(workers, (mo.reduce_max(lazy, axes=0),), (want,))
+    assert_same(workers, (mo.reduce_max(lazy, axes=0),), (expected,))
 
 
 # -------------------------------------------------------------------------------------------------- traffic

@@ -261,9 +261,9 @@ def test_labels_that_differ_are_an_error() -> None:
     assert_same_bits(mo.maximum(frame, abc), np.maximum(frame.to_numpy(), [1, 2, 3]))
     for data in (abc, frame.set_axis(list("abc"))):
         ids = pd.Series([0, 0, 1], index=list("abc"))
-        wanted = mo.segment_max(data.to_numpy(), ids.to_numpy(), fill_mode="ZERO")
-        assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), wanted)
-        assert_same_bits(mo.segment_max(data, offsets=pd.Series([0, 2, 3]), fill_mode="ZERO"), wanted)
+        expected = mo.segment_max(data.to_numpy(), ids.to_numpy(), fill_mode="ZERO")
+        assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), expected)
+        assert_same_bits(mo.segment_max(data, offsets=pd.Series([0, 2, 3]), fill_mode="ZERO"), expected)
         with pytest.raises(
             ShapeError, match="segment_ids has labels that differ from those of data: position 0 is 'c'"
         ):

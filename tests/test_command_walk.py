@@ -156,17 +156,17 @@ def _filled(command: str, places: Places, number: int = -1, place: Path | None =
 
 def _wrong_places(side: str, places: Places) -> dict[str, tuple[Path, tuple[str, ...]]]:
     """For a slot, folders in which it cannot be, and what is said of them."""
-    told = {
+    message = {
         "in a folder that may not be entered": (places.forbidden, ("Permission denied", "not readable")),
         "below a part of 256 bytes": (places.right / LONG, ("File name too long",)),
         "below a loop of links": (places.right / "loop", ("symbolic links",)),
     }
     if side == "out":
-        told["below a file"] = (places.right / "x.npy", ("Not a directory", "there is no folder"))
+        message["below a file"] = (places.right / "x.npy", ("Not a directory", "there is no folder"))
         refused = ("Read-only file system", "Permission denied", "not permitted")
-        told["on a read-only file system"] = (places.read_only, refused)
-        told["on a full disk"] = (places.full, ("No space left on device", "File too large"))
-    return told
+        message["on a read-only file system"] = (places.read_only, refused)
+        message["on a full disk"] = (places.full, ("No space left on device", "File too large"))
+    return message
 
 
 Which = Callable[[int, Sequence[Any]], Sequence[Any]]  # of a turn's possibilities, those that are walked
@@ -199,8 +199,8 @@ def _of_streams(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
     for turn, name in enumerate(STREAMED):
         words = _filled(COMMANDS[name], places)
         every = {
-            f"{name}, stdout {stream}": Case(Job(words, str(places.out), stdout=stream), ("stdout", told), LOST)
-            for stream, told in streams
+            f"{name}, stdout {stream}": Case(Job(words, str(places.out), stdout=stream), ("stdout", message), LOST)
+            for stream, message in streams
         }
         every[f"{name}, stderr full"] = Case(Job(words, str(places.out), stderr="full"), (), USUAL)
         yield from which(turn, list(every.items()))
@@ -304,26 +304,27 @@ def _of_contents(places: Places, which: Which) -> Iterator[tuple[str, Case]]:
         split = [each.format(path, folder, places.out) if "{" in each else each for each in command.split(" ")]
         return Case(Job(split, str(places.out)), (word,), end)
 
-    for turn, (told, data) in enumerate(BAD_NPY.items()):
-        (path := folder / f"{told}.npy").write_bytes(data)
+    for turn, (message, data) in enumerate(BAD_NPY.items()):
+        (path := folder / f"{message}.npy").write_bytes(data)
         for name, command in which(turn, list(READERS_OF_NPY.items())):
-            yield f"{name}, of an array with {told}", case(command, path, str(path))
-    for turn, (told, (location, verdict)) in enumerate(LOCATIONS.items()):
-        (path := folder / f"location {told}.onnx").write_bytes(models.external(location=location).SerializeToString())
+            yield f"{name}, of an array with {message}", case(command, path, str(path))
+    for turn, (message, (location, verdict)) in enumerate(LOCATIONS.items()):
+        path = folder / f"location {message}.onnx"
+        path.write_bytes(models.external(location=location).SerializeToString())
         for name, command in which(turn, list(READERS_OF_ONNX.items())):
             end = verdict if name == "check" else REFUSED
-            yield f"{name}, with data in a location {told}", case(command, path, str(folder), end)
-    for turn, (told, (text, words)) in enumerate(BAD_IR.items()):
-        (path := folder / f"{told}.xml").write_text(text, encoding="utf-8")
+            yield f"{name}, with data in a location {message}", case(command, path, str(folder), end)
+    for turn, (message, (text, words)) in enumerate(BAD_IR.items()):
+        (path := folder / f"{message}.xml").write_text(text, encoding="utf-8")
         path.with_suffix(".bin").write_bytes(bytes(8))
         for name, command in which(turn, list(READERS_OF_IR.items())):
             # to the checker a port that its layer's data contradicts is broken; the file itself can be read
-            end = DIFFERS if name == "check" and "Const" in told else REFUSED
-            yield f"{name}, of an IR with {told}", case(command, path, words, end)
-    for turn, (told, text) in enumerate(BAD_RUNS.items()):
-        (path := folder / f"{told}.json").write_text(text)
+            end = DIFFERS if name == "check" and "Const" in message else REFUSED
+            yield f"{name}, of an IR with {message}", case(command, path, words, end)
+    for turn, (message, text) in enumerate(BAD_RUNS.items()):
+        (path := folder / f"{message}.json").write_text(text)
         for name, command in which(turn, list(READERS_OF_RUNS.items())):
-            yield f"conform {name}, of a run with {told}", case(command, path, str(path))
+            yield f"conform {name}, of a run with {message}", case(command, path, str(path))
     for command, words in BAD_OPTIONS.items():
         split = [str(folder / word) if word.endswith(".npy") else word for word in command.split(" ")]
         yield command[:80], Case(Job(split, str(places.out)), (words,))
@@ -443,14 +444,14 @@ def test_the_walk_has_every_command_and_every_situation(walk: Walk) -> None:
     possible += [(5, len(BAD_NPY)), (3, len(LOCATIONS)), (2, len(BAD_IR)), (2, len(BAD_RUNS))]
     ways = sum(count * (each if walk.is_whole else 1) for each, count in possible)
     assert len(walk.cases) == len(COMMANDS) + ways + 2 + len(BAD_OPTIONS)
-    told = "\n".join(walk.cases)
+    message = "\n".join(walk.cases)
     readers = (READERS_OF_NPY, READERS_OF_ONNX, READERS_OF_IR)
     for name in (
         *COMMANDS,
         *(name for each in readers for name in each),
         *_wrong_places("out", Places(*map(Path, Places._fields))),
     ):
-        assert name in told
+        assert name in message
 
 
 @pytest.mark.parametrize(

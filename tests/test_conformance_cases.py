@@ -1,4 +1,4 @@
-"""The kit's cases: they are all there, under names that stay, and want what the reference says."""
+"""The kit's cases: they are all there, under names that stay, and expect what the reference gives."""
 
 from __future__ import annotations
 

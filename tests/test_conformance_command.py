@@ -171,6 +171,6 @@ def test_ctrl_c_ends_everything() -> None:
         time.sleep(0.05)
     time.sleep(0.5)  # to be in the midst of it
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
-    assert (process.returncode, told) == (130, "maxops: interrupted\n")
+    _, message = process.communicate(timeout=30)
+    assert (process.returncode, message) == (130, "maxops: interrupted\n")
     assert workers_of(process.pid) == []

@@ -119,8 +119,8 @@ def test_the_command_saves_a_few_data_sets_and_says_so(tmp_path: Path) -> None:
     name = "ONNX.Max-13.value/int8/each-pair-of-boundary-values-in-each-lane-of-lengths-97-to-130"
     folder = tmp_path / "saved"
     words = ["conform", "--only", f"{name},onnx.max-13.t/int8/two", "--save", str(folder), "--parents"]
-    told = subprocess.run([sys.executable, "-m", "maxops", *words], capture_output=True, text=True, check=True)
-    assert told.stdout.endswith("2 cases\n1 of them with 50 data sets of more, at even distances\n")
+    message = subprocess.run([sys.executable, "-m", "maxops", *words], capture_output=True, text=True, check=True)
+    assert message.stdout.endswith("2 cases\n1 of them with 50 data sets of more, at even distances\n")
     assert len(list((folder / folder_name(BY_ID[name])).glob("test_data_set_*"))) == 50
 
 

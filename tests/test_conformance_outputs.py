@@ -219,17 +219,17 @@ def _matrix(run: Run, by_case: dict[str, Verdict]) -> None:
 
 def _findings(run: Run, by_case: dict[str, Verdict]) -> None:
     """Of each verdict and clause a row; the worst verdict first."""
-    told = [(verdict, clause.split(" ")[-1], count) for verdict, clause, _, count, _ in matrix.findings(run).rows]
+    message = [(verdict, clause.split(" ")[-1], count) for verdict, clause, _, count, _ in matrix.findings(run).rows]
     expected = Counter(
         (verdict, case.partition("/")[0].rpartition(".")[2])
         for case, verdict in by_case.items()
         if verdict not in ("conforms", "not applicable")
     )
     counted: Counter[tuple[str, str]] = Counter()
-    for verdict, short, count in told:
+    for verdict, short, count in message:
         counted[verdict, short] += int(count)
     assert counted == expected
-    ranks = [EVERY.index(verdict) for verdict, *_ in told]
+    ranks = [EVERY.index(verdict) for verdict, *_ in message]
     assert ranks == sorted(ranks)
 
 
@@ -268,14 +268,14 @@ def _page(run: Run, by_case: dict[str, Verdict]) -> None:
         }
     )
     assert counted == Counter((case.partition("/")[0], verdict) for case, verdict in by_case.items())
-    told = [(each["verdict"], each["clause"], len(each["findings"])) for each in own["groups"]]
+    message = [(each["verdict"], each["clause"], len(each["findings"])) for each in own["groups"]]
     expected = Counter(
         (verdict, case.partition("/")[0])
         for case, verdict in by_case.items()
         if verdict not in ("conforms", "not applicable")
     )
-    assert {(verdict, clause): count for verdict, clause, count in told} == expected
-    ranks = [EVERY.index(verdict) for verdict, *_ in told]
+    assert {(verdict, clause): count for verdict, clause, count in message} == expected
+    ranks = [EVERY.index(verdict) for verdict, *_ in message]
     assert ranks == sorted(ranks)
     left = [case.partition("/")[0] for case, verdict in by_case.items() if verdict == "not applicable"]
     assert [each["text"] for each in own["reasons"]] == ["it has no such type"] * bool(left)

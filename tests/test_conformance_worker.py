@@ -298,7 +298,7 @@ class Told:
     made: ClassVar[list[Told]] = []
 
     def __init__(self, runtime: str, sanity_calls: Sequence[Trial], *, repeats: int) -> None:
-        self.number, self.told, self.asked = len(self.made), (runtime, sanity_calls, repeats), list[str]()
+        self.number, self.message, self.asked = len(self.made), (runtime, sanity_calls, repeats), list[str]()
         self.made.append(self)
         if runtime == "fails" and self.number == 1:
             raise RuntimeUnusableError("no second one")
@@ -313,7 +313,7 @@ class Told:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[Told]:
+def message(monkeypatch: pytest.MonkeyPatch) -> list[Told]:
     monkeypatch.setattr("maxops.conformance.worker_pool.Process", Told)
     monkeypatch.setattr(Told, "made", [])
     return Told.made
@@ -321,7 +321,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Told]:
 
 @pytest.mark.parametrize("count", [0, 1, 3, 50])
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_each_job_is_done_once_and_its_result_is_its_own(size: int, count: int, told: list[Told]) -> None:
+def test_each_job_is_done_once_and_its_result_is_its_own(size: int, count: int, message: list[Told]) -> None:
     done: list[int] = []
     progress: list[tuple[int, int]] = []
 
@@ -337,15 +337,15 @@ def test_each_job_is_done_once_and_its_result_is_its_own(size: int, count: int, 
         assert pool.notes == ["all", *(f"of {number}" for number in range(size))]
         assert pool.amended() == {f"trial {number}": Outcome("crashed") for number in range(size)}
     assert sorted(done) == [*jobs]
-    assert [each.told for each in told] == [("name", SANITY_CALLS, 7)] * size
-    assert [each.asked for each in told] == [["close", "close", "kill"]] * size
+    assert [each.message for each in message] == [("name", SANITY_CALLS, 7)] * size
+    assert [each.asked for each in message] == [["close", "close", "kill"]] * size
     assert [number for number, _ in progress] == sorted(number for number, _ in progress)
     assert [number for number, _ in progress[-1:]] == [count] * (count > 0)
     assert {job for _, job in progress} <= {*jobs}
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_an_error_of_a_job_is_the_pools_and_ends_it(size: int, told: list[Told]) -> None:
+def test_an_error_of_a_job_is_the_pools_and_ends_it(size: int, message: list[Told]) -> None:
     done: list[int] = []
 
     def work(process: Told, job: int) -> int:
@@ -358,10 +358,10 @@ def test_an_error_of_a_job_is_the_pools_and_ends_it(size: int, told: list[Told])
     with pytest.raises(ZeroDivisionError), WorkerPool("name", (), size) as pool:
         pool.map(work, range(1000), lambda *_: None)  # type: ignore[arg-type]
     assert len(done) < 500
-    assert [each.asked for each in told] == [["kill"]] * size
+    assert [each.asked for each in message] == [["kill"]] * size
 
 
-def test_of_processes_that_cannot_all_start_none_is_left(told: list[Told]) -> None:
+def test_of_processes_that_cannot_all_start_none_is_left(message: list[Told]) -> None:
     with pytest.raises(RuntimeUnusableError, match="no second one"):
         WorkerPool("fails", (), 3)
-    assert told[0].asked == ["kill"]
+    assert message[0].asked == ["kill"]

@@ -298,8 +298,8 @@ def with_axes(operator: mo.Operator, data: Array, axes: list[int], **attributes:
 @pytest.mark.parametrize("axes", [[], [0], [1], [0, 1], [1, 0]], ids=str)
 def test_reduce_max_with_axes(operator: mo.Operator, axes: list[int], keepdims: int) -> None:
     data = some(INT32)
-    want = fast_reduce_max(data, tuple(axes), bool(keepdims))
-    assert_same_bits(with_axes(operator, data, axes, keepdims=keepdims), want)
+    expected = fast_reduce_max(data, tuple(axes), bool(keepdims))
+    assert_same_bits(with_axes(operator, data, axes, keepdims=keepdims), expected)
 
 
 @each_reduce_max
@@ -316,8 +316,8 @@ def test_reduce_max_with_negative_axes(operator: mo.Operator, axes: list[int]) -
         text = assert_refused(operator, "axes.range", AxesError, lambda: with_axes(operator, data, axes))
         assert "axes are 0 to 1" in text
     else:
-        want = fast_reduce_max(data, tuple(axis % 2 for axis in axes))
-        assert_same_bits(with_axes(operator, data, axes), want)
+        expected = fast_reduce_max(data, tuple(axis % 2 for axis in axes))
+        assert_same_bits(with_axes(operator, data, axes), expected)
 
 
 @each_reduce_max
@@ -411,13 +411,13 @@ def test_segment_max_input_counts(operator: mo.Operator) -> None:
 @each_operator
 def test_out_is_filled_and_returned(operator: mo.Operator) -> None:
     data = some(FLOAT32, (4, 3))
-    want = call(operator, data)
-    out = np.empty(want.shape, np.float32)
+    expected = call(operator, data)
+    out = np.empty(expected.shape, np.float32)
     if operator.name == "SegmentMax":
         result = operator(data, np.zeros(4, np.int64), fill_mode="ZERO", out=out)
     else:
         result = operator(data, out=out)
-    assert_same_bits(out, want)
+    assert_same_bits(out, expected)
     assert result is out
 
 

@@ -26,16 +26,16 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     if ON_GPU:
         yield pytest.importorskip("cupy")
         return
-    stand_in = import_module("stand_in_cupy")
-    monkeypatch.setitem(sys.modules, "cupy", stand_in)
+    fake = import_module("fake_cupy")
+    monkeypatch.setitem(sys.modules, "cupy", fake)
     with import_module("maxops.engines.torch").only_torch_operators():
-        yield stand_in
+        yield fake
 
 
-def check(got: Any, want: Any) -> None:
+def check(got: Any, expected: Any) -> None:
     """Raise unless an array of CuPy's has these bits."""
     assert type(got) is sys.modules["cupy"].ndarray
-    assert_same_bits(got.get() if ON_GPU else import_module("maxops.engines.torch.memory").view(got.tensor), want)
+    assert_same_bits(got.get() if ON_GPU else import_module("maxops.engines.torch.memory").view(got.tensor), expected)
 
 
 @pytest.mark.parametrize("dtype", [F32, dtypes.FLOAT16, dtypes.UINT32, dtypes.BOOL], ids=str)
@@ -79,11 +79,11 @@ def test_scalars(cupy: Any) -> None:
 
 def test_strides_below_zero(cupy: Any) -> None:
     a = mixed(F32, (6, 2), 1)
-    turned = cupy.asarray(a)[::-1] if ON_GPU else cupy.ndarray(cupy.asarray(a).tensor, turned=True)
-    check(mo.reduce_max(turned, 0, return_indices=True)[0], reference.reduce_max(a, (0,)))
-    check(mo.maximum(turned, 0), reference.maximum(a[::-1], np.array(0, np.float32)))
+    transposed = cupy.asarray(a)[::-1] if ON_GPU else cupy.ndarray(cupy.asarray(a).tensor, transposed=True)
+    check(mo.reduce_max(transposed, 0, return_indices=True)[0], reference.reduce_max(a, (0,)))
+    check(mo.maximum(transposed, 0), reference.maximum(a[::-1], np.array(0, np.float32)))
     with pytest.raises(errors.OutputError, match="takes none below 0") as raised:
-        mo.maximum(turned, 0, out=turned)
+        mo.maximum(transposed, 0, out=transposed)
     assert raised.value.clause == "maxops.maximum.out"
 
 
@@ -100,13 +100,13 @@ def test_only_strides_below_zero_are_copied(cupy: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(cupy, "ascontiguousarray", counting)
     plain = torch.arange(6.0).reshape(2, 3)
     for tensor in (plain, plain.T, plain[:1].expand(4, 3), plain[:, ::2]):
-        x, want = cupy.ndarray(tensor), reference.maximum(tensor.numpy(), np.array(2, np.float32))
-        check(mo.maximum(x, 2), want)
+        x, expected = cupy.ndarray(tensor), reference.maximum(tensor.numpy(), np.array(2, np.float32))
+        check(mo.maximum(x, 2), expected)
         out = cupy.ndarray(torch.zeros(tensor.shape))
         assert mo.maximum(x, 2, out=out) is out
-        check(out, want)
+        check(out, expected)
     assert copied == []
-    mo.maximum(cupy.ndarray(plain, turned=True), 2)
+    mo.maximum(cupy.ndarray(plain, transposed=True), 2)
     assert len(copied) == 1
 
 
@@ -121,7 +121,7 @@ def test_an_out_with_any_stride_below_zero_is_refused(
         mo.maximum(x, x, out=out)
 
 
-@pytest.mark.parametrize("out", [[0.0, 0.0, 0.0], np.zeros(6, np.float32)[::-2]], ids=["list", "NumPy, turned"])
+@pytest.mark.parametrize("out", [[0.0, 0.0, 0.0], np.zeros(6, np.float32)[::-2]], ids=["list", "NumPy, backwards"])
 def test_an_out_of_another_kind_is_refused(cupy: Any, out: Any) -> None:
     x = cupy.asarray(np.zeros(3, np.float32))
     with pytest.raises(errors.OutputError, match=f"out is of type {type(out).__name__}; ") as raised:

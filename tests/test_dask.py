@@ -36,7 +36,7 @@ def test_maximum_however_it_is_cut(data: st.DataObject) -> None:
     shapes = data.draw(st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3))
     arrays = [mixed(dtype, shape, seed, nans=0.1) for seed, shape in enumerate(shapes)]
     try:
-        want = mo.maximum(*arrays)
+        expected = mo.maximum(*arrays)
     except errors.ShapeError:
         with pytest.raises(errors.ShapeError):
             mo.maximum(*map(lazy, arrays))
@@ -44,7 +44,7 @@ def test_maximum_however_it_is_cut(data: st.DataObject) -> None:
     given = [lazy(array, data.draw(chunkings(array.shape))) for array in arrays]
     kept = data.draw(st.integers(0, len(arrays) - 1))  # the others may be NumPy's
     mixture = [one if n == kept or data.draw(st.booleans()) else arrays[n] for n, one in enumerate(given)]
-    assert_same_bits(computed(mo.maximum(*mixture)), want)
+    assert_same_bits(computed(mo.maximum(*mixture)), expected)
 
 
 @settings(deadline=None, max_examples=30)
@@ -63,8 +63,8 @@ def test_reduce_max_however_it_is_cut(data: st.DataObject) -> None:
     }
     unknown = bool(shape) and data.draw(st.booleans())
     got = mo.reduce_max(lazy(array, data.draw(chunkings(shape)), unknown=unknown), **options)
-    for result, want in zip(got, mo.reduce_max(array, **options), strict=True):
-        assert_same_bits(computed(result), want)
+    for result, expected in zip(got, mo.reduce_max(array, **options), strict=True):
+        assert_same_bits(computed(result), expected)
 
 
 @settings(deadline=None, max_examples=15)
@@ -132,10 +132,10 @@ def test_schedulers(scheduler: str) -> None:
     source = lazy(array, (5, 2))
     results = [mo.maximum(source, 0.5), *mo.reduce_max(source, 0, return_indices=True)]
     results += mo.segment_max(source, lazy(ids, 4), fill_mode="ZERO", return_indices=True, return_empty=True)
-    wanted = [mo.maximum(array, 0.5), *mo.reduce_max(array, 0, return_indices=True)]
-    wanted += mo.segment_max(array, ids, fill_mode="ZERO", return_indices=True, return_empty=True)
-    for got, want in zip(dask.base.compute(*results, scheduler=scheduler, num_workers=2), wanted, strict=True):
-        assert_same_bits(got, want)
+    correct = [mo.maximum(array, 0.5), *mo.reduce_max(array, 0, return_indices=True)]
+    correct += mo.segment_max(array, ids, fill_mode="ZERO", return_indices=True, return_empty=True)
+    for got, expected in zip(dask.base.compute(*results, scheduler=scheduler, num_workers=2), correct, strict=True):
+        assert_same_bits(got, expected)
 
 
 def test_arrays_under_query_planning() -> None:
@@ -222,10 +222,10 @@ def test_arrays_of_nothing_in_several_blocks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_worker", "wanted", "after"), [(True, "", 0), (True, "64M", 64 << 20), (False, "", 64 << 20)]
+    ("on_worker", "expected", "after"), [(True, "", 0), (True, "64M", 64 << 20), (False, "", 64 << 20)]
 )
 def test_the_cache_of_outputs_is_off_on_workers(
-    monkeypatch: pytest.MonkeyPatch, on_worker: bool, wanted: str, after: int
+    monkeypatch: pytest.MonkeyPatch, on_worker: bool, expected: str, after: int
 ) -> None:
     def get_worker() -> object:
         if not on_worker:
@@ -233,7 +233,7 @@ def test_the_cache_of_outputs_is_off_on_workers(
         return object()
 
     monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(get_worker=get_worker))
-    monkeypatch.setenv("MAXOPS_OUTPUT_CACHE", wanted)
+    monkeypatch.setenv("MAXOPS_OUTPUT_CACHE", expected)
     before = mo.memory_info().limit
     _native.set_cache_limit(64 << 20)
     try:

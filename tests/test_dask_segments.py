@@ -24,9 +24,9 @@ shuffle = pytest.importorskip("maxops.engines.dask.shuffle")
 EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
 
 
-def assert_same(got: Any, want: Any) -> None:
-    for result, wanted in zip(got, want, strict=True):
-        assert_same_bits(computed(result), wanted)
+def assert_same(got: Any, expected: Any) -> None:
+    for result, correct in zip(got, expected, strict=True):
+        assert_same_bits(computed(result), correct)
 
 
 @st.composite
@@ -102,9 +102,9 @@ def test_ids_in_any_order_are_sorted_only_where_they_are_sparse(
     array = mixed(dtypes.FLOAT32, (rows, 3), 12)
     touched, places = parts._touched(ids, False)
     assert bool(sorted_) is not in_a_table
-    wanted, wanted_places = unique(ids, return_inverse=True)
-    assert (list(touched), places.tolist()) == (wanted.tolist(), wanted_places.tolist())
-    assert isinstance(touched, range) is (len(wanted) == top)
+    expected, expected_places = unique(ids, return_inverse=True)
+    assert (list(touched), places.tolist()) == (expected.tolist(), expected_places.tolist())
+    assert isinstance(touched, range) is (len(expected) == top)
     given = {"fill_mode": "LOWEST", "sorted": False, "out_of_range": "drop", "num_segments": 200, **EVERYTHING}
     assert_same(mo.segment_max(lazy(array), lazy(ids), **given), mo.segment_max(array, ids, **given))
 

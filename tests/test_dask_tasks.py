@@ -84,8 +84,8 @@ def test_each_number_of_blocks_of_data_and_result(monkeypatch: pytest.MonkeyPatc
         ids = random.integers(0, count, rows)
         ids = np.sort(ids) if is_sorted else ids
         given: dict[str, Any] = {"fill_mode": "LOWEST", "num_segments": count, "sorted": is_sorted, **EVERYTHING}
-        wanted = mo.segment_max(array, ids, **given)
+        correct = mo.segment_max(array, ids, **given)
         for named in (ids, lazy(ids, 7)):
             got = mo.segment_max(lazy(array, (-(-rows // blocks), 1)), named, **given)
-            for result, expected in zip(dask.base.compute(*got, scheduler="sync"), wanted, strict=True):
+            for result, expected in zip(dask.base.compute(*got, scheduler="sync"), correct, strict=True):
                 assert_same_bits(result, expected)

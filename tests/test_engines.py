@@ -30,16 +30,16 @@ def test_engine_is_here(adapter: Adapter) -> None:
 @pytest.mark.parametrize(("adapter", "case"), PAIRS, ids=[f"{adapter.name}-{case.name}" for adapter, case in PAIRS])
 def test_engine(adapter: Adapter, case: Case) -> None:
     if case.is_error:
-        words = adapter.words.get(case.name, str(case.want[1]))
-        with pytest.raises(case.want[0], match=re.escape(words)) as caught:  # type: ignore[arg-type]
+        words = adapter.words.get(case.name, str(case.expected[1]))
+        with pytest.raises(case.expected[0], match=re.escape(words)) as caught:  # type: ignore[arg-type]
             _results(adapter, case)
         if isinstance(caught.value, MaxopsError):  # not a framework's own, with the text of one
             assert caught.value.clause in OWN
         return
     got = _results(adapter, case)
-    assert len(got) == len(case.want)
-    for result, want in zip(got, case.want, strict=True):
-        assert_same_bits(result, want)  # type: ignore[arg-type]
+    assert len(got) == len(case.expected)
+    for result, expected in zip(got, case.expected, strict=True):
+        assert_same_bits(result, expected)  # type: ignore[arg-type]
 
 
 def _results(adapter: Adapter, case: Case) -> list[Any]:
@@ -55,7 +55,7 @@ def test_the_table_asks_what_it_should() -> None:
     for case in CASES:
         if case.is_error:
             continue
-        for part in case.want:
+        for part in case.expected:
             assert isinstance(part, np.ndarray)
             if part.size:
                 wrong = part.copy()

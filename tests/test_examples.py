@@ -133,8 +133,8 @@ def test_the_backend_gets_wrong_what_the_page_says(monkeypatch: pytest.MonkeyPat
     said = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert any(finding in line for line in said)
     # which zero NumPy's maximum gives goes by the machine, and with it how many cases are permitted
-    wanted, came = (re.sub(r"\d+ (conform|permitted)", "", line) for line in (counts, said[-1]))
-    assert came == wanted
+    expected, actual = (re.sub(r"\d+ (conform|permitted)", "", line) for line in (counts, said[-1]))
+    assert actual == expected
 
 
 def test_the_script_of_the_page_shows_the_finding_beside_the_module(tmp_path: Path) -> None:

@@ -106,8 +106,8 @@ def test_many_far_rows(space: Array, threads: int) -> None:
                     assert_same_bits(got, fast_reduce_max(values, axes))
                     assert_same_bits(places, fast_first_in_axes(values, axes))
                 assert_same_bits(mo.maximum(given, values[:, ::-1]), fast_maximum(values, values[:, ::-1]))
-                turned = mo.maximum(given[:, :640].T, np.ascontiguousarray(values[:, :640].T))
-                assert_same_bits(turned, values[:, :640].T)
+                transposed = mo.maximum(given[:, :640].T, np.ascontiguousarray(values[:, :640].T))
+                assert_same_bits(transposed, values[:, :640].T)
                 ids = np.array([0, 0, 1, 1, 1])
                 for options in ({"segment_ids": ids}, {"segment_ids": ids[[0, 2, 1, 3, 4]], "sorted": False}):
                     got, places = mo.segment_max(given, **options, fill_mode="ZERO", return_indices=True)

@@ -143,10 +143,10 @@ while child is None:
     mo.segment_max(data, ids, n, fill_mode="ZERO", sorted=False, out=out)
     signal.setitimer(signal.ITIMER_REAL, 0)
     n = min(2 * n, 160_000_000)
-is_right = np.array_equal(np.flatnonzero(out), ids[::-1]) and (out[ids] == -2).all()
+is_valid = np.array_equal(np.flatnonzero(out), ids[::-1]) and (out[ids] == -2).all()
 if child == 0:
-    os._exit(7 if is_right else 1)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), is_right)
+    os._exit(7 if is_valid else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), is_valid)
 """
     assert run(code) == "7 True\n"
 

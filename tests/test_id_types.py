@@ -44,8 +44,8 @@ def test_ids_mean_what_those_of_int64_mean(index: DType, form: str) -> None:
                 continue
             whole: dict[str, Any] = {"fill_mode": "ZERO", "sorted": is_sorted} | options
             got = mo.segment_max(DATA, given, **whole)
-            wanted = mo.segment_max(DATA, given.astype(np.int64), **whole)
-            for one, other in zip(got, wanted, strict=True) if isinstance(got, tuple) else ((got, wanted),):
+            expected = mo.segment_max(DATA, given.astype(np.int64), **whole)
+            for one, other in zip(got, expected, strict=True) if isinstance(got, tuple) else ((got, expected),):
                 assert_same_bits(one, other)
 
 
@@ -54,8 +54,8 @@ def test_offsets_mean_what_those_of_int64_mean(index: DType) -> None:
     offsets = np.array([0, 7, 7, 60])
     for options in ({}, {"check_ids": False}, {"num_segments": 2}, {"return_indices": True}):
         got = mo.segment_max(DATA, offsets=offsets.astype(index.numpy), fill_mode="ZERO", **options)
-        wanted = mo.segment_max(DATA, offsets=offsets, fill_mode="ZERO", **options)
-        assert_same_bits(np.asarray(got[0]), np.asarray(wanted[0]))
+        expected = mo.segment_max(DATA, offsets=offsets, fill_mode="ZERO", **options)
+        assert_same_bits(np.asarray(got[0]), np.asarray(expected[0]))
 
 
 @ANY_INTEGER
@@ -69,8 +69,8 @@ def test_the_number_of_segments_may_be_of_any_integer_type(index: DType) -> None
 def test_the_callers_output_may_be_the_ids_own_memory(index: str) -> None:
     ids = SORTED.astype(index)
     data = mixed(dtypes.of(ids.dtype), (60,), 5)  # type: ignore[arg-type]
-    want = reference.segment_max(data, ids.copy(), 60, "ZERO")
-    assert_same_bits(mo.segment_max(data, ids, 60, fill_mode="ZERO", out=ids), want)
+    expected = reference.segment_max(data, ids.copy(), 60, "ZERO")
+    assert_same_bits(mo.segment_max(data, ids, 60, fill_mode="ZERO", out=ids), expected)
 
 
 @ANY_INTEGER
@@ -148,8 +148,8 @@ def test_jax_takes_them_compiled_or_not(index: DType, wide: bool, own: bool) -> 
         given = jax.numpy.asarray(ids) if own else ids
         if given.dtype != ids.dtype:  # JAX itself has no such type then
             return
-        want = reference.segment_max(DATA, ids, 100, "ZERO")
+        expected = reference.segment_max(DATA, ids, 100, "ZERO")
         for compiled in (False, True):
             call = lambda data, names: mo.segment_max(data, names, 100, fill_mode="ZERO")  # noqa: E731
             got = (jax.jit(call) if compiled and own else call)(jax.numpy.asarray(DATA), given)
-            assert_same_bits(np.asarray(got), want)
+            assert_same_bits(np.asarray(got), expected)

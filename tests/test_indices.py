@@ -146,16 +146,16 @@ def test_the_last_element_of_many(threads: int) -> None:
 def test_outputs() -> None:
     """Of any layout, one that shares memory with the data too."""
     data = mixed(FLOAT64, (6, 7), 3)
-    want, places = fast_reduce_max(data, (1,)), fast_first_in_axes(data, (1,))
+    expected, places = fast_reduce_max(data, (1,)), fast_first_in_axes(data, (1,))
     for layout in LAYOUTS.values():
         out = layout(np.zeros((6, 1)))
         if not out.flags.writeable:
             continue
         assert_same_bits(mo.reduce_max(data, 1, out=out, return_indices=True)[1], places)
-        assert_same_bits(np.array(out, np.float64), want)
+        assert_same_bits(np.array(out, np.float64), expected)
     got, found = mo.reduce_max(data, 1, out=data[:, 3:4], return_indices=True)
-    assert_same_bits(np.array(got), want)
-    assert_same_bits(np.array(data[:, 3:4]), want)
+    assert_same_bits(np.array(got), expected)
+    assert_same_bits(np.array(data[:, 3:4]), expected)
     assert_same_bits(found, places)
 
 
@@ -175,8 +175,8 @@ def _large_segments() -> list[tuple[Array, Array, int, Array, Array]]:
         ids = np.sort(np.random.default_rng(rows).integers(0, count, rows))
         for data in (mixed(FLOAT32, (rows, width), 1), _few(FLOAT32, (rows, width), 1)):
             for fewer in (count, count // 2):
-                want = fast_segment_max(data, ids, fewer, "ZERO")
-                cases.append((data, ids, fewer, want, fast_first_in_segments(data, ids, want)))
+                expected = fast_segment_max(data, ids, fewer, "ZERO")
+                cases.append((data, ids, fewer, expected, fast_first_in_segments(data, ids, expected)))
     return cases
 
 

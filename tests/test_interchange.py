@@ -235,9 +235,9 @@ def test_an_array_on_a_device_is_refused(device: int, call: str) -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_array_hooks_give_plain_arrays_or_an_error(call: str) -> None:
-    got, want = CALLS[call](Giving), CALLS[call](np.asarray)
+    got, expected = CALLS[call](Giving), CALLS[call](np.asarray)
     assert type(got) is np.ndarray
-    assert got.tolist() == want.tolist()
+    assert got.tolist() == expected.tolist()
     with pytest.raises(errors.DTypeError, match="gives no plain array") as raised:
         CALLS[call](lambda values: Giving(values.view(Sub)))
     assert raised.value.clause.endswith(".arrays")

@@ -1,4 +1,4 @@
-"""JAX's arrays under jit, vmap, loops and donation: the reference's bits, from both formulations."""
+"""JAX's arrays under jit, vmap, loops and donation: the reference's bits, from both lowerings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ jnp, lax = jax.numpy, jax.lax
 IDS = np.array([0, 0, 2, 2, 2, 5], np.int64)
 
 
-pytestmark = pytest.mark.usefixtures("formulation")
+pytestmark = pytest.mark.usefixtures("lowering")
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def _64_bits() -> Iterator[None]:
 
 
 def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that JAX compiles anew: what it compiled for one formulation is not for the other."""
+    """A function that JAX compiles anew: what it compiled for one lowering is not for the other."""
     compiled: Callable[..., Any] = jax.jit(lambda *args: function(*args))  # noqa: PLW0108 - a new one is the point
     return compiled
 
@@ -40,9 +40,9 @@ def give(array: Array) -> Any:
     return jax.device_put(array)
 
 
-def same(got: Any, want: Array) -> None:
+def same(got: Any, expected: Array) -> None:
     assert isinstance(got, jax.Array)
-    assert_same_bits(np.asarray(got), want)
+    assert_same_bits(np.asarray(got), expected)
 
 
 # ------------------------------------------------------------------------------------------------------ jit
@@ -66,14 +66,14 @@ def test_every_type_under_jit(dtype: DType) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_subnormals_between_operations_of_xla(dtype: DType) -> None:
     smallest = of_words(dtype, [1, 1 << dtype.bits - 1 | 1, 0])
-    turned = fresh(lambda x: mo.maximum(x[::-1], -jnp.inf)[::-1])(smallest)
-    same(turned, smallest)
+    transposed = fresh(lambda x: mo.maximum(x[::-1], -jnp.inf)[::-1])(smallest)
+    same(transposed, smallest)
 
 
 @pytest.mark.parametrize("out_of_range", [None, "error", "drop"])
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("ids", [[0, 1, 5], [-2, 0, 1], [-2, 1, 5]], ids=str)
-def test_traced_ids_out_of_range(ids: list[int], in_order: bool, out_of_range: Any, formulation: str) -> None:
+def test_traced_ids_out_of_range(ids: list[int], in_order: bool, out_of_range: Any, lowering: str) -> None:
     """What is a fault of ids that are known is one of ids that are not, and what is dropped is dropped."""
     x, given = np.arange(3, dtype=np.float32), np.array(ids)
 
@@ -82,7 +82,7 @@ def test_traced_ids_out_of_range(ids: list[int], in_order: bool, out_of_range: A
 
     past = out_of_range == "error" or (out_of_range is None and not in_order)
     if (out_of_range != "drop" and min(ids) < 0) or (past and max(ids) >= 4):
-        if formulation == "custom-calls":  # integer keys drop them: no operator of XLA's raises
+        if lowering == "custom-calls":  # integer keys drop them: no operator of XLA's raises
             with pytest.raises(Exception, match="segment_ids"):
                 jax.block_until_ready(fresh(call)(x, given))
     else:
@@ -130,14 +130,14 @@ def test_donated_arguments() -> None:
 
 def test_loops_and_branches() -> None:
     data = mixed(dtypes.FLOAT32, (5, 8), 3)
-    want = reference.maximum(*data)
-    same(fresh(lambda d: lax.scan(lambda high, row: (mo.maximum(high, row), None), d[0], d)[0])(data), want)
-    same(fresh(lambda d: lax.fori_loop(0, 5, lambda i, high: mo.maximum(high, d[i]), d[0]))(data), want)
+    expected = reference.maximum(*data)
+    same(fresh(lambda d: lax.scan(lambda high, row: (mo.maximum(high, row), None), d[0], d)[0])(data), expected)
+    same(fresh(lambda d: lax.fori_loop(0, 5, lambda i, high: mo.maximum(high, d[i]), d[0]))(data), expected)
 
     def until(d: Any) -> Any:
         return lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, mo.maximum(c[1], d[c[0]])), (0, d[0]))[1]
 
-    same(fresh(until)(data), want)
+    same(fresh(until)(data), expected)
     chosen = fresh(lambda p, a, b: lax.cond(p, lambda: mo.maximum(a, b), lambda: a))
     same(chosen(True, data[0], data[1]), reference.maximum(data[0], data[1]))
 
@@ -206,7 +206,7 @@ def test_within_the_function_of_a_scatter() -> None:
         same(got, expected)
 
 
-def test_beside_a_reduction_calls_are_what_they_were(formulation: str) -> None:
+def test_beside_a_reduction_calls_are_what_they_were(lowering: str) -> None:
     """The same call within a reduction's function and outside of it, in control flow too."""
 
     def both(d: Any) -> Any:
@@ -214,7 +214,7 @@ def test_beside_a_reduction_calls_are_what_they_were(formulation: str) -> None:
         return lax.cond(d[0, 0] > 0, lambda: mo.maximum(d, high), lambda: mo.maximum(high, d))
 
     text = jax.jit(both).lower(np.zeros((3, 4), np.float32)).as_text()
-    assert ("custom_call @maxops_maximum" in text) == (formulation == "custom-calls")
+    assert ("custom_call @maxops_maximum" in text) == (lowering == "custom-calls")
 
 
 # ----------------------------------------------------------------------------------- what JAX looks for itself
@@ -302,7 +302,7 @@ WRONG: dict[str, tuple[list[int], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_bad_ids_under_jit_have_the_same_text(name: str, formulation: str) -> None:
+def test_bad_ids_under_jit_have_the_same_text(name: str, lowering: str) -> None:
     """On other devices they are not looked at; the result then is any, of the shape that it should have."""
     values, options = WRONG[name]
     ids, data = np.array(values), np.zeros((6, 2), np.float32)
@@ -315,7 +315,7 @@ def test_bad_ids_under_jit_have_the_same_text(name: str, formulation: str) -> No
         call(data, ids)
     with pytest.raises(type(on_numpy.value), match=re.escape(str(on_numpy.value))):
         call(give(data), give(ids))
-    if formulation == "integer-keys":
+    if lowering == "integer-keys":
         assert fresh(call)(data, ids).shape == (6, 2)
         return
     with pytest.raises(jax.errors.JaxRuntimeError, match=re.escape(str(on_numpy.value))):
@@ -348,8 +348,8 @@ def test_vmap_of_maximum_over_any_axes() -> None:
         np.stack([reference.maximum(x[..., k], y[0]) for k in range(5)]),
     )
     nested = jax.vmap(jax.vmap(mo.maximum, in_axes=(0, None)), in_axes=(None, 0))
-    want = np.stack([[reference.maximum(a, b) for a in x[0]] for b in y[:, :1]])
-    same(fresh(nested)(x[0], y[:, :1]), want)
+    expected = np.stack([[reference.maximum(a, b) for a in x[0]] for b in y[:, :1]])
+    same(fresh(nested)(x[0], y[:, :1]), expected)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -359,9 +359,9 @@ def test_vmap_of_reduce_max(axis: int) -> None:
     values, indices = fresh(call)(data)
     for k in range(data.shape[axis]):
         part = np.take(data, k, axis)
-        want = reference.reduce_max(part, (1,))
-        same(jnp.take(values, k, axis), want)
-        same(jnp.take(indices, k, axis), reference.first_in_axes(part, (1,), want))
+        expected = reference.reduce_max(part, (1,))
+        same(jnp.take(values, k, axis), expected)
+        same(jnp.take(indices, k, axis), reference.first_in_axes(part, (1,), expected))
 
 
 @pytest.mark.parametrize("in_axes", [(0, None), (2, None), (None, 0), (1, 1), (0, 0)], ids=str)
@@ -388,22 +388,22 @@ def test_vmap_of_segment_max(in_axes: tuple[int | None, int | None], order: str)
     got = fresh(jax.vmap(call, in_axes=in_axes))(data, given_ids)
     for k in range(4):
         part = data if data_axis is None else np.take(data, k, data_axis).copy()
-        for result, want in zip(got, call(part, ids[0 if ids_axis is None else k]), strict=True):
-            same(result[k], want)
+        for result, expected in zip(got, call(part, ids[0 if ids_axis is None else k]), strict=True):
+            same(result[k], expected)
 
 
 def test_nested_vmap_of_segment_max_over_ids() -> None:
     random = np.random.default_rng(8)
     ids, data = np.sort(random.integers(0, 4, (2, 3, 6))), mixed(dtypes.INT16, (2, 6), 8)
     call = jax.vmap(jax.vmap(lambda d, i: mo.segment_max(d, i, 4, fill_mode="ZERO"), in_axes=(None, 0)))
-    want = [[reference.segment_max(data[a], ids[a, b], 4, "ZERO") for b in range(3)] for a in range(2)]
-    same(fresh(call)(data, ids), np.array(want))
+    expected = [[reference.segment_max(data[a], ids[a, b], 4, "ZERO") for b in range(3)] for a in range(2)]
+    same(fresh(call)(data, ids), np.array(expected))
 
 
-def test_a_mapped_call_stays_one(formulation: str) -> None:
+def test_a_mapped_call_stays_one(lowering: str) -> None:
     """vmap adds an axis to the operator, and no loop around it."""
     text = jax.jit(jax.vmap(lambda d: mo.reduce_max(d, 0))).lower(np.zeros((9, 5), np.float32)).as_text()
-    assert text.count("custom_call @maxops_reduce_max") == (formulation == "custom-calls")
+    assert text.count("custom_call @maxops_reduce_max") == (lowering == "custom-calls")
     assert "while" not in text
 
 

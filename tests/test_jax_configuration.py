@@ -17,7 +17,7 @@ jax = pytest.importorskip("jax")
 engine = pytest.importorskip("maxops.engines.jax")
 
 
-pytestmark = pytest.mark.usefixtures("formulation")
+pytestmark = pytest.mark.usefixtures("lowering")
 
 
 def test_indices_are_int32_without_64_bits() -> None:

@@ -19,7 +19,7 @@ check_grads = pytest.importorskip("jax.test_util").check_grads
 NAN = np.nan
 
 
-pytestmark = pytest.mark.usefixtures("formulation")
+pytestmark = pytest.mark.usefixtures("lowering")
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +119,7 @@ def test_segment_max(name: str, ties: Ties) -> None:
         key: np.array(value) if isinstance(value, list) else value for key, value in options.items()
     }
     rows = np.array([[1.0, 2], [1, 0], [4, 7], [6, 7], [6, 7]])
-    want = {
+    expected = {
         "first": np.array([[1.0, 2], [0, 0], [0, 6], [5, 0], [0, 0]]),
         "even": np.array([[0.5, 2], [0.5, 0], [0, 2], [2.5, 2], [2.5, 2]]),
     }[ties]
@@ -127,12 +127,12 @@ def test_segment_max(name: str, ties: Ties) -> None:
         order = [1, 3, 0, 2, 4]
         data = np.empty_like(rows)
         data[order] = rows
-        spread = np.empty_like(want)
-        spread[order] = want
+        spread = np.empty_like(expected)
+        spread[order] = expected
     else:
         inside = [place >= 0 for place in order]
         data, spread = np.full((len(order), 2), 99.0), np.zeros((len(order), 2))
-        data[inside], spread[inside] = rows, want
+        data[inside], spread[inside] = rows, expected
     (got,) = gradients(lambda d: mo.segment_max(d, num_segments=3, fill_mode="ZERO", ties=ties, **named), data)
     np.testing.assert_array_equal(got, spread)
 

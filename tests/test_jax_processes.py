@@ -40,13 +40,13 @@ def test_a_broken_module_of_the_custom_calls_is_an_error(tmp_path: Path) -> None
     assert "nothing_of_this_name" in out
 
 
-@pytest.mark.parametrize("formulation", ["custom-calls", "integer-keys"])
-def test_arrays_over_several_devices(formulation: str) -> None:
+@pytest.mark.parametrize("lowering", ["custom-calls", "integer-keys"])
+def test_arrays_over_several_devices(lowering: str) -> None:
     """As XLA spreads them, and split by shard_map and pmap; with gradients."""
     only_keys = "from maxops.engines import jax as engine\nengine.only_integer_keys().__enter__()\n"
     out = run(
         PACKAGE.parent,
-        (only_keys if formulation == "integer-keys" else "")
+        (only_keys if lowering == "integer-keys" else "")
         + """
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 mesh = Mesh(np.array(jax.devices()), ("rows",))

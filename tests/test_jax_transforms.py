@@ -21,7 +21,7 @@ from maxops.plan import Array
 jax = pytest.importorskip("jax")
 pytest.importorskip("maxops.engines.jax")
 jnp, lax = jax.numpy, jax.lax
-pytestmark = pytest.mark.usefixtures("formulation")
+pytestmark = pytest.mark.usefixtures("lowering")
 
 ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
 Function = Callable[..., Any]
@@ -128,25 +128,25 @@ def some(trials: list[Any], count: int) -> list[Any]:
 EVERY = pytest.mark.parametrize("count", [12, pytest.param(10**6, marks=pytest.mark.exhaustive, id="all")])
 
 
-def check_mapped(trials: list[Mapped], formulation: str, count: int) -> None:
+def check_mapped(trials: list[Mapped], lowering: str, count: int) -> None:
     """Mapped functions against loops, with the mapped axis last in the results; all compiled at once.
 
-    Both formulations are mapped by the same rules: so fewer are enough of the one that takes longer to compile.
+    Both lowerings are mapped by the same rules: so fewer are enough of the one that takes longer to compile.
     """
-    trials = some(trials, count if formulation == "custom-calls" else count // 4)
+    trials = some(trials, count if lowering == "custom-calls" else count // 4)
     every = [jax.vmap(function, in_axes=axes, out_axes=-1) for function, _, axes, _ in trials]
     got = compiled(
         lambda each: [function(*arguments) for function, arguments in zip(every, each, strict=True)],
         [arguments for *_, arguments in trials],
     )
     for found, (_, one_by_one, _, arguments) in zip(got, trials, strict=True):
-        for part, want in zip(results(found), one_by_one(*arguments), strict=True):
-            assert_same_bits(np.asarray(part), np.ascontiguousarray(np.moveaxis(want, 0, -1)))
+        for part, expected in zip(results(found), one_by_one(*arguments), strict=True):
+            assert_same_bits(np.asarray(part), np.ascontiguousarray(np.moveaxis(expected, 0, -1)))
 
 
 @EVERY
 @pytest.mark.parametrize("name", MAPPED)
-def test_a_mapped_call_is_its_members_one_by_one(name: str, count: int, formulation: str) -> None:
+def test_a_mapped_call_is_its_members_one_by_one(name: str, count: int, lowering: str) -> None:
     """Every set of mapped arguments, and every place of the mapped axis in each."""
     function, shapes = MAPPED[name]
     trials: list[Mapped] = []
@@ -160,12 +160,12 @@ def test_a_mapped_call_is_its_members_one_by_one(name: str, count: int, formulat
         ]
         moved = [a if axis is None else np.moveaxis(a, 0, axis) for a, axis in zip(arguments, axes, strict=True)]
         trials.append((function, loop(function, axes), axes, moved))
-    check_mapped(trials, formulation, count)
+    check_mapped(trials, lowering, count)
 
 
 @EVERY
 @pytest.mark.parametrize("name", MAPPED)
-def test_a_mapped_mapped_call_is_its_members_one_by_one(name: str, count: int, formulation: str) -> None:
+def test_a_mapped_mapped_call_is_its_members_one_by_one(name: str, count: int, lowering: str) -> None:
     """Every argument mapped by the outer vmap, by the inner one, by both, by none."""
     function, shapes = MAPPED[name]
     trials: list[Mapped] = []
@@ -185,7 +185,7 @@ def test_a_mapped_mapped_call_is_its_members_one_by_one(name: str, count: int, f
             arguments.append(value if out is None else np.moveaxis(value, 0, out))
         mapped = jax.vmap(function, in_axes=inner)
         trials.append((mapped, loop(loop(function, inner), outer), outer, arguments))
-    check_mapped(trials, formulation, count)
+    check_mapped(trials, lowering, count)
 
 
 # ------------------------------------------------------------------------------------- each transform in each other
@@ -381,9 +381,9 @@ def check_nested(every: list[tuple[str, ...]]) -> None:
             [nested(all_calls(which), names)(x) for which in range(2)] for names, x in zip(every, given, strict=True)
         ]
 
-    for names, (got, want) in zip(every, compiled(run, given), strict=True):
-        assert (got.dtype, got.shape) == (want.dtype, want.shape), names
-        assert np.array_equal(got, want), names
+    for names, (got, expected) in zip(every, compiled(run, given), strict=True):
+        assert (got.dtype, got.shape) == (expected.dtype, expected.shape), names
+        assert np.array_equal(got, expected), names
 
 
 def goes(names: tuple[str, ...]) -> bool:
@@ -393,8 +393,8 @@ def goes(names: tuple[str, ...]) -> bool:
 
 
 @pytest.mark.parametrize("outer", ["vmap-last", "grad", "jvp"])
-def test_a_transform_in_each_other(outer: str, formulation: str) -> None:
-    inner = some(list(TRANSFORMS), 18 if (outer, formulation) == ("grad", "custom-calls") else 6)
+def test_a_transform_in_each_other(outer: str, lowering: str) -> None:
+    inner = some(list(TRANSFORMS), 18 if (outer, lowering) == ("grad", "custom-calls") else 6)
     check_nested([(each, outer) for each in inner if goes((each, outer))])
 
 
@@ -402,16 +402,16 @@ def test_derivatives_of_a_batch_of_batches() -> None:
     check_nested([("vmap-last", "vmap", "grad")])
 
 
-# The rules of transforms are the same in both formulations, and compiling takes minutes.
+# The rules of transforms are the same in both lowerings, and compiling takes minutes.
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("formulation", ["custom-calls"], indirect=True)
+@pytest.mark.parametrize("lowering", ["custom-calls"], indirect=True)
 @pytest.mark.parametrize("outer", TRANSFORMS)
 def test_each_transform_in_each_other(outer: str) -> None:
     check_nested([(inner, outer) for inner in TRANSFORMS if goes((inner, outer))])
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("formulation", ["custom-calls"], indirect=True)
+@pytest.mark.parametrize("lowering", ["custom-calls"], indirect=True)
 @pytest.mark.parametrize("outer", ["vmap-last", "grad", "jvp"])
 def test_three_transforms_in_each_other(outer: str) -> None:
     check_nested([(*inner, outer) for inner in product(("vmap", "vmap-last", "grad", "jvp", "scan"), repeat=2)])

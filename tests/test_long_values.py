@@ -32,7 +32,7 @@ VALUES: dict[str, Any] = {
     "no repr": Unwritten(),
     "no repr, in a list": [Unwritten()],
 }
-DOORS: dict[str, Callable[[Any], object]] = {
+ENTRIES: dict[str, Callable[[Any], object]] = {
     "maximum": lambda value: mo.maximum(BYTES, value),
     "maximum, first": lambda value: mo.maximum(value, BYTES),
     "ties": lambda value: mo.maximum(BYTES, BYTES, ties=value),
@@ -62,10 +62,10 @@ DOORS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("door", DOORS)
-def test_long_values_in_errors(door: str, value: str) -> None:
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_long_values_in_errors(entry: str, value: str) -> None:
     with pytest.raises((MaxopsError, TypeError)) as caught:
-        DOORS[door](VALUES[value])
+        ENTRIES[entry](VALUES[value])
     assert 0 < len(str(caught.value)) < 1200
 
 

@@ -52,16 +52,16 @@ def _lengths(dtype: DType) -> list[tuple[Array, Array, Array]]:
 
 @each_type
 def test_every_length(dtype: DType) -> None:
-    for a, b, want in _lengths(dtype):
-        assert_same_bits(mo.maximum(a, b), want)
+    for a, b, expected in _lengths(dtype):
+        assert_same_bits(mo.maximum(a, b), expected)
 
 
 @each_type
 def test_every_length_writes_no_more(dtype: DType) -> None:
-    for a, b, want in _lengths(dtype):
-        guarded = Guarded(dtype, want.shape)
+    for a, b, expected in _lengths(dtype):
+        guarded = Guarded(dtype, expected.shape)
         assert mo.maximum(a, b, out=guarded.array) is guarded.array
-        assert_same_bits(guarded.array, want)
+        assert_same_bits(guarded.array, expected)
         guarded.check()
 
 
@@ -75,10 +75,10 @@ def test_nan_at_every_place(dtype: DType) -> None:
         poisoned[place] = nan[0]
         bits = words(ordinary)
         bits[place] = dtype.nan_bits
-        want = of_words(dtype, bits)
-        assert_same_bits(mo.maximum(poisoned, ordinary), want)
-        assert_same_bits(mo.maximum(ordinary, poisoned), want)
-        assert_same_bits(mo.maximum(ordinary, ordinary, poisoned), want)
+        expected = of_words(dtype, bits)
+        assert_same_bits(mo.maximum(poisoned, ordinary), expected)
+        assert_same_bits(mo.maximum(ordinary, poisoned), expected)
+        assert_same_bits(mo.maximum(ordinary, ordinary, poisoned), expected)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -104,9 +104,9 @@ def _many(dtype: DType, count: int) -> tuple[list[Array], list[Array], Array]:
 @each_type
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 100])
 def test_number_of_inputs(dtype: DType, count: int) -> None:
-    inputs, apart, want = _many(dtype, count)
-    assert_same_bits(mo.maximum(*inputs), want)
-    assert_same_bits(mo.maximum(*apart), want)
+    inputs, apart, expected = _many(dtype, count)
+    assert_same_bits(mo.maximum(*inputs), expected)
+    assert_same_bits(mo.maximum(*apart), expected)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 9, 17, 100])
@@ -114,12 +114,12 @@ def test_number_of_inputs(dtype: DType, count: int) -> None:
 def test_each_input_and_place_counts(dtype: DType, count: int) -> None:
     """Values are distinct, and each input is the highest where no other is: a slip of any index shows."""
     n = 240
-    want = distinct(dtype, (n,))
+    expected = distinct(dtype, (n,))
     lowest = of_words(dtype, np.full(n, dtype.lowest_bits))
     owner = np.arange(n) * 11 % count
-    inputs = [np.where(owner == k, want, lowest) for k in range(count)]
+    inputs = [np.where(owner == k, expected, lowest) for k in range(count)]
     for layout in (LAYOUTS["contiguous"], LAYOUTS["negative_apart"]):
-        assert_same_bits(mo.maximum(*(layout(array) for array in inputs)), want)
+        assert_same_bits(mo.maximum(*(layout(array) for array in inputs)), expected)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -127,14 +127,14 @@ def test_each_input_and_place_counts(dtype: DType, count: int) -> None:
 def test_layouts(dtype: DType, layout: str) -> None:
     for shape in [(), (1,), (67,), (5, 7), (3, 1, 4), (2, 3, 130), (130, 3)]:
         a, b = mixed(dtype, shape, 4), mixed(dtype, shape, 5)
-        want = fast_maximum(a, b)
-        assert_same_bits(mo.maximum(LAYOUTS[layout](a), b), want)
-        assert_same_bits(mo.maximum(a, LAYOUTS[layout](b)), want)
-        assert_same_bits(mo.maximum(LAYOUTS[layout](a), LAYOUTS[layout](b)), want)
+        expected = fast_maximum(a, b)
+        assert_same_bits(mo.maximum(LAYOUTS[layout](a), b), expected)
+        assert_same_bits(mo.maximum(a, LAYOUTS[layout](b)), expected)
+        assert_same_bits(mo.maximum(LAYOUTS[layout](a), LAYOUTS[layout](b)), expected)
         if layout != "read_only":
             out = LAYOUTS[layout](np.zeros(shape, dtype.numpy))
             assert mo.maximum(a, b, out=out) is out
-            assert_same_bits(out, want)
+            assert_same_bits(out, expected)
 
 
 @each_type
@@ -174,19 +174,19 @@ def test_a_new_result_is_native_and_writable(dtype: DType) -> None:
 @each_width
 def test_broadcasting(dtype: DType, shapes: tuple[tuple[int, ...], ...]) -> None:
     inputs = [mixed(dtype, shape, seed) for seed, shape in enumerate(shapes)]
-    want = fast_maximum(*inputs)
-    assert_same_bits(mo.maximum(*inputs), want)
-    assert_same_bits(mo.maximum(*reversed(inputs)), want)
-    assert_same_bits(mo.maximum(*(LAYOUTS["negative_apart"](array) for array in inputs)), want)
+    expected = fast_maximum(*inputs)
+    assert_same_bits(mo.maximum(*inputs), expected)
+    assert_same_bits(mo.maximum(*reversed(inputs)), expected)
+    assert_same_bits(mo.maximum(*(LAYOUTS["negative_apart"](array) for array in inputs)), expected)
 
 
 @pytest.mark.parametrize("rank", range(65))
 def test_rank(rank: int) -> None:
     shape = tuple(3 if axis in (0, rank // 2, rank - 1) else 1 for axis in range(rank))
     a, b = mixed(INT32, shape, 6), mixed(INT32, shape[rank // 3 :], 7)
-    want = fast_maximum(a, b)
-    assert_same_bits(mo.maximum(a, b), want)
-    assert_same_bits(mo.maximum(a.T.copy().T, LAYOUTS["negative"](b)), want)
+    expected = fast_maximum(a, b)
+    assert_same_bits(mo.maximum(a, b), expected)
+    assert_same_bits(mo.maximum(a.T.copy().T, LAYOUTS["negative"](b)), expected)
 
 
 @pytest.mark.parametrize("rank", [12, 13])
@@ -206,12 +206,12 @@ def test_every_byte_offset(dtype: DType) -> None:
         2048 // dtype.numpy.itemsize + 77,
     ):
         a, b = mixed(dtype, count, 10), mixed(dtype, count, 11)
-        want = fast_maximum(a, b)
+        expected = fast_maximum(a, b)
         for offset in range(65):
             out = at_offset(np.zeros(count, dtype.numpy), offset)
             mo.maximum(at_offset(a, 64 - offset), at_offset(b, offset * 5 % 64), out=out)
-            assert_same_bits(out, want)
-            assert_same_bits(mo.maximum(at_offset(a, offset), b), want)
+            assert_same_bits(out, expected)
+            assert_same_bits(mo.maximum(at_offset(a, offset), b), expected)
 
 
 @cache
@@ -227,11 +227,11 @@ def test_lengths_about_the_blocks(dtype: DType) -> None:
     for blocks in (1, 2, 3):
         for step in (-1, 0, 1):
             n = blocks * 4096 // size + step
-            a, b, want = whole_a[:n], whole_b[:n], whole[:n]
-            assert_same_bits(mo.maximum(a, b), want)
-            assert_same_bits(mo.maximum(LAYOUTS["strided"](a), swapped(b)), want)
+            a, b, expected = whole_a[:n], whole_b[:n], whole[:n]
+            assert_same_bits(mo.maximum(a, b), expected)
+            assert_same_bits(mo.maximum(LAYOUTS["strided"](a), swapped(b)), expected)
             out = LAYOUTS["negative"](np.zeros(n, dtype.numpy))
-            assert_same_bits(mo.maximum(a, b, a, b, a, out=out), want)
+            assert_same_bits(mo.maximum(a, b, a, b, a, out=out), expected)
 
 
 @pytest.mark.parametrize("row", [1, 2, 3, 63, 127, 128, 129, 511, 2049])
@@ -252,9 +252,9 @@ def test_rows_about_the_blocks(dtype: DType, row: int) -> None:
 def test_long_inputs_in_shares(dtype: DType, threads: int) -> None:
     """Three operands of 4 MiB together go to the pool, in shares of 256 KiB; the last share is a part."""
     n = (4 << 20) // 3 // dtype.numpy.itemsize + 12_345
-    a, b, want = _long(dtype, n)
-    assert_same_bits(mo.maximum(a, b), want)
-    assert_same_bits(mo.maximum(a[::-1], b[::-1]), want[::-1])
+    a, b, expected = _long(dtype, n)
+    assert_same_bits(mo.maximum(a, b), expected)
+    assert_same_bits(mo.maximum(a[::-1], b[::-1]), expected[::-1])
     del threads
 
 
@@ -305,11 +305,11 @@ def test_out_overlaps_an_input(dtype: DType, overlap: str, side: int) -> None:
             buffer = wrap(start)
             a, out = OVERLAPS[overlap](buffer)
             rest = [mixed(dtype, out.shape, 18 + k) for k in range(others)]
-            want = fast_maximum(a, *rest)
+            correct = fast_maximum(a, *rest)
             expected = wrap(start)
-            OVERLAPS[overlap](expected)[1].view(dtype.word)[...] = wrap(want).view(dtype.word)
+            OVERLAPS[overlap](expected)[1].view(dtype.word)[...] = wrap(correct).view(dtype.word)
             assert mo.maximum(*rest[:1], a, *rest[1:], out=out) is out
-            assert_same_bits(out, want)
+            assert_same_bits(out, correct)
             assert_same_bits(buffer, expected)
 
 
@@ -328,8 +328,8 @@ def test_out_overlaps_by_less_than_an_element() -> None:
         buffer = start.copy()
         a, out = buffer[:8000].view(np.float64), buffer[shift : 8000 + shift if shift < 8 else 8008]
         out = out.view(np.float64)
-        want = fast_maximum(a)
-        assert_same_bits(mo.maximum(a, out=out), want)
+        expected = fast_maximum(a)
+        assert_same_bits(mo.maximum(a, out=out), expected)
 
 
 @each_width
@@ -339,8 +339,8 @@ def test_long_out_overlaps_in_shares(dtype: DType, threads: int) -> None:
     for shift in (1, -1, 40_000):
         buffer = start.copy()
         a, out = (buffer[shift:], buffer[:-shift]) if shift > 0 else (buffer[:shift], buffer[-shift:])
-        want = fast_maximum(a)
-        assert_same_bits(mo.maximum(a, out=out), want)
+        expected = fast_maximum(a)
+        assert_same_bits(mo.maximum(a, out=out), expected)
     del threads
 
 
@@ -353,8 +353,8 @@ def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
         buffer, expected = start.copy(), start.copy()
         a, b = buffer[first : first + n], mixed(dtype, n, 24)
         begin = n - 1 - first
-        want = fast_maximum(a, b)
-        expected[begin : begin + n] = want
+        correct = fast_maximum(a, b)
+        expected[begin : begin + n] = correct
         mo.maximum(a, b, out=buffer[begin : begin + n])
         assert_same_bits(buffer, expected)
         swapped_buffer = swapped(start)
@@ -367,9 +367,9 @@ def test_out_is_an_input_in_the_other_byte_order(dtype: DType) -> None:
     start, b = mixed(dtype, 3000, 25), mixed(dtype, 3000, 26)
     buffer = start.copy()
     other = buffer.view(dtype.numpy.newbyteorder("S"))
-    want = fast_maximum(other, b)
+    expected = fast_maximum(other, b)
     mo.maximum(other, b, out=buffer)
-    assert_same_bits(buffer, want)
+    assert_same_bits(buffer, expected)
 
 
 def test_out_is_an_input_and_overlaps_itself() -> None:
@@ -383,9 +383,9 @@ def test_out_is_an_input_and_overlaps_itself() -> None:
         offset = 2 * (rows - 1) if strides[0] < 0 else 0
         out = as_strided(buffer[offset:], b.shape, strides, writeable=True)
         places = as_strided(np.arange(size)[offset:], b.shape, [2 * stride for stride in strides])
-        want = fast_maximum(out, b)
+        expected = fast_maximum(out, b)
         mo.maximum(out, b, out=out)
-        fits = np.bincount(places.reshape(-1), (buffer[places] == want).reshape(-1), size) > 0
+        fits = np.bincount(places.reshape(-1), (buffer[places] == expected).reshape(-1), size) > 0
         untouched = np.setdiff1d(np.arange(size), places)
         fits[untouched] = True
         assert fits.all()
@@ -453,16 +453,16 @@ def test_anything_goes(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 10))
     drawn = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=count, max_dims=5, min_side=0, max_side=4))
     inputs = [data.draw(arrays(dtype, shape)) for shape in drawn.input_shapes]
-    want = reference.maximum(*inputs)
-    out = data.draw(arrays(dtype, want.shape))
+    expected = reference.maximum(*inputs)
+    out = data.draw(arrays(dtype, expected.shape))
     before = out.copy()
 
     def check() -> None:
-        assert_same_bits(mo.maximum(*inputs), want)
+        assert_same_bits(mo.maximum(*inputs), expected)
         if out.flags.writeable:
             out[...] = before
             assert mo.maximum(*inputs, out=out) is out
-            assert_same_bits(out, want)
+            assert_same_bits(out, expected)
 
     on_each_isa(check)
 
@@ -488,8 +488,8 @@ def test_any_overlap(data: st.DataObject) -> None:
     given_places = [place() for _ in range(data.draw(st.integers(1, 3)))]
     strides, offset = place()
     places = view(np.arange(60), strides, offset, 8)
-    want = fast_maximum(*(view(start, *each, size) for each in given_places))
-    fits = [words(want)[places == index].tolist() or [int(words(start)[index])] for index in range(60)]
+    expected = fast_maximum(*(view(start, *each, size) for each in given_places))
+    fits = [words(expected)[places == index].tolist() or [int(words(start)[index])] for index in range(60)]
 
     def check() -> None:
         buffer = start.copy()

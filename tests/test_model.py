@@ -459,10 +459,10 @@ def test_run_as_in_onnx_runtime_gives_a_list() -> None:
     two = model(nodes, ["x", "y"], ["top", value("high", ())])
     loaded, feed = from_proto(two), {"x": X, "y": Y}
     top, high = reference.maximum(X, Y), reference.reduce_max(X, keepdims=False)
-    for names, wanted in ((None, [top, high]), (["high", "top"], [high, top]), (("top",), [top]), ([], [])):
+    for names, expected in ((None, [top, high]), (["high", "top"], [high, top]), (("top",), [top]), ([], [])):
         for got in (loaded.run(names, feed), loaded.run(names, inputs=feed)):  # type: ignore[call-overload]
             assert isinstance(got, list)
-            for one, other in zip(got, wanted, strict=True):
+            for one, other in zip(got, expected, strict=True):
                 assert_same_bits(one, other)
     for mapping in (loaded.run(feed), loaded.run(inputs=feed)):
         assert [*mapping] == ["top", "high"]

@@ -168,7 +168,7 @@ def test_every_place_and_operator_set(place: str, name: str, opset: int, domain:
 @pytest.mark.parametrize("name", ["Max", "ReduceMax"])
 @pytest.mark.parametrize("opset", OPSETS)
 def test_outputs_of_a_scan_without_a_shape(opset: int, name: str) -> None:
-    """ONNX Runtime wants them known; onnx's evaluator stacks them wrongly, and is not asked."""
+    """ONNX Runtime requires them to be known; onnx's evaluator stacks them wrongly, and is not asked."""
     text, expected = operator_on_a(name, opset)
     main = (
         "f0, b3 = Scan <num_scan_inputs = 1, body = l (float[2,3] a, float[2,3] each) => (float[2,3] a2, float s) "

@@ -1,4 +1,4 @@
-"""Every operator set that a model or a function can name, at every door: a result, or an error of ours."""
+"""Every operator set that a model or a function can name, through every entry: a result, or an error of ours."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _written(model: ModelProto, place: Path) -> Path:
     return path
 
 
-DOORS: dict[str, Callable[[ModelProto, Path], object]] = {
+ENTRIES: dict[str, Callable[[ModelProto, Path], object]] = {
     "run": lambda model, place: mx.load(_written(model, place)).run(feeds(model)),
     "rewrite": lambda model, _: mx.rewrite(model),
     "check": lambda model, place: check(_written(model, place)),
@@ -68,10 +68,10 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("text", TEXTS)
-def test_versions(text: str, version: int, door: str, tmp_path: Path) -> None:
+def test_versions(text: str, version: int, entry: str, tmp_path: Path) -> None:
     """In the place of each import, and added to each list of them."""
     written = parser.parse_model(TEXTS[text])
     holders = range(1 + len(written.functions))
@@ -87,4 +87,4 @@ def test_versions(text: str, version: int, door: str, tmp_path: Path) -> None:
             continue
         with warnings.catch_warnings(), suppress(MaxopsError):
             warnings.simplefilter("ignore")
-            DOORS[door](model, tmp_path)
+            ENTRIES[entry](model, tmp_path)

@@ -54,9 +54,9 @@ def _assert_right(
     without = ~np.isin(np.arange(segments), ids)
     indices = None
     for mode in ("ZERO", "LOWEST"):
-        want = fast_segment_max(data, ids, segments, mode)
-        indices = fast_first_in_segments(data, ids, want) if indices is None else indices
-        assert_same_bits(mo.segment_max(given_data, None, count, fill_mode=mode, offsets=given_offsets), want)
+        expected = fast_segment_max(data, ids, segments, mode)
+        indices = fast_first_in_segments(data, ids, expected) if indices is None else indices
+        assert_same_bits(mo.segment_max(given_data, None, count, fill_mode=mode, offsets=given_offsets), expected)
         values, rows, empty = mo.segment_max(
             given_data,
             num_segments=count,
@@ -66,7 +66,7 @@ def _assert_right(
             return_indices=True,
             return_empty=True,
         )
-        assert_same_bits(values, want)
+        assert_same_bits(values, expected)
         assert_same_bits(rows, indices)
         assert_same_bits(empty, without)
 
@@ -138,10 +138,10 @@ def test_initial(dtype: DType) -> None:
         initial = of_words(dtype, [word])[0]
         rest = fast_segment_max(data, ids, 5, "LOWEST")
         rest[[1, 3]] = initial
-        want = mo.maximum(rest, initial)
+        expected = mo.maximum(rest, initial)
         values, rows = mo.segment_max(data, offsets=offsets, initial=initial, return_indices=True)
-        assert_same_bits(values, want)
-        assert_same_bits(rows, fast_first_in_segments(data, ids, want))
+        assert_same_bits(values, expected)
+        assert_same_bits(rows, fast_first_in_segments(data, ids, expected))
 
 
 def test_initial_that_lies_in_the_output() -> None:

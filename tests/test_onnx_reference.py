@@ -174,9 +174,9 @@ def test_segment_max_both_ways(dtype: DType, mode: FillMode) -> None:
             onnx.checker.check_model(model, full_check=True)
             onnx.checker.check_model(mx.portable(model), full_check=True)
             inputs = {"x": data, "ids": ids} | ({} if count is None else {"k": np.array(count)})
-            want = mo.segment_max(data, ids, count, fill_mode=mode)
+            expected = mo.segment_max(data, ids, count, fill_mode=mode)
             for got in run_all(model, inputs):
-                assert_same_bits(got, want)
+                assert_same_bits(got, expected)
 
 
 def test_segment_max_without_rows_and_with_narrow_ids() -> None:
@@ -205,7 +205,7 @@ def test_shape_inference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "attribute", "told"),
+    ("inputs", "attribute", "message"),
     [
         ("float x, int64[n] ids", '<fill_mode = "ZERO">', "rank 0"),
         ("float[n] x, int64[n,1] ids", '<fill_mode = "ZERO">', "1-D"),
@@ -213,10 +213,10 @@ def test_shape_inference() -> None:
         ("float[n] x, int64[n] ids", '<fill_mode = "NONE">', "fill_mode is 'NONE'"),
     ],
 )
-def test_what_inference_refuses(inputs: str, attribute: str, told: str) -> None:
+def test_what_inference_refuses(inputs: str, attribute: str, message: str) -> None:
     mx.register()
     text = WITH_OURS + f"g ({inputs}) => (float[k] y) {{ y = maxops.SegmentMax {attribute} (x, ids) }}"
-    with pytest.raises(InferenceError, match=told):
+    with pytest.raises(InferenceError, match=message):
         onnx.shape_inference.infer_shapes(parser.parse_model(text), strict_mode=True)
 
 

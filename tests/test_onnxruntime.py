@@ -222,8 +222,8 @@ def test_segment_max(dtype: DType, mode: str, ids: DType, count: DType | None) -
         if segments is not None and count is not None:
             inputs["k"] = np.array(segments, count.numpy)
         (got,) = run(segment_model(dtype, mode, ids, count), inputs)
-        wanted = IDS[-1] + 1 if segments is None else segments
-        assert_same_bits(got, reference.segment_max(data, given, wanted, mode.upper()))
+        expected = IDS[-1] + 1 if segments is None else segments
+        assert_same_bits(got, reference.segment_max(data, given, expected, mode.upper()))
 
 
 def test_segment_max_without_rows() -> None:
@@ -431,14 +431,14 @@ def test_an_output_that_the_caller_binds(start: int, stop: int) -> None:
     """Written directly, and right where it overlaps an input."""
     memory, other = mixed(dtypes.FLOAT32, (90_001,), 1), mixed(dtypes.FLOAT32, (90_001,), 2)
     a, b, out = memory[: stop - start], other[: stop - start], memory[start:stop]
-    wanted = mo.maximum(a, b)
+    expected = mo.maximum(a, b)
     session = maxops_onnxruntime.session(max_model(dtypes.FLOAT32, [a.shape] * 2))
     binding = session.io_binding()
     for name, array in (("x0", a), ("x1", b)):
         binding.bind_input(name, "cpu", 0, TensorProto.FLOAT, list(a.shape), array.ctypes.data)
     binding.bind_output("y", "cpu", 0, TensorProto.FLOAT, list(out.shape), out.ctypes.data)
     session.run_with_iobinding(binding)
-    assert_same_bits(out, wanted)
+    assert_same_bits(out, expected)
 
 
 def test_from_many_threads_at_once() -> None:
@@ -516,7 +516,7 @@ from types import SimpleNamespace
 import numpy as np
 from maxops import _native
 from maxops.onnxruntime import node as nodes
-from stand_in_onnxruntime import FLOAT32, INT64, Runtime, Tensor, tensor
+from fake_onnxruntime import FLOAT32, INT64, Runtime, Tensor, tensor
 runtime = Runtime()
 data, ids = np.array([[1, 5], [7, 2]], np.float32), np.array([0, 1])
 """
@@ -561,8 +561,8 @@ assert run("SegmentMax", *whole, fill_mode=b"ZERO") == (data.tolist(), ["input_c
 runtime.given_output = data[:1]
 assert run("ReduceMax", whole[0], tensor(ids[:1])) == ([[7, 5]], ["input_count", *ONE * 2, *OUTPUT * 2])
 runtime.given_output = data
-wanted = [[7, 5], [7, 2]]
-assert run("SegmentMax", *whole, fill_mode=b"ZERO") == (wanted, ["input_count", *ONE * 2, *OUTPUT * 2])
+expected = [[7, 5], [7, 2]]
+assert run("SegmentMax", *whole, fill_mode=b"ZERO") == (expected, ["input_count", *ONE * 2, *OUTPUT * 2])
 runtime.given_output, failed = None, []
 for runtime.fails_at in range(5):
     runtime.calls = 0

@@ -81,16 +81,16 @@ def reduced(data: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
     return reference.reduce_max(data, tuple(axis % data.ndim for axis in axes), keepdims=keepdims)
 
 
-def wanted(a: Array, b: Array) -> list[Array]:
+def expected(a: Array, b: Array) -> list[Array]:
     top = reference.maximum(a, b)
     low = in_segments(top, IDS, fill_mode="LOWEST")
     padded = in_segments(a, IDS, 6, fill_mode="ZERO")
     return [top, low, padded, reduced(low, (-1,))]
 
 
-def assert_all_same_bits(got: list[Array], want: list[Array]) -> None:
-    assert len(got) == len(want)
-    for one, other in zip(got, want, strict=True):
+def assert_all_same_bits(got: list[Array], expected: list[Array]) -> None:
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected, strict=True):
         assert_same_bits(one, other)
 
 
@@ -99,7 +99,7 @@ def assert_all_same_bits(got: list[Array], want: list[Array]) -> None:
 def test_every_type_in_its_own_bits(dtype: DType, open_shapes: bool) -> None:
     a, b = mixed(dtype, (5, 7), 1, nans=0.1), mixed(dtype, (7,), 2, nans=0.1)
     model = maxops.openvino.rewrite(three(dtype, open_shapes))
-    assert_all_same_bits(run(model, a, b, IDS), wanted(a, b))
+    assert_all_same_bits(run(model, a, b, IDS), expected(a, b))
 
 
 @pytest.mark.parametrize("save", [ov.serialize, ov.save_model], ids=["serialize", "save_model"])
@@ -119,10 +119,10 @@ def test_saved_and_loaded(tmp_path: Path, dtype: DType, save: Any) -> None:
     loaded = core.read_model(path)
     assert loaded.output("rows").get_element_type() == type_of(dtype)
     array, int32_ids = mixed(dtype, (5, 7), 1), IDS.astype(np.int32)
-    want = reduced(in_segments(reference.maximum(array, limit), int32_ids, fill_mode="LOWEST"), (1,))
-    assert_all_same_bits(run(loaded, array, int32_ids, core=core), [want])
+    expected = reduced(in_segments(reference.maximum(array, limit), int32_ids, fill_mode="LOWEST"), (1,))
+    assert_all_same_bits(run(loaded, array, int32_ids, core=core), [expected])
     (got,) = maxops.openvino.load(path).run({"data": array, "ids": int32_ids}).values()
-    assert_same_bits(got, want)
+    assert_same_bits(got, expected)
 
 
 def test_a_fresh_process_loads_it(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_fresh_process_loads_it(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code, str(tmp_path)], check=True)
     made = np.load(tmp_path / "out.npz")
-    assert_all_same_bits([made[name] for name in made.files], wanted(a, b))
+    assert_all_same_bits([made[name] for name in made.files], expected(a, b))
 
 
 def test_without_registering_a_file_is_refused(tmp_path: Path) -> None:
@@ -313,8 +313,8 @@ def test_axes_that_are_a_constant(axes: Any, dropped: str, kept: str, shape: tup
     model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, constant(named), keep)], [x], "m"))
     assert str(model.output(0).partial_shape) == (kept if keep else dropped)
     data = mixed(dtypes.FLOAT32, shape, 1)
-    want = reduced(data, tuple(named.reshape(-1).tolist()), keep) if named.size else data
-    assert_all_same_bits(run(model, data), [want])
+    expected = reduced(data, tuple(named.reshape(-1).tolist()), keep) if named.size else data
+    assert_all_same_bits(run(model, data), [expected])
 
 
 def all_axes(x: Any, kind: DType = dtypes.INT64) -> Any:
@@ -362,8 +362,8 @@ def test_data_that_is_computed_from_constants(dtype: DType) -> None:
     x, limit = parameter("x", [5], dtype), mixed(dtype, (5,), 1, nans=0.0)
     if dtype in FLOATS:
         limit = np.array([1.5, -2, 0, 96, -np.inf]).astype(dtype.numpy)
-    turned = opset.gather(constant(limit), opset.constant(np.arange(5)[::-1].copy()), opset.constant(np.int64(0)))
-    model = maxops.openvino.rewrite(ov.Model([opset.maximum(x, turned)], [x], "m"))
+    transposed = opset.gather(constant(limit), opset.constant(np.arange(5)[::-1].copy()), opset.constant(np.int64(0)))
+    model = maxops.openvino.rewrite(ov.Model([opset.maximum(x, transposed)], [x], "m"))
     data = mixed(dtype, (5,), 2, nans=0.0)
     assert_all_same_bits(run(model, data), [reference.maximum(data, limit[::-1])])
 
@@ -442,7 +442,7 @@ def test_ids_that_are_a_constant() -> None:
 
 @pytest.mark.parametrize("opened", [False, True], ids=["fixed", "open"])
 @pytest.mark.parametrize(
-    ("ids", "count", "told"),
+    ("ids", "count", "message"),
     [
         ([-1, 0, 2], 4, r"must not be negative: position 0 holds -1 \[OpenVINO.SegmentMax-16.ids\]"),
         ([0, 1, -2], 4, "must not be negative: position 2 holds -2"),
@@ -451,10 +451,10 @@ def test_ids_that_are_a_constant() -> None:
         ([0, 0, 2], 2**60, r"output would have shape .* GiB of memory"),
     ],
 )
-def test_what_a_clause_forbids_is_an_error(ids: list[int], count: int, told: str, opened: bool) -> None:
+def test_what_a_clause_forbids_is_an_error(ids: list[int], count: int, message: str, opened: bool) -> None:
     model = maxops.openvino.rewrite(segments("input", -1 if opened else 3))
     data = np.zeros((3, 2), np.float32)
-    with pytest.raises(RuntimeError, match=told):
+    with pytest.raises(RuntimeError, match=message):
         run(model, data, np.array(ids), np.array(count))
     assert len(run(model, data, np.array([0, 0, 2]), np.array(4))) == 1
 
@@ -464,11 +464,13 @@ def test_lengths_that_differ() -> None:
         run(maxops.openvino.rewrite(segments()), np.zeros((3, 2), np.float32), np.array([0, 1]))
 
 
-@pytest.mark.parametrize(("axes", "told"), [([0, 0], "names axis 0 twice"), ([5, 0], "holds 5, but data has rank 2")])
-def test_wrong_axes(axes: list[int], told: str) -> None:
+@pytest.mark.parametrize(
+    ("axes", "message"), [([0, 0], "names axis 0 twice"), ([5, 0], "holds 5, but data has rank 2")]
+)
+def test_wrong_axes(axes: list[int], message: str) -> None:
     x, named = parameter("x", [-1, 3]), parameter("axes", [-1], dtypes.INT64)
     model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, named, True)], [x, named], "m"))
-    with pytest.raises(RuntimeError, match=told):
+    with pytest.raises(RuntimeError, match=message):
         run(model, np.zeros((2, 3), np.float32), np.array(axes))
 
 

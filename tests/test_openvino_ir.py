@@ -25,9 +25,9 @@ IDS = np.array([0, 0, 2, 3, 3])
 def test_the_documents_first_examples(tmp_path: Path, count: int, out: tuple[int, ...]) -> None:
     path = saved(tmp_path, segment_net('empty_segment_value="ZERO"', (5,), count=True, out=out))
     data = np.array([1, -2, -3, 4, 5], np.float32)
-    with pytest.warns(IRWarning) as told:
+    with pytest.warns(IRWarning) as expected_message:
         model = load(path)
-    assert [("empty_segment_value" in str(w.message), "<dim>0</dim>" in str(w.message)) for w in told] == [
+    assert [("empty_segment_value" in str(w.message), "<dim>0</dim>" in str(w.message)) for w in expected_message] == [
         (True, False),
         (False, True),
     ]
@@ -54,7 +54,7 @@ def test_the_attribute_as_openvino_writes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         ("", "has neither"),
         ('fill_mode="zero" empty_segment_value="LOWEST"', "fill_mode=.* and empty_segment_value"),
@@ -62,9 +62,10 @@ def test_the_attribute_as_openvino_writes_it(tmp_path: Path) -> None:
         ('fill_mode="zero" colour="red"', "unknown attribute 'colour'"),
     ],
 )
-def test_the_fill_mode_is_never_chosen_in_silence(tmp_path: Path, data: str, told: str) -> None:
+def test_the_fill_mode_is_never_chosen_silently(tmp_path: Path, data: str, message: str) -> None:
     path = saved(tmp_path, segment_net(data, (5,), count=False, out=(4,)))
-    with pytest.raises(errors.AttributeValueError, match=rf"layer 'top' \(SegmentMax.*{told}.*SegmentMax-16.fill_mode"):
+    text = rf"layer 'top' \(SegmentMax.*{message}.*SegmentMax-16.fill_mode"
+    with pytest.raises(errors.AttributeValueError, match=text):
         load(path)
 
 
@@ -104,7 +105,7 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "not well-formed XML"),
         (GOOD[:200], "not well-formed XML"),
@@ -144,9 +145,9 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
         (reduce_net(8, shape="?"), "open shape"),
     ],
 )
-def test_a_broken_file_is_one_error(tmp_path: Path, text: str, told: str) -> None:
+def test_a_broken_file_is_one_error(tmp_path: Path, text: str, message: str) -> None:
     path = saved(tmp_path, text, np.array([-1]).tobytes())
-    with pytest.raises(errors.ModelError, match=told) as caught:
+    with pytest.raises(errors.ModelError, match=message) as caught:
         load(path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
@@ -229,13 +230,13 @@ def test_the_documents_examples_as_openvino_writes_them(tmp_path: Path, kind: st
         inputs["count"] = np.array(count)
         tops.append(opset.segment_max(x, ids, parameters[-1], fill_mode=mode))
     getattr(openvino, writer)(openvino.Model(tops, parameters, "example"), str(path))
-    want = mo.reference.segment_max(inputs["x"], segment_ids, count or 2, mode)
+    expected = mo.reference.segment_max(inputs["x"], segment_ids, count or 2, mode)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         got = load(path).run(inputs)
     assert len(got) == len(tops)
     for array in got.values():
-        assert_same_bits(array, want)
+        assert_same_bits(array, expected)
 
 
 def test_names_of_types_are_openvinos() -> None:

@@ -47,9 +47,9 @@ def test_every_value_of_two_bytes_with_each_of_the_pool(dtype: DType) -> None:
     place[words(values)] = np.arange(len(values))
     for first in words(pool(dtype)):
         other = of_words(dtype, [first])
-        want = results[np.maximum(np.arange(len(values)), place[first])]
-        assert_same_bits(mo.maximum(values, np.repeat(other, len(values))), want)
-        assert_same_bits(mo.maximum(other, values), want)
+        expected = results[np.maximum(np.arange(len(values)), place[first])]
+        assert_same_bits(mo.maximum(values, np.repeat(other, len(values))), expected)
+        assert_same_bits(mo.maximum(other, values), expected)
 
 
 @pytest.mark.exhaustive
@@ -59,17 +59,17 @@ def test_every_pair_of_two_bytes(dtype: DType) -> None:
     """All 2^32 pairs in both argument orders: row i of the table holds value i up to its diagonal."""
     values, results = _sorted_values(dtype)
     n, rows = 1 << 16, 16
-    want, got = np.tile(results, (rows, 1)), np.empty((rows, n), dtype.numpy)
+    expected, got = np.tile(results, (rows, 1)), np.empty((rows, n), dtype.numpy)
     for first in range(0, n, rows):
         column = values[first : first + rows, np.newaxis]
-        want[:, :first] = results[first : first + rows, np.newaxis]
+        expected[:, :first] = results[first : first + rows, np.newaxis]
         for row in range(rows):
-            want[row, first : first + row] = results[first + row]
+            expected[row, first : first + row] = results[first + row]
         for inputs in ((column, values), (values, column)):
             got.view(dtype.word)[...] = 0xFFFF
             mo.maximum(*inputs, out=got)
-            if _memcmp(got.ctypes.data, want.ctypes.data, want.nbytes) != 0:
-                assert_same_bits(got, want)  # says where
+            if _memcmp(got.ctypes.data, expected.ctypes.data, expected.nbytes) != 0:
+                assert_same_bits(got, expected)  # says where
 
 
 @on_each_source
@@ -77,17 +77,17 @@ def test_every_pair_of_two_bytes(dtype: DType) -> None:
 def test_every_neighbour_in_every_kernel(dtype: DType) -> None:
     """The kernels on keys order every value above the one before: since keys are integers, that is the whole order."""
     values, results = _sorted_values(dtype)
-    low, high, want = values[:-1], values[1:], results[1:]
+    low, high, expected = values[:-1], values[1:], results[1:]
     for a, b in ((low, high), (high, low)):
         pairs = np.stack([a, b])
-        assert_same_bits(mo.maximum(a, b), want)
-        assert_same_bits(mo.maximum(a, b, a), want)
-        assert_same_bits(mo.maximum(a, b, a, b, a, b, a, b), want)
-        assert_same_bits(mo.reduce_max(pairs, (0,), False), want)
-        assert_same_bits(mo.reduce_max(np.ascontiguousarray(pairs.T), (1,), False), want)
-        ids = np.repeat(np.arange(len(want)), 2)
-        assert_same_bits(mo.segment_max(np.ascontiguousarray(pairs.T).reshape(-1), ids, fill_mode="ZERO"), want)
-        assert_same_bits(mo.segment_max(pairs, np.array([0, 0]), fill_mode="ZERO"), want[np.newaxis])
+        assert_same_bits(mo.maximum(a, b), expected)
+        assert_same_bits(mo.maximum(a, b, a), expected)
+        assert_same_bits(mo.maximum(a, b, a, b, a, b, a, b), expected)
+        assert_same_bits(mo.reduce_max(pairs, (0,), False), expected)
+        assert_same_bits(mo.reduce_max(np.ascontiguousarray(pairs.T), (1,), False), expected)
+        ids = np.repeat(np.arange(len(expected)), 2)
+        assert_same_bits(mo.segment_max(np.ascontiguousarray(pairs.T).reshape(-1), ids, fill_mode="ZERO"), expected)
+        assert_same_bits(mo.segment_max(pairs, np.array([0, 0]), fill_mode="ZERO"), expected[np.newaxis])
 
 
 @on_each_source
@@ -98,18 +98,18 @@ def test_every_prefix_of_the_sorted_values(dtype: DType) -> None:
     ordered = of_words(dtype, sorted(words(values).tolist(), key=lambda bits: reference.order(dtype, bits)))
     for end in np.unique(np.linspace(1, len(ordered), 300).astype(int)):
         part = ordered[:end]
-        want = reference.maximum(part[-1:])
-        for turned in (part, part[::-1].copy(), np.roll(part, end // 2)):
-            assert_same_bits(mo.reduce_max(turned), want)
+        expected = reference.maximum(part[-1:])
+        for transposed in (part, part[::-1].copy(), np.roll(part, end // 2)):
+            assert_same_bits(mo.reduce_max(transposed), expected)
 
 
 @on_each_source
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_every_pair_of_the_pool(dtype: DType) -> None:
     values = pool(dtype)
-    want = _pairs_by_reference(dtype)
-    assert_same_bits(mo.maximum(values[:, np.newaxis], values), want)
-    assert_same_bits(mo.maximum(values, values[:, np.newaxis], values), want)
+    expected = _pairs_by_reference(dtype)
+    assert_same_bits(mo.maximum(values[:, np.newaxis], values), expected)
+    assert_same_bits(mo.maximum(values, values[:, np.newaxis], values), expected)
 
 
 @cache
@@ -128,7 +128,7 @@ def test_random_pairs(dtype: DType) -> None:
     bits[::2] ^= np.left_shift(
         dtype.word.type(1), np.arange(len(bits[::2]), dtype=dtype.word) % dtype.word.type(dtype.bits)
     )
-    near = of_words(dtype, bits)  # a with one bit turned, every other element
+    near = of_words(dtype, bits)  # a with one bit flipped, every other element
     assert_same_bits(mo.maximum(a, b), fast_maximum(a, b))
     assert_same_bits(mo.maximum(a, near), fast_maximum(a, near))
 

@@ -399,8 +399,8 @@ def test_nothing_is_written_whichever_allocation_fails(failing_malloc: str) -> N
 
 
 def test_pythons_objects_that_memory_ends_among(failing_malloc: str) -> None:
-    told = run(OBJECTS, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")
-    errors = [int(count) for count in told.split()]
+    message = run(OBJECTS, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")
+    errors = [int(count) for count in message.split()]
     assert len(errors) == 9
     assert min(errors) > 0
 

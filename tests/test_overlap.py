@@ -84,10 +84,10 @@ def test_an_output_that_shares_a_byte_with_an_input_is_known(written: int, read:
         3: [((2, 1, 2), (a * read, 5, b * read)) for a in (-4, 3) for b in (-1, 1)],
     }
     found = {True: 0, False: 0}
-    for (shape, strides), out_shape, turned in product(shapes[rank], ((), (1,), (3,), (2, 2), (0,)), (1, -1)):
+    for (shape, strides), out_shape, direction in product(shapes[rank], ((), (1,), (3,), (2, 2), (0,)), (1, -1)):
         data = laid_out(memory, f"u{read}", 100 + first_place(shape, strides), shape, strides)
         low = [min(each) for each in bytes_of(100 + first_place(shape, strides), read, shape, strides)]
-        out_strides = tuple(turned * written * int(np.prod(out_shape[axis + 1 :])) for axis in range(len(out_shape)))
+        out_strides = tuple(direction * written * int(np.prod(out_shape[axis + 1 :])) for axis in range(len(out_shape)))
         for place in range(100 - 5 * written, 100 + 8 * read * max(1, rank) + 1):
             offset = place + first_place(out_shape, out_strides)
             out = laid_out(memory, f"u{written}", offset, out_shape, out_strides)
@@ -171,15 +171,15 @@ def test_an_output_anywhere_in_the_memory_of_an_argument(name: str, index: str, 
     def given(memory: Array) -> list[Array]:
         return [np.ndarray(shape, of, memory, begin) for shape, of, begin in zip(shapes, dtypes, begins, strict=False)]
 
-    want = call(*(each.copy() for each in given(start)))
-    for offset in range(len(start) - want.nbytes + 1):
+    correct = call(*(each.copy() for each in given(start)))
+    for offset in range(len(start) - correct.nbytes + 1):
         for back in (False, True):
             memory, expected = start.copy(), start.copy()
-            strides = tuple(-each for each in want.strides) if back else want.strides
-            last = sum((size - 1) * each for size, each in zip(want.shape, want.strides, strict=True))
+            strides = tuple(-each for each in correct.strides) if back else correct.strides
+            last = sum((size - 1) * each for size, each in zip(correct.shape, correct.strides, strict=True))
             place = offset + (last if back else 0)
-            np.ndarray(want.shape, kind, expected, place, strides)[...] = want
-            out = np.ndarray(want.shape, kind, memory, place, strides)
+            np.ndarray(correct.shape, kind, expected, place, strides)[...] = correct
+            out = np.ndarray(correct.shape, kind, memory, place, strides)
             assert call(*given(memory), out=out) is out
             assert memory.tobytes() == expected.tobytes(), (offset, back)
 
@@ -195,16 +195,16 @@ def test_an_output_that_overlaps_itself_holds_a_result_in_each_place(name: str, 
         "reduce_max": lambda **more: mo.reduce_max(data, (0,), keepdims=False, **more),
         "segment_max": lambda **more: mo.segment_max(data.reshape(4, 3), [0, 0, 1, 1], fill_mode="ZERO", **more),
     }
-    want = calls[name]()
-    assert want.shape == (2, 3)
+    expected = calls[name]()
+    assert expected.shape == (2, 3)
     steps = range(-3 * itemsize, 3 * itemsize + 1, itemsize)
     for strides in product(steps, repeat=2):
         memory = np.zeros(60 * itemsize, np.uint8)
         place = 30 * itemsize
-        calls[name](out=np.ndarray(want.shape, kind, memory, place, strides))
+        calls[name](out=np.ndarray(expected.shape, kind, memory, place, strides))
         fits: dict[int, set[int]] = {}
         for at in np.ndindex(2, 3):
             element = (place + at[0] * strides[0] + at[1] * strides[1]) // itemsize
-            fits.setdefault(element, set()).add(int(want[at]))
+            fits.setdefault(element, set()).add(int(expected[at]))
         for element, value in enumerate(memory.view(kind).tolist()):
             assert value in fits.get(element, {0}), (strides, element)

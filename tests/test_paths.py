@@ -48,11 +48,11 @@ def test_every_value_against_a_row(dtype: DType) -> None:
     """A column's elements are of every kind, and decide by their sign which loop runs."""
     column = pool(dtype)[:, np.newaxis]
     row = mixed(dtype, (1, 67), nans=0.1)
-    want = fast_maximum(np.repeat(column, 67, 1), np.repeat(row, len(column), 0))
-    assert_same_bits(mo.maximum(column, row), want)
-    assert_same_bits(mo.maximum(row, column), want)
+    expected = fast_maximum(np.repeat(column, 67, 1), np.repeat(row, len(column), 0))
+    assert_same_bits(mo.maximum(column, row), expected)
+    assert_same_bits(mo.maximum(row, column), expected)
     for place in np.linspace(0, len(column) - 1, 60).astype(int):  # of both signs, and NaNs
-        assert_same_bits(mo.maximum(row, np.array(column[place, 0])), want[place : place + 1])
+        assert_same_bits(mo.maximum(row, np.array(column[place, 0])), expected[place : place + 1])
 
 
 @each_width
@@ -60,22 +60,22 @@ def test_every_length_of_row_against_a_column(dtype: DType) -> None:
     """Rows shorter than a vector and longer, their tails, and what lies around the output."""
     column, data = mixed(dtype, (5, 1), 1), mixed(dtype, (5, 131), 2)
     for n in range(1, 132):
-        want = fast_maximum(data[:, :n], np.repeat(column, n, 1))
+        expected = fast_maximum(data[:, :n], np.repeat(column, n, 1))
         guarded = Guarded(dtype, (5, n))
         mo.maximum(data[:, :n], column, out=guarded.array)
-        assert_same_bits(guarded.array, want)
+        assert_same_bits(guarded.array, expected)
         guarded.check()
-        assert_same_bits(mo.maximum(column, data[:, :n].copy()), want)
+        assert_same_bits(mo.maximum(column, data[:, :n].copy()), expected)
 
 
 @each_width
 def test_a_column_at_every_alignment(dtype: DType) -> None:
     column, data = mixed(dtype, (3, 1), 3), mixed(dtype, (3, 1100), 4)
-    want = fast_maximum(data, np.repeat(column, 1100, 1))
+    expected = fast_maximum(data, np.repeat(column, 1100, 1))
     for offset in range(64):
         out = at_offset(np.zeros_like(data), offset)
         assert mo.maximum(at_offset(data, 63 - offset), column, out=out) is out
-        assert_same_bits(out, want)
+        assert_same_bits(out, expected)
 
 
 @each_width
@@ -83,9 +83,10 @@ def test_rows_on_either_side_of_the_shortest_for_this_path(dtype: DType) -> None
     for n in (7, 8, 9):
         for shape in ((4, 3, 1), (4, 1, 1), (1, 3, 1)):
             data, column = mixed(dtype, (4, 3, n), n), mixed(dtype, shape, n + 1)
-            want = fast_maximum(data, np.broadcast_to(column, data.shape))
-            assert_same_bits(mo.maximum(data, column), want)
-            assert_same_bits(mo.maximum(data.transpose(1, 0, 2), column.transpose(1, 0, 2)), want.transpose(1, 0, 2))
+            expected = fast_maximum(data, np.broadcast_to(column, data.shape))
+            assert_same_bits(mo.maximum(data, column), expected)
+            moved = data.transpose(1, 0, 2), column.transpose(1, 0, 2)
+            assert_same_bits(mo.maximum(*moved), expected.transpose(1, 0, 2))
 
 
 @each_type
@@ -95,14 +96,14 @@ def test_every_length_of_max(dtype: DType) -> None:
     for n in range(132):
         for count in (1, 2, 3, 4, 8):
             inputs = [each[:n] for each in data[:count]]
-            want = inputs[0].copy() if n == 0 else fast_maximum(*inputs)
+            expected = inputs[0].copy() if n == 0 else fast_maximum(*inputs)
             guarded = Guarded(dtype, (n,))
             mo.maximum(*inputs, out=guarded.array)
-            assert_same_bits(guarded.array, want)
+            assert_same_bits(guarded.array, expected)
             guarded.check()
             in_place = inputs[-1].copy()
             mo.maximum(*inputs[:-1], in_place, out=in_place)
-            assert_same_bits(in_place, want)
+            assert_same_bits(in_place, expected)
 
 
 @each_width
@@ -124,24 +125,24 @@ def test_max_at_every_alignment(dtype: DType) -> None:
 def _large(dtype: DType, n: int) -> tuple[Array, Array, Array]:
     a, b = (np.tile(mixed(dtype, 65_537, seed), n // 65_537 + 1)[:n] for seed in (5, 6))
     # a block repeated: what is expected need be worked out for one of them alone
-    want = np.tile(fast_maximum(a[:65_537], b[:65_537]), n // 65_537 + 1)[:n]
-    return a, b, want
+    expected = np.tile(fast_maximum(a[:65_537], b[:65_537]), n // 65_537 + 1)[:n]
+    return a, b, expected
 
 
 @each_width
 def test_streaming_stores(dtype: DType) -> None:
     """Just below and above the size from which the output goes past the cache, however it is aligned."""
     n = STREAMED_BYTES // (3 * dtype.numpy.itemsize) + 64
-    a, b, want = _large(dtype, n)
+    a, b, expected = _large(dtype, n)
     for past, offset in ((64, 0), (64, 1), (64, 16), (64, 63), (0, 63), (-64, 16)):
         few = n - 64 + past
-        out = at_offset(want[:few], offset)
+        out = at_offset(expected[:few], offset)
         out.view(np.uint8)[...] = 0xA5
         mo.maximum(a[:few], b[:few], out=out)
-        assert_same_bits(out, want[:few])
+        assert_same_bits(out, expected[:few])
     del out
     mo.maximum(a, b)  # leaves its pages in the cache, where the next one finds them
-    assert_same_bits(mo.maximum(a, b), want)
+    assert_same_bits(mo.maximum(a, b), expected)
 
 
 @pytest.mark.parametrize("threads_used", [1, 3])
@@ -153,10 +154,10 @@ def test_streaming_stores_of_broadcast_and_strided_inputs(threads_used: int) -> 
     mo.set_num_threads(threads_used)
     try:
         for other in (column, data[0], data[::-1], np.array(column[0, 0])):
-            want = fast_maximum(data[:60], np.broadcast_to(other, data.shape)[:60].copy())
+            expected = fast_maximum(data[:60], np.broadcast_to(other, data.shape)[:60].copy())
             out = np.zeros_like(data)
             mo.maximum(data, other, out=out)
-            assert_same_bits(out, np.resize(want, data.shape))
+            assert_same_bits(out, np.resize(expected, data.shape))
             in_place = data.copy()
             mo.maximum(in_place, other, out=in_place)
             assert_same_bits(in_place, out)
@@ -166,11 +167,11 @@ def test_streaming_stores_of_broadcast_and_strided_inputs(threads_used: int) -> 
 
 def test_large_outputs_with_the_cache_off() -> None:
     n = STREAMED_BYTES // 12 + 64
-    a, b, want = _large(FLOAT32, n)
+    a, b, expected = _large(FLOAT32, n)
     before = _native.cache_info()[0]
     _native.set_cache_limit(0)
     try:
-        assert_same_bits(mo.maximum(a, b), want)
+        assert_same_bits(mo.maximum(a, b), expected)
     finally:
         _native.set_cache_limit(before)
 
@@ -184,13 +185,13 @@ def test_rows_of_every_length_and_number(dtype: DType) -> None:
     data = mixed(dtype, (37, 150), 9, nans=0.004)
     guarded = Guarded(dtype, (37,))
     for n in (*range(1, 70), 127, 128, 129, 150):
-        want = fast_reduce_max(data[:, :n], (1,), False)
+        expected = fast_reduce_max(data[:, :n], (1,), False)
         apart, together = pitched(data[:, :n]), data[:, :n].copy()
         for rows in (1, 3, 4, 7, 15, 16, 17, 33, 37):
             out = guarded.array[:rows]
-            assert_same_bits(mo.reduce_max(together[:rows], 1, False, out=out), want[:rows])
+            assert_same_bits(mo.reduce_max(together[:rows], 1, False, out=out), expected[:rows])
             guarded.check()
-            assert_same_bits(mo.reduce_max(apart[:rows], 1, False), want[:rows])
+            assert_same_bits(mo.reduce_max(apart[:rows], 1, False), expected[:rows])
 
 
 @each_type
@@ -200,8 +201,8 @@ def test_columns_of_every_length_and_number(dtype: DType) -> None:
     for n in (*range(1, 70), 127, 128, 129, 150):
         together = data[:, :n].copy()
         for rows in (1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 26):
-            want = fast_reduce_max(together[:rows], (0,), False)
-            assert_same_bits(mo.reduce_max(together[:rows], 0, False), want)
+            expected = fast_reduce_max(together[:rows], (0,), False)
+            assert_same_bits(mo.reduce_max(together[:rows], 0, False), expected)
     rows_apart = pitched(data)
     assert_same_bits(mo.reduce_max(rows_apart, 0, False), fast_reduce_max(data, (0,), False))
 
@@ -258,11 +259,11 @@ def test_only_negative_zeros_and_what_is_above_them(dtype: DType) -> None:
             for bits in (0, minus_zero, 1):
                 data = of_words(dtype, words)
                 data[place] = of_words(dtype, [bits])[0]
-                want = of_words(dtype, [bits])
-                assert_same_bits(mo.reduce_max(data), want)
+                expected = of_words(dtype, [bits])
+                assert_same_bits(mo.reduce_max(data), expected)
                 rows = np.stack([data] * 9)
-                assert_same_bits(mo.reduce_max(rows, 1, False), np.repeat(want, 9))
-                assert_same_bits(mo.reduce_max(rows.T.copy(), 0, False), np.repeat(want, 9))
+                assert_same_bits(mo.reduce_max(rows, 1, False), np.repeat(expected, 9))
+                assert_same_bits(mo.reduce_max(rows.T.copy(), 0, False), np.repeat(expected, 9))
 
 
 @pytest.mark.parametrize("stride", [2, 3, -2])
@@ -285,10 +286,10 @@ def test_the_highest_at_every_place_of_a_row(dtype: DType) -> None:
         for place in {*range(min(n, 130)), *range(max(n - 130, 0), n)}:
             lowest[place % 20, place] = of_words(dtype, [1])[0]
             got = mo.reduce_max(lowest, 1, False)
-            want = of_words(dtype, np.full(20, dtype.lowest_bits, dtype.word))
-            want[place % 20] = max(lowest[place % 20, place], want[place % 20])
-            assert_same_bits(got, want)
-            assert_same_bits(mo.reduce_max(lowest[place % 20]), want[place % 20 : place % 20 + 1])
+            expected = of_words(dtype, np.full(20, dtype.lowest_bits, dtype.word))
+            expected[place % 20] = max(lowest[place % 20, place], expected[place % 20])
+            assert_same_bits(got, expected)
+            assert_same_bits(mo.reduce_max(lowest[place % 20]), expected[place % 20 : place % 20 + 1])
             lowest[place % 20, place] = of_words(dtype, [dtype.lowest_bits])[0]
 
 
@@ -328,7 +329,7 @@ def float_modes(bits: int) -> Iterator[None]:
 def test_subnormals_where_the_processor_would_flush_them(dtype: DType) -> None:
     tiny = of_words(dtype, [1, 2, 1 << dtype.bits - 1 | 1, 1 << dtype.bits - 1 | 2])
     a, b = np.resize(tiny, 100), np.resize(np.roll(tiny, 1), 100)
-    want = fast_maximum(a, b)
+    correct = fast_maximum(a, b)
     both = np.stack([a, b] * 9)
     alone = np.float32(1e-40) * np.float32(1)
     with float_modes(DENORMALS_ARE_ZERO | FLUSH_TO_ZERO):
@@ -345,7 +346,7 @@ def test_subnormals_where_the_processor_would_flush_them(dtype: DType) -> None:
     assert flushed == 0 < alone, "the modes did not take hold, and the test shows nothing"
     for got, expected in zip(
         results,
-        [want, want, want, a[2:3], fast_maximum(a, np.repeat(b[:1], 100)), want, a[2:3]],
+        [correct, correct, correct, a[2:3], fast_maximum(a, np.repeat(b[:1], 100)), correct, a[2:3]],
         strict=True,
     ):
         assert_same_bits(got, expected)

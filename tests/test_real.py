@@ -33,14 +33,14 @@ def real(values: Any, shape: tuple[int, ...] | None = None) -> Array:
     return array if shape is None else array.reshape(shape)
 
 
-def assert_same(got: Array, want: Array) -> None:
+def assert_same(got: Array, expected: Array) -> None:
     """Equal in value, place for place, and exact all of them."""
     assert type(got) is np.ndarray
     assert got.dtype == object
-    assert got.shape == want.shape
-    for place in np.ndindex(want.shape):
+    assert got.shape == expected.shape
+    for place in np.ndindex(expected.shape):
         assert type(got[place]).__name__ in ("int", "Fraction")
-        assert got[place] == want[place], f"at {place}: {got[place]} is not {want[place]}"
+        assert got[place] == expected[place], f"at {place}: {got[place]} is not {expected[place]}"
 
 
 def test_comparison_fails() -> None:
@@ -55,11 +55,11 @@ def test_comparison_fails() -> None:
 @pytest.mark.parametrize("call", [mo.maximum, mo.operator("SONNX", "Max")], ids=["maximum", "SONNX"])
 def test_every_pair(call: Callable[..., Array]) -> None:
     column, row = real(VALUES, (-1, 1)), real(VALUES)
-    want = real([max(a, b) for a in VALUES for b in VALUES], (len(VALUES), len(VALUES)))
-    assert_same(call(column, row), want)
-    assert_same(call(row, column), want)
-    assert_same(call(column, row, column, row), want)
-    assert_same(reference.maximum(column, row), want)
+    expected = real([max(a, b) for a in VALUES for b in VALUES], (len(VALUES), len(VALUES)))
+    assert_same(call(column, row), expected)
+    assert_same(call(row, column), expected)
+    assert_same(call(column, row, column, row), expected)
+    assert_same(reference.maximum(column, row), expected)
 
 
 def test_exactness_past_every_float() -> None:
@@ -86,8 +86,8 @@ def test_reduce_max() -> None:
     data = real([Fraction(n, d) for n in range(-2, 3) for d in (1, 2, 3, 7)], (5, 2, 2))
     for axes in [(), (0,), (1,), (2,), (0, 2), (0, 1, 2)]:
         for keepdims in (True, False):
-            want = reference.reduce_max(data, axes, keepdims=keepdims)
-            assert_same(mo.reduce_max(data, axes, keepdims), want)
+            expected = reference.reduce_max(data, axes, keepdims=keepdims)
+            assert_same(mo.reduce_max(data, axes, keepdims), expected)
     assert_same(mo.reduce_max(data, (), noop_with_empty_axes=True), data)
 
 
@@ -103,8 +103,8 @@ def test_segment_max() -> None:
     data = real([Fraction(n, 3) for n in range(-6, 6)], (6, 2))
     for ids in ([0, 0, 1, 1, 1, 2], [0, 2, 2, 2, 5, 5]):
         for count in (0, 1, 3, 6, 8):
-            want = reference.segment_max(data, np.array(ids), count, "ZERO")
-            assert_same(mo.segment_max(data, np.array(ids), count, fill_mode="ZERO"), want)
+            expected = reference.segment_max(data, np.array(ids), count, "ZERO")
+            assert_same(mo.segment_max(data, np.array(ids), count, fill_mode="ZERO"), expected)
     full = mo.segment_max(data, np.array([0, 0, 1, 1, 2, 2]), fill_mode="LOWEST")
     assert_same(full, reference.segment_max(data, np.array([0, 0, 1, 1, 2, 2]), 3, "ZERO"))
     for gaps, segments in [([0, 0, 2, 2, 2, 2], 3), ([0] * 6, 2), ([1] * 6, None)]:
@@ -149,10 +149,10 @@ def test_subclasses_of_rationals_are_not_guessed() -> None:
 
 def test_out() -> None:
     a, b = real([1, 2, 3]), real([3, Fraction(5, 2), 1])
-    want = real([3, Fraction(5, 2), 3])
+    expected = real([3, Fraction(5, 2), 3])
     out = np.empty(3, object)
     mo.maximum(a, b, out=out)
-    assert_same(out, want)
+    assert_same(out, expected)
     mo.maximum(a, b[::-1], out=b)
     assert_same(b, real([1, Fraction(5, 2), 3]))
     buffer = real([5, 1, 4, 2])
@@ -171,12 +171,12 @@ def test_neither_mixes_with_floats() -> None:
 def test_anything_goes(data: st.DataObject) -> None:
     drawn = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=3, max_dims=3, max_side=3))
     inputs = [data.draw(hnp.arrays(object, shape, elements=rationals)) for shape in drawn.input_shapes]
-    want = np.empty(drawn.result_shape, object)
+    expected = np.empty(drawn.result_shape, object)
     spread = np.broadcast_arrays(*inputs)
-    for place in np.ndindex(want.shape):
-        want[place] = max(array[place] for array in spread)
-    assert_same(mo.maximum(*inputs), want)
-    assert_same(reference.maximum(*inputs), want)
+    for place in np.ndindex(expected.shape):
+        expected[place] = max(array[place] for array in spread)
+    assert_same(mo.maximum(*inputs), expected)
+    assert_same(reference.maximum(*inputs), expected)
     assert_same(mo.reduce_max(inputs[0]), np.full([1] * inputs[0].ndim, max(inputs[0].reshape(-1).tolist()), object))
 
 
@@ -231,9 +231,9 @@ def first_of(elements: list[Any]) -> tuple[Any, int]:
     return (max(elements), elements.index(max(elements))) if elements else (None, -1)
 
 
-def assert_identical(got: Array, want: Array) -> None:
-    assert_same(got, want)
-    assert [type(value) for value in got.flat] == [type(value) for value in want.flat]
+def assert_identical(got: Array, expected: Array) -> None:
+    assert_same(got, expected)
+    assert [type(value) for value in got.flat] == [type(value) for value in expected.flat]
 
 
 def test_of_equal_rationals_the_first_is_kept() -> None:
@@ -252,22 +252,22 @@ def test_every_reduction_of_few_rationals(shape: tuple[int, ...]) -> None:
         for axes, initial, keepdims in product(sets, (None, 1, Fraction(2)), (False, True)):
             taken = axes or tuple(range(len(shape)))
             kept = [1 if axis in taken else size for axis, size in enumerate(shape)]
-            want, places = np.empty(kept, object), np.empty(kept, np.int64)
+            expected, places = np.empty(kept, object), np.empty(kept, np.int64)
             for place in np.ndindex(*kept):
                 lines = tuple(slice(None) if axis in taken else at for axis, at in enumerate(place))
                 highest, index = first_of(np.atleast_1d(data[lines]).ravel().tolist())
                 if initial is not None and (highest is None or highest < initial):
                     highest, index = initial, -1
-                want[place], places[place] = highest, index
-            if None in want.ravel().tolist():
+                expected[place], places[place] = highest, index
+            if None in expected.ravel().tolist():
                 continue
             if not keepdims:
-                want, places = want.squeeze(taken), places.squeeze(taken)
+                expected, places = expected.squeeze(taken), places.squeeze(taken)
             options: dict[str, Any] = {"keepdims": keepdims, "initial": initial}
             got, indices = mo.reduce_max(data, axes, return_indices=True, **options)
-            assert_identical(np.asarray(got, object), want)
+            assert_identical(np.asarray(got, object), expected)
             assert (indices.dtype, indices.shape, indices.tolist()) == (np.int64, places.shape, places.tolist())
-            assert_identical(np.asarray(mo.reduce_max(data, axes, **options), object), want)
+            assert_identical(np.asarray(mo.reduce_max(data, axes, **options), object), expected)
         same, zeros = mo.reduce_max(data, noop_with_empty_axes=True, return_indices=True)
         assert_identical(np.asarray(same, object), data)
         assert zeros.dtype == np.int64
@@ -290,20 +290,20 @@ def test_every_segment_of_few_rationals(width: int | None) -> None:
     fills: list[dict[str, Any]] = [{"fill_mode": "ZERO"}, {"fill_value": Fraction(1)}, {"initial": 1}]
     for number, ((names, ids), fill) in enumerate(product(named, fills)):
         data = every[number % len(every)]
-        want, places = np.empty((count, *shape[1:]), object), np.empty((count, *shape[1:]), np.int64)
-        for place in np.ndindex(want.shape):
+        expected, places = np.empty((count, *shape[1:]), object), np.empty((count, *shape[1:]), np.int64)
+        for place in np.ndindex(expected.shape):
             mine = [row for row in range(rows) if ids[row] == place[0]]
             highest, index = first_of([data[(row, *place[1:])] for row in mine])
             if highest is None:
                 highest = next(iter(fill.values()))
-                want[place], places[place] = 0 if highest == "ZERO" else highest, -1
+                expected[place], places[place] = 0 if highest == "ZERO" else highest, -1
             elif highest < fill.get("initial", highest):
-                want[place], places[place] = fill["initial"], -1
+                expected[place], places[place] = fill["initial"], -1
             else:
-                want[place], places[place] = highest, mine[index]
+                expected[place], places[place] = highest, mine[index]
         got, indices, empty = mo.segment_max(
             data, num_segments=count, **names, **fill, return_indices=True, return_empty=True
         )
-        assert_identical(got, want)
+        assert_identical(got, expected)
         assert (indices.dtype, indices.tolist()) == (np.int64, places.tolist())
         assert (empty.dtype, empty.tolist()) == (np.bool, [segment not in ids for segment in range(count)])

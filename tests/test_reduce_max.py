@@ -76,14 +76,14 @@ def spelled_axes(axes: list[int]) -> Iterator[Any]:
 @pytest.mark.parametrize("axes", [[0], [1, 0], [2, 0], [-1], [-1, 0], [2, 1, 0]], ids=str)
 def test_axes_however_they_are_written_stay_in_c(axes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     data = mixed(FLOAT32, (2, 3, 4))
-    want = reference.reduce_max(data, tuple(axis % 3 for axis in axes))
+    expected = reference.reduce_max(data, tuple(axis % 3 for axis in axes))
     monkeypatch.setattr(table, "run", None)  # what is not handled in C comes here
     calls = list(spelled_axes(axes))
     if axes == [0]:
         calls += [0, np.uint8(0), range(1)]
     for each in calls:
-        assert_same_bits(mo.reduce_max(data, each), want)
-        assert_same_bits(mo.reduce_max(data, axis=each), want)
+        assert_same_bits(mo.reduce_max(data, each), expected)
+        assert_same_bits(mo.reduce_max(data, axis=each), expected)
 
 
 @by_itself
@@ -119,11 +119,11 @@ def test_axes_of_a_standard_are_of_its_type(dtype: DType) -> None:
 
 @each_type
 def test_every_length(dtype: DType) -> None:
-    for row, want in _lengths(dtype):
-        assert_same_bits(mo.reduce_max(row), want)
-        assert_same_bits(mo.reduce_max(row[::-1]), want)
-        assert_same_bits(mo.reduce_max(np.stack([row, row, row]), (1,), False), np.repeat(want, 3))
-        assert_same_bits(mo.reduce_max(np.stack([row, row], 1), (0,), False), np.repeat(want, 2))
+    for row, expected in _lengths(dtype):
+        assert_same_bits(mo.reduce_max(row), expected)
+        assert_same_bits(mo.reduce_max(row[::-1]), expected)
+        assert_same_bits(mo.reduce_max(np.stack([row, row, row]), (1,), False), np.repeat(expected, 3))
+        assert_same_bits(mo.reduce_max(np.stack([row, row], 1), (0,), False), np.repeat(expected, 2))
 
 
 @each_type
@@ -175,9 +175,9 @@ def test_the_highest_at_every_place(dtype: DType) -> None:
         data = np.full(shape, lowest)
         data[place] = one
         for axes in subsets(3):
-            want = np.full([size for axis, size in enumerate(shape) if axis not in axes], lowest)
-            want[tuple(at for axis, at in enumerate(place) if axis not in axes)] = one
-            assert_same_bits(mo.reduce_max(data, axes, False), want)
+            expected = np.full([size for axis, size in enumerate(shape) if axis not in axes], lowest)
+            expected[tuple(at for axis, at in enumerate(place) if axis not in axes)] = one
+            assert_same_bits(mo.reduce_max(data, axes, False), expected)
 
 
 @pytest.mark.parametrize("shape", [(240,), (15, 16), (6, 5, 8), (2, 3, 4, 5)], ids=str)
@@ -186,8 +186,8 @@ def test_distinct_values(dtype: DType, shape: tuple[int, ...]) -> None:
     data = distinct(dtype, shape)
     for axes in subsets(len(shape)):
         for keepdims in (True, False):
-            want = reference.reduce_max(data, axes, keepdims=keepdims)
-            assert_same_bits(mo.reduce_max(data, axes, keepdims), want)
+            expected = reference.reduce_max(data, axes, keepdims=keepdims)
+            assert_same_bits(mo.reduce_max(data, axes, keepdims), expected)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -197,12 +197,12 @@ def test_layouts(dtype: DType, layout: str) -> None:
         values = mixed(dtype, shape, 4)
         data = LAYOUTS[layout](values)
         for axes in [(), *subsets(len(shape))]:
-            want = fast_reduce_max(values, axes)
-            assert_same_bits(mo.reduce_max(data, axes), want)
+            expected = fast_reduce_max(values, axes)
+            assert_same_bits(mo.reduce_max(data, axes), expected)
             if layout != "read_only":
-                out = LAYOUTS[layout](np.zeros(want.shape, dtype.numpy))
+                out = LAYOUTS[layout](np.zeros(expected.shape, dtype.numpy))
                 assert mo.reduce_max(values, axes, out=out) is out
-                assert_same_bits(out, want)
+                assert_same_bits(out, expected)
 
 
 @each_type
@@ -219,7 +219,7 @@ def test_a_new_result_is_native_and_writable(dtype: DType) -> None:
 @each_type
 def test_negative_axes_and_the_ways_to_write_axes(dtype: DType) -> None:
     data = mixed(dtype, (3, 4, 5), 5)
-    want = fast_reduce_max(data, (0, 2))
+    expected = fast_reduce_max(data, (0, 2))
     ways: list[Axes] = [
         (0, 2),
         (2, 0),
@@ -231,8 +231,8 @@ def test_negative_axes_and_the_ways_to_write_axes(dtype: DType) -> None:
         (np.int64(0), np.int8(2)),
     ]
     for axes in ways:
-        assert_same_bits(mo.reduce_max(data, axes), want)
-        assert_same_bits(mo.reduce_max(data, axis=axes), want)
+        assert_same_bits(mo.reduce_max(data, axes), expected)
+        assert_same_bits(mo.reduce_max(data, axis=axes), expected)
     assert_same_bits(mo.reduce_max(data, -1), fast_reduce_max(data, (2,)))
     assert_same_bits(mo.reduce_max(data, np.int32(1)), fast_reduce_max(data, (1,)))
     nothing: list[Axes | None] = [None, (), [], np.array([], np.int64)]
@@ -283,23 +283,23 @@ def test_no_axes_and_noop_give_the_data_bit_for_bit(dtype: DType) -> None:
 def test_nothing_to_reduce(dtype: DType, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     data = np.zeros(shape, dtype.numpy)
     for keepdims in (True, False):
-        want = fast_reduce_max(data, axes, keepdims)
-        assert_same_bits(mo.reduce_max(data, axes, keepdims), want)
-        if want.size:
-            assert (words(want) == dtype.lowest_bits).all()
-        out = swapped(np.ones(want.shape, dtype.numpy))
+        expected = fast_reduce_max(data, axes, keepdims)
+        assert_same_bits(mo.reduce_max(data, axes, keepdims), expected)
+        if expected.size:
+            assert (words(expected) == dtype.lowest_bits).all()
+        out = swapped(np.ones(expected.shape, dtype.numpy))
         mo.reduce_max(data, axes, keepdims, out=out)
-        assert_same_bits(out, want)
+        assert_same_bits(out, expected)
 
 
 @each_type
 def test_rank_0(dtype: DType) -> None:
     for value in spread(dtype, 40):
         data = np.array(value, dtype.numpy)
-        want = reference.maximum(data)
+        expected = reference.maximum(data)
         for keepdims in (True, False):
-            assert_same_bits(mo.reduce_max(data, keepdims=keepdims), want)
-            assert_same_bits(mo.reduce_max(data, (), keepdims), want)
+            assert_same_bits(mo.reduce_max(data, keepdims=keepdims), expected)
+            assert_same_bits(mo.reduce_max(data, (), keepdims), expected)
 
 
 @pytest.mark.parametrize("rank", range(65))
@@ -308,9 +308,9 @@ def test_rank(rank: int) -> None:
     data = mixed(INT16, shape, 6)
     for axes in {(), tuple(range(0, rank, 2)), tuple(range(rank // 2, rank)), tuple(range(rank))}:
         for keepdims in (True, False):
-            want = fast_reduce_max(data, axes, keepdims)
-            assert_same_bits(mo.reduce_max(data, axes, keepdims), want)
-            assert_same_bits(mo.reduce_max(data.T.copy().T, axes, keepdims), want)
+            expected = fast_reduce_max(data, axes, keepdims)
+            assert_same_bits(mo.reduce_max(data, axes, keepdims), expected)
+            assert_same_bits(mo.reduce_max(data.T.copy().T, axes, keepdims), expected)
 
 
 def test_many_axes_that_do_not_merge() -> None:
@@ -327,9 +327,9 @@ def test_every_byte_offset(dtype: DType) -> None:
     size = dtype.numpy.itemsize
     for count in (13, 64, 2048 // size, 8192 // size + 77):
         row = mixed(dtype, count, 8, nans=0)
-        want = fast_reduce_max(row)
+        expected = fast_reduce_max(row)
         for offset in range(65):
-            assert_same_bits(mo.reduce_max(at_offset(row, offset)), want)
+            assert_same_bits(mo.reduce_max(at_offset(row, offset)), expected)
     for count in (3, 77):
         data = mixed(dtype, (9, count), 9)
         for offset in range(9):
@@ -350,9 +350,9 @@ def test_the_highest_at_the_ends_of_blocks(dtype: DType) -> None:
             for special in (one, highest, dtype.numpy.type(-1) if dtype.kind == "float" else one):
                 row = np.full(n, low)
                 row[place] = special
-                want = reference.maximum(np.array([special]))
+                expected = reference.maximum(np.array([special]))
                 for layout in ("contiguous", "strided", "negative", "swapped"):
-                    assert_same_bits(mo.reduce_max(LAYOUTS[layout](row)), want)
+                    assert_same_bits(mo.reduce_max(LAYOUTS[layout](row)), expected)
 
 
 @pytest.mark.parametrize("inner", [1, 2, 3, 4, 5, 7, 8, 9, 16, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1025])
@@ -411,15 +411,15 @@ MEBIBYTES = (2, 4)  # of which every second element is as much
 def test_long_data_in_shares(dtype: DType, case: str, threads: int) -> None:
     """Past 1 MiB the pool takes shares of outputs or, where outputs are few, parts of what is reduced."""
     data, axes = LONG[case](_long(dtype, MEBIBYTES[case == "all_strided"]))
-    want = _want_of_long(dtype, case)
-    assert_same_bits(mo.reduce_max(data, axes), want)
-    out = swapped(np.zeros(want.shape, dtype.numpy))
-    assert_same_bits(mo.reduce_max(swapped(data), axes, out=out), want)
+    expected = _expected_of_long(dtype, case)
+    assert_same_bits(mo.reduce_max(data, axes), expected)
+    out = swapped(np.zeros(expected.shape, dtype.numpy))
+    assert_same_bits(mo.reduce_max(swapped(data), axes, out=out), expected)
     del threads
 
 
 @cache
-def _want_of_long(dtype: DType, case: str) -> Array:
+def _expected_of_long(dtype: DType, case: str) -> Array:
     data, axes = LONG[case](_long(dtype, MEBIBYTES[case == "all_strided"]))
     return fast_reduce_max(data, axes)
 
@@ -433,10 +433,10 @@ def test_one_high_element_in_long_data(dtype: DType, threads: int) -> None:
     parts = 4 * 4  # of 4 MiB in 256 KiB
     places = {0, n - 1, share - 1, share, 2 * share, n // 2, n // 3}
     places |= {n * part // parts - back for part in range(1, parts) for back in (0, 1)}
-    want = np.ones((1,), dtype.numpy)
+    expected = np.ones((1,), dtype.numpy)
     for place in places:
         row[place] = 1
-        assert_same_bits(mo.reduce_max(row), want)
+        assert_same_bits(mo.reduce_max(row), expected)
         row[place] = of_words(dtype, [dtype.lowest_bits])[0]
     del threads
 
@@ -500,10 +500,10 @@ def test_out_overlaps_the_data(dtype: DType, overlap: str, side: int) -> None:
     for wrap in (contiguous, swapped):
         buffer, expected = wrap(start), wrap(start)
         data, axes, out = OVERLAPS[overlap](buffer)
-        want = fast_reduce_max(data, axes)
-        OVERLAPS[overlap](expected)[2].view(dtype.word)[...] = wrap(want).view(dtype.word)
+        correct = fast_reduce_max(data, axes)
+        OVERLAPS[overlap](expected)[2].view(dtype.word)[...] = wrap(correct).view(dtype.word)
         assert mo.reduce_max(data, axes, out=out) is out
-        assert_same_bits(out, want)
+        assert_same_bits(out, correct)
         assert_same_bits(buffer, expected)
 
 
@@ -549,16 +549,16 @@ def test_anything_goes(data: st.DataObject) -> None:
     axes = tuple(data.draw(st.sets(st.integers(0, len(shape) - 1)))) if shape else ()
     keepdims, noop = data.draw(st.booleans()), data.draw(st.booleans())
     written = tuple(axis - len(shape) if data.draw(st.booleans()) else axis for axis in axes)
-    want = reference.reduce_max(values, axes, keepdims=keepdims, identity=noop and not axes)
-    out = data.draw(arrays(dtype, want.shape))
+    expected = reference.reduce_max(values, axes, keepdims=keepdims, identity=noop and not axes)
+    out = data.draw(arrays(dtype, expected.shape))
     before = out.copy()
 
     def check() -> None:
-        assert_same_bits(mo.reduce_max(values, written, keepdims, noop), want)
+        assert_same_bits(mo.reduce_max(values, written, keepdims, noop), expected)
         if out.flags.writeable:
             out[...] = before
             mo.reduce_max(values, written, keepdims, noop, out=out)
-            assert_same_bits(out, want)
+            assert_same_bits(out, expected)
 
     on_each_isa(check)
 
@@ -575,8 +575,8 @@ def test_any_strides(data: st.DataObject) -> None:
     size = dtype.numpy.itemsize
     values = as_strided(buffer[back:], shape, [stride * size for stride in strides])
     axes = tuple(data.draw(st.sets(st.integers(0, len(shape) - 1))))
-    want = fast_reduce_max(values, axes)
-    on_each_isa(lambda: assert_same_bits(mo.reduce_max(values, axes), want))
+    expected = fast_reduce_max(values, axes)
+    on_each_isa(lambda: assert_same_bits(mo.reduce_max(values, axes), expected))
 
 
 @pytest.mark.parametrize("rows", [15, 16, 17, 63, 64, 65, 200])

@@ -94,11 +94,11 @@ def test_what_onnx_infers_of_a_moved_model() -> None:
     ids=["right", "axis out of range", "negative axis", "no broadcasting"],
 )
 def test_the_checker_judges_a_moved_model_as_it_judged_it_before(text: str) -> None:
-    def told(model: ModelProto) -> set[str]:
+    def message(model: ModelProto) -> set[str]:
         return {finding.clause for finding in check(model).findings if finding.verdict == "broken"}
 
-    assert told(parser.parse_model(text)) == told(moved(text))
-    assert bool(told(moved(text))) is (text != TWO)
+    assert message(parser.parse_model(text)) == message(moved(text))
+    assert bool(message(moved(text))) is (text != TWO)
 
 
 def test_nothing_to_move() -> None:

@@ -79,7 +79,7 @@ def forms_of(dtype: DType, word: int) -> Iterator[Any]:
 ROWS, SEGMENTS = 6, 5
 SORTED, UNSORTED = np.array([0, 0, 2, 2, 2, 2]), np.array([2, 0, 2, 2, 0, 2])
 OFFSETS, EMPTY = np.array([0, 2, 2, 6, 6, 6]), [1, 3, 4]
-Door = Callable[[Array, Any], Any]
+Function = Callable[[Array, Any], Any]
 mo: Any = maxops  # with arguments that its types know from other arguments alone
 
 
@@ -123,7 +123,7 @@ def _first(result: Any) -> Array:
 def test_inputs_of_max(dtype: DType) -> None:
     """Beside arrays of rank 0 to 2, contiguous or strided; before, after and among others; with and without out."""
     arrays = [lowest(dtype, ()), lowest(dtype, (5,)), lowest(dtype, (2, 6))[:, ::2], lowest(dtype, (1, 40))]
-    doors: list[Door] = [
+    functions: list[Function] = [
         mo.maximum,
         lambda array, scalar: mo.maximum(scalar, array),
         lambda array, scalar: mo.maximum(array, scalar, scalar, array),
@@ -132,12 +132,12 @@ def test_inputs_of_max(dtype: DType) -> None:
         mo.maximum.__wrapped__,
     ]
     if dtype is not BOOL:
-        doors.append(mo.operator("ONNX", "Max", 13))
-        doors.append(mo.operator("SONNX draft", "Max"))
+        functions.append(mo.operator("ONNX", "Max", 13))
+        functions.append(mo.operator("SONNX draft", "Max"))
     for word in kinds_of_values(dtype):
-        for scalar, array, door in product(forms_of(dtype, word), arrays, doors):
+        for scalar, array, function in product(forms_of(dtype, word), arrays, functions):
             expected = of_words(dtype, np.full(array.shape, result_of(dtype, word), dtype.word))
-            assert_same_bits(door(array, scalar), expected)
+            assert_same_bits(function(array, scalar), expected)
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)

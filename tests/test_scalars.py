@@ -37,9 +37,9 @@ def test_python_integers_at_the_ends(dtype: DType) -> None:
     info = np.iinfo(dtype.numpy)
     array = np.array([info.min, 0, info.max], dtype.numpy)
     for held in {info.min, info.max, 0, 1, info.max - 1}:
-        want = np.array([max(int(each), held) for each in array], dtype.numpy)
-        assert_same_bits(mo.maximum(array, held), want)
-        assert_same_bits(mo.maximum(held, array), want)
+        expected = np.array([max(int(each), held) for each in array], dtype.numpy)
+        assert_same_bits(mo.maximum(array, held), expected)
+        assert_same_bits(mo.maximum(held, array), expected)
     refused: list[float] = [info.min - 1, info.max + 1, 10**30]
     for value in refused:
         with pytest.raises(
@@ -52,8 +52,8 @@ def test_python_integers_at_the_ends(dtype: DType) -> None:
 def test_every_value_of_the_pool_as_a_python_float(dtype: DType) -> None:
     lowest = of_words(dtype, [dtype.lowest_bits])
     for value in pool(dtype):
-        want = reference.maximum(np.asarray(value)).reshape(1)
-        assert_same_bits(mo.maximum(lowest, float(value)), want)
+        expected = reference.maximum(np.asarray(value)).reshape(1)
+        assert_same_bits(mo.maximum(lowest, float(value)), expected)
 
 
 HELD = [
@@ -178,7 +178,7 @@ def test_only_python_scalars_have_no_type(inputs: tuple[float, ...]) -> None:
 
 
 @pytest.mark.parametrize("scalar", [2.0, 2, True, float("nan")], ids=str)
-def test_sonnx_wants_explicit_types(scalar: float) -> None:
+def test_sonnx_requires_explicit_types(scalar: float) -> None:
     sonnx = mo.operator("SONNX", "Max")
     with pytest.raises(DTypeError, match=r"Max input 1 is a Python \w+ .*\[SONNX\.Max\.GR2\]"):
         sonnx(np.ones(1, np.float32), scalar)
@@ -221,7 +221,7 @@ KINDS: dict[type, tuple[str, ...]] = {
     Fraction: ("real",),
 }
 VALUES: list[Any] = [True, False, 0, 1, -1, 0.0, 1.0, -0.0, 2.5, np.inf, np.nan, Fraction(1), Fraction(1, 3)]
-DOORS: dict[str, Callable[[Any, Any], Any]] = {
+ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
     "input": mo.maximum,
     "first input": lambda array, value: mo.maximum(value, array),
     "reduce_max initial": lambda array, value: mo.reduce_max(array, initial=value),
@@ -231,15 +231,15 @@ DOORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 @pytest.mark.parametrize("dtype", ALL, ids=str)
-def test_a_kind_that_does_not_go_with_the_array_is_named(dtype: DType, value: Any, door: str) -> None:
-    if door == "operator" and dtype not in mo.operator("ONNX", "Max", 13).types:
+def test_a_kind_that_does_not_go_with_the_array_is_named(dtype: DType, value: Any, entry: str) -> None:
+    if entry == "operator" and dtype not in mo.operator("ONNX", "Max", 13).types:
         return  # refused for its type
     array = np.array([0, 0], dtype.numpy)
     try:
-        DOORS[door](array, value)
+        ENTRIES[entry](array, value)
     except DTypeError as error:
         text = str(error)
     else:
@@ -248,6 +248,6 @@ def test_a_kind_that_does_not_go_with_the_array_is_named(dtype: DType, value: An
         assert f"is the Python {type(value).__name__} {value!r}, but " in text
         assert f" is {dtype}: a Python {type(value).__name__} goes with " in text
         if match := re.search(r"write (\w[\w.-]*) \[", text):  # the next step is right
-            DOORS[door](array, eval(match[1], {}))
+            ENTRIES[entry](array, eval(match[1], {}))
     elif text:
         assert "does not hold exactly" in text

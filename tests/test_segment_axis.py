@@ -48,19 +48,19 @@ def test_every_layout(shape: tuple[int, ...]) -> None:
             {"offsets": np.repeat(offsets, 2)[::2]},
         )
         for call in calls:
-            want = along_first(axis, data, **call, **fill)
+            correct = along_first(axis, data, **call, **fill)
             named = axis - len(shape) if number % 2 else axis
             got = mo.segment_max(data, **call, **fill, axis=named, return_indices=True, return_empty=True)
-            for part, expected in zip(got, want, strict=True):
+            for part, expected in zip(got, correct, strict=True):
                 assert_same_bits(part, expected)
-            assert_same_bits(mo.segment_max(data, **call, **fill, axis=named), want[0])
+            assert_same_bits(mo.segment_max(data, **call, **fill, axis=named), correct[0])
             for place in (
-                np.zeros(want[0].shape, dtype.numpy),
-                layout(np.zeros(want[0].shape, dtype.numpy, order="F")),
+                np.zeros(correct[0].shape, dtype.numpy),
+                layout(np.zeros(correct[0].shape, dtype.numpy, order="F")),
             ):
                 if place.flags.writeable:
                     assert mo.segment_max(data, **call, **fill, axis=named, out=place) is place
-                    assert_same_bits(place.astype(dtype.numpy), want[0])
+                    assert_same_bits(place.astype(dtype.numpy), correct[0])
 
 
 def test_a_new_result_follows_the_data_in_memory() -> None:
@@ -78,9 +78,9 @@ def test_many_rows_by_several_threads(rows: int, threads: int) -> None:
     data = mixed(dtypes.FLOAT32, (3, rows), 5)
     ids = np.sort(np.random.default_rng(3).integers(0, rows // 5, rows))
     for call in ({"segment_ids": ids}, {"segment_ids": ids[::-1].copy(), "sorted": False}):
-        want = along_first(1, data, **call, fill_mode="ZERO")
+        correct = along_first(1, data, **call, fill_mode="ZERO")
         got = mo.segment_max(data, **call, fill_mode="ZERO", axis=1, return_indices=True, return_empty=True)
-        for part, expected in zip(got, want, strict=True):
+        for part, expected in zip(got, correct, strict=True):
             assert_same_bits(part, expected)
 
 
@@ -143,13 +143,13 @@ def test_gradients_and_batches_of_torch(axis: int, ties: Any) -> None:
         (lambda function: torch.compile(function, backend="eager", fullgraph=True), values),
     )
     for transform, given in transforms:
-        want, got = transform(moved)(given), transform(along)(given)
-        assert got.shape == want.shape
-        assert torch.equal(got, want)
+        expected, got = transform(moved)(given), transform(along)(given)
+        assert got.shape == expected.shape
+        assert torch.equal(got, expected)
 
 
 @pytest.mark.parametrize("axis", [1, -1])
-def test_gradients_and_batches_of_jax(axis: int, formulation: str) -> None:
+def test_gradients_and_batches_of_jax(axis: int, lowering: str) -> None:
     jax = pytest.importorskip("jax")
     jnp = jax.numpy
     values = jnp.asarray(np.random.default_rng(1).integers(0, 3, (2, 6, 3)).astype(np.float32))
@@ -170,9 +170,9 @@ def test_gradients_and_batches_of_jax(axis: int, formulation: str) -> None:
 
     batch = jnp.stack([values, values + 1, -values])
     for transform, given in ((jax.jit, values), (grad_of, values), (lambda f: jax.vmap(grad_of(f)), batch)):
-        want, got = transform(moved)(given), transform(along)(given)
-        assert got.shape == want.shape
-        assert np.array_equal(got, want)
+        expected, got = transform(moved)(given), transform(along)(given)
+        assert got.shape == expected.shape
+        assert np.array_equal(got, expected)
 
 
 GIVE: dict[str, Any] = {
@@ -249,11 +249,11 @@ def test_names_of_xarray() -> None:
     xr = pytest.importorskip("xarray")
     data = xr.DataArray(np.arange(12.0).reshape(2, 3, 2), dims=["x", "time", "y"])
     ids = np.array([0, 0, 1])
-    want = mo.segment_max(data, ids, fill_mode="ZERO", dim="time")
+    expected = mo.segment_max(data, ids, fill_mode="ZERO", dim="time")
     for axis in (1, -2):
-        xr.testing.assert_identical(mo.segment_max(data, ids, fill_mode="ZERO", axis=axis), want)
+        xr.testing.assert_identical(mo.segment_max(data, ids, fill_mode="ZERO", axis=axis), expected)
     named = xr.DataArray(ids, dims=["time"])
-    xr.testing.assert_identical(mo.segment_max(data, named, fill_mode="ZERO", axis=1), want)
+    xr.testing.assert_identical(mo.segment_max(data, named, fill_mode="ZERO", axis=1), expected)
     with pytest.raises(errors.AttributeValueError, match="got dim and axis"):
         mo.segment_max(data, ids, fill_mode="ZERO", dim="time", axis=1)
     for axis, dim in ((2, "y"), (-3, "x")):  # -3 is the first axis, but not the default
@@ -267,9 +267,9 @@ def test_labels_of_pandas_are_those_of_the_axis() -> None:
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame([[1.0, 5.0, 2.0], [7.0, 3.0, 9.0]], columns=["a", "b", "c"])
     ids = pd.Series([0, 0, 1], index=["a", "b", "c"])
-    want = np.array([[5.0, 2.0], [7.0, 9.0]])
+    expected = np.array([[5.0, 2.0], [7.0, 9.0]])
     for axis in (1, -1):
-        assert_same_bits(np.ascontiguousarray(mo.segment_max(table, ids, fill_mode="ZERO", axis=axis)), want)
+        assert_same_bits(np.ascontiguousarray(mo.segment_max(table, ids, fill_mode="ZERO", axis=axis)), expected)
     with pytest.raises(errors.ShapeError, match="has labels that differ from those of data"):
         mo.segment_max(table, ids[::-1], fill_mode="ZERO", axis=1)
     with pytest.raises(errors.AxesError, match="axis is 'rows' of type str"):

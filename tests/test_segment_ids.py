@@ -105,10 +105,10 @@ class Count(enum.IntEnum):
 
 def test_the_number_of_segments_is_any_integer() -> None:
     data, ids = np.array([1.0, 2.0]), np.array([0, 2])
-    want = mo.segment_max(data, ids, 3, fill_mode="ZERO")
+    expected = mo.segment_max(data, ids, 3, fill_mode="ZERO")
     for count in (Count.THREE, np.uint8(3), np.int64(3), np.array(3)):
-        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO"), want)
-        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO", sorted=False), want)
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO"), expected)
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO", sorted=False), expected)
     for more in (2**63, np.uint64(2**63), 2**70):
         for options in _LIMITS:
             with pytest.raises(OutputTooLargeError):

@@ -64,11 +64,11 @@ def _lengths(dtype: DType) -> list[tuple[Array, Array, int, FillMode, Array]]:
 
 @each_type
 def test_every_length(dtype: DType) -> None:
-    for data, ids, count, mode, want in _lengths(dtype):
-        assert_same_bits(mo.segment_max(data, ids, fill_mode=mode), want)
-        assert_same_bits(mo.segment_max(data, ids.astype(np.int32), count, fill_mode=mode), want)
+    for data, ids, count, mode, expected in _lengths(dtype):
+        assert_same_bits(mo.segment_max(data, ids, fill_mode=mode), expected)
+        assert_same_bits(mo.segment_max(data, ids.astype(np.int32), count, fill_mode=mode), expected)
         two = np.stack([data, data], 1)
-        assert_same_bits(mo.segment_max(two, ids, fill_mode=mode), np.stack([want, want], 1))
+        assert_same_bits(mo.segment_max(two, ids, fill_mode=mode), np.stack([expected, expected], 1))
 
 
 @each_type
@@ -78,8 +78,8 @@ def test_every_width(dtype: DType, mode: FillMode) -> None:
     data = mixed(dtype, (len(ids), 70), 2)
     for width in range(71):
         for count in (None, 0, 3, 7, 12):
-            want = fast_segment_max(data[:, :width], ids, 10 if count is None else count, mode)
-            assert_same_bits(mo.segment_max(data[:, :width], ids, count, fill_mode=mode), want)
+            expected = fast_segment_max(data[:, :width], ids, 10 if count is None else count, mode)
+            assert_same_bits(mo.segment_max(data[:, :width], ids, count, fill_mode=mode), expected)
 
 
 @cache
@@ -97,10 +97,10 @@ def _few_rows(dtype: DType, mode: FillMode) -> list[tuple[Array, Array, int, Arr
 @each_type
 @each_mode
 def test_every_element_of_out_is_written_and_no_more(dtype: DType, mode: FillMode) -> None:
-    for data, given_ids, count, want in _few_rows(dtype, mode):
-        guarded = Guarded(dtype, want.shape)
+    for data, given_ids, count, expected in _few_rows(dtype, mode):
+        guarded = Guarded(dtype, expected.shape)
         assert mo.segment_max(data, given_ids, count, fill_mode=mode, out=guarded.array) is guarded.array
-        assert_same_bits(guarded.array, want)
+        assert_same_bits(guarded.array, expected)
         guarded.check()
 
 
@@ -115,10 +115,10 @@ def test_nan_at_every_place(dtype: DType) -> None:
         poisoned[place] = nan
         bits = plain.copy()
         bits[ids[place]] = dtype.nan_bits
-        want = of_words(dtype, bits)
-        assert_same_bits(mo.segment_max(poisoned, ids, fill_mode="ZERO"), want)
+        expected = of_words(dtype, bits)
+        assert_same_bits(mo.segment_max(poisoned, ids, fill_mode="ZERO"), expected)
         wide = np.stack([row, poisoned, row], 1)
-        assert_same_bits(mo.segment_max(wide, ids, fill_mode="ZERO")[:, 1], want)
+        assert_same_bits(mo.segment_max(wide, ids, fill_mode="ZERO")[:, 1], expected)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -128,8 +128,8 @@ def test_only_empty_segments_are_filled(dtype: DType, mode: FillMode) -> None:
     data = np.array([-3, -np.inf, -0.0, np.nan]).astype(dtype.numpy)
     result = mo.segment_max(data, np.array([0, 1, 3, 5]), 7, fill_mode=mode)
     fill = 0 if mode == "ZERO" else dtype.lowest_finite_bits
-    want = [*words(data[:2]).tolist(), fill, 1 << dtype.bits - 1, fill, dtype.nan_bits, fill]
-    assert_same_bits(result, of_words(dtype, want))
+    expected = [*words(data[:2]).tolist(), fill, 1 << dtype.bits - 1, fill, dtype.nan_bits, fill]
+    assert_same_bits(result, of_words(dtype, expected))
 
 
 @each_type
@@ -146,8 +146,8 @@ def test_distinct_values(dtype: DType, shape: tuple[int, ...]) -> None:
     data = distinct(dtype, shape)
     for seed in range(4):
         ids = some_ids(shape[0], 9, seed)
-        want = reference.segment_max(data, ids, 9, "LOWEST")
-        assert_same_bits(mo.segment_max(data, ids, 9, fill_mode="LOWEST"), want)
+        expected = reference.segment_max(data, ids, 9, "LOWEST")
+        assert_same_bits(mo.segment_max(data, ids, 9, fill_mode="LOWEST"), expected)
 
 
 @each_width
@@ -159,10 +159,10 @@ def test_the_highest_at_every_place(dtype: DType) -> None:
             for row in range(75):
                 data = np.full((75, width), lowest)
                 data[row, row % width] = 1
-                want = fast_segment_max(data, ids, int(ids[-1]) + 1, "ZERO")
-                assert (want == 1).sum() == 1
-                assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), want)
-                assert_same_bits(mo.segment_max(data, ids.astype(np.int32), fill_mode="ZERO"), want)
+                expected = fast_segment_max(data, ids, int(ids[-1]) + 1, "ZERO")
+                assert (expected == 1).sum() == 1
+                assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), expected)
+                assert_same_bits(mo.segment_max(data, ids.astype(np.int32), fill_mode="ZERO"), expected)
 
 
 @cache
@@ -172,32 +172,32 @@ def _layouts(dtype: DType) -> list[tuple[Array, Array, int | None, Array]]:
     for shape in [(67,), (9, 7), (9, 1), (5, 3, 4), (9, 131), (131, 3), (3, 2, 1, 2)]:
         values, ids = mixed(dtype, shape, 6), some_ids(shape[0], 12, 6)
         for count in (None, 5, 15):
-            want = fast_segment_max(values, ids, int(ids[-1]) + 1 if count is None else count, "LOWEST")
-            cases.append((values, ids, count, want))
+            expected = fast_segment_max(values, ids, int(ids[-1]) + 1 if count is None else count, "LOWEST")
+            cases.append((values, ids, count, expected))
     return cases
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @each_type
 def test_layouts(dtype: DType, layout: str) -> None:
-    for values, ids, count, want in _layouts(dtype):
+    for values, ids, count, expected in _layouts(dtype):
         moved = LAYOUTS[layout](values)
         for ids_as in ID_TYPES:
             given_ids = LAYOUTS[layout](ids.astype(ids_as))
             result = mo.segment_max(moved, given_ids, count, fill_mode="LOWEST")
-            assert_same_bits(result, want)
+            assert_same_bits(result, expected)
             assert result.dtype == dtype.numpy
             if layout != "read_only":
-                out = LAYOUTS[layout](np.ones(want.shape, dtype.numpy))
+                out = LAYOUTS[layout](np.ones(expected.shape, dtype.numpy))
                 assert mo.segment_max(values, given_ids, count, fill_mode="LOWEST", out=out) is out
-                assert_same_bits(out, want)
+                assert_same_bits(out, expected)
 
 
 @each_width
 def test_ids_by_strides_of_any_kind(dtype: DType) -> None:
     data = mixed(dtype, 300, 7)
     ids = some_ids(300, 40, 7)
-    want = fast_segment_max(data, ids, 41, "ZERO")
+    expected = fast_segment_max(data, ids, 41, "ZERO")
     table = np.zeros((300, 3), np.int32)
     table[:, 1] = ids
     for given_ids in (
@@ -207,7 +207,7 @@ def test_ids_by_strides_of_any_kind(dtype: DType) -> None:
         at_offset(ids, 3),
         table[:, 1].astype(">i4")[:],
     ):
-        assert_same_bits(mo.segment_max(data, given_ids, 41, fill_mode="ZERO"), want)
+        assert_same_bits(mo.segment_max(data, given_ids, 41, fill_mode="ZERO"), expected)
     repeated = np.broadcast_to(np.int64(3), 300)
     assert_same_bits(mo.segment_max(data, repeated, fill_mode="ZERO"), fast_segment_max(data, repeated, 4, "ZERO"))
 
@@ -230,25 +230,25 @@ def test_ids_past_num_segments_are_dropped_however_high() -> None:
 
 def test_num_segments_as_every_kind_of_scalar() -> None:
     data, ids = np.arange(3, dtype=np.int8), np.array([0, 1, 1])
-    want = np.array([0, 2, 0], np.int8)
+    expected = np.array([0, 2, 0], np.int8)
     for count in (3, np.int32(3), np.int64(3), np.array(3), np.array(3, np.int32), np.array(3, ">i8")):
-        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO"), want)
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO"), expected)
 
 
 @pytest.mark.parametrize("rank", range(1, 65))
 def test_rank(rank: int) -> None:
     shape = (4, *(3 if axis in (1, rank // 2, rank - 1) else 1 for axis in range(1, rank)))
     values, ids = mixed(INT32, shape, 8), np.array([0, 2, 2, 3])
-    want = fast_segment_max(values, ids, 5, "LOWEST")
-    assert_same_bits(mo.segment_max(values, ids, 5, fill_mode="LOWEST"), want)
-    assert_same_bits(mo.segment_max(values.T.copy().T, ids, 5, fill_mode="LOWEST"), want)
+    expected = fast_segment_max(values, ids, 5, "LOWEST")
+    assert_same_bits(mo.segment_max(values, ids, 5, fill_mode="LOWEST"), expected)
+    assert_same_bits(mo.segment_max(values.T.copy().T, ids, 5, fill_mode="LOWEST"), expected)
 
 
 def test_many_axes_that_do_not_merge() -> None:
     values = mixed(FLOAT16, (2,) * 13, 9).transpose(np.random.default_rng(9).permutation(13))
     for ids in ([0, 0], [1, 3]):
-        want = fast_segment_max(values, np.array(ids), 4, "ZERO")
-        assert_same_bits(mo.segment_max(values, np.array(ids), 4, fill_mode="ZERO"), want)
+        expected = fast_segment_max(values, np.array(ids), 4, "ZERO")
+        assert_same_bits(mo.segment_max(values, np.array(ids), 4, fill_mode="ZERO"), expected)
 
 
 # ------------------------------------------------------------------------------------------- blocks and shares
@@ -258,11 +258,11 @@ def test_many_axes_that_do_not_merge() -> None:
 def test_every_byte_offset(dtype: DType) -> None:
     for shape in [(700,), (40, 3), (6, 2500 // dtype.numpy.itemsize)]:
         values, ids = mixed(dtype, shape, 10), some_ids(shape[0], 4, 10)
-        want = fast_segment_max(values, ids, 5, "ZERO")
+        expected = fast_segment_max(values, ids, 5, "ZERO")
         for offset in range(0, 65, 1 if len(shape) == 1 else 7):
-            out = at_offset(np.zeros(want.shape, dtype.numpy), 64 - offset)
+            out = at_offset(np.zeros(expected.shape, dtype.numpy), 64 - offset)
             mo.segment_max(at_offset(values, offset), at_offset(ids, offset % 8), 5, fill_mode="ZERO", out=out)
-            assert_same_bits(out, want)
+            assert_same_bits(out, expected)
 
 
 @pytest.mark.parametrize("run", [1, 31, 32, 33, 63, 64, 65, 500, 4096, 8193])
@@ -273,13 +273,13 @@ def test_runs_of_one_column(dtype: DType, run: int) -> None:
     ids = np.sort(np.concatenate([np.arange(rows) // run * 2, np.arange(50) * 3]))[:rows]
     values = mixed(dtype, rows, 11, nans=1e-3)
     count = int(ids[-1]) + 1
-    want = fast_segment_max(values, ids, count, "LOWEST")
+    expected = fast_segment_max(values, ids, count, "LOWEST")
     for given_ids in (ids, ids.astype(np.int32), ids.astype(">i8"), LAYOUTS["strided"](ids)):
         for layout in ("contiguous", "strided", "swapped"):
             result = mo.segment_max(LAYOUTS[layout](values), given_ids, fill_mode="LOWEST")
-            assert_same_bits(result, want)
+            assert_same_bits(result, expected)
         smaller = mo.segment_max(values, given_ids, count // 2, fill_mode="LOWEST")
-        assert_same_bits(smaller, want[: count // 2])
+        assert_same_bits(smaller, expected[: count // 2])
 
 
 @pytest.mark.parametrize("step", [-1, 0, 1], ids="{:+}".format)
@@ -291,10 +291,10 @@ def test_widths_about_the_blocks(dtype: DType, row_bytes: int, step: int) -> Non
     values = mixed(dtype, (5, width), 12, nans=1e-4)
     for ids in (np.array([0, 0, 0, 0, 0]), np.array([0, 0, 2, 3, 3]), np.array([1, 2, 4, 5, 6])):
         for count in (int(ids[-1]) + 1, 3, 9):
-            want = fast_segment_max(values, ids, count, "ZERO")
+            expected = fast_segment_max(values, ids, count, "ZERO")
             for layout in ("contiguous", "pitched", "negative", "fortran", "swapped"):
                 result = mo.segment_max(LAYOUTS[layout](values), ids, count, fill_mode="ZERO")
-                assert_same_bits(result, want)
+                assert_same_bits(result, expected)
 
 
 @cache
@@ -331,7 +331,7 @@ IDS: dict[str, Callable[[int], Array]] = {
 
 
 @cache
-def _want_of_long(dtype: DType, ids: str, width: int) -> Array:
+def _expected_of_long(dtype: DType, ids: str, width: int) -> Array:
     data = _long(dtype)[: _long(dtype).size // width * width].reshape(-1, width)
     given_ids = IDS[ids](len(data))
     return fast_segment_max(data, given_ids, int(given_ids[-1]) + 3, "LOWEST")
@@ -344,15 +344,15 @@ def test_long_data_in_shares(dtype: DType, width: int, ids: str, threads: int) -
     """Past 1 MiB the pool takes shares of rows; a segment may begin in one and end in another."""
     data = _long(dtype)[: _long(dtype).size // width * width].reshape(-1, width)
     given_ids = IDS[ids](len(data)).astype(np.int32 if (width + threads) % 2 else np.int64)
-    want = _want_of_long(dtype, ids, width)
-    assert_same_bits(mo.segment_max(data, given_ids, len(want), fill_mode="LOWEST"), want)
+    expected = _expected_of_long(dtype, ids, width)
+    assert_same_bits(mo.segment_max(data, given_ids, len(expected), fill_mode="LOWEST"), expected)
     if threads == 2:
-        fewer = len(want) // 2
-        assert_same_bits(mo.segment_max(data, given_ids, fewer, fill_mode="LOWEST"), want[:fewer])
-        result = mo.segment_max(swapped(data), given_ids.astype(">i8"), len(want), fill_mode="LOWEST")
-        assert_same_bits(result, want)
-        result = mo.segment_max(data[:, 0], given_ids, len(want), fill_mode="LOWEST")
-        assert_same_bits(result, np.ascontiguousarray(want[:, 0]))
+        fewer = len(expected) // 2
+        assert_same_bits(mo.segment_max(data, given_ids, fewer, fill_mode="LOWEST"), expected[:fewer])
+        result = mo.segment_max(swapped(data), given_ids.astype(">i8"), len(expected), fill_mode="LOWEST")
+        assert_same_bits(result, expected)
+        result = mo.segment_max(data[:, 0], given_ids, len(expected), fill_mode="LOWEST")
+        assert_same_bits(result, np.ascontiguousarray(expected[:, 0]))
 
 
 @cache
@@ -363,9 +363,9 @@ def _wide(dtype: DType) -> tuple[Array, Array, Array]:
 
 def test_wide_rows_in_shares(threads: int) -> None:
     for dtype in (UINT8, FLOAT64):
-        data, ids, want = _wide(dtype)
+        data, ids, expected = _wide(dtype)
         for layout in ("contiguous", "pitched", "negative", "swapped"):
-            assert_same_bits(mo.segment_max(LAYOUTS[layout](data), ids, 22, fill_mode="LOWEST"), want)
+            assert_same_bits(mo.segment_max(LAYOUTS[layout](data), ids, 22, fill_mode="LOWEST"), expected)
     del threads
 
 
@@ -377,9 +377,9 @@ def test_one_high_element_in_long_data(threads: int) -> None:
         for share in range(0, 20):
             for place in {max(rows * share // 20 - 1, 0), rows * share // 20, rows - 1 - share}:
                 data[place] = 1
-                want = np.zeros(int(ids[-1]) + 1, np.int8)
-                want[ids[place]] = 1
-                assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), want)
+                expected = np.zeros(int(ids[-1]) + 1, np.int8)
+                expected[ids[place]] = 1
+                assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), expected)
                 data[place] = 0
     del threads
 
@@ -407,8 +407,8 @@ def test_repeated_and_overlapping_rows(dtype: DType) -> None:
         sliding_window_view(values, 400).T[:, :3],
         as_strided(values, (400, 2, 3), [dtype.numpy.itemsize] * 3),
     ):
-        want = fast_segment_max(data, ids, 31, "ZERO")
-        assert_same_bits(mo.segment_max(data, ids, 31, fill_mode="ZERO"), want)
+        expected = fast_segment_max(data, ids, 31, "ZERO")
+        assert_same_bits(mo.segment_max(data, ids, 31, fill_mode="ZERO"), expected)
 
 
 OVERLAPS: dict[str, Callable[[Array], tuple[Array, Array]]] = {
@@ -431,10 +431,10 @@ def test_out_overlaps_the_data(dtype: DType, overlap: str) -> None:
     for wrap in (contiguous, swapped):
         buffer, expected = wrap(start), wrap(start)
         data, out = OVERLAPS[overlap](buffer)
-        want = fast_segment_max(data, ids, 4, "LOWEST")
-        OVERLAPS[overlap](expected)[1].view(dtype.word)[...] = wrap(want).view(dtype.word)
+        correct = fast_segment_max(data, ids, 4, "LOWEST")
+        OVERLAPS[overlap](expected)[1].view(dtype.word)[...] = wrap(correct).view(dtype.word)
         assert mo.segment_max(data, ids, 4, fill_mode="LOWEST", out=out) is out
-        assert_same_bits(out, want)
+        assert_same_bits(out, correct)
         assert_same_bits(buffer, expected)
 
 
@@ -455,13 +455,13 @@ def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
 def test_out_overlaps_the_ids(ids_as: type[np.signedinteger]) -> None:
     ids = np.array([0, 0, 1, 3, 3, 5], ids_as)
     data = np.array([-5, -4, -3, -2, -1, 0], ids_as)
-    want = fast_segment_max(data, ids, 6, "LOWEST")
+    expected = fast_segment_max(data, ids, 6, "LOWEST")
     buffer = ids.copy()
     mo.segment_max(data, buffer, 6, fill_mode="LOWEST", out=buffer)
-    assert_same_bits(buffer, want)
+    assert_same_bits(buffer, expected)
     buffer = ids.copy()
     mo.segment_max(data, buffer, 6, fill_mode="LOWEST", out=buffer[::-1])
-    assert_same_bits(buffer[::-1], want)
+    assert_same_bits(buffer[::-1], expected)
     buffer = ids.copy()
     mo.segment_max(buffer, buffer, 6, fill_mode="ZERO", out=buffer)
     assert_same_bits(buffer, fast_segment_max(ids, ids, 6, "ZERO"))
@@ -550,8 +550,8 @@ def test_unchecked_wrong_ids_do_no_harm_in_shares(threads: int) -> None:
 def test_unchecked_right_ids_give_the_right_result() -> None:
     data, ids = mixed(FLOAT32, (300, 4), 21), some_ids(300, 50, 21)
     for given_ids in (ids, ids.astype(np.int32), ids.astype(">i8")):
-        want = fast_segment_max(data, ids, 51, "ZERO")
-        assert_same_bits(mo.segment_max(data, given_ids, 51, fill_mode="ZERO", check_ids=False), want)
+        expected = fast_segment_max(data, ids, 51, "ZERO")
+        assert_same_bits(mo.segment_max(data, given_ids, 51, fill_mode="ZERO", check_ids=False), expected)
 
 
 # ------------------------------------------------------------------------------------------------- hypothesis
@@ -569,16 +569,16 @@ def test_anything_goes(data: st.DataObject) -> None:
     ids_as = data.draw(st.sampled_from(("int32", "int64", ">i4", ">i8")))
     given_ids = LAYOUTS[data.draw(st.sampled_from(sorted(LAYOUTS)))](ids.astype(ids_as))
     segments = (int(ids[-1]) + 1 if len(ids) else 0) if count is None else count
-    want = reference.segment_max(values, ids, segments, mode)
+    expected = reference.segment_max(values, ids, segments, mode)
     check = data.draw(st.booleans())
-    out = data.draw(arrays(dtype, want.shape))
+    out = data.draw(arrays(dtype, expected.shape))
     before = out.copy()
 
     def right() -> None:
-        assert_same_bits(mo.segment_max(values, given_ids, count, fill_mode=mode, check_ids=check), want)
+        assert_same_bits(mo.segment_max(values, given_ids, count, fill_mode=mode, check_ids=check), expected)
         if out.flags.writeable:
             out[...] = before
             assert mo.segment_max(values, given_ids, count, fill_mode=mode, check_ids=check, out=out) is out
-            assert_same_bits(out, want)
+            assert_same_bits(out, expected)
 
     on_each_isa(right)

@@ -26,12 +26,12 @@ def _assert_right(data: Array, ids: Array, count: int | None = None) -> None:
     """In both modes, checked and not, as a new output and as the caller's."""
     segments = int(ids[-1]) + 1 if count is None else count
     for mode in ("ZERO", "LOWEST"):
-        want = fast_segment_max(data, ids, segments, mode)
-        assert_same_bits(mo.segment_max(data, ids, count, fill_mode=mode), want)
-        assert_same_bits(mo.segment_max(data, ids, count, fill_mode=mode, check_ids=False), want)
-    out = np.ones_like(want)
+        expected = fast_segment_max(data, ids, segments, mode)
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode=mode), expected)
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode=mode, check_ids=False), expected)
+    out = np.ones_like(expected)
     mo.segment_max(data, ids, count, fill_mode=mode, out=out)
-    assert_same_bits(out, want)
+    assert_same_bits(out, expected)
 
 
 @each_id_type
@@ -58,9 +58,9 @@ def test_every_tail(dtype: DType, ids_as: type[np.signedinteger]) -> None:
         ids = np.cumsum(np.random.default_rng(seed).choice(steps, 131)).astype(ids_as)
         for rows in range(1, 131, 1 if seed < 2 else 5):
             mode: FillMode = "LOWEST" if rows % 2 else "ZERO"
-            want = fast_segment_max(data[:rows], ids[:rows], int(ids[rows - 1]) + 2, mode)
-            got = mo.segment_max(data[:rows], ids[:rows], len(want), fill_mode=mode, check_ids=bool(rows % 3))
-            assert_same_bits(got, want)
+            expected = fast_segment_max(data[:rows], ids[:rows], int(ids[rows - 1]) + 2, mode)
+            got = mo.segment_max(data[:rows], ids[:rows], len(expected), fill_mode=mode, check_ids=bool(rows % 3))
+            assert_same_bits(got, expected)
 
 
 @each_id_type
@@ -85,12 +85,12 @@ def test_single_rows_up_to_any_place(dtype: DType, ids_as: type[np.signedinteger
         ids = np.arange(150, dtype=ids_as)
         ids[place:] += step
         mode: FillMode = "LOWEST" if place % 2 else "ZERO"
-        want = fast_segment_max(data, ids, 260, mode)
-        assert_same_bits(mo.segment_max(data, ids, 260, fill_mode=mode), want)
+        expected = fast_segment_max(data, ids, 260, mode)
+        assert_same_bits(mo.segment_max(data, ids, 260, fill_mode=mode), expected)
         rows = np.stack([data, data[::-1], data], axis=1)
         assert_same_bits(mo.segment_max(rows, ids, 260, fill_mode=mode), fast_segment_max(rows, ids, 260, mode))
         fewer = 150 - place
-        assert_same_bits(mo.segment_max(data, ids, fewer, fill_mode=mode), want[:fewer])
+        assert_same_bits(mo.segment_max(data, ids, fewer, fill_mode=mode), expected[:fewer])
 
 
 @pytest.mark.parametrize("rows", [1, 2, 30, 31, 32, 33])
@@ -116,12 +116,12 @@ def test_single_rows_at_the_ends_of_an_id_type(dtype: DType) -> None:
 def test_every_alignment(dtype: DType) -> None:
     values, ids = mixed(dtype, 100, 6), np.cumsum(np.tile([0, 1, 0, 0, 2], 20))
     for given_ids in (ids.astype(np.int32), ids, np.arange(100), np.arange(100) // 40):
-        want = fast_segment_max(values, given_ids, int(given_ids[-1]) + 4, "LOWEST")
+        expected = fast_segment_max(values, given_ids, int(given_ids[-1]) + 4, "LOWEST")
         for offset in range(64):
-            out = at_offset(np.zeros_like(want), 63 - offset)
+            out = at_offset(np.zeros_like(expected), 63 - offset)
             moved = at_offset(given_ids, offset * 3 % 64)
-            mo.segment_max(at_offset(values, offset), moved, fill_mode="LOWEST", num_segments=len(want), out=out)
-            assert_same_bits(out, want)
+            mo.segment_max(at_offset(values, offset), moved, fill_mode="LOWEST", num_segments=len(expected), out=out)
+            assert_same_bits(out, expected)
 
 
 @pytest.mark.parametrize("run", [62, 63, 64, 65, 66, 127, 128, 129])
@@ -175,8 +175,8 @@ def test_ids_whose_lower_halves_are_equal() -> None:
     """64-bit ids are compared as such."""
     data = np.arange(40, dtype=np.float32)
     ids = np.repeat([3, 3 + 2**32], [20, 20])
-    want = np.array([0, 0, 0, 19], np.float32)
-    assert_same_bits(mo.segment_max(data, ids, 4, fill_mode="ZERO"), want)
+    expected = np.array([0, 0, 0, 19], np.float32)
+    assert_same_bits(mo.segment_max(data, ids, 4, fill_mode="ZERO"), expected)
     ids[10] = 3 + 2**33
     with pytest.raises(SegmentIdsError, match="position 11 holds 3 after"):
         mo.segment_max(data, ids, 4, fill_mode="ZERO")
@@ -238,8 +238,8 @@ def test_the_first_gap_at_every_place(dtype: DType, ids_as: type[np.signedintege
             for gap in (1, 40):
                 ids = good.copy()
                 ids[place:] += gap
-                want = fast_segment_max(data, ids, int(ids[-1]) + 1, "LOWEST")
-                assert_same_bits(mo.segment_max(data, ids.astype(ids_as), fill_mode="LOWEST"), want)
+                expected = fast_segment_max(data, ids, int(ids[-1]) + 1, "LOWEST")
+                assert_same_bits(mo.segment_max(data, ids.astype(ids_as), fill_mode="LOWEST"), expected)
 
 
 @each_id_type
@@ -309,6 +309,6 @@ def test_shares_that_begin_anywhere(dtype: DType, ids_as: type[np.signedinteger]
     data = np.resize(mixed(dtype, 4_099, 15, nans=0.001), rows)
     for steps in ([0] * 9 + [1], [0, 1], [0] * 9 + [19], [0] * 90 + [1, 2]):
         ids = np.cumsum(np.random.default_rng(7).choice(steps, rows)).astype(ids_as)
-        want = fast_segment_max(data, ids, int(ids[-1]) + 3, "LOWEST")
-        got = mo.segment_max(data, ids, len(want), fill_mode="LOWEST")
-        assert_same_bits(got, want)
+        expected = fast_segment_max(data, ids, int(ids[-1]) + 3, "LOWEST")
+        got = mo.segment_max(data, ids, len(expected), fill_mode="LOWEST")
+        assert_same_bits(got, expected)

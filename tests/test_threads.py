@@ -75,9 +75,9 @@ def _calls() -> list[tuple[Callable[[], Array], Array]]:
 
 @pytest.mark.usefixtures("isa", "threads")
 def test_the_same_bits_from_any_number_of_threads() -> None:
-    for call, want in _calls():
+    for call, expected in _calls():
         for _ in range(3):
-            assert_same_bits(call(), want)
+            assert_same_bits(call(), expected)
 
 
 @pytest.mark.usefixtures("threads")
@@ -90,8 +90,8 @@ def test_many_python_threads_at_once() -> None:
         try:
             together.wait()
             for turn in range(12):
-                call, want = calls[(first + turn) % len(calls)]
-                assert_same_bits(call(), want)
+                call, expected = calls[(first + turn) % len(calls)]
+                assert_same_bits(call(), expected)
         except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
             failures.append(error)
 
@@ -127,8 +127,8 @@ def test_more_threads_than_work() -> None:
     before = mo.get_num_threads()
     try:
         mo.set_num_threads(1024)
-        for call, want in _calls():
-            assert_same_bits(call(), want)
+        for call, expected in _calls():
+            assert_same_bits(call(), expected)
     finally:
         mo.set_num_threads(before)
 
@@ -143,13 +143,13 @@ def workers():
 alone = len(os.listdir("/proc/self/task"))
 for count in (6, 2, 5, 1, 3):
     mo.set_num_threads(count)
-    wanted = count - 1
+    expected = count - 1
     for _ in range(1000):
         right()
-        if workers() == wanted:
+        if workers() == expected:
             break
         time.sleep(0.01)
-    assert workers() == wanted, (workers(), wanted)
+    assert workers() == expected, (workers(), expected)
 """
     run(code)
 

@@ -176,9 +176,9 @@ def test_an_element_wise_result_has_the_layout_that_torch_gives_it(layout: str, 
     x = DENSE[layout](torch.randn(2, 3, 4, 5))
     other = BESIDE[beside](x)
     for pair in ((x, other), (other, x)):
-        want, got = torch.maximum(*pair), WAYS[way](*pair)
-        assert got.stride() == want.stride()
-        assert got.is_meta or torch.equal(got, want)
+        expected, got = torch.maximum(*pair), WAYS[way](*pair)
+        assert got.stride() == expected.stride()
+        assert got.is_meta or torch.equal(got, expected)
 
 
 @pytest.mark.parametrize("layout", DENSE)

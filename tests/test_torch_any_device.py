@@ -89,16 +89,16 @@ def test_every_pair_of_the_pool(dtype: DType) -> None:
     if len(values) > 2000:
         values = spread(dtype, 2000)
     x = tensor_of(values)
-    want = fast_maximum(values[:, np.newaxis], values)
-    assert_same_bits(array_of(mo.maximum(x[:, None], x)), want)
+    expected = fast_maximum(values[:, np.newaxis], values)
+    assert_same_bits(array_of(mo.maximum(x[:, None], x)), expected)
     pairs = np.stack(np.broadcast_arrays(values[:, np.newaxis], values))
     got, places = mo.reduce_max(tensor_of(pairs), 0, keepdims=False, return_indices=True)
-    assert_same_bits(array_of(got), want)
+    assert_same_bits(array_of(got), expected)
     second = reference_rank(dtype, pairs[1]) > reference_rank(dtype, pairs[0])
     assert_same_bits(array_of(places), second.astype(np.int64))
-    assert_same_bits(array_of(mo.reduce_max(tensor_of(pairs), 0, keepdims=False)), want)
+    assert_same_bits(array_of(mo.reduce_max(tensor_of(pairs), 0, keepdims=False)), expected)
     got = mo.segment_max(tensor_of(pairs), torch.tensor([0, 0]), fill_mode="ZERO")
-    assert_same_bits(array_of(got[0]), want)
+    assert_same_bits(array_of(got[0]), expected)
 
 
 def reference_rank(dtype: DType, array: Array) -> Array:
@@ -114,12 +114,12 @@ def test_every_value_of_16_bits_beside_the_hard_ones(dtype: DType) -> None:
     every = of_words(dtype, np.arange(1 << 16))
     for hard in spread(dtype, 24):
         beside = np.full(every.shape, hard)
-        want = fast_maximum(every, beside)
-        assert_same_bits(array_of(mo.maximum(tensor_of(every), tensor_of(beside))), want)
+        expected = fast_maximum(every, beside)
+        assert_same_bits(array_of(mo.maximum(tensor_of(every), tensor_of(beside))), expected)
         both = tensor_of(np.stack([beside, every]))
-        assert_same_bits(array_of(mo.reduce_max(both, 0, keepdims=False)), want)
+        assert_same_bits(array_of(mo.reduce_max(both, 0, keepdims=False)), expected)
         got = mo.segment_max(both, offsets=torch.tensor([0, 2]), fill_mode="LOWEST")
-        assert_same_bits(array_of(got[0]), want)
+        assert_same_bits(array_of(got[0]), expected)
     assert_same_bits(array_of(mo.maximum(tensor_of(every))), fast_maximum(every))
 
 
@@ -130,12 +130,12 @@ HARD = [0.0, -0.0, np.nan, -np.inf, 1e-45, -1e-45]  # of which a device may flus
 def test_every_short_row(length: int) -> None:
     rows = np.array(list(product(HARD, repeat=length)), np.float32)
     rows.view(np.uint32)[::2][np.isnan(rows[::2])] = 0xFFFFABCD
-    want = reference.reduce_max(rows, (1,), keepdims=False)
-    assert_same_bits(array_of(mo.reduce_max(tensor_of(rows), 1, keepdims=False)), want)
+    expected = reference.reduce_max(rows, (1,), keepdims=False)
+    assert_same_bits(array_of(mo.reduce_max(tensor_of(rows), 1, keepdims=False)), expected)
     got, places = mo.reduce_max(tensor_of(rows), 1, keepdims=False, return_indices=True)
-    assert_same_bits(array_of(got), want)
-    assert_same_bits(array_of(places), reference.first_in_axes(rows, (1,), want))
-    assert_same_bits(array_of(mo.maximum(*tensor_of(rows).unbind(1))), want)
+    assert_same_bits(array_of(got), expected)
+    assert_same_bits(array_of(places), reference.first_in_axes(rows, (1,), expected))
+    assert_same_bits(array_of(mo.maximum(*tensor_of(rows).unbind(1))), expected)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4])
@@ -153,16 +153,16 @@ def test_every_short_list_of_ids(length: int) -> None:
             out_of_range="drop",
             **ALL,
         )
-        want = reference.segment_max(data, named, 2, "LOWEST")
-        assert_same_bits(array_of(got[0]), want)
-        assert_same_bits(array_of(got[1]), reference.first_in_segments(data, named, want))
+        expected = reference.segment_max(data, named, 2, "LOWEST")
+        assert_same_bits(array_of(got[0]), expected)
+        assert_same_bits(array_of(got[1]), reference.first_in_segments(data, named, expected))
         assert got[2].tolist() == [segment not in ids for segment in range(2)]
 
 
 def test_a_mode_that_flushes_subnormals_changes_no_bit() -> None:
     rows = np.array(list(product(HARD, repeat=3)), np.float32)
     columns = [tensor_of(column) for column in rows.T]
-    want = fast_reduce_max(rows, (1,), keepdims=False)
+    expected = fast_reduce_max(rows, (1,), keepdims=False)
     if not torch.set_flush_denormal(True):
         pytest.skip("the processor has no such mode")
     try:
@@ -176,7 +176,7 @@ def test_a_mode_that_flushes_subnormals_changes_no_bit() -> None:
     finally:
         torch.set_flush_denormal(False)
     for result in results:
-        assert_same_bits(array_of(result), want)
+        assert_same_bits(array_of(result), expected)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -210,10 +210,10 @@ def test_strides(dtype: DType, layout: str) -> None:
     assert mo.maximum(x, x).stride() == torch.eq(x, x).stride()
     for axes in ((0,), (1,), (2,), (0, 2), (2, 1)):
         values, places = mo.reduce_max(x, axes, keepdims=False, return_indices=True)
-        want = reference.reduce_max(a, axes, keepdims=False)
-        assert_same_bits(array_of(values), want)
-        assert_same_bits(array_of(places), reference.first_in_axes(a, axes, want))
-        assert_same_bits(array_of(mo.reduce_max(x, axes, keepdims=False)), want)
+        expected = reference.reduce_max(a, axes, keepdims=False)
+        assert_same_bits(array_of(values), expected)
+        assert_same_bits(array_of(places), reference.first_in_axes(a, axes, expected))
+        assert_same_bits(array_of(mo.reduce_max(x, axes, keepdims=False)), expected)
     ids = np.array([1, 0, 1, 1, 0])
     got = mo.segment_max(x, tensor_of(ids), fill_mode="ZERO", sorted=False)
     assert_same_bits(array_of(got), reference.segment_max(a, ids, 2, "ZERO"))
@@ -221,11 +221,11 @@ def test_strides(dtype: DType, layout: str) -> None:
 
 def test_ids_and_offsets_may_have_steps() -> None:
     data, ids, offsets = mixed(F32, (6,)), np.array([0, 0, 1, 1, 3, 3]), np.array([0, 2, 4, 4, 6])
-    want = reference.segment_max(data, ids, 4, "ZERO")
+    expected = reference.segment_max(data, ids, 4, "ZERO")
     x = tensor_of(data)
-    assert_same_bits(array_of(mo.segment_max(x, tensor_of(np.repeat(ids, 2))[::2], fill_mode="ZERO")), want)
+    assert_same_bits(array_of(mo.segment_max(x, tensor_of(np.repeat(ids, 2))[::2], fill_mode="ZERO")), expected)
     apart = tensor_of(np.repeat(offsets, 3))[::3]
-    assert_same_bits(array_of(mo.segment_max(x, offsets=apart, fill_mode="ZERO")), want)
+    assert_same_bits(array_of(mo.segment_max(x, offsets=apart, fill_mode="ZERO")), expected)
 
 
 def test_many_inputs() -> None:
@@ -309,12 +309,12 @@ def test_unchecked_wrong_ids_stay_within_bounds(wrong: list[int]) -> None:
 def test_uint64_ids_that_no_int64_holds(options: dict[str, Any]) -> None:
     """They have the core's errors, with the ids as they were given."""
     x, ids = torch.zeros(3), tensor_of(np.array([0, 2**64 - 1, 2**63], np.uint64))
-    told = []
+    message = []
     for way in (nullcontext, core):
         with way(), pytest.raises(errors.MaxopsError) as caught:
             mo.segment_max(x, ids, fill_mode="ZERO", **options)
-        told.append((type(caught.value), str(caught.value)))
-    assert told[0] == told[1]
+        message.append((type(caught.value), str(caught.value)))
+    assert message[0] == message[1]
 
 
 @pytest.mark.parametrize("count", [2**60, 2**63 - 1, 2**63, 2**70])
@@ -350,10 +350,10 @@ def test_graphs_and_batches() -> None:
 
     x = tensor_of(mixed(F32, (3, 4), 1))
     with core():
-        want = run(x)
+        expected = run(x)
     compiled: Any = torch.compile(run, fullgraph=True, backend="aot_eager")
     for got in (compiled(x), [part[0] for part in torch.vmap(run)(x[None])]):
-        for one, other in zip(got, want, strict=True):
+        for one, other in zip(got, expected, strict=True):
             assert_same_bits(array_of(one), array_of(other))
 
 

@@ -53,9 +53,9 @@ def test_vmap(call: str) -> None:
     got = _tuple(torch.vmap(function, in_dims=tuple(places))(*arguments))
     for member in range(3):
         alone = [a if place is None else a.select(place, member) for a, place in zip(arguments, places, strict=True)]
-        for part, want in zip(got, _tuple(function(*alone)), strict=True):
-            assert part.dtype is want.dtype
-            assert torch.equal(part[member], want)
+        for part, expected in zip(got, _tuple(function(*alone)), strict=True):
+            assert part.dtype is expected.dtype
+            assert torch.equal(part[member], expected)
 
 
 @pytest.mark.parametrize("data", [None, 0])
@@ -70,16 +70,16 @@ def test_vmap_over_the_segments_themselves(data: int | None) -> None:
     bounds = torch.vmap(lambda x, o: mo.segment_max(x, offsets=o, fill_mode="ZERO"), in_dims=(data, 0))(x, offsets)
     for member in range(3):
         alone = x if data is None else x[member]
-        for part, want in zip(got, by_ids(alone, IDS[member]), strict=True):
-            assert torch.equal(part[member], want)
+        for part, expected in zip(got, by_ids(alone, IDS[member]), strict=True):
+            assert torch.equal(part[member], expected)
         assert torch.equal(bounds[member], mo.segment_max(alone, offsets=offsets[member], fill_mode="ZERO"))
 
 
 def test_vmap_in_vmap() -> None:
     x = torch.randn(2, 3, 4, 5)
     got = torch.vmap(torch.vmap(lambda row: mo.maximum(mo.reduce_max(row, 0, keepdims=False), row), in_dims=1))(x)
-    want = torch.stack([torch.stack([mo.maximum(mo.reduce_max(y, 0), y) for y in row.unbind(1)]) for row in x])
-    assert torch.equal(got, want)
+    expected = torch.stack([torch.stack([mo.maximum(mo.reduce_max(y, 0), y) for y in row.unbind(1)]) for row in x])
+    assert torch.equal(got, expected)
 
 
 def test_ids_of_a_batch_need_a_number_of_segments() -> None:

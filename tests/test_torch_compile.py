@@ -94,12 +94,12 @@ DYNAMIC = (
 )
 def test_compiled(call: str, dynamic: bool) -> None:
     function, arguments = CALLS[call]
-    for got, want in zip(
+    for got, expected in zip(
         _tuple(_compiled(function, dynamic=dynamic)(*arguments)), _tuple(function(*arguments)), strict=True
     ):
-        assert got.dtype is want.dtype
-        assert got.stride() == want.stride()
-        assert torch.equal(got, want)
+        assert got.dtype is expected.dtype
+        assert got.stride() == expected.stride()
+        assert torch.equal(got, expected)
 
 
 SIZES_OF_DATA = partial(torch._dynamo.config.patch, capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True)
@@ -128,9 +128,9 @@ def test_compiled_for_sizes_that_only_data_tells(call: str) -> None:
         arguments = rows, torch.tensor(ids), torch.tensor(keep, dtype=torch.bool)
         with SIZES_OF_DATA():
             results = _tuple(function(*arguments))
-        for got, want in zip(results, _tuple(OF_DATA[call](*arguments)), strict=True):
-            assert (got.dtype, got.stride()) == (want.dtype, want.stride())
-            assert torch.equal(got, want)
+        for got, expected in zip(results, _tuple(OF_DATA[call](*arguments)), strict=True):
+            assert (got.dtype, got.stride()) == (expected.dtype, expected.stride())
+            assert torch.equal(got, expected)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_inductor() -> None:
         result = run(a, b, IDS)
         result.sum().backward()
         results.append((result, a.grad, b.grad))
-    for got, want in zip(*results, strict=True):
-        assert torch.equal(got, want)
+    for got, expected in zip(*results, strict=True):
+        assert torch.equal(got, expected)
 
 
 def test_a_call_that_is_compiled_first_of_all() -> None:
@@ -234,7 +234,7 @@ def test_what_the_table_refuses_is_refused_when_compiled(name: str, dynamic: boo
     with pytest.raises(Exception) as error:  # noqa: PT011 - torch's own class, around the text
         _compiled(call, "eager", dynamic=dynamic)(*by_name.values(), **case.options)
     # The rows come first in a graph.
-    words = str(case.want[1])
+    words = str(case.expected[1])
     if name.endswith(("axis-length", "axis-rank")):
         words = words.partition(";")[0]
     assert words in _said(error.value)
@@ -344,8 +344,8 @@ def test_export_for_any_number_of_rows(strict: bool) -> None:
 
     sizes = ({0: torch.export.Dim("rows")},) * len(EXAMPLE)
     program = torch.export.export(Model(), EXAMPLE, dynamic_shapes=(sizes,), strict=strict)
-    for got, want in zip(program.module()(*OTHERS), _everything(*OTHERS), strict=True):
-        assert torch.equal(got, want)
+    for got, expected in zip(program.module()(*OTHERS), _everything(*OTHERS), strict=True):
+        assert torch.equal(got, expected)
 
 
 def test_a_process_whose_first_call_is_exported_is_not_warned() -> None:
@@ -367,8 +367,8 @@ def test_make_fx_for_any_number_of_rows() -> None:
         return (*_everything(a, b, ids), gradient, torch.vmap(mo.reduce_max)(a))
 
     graph = torch.fx.experimental.proxy_tensor.make_fx(function, tracing_mode="symbolic")(*EXAMPLE)
-    for got, want in zip(graph(*OTHERS), function(*OTHERS), strict=True):
-        assert torch.equal(got, want)
+    for got, expected in zip(graph(*OTHERS), function(*OTHERS), strict=True):
+        assert torch.equal(got, expected)
 
 
 # ---------------------------------------------------------------------------------------------- opcheck

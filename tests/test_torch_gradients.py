@@ -119,7 +119,7 @@ WANT = {"first": [1.0, 0.0, 0.0, 0.0], "even": [1 / 3, 0.0, 1 / 3, 1 / 3]}
 @pytest.mark.parametrize("row", ROWS)
 def test_ties(row: str, dtype: str, ties: Ties) -> None:
     kind = getattr(torch, dtype)
-    want = torch.tensor(WANT[ties], dtype=torch.float64).to(kind)
+    expected = torch.tensor(WANT[ties], dtype=torch.float64).to(kind)
     x = torch.tensor(ROWS[row], dtype=kind, requires_grad=True)
     for result in (
         mo.reduce_max(x, ties=ties),
@@ -129,7 +129,7 @@ def test_ties(row: str, dtype: str, ties: Ties) -> None:
     ):
         (grad,) = torch.autograd.grad(result.sum(), x, grad_outputs=torch.ones((), dtype=kind))
         assert grad.dtype is kind
-        assert torch.equal(grad, want)
+        assert torch.equal(grad, expected)
 
 
 def test_ties_are_even_unless_told_otherwise() -> None:
@@ -149,9 +149,9 @@ def test_ties_are_even_unless_told_otherwise() -> None:
 def test_even_is_what_amax_does() -> None:
     x = torch.randint(0, 3, (5, 6, 7)).double().requires_grad_()
     for axes in ((0,), (1, 2), (0, 1, 2)):
-        (want,) = torch.autograd.grad((x.amax(axes) ** 2).sum(), x)
+        (expected,) = torch.autograd.grad((x.amax(axes) ** 2).sum(), x)
         (got,) = torch.autograd.grad((mo.reduce_max(x, axes, keepdims=False, ties="even") ** 2).sum(), x)
-        torch.testing.assert_close(got, want, rtol=1e-15, atol=0)
+        torch.testing.assert_close(got, expected, rtol=1e-15, atol=0)
 
 
 def test_many_that_tie_share_in_half_precision() -> None:
@@ -264,9 +264,9 @@ def test_indices_may_be_changed_in_place_before_backward(ties: Ties) -> None:
     segments, rows, _ = _of_ids(x, return_indices=True, return_empty=True, ties=ties)
     places += 1
     rows += 1
-    want = mo.reduce_max(x, 0, ties=ties).sum() + _of_ids(x, ties=ties).sum()
+    expected = mo.reduce_max(x, 0, ties=ties).sum() + _of_ids(x, ties=ties).sum()
     got = reduced.sum() + segments.sum()
-    assert torch.equal(torch.autograd.grad(got, x)[0], torch.autograd.grad(want, x)[0])
+    assert torch.equal(torch.autograd.grad(got, x)[0], torch.autograd.grad(expected, x)[0])
 
 
 @TIES
@@ -322,14 +322,14 @@ def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, mo
         monkeypatch.setattr(operators, name, fail)
         monkeypatch.setattr(any_device if torch_way == "core" else kernels, name, fail)
     x = torch.tensor([1.0, 5.0, 2.0])
-    want = {"maximum": [2, 5, 2], "reduce_max": [5], "segment_max": [5, 2]}
+    expected = {"maximum": [2, 5, 2], "reduce_max": [5], "segment_max": [5, 2]}
     for name, call in calls.items():
-        assert call(x.clone().requires_grad_()).tolist() == want[name]
+        assert call(x.clone().requires_grad_()).tolist() == expected[name]
     for function in (functions.Maximum, functions.ReduceMax, functions.SegmentMax):
         assert "__signature__" in vars(function.forward)  # which apply asks for at each call
         monkeypatch.setattr(function, "setup_context", staticmethod(fail))
     for name, call in calls.items():
-        assert call(x).tolist() == want[name]
+        assert call(x).tolist() == expected[name]
         with pytest.raises(AssertionError, match="the long way"):
             call(x.clone().requires_grad_())
 
@@ -343,12 +343,12 @@ def test_a_call_that_gradients_watch_has_the_same_errors() -> None:
         lambda x: mo.segment_max(x, ids, 2**70, fill_mode="ZERO"),
     )
     for function in calls:
-        told = []
+        message = []
         for tensor in (x, x.clone().requires_grad_()):
             with pytest.raises(errors.MaxopsError) as error:
                 function(tensor)
-            told.append((type(error.value), str(error.value)))
-        assert told[0] == told[1]
+            message.append((type(error.value), str(error.value)))
+        assert message[0] == message[1]
 
 
 # --------------------------------------------------------------------------------------------- half types

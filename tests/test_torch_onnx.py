@@ -95,8 +95,8 @@ def test_an_exported_program_runs_on_maxops_and_onnxruntime() -> None:
         (lambda feed: session.run(None, feed), others),
     ):
         feed = {value.name: tensor.numpy() for value, tensor in zip(loaded.inputs, given, strict=True)}
-        for part, want in zip(run(feed), _everything(*given), strict=True):
-            assert_same_bits(part, want.numpy())
+        for part, expected in zip(run(feed), _everything(*given), strict=True):
+            assert_same_bits(part, expected.numpy())
 
 
 def test_types() -> None:
@@ -109,8 +109,8 @@ def test_types() -> None:
     example = numbers.bfloat16(), numbers.double(), numbers, numbers.bool()
     model = mo.onnx.from_proto(_exported(function, *example))
     feed = {value.name: _as_numpy(tensor) for value, tensor in zip(model.inputs, example, strict=True)}
-    for part, want in zip(model.run(feed).values(), function(*example), strict=True):
-        assert_same_bits(part, _as_numpy(want))
+    for part, expected in zip(model.run(feed).values(), function(*example), strict=True):
+        assert_same_bits(part, _as_numpy(expected))
 
 
 def _as_numpy(tensor: Any) -> Any:

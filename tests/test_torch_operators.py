@@ -113,8 +113,8 @@ def test_what_comes_without_data_looks_as_what_comes_with_it() -> None:
             assert look(call("segment_max", meta, **options)) == look(call("segment_max", x, **options)), options
             offsets = torch.tensor([0, 1, 1, 4])
             options |= {"ids": None, "offsets": offsets, "num_segments": None}
-            want = look(call("segment_max", x, **options))
-            assert look(call("segment_max", meta, **options | {"offsets": offsets.to("meta")})) == want, options
+            expected = look(call("segment_max", x, **options))
+            assert look(call("segment_max", meta, **options | {"offsets": offsets.to("meta")})) == expected, options
 
 
 def test_shapes_are_checked_without_data() -> None:
@@ -175,7 +175,7 @@ def test_gradients_of_the_operator_by_each_set_of_axes(noop: bool, keepdims: boo
     x = torch.tensor([[4.0, 1.0, 7.0], [2.0, 9.0, 3.0]], requires_grad=True)
     for axes in (None, [], [0], [-1], [1, 0]):
         over = axes or (0, 1)
-        want = torch.ones_like(x) if noop and not axes else (x == x.amax(over, keepdim=True)).float()
+        expected = torch.ones_like(x) if noop and not axes else (x == x.amax(over, keepdim=True)).float()
         for ties in ("even", "first"):
             values, _ = call("reduce_max", x, axes=axes, noop=noop, keepdims=keepdims, ties=ties)
-            assert torch.equal(torch.autograd.grad(values.sum(), x)[0], want), axes
+            assert torch.equal(torch.autograd.grad(values.sum(), x)[0], expected), axes

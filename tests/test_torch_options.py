@@ -101,13 +101,13 @@ GIVEN: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 @pytest.mark.parametrize("given", GIVEN)
 def test_every_combination_of_options(given: str) -> None:
     for function, arrays, options in CALLS:
-        want = outcome(function, arrays, options)
+        correct = outcome(function, arrays, options)
         got = outcome(function, GIVEN[given](arrays), options)
-        if isinstance(want[0], type):
-            assert got == want, (function, list(arrays), options)
+        if isinstance(correct[0], type):
+            assert got == correct, (function, list(arrays), options)
             continue
         assert got[0].requires_grad == (given in ("gradients", "all-but-data-of-numpy"))
-        for part, expected in zip(got, want, strict=True):
+        for part, expected in zip(got, correct, strict=True):
             assert_same_bits(TENSORS.take(part.detach().contiguous()), np.asarray(expected))
 
 
@@ -117,10 +117,10 @@ def test_flags_of_each_kind(kind: Callable[[bool], Any], torch_way: str) -> None
     assert torch_way
     for function, arrays, options in CALLS[::7]:
         other = {name: kind(value) if isinstance(value, bool) else value for name, value in options.items()}
-        want = outcome(function, _with_gradients(arrays), options)
+        correct = outcome(function, _with_gradients(arrays), options)
         got = outcome(function, _with_gradients(arrays), other)
-        assert len(got) == len(want)
-        for part, expected in zip(got, want, strict=True):
+        assert len(got) == len(correct)
+        for part, expected in zip(got, correct, strict=True):
             if isinstance(part, torch.Tensor):
                 assert_same_bits(TENSORS.take(part.detach()), TENSORS.take(expected.detach()))
             else:
@@ -134,8 +134,8 @@ def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
     calls = [call for number, call in enumerate(CALLS) if call[0] == "reduce_max" or number % 5 == 0]
     for function, arrays, options in calls:
         given = _with_gradients(arrays)
-        want = outcome(function, arrays, options)
-        if isinstance(want[0], type):
+        correct = outcome(function, arrays, options)
+        if isinstance(correct[0], type):
             continue
         others = {name: each for name, each in given.items() if name != "data"} | options | {"ties": ties}
 
@@ -147,7 +147,7 @@ def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
             results[0].nan_to_num().sum().backward()
             x = given["data"].detach()
             tangent = torch.func.jvp(call, (x,), (x,))[1]
-        for part, expected in zip(results, want, strict=True):
+        for part, expected in zip(results, correct, strict=True):
             assert_same_bits(TENSORS.take(part.detach().contiguous()), np.asarray(expected))
         assert given["data"].grad.is_cpu
         assert tangent.is_cpu
@@ -156,15 +156,15 @@ def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
 def test_every_combination_of_options_with_an_output() -> None:
     """The values are the output itself, also where the call is refused in the end."""
     for function, arrays, options in CALLS:
-        want = outcome(function, arrays, options)
-        if isinstance(want[0], type):
+        correct = outcome(function, arrays, options)
+        if isinstance(correct[0], type):
             continue
-        out = TENSORS.give(np.zeros(want[0].shape, want[0].dtype))
+        out = TENSORS.give(np.zeros(correct[0].shape, correct[0].dtype))
         version = out._version
         got = outcome(function, _plain(arrays), options | {"out": out})
         assert got[0] is out
         assert out._version == version + 1
-        for part, expected in zip(got, want, strict=True):
+        for part, expected in zip(got, correct, strict=True):
             assert_same_bits(TENSORS.take(part), np.asarray(expected))
 
 
@@ -183,8 +183,8 @@ def test_maximum_of_tensors_and_scalars(count: int) -> None:
         tensors = [each for each in given if isinstance(each, torch.Tensor)]
         if not tensors:
             continue
-        want = mo.maximum(*numbers[-count:])
-        out = TENSORS.give(np.zeros_like(want)) if with_out else None
+        expected = mo.maximum(*numbers[-count:])
+        out = TENSORS.give(np.zeros_like(expected)) if with_out else None
         graded = any(tensor.requires_grad for tensor in tensors)
         if graded and with_out:
             with pytest.raises(errors.OutputError, match="an argument requires a gradient"):
@@ -195,7 +195,7 @@ def test_maximum_of_tensors_and_scalars(count: int) -> None:
         got = mo.maximum(*given, out=out)
         assert got.requires_grad == graded
         assert out is None or got is out
-        assert_same_bits(TENSORS.take(got.detach()), np.asarray(want))
+        assert_same_bits(TENSORS.take(got.detach()), np.asarray(expected))
 
 
 # Calls by name, and the tensors that each takes; `out` among them.
@@ -358,14 +358,14 @@ def test_gradients_by_ids_of_every_type(kind: Any, ties: Any) -> None:
     past = np.iinfo(str(kind).removeprefix("torch.")).max
     ids = torch.from_numpy(np.array([0, 0, 2, past], str(kind).removeprefix("torch.")))
     offsets = torch.tensor([0, 2, 2, 4]).to(kind)
-    for names, want in (
+    for names, expected in (
         ({"segment_ids": ids, "num_segments": 3}, [0.0, 1.0, 1.0, 0.0]),
         ({"offsets": offsets}, [0.0, 1.0, 0.0, 1.0]),
     ):
         data = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
         mo.segment_max(data, **names, fill_mode="ZERO", ties=ties).sum().backward()
         assert data.grad is not None
-        assert data.grad.tolist() == want
+        assert data.grad.tolist() == expected
         tangent = torch.func.jvp(
             lambda x, names=names: mo.segment_max(x, **names, fill_mode="ZERO", ties=ties),
             (data.detach(),),

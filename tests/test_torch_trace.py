@@ -86,9 +86,9 @@ def test_a_trace_computes_anew(call: str) -> None:
     torch.jit.save(traced, file)
     file.seek(0)
     for run in (traced, torch.jit.load(file)):
-        for got, want in zip(_tuple(run(*others)), _tuple(function(*others)), strict=True):
-            assert got.stride() == want.stride()
-            assert torch.equal(got, want)
+        for got, expected in zip(_tuple(run(*others)), _tuple(function(*others)), strict=True):
+            assert got.stride() == expected.stride()
+            assert torch.equal(got, expected)
 
 
 def test_a_traced_module_has_gradients() -> None:
@@ -143,9 +143,9 @@ def test_each_set_of_results(indices: bool, empty: bool, counted: str, axis: int
         torch.compiler.reset()  # which has a limit of graphs for each function
         run = torch.compile(function, backend="eager", fullgraph=counted != "tensor")
         others = example
-    got, want = _tuple(run(*others)), _tuple(function(*others))
-    assert len(got) == len(want) == 1 + indices + empty
-    for each, right in zip(got, want, strict=True):
+    got, expected = _tuple(run(*others)), _tuple(function(*others))
+    assert len(got) == len(expected) == 1 + indices + empty
+    for each, right in zip(got, expected, strict=True):
         assert_same_bits(each.numpy(), right.numpy())
 
 

@@ -110,9 +110,9 @@ def places(shape: Any) -> list[int | None]:
     return [None, 0, -1] if shape == () else [None, 0, 1, -1]
 
 
-def same(got: Any, want: Any) -> None:
-    assert got.dtype is want.dtype
-    assert_same_bits(TENSORS.take(got.contiguous()), TENSORS.take(want.contiguous()))
+def same(got: Any, expected: Any) -> None:
+    assert got.dtype is expected.dtype
+    assert_same_bits(TENSORS.take(got.contiguous()), TENSORS.take(expected.contiguous()))
 
 
 def loop(function: Function, dims: tuple[int | None, ...]) -> Function:
@@ -131,12 +131,12 @@ def loop(function: Function, dims: tuple[int | None, ...]) -> Function:
 
 def check_mapped(function: Function, one_by_one: Function, dims: tuple[int | None, ...], arguments: list[Any]) -> None:
     """A batch's results against a loop's, with the batch first and last in them."""
-    want = one_by_one(*arguments)
+    correct = one_by_one(*arguments)
     first = results(torch.vmap(function, in_dims=dims)(*arguments))
     # torch takes 0 alone for a result without a batch, which `empty` may be
-    lasts = tuple(0 if part.dtype is torch.bool else -1 for part in want)
+    lasts = tuple(0 if part.dtype is torch.bool else -1 for part in correct)
     last = results(torch.vmap(function, in_dims=dims, out_dims=lasts if len(lasts) > 1 else lasts[0])(*arguments))
-    for one, other, expected in zip(first, last, want, strict=True):
+    for one, other, expected in zip(first, last, correct, strict=True):
         same(one, expected)
         same(other, expected if expected.dtype is torch.bool else expected.movedim(0, -1))
 
@@ -194,8 +194,8 @@ def test_a_batch_without_members_has_the_shapes_and_types_of_one(name: str) -> N
         ]
         none = [a if dim is None else a[:0] for a, dim in zip(one, dims, strict=True)]
         mapped = torch.vmap(function, in_dims=dims)
-        for got, want in zip(results(mapped(*none)), results(mapped(*one)), strict=True):
-            assert (got.dtype, got.shape, got.device) == (want.dtype, (0, *want.shape[1:]), want.device)
+        for got, expected in zip(results(mapped(*none)), results(mapped(*one)), strict=True):
+            assert (got.dtype, got.shape, got.device) == (expected.dtype, (0, *expected.shape[1:]), expected.device)
 
 
 @pytest.mark.parametrize("initial", [None, 0, "one"], ids=str)
@@ -218,10 +218,10 @@ def test_a_batch_of_the_operator_itself(shape: tuple[int, ...], initial: Any) ->
         for place in {0, rank}:
             x = argument(shape, (3,), DTYPES[0], rank).movedim(0, place)
             dims = (place, 0 if initial == 0 else None)
-            for part, want in zip(
+            for part, expected in zip(
                 results(torch.vmap(call, in_dims=dims)(x, first)), loop(call, dims)(x, first), strict=True
             ):
-                same(part, want)
+                same(part, expected)
 
 
 def test_a_batch_of_data_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -468,12 +468,12 @@ def check_nested(names: tuple[str, ...]) -> None:
     for count, (name, (ours, theirs)) in enumerate(PAIRED.items()):
         ties = ("even", "first")[(count + len(names[0])) % 2]
         got = outcome(nested(lambda x, f=ours, t=ties: f(x, t), names), x)
-        want = outcome(nested(lambda x, f=theirs, t=ties: f(x, t), names), x)
-        if isinstance(want, tuple):
-            assert got == want, name
+        expected = outcome(nested(lambda x, f=theirs, t=ties: f(x, t), names), x)
+        if isinstance(expected, tuple):
+            assert got == expected, name
         else:
-            assert (got.dtype, got.shape) == (want.dtype, want.shape), name
-            assert torch.equal(got, want), name
+            assert (got.dtype, got.shape) == (expected.dtype, expected.shape), name
+            assert torch.equal(got, expected), name
 
 
 @pytest.mark.parametrize("outer", TRANSFORMS)
@@ -526,9 +526,9 @@ def test_transforms_in_a_compiled_function(backend: str, names: tuple[str, ...])
         got = torch.compile(function, fullgraph=True, backend=backend)(x)
     finally:
         torch._dynamo.reset()
-    for part, want in zip(got, function(x), strict=True):
-        assert part.dtype is want.dtype
-        assert torch.equal(part, want)
+    for part, expected in zip(got, function(x), strict=True):
+        assert part.dtype is expected.dtype
+        assert torch.equal(part, expected)
 
 
 # Torch exports no torch.autograd.Function under torch.func.
@@ -541,8 +541,8 @@ def test_transforms_in_an_exported_program(names: tuple[str, ...]) -> None:
 
     x = batched(X, names)
     program = torch.export.export(Model(), (x,), strict=False)
-    for part, want in zip(program.module()(x + 1), all_calls(names)(x + 1), strict=True):
-        assert torch.equal(part, want)
+    for part, expected in zip(program.module()(x + 1), all_calls(names)(x + 1), strict=True):
+        assert torch.equal(part, expected)
 
 
 @pytest.mark.exhaustive

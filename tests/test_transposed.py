@@ -1,4 +1,4 @@
-"""Max of inputs that run across each other: tiles of 64 columns by 256 bytes, turned in blocks of 16 bytes."""
+"""Max of inputs that run across each other: tiles of 64 columns by 256 bytes, transposed in blocks of 16 bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SIZES = (1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 129, 257)
 def test_every_size_about_the_tiles(dtype: DType, columns: int) -> None:
     for rows in SIZES:
         a, b = mixed(dtype, (rows, columns), 1, nans=0.01), mixed(dtype, (columns, rows), 2, nans=0.01)
-        want = fast_maximum(a, b.T)
-        assert_same_bits(mo.maximum(a, b.T), want)
-        assert_same_bits(mo.maximum(b.T, a), want)
+        expected = fast_maximum(a, b.T)
+        assert_same_bits(mo.maximum(a, b.T), expected)
+        assert_same_bits(mo.maximum(b.T, a), expected)
 
 
 @each_width
@@ -39,12 +39,12 @@ def test_layouts_of_rows_and_columns(dtype: DType) -> None:
     assert_same_bits(mo.maximum(a, once), fast_maximum(a, once))
 
 
-@pytest.mark.parametrize("turned", range(1, 5))
+@pytest.mark.parametrize("transposed", range(1, 5))
 @pytest.mark.parametrize("inputs", [2, 3, 4, 5, 8, 9])
-def test_how_many_are_turned(inputs: int, turned: int) -> None:
+def test_how_many_are_turned(inputs: int, transposed: int) -> None:
     """Tiles serve up to three, and the numbers of inputs that there is one kernel for."""
     arrays = [mixed(FLOAT32, (50, 90), number, nans=0.01) for number in range(inputs)]
-    arrays[:turned] = [np.asfortranarray(array) for array in arrays[:turned]]
+    arrays[:transposed] = [np.asfortranarray(array) for array in arrays[:transposed]]
     assert_same_bits(mo.maximum(*arrays), fast_maximum(*arrays))
 
 
@@ -61,10 +61,10 @@ def test_three_axes(order: tuple[int, ...]) -> None:
 @each_width
 def test_in_place_and_over_itself(dtype: DType) -> None:
     data, other = mixed(dtype, (100, 100), 7, nans=0.01), mixed(dtype, (100, 100), 8, nans=0.01)
-    want = fast_maximum(data, other.T)
+    expected = fast_maximum(data, other.T)
     own = data.copy()
     assert mo.maximum(own, other.T, out=own) is own
-    assert_same_bits(own, want)
+    assert_same_bits(own, expected)
     own = data.copy()
     mo.maximum(own, own.T, out=own)
     assert_same_bits(own, fast_maximum(data, data.T))

@@ -63,10 +63,10 @@ def _assert_right(
 ) -> None:
     """The values, their first rows and the empty segments; `given` and `named` are data and ids in other layouts."""
     given_data, given_ids = data if given is None else given, ids if named is None else named
-    want, indices, without = _expected(data, ids, count) if expected is None else expected
+    correct, indices, without = _expected(data, ids, count) if expected is None else expected
     for mode in ("ZERO", "LOWEST"):
         values, rows, empty = _all(given_data, given_ids, count, mode)
-        assert_same_bits(values, want[mode])
+        assert_same_bits(values, correct[mode])
         assert_same_bits(rows, indices)
         assert_same_bits(empty, without)
 
@@ -154,18 +154,18 @@ def test_initial(dtype: DType) -> None:
         )
         rest = fast_unsorted_max(data, ids, 60, "LOWEST")
         rest[~np.isin(np.arange(60), ids)] = initial
-        want = mo.maximum(rest, initial)
-        assert_same_bits(values, want)
-        assert_same_bits(rows, fast_first_in_segments(data, ids, want))
+        expected = mo.maximum(rest, initial)
+        assert_same_bits(values, expected)
+        assert_same_bits(rows, fast_first_in_segments(data, ids, expected))
 
 
 def test_an_output_that_shares_memory_with_the_input() -> None:
     data, ids = mixed(INT64, (50, 2), 5), np.arange(50)[::-1] % 7
-    want = fast_unsorted_max(data, ids, 7, "ZERO")
-    rows = fast_first_in_segments(data, ids, want)
+    expected = fast_unsorted_max(data, ids, 7, "ZERO")
+    rows = fast_first_in_segments(data, ids, expected)
     values, got = mo.segment_max(data, ids, 7, fill_mode="ZERO", sorted=False, out=data[3:10], return_indices=True)
-    assert_same_bits(np.array(values), want)
-    assert_same_bits(np.array(data[3:10]), want)
+    assert_same_bits(np.array(values), expected)
+    assert_same_bits(np.array(data[3:10]), expected)
     assert_same_bits(got, rows)
     ids = np.array([4, 0, 2, 0, 1])
     mo.segment_max(np.array([7, 8, 9, 1, 2]), ids, 5, fill_mode="ZERO", sorted=False, out=ids)
@@ -175,11 +175,12 @@ def test_an_output_that_shares_memory_with_the_input() -> None:
 @each_size
 def test_outputs_of_every_alignment(dtype: DType) -> None:
     data, ids = mixed(dtype, (300, 3), 6), _ids(300, 20)
-    want = fast_unsorted_max(data, ids, 20, "LOWEST")
+    expected = fast_unsorted_max(data, ids, 20, "LOWEST")
     for offset in range(16):
-        out = np.zeros(want.nbytes + 16, np.uint8)[offset : offset + want.nbytes].view(dtype.numpy).reshape(want.shape)
+        memory = np.zeros(expected.nbytes + 16, np.uint8)[offset : offset + expected.nbytes]
+        out = memory.view(dtype.numpy).reshape(expected.shape)
         mo.segment_max(data, ids, 20, fill_mode="LOWEST", sorted=False, out_of_range="drop", out=out)
-        assert_same_bits(out, want)
+        assert_same_bits(out, expected)
 
 
 @each_id_type

@@ -58,8 +58,8 @@ def test_maximum_broadcasts_by_name(heat: Any) -> None:
     other = xr.DataArray(np.arange(2.0), dims="run")
     got = mo.maximum(first, other, heat)
     assert got.dims == ("x", "run", "time")
-    want = mo.maximum(first.data[:, None, None], other.data[:, None], heat.data.T[:, None, :])
-    assert_same_bits(got.data, np.ascontiguousarray(want))
+    expected = mo.maximum(first.data[:, None, None], other.data[:, None], heat.data.T[:, None, :])
+    assert_same_bits(got.data, np.ascontiguousarray(expected))
     xr.testing.assert_equal(got.coords["height"], heat.coords["height"])
 
 
@@ -89,7 +89,7 @@ def test_arrays_without_names_do_not_enlarge_the_others(heat: Any, shape: tuple[
 
 
 def test_labels_that_differ_are_an_error(heat: Any) -> None:
-    """xarray would drop three of four times here, in silence."""
+    """xarray would drop three of four times here, silently."""
     later = heat.assign_coords(time=[40, 50, 60, 70])
     assert (heat + later).sizes["time"] == 1
     with pytest.raises(errors.ShapeError, match=r"labels that differ.*xarray\.align.*'time'"):
@@ -101,8 +101,8 @@ def test_labels_that_differ_are_an_error(heat: Any) -> None:
 
 
 def test_sizes_that_differ_are_an_error(heat: Any) -> None:
-    wanted = "input 1 has shape (1, 3): dimension 'time', axis -2 has size 1 against 4 of input 0"
-    with pytest.raises(errors.ShapeError, match=re.escape(wanted)):
+    expected = "input 1 has shape (1, 3): dimension 'time', axis -2 has size 1 against 4 of input 0"
+    with pytest.raises(errors.ShapeError, match=re.escape(expected)):
         mo.maximum(heat, heat.isel(time=[0]))
 
 
@@ -127,10 +127,10 @@ def test_rationals_stay_exact() -> None:
 @pytest.mark.parametrize("dim", ["time", ["time"], ("x", "time"), ...])
 def test_named_dimensions_go(heat: Any, dim: Any) -> None:
     got = mo.reduce_max(heat, dim=dim)
-    want = heat.max(dim, skipna=False)
-    assert (got.dims, got.name, got.attrs) == (want.dims, "heat", {"units": "K"})
-    xr.testing.assert_identical(got.coords.to_dataset(), want.coords.to_dataset())
-    np.testing.assert_array_equal(got, want)
+    expected = heat.max(dim, skipna=False)
+    assert (got.dims, got.name, got.attrs) == (expected.dims, "heat", {"units": "K"})
+    xr.testing.assert_identical(got.coords.to_dataset(), expected.coords.to_dataset())
+    np.testing.assert_array_equal(got, expected)
 
 
 def test_axes_are_kept_as_elsewhere(heat: Any) -> None:
@@ -179,14 +179,14 @@ def test_bad_reductions(heat: Any, options: dict[str, Any], error: type[Exceptio
 
 def test_segments_have_the_name_of_the_ids(heat: Any) -> None:
     values, indices, empty = mo.segment_max(heat, regions(), fill_mode="ZERO", return_indices=True, return_empty=True)
-    want = mo.segment_max(heat.data, np.array(IDS), fill_mode="ZERO", return_indices=True, return_empty=True)
-    for got, wanted in zip((values, indices, empty), want, strict=True):
-        assert_same_bits(got.data, wanted)
+    expected = mo.segment_max(heat.data, np.array(IDS), fill_mode="ZERO", return_indices=True, return_empty=True)
+    for got, correct in zip((values, indices, empty), expected, strict=True):
+        assert_same_bits(got.data, correct)
     assert values.dims == indices.dims == ("region", "x")
     assert empty.dims == ("region",)
     assert set(values.coords) == set(indices.coords) == {"x", "height", "station"}
     assert (values.name, values.attrs, indices.attrs) == ("heat", {"units": "K"}, {})
-    assert_same_bits(values.sel(region=2).data, want[0][2])
+    assert_same_bits(values.sel(region=2).data, expected[0][2])
 
 
 def test_segments_agree_with_groupby(heat: Any) -> None:
@@ -208,14 +208,14 @@ def test_segments_without_a_name_keep_that_of_the_rows(heat: Any, ids: Any) -> N
 
 def test_rows_lie_where_they_are_named(heat: Any) -> None:
     across = heat.transpose("x", "time").assign_coords(region=("time", IDS))
-    want = mo.segment_max(heat.data, np.array(IDS), fill_mode="ZERO").T
+    expected = mo.segment_max(heat.data, np.array(IDS), fill_mode="ZERO").T
     for got in (
         mo.segment_max(across, across.region, fill_mode="ZERO"),
         mo.segment_max(across, np.array(IDS), dim="time", fill_mode="ZERO").rename(time="region"),
         mo.segment_max(across, offsets=xr.DataArray([0, 2, 2, 4]), dim="time", fill_mode="ZERO").rename(time="region"),
     ):
         assert got.dims == ("x", "region")
-        assert_same_bits(np.ascontiguousarray(got.data), np.ascontiguousarray(want))
+        assert_same_bits(np.ascontiguousarray(got.data), np.ascontiguousarray(expected))
 
 
 def test_segments_of_the_first_dimension_without_a_name(heat: Any) -> None:

@@ -220,9 +220,9 @@ def _layout_of_reduction(data: Array, order: list[int], axes: tuple[int, ...], k
     kept = [axis for axis in range(data.ndim) if keepdims or axis not in axes]
     places = [kept.index(axis) for axis in order if axis in kept]
     got, strides = made(mo, partial(_with_strides, reduce_max), data, axes, keepdims=keepdims)
-    wanted = _laid_out(expected.shape, places, data.itemsize)
-    if got.tobytes() != expected.tobytes() or strides.tolist() != wanted:
-        fail("the layout of reduce_max", wanted, strides, shape=data.shape, axes=axes, order=order)
+    correct = _laid_out(expected.shape, places, data.itemsize)
+    if got.tobytes() != expected.tobytes() or strides.tolist() != correct:
+        fail("the layout of reduce_max", correct, strides, shape=data.shape, axes=axes, order=order)
     counted["reduce_max: layouts of new outputs"] += 1
 
 
@@ -440,10 +440,10 @@ def _with_mask(data: Array, offsets: Array, count: int | None, expected: Array, 
     counted["offsets: empty"] += 1
 
 
-def _unchecked(is_right: bool, count: int | None, data: Array, offsets: Array, out: Array) -> Array:
+def _unchecked(is_valid: bool, count: int | None, data: Array, offsets: Array, out: Array) -> Array:
     """With offsets that nobody checks; what the output then holds is unspecified if they are wrong."""
     segment_max(data, offsets=offsets, num_segments=count, fill_mode="ZERO", check_ids=False, out=out)
-    if not is_right:
+    if not is_valid:
         out[...] = 0
     return out
 

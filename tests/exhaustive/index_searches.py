@@ -321,7 +321,7 @@ def steps() -> None:
                 _in_axes(rows, (0,), None)
 
 
-def turned() -> None:
+def transposed() -> None:
     """Max of matrices that lie across one another: in squares of so many items as 16 bytes hold, and what is left."""
     for dtype in (np.int8, np.int16, np.int32, np.float64):
         for rows, columns in itertools.product((2, 3, 5, 7, 8, 9, 17, 25), (2, 3, 4, 7, 8, 9, 10, 17, 19)):

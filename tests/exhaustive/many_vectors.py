@@ -45,7 +45,7 @@ def streams() -> None:
             _check(16, n, np.int8, turn, "rows of short streams")
 
 
-def turned() -> None:
+def transposed() -> None:
     """Max of two matrices that lie across a third: of whole squares of as many items as 16 bytes hold, and one more."""
     sizes = (8, 9, 16, 17)
     for dtype, height, width in itertools.product((np.int8, np.int16, np.int32, np.float64), sizes, sizes):

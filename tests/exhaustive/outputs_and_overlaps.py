@@ -56,11 +56,11 @@ def outputs(counts: tuple[int, ...] = (1, 3), dtype: Any = np.float32) -> None:
         masks = [*_masks(len(shape), 1), *_masks(len(shape), 2)]
         masks += [((True,) * len(shape),) * count for count in (3, 5)]
         masks = [each for each in masks if all(map(any, zip(*each, strict=True)))]
-        for count, own, layout, turned in itertools.product(counts, masks, OUTPUTS, ("contiguous", "fortran")):
+        for count, own, layout, transposed in itertools.product(counts, masks, OUTPUTS, ("contiguous", "fortran")):
             inputs = _values(shape, own, dtype)
-            inputs[0] = LAYOUTS[turned](inputs[0])
+            inputs[0] = LAYOUTS[transposed](inputs[0])
             with threads(count):
-                _call(inputs, LAYOUTS[layout](np.full(shape, 5, dtype)), f"out {layout}, {turned}")
+                _call(inputs, LAYOUTS[layout](np.full(shape, 5, dtype)), f"out {layout}, {transposed}")
 
 
 def repeated(dtype: Any = np.float32) -> None:
@@ -92,7 +92,7 @@ def windows(dtype: Any = np.float32) -> None:
 
 
 def close(dtype: Any = np.int16) -> None:
-    """Elements that share bytes: beside others, alone, and turned."""
+    """Elements that share bytes: beside others, alone, and backwards."""
     for n, step, place in itertools.product((2, 3, 5, 9), (1, 3), (0, 1)):
         memory = np.arange(1, 64, dtype=np.int8)
         near = np.ndarray((n,), dtype, memory, 0, (step,))

@@ -27,7 +27,7 @@ def _values(rows: int, width: int, dtype: Any) -> Array:
 
 
 def _layouts(rows: int) -> Iterator[Array]:
-    """In place, and gathered: in steps, in the other byte order, turned; narrow rows and wide ones."""
+    """In place, and gathered: in steps, in the other byte order, transposed; narrow rows and wide ones."""
     for dtype, width in ((np.int8, 1), (np.int8, 2), (np.int8, 9), (np.int8, 20), (np.float32, 1), (np.float32, 2)):
         data = _values(rows, width, dtype)
         yield data if width > 1 else data[:, 0].copy()

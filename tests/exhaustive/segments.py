@@ -140,7 +140,7 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
         for data, best, index, tied, tied_best, first in recipes.pieces(width, every, *of_every, alike, *of_alike):
             middle = data.dtype.type(np.sort(data, axis=None)[data.size // 2]) if data.size else data.dtype.type(-5)
             least = np.where(index < 0, middle, best.clip(middle))
-            told = np.where(best < middle, -1, index)
+            message = np.where(best < middle, -1, index)
             strided = np.repeat(data, 2, axis=0)[::2] if width == 1 else np.repeat(data, 2, axis=1)[:, ::2]
             swapped = data.astype(data.dtype.newbyteorder("S"))
             for segments in (None, 2) if width != 2 else (None, MOST_COUNT):
@@ -187,10 +187,10 @@ def _options(ids: tuple[int, ...], dtype: Any, widths: tuple[int, ...]) -> None:
                         count=segments,
                     )
                 values, rows = mo.segment_max(data, wide, segments, initial=middle, return_indices=True)
-                if values.tobytes() != least[:size].tobytes() or rows.tobytes() != told[:size].tobytes():
+                if values.tobytes() != least[:size].tobytes() or rows.tobytes() != message[:size].tobytes():
                     fail(
                         "segment_max, initial, indices",
-                        (least[:size], told[:size]),
+                        (least[:size], message[:size]),
                         (values, rows),
                         data=data,
                         ids=ids,

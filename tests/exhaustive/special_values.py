@@ -172,8 +172,8 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
     _same("ids in order", in_order(fill_mode="ZERO"), best)
     _same("ids in order", made(mo, _by_the_core, *in_order.args, fill_mode="zero"), best)
     _same("unchecked", in_order(fill_mode="ZERO", check_ids=False), best)
-    told: Any = in_order(fill_mode="ZERO", return_indices=True, return_empty=True)
-    for got, expected in zip(told, (best, index, empty), strict=True):
+    message: Any = in_order(fill_mode="ZERO", return_indices=True, return_empty=True)
+    for got, expected in zip(message, (best, index, empty), strict=True):
         _same("ids in order, indices", got, expected)
     memory = np.full((count + 2, *data.shape[1:]), 1, dtype)
     out = memory[1:-1]
@@ -185,8 +185,8 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
     bounds[-1:] = size
     by_offsets = partial(mo.segment_max, lies, offsets=_laid(rng, bounds), num_segments=given)
     _same("offsets", by_offsets(fill_mode="ZERO"), best)
-    told = by_offsets(fill_mode="ZERO", return_indices=True, return_empty=True)
-    for got, expected in zip(told, (best, index, empty), strict=True):
+    message = by_offsets(fill_mode="ZERO", return_indices=True, return_empty=True)
+    for got, expected in zip(message, (best, index, empty), strict=True):
         _same("offsets, indices", got, expected)
 
     order = rng.permutation(size)
@@ -194,7 +194,7 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
     last = int(mixed.max()) + 1 if size else 0
     count = max(last, 0) if given is None else given
     best, index, empty = _best(data, mixed.tolist(), count, zero)
-    told = mo.segment_max(
+    message = mo.segment_max(
         lies,
         _laid(rng, mixed.astype(width)),
         given,
@@ -204,7 +204,7 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
         return_indices=True,
         return_empty=True,
     )
-    for got, expected in zip(told, (best, index, empty), strict=True):
+    for got, expected in zip(message, (best, index, empty), strict=True):
         _same("ids in any order", got, expected)
     counted["rows of special values"] += 7
 
@@ -218,8 +218,8 @@ def _one(rng: np.random.Generator, dtype: Any, size: int | None = None) -> None:
     dropped(fill_mode="ZERO", out=memory[1:-1])
     if memory[1:-1].tobytes() != best.tobytes() or (memory[[0, -1]] != 1).any():
         fail("segment_max, dropped, out", best, memory, ids=shifted)
-    told = dropped(fill_mode="ZERO", return_indices=True, return_empty=True)
-    for got, expected in zip(told, (best, index, empty), strict=True):
+    message = dropped(fill_mode="ZERO", return_indices=True, return_empty=True)
+    for got, expected in zip(message, (best, index, empty), strict=True):
         _same("ids in order, dropped", got, expected)
     counted["rows of special values"] += 2
 

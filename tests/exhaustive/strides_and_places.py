@@ -1,6 +1,6 @@
 """ReduceMax and Max by every stride and place, which the loops around the kernels tell apart.
 
-Views of every stride in bytes, and of more elements than could be walked; inputs turned in every order, and many of
+Views of every stride in bytes, and of more elements than could be walked; inputs transposed in every order, and many of
 them; outputs in place, wherever they begin in a cache line.
 """
 
@@ -93,9 +93,9 @@ def orders() -> None:
         size = tuple(1 if axis == left_out else length for axis, length in enumerate(shape))
         matrix = (np.arange(np.prod(size)) * 7 % 61).reshape(size).astype(np.float32)
         all_axes = (np.arange(60) * 7 % 61).astype(np.float32).reshape(shape)
-        turned = np.ascontiguousarray(all_axes.transpose(second)).transpose(np.argsort(second))
+        transposed = np.ascontiguousarray(all_axes.transpose(second)).transpose(np.argsort(second))
         out = np.zeros([shape[axis] for axis in third], np.float32).transpose(np.argsort(third))
-        for inputs in ([matrix, turned], [turned, matrix]):
+        for inputs in ([matrix, transposed], [transposed, matrix]):
             _largest(inputs, out, "every order of axes")
 
 

@@ -20,7 +20,7 @@ TABLE = (
     ("native/bindings/module.cpp", "bindings rare_calls contracts threads"),
     ("native/bindings/*", "bindings scalar_bits long_lists overlap bad_input maximum segment_max indices leaks"),
     ("native/memory.*", "overlap memory maximum segment_max bad_input leaks"),
-    ("native/cache.*", "memory hardware threads"),
+    ("native/cache.*", "memory hardware threads leaks"),
     ("native/system.*", "memory hardware threads environment small_stacks"),
     ("native/scratch.*", "small_stacks threads paths segment_paths"),
     ("native/threads.*", "threads hard_cases hardware"),

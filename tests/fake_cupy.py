@@ -16,22 +16,22 @@ from maxops.plan import Array
 
 
 class ndarray:  # noqa: N801 - CuPy's own name
-    """An array that shows its memory by DLPack alone; `turned` ones have their first axis backwards."""
+    """An array that shows its memory by DLPack alone; `transposed` ones have their first axis backwards."""
 
-    def __init__(self, tensor: torch.Tensor, turned: bool = False) -> None:
-        self.tensor, self.turned = tensor, turned
+    def __init__(self, tensor: torch.Tensor, transposed: bool = False) -> None:
+        self.tensor, self.transposed = tensor, transposed
 
     @property
     def strides(self) -> tuple[int, ...]:
         steps = [step * self.tensor.itemsize for step in self.tensor.stride()]
-        return tuple([-steps[0], *steps[1:]] if self.turned else steps)
+        return tuple([-steps[0], *steps[1:]] if self.transposed else steps)
 
     @property
     def dtype(self) -> torch.dtype:
         return self.tensor.dtype
 
     def __dlpack__(self, **asked: Any) -> Any:
-        if self.turned:
+        if self.transposed:
             raise BufferError("a consumer of strides below 0 is not known")
         return self.tensor.__dlpack__(**asked)
 
@@ -49,7 +49,7 @@ def from_dlpack(giver: Any) -> ndarray:
 
 def ascontiguousarray(array: ndarray) -> ndarray:
     """A copy with the axes forwards."""
-    return ndarray(array.tensor.flip(0) if array.turned else array.tensor.contiguous())
+    return ndarray(array.tensor.flip(0) if array.transposed else array.tensor.contiguous())
 
 
 def asarray(array: Array) -> ndarray:
