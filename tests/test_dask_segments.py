@@ -177,6 +177,17 @@ def test_a_huge_id_is_an_error_before_any_work_on_it() -> None:
         result.compute(scheduler="sync")
 
 
+@pytest.mark.parametrize("bounds", ["offsets", "ids"])
+@pytest.mark.parametrize("unknown", [False, True])
+def test_whether_a_result_fits_goes_by_its_own_rows_and_columns(bounds: str, unknown: bool) -> None:
+    """A block's rows times segments would be terabytes."""
+    rows = 1 << 20
+    data, names = lazy(np.zeros(rows, np.int8), rows, unknown=unknown), np.arange(rows + (bounds == "offsets"))
+    named = lazy(names, len(names), unknown=True)
+    given: Any = {"offsets": named} if bounds == "offsets" else {"segment_ids": named}
+    assert mo.segment_max(data, fill_mode="ZERO", **given).compute(scheduler="sync").shape == (rows,)
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 0), (0, 2)])
 @pytest.mark.parametrize(
     ("rows", "own", "unknown"),

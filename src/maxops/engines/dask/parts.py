@@ -127,9 +127,8 @@ def of_offsets(
 def _part(block: Any, ids: Any, call: SegmentCall) -> Part:
     rows = len(block)
     edges = (int(ids[0]), int(ids[-1])) if len(ids) else None
-    no_indices = np.empty_like(block[:0], dtype=np.int64) if call.return_indices else None
     # a copy of nothing: a view of it would keep the whole block in memory
-    nothing = Part(range(0), block[:0].copy(), no_indices, rows, len(ids), edges)
+    nothing = Part(range(0), block[:0].copy(), None, rows, len(ids), edges)
     if len(ids) != rows:  # both of unknown size: an error at the end, where their sums are known
         return replace(nothing, mismatch=True)
     if call.check_ids:
@@ -245,8 +244,7 @@ def cut(
         low, high = part.ids.start, part.ids.stop
         ids: Any = range(int(below(low)), int(below(high)))
         begins = range((low // (rows * among) * among + chosen) * rows, high, rows * among)
-        slices = [slice(max(begin - low, 0), max(begin + rows - low, 0)) for begin in begins]
-        taken: Any = [one for one in slices if one.start < one.stop]
+        taken: Any = [slice(max(begin - low, 0), max(begin + rows - low, 0)) for begin in begins]
     else:
         mine = np.flatnonzero(part.ids // rows % among == chosen)
         ids, taken = below(part.ids[mine]), [mine]
@@ -335,7 +333,7 @@ def _rows(parts: list[Part]) -> tuple[Any, Any, Any]:
 
 
 def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
-    """All of a joint part but its segments, and the parts that have some, with indices that count from its start."""
+    """A joint part, still with the first one's segments, and the parts that have some, with indices from its start."""
     rows, edges = 0, None
     faults: dict[str, IdFault] = {}
     full = []
@@ -354,14 +352,10 @@ def _joint(parts: list[Part], call: SegmentCall) -> tuple[Part, list[Part]]:
     return (
         replace(
             parts[0],
-            ids=range(0),
-            values=parts[0].values[:0],
-            indices=None if parts[0].indices is None else parts[0].indices[:0],
             rows=rows,
             named=sum(part.named for part in parts),
             edges=edges,
             faults=tuple(faults.values()),
-            count=max(part.count for part in parts),
             mismatch=any(part.mismatch for part in parts),
         ),
         full,
