@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -241,6 +242,32 @@ class AbortsAtTheEnd(Good):
         atexit.unregister(os.abort)
         atexit.register(os.abort)
         return Ready(cls)
+
+
+class AbortsInCompanyOrAtTheEnd(Good):
+    """Wherever it is, it ends the process: at once after other calls, else when that ends."""
+
+    used = False
+
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        if cls.used:
+            os.abort()
+        atexit.register(os.abort)
+        return [maximum(arrays)]
+
+    @classmethod
+    def usual(cls, *arrays: Array) -> object:
+        cls.used = True
+        return [maximum(arrays)]
+
+
+class HangsInCompany(AbortsInCompanyOrAtTheEnd):
+    @classmethod
+    def broken(cls, *arrays: Array) -> object:
+        if cls.used:
+            time.sleep(600)
+        return [maximum(arrays)]
 
 
 class CrashesOnEverything(Good):

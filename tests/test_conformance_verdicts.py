@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from all_cases import ALL
-from maxops import dtypes
+from maxops import dtypes, spec
 from maxops.cli.app import app
 from maxops.conformance import conform, repeat, session
 from maxops.conformance.attempt import attempt
@@ -25,6 +25,7 @@ from maxops.conformance.result import FAULTS, OPEN, elements
 from maxops.conformance.runtimes.runtime import Prepared, Runtime
 from maxops.errors import ConfigurationError
 from maxops.plan import Array
+from maxops.spec import Spec
 
 ONNX_NAN = "ONNX.Max-13.nan/float32/one-input-of-NaNs"
 REFUSAL = "ONNX.ReduceMax-20.axes.range/float32/constant-axes-1-of-rank-1"
@@ -162,11 +163,11 @@ class Workers:
 
     def __init__(self, outcomes: dict[str, Outcome], amended: dict[str, Outcome]) -> None:
         self._outcomes, self._amended = outcomes, amended
-        self.asked: list[str] = []
+        self.asked: list[tuple[str, Spec]] = []
 
     def run(self, name: str, trial: Trial, seconds: float) -> Outcome:
-        self.asked.append(name)
-        outcome = self._outcomes.get(name.removesuffix(" ONNX"))
+        self.asked.append((name, trial.call.row))
+        outcome = self._outcomes.get(name.split(" ", maxsplit=1)[0])
         if outcome is None:
             raise RuntimeUnusableError("told is gone")
         return outcome
@@ -216,8 +217,64 @@ def test_each_verdict_beside_each_other(kinds: tuple[Kind, Kind, Kind]) -> None:
         with pytest.raises(session.NothingToJudgeError, match="none of the 3 chosen cases is applicable"):
             verdicts(OF_TYPE, outcomes)
         return
-    assert verdicts(OF_TYPE, outcomes) == alone
+    made = run_of(OF_TYPE, outcomes)
+    assert verdicts_of(made) == alone
     assert Counter(alone.values())["refuses"] == kinds.count("refused")
+    judged = {each.case.id: each for each in made.judged if each.judgement.verdict != "not applicable"}
+    of_type = OF_TYPE[0].id in judged and all(each.outcome == "refused" for each in judged.values())
+    for each in judged.values():
+        assert each.judgement.clause == (OF_TYPE[0] if of_type else each.case).clause
+        assert each.judgement.kind == ("type" if of_type else each.original.kind)
+        assert each.original == judge(each.case, each.case.make(), outcomes[each.case.id])
+
+
+@pytest.mark.parametrize("outcome", ["refused", "returned"])
+def test_what_must_be_refused_says_nothing_of_a_missing_type(outcome: Kind) -> None:
+    refusal = BY_ID["ONNX.Max-13.T/int8/beside-int16"]
+    outcomes = {case.id: Outcome("refused", text="no") for case in OF_TYPE}
+    outputs = (np.zeros(1, np.int8),) if outcome == "returned" else ()
+    made = run_of([*OF_TYPE, refusal], outcomes | {refusal.id: Outcome(outcome, outputs, text="no")}, claims="ONNX")
+    assert [each.judgement.clause.id for each in made.judged] == ["ONNX.Max-13.T"] * 4
+    assert made.judged[3].judgement.verdict == ("conforms" if outcome == "refused" else "missing error")
+
+
+@pytest.mark.parametrize("claims", ["", "ONNX", "SONNX", "SONNX draft", "OpenVINO"])
+def test_cases_of_one_trial_run_once_for_each_standard_that_can_be_named(claims: str) -> None:
+    valid, refusal = BY_ID["ONNX.Max-13.T/int8/two-short-vectors"], BY_ID["ONNX.Max-13.T/int8/beside-int16"]
+    cases = [case for case in ALL if case.trial_id in (valid.id, refusal.id)]
+    outcomes = right([valid]) | {refusal.id: Outcome("refused", text="no")}
+    made = run_of(cases, outcomes, claims=claims)
+    workers: Any = made._workers
+    standards = ("ONNX", "SONNX", "SONNX draft")
+    assert [case.row.standard for case in cases] == [*standards] * 2
+    named = {"": [("", spec.MAX_13)], "OpenVINO": [("", spec.MAX_13)]}.get(claims) or [
+        ("", spec.MAX_13),
+        (f" {claims}", next(case.row for case in cases if case.row.standard == claims)),
+    ]
+    assert {(name, row) for name, row in workers.asked if name.startswith(valid.id)} == {
+        (f"{valid.id}{suffix}", row) for suffix, row in named
+    }
+    refused = [claims in ("ONNX", standard) for standard in standards]
+    assert list(verdicts_of(made).values()) == ["conforms"] * 3 + [
+        "conforms" if each else "not applicable" for each in refused
+    ]
+    own = {f"{refusal.id} {claims}"} if any(refused) else set()
+    runs = own if claims != "ONNX" else {refusal.id, f"{refusal.id} ONNX"}
+    assert {name for name, _ in workers.asked if name.startswith(refusal.id)} == runs
+    assert len(workers.asked) == len({*workers.asked})
+
+
+@pytest.mark.parametrize("takes_arrays", [True, False])
+def test_layouts_are_for_runtimes_that_take_arrays(takes_arrays: bool) -> None:
+    cases = [BY_ID[f"ONNX.Max-13.value/int8/{each}"] for each in ("reversed-arrays", "10000-elements")]
+    runtime, workers = Runtime(), Workers(right(cases), {})
+    runtime.name, runtime.takes_arrays = "told", takes_arrays  # type: ignore[misc]
+    made = session._Session(runtime, workers, 1, lambda done, of, doing: None)  # type: ignore[arg-type]
+    made.run(cases)
+    assert list(verdicts_of(made).values()) == ["conforms" if takes_arrays else "not applicable", "conforms"]
+    assert len(workers.asked) == 1 + takes_arrays
+    if not takes_arrays:
+        assert made.judged[0].judgement.message == "reads arrays from files, where all are contiguous"
 
 
 @pytest.mark.parametrize("claims", ["", "ONNX"])

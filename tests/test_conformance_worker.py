@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,10 +20,14 @@ import pytest
 import broken_backends
 from broken_backends import BAD, KINDS, Each
 from maxops.conformance import child
-from maxops.conformance.case import Trial
+from maxops.conformance.case import Call, Feed, Trial
 from maxops.conformance.child import RuntimeUnusableError
+from maxops.conformance.expected import expected_result
 from maxops.conformance.outcome import Outcome
-from maxops.conformance.process import Process
+from maxops.conformance.process import Process, _as_far, _Suspect
+from maxops.conformance.runtimes.runtime import Prepared, Runtime
+from maxops.conformance.sanity_calls import sanity_calls
+from maxops.conformance.worker import _Serving
 from maxops.conformance.worker_pool import WorkerPool
 from maxops.errors import MaxopsError
 from trials import GOOD, SANITY_CALLS, WRONG, returned, trial_of
@@ -172,6 +177,45 @@ def test_a_crash_that_only_comes_in_company_stays_where_it_was() -> None:
     assert outcome == Outcome("crashed", text="the process ended by SIGABRT (not when run alone)")
 
 
+def test_a_crash_in_company_that_alone_comes_at_the_end_is_the_trials_own() -> None:
+    with process(broken_backends.AbortsInCompanyOrAtTheEnd, ()) as running:
+        assert returned(running.run("fine", GOOD, SECONDS), GOOD)
+        outcome = running.run("crashes", trial_of(BAD), SECONDS)
+    assert outcome == Outcome("crashed", text="at its end, the process ended by SIGABRT")
+
+
+def test_a_hang_in_company_that_does_not_come_alone_is_noted() -> None:
+    trial = trial_of(BAD)
+    with process(broken_backends.HangsInCompany, ()) as running:
+        assert returned(running.run("fine", GOOD, SECONDS), GOOD)
+        assert returned(running.run("hangs", trial, 1), trial)
+        assert running.notes == ["hangs: no answer in 1 s; not when run alone"]
+
+
+@pytest.mark.parametrize("bad", [(), (0,), (6,), (2, 3), (0, 6), (1, 4, 5), tuple(range(7))], ids=str)
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_each_suspect_that_ends_a_process_is_found(
+    bad: tuple[int, ...], count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {f"trial {number}" for number in bad if number < count}
+
+    def fatal(self: Process, suspects: Sequence[_Suspect]) -> str:
+        return "SIGABRT" if any(each.name in names for each in suspects) else ""
+
+    monkeypatch.setattr(Process, "_fatal", fatal)
+    running = Process.__new__(Process)
+    running.amended = {}
+    assert running._bisect([_Suspect(f"trial {number}", GOOD, 1.0) for number in range(count)]) is bool(names)
+    assert running.amended == dict.fromkeys(names, Outcome("crashed", text="SIGABRT"))
+
+
+@pytest.mark.parametrize("feed", range(3))
+def test_a_suspect_is_run_again_up_to_the_feed_that_failed(feed: int) -> None:
+    trial = trial_of(1.0, 2.0, 3.0)
+    assert _as_far(trial, Outcome("refused", feed=feed)).feeds == trial.feeds[: feed + 1]
+    assert _as_far(trial, Outcome("returned")) is trial
+
+
 def test_a_control_that_ends_the_process_is_no_control() -> None:
     with process(broken_backends.CrashesOnEverything) as running:
         assert running.run("any", GOOD, SECONDS) == Outcome("crashed", text="the process ended by SIGABRT")
@@ -287,6 +331,120 @@ def test_nothing_stays_open() -> None:
         with process(backend, ()) as running:
             running.run("wrong", WRONG, SECONDS)
     assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+# ------------------------------------------------------------------------------------------- what a process answers
+
+
+class Spoiled(Runtime):
+    """Right, until a trial that begins with BAD; then it does what it is told, and is wrong in one operator."""
+
+    name = "spoiled"
+    wrong = ""
+
+    def __init__(self, does: str, operator: str) -> None:
+        self.does, self.operator, self.calls = does, operator, 0
+
+    def prepare(self, call: Call) -> Prepared:
+        def run(feed: Feed) -> object:
+            self.calls += 1
+            if feed[0][0] == BAD:
+                self.wrong = self.operator
+                return self.spoil(feed)
+            result = expected_result(call.row, call, feed)
+            return -result if self.wrong == call.row.operator else result
+
+        return run
+
+    def spoil(self, feed: Feed) -> object:
+        if self.does == "raises":
+            raise ValueError("no")
+        if self.does == "exits":
+            raise SystemExit(3)
+        if self.does == "writes":
+            feed[0][0] = 7
+        if self.does == "differs":
+            return np.full(4, self.calls, np.float32)
+        return None if self.does == "gives None" else np.full(4, BAD, np.float32)
+
+
+class Connected:
+    """A connection that has sent some requests, and what is answered to each."""
+
+    def __init__(self, *requests: object) -> None:
+        self._requests = iter(requests)
+        self.send = (answers := list[Any]()).append
+        self.answers = answers
+
+    def recv(self) -> object:
+        try:
+            return next(self._requests)
+        except StopIteration:
+            raise EOFError from None
+
+
+def answers_of(runtime: Runtime, *requests: object) -> list[Any]:
+    connection: Any = Connected(*requests)
+    try:
+        _Serving(runtime, connection).serve()
+    finally:
+        gc.unfreeze()
+    return connection.answers  # type: ignore[no-any-return]
+
+
+SPOILT = trial_of(BAD)
+ASKED = [("sanity call", each) for each in sanity_calls()]
+
+
+@pytest.mark.parametrize(
+    ("does", "kind", "is_error"),
+    [
+        ("raises", "refused", True),
+        ("gives None", "garbage", True),
+        ("writes", "overwrote", True),
+        ("exits", "crashed", True),
+        ("differs", "nondeterministic", False),
+        ("returns", "returned", False),
+    ],
+)
+@pytest.mark.parametrize("refusal", [False, True])
+@pytest.mark.parametrize("operator", ["Max", "ReduceMax"])
+def test_the_sanity_calls_of_an_operator_follow_its_errors(
+    does: str, kind: str, is_error: bool, refusal: bool, operator: str
+) -> None:
+    """Also what was to be an error: a call that must be refused."""
+    trial = trial_of(BAD, refusal=refusal)
+    first, second, third, (outcome, due), *wrong = answers_of(Spoiled(does, operator), *ASKED, ("trial", trial, 2))
+    assert (first, second, third, outcome.kind, due) == (True, True, True, kind, is_error or refusal)
+    text = "Max-13 of float32 gives another answer after it than before" if operator == "Max" else ""
+    assert wrong == ([text] if due else [])
+
+
+def test_of_an_operator_without_a_sanity_call_the_first_one_follows() -> None:
+    _, _, answer, wrong = answers_of(Spoiled("raises", "ReduceMax"), *ASKED[1:], ("trial", SPOILT, 2))
+    assert answer[0].kind == "refused"
+    assert wrong == "ReduceMax-20 of float32 gives another answer after it than before"
+    assert answers_of(Spoiled("raises", "Max"), ("trial", SPOILT, 2))[1:] == [""]
+
+
+@pytest.mark.parametrize("does", ["raises", "differs", "gives None"])
+def test_a_call_that_gets_no_answer_is_no_sanity_call(does: str) -> None:
+    answers = answers_of(Spoiled(does, ""), ("sanity call", SPOILT), ("trial", trial_of(1.0, refusal=True), 2))
+    assert answers[0] is False
+    assert answers[2:] == [""]
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 10])
+def test_a_trial_runs_as_often_as_it_is_to(repeats: int) -> None:
+    runtime = Spoiled("returns", "")
+    ((outcome, due),) = answers_of(runtime, ("trial", GOOD, repeats))
+    assert (outcome.kind, due, runtime.calls) == ("returned", False, repeats)
+    with Process("numpy", repeats=repeats) as running:
+        asked: list[Any] = []
+        assert running._child is not None
+        running._child.request = lambda message, seconds: (asked.append(message), (outcome, False))[1]  # type: ignore[method-assign]
+        running.run("fine", GOOD, SECONDS)
+    assert asked == [("trial", GOOD, repeats)]
 
 
 # --------------------------------------------------------------------------------------------------- several processes
