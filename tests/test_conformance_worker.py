@@ -442,7 +442,12 @@ def test_a_trial_runs_as_often_as_it_is_to(repeats: int) -> None:
     with Process("numpy", repeats=repeats) as running:
         asked: list[Any] = []
         assert running._child is not None
-        running._child.request = lambda message, seconds: (asked.append(message), (outcome, False))[1]  # type: ignore[method-assign]
+
+        def request(message: Any, seconds: float) -> tuple[Outcome, bool]:
+            asked.append(message)
+            return outcome, False
+
+        running._child.request = request  # type: ignore[method-assign]
         running.run("fine", GOOD, SECONDS)
     assert asked == [("trial", GOOD, repeats)]
 

@@ -58,10 +58,10 @@ def test_ids_leave_a_device_only_if_they_are_wrong(
     for count, listed in product(COUNTS, IDS):
         ids = np.array(listed, np.int64).astype(dtype)
         rules: Any = {"sorted": is_sorted, "out_of_range": out_of_range}
-        wanted = outcome(check, ROW, ids, **rules, num_segments=count)
+        expected = outcome(check, ROW, ids, **rules, num_segments=count)
         bounds = inputs.Bounds(ROW, "segment_ids", jax.device_put(ids), len(ids), **rules, count=count)
         copied.clear()
-        assert (outcome(bounds.check), bool(copied)) == (wanted, wanted is not None), (count, listed)
+        assert (outcome(bounds.check), bool(copied)) == (expected, expected is not None), (count, listed)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
@@ -69,12 +69,12 @@ def test_offsets_leave_a_device_only_if_they_are_wrong(copied: list[str], dtype:
     for length in (1, 2, 3):
         for listed in product([-1, 0, 1, 3], repeat=length):
             offsets = np.array(listed, np.int64).astype(dtype)
-            wanted = outcome(plan.faults.check_offsets, ROW, offsets, 3)
+            expected = outcome(plan.faults.check_offsets, ROW, offsets, 3)
             bounds = inputs.Bounds(
                 ROW, "offsets", jax.device_put(offsets), 3, sorted=True, out_of_range=None, count=length - 1
             )
             copied.clear()
-            assert (outcome(bounds.check), bool(copied)) == (wanted, wanted is not None), listed
+            assert (outcome(bounds.check), bool(copied)) == (expected, expected is not None), listed
 
 
 @pytest.mark.parametrize("give", [np.asarray, jax.device_put], ids=["NumPy", "JAX on the CPU"])
@@ -96,9 +96,9 @@ def test_a_call_on_a_device_is_the_call_in_memory(options: dict[str, Any], count
     def call(data: Any, ids: Any) -> Any:
         return mo.segment_max(data, ids, count, fill_mode="LOWEST", **options)
 
-    wanted = outcome(call, data, named)
-    assert outcome(call, jax.device_put(data), jax.device_put(named)) == wanted
-    if wanted is None:
+    expected = outcome(call, data, named)
+    assert outcome(call, jax.device_put(data), jax.device_put(named)) == expected
+    if expected is None:
         assert_same_bits(np.asarray(call(jax.device_put(data), jax.device_put(named))), call(data, named))
 
 
@@ -121,5 +121,5 @@ def test_no_id_past_the_last_segment_comes_back_as_another(wide: bool, dtype: st
     function = jax.jit(lambda *args: call(*args)) if traced else call  # noqa: PLW0108 - compiled anew
     with jax.enable_x64(wide):
         got = [np.asarray(part) for part in function(jax.device_put(data), jax.device_put(ids))]
-    for part, wanted in zip(got, call(data, ids), strict=True):
-        assert_same_bits(part.astype(wanted.dtype), wanted)
+    for part, expected in zip(got, call(data, ids), strict=True):
+        assert_same_bits(part.astype(expected.dtype), expected)
