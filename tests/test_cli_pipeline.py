@@ -303,7 +303,7 @@ def test_truncated_stdin_is_refused() -> None:
 
 def test_segment_max_has_the_options_of_the_function() -> None:
     """But for `out`, which is --output, `dim`, of xarray's arrays, and `ties`, of gradients."""
-    renamed = {"segment_ids": "ids", "sorted": "are_sorted"}
+    renamed = {"segment_ids": "ids"}
     expected = {renamed.get(name, name) for name in signature(mo.segment_max).parameters} - {"out", "dim", "ties"}
     assert expected <= set(signature(arrays.segment_max).parameters)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,3 +126,37 @@ def test_an_attribute_given_as_an_input(row: spec.Spec) -> None:
     if row.operator == "ReduceMax" and not row.axes_input:
         with pytest.raises(mo.errors.InputCountError, match=r"axes is an attribute, as in axes=\[0\]"):
             mo.operator(row.standard, row.operator, row.version)(np.zeros(1), np.array([0]))
+
+
+# ------------------------------------------------------------------------------------------------ parameters
+
+ARGUMENTS = Path(__file__).parents[1] / "native" / "bindings" / "arguments.def"
+
+
+def name_of(parameter: spec.Parameter) -> str:
+    """In signatures and documentation: there `maximum` takes arrays, which are inputs of ONNX's operator."""
+    return "arrays" if parameter.kind == "arrays" else parameter.name
+
+
+@pytest.mark.parametrize("row", spec.PLAIN, ids=repr)
+def test_a_signature_is_that_of_the_row(row: spec.Spec) -> None:
+    written = inspect.signature(getattr(mo, row.operator).__wrapped__).parameters.values()
+    assert [(each.name, each.default) for each in written] == [
+        (name_of(each), inspect.Parameter.empty if each.kind in ("array", "arrays") else each.default)
+        for each in row.parameters
+    ]
+
+
+@pytest.mark.parametrize("row", spec.PLAIN, ids=repr)
+def test_the_core_has_the_parameters_of_the_row(row: spec.Spec) -> None:
+    lines = re.findall(r"^MAXOPS_(\w+)_ARGUMENT\((\w+)\)$", ARGUMENTS.read_text(), re.MULTILINE)
+    expected = [each.name for each in row.parameters if each.kind != "arrays"]
+    assert [name for function, name in lines if function.lower() == row.operator] == expected
+
+
+@pytest.mark.parametrize("row", spec.PLAIN, ids=repr)
+def test_each_parameter_has_a_clause_and_an_explanation(row: spec.Spec) -> None:
+    document = getattr(mo, row.operator).__doc__
+    for each in row.parameters:
+        assert f"        {name_of(each)}: " in document
+        assert row.has({"segment_ids": "ids", "data": "types"}.get(each.name, each.alias_of or each.name))

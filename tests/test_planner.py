@@ -17,6 +17,7 @@ from maxops.errors import EmptyReductionError, MaxopsError
 from maxops.plan import (
     Array,
     abstract,
+    bits_of,
     default_num_segments,
     plan,
     plan_max,
@@ -75,7 +76,8 @@ def test_the_identity_has_no_initial() -> None:
     ids=str,
 )
 def test_the_bits_of_empty_segments(options: dict[str, Any], bits: int) -> None:
-    assert plan_segment_max(SegmentCall(DATA, IDS, **options)).fill_bits == bits
+    fill = plan_segment_max(SegmentCall(DATA, IDS, **options)).call.fill_value
+    assert (fill.shape, bits_of(fill, dtypes.FLOAT32)) == ((), bits)
 
 
 def test_without_values_ids_are_not_looked_at() -> None:
@@ -83,20 +85,17 @@ def test_without_values_ids_are_not_looked_at() -> None:
         SegmentCall(abstract((5,), DATA.dtype), abstract((5,), np.dtype(np.int8)), fill_mode="ZERO"),
         values_known=False,
     )
-    assert plan.num_segments == 0
-    assert plan.segment_ids is not None
-    assert plan.segment_ids.dtype == np.int32
+    assert plan.call.num_segments == 0
+    assert plan.call.segment_ids.dtype == np.int32
 
 
 def test_a_scalar_as_an_array_of_rank_0() -> None:
-    plan = plan_reduce_max(ReduceCall(DATA, initial=np.zeros((), np.float32)))
-    assert plan.initial is not None
-    assert plan.initial.shape == ()
+    assert plan_reduce_max(ReduceCall(DATA, initial=np.zeros((), np.float32))).call.initial.shape == ()
 
 
 def test_a_memory_map_is_planned_as_an_array(tmp_path: Path) -> None:
     mapped = np.memmap(tmp_path / "data", np.float32, "w+", shape=(2, 3))
-    assert type(plan_reduce_max(ReduceCall(mapped)).data) is np.ndarray
+    assert type(plan_reduce_max(ReduceCall(mapped)).call.data) is np.ndarray
 
 
 def test_the_reference_finds_no_index_of_what_is_not_there() -> None:
@@ -388,7 +387,7 @@ def test_the_most_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_python_scalars_beside_arrays(dtype: Any, held: list[Any], not_held: list[Any]) -> None:
     array = np.zeros(2, dtype)
     for value in held:
-        planned = plan_max(MaxCall([array, value])).inputs[1]
+        planned = plan_max(MaxCall([array, value])).call.inputs[1]
         assert (planned.shape, planned.dtype) == ((), array.dtype)
         assert repr(planned[()]) == repr(array.dtype.type(value) if dtype is not object else value)
     for value in not_held:
@@ -397,35 +396,34 @@ def test_python_scalars_beside_arrays(dtype: Any, held: list[Any], not_held: lis
 
 
 def test_axes_of_one_integer() -> None:
-    assert plan_reduce_max(ReduceCall(DATA, np.array(1))).axes == (1,)
+    assert plan_reduce_max(ReduceCall(DATA, np.array(1))).call.axes == (1,)
     with pytest.raises(MaxopsError, match="and shape "):
         plan_reduce_max(ReduceCall(DATA, np.array(1), row=spec.REDUCE_MAX_18))
 
 
 def test_the_identity_reduces_no_axes() -> None:
     plan = plan_reduce_max(ReduceCall(DATA, noop_with_empty_axes=True))
-    assert (plan.identity, plan.axes, plan.shape) == (True, (), (2, 3))
+    assert (plan.call.noop_with_empty_axes, plan.call.axes, plan.shape) == (True, (), (2, 3))
     plan = plan_reduce_max(ReduceCall(DATA, 0, noop_with_empty_axes=True))
-    assert (plan.identity, plan.axes, plan.shape) == (False, (0,), (1, 3))
+    assert (plan.call.noop_with_empty_axes, plan.call.axes, plan.shape) == (False, (0,), (1, 3))
 
 
 def test_ids_that_are_not_checked_may_be_any() -> None:
     plan = plan_segment_max(segments(segment_ids=np.array([1, 0]), check_ids=False))
-    assert (plan.num_segments, plan.check_ids) == (1, False)
+    assert (plan.call.num_segments, plan.call.check_ids) == (1, False)
 
 
 def test_offsets_and_a_number_of_segments() -> None:
-    def planned(**more: Any) -> int:
-        return plan_segment_max(segments(segment_ids=None, offsets=OFFSETS, **more)).num_segments
+    def planned(**more: Any) -> Any:
+        return plan_segment_max(segments(segment_ids=None, offsets=OFFSETS, **more)).call.num_segments
 
     assert (planned(), planned(num_segments=0), planned(num_segments=4)) == (1, 0, 4)
 
 
 def test_without_values_offsets_are_not_looked_at() -> None:
     plan = plan_segment_max(segments(segment_ids=None, offsets=abstract((4,), np.dtype(np.uint8))), values_known=False)
-    assert plan.num_segments == 3
-    assert plan.offsets is not None
-    assert plan.offsets.dtype == np.int32
+    assert plan.call.num_segments == 3
+    assert plan.call.offsets.dtype == np.int32
 
 
 def rationals(**options: Any) -> SegmentCall:
@@ -464,7 +462,7 @@ def test_rationals_have_no_lowest_value_for_an_empty_segment(options: dict[str, 
     ids=str,
 )
 def test_rationals_of_segments_that_all_have_rows(options: dict[str, Any]) -> None:
-    assert plan_segment_max(rationals(**options)).fill_mode == "LOWEST"
+    assert plan_segment_max(rationals(**options)).call.fill_mode == "LOWEST"
 
 
 def test_rationals_elsewhere_are_not_looked_at() -> None:
@@ -472,7 +470,7 @@ def test_rationals_elsewhere_are_not_looked_at() -> None:
     assert plan_reduce_max(ReduceCall(elsewhere, 0)).dtype is dtypes.REAL
     ids = abstract((2,), IDS.dtype)
     call = SegmentCall(elsewhere, ids, fill_mode="LOWEST", num_segments=3)
-    assert plan_segment_max(call, values_known=False).num_segments == 3
+    assert plan_segment_max(call, values_known=False).call.num_segments == 3
 
 
 def test_rationals_that_repeat_are_looked_at_once() -> None:

@@ -38,6 +38,7 @@ from maxops.typing import (
     PythonScalar,
     Real,
     RealT,
+    ReduceOptions,
     Scalar,
     SegmentOptions,
     SupportsArray,
@@ -139,11 +140,9 @@ def reduce_max(
     noop_with_empty_axes: Flag = False,
     out: NDArray[RealT] | None = None,
     *,
-    axis: Axes | None = None,
     dim: None = None,
-    initial: Scalar | None = None,
     return_indices: Literal[False] = False,
-    ties: Ties = "even",
+    **options: Unpack[ReduceOptions],
 ) -> NDArray[RealT]: ...
 @overload
 def reduce_max(
@@ -153,11 +152,9 @@ def reduce_max(
     noop_with_empty_axes: Flag = False,
     out: NDArray[RealT] | None = None,
     *,
-    axis: Axes | None = None,
     dim: None = None,
-    initial: Scalar | None = None,
     return_indices: Literal[True],
-    ties: Ties = "even",
+    **options: Unpack[ReduceOptions],
 ) -> tuple[NDArray[RealT], Indices]: ...
 @overload
 def reduce_max(
@@ -167,11 +164,9 @@ def reduce_max(
     noop_with_empty_axes: Flag = False,
     out: NDArray[RealT] | None = None,
     *,
-    axis: Axes | None = None,
     dim: None = None,
-    initial: Scalar | None = None,
     return_indices: Flag,
-    ties: Ties = "even",
+    **options: Unpack[ReduceOptions],
 ) -> Any: ...
 @overload
 def reduce_max(
@@ -181,11 +176,9 @@ def reduce_max(
     noop_with_empty_axes: Flag = False,
     out: ArrayT | None = None,
     *,
-    axis: Axes | None = None,
     dim: Dims | None = None,
-    initial: Scalar | None = None,
     return_indices: Literal[False] = False,
-    ties: Ties = "even",
+    **options: Unpack[ReduceOptions],
 ) -> ArrayT: ...
 @overload
 def reduce_max(
@@ -195,11 +188,9 @@ def reduce_max(
     noop_with_empty_axes: Flag = False,
     out: ArrayT | None = None,
     *,
-    axis: Axes | None = None,
     dim: Dims | None = None,
-    initial: Scalar | None = None,
     return_indices: Literal[True],
-    ties: Ties = "even",
+    **options: Unpack[ReduceOptions],
 ) -> tuple[ArrayT, ArrayT]: ...
 @overload
 def reduce_max(
@@ -209,11 +200,9 @@ def reduce_max(
     noop_with_empty_axes: Flag = False,
     out: Any = None,
     *,
-    axis: Axes | None = None,
     dim: Dims | None = None,
-    initial: Scalar | None = None,
     return_indices: Flag = False,
-    ties: Ties = "even",
+    **options: Unpack[ReduceOptions],
 ) -> Any: ...
 
 

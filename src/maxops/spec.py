@@ -32,6 +32,31 @@ class Clause:
     level: Level = "must"
 
 
+# What a parameter takes: one array or several, ids or offsets, a number of segments, axes by number or by name, True or
+# False, one of a few words, a scalar of the data's type, or an array for the result.
+Kind = Literal["arrays", "array", "indices", "count", "axis", "axes", "dim", "flag", "choice", "scalar", "out"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a plain function: what it takes, its default, and what its clause says of it.
+
+    Requests (`maxops.calls`), signatures, the core's names (`arguments.def`), torch's schemas and the options of the
+    command line follow from it, or are compared with it. Without a `statement` a clause of another name speaks of it.
+    An input goes by position in operators, and is no attribute; an alias is another name of a parameter. Where
+    gradients, devices or an array's own names are meant, a command line has no option, and there is no `help` for one.
+    """
+
+    name: str
+    kind: Kind
+    default: Any = None
+    statement: str = ""
+    choices: tuple[str, ...] = ()
+    is_input: bool = False
+    alias_of: str = ""
+    help: str = ""
+
+
 @dataclass(frozen=True)
 class Spec:
     """One operator of one standard at one version.
@@ -39,7 +64,7 @@ class Spec:
     ``rules`` maps each clause's short name to (statement, source, level); ``broadcast`` is "none" (one shape),
     "numpy", or "strict" (as numpy, but a zero-size axis against one of size 1 is refused). ``index_dtypes`` are the
     types of ids and of their number, or of an array of axes. ``leaves_open`` is what the clause `nan` decides because
-    the source does not.
+    the source does not. ``parameters`` are a plain function's; a standard has ``inputs`` and ``attributes``.
     """
 
     standard: str
@@ -54,6 +79,7 @@ class Spec:
     broadcast: Literal["none", "numpy", "strict"] = "numpy"
     explicit_types: bool = False
     leaves_open: frozenset[Open] = frozenset({"NaN", "NaN's bits", "sign of zero"})
+    parameters: tuple[Parameter, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.standard} {self.name}>"
@@ -333,75 +359,179 @@ _PLAIN_NAN: tuple[str, tuple[str, str, Level]] = (
     "nan",
     ("NaN propagates, as the quiet NaN with sign 0 and payload 0; -0 < +0", "as SONNX.Max.NaN", "must"),
 )
-_TYPES = (
-    "one type for all inputs and out: the floats, integers and bool listed, or exact rationals; nothing is converted"
+_TYPES = _own(
+    "types",
+    "one type for all inputs and out: the floats, integers and bool listed, or exact rationals; nothing is converted",
 )
 _SCALARS = _own("scalars", "a Python scalar takes the type of the arrays beside it, if that holds its value exactly")
 _ARRAYS = _own(
     "arrays", "arrays that one engine supports together, without copies to another device and without loss of meaning"
 )
 _LABELS = _own("labels", "labels, names of columns and names of dimensions do not differ, and none is dropped")
-_OUT = _own("out", "of the result's type, shape and device, writeable; none where results are always new")
-_TIES = _own("ties", "'first' or 'even': which of several equal elements the gradient of a maximum goes to")
-_DIM = _own("dim", "the names of dimensions of xarray's arrays, in place of numbers")
-_INITIAL = _own("initial", "a scalar of the data's type, or a Python scalar that this holds exactly; not beside a fill")
-_INDICES = _own("return_indices", "0 or 1: also the index of the first element that holds each maximum, or -1")
 
-MAXIMUM = Spec(
-    "maxops",
-    "maximum",
+_DATA = Parameter("data", "array", is_input=True)
+_OUT = Parameter(
+    "out", "out", None, "of the result's type, shape and device, writeable; none where results are always new"
+)
+_DIM = Parameter("dim", "dim", None, "the names of dimensions of xarray's arrays, in place of numbers")
+_INITIAL = Parameter(
+    "initial",
+    "scalar",
     None,
-    dtypes.ALL,
+    "a scalar of the data's type, or a Python scalar that this holds exactly; not beside a fill",
+    help="One more element of each maximum; empty sets hold it.",
+)
+_INDICES = Parameter(
+    "return_indices",
+    "flag",
+    False,
+    "0 or 1: also the index of the first element that holds each maximum, or -1",
+    help="Also give the indices of the maxima (argmax).",
+)
+_TIES = Parameter(
+    "ties",
+    "choice",
+    "even",
+    "'first' or 'even': which of several equal elements the gradient of a maximum goes to",
+    ("first", "even"),
+)
+
+
+def _plain(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    rules: tuple[tuple[str, tuple[str, str, Level]], ...],
+    index_dtypes: tuple[DType, ...] = (),
+) -> Spec:
+    """The row of a plain function: its rules, and those of its parameters."""
+    return Spec(
+        "maxops",
+        name,
+        None,
+        dtypes.ALL,
+        (*rules, *(_own(each.name, each.statement) for each in parameters if each.statement)),
+        index_dtypes=index_dtypes,
+        attributes=tuple(each.name for each in parameters if not each.is_input and each is not _OUT),
+        leaves_open=frozenset(),
+        parameters=parameters,
+    )
+
+
+MAXIMUM = _plain(
+    "maximum",
+    (Parameter("inputs", "arrays", is_input=True), _OUT, _TIES),
     (
         _as(MAX_13, "inputs"),
-        _own("types", _TYPES),
+        _TYPES,
         _SCALARS,
         _ARRAYS,
         _LABELS,
         _as(MAX_13, "shape"),
         _as(MAX_13, "value"),
         _PLAIN_NAN,
+    ),
+)
+REDUCE_MAX = _plain(
+    "reduce_max",
+    (
+        _DATA,
+        Parameter(
+            "axes",
+            "axes",
+            None,
+            "an integer, or a sequence or array of integers: the axes to reduce, each once; also called axis",
+            help="Axes to reduce, such as 0,-1. Default: all.",
+        ),
+        Parameter("keepdims", "flag", True, help="Keep reduced axes, with size 1."),
+        Parameter("noop_with_empty_axes", "flag", False, help="Without axes, give the input itself."),
         _OUT,
+        Parameter("axis", "axes", alias_of="axes"),
+        _DIM,
+        _INITIAL,
+        _INDICES,
         _TIES,
     ),
-    attributes=("ties",),
-    leaves_open=frozenset(),
-)
-REDUCE_MAX = Spec(
-    "maxops",
-    "reduce_max",
-    None,
-    dtypes.ALL,
     (
-        _own("types", _TYPES),
+        _TYPES,
         _SCALARS,
         _ARRAYS,
-        _own("axes", "an integer, or a sequence or array of integers: the axes to reduce, each once; also called axis"),
         _as(REDUCE_MAX_20, "axes.range"),
         _own("axes.default", "None and no axes: all are reduced"),
-        _DIM,
         _as(REDUCE_MAX_20, "keepdims"),
         _as(REDUCE_MAX_20, "noop_with_empty_axes"),
         _as(REDUCE_MAX_20, "value"),
         _PLAIN_NAN,
         _own("empty", "the maximum of an empty set is -Inf, the lowest value, or False; of rationals there is none"),
-        _INITIAL,
-        _INDICES,
-        _OUT,
-        _TIES,
     ),
     index_dtypes=_INTEGERS,
-    attributes=("axes", "keepdims", "noop_with_empty_axes", "axis", "dim", "initial", "return_indices", "ties"),
-    leaves_open=frozenset(),
 )
-SEGMENT_MAX = Spec(
-    "maxops",
+SEGMENT_MAX = _plain(
     "segment_max",
-    None,
-    dtypes.ALL,
+    (
+        _DATA,
+        Parameter("segment_ids", "indices", is_input=True),
+        Parameter("num_segments", "count", is_input=True, help="Segments in the result. Default: the last id + 1."),
+        Parameter(
+            "fill_mode",
+            "choice",
+            None,
+            "ZERO or LOWEST, the lowest finite value, for empty segments; required without another fill",
+            ("ZERO", "LOWEST"),
+            help="ZERO or LOWEST (finite): what empty segments hold. This, --fill-value or --initial.",
+        ),
+        Parameter(
+            "fill_value",
+            "scalar",
+            None,
+            "a scalar of the data's type, or a Python scalar that this holds exactly, for empty segments",
+            help="What empty segments hold, such as 7, nan or -inf.",
+        ),
+        _OUT,
+        Parameter(
+            "check_ids",
+            "flag",
+            True,
+            "0 or 1; 0: the values of ids and offsets are not validated",
+            help="Validate the ids or offsets; invalid ones give wrong maxima.",
+        ),
+        Parameter(
+            "offsets",
+            "indices",
+            None,
+            "in place of segment_ids: 1-D, from 0 to the number of rows, non-decreasing",
+            help="In place of IDS: a .npy file of where segments begin, and the end.",
+        ),
+        Parameter("sorted", "flag", True, "0 or 1; 0: ids in any order", help="Whether the ids never decrease."),
+        Parameter(
+            "out_of_range",
+            "choice",
+            None,
+            "'error' or 'drop': what an id outside 0..num_segments-1 is; None: see ids and num_segments",
+            ("error", "drop"),
+            help="What ids outside the segments are. Default: as OpenVINO has it for sorted ids; error.",
+        ),
+        Parameter(
+            "axis",
+            "axis",
+            0,
+            "an integer in -r..r-1, 0 by default: the axis of data whose slices are the rows",
+            help="The axis of DATA whose slices are the rows.",
+        ),
+        _DIM,
+        _INITIAL,
+        _INDICES,
+        Parameter(
+            "return_empty",
+            "flag",
+            False,
+            "0 or 1: also whether each segment has no rows",
+            help="Also give which segments are empty.",
+        ),
+        _TIES,
+    ),
     (
         _own("inputs", "data, and either segment_ids or offsets"),
-        _own("types", _TYPES),
+        _TYPES,
         _SCALARS,
         _ARRAYS,
         _LABELS,
@@ -409,47 +539,15 @@ SEGMENT_MAX = Spec(
         _own("index_types", "segment_ids, offsets and num_segments are of any integer type"),
         _own("ids.shape", "segment_ids is 1-D, as long as data is along axis"),
         _own("ids", "segment_ids are non-negative and, if sorted, non-decreasing"),
-        _own("sorted", "0 or 1; 0: ids in any order"),
-        _own(
-            "out_of_range", "'error' or 'drop': what an id outside 0..num_segments-1 is; None: see ids and num_segments"
-        ),
-        _own("check_ids", "0 or 1; 0: the values of ids and offsets are not validated"),
-        _own("offsets", "in place of segment_ids: 1-D, from 0 to the number of rows, non-decreasing"),
-        _own("axis", "an integer in -r..r-1, 0 by default: the axis of data whose slices are the rows"),
-        _DIM,
         _as(SEGMENT_MAX_16, "num_segments"),
         _own("num_segments.default", "max(segment_ids) + 1, and 0 without ids; with offsets, one less than they are"),
         _own("num_segments.smaller", "segments past num_segments are not in the output; of ids in any order an error"),
         _as(SEGMENT_MAX_16, "num_segments.larger"),
-        _own("fill_mode", "ZERO or LOWEST, the lowest finite value, for empty segments; required without another fill"),
-        _own(
-            "fill_value", "a scalar of the data's type, or a Python scalar that this holds exactly, for empty segments"
-        ),
         _own("shape", "data's shape, with num_segments along axis"),
         _as(SEGMENT_MAX_16, "value"),
         _PLAIN_NAN,
-        _INITIAL,
-        _INDICES,
-        _own("return_empty", "0 or 1: also whether each segment has no rows"),
-        _OUT,
-        _TIES,
     ),
     index_dtypes=_INTEGERS,
-    attributes=(
-        "fill_mode",
-        "fill_value",
-        "check_ids",
-        "offsets",
-        "sorted",
-        "out_of_range",
-        "axis",
-        "dim",
-        "initial",
-        "return_indices",
-        "return_empty",
-        "ties",
-    ),
-    leaves_open=frozenset(),
 )
 PLAIN = (MAXIMUM, REDUCE_MAX, SEGMENT_MAX)
 

@@ -32,6 +32,7 @@ __all__ = [
     "PythonScalar",
     "Real",
     "RealT",
+    "ReduceOptions",
     "Scalar",
     "SegmentOptions",
     "SupportsArray",
@@ -138,22 +139,31 @@ Indices: TypeAlias = NDArray[np.int64]
 
 
 class _Options(TypedDict, total=False):
+    initial: Scalar | None
+    ties: Ties
+
+
+class ReduceOptions(_Options, total=False):
+    """The options of `maxops.reduce_max` that do not change the kind of its result."""
+
+    axis: Axes | None
+
+
+class _Segments(_Options, total=False):
     fill_mode: FillMode | None
     fill_value: Scalar | None
     check_ids: Flag
     sorted: Flag
     out_of_range: OutOfRange | None
-    initial: Scalar | None
-    ties: Ties
 
 
-class SegmentOptions(_Options, total=False):
+class SegmentOptions(_Segments, total=False):
     """The options of `maxops.segment_max` that do not change the kind of its result."""
 
     axis: SupportsIndex
 
 
-class Attributes(_Options, total=False):
+class Attributes(_Segments, total=False):
     """The attributes of operators (`maxops.operator`); which of them an operator has, its document says."""
 
     axes: Axes | None

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from clang.cindex import Cursor, Index, TranslationUnit
+from clang.cindex import Cursor, Index, TranslationUnit, _CXString, conf
 from clang.cindex import CursorKind as Kind
 
 # By operator: the switch of mutants.h, and what it puts instead.
@@ -63,8 +63,11 @@ class Found:
 
 
 def resource_dir() -> str:
-    """Where the compiler's own headers are, that libclang has none of."""
-    for name in ("clang", *(f"clang-{version}" for version in range(21, 13, -1))):
+    """Where a compiler's own headers are, of which libclang has none; those of a newer one it does not understand."""
+    version: Any = conf.lib.clang_getClangVersion
+    version.restype, version.errcheck = _CXString, _CXString.from_result
+    newest = int("".join(re.findall(r"version (\d+)", version())))
+    for name in (*(f"clang-{number}" for number in range(newest, 13, -1)), "clang"):
         try:
             return subprocess.run(
                 [name, "-print-resource-dir"], check=True, capture_output=True, text=True

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
 
 import maxops
-from maxops import dtypes
+from maxops import dtypes, spec
 from maxops.cli import streams
 from maxops.cli.files import as_bfloat16, is_two_bytes, read_npy, write_npy, write_npz
 from maxops.cli.progress import progress
 from maxops.cli.table import describe, show_arrays, show_json
 from maxops.errors import ModelInputError, OutputError
-from maxops.plan import Array
-from maxops.typing import FillMode
+from maxops.plan import FILL_MODES, Array
+from maxops.spec import Parameter, Spec
 
 Output = Annotated[
     Path | None,
@@ -32,12 +33,6 @@ Output = Annotated[
 BFloat16 = Annotated[
     bool, typer.Option("--bfloat16", help="Read two-byte void as bfloat16, which NumPy saves under that type.")
 ]
-Initial = Annotated[
-    str | None, typer.Option(metavar="VALUE", help="One more element of each maximum; empty sets hold it.")
-]
-Indices = Annotated[bool, typer.Option("--return-indices", help="Also give the indices of the maxima (argmax).")]
-
-FILL_MODES = get_args(FillMode)
 _FILL_CLAUSE = "maxops.segment_max.fill_mode"
 RESULT, INDICES, EMPTY = "maxima", "indices", "empty"  # in a .npz file
 
@@ -59,36 +54,82 @@ def maximum(
     target.give(lambda: maxops.maximum(*arrays), [RESULT])
 
 
+# What an option of a kind takes, and what stands for it in the help.
+_OPTIONS: dict[str, tuple[Any, str | None]] = {
+    "axes": (str | None, "AXIS,..."),
+    "axis": (int, "AXIS"),
+    "choice": (str | None, "MODE"),
+    "count": (int | None, "N"),
+    "flag": (bool, None),
+    "indices": (Path | None, "FILE"),
+    "scalar": (str | None, "VALUE"),
+}
+_SPELLED = {"sorted": "--sorted/--unsorted"}  # others of True have a --no-
+
+
+def _option(parameter: Parameter) -> inspect.Parameter:
+    """The option of a command that a parameter of a function is."""
+    name = parameter.name
+    kind: Any
+    kind, metavar = _OPTIONS[parameter.kind]
+    names = [_SPELLED[name]] if name in _SPELLED else [] if parameter.default else [f"--{name.replace('_', '-')}"]
+    if parameter.kind == "choice" and name != "fill_mode":  # which is taken in any case, and has an error of its own
+        kind, metavar = Literal[parameter.choices] | None, None
+    annotation = Annotated[kind, typer.Option(*names, metavar=metavar, help=parameter.help)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default, annotation=annotation)
+
+
+def _with_options_of(row: Spec) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each parameter of a function that has no place among its arguments."""
+
+    def make(command: Callable[..., None]) -> Callable[..., None]:
+        written = inspect.signature(command, eval_str=True)
+        own = [each for each in written.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        files = [each for each in own if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        options = [_option(each) for each in row.parameters if each.help]
+        command.__dict__["__signature__"] = written.replace(parameters=[*files, *options, *own[len(files) :]])
+        return command
+
+    return make
+
+
+def _values(row: Spec, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function that options spell."""
+    kinds = {each.name: each.kind for each in row.parameters}
+    read: dict[str, Callable[[str, str], Any]] = {"axes": _axes, "scalar": _scalar}
+    return {
+        name: value
+        if value is None or kinds[name] not in read
+        else read[kinds[name]](value, f"--{name.replace('_', '-')}")
+        for name, value in options.items()
+    }
+
+
+def _results(options: Mapping[str, Any]) -> list[str]:
+    """The names of the arrays that a call with these options gives."""
+    more = {"return_indices": INDICES, "return_empty": EMPTY}
+    return [RESULT, *(name for option, name in more.items() if options.get(option))]
+
+
+@_with_options_of(spec.REDUCE_MAX)
 def reduce_max(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .npy file; - is stdin.")],
-    axes: Annotated[
-        str | None, typer.Option(metavar="AXIS,...", help="Axes to reduce, such as 0,-1. Default: all.")
-    ] = None,
-    keepdims: Annotated[bool, typer.Option(help="Keep reduced axes, with size 1.")] = True,
-    noop_with_empty_axes: Annotated[
-        bool, typer.Option("--noop-with-empty-axes", help="Without axes, give the input itself.")
-    ] = False,
-    initial: Initial = None,
-    return_indices: Indices = False,
+    *,
     output: Output = None,
     form: streams.Format = "text",
     bfloat16: BFloat16 = False,
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
+    **options: Any,
 ) -> None:
     """The maximum of a .npy file along axes; NaN propagates."""
     target = _Target("reduce-max", output, form, overwrite=overwrite, parents=parents)
     (data,) = target.read([file], bfloat16=bfloat16)
-    taken = None if axes is None else _axes(axes)
-    first = _scalar(initial, "--initial")
-    target.give(
-        lambda: maxops.reduce_max(
-            data, taken, keepdims, noop_with_empty_axes, initial=first, return_indices=return_indices
-        ),
-        [RESULT, *([INDICES] if return_indices else [])],
-    )
+    values = _values(spec.REDUCE_MAX, options)
+    target.give(lambda: maxops.reduce_max(data, **values), _results(options))
 
 
+@_with_options_of(spec.SEGMENT_MAX)
 def segment_max(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A .npy file of shape (n, ...); - is stdin.")],
     ids: Annotated[
@@ -97,66 +138,22 @@ def segment_max(
             metavar="IDS", help="A .npy file of n segment ids of any integer type, sorted; or else --offsets."
         ),
     ] = None,
-    fill_mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODE", help="ZERO or LOWEST (finite): what empty segments hold. This, --fill-value or --initial."
-        ),
-    ] = None,
-    fill_value: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="What empty segments hold, such as 7, nan or -inf.")
-    ] = None,
-    initial: Initial = None,
-    offsets: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="In place of IDS: a .npy file of where segments begin, and the end."),
-    ] = None,
-    num_segments: Annotated[
-        int | None, typer.Option(metavar="N", help="Segments in the result. Default: the last id + 1.")
-    ] = None,
-    are_sorted: Annotated[bool, typer.Option("--sorted/--unsorted", help="Whether the ids never decrease.")] = True,
-    out_of_range: Annotated[
-        Literal["error", "drop"] | None,
-        typer.Option(help="What ids outside the segments are. Default: as OpenVINO has it for sorted ids; error."),
-    ] = None,
-    axis: Annotated[int, typer.Option(metavar="AXIS", help="The axis of DATA whose slices are the rows.")] = 0,
-    check_ids: Annotated[
-        bool, typer.Option(help="Validate the ids or offsets; invalid ones give wrong maxima.")
-    ] = True,
-    return_indices: Indices = False,
-    return_empty: Annotated[bool, typer.Option("--return-empty", help="Also give which segments are empty.")] = False,
+    *,
     output: Output = None,
     form: streams.Format = "text",
     bfloat16: BFloat16 = False,
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
+    **options: Any,
 ) -> None:
     """The maximum of each segment of a .npy file's rows; NaN propagates."""
     target = _Target("segment-max", output, form, overwrite=overwrite, parents=parents)
-    _check_segments(ids, offsets)
-    _check_fill(fill_mode, fill_value, initial)
-    indexing = [path for path in (ids, offsets) if path is not None]
-    rows, *numbers = target.read([data, *indexing], bfloat16=bfloat16, indexing=len(indexing))
-    named = dict(zip((name for name, path in (("ids", ids), ("offsets", offsets)) if path), numbers, strict=True))
-    fill, first = _scalar(fill_value, "--fill-value"), _scalar(initial, "--initial")
-    target.give(
-        lambda: maxops.segment_max(
-            rows,
-            named.get("ids"),
-            num_segments,
-            fill_mode=cast(FillMode | None, fill_mode),  # in any case, and the function says what is none
-            fill_value=fill,
-            check_ids=check_ids,
-            offsets=named.get("offsets"),
-            sorted=are_sorted,
-            out_of_range=out_of_range,
-            axis=axis,
-            initial=first,
-            return_indices=return_indices,
-            return_empty=return_empty,
-        ),
-        [RESULT, *([INDICES] if return_indices else []), *([EMPTY] if return_empty else [])],
-    )
+    _check_segments(ids, options["offsets"])
+    _check_fill(options["fill_mode"], options["fill_value"], options["initial"])
+    files = {name: path for name, path in (("segment_ids", ids), ("offsets", options["offsets"])) if path is not None}
+    rows, numbers = target.read([data, *files.values()], bfloat16=bfloat16, indexing=1)
+    values = _values(spec.SEGMENT_MAX, options) | dict.fromkeys(files, numbers)
+    target.give(lambda: maxops.segment_max(rows, **values), _results(options))
 
 
 def _check_segments(ids: Path | None, offsets: Path | None) -> None:
@@ -253,20 +250,18 @@ def _next_step(dtype: np.dtype[Any]) -> str:
     return f"convert it: np.save(FILE, {steps.get(dtype.kind, 'array.astype(DTYPE)')})"
 
 
-def _axes(text: str) -> tuple[int, ...]:
+def _axes(text: str, option: str) -> tuple[int, ...]:
     try:
         return tuple(int(axis) for axis in text.split(",")) if text.strip() else ()
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a list of integers such as 0,-1", param_hint="--axes") from None
+        raise typer.BadParameter(f"{text!r} is not a list of integers such as 0,-1", param_hint=option) from None
 
 
 _WORDS = {"true": True, "false": False}
 
 
-def _scalar(text: str | None, option: str) -> bool | int | float | None:
+def _scalar(text: str, option: str) -> bool | int | float:
     """A value in words, as Python's scalar; whether the data's type holds it is for the operator to say."""
-    if text is None:
-        return None
     if text.strip().lower() in _WORDS:
         return _WORDS[text.strip().lower()]
     for kind in (int, float):

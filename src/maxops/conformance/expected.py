@@ -6,15 +6,16 @@ It shares nothing with the engines, so that these can be judged too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from maxops import dtypes, reference
-from maxops.calls import of_node
+from maxops.calls import MaxCall, ReduceCall, of_node
 from maxops.conformance import keys
 from maxops.conformance.case import Call, Feed
 from maxops.conformance.pool import is_nan, of_words
-from maxops.plan import Array, MaxPlan, Plan, ReducePlan, plan
+from maxops.plan import Array, Plan, plan
 from maxops.spec import Spec
 
 FEW_ELEMENTS = 20_000  # that the reference computes in a tenth of a second
@@ -39,10 +40,10 @@ def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
     NaN where there are only such. The maximum of no elements at all is what it was.
     """
     planned = _plan(row, call, feed)
-    arrays = _arrays(planned)
+    arrays, checked = _arrays(planned), planned.call
     present = [~is_nan(array) for array in arrays]
     # of a type without NaN there are no bits of one, or of a lowest value, either
-    if all(there.all() for there in present) or (isinstance(planned, ReducePlan) and planned.identity):
+    if all(there.all() for there in present) or (isinstance(checked, ReduceCall) and checked.noop_with_empty_axes):
         return _compute(planned, arrays)
     lowest = of_words(planned.dtype, [planned.dtype.lowest_bits]).reshape(())
     passed_over = [np.where(there, array, lowest) for array, there in zip(arrays, present, strict=True)]
@@ -54,23 +55,22 @@ def without_nan(row: Spec, call: Call, feed: Feed) -> Array:
     return result
 
 
-def _plan(row: Spec, call: Call, feed: Feed) -> Plan:
+def _plan(row: Spec, call: Call, feed: Feed) -> Plan[Any]:
     return plan(of_node(row, call.whole(feed), dict(call.attributes)))
 
 
-def _arrays(plan: Plan) -> list[Array]:
-    return list(plan.inputs) if isinstance(plan, MaxPlan) else [plan.data]
+def _arrays(plan: Plan[Any]) -> list[Array]:
+    return [array for name, array in plan.call.arrays if name not in ("segment_ids", "offsets")]
 
 
-def _compute(plan: Plan, arrays: Sequence[Array]) -> Array:
+def _compute(plan: Plan[Any], arrays: Sequence[Array]) -> Array:
     """The plan on its own arrays, or on others of their shapes."""
     if sum(array.size for array in arrays) > FEW_ELEMENTS and dtypes.of(arrays[0].dtype) is not dtypes.REAL:
         return keys.compute(plan, arrays)
-    if isinstance(plan, MaxPlan):
+    call = plan.call
+    if isinstance(call, MaxCall):
         return reference.maximum(*arrays)
     (data,) = arrays
-    if isinstance(plan, ReducePlan):
-        return reference.reduce_max(data, plan.axes, keepdims=plan.keepdims, identity=plan.identity)
-    assert plan.segment_ids is not None
-    assert plan.fill_mode is not None
-    return reference.segment_max(data, plan.segment_ids, plan.num_segments, plan.fill_mode)
+    if isinstance(call, ReduceCall):
+        return reference.reduce_max(data, call.axes, keepdims=call.keepdims, identity=call.noop_with_empty_axes)
+    return reference.segment_max(data, call.segment_ids, call.num_segments, call.fill_mode)

@@ -13,26 +13,26 @@ from typing import Any
 import numpy as np
 
 from maxops import dtypes
+from maxops.calls import MaxCall, ReduceCall
 from maxops.dtypes import DType
-from maxops.plan import Array, MaxPlan, Plan, ReducePlan
+from maxops.plan import Array, Plan
 
 
-def compute(plan: Plan, arrays: Sequence[Array]) -> Array:
+def compute(plan: Plan[Any], arrays: Sequence[Array]) -> Array:
     """The result of a plan on arrays of its shapes, none of them empty."""
-    dtype = dtypes.of(arrays[0].dtype)
+    call, dtype = plan.call, dtypes.of(arrays[0].dtype)
     assert dtype is not None
-    if isinstance(plan, ReducePlan) and plan.identity:
+    if isinstance(call, ReduceCall) and call.noop_with_empty_axes:
         return np.array(arrays[0], order="C", copy=True)
     keys = [_keys(dtype, array) for array in arrays]
-    if isinstance(plan, MaxPlan):
+    if isinstance(call, MaxCall):
         return _values(dtype, reduce(np.maximum, keys))
-    if isinstance(plan, ReducePlan):
-        return _values(dtype, np.max(keys[0], axis=plan.axes or None, keepdims=plan.keepdims))
-    ids = plan.segment_ids
-    assert ids is not None
-    inside = ids < plan.num_segments
-    filled = dtype.lowest_finite_bits if plan.fill_mode == "LOWEST" else 0
-    result = np.full((plan.num_segments, *keys[0].shape[1:]), filled, dtype.word).view(dtype.numpy)
+    if isinstance(call, ReduceCall):
+        return _values(dtype, np.max(keys[0], axis=call.axes or None, keepdims=call.keepdims))
+    ids = call.segment_ids
+    inside = ids < call.num_segments
+    filled = dtype.lowest_finite_bits if call.fill_mode == "LOWEST" else 0
+    result = np.full((call.num_segments, *keys[0].shape[1:]), filled, dtype.word).view(dtype.numpy)
     present, starts = np.unique(ids[inside], return_index=True)
     if len(present):
         result[present] = _values(dtype, np.maximum.reduceat(keys[0][inside], starts, axis=0))

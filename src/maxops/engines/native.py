@@ -11,77 +11,60 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxops import _native
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines.base import alone_if_one
 from maxops.errors import ConfigurationError, MaxopsError, OutputTooLargeError
-from maxops.plan import LARGEST_OUTPUT, MaxPlan, Plan, ReducePlan, SegmentPlan
+from maxops.plan import LARGEST_OUTPUT, Plan
 from maxops.plan.values import allocate
 from maxops.shown import shown
 
 MOST_THREADS = 1024
 
 
-def maximum(plan: MaxPlan) -> Any:
+def maximum(plan: Plan[MaxCall]) -> Any:
     """Run a plan of Max."""
-    return _run(plan, _native.planned_maximum, *plan.inputs, out=plan.out)
+    return _run(plan, _native.planned_maximum, *plan.call.inputs, out=plan.call.out)
 
 
-def reduce_max(plan: ReducePlan) -> Any:
+def reduce_max(plan: Plan[ReduceCall]) -> Any:
     """Run a plan of ReduceMax: its values, and with return_indices their argmax."""
-    if plan.identity:
+    if plan.call.noop_with_empty_axes:
         return _identity(plan)
-    return _run(
-        plan,
-        _native.planned_reduce_max,
-        plan.data,
-        plan.axes,
-        plan.keepdims,
-        out=plan.out,
-        initial=plan.initial,
-        return_indices=plan.return_indices,
-    )
+    return _run(plan, _native.planned_reduce_max, **_options(plan.call))
 
 
-def _identity(plan: ReducePlan) -> Any:
+def _identity(plan: Plan[ReduceCall]) -> Any:
     """The data itself, bit for bit, each element its own maximum."""
-    indices = [_run(plan, allocate, np.zeros, plan.shape, np.int64)] if plan.return_indices else []
-    out = _run(plan, allocate, np.empty, plan.shape, plan.dtype.numpy) if plan.out is None else plan.out
-    np.copyto(out, plan.data, casting="equiv")
+    call = plan.call
+    indices = [_run(plan, allocate, np.zeros, plan.shape, np.int64)] if call.return_indices else []
+    out = _run(plan, allocate, np.empty, plan.shape, plan.dtype.numpy) if call.out is None else call.out
+    np.copyto(out, call.data, casting="equiv")
     return alone_if_one([out, *indices])
 
 
-def segment_max(plan: SegmentPlan) -> Any:
+def segment_max(plan: Plan[SegmentCall]) -> Any:
     """Run a plan of SegmentMax: its values, and what else it asks for."""
-    return _run(
-        plan,
-        _native.planned_segment_max,
-        plan.data,
-        plan.segment_ids,
-        plan.num_segments,
-        fill_mode=plan.fill_mode,
-        fill_value=plan.fill_value,
-        out=plan.out,
-        check_ids=False,  # the planner has looked
-        offsets=plan.offsets,
-        sorted=plan.sorted,
-        axis=plan.axis,
-        initial=plan.initial,
-        return_indices=plan.return_indices,
-        return_empty=plan.return_empty,
-    )
+    # the fill is a value by now
+    return _run(plan, _native.planned_segment_max, **_options(plan.call._replace(fill_mode=None)))
 
 
-def _run(plan: Plan, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def _options(call: ReduceCall | SegmentCall) -> dict[str, Any]:
+    """The arguments that a checked request is."""
+    return dict(zip(call._fields[:-1], call, strict=False))  # but its row
+
+
+def _run(plan: Plan[Any], function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """The result of a function of the core, or of one that allocates. Nothing is written before all memory is there."""
     try:
         result = function(*args, **options)
     except MemoryError as error:
         raise OutputTooLargeError(
-            f"{plan.spec.name} output of shape {plan.shape}: {error}", plan.spec.clause("shape", "value", "T")
+            f"{plan.call.row.name} output of shape {plan.shape}: {error}", plan.call.row.clause("shape", "value", "T")
         ) from error
     if result is None:
         raise MaxopsError(
-            f"{plan.spec.name} did not run: the arguments were changed by another thread; give it copies",
-            plan.spec.clause("arrays", "ids", "T"),
+            f"{plan.call.row.name} did not run: the arguments were changed by another thread; give it copies",
+            plan.call.row.clause("arrays", "ids", "T"),
         )
     return result
 

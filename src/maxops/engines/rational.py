@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines.base import alone_if_one
-from maxops.plan import Array, MaxPlan, ReducePlan, SegmentPlan
+from maxops.plan import Array, Plan
 
 
 def _higher(a: Any, b: Any) -> Any:
@@ -18,77 +19,81 @@ def _higher(a: Any, b: Any) -> Any:
 _fold = np.frompyfunc(_higher, 2, 1)
 
 
-def maximum(plan: MaxPlan) -> Any:
+def maximum(plan: Plan[MaxCall]) -> Any:
     """Run a plan of Max."""
     values = np.empty(plan.shape, object)
-    values[...] = plan.inputs[0]
-    for array in plan.inputs[1:]:
+    first, *others = plan.call.inputs
+    values[...] = first
+    for array in others:
         values[...] = _fold(values, array)
-    return _give(plan.out, values)
+    return _give(plan.call.out, values)
 
 
-def reduce_max(plan: ReducePlan) -> Any:
+def reduce_max(plan: Plan[ReduceCall]) -> Any:
     """Run a plan of ReduceMax: its values, and with return_indices their argmax."""
-    if plan.identity:
-        return _give(plan.out, plan.data.copy(), *([np.zeros(plan.shape, np.int64)] if plan.return_indices else []))
+    call = plan.call
+    if call.noop_with_empty_axes:
+        return _give(call.out, call.data.copy(), *([np.zeros(plan.shape, np.int64)] if call.return_indices else []))
     # the reduced axes as one, since NumPy takes no function of ours over several
-    axes = sorted(plan.axes)
-    kept = tuple(size for axis, size in enumerate(plan.data.shape) if axis not in axes)
-    length = prod(plan.data.shape[axis] for axis in axes)
-    rows = np.moveaxis(plan.data, axes, range(len(axes))).reshape(length, *kept)
+    axes = sorted(call.axes)
+    kept = tuple(size for axis, size in enumerate(call.data.shape) if axis not in axes)
+    length = prod(call.data.shape[axis] for axis in axes)
+    rows = np.moveaxis(call.data, axes, range(len(axes))).reshape(length, *kept)
     values = np.empty(kept, object)
     if values.size:
         all_rows = rows
-        if plan.initial is not None:  # last, since ties keep the first
-            all_rows = np.concatenate([rows, np.broadcast_to(plan.initial, (1, *kept))])
+        if call.initial is not None:  # last, since ties keep the first
+            all_rows = np.concatenate([rows, np.broadcast_to(call.initial, (1, *kept))])
         values[...] = _fold.reduce(all_rows, axis=0)
     values = values.reshape(plan.shape)
-    if not plan.return_indices:
-        return _give(plan.out, values)
+    if not call.return_indices:
+        return _give(call.out, values)
     indices = np.full(kept, -1, np.int64)
     if length:
         holds = np.asarray(rows == values.reshape(kept), np.bool)
         indices = np.where(holds.any(0), holds.argmax(0), -1)
-    return _give(plan.out, values, indices.astype(np.int64).reshape(plan.shape))
+    return _give(call.out, values, indices.astype(np.int64).reshape(plan.shape))
 
 
-def segment_max(plan: SegmentPlan) -> Any:
+def segment_max(plan: Plan[SegmentCall]) -> Any:
     """Run a plan of SegmentMax: its values, and what else it asks for.
 
-    Without a value for it an empty segment is 0: the planner has refused LOWEST there.
+    The planner has refused LOWEST where a segment is empty.
     """
-    fill = plan.fill_value if plan.initial is None else plan.initial
-    all_rows = np.moveaxis(plan.data, plan.axis, 0)
-    shape = (plan.num_segments, *all_rows.shape[1:])
-    values = np.full(shape, 0 if fill is None else fill[()], object)
-    ids = _ids(plan)
-    rows = np.flatnonzero((ids >= 0) & (ids < plan.num_segments))
+    call = plan.call
+    fill = call.fill_value if call.initial is None else call.initial
+    all_rows = np.moveaxis(call.data, call.axis, 0)
+    shape = (call.num_segments, *all_rows.shape[1:])
+    values = np.full(shape, fill[()], object)
+    ids = _ids(call)
+    rows = np.flatnonzero((ids >= 0) & (ids < call.num_segments))
     ids, data = ids[rows], all_rows[rows]
     for segment in np.unique(ids).tolist():
         highest = _fold.reduce(data[ids == segment], axis=0)
-        values[segment] = highest if plan.initial is None else _fold(highest, plan.initial)
+        values[segment] = highest if call.initial is None else _fold(highest, call.initial)
     others: list[Array] = []
-    if plan.return_indices:
+    if call.return_indices:
         indices, width = np.full(shape, -1, np.int64), prod(shape[1:])
-        found = np.nonzero(data.reshape(len(rows), width) == values.reshape(plan.num_segments, width)[ids])
+        found = np.nonzero(data.reshape(len(rows), width) == values.reshape(call.num_segments, width)[ids])
         row, column = (index[::-1] for index in found)  # backwards, so that the first row is written last
-        indices.reshape(plan.num_segments, width)[ids[row], column] = rows[row]
-        others.append(np.moveaxis(indices, 0, plan.axis))
-    if plan.return_empty:
-        empty = np.ones(plan.num_segments, np.bool)
+        indices.reshape(call.num_segments, width)[ids[row], column] = rows[row]
+        others.append(np.moveaxis(indices, 0, call.axis))
+    if call.return_empty:
+        empty = np.ones(call.num_segments, np.bool)
         empty[ids] = False
         others.append(empty)
-    return _give(plan.out, np.moveaxis(values, 0, plan.axis), *others)
+    return _give(call.out, np.moveaxis(values, 0, call.axis), *others)
 
 
-def _ids(plan: SegmentPlan) -> Array:
+def _ids(call: SegmentCall) -> Array:
     """The ids, or those that offsets stand for; of bad offsets, which nobody has checked, that of no segment."""
-    if plan.segment_ids is not None:
-        return plan.segment_ids
-    assert plan.offsets is not None
-    lengths = np.diff(plan.offsets)
-    if plan.offsets[0] != 0 or plan.offsets[-1] != plan.rows or (lengths < 0).any():
-        return np.full(plan.rows, -1, np.int64)
+    if call.segment_ids is not None:
+        ids: Array = call.segment_ids
+        return ids
+    offsets, rows = call.offsets, call.data.shape[call.axis]
+    lengths = np.diff(offsets)
+    if offsets[0] != 0 or offsets[-1] != rows or (lengths < 0).any():
+        return np.full(rows, -1, np.int64)
     return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
 

@@ -72,10 +72,10 @@ def _reduce_max(call: ReduceCall) -> Any:
         flag(row, "keepdims", call.keepdims)
         axes = _axes_of(row, data, call.dim, call.noop_with_empty_axes)
         call = call._replace(axes=axes, keepdims=False, dim=None)
-    plan = plan_reduce_max(call._replace(data=abstract(data.shape, data.dtype)), in_memory=False)
+    planned = plan_reduce_max(call._replace(data=abstract(data.shape, data.dtype)), in_memory=False).call
     result = table.run(call._replace(data=data.data))
-    gone = [data.dims[axis] for axis in sorted(plan.axes)]
-    left = [name for name in data.dims if plan.keepdims or name not in gone]
+    gone = [data.dims[axis] for axis in sorted(planned.axes)]
+    left = [name for name in data.dims if planned.keepdims or name not in gone]
     return alone_if_one([_dress(data, part, gone, left, values=i == 0) for i, part in enumerate(as_tuple(result))])
 
 

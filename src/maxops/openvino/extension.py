@@ -181,8 +181,8 @@ class ReduceMax(_MaxOperator):
             if self.attributes["keep_dims"]:
                 return [ov.Dimension()] * len(sizes)
             return [ov.Dimension()] * max(len(sizes) - some.size, 0) if ports[1].get_partial_shape().is_static else None
-        planned = plan_reduce_max(calls.reduce_max([_abstract(ports[0]), axes], **self.attributes))
-        return sizes if planned.identity else list(reduced(sizes, planned.axes, keepdims=planned.keepdims))
+        planned = plan_reduce_max(calls.reduce_max([_abstract(ports[0]), axes], **self.attributes)).call
+        return sizes if planned.noop_with_empty_axes else list(reduced(sizes, planned.axes, keepdims=planned.keepdims))
 
 
 class SegmentMax(_MaxOperator):

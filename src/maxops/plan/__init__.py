@@ -4,35 +4,35 @@ Every check of every call is here. A plan holds plain NumPy arrays of one type w
 for other arrays plans with `abstract` ones, which have their shapes and types and hold nothing.
 """
 
+from typing import Any
+
 from maxops.calls import Call, MaxCall, ReduceCall
 from maxops.plan.faults import are_offsets, check_offsets, check_segment_ids
-from maxops.plan.max import MOST_INPUTS, MaxPlan, plan_max
+from maxops.plan.max import MOST_INPUTS, plan_max
 from maxops.plan.output import LARGEST_OUTPUT
-from maxops.plan.reduce import ReducePlan, plan_reduce_max
+from maxops.plan.plan import Plan
+from maxops.plan.reduce import plan_reduce_max
 from maxops.plan.segment import (
     FILL_MODES,
-    SegmentPlan,
     axis_of,
+    bits_of,
     default_num_segments,
     plan_segment_max,
+    shape_along,
 )
 from maxops.plan.values import Array, abstract, array_of, choice, flag, integers_of, widened, widened_dtype
-
-Plan = MaxPlan | ReducePlan | SegmentPlan
 
 __all__ = [
     "FILL_MODES",
     "LARGEST_OUTPUT",
     "MOST_INPUTS",
     "Array",
-    "MaxPlan",
     "Plan",
-    "ReducePlan",
-    "SegmentPlan",
     "abstract",
     "are_offsets",
     "array_of",
     "axis_of",
+    "bits_of",
     "check_offsets",
     "check_segment_ids",
     "choice",
@@ -43,12 +43,13 @@ __all__ = [
     "plan_max",
     "plan_reduce_max",
     "plan_segment_max",
+    "shape_along",
     "widened",
     "widened_dtype",
 ]
 
 
-def plan(call: Call) -> Plan:
+def plan(call: Call) -> Plan[Any]:
     """Plan a call on arrays in memory."""
     if isinstance(call, MaxCall):
         return plan_max(call)

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from maxops import shapes
 from maxops.calls import MaxCall
 from maxops.counted import counted
-from maxops.dtypes import DType
 from maxops.errors import DTypeError, InputCountError, ShapeError
 from maxops.plan.output import output_of
+from maxops.plan.plan import Plan
 from maxops.plan.values import Array, array_of, dtype_of, is_python_scalar, scalar_as
-from maxops.shapes import Shape
-from maxops.spec import Spec
 
 MOST_INPUTS = 2**31 - 1
 
 
-class MaxPlan(NamedTuple):
-    """Max of inputs of one type that broadcast to `shape`; `out` is None for a new output."""
-
-    spec: Spec
-    dtype: DType
-    shape: Shape
-    inputs: tuple[Array, ...]
-    out: Array | None
-
-
-def plan_max(call: MaxCall, *, in_memory: bool = True) -> MaxPlan:
+def plan_max(call: MaxCall, *, in_memory: bool = True) -> Plan[MaxCall]:
     """Plan a call of Max; a result that is not `in_memory` may have any size."""
     spec, inputs = call.row, call.inputs
     shape_clause = "C1" if spec.has("C1") else "shape"
@@ -78,4 +64,4 @@ def plan_max(call: MaxCall, *, in_memory: bool = True) -> MaxPlan:
         ) from None
     output_clause = "C2" if spec.has("C2") else shape_clause
     out = output_of(spec, call.out, dtype, shape, output_clause, in_memory=in_memory)
-    return MaxPlan(spec, dtype, shape, tuple(whole), out)
+    return Plan(dtype, shape, MaxCall(tuple(whole), out, call.ties, spec))

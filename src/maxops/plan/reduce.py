@@ -4,58 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from maxops import dtypes, shapes
 from maxops.calls import ReduceCall
-from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
-from maxops.plan.values import Array, array_of, dtype_of, flag, int_of, is_integer, scalar_of
-from maxops.shapes import Shape
+from maxops.plan.plan import Plan
+from maxops.plan.values import array_of, dtype_of, flags_of, int_of, is_integer, scalar_of
 from maxops.shown import shown
 from maxops.spec import Spec
 
 
-class ReducePlan(NamedTuple):
-    """ReduceMax over `axes`, each in 0..r-1; or, if `identity`, the input itself.
-
-    `initial`, of rank 0, is one more element of every maximum. With `return_indices` the engine also gives the
-    index of each result's first maximum among the reduced axes, counted in C order, and -1 where none is.
-    """
-
-    spec: Spec
-    dtype: DType
-    shape: Shape
-    data: Array
-    axes: tuple[int, ...]
-    keepdims: bool
-    identity: bool
-    out: Array | None
-    initial: Array | None = None
-    return_indices: bool = False
-
-
-def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> ReducePlan:
+def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceCall]:
     """Plan a call of ReduceMax; a result that is not `in_memory` may have any size."""
     spec = call.row
     array = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", array)
-    keeps = flag(spec, "keepdims", call.keepdims)
-    noop = flag(spec, "noop_with_empty_axes", call.noop_with_empty_axes)
-    indices = flag(spec, "return_indices", call.return_indices)
+    flags = flags_of(call)
     first = scalar_of(spec, "initial", call.initial, dtype)
     listed = _axes(spec, call.axes, array.ndim)
-    identity = noop and not listed
+    identity = flags["noop_with_empty_axes"] and not listed
     if identity and first is not None:
         raise AttributeValueError(
             f"{spec.name} noop_with_empty_axes leaves the data as it is, without axes; initial does not apply there",
             spec.clause("noop_with_empty_axes"),
         )
     taken = () if identity else listed or tuple(range(array.ndim))
-    shape = array.shape if identity else shapes.reduced(array.shape, taken, keepdims=keeps)
+    shape = array.shape if identity else shapes.reduced(array.shape, taken, keepdims=flags["keepdims"])
     if dtype is dtypes.REAL and not identity and first is None and 0 in array.shape and prod(shape) > 0:
         raise EmptyReductionError(
             f"{spec.name} data has shape {array.shape}: the maximum of no rationals does not exist, since they have "
@@ -63,7 +40,10 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> ReducePlan:
             spec.clause("empty"),
         )
     whole_out = output_of(spec, call.out, dtype, shape, "value", in_memory=in_memory)
-    return ReducePlan(spec, dtype, shape, array, taken, keeps, identity, whole_out, first, indices)
+    checked = call._replace(
+        **flags | {"noop_with_empty_axes": identity}, data=array, axes=taken, out=whole_out, initial=first
+    )
+    return Plan(dtype, shape, checked)
 
 
 def _listed(spec: Spec, axes: object) -> Iterable[object]:

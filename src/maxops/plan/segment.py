@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -21,13 +21,15 @@ from maxops.errors import (
 )
 from maxops.plan.faults import OutOfRange, check_offsets, check_segment_ids
 from maxops.plan.output import output_of
+from maxops.plan.plan import Plan
 from maxops.plan.values import (
+    AbstractArray,
     Array,
     abstract,
     array_of,
     choice,
     dtype_of,
-    flag,
+    flags_of,
     index_dtype,
     int_of,
     is_integer,
@@ -43,58 +45,7 @@ FillMode = Literal["ZERO", "LOWEST"]
 FILL_MODES: tuple[FillMode, ...] = get_args(FillMode)
 
 
-class SegmentPlan(NamedTuple):
-    """SegmentMax of the rows of `data`, the slices along `axis`, by ids or by where each segment's rows begin and end.
-
-    Either `segment_ids` or `offsets` is there, of int32 or int64 whatever type was given. All have been checked if
-    `check_ids`; an id that is outside 0..num_segments-1 after that is one to be dropped. Ids have an `out_of_range`
-    unless they are sorted and it was not given. `initial`, of rank 0, is one more element of every segment, and what
-    empty ones hold; without it that is `fill_value`, or what `fill_mode` says. `return_indices`: also the row of each
-    result's first maximum, or -1. `return_empty`: also whether each segment is empty.
-    """
-
-    spec: Spec
-    dtype: DType
-    shape: Shape
-    data: Array
-    segment_ids: Array | None
-    num_segments: int
-    fill_mode: FillMode | None
-    check_ids: bool
-    out: Array | None
-    offsets: Array | None = None
-    sorted: bool = True
-    initial: Array | None = None
-    return_indices: bool = False
-    return_empty: bool = False
-    fill_value: Array | None = None
-    out_of_range: OutOfRange | None = None
-    axis: int = 0  # in 0..r-1
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        rows: int = self.data.shape[self.axis]
-        return rows
-
-    def shape_of(self, count: int) -> Shape:
-        """The shape of a result of so many segments."""
-        return shape_along(self.data.shape, self.axis, count)
-
-    @property
-    def fill_bits(self) -> int:
-        """The bits of what an empty segment holds without `initial`."""
-        if self.fill_value is not None:
-            # by its bits, because NumPy warns of comparing a signalling NaN
-            bits = int(np.ascontiguousarray(self.fill_value, self.dtype.numpy).view(self.dtype.word)[0])
-            if self.dtype.kind == "bool":  # any byte but 0 is True
-                return int(bits != 0)
-            is_nan = self.dtype.kind == "float" and bits & ((1 << self.dtype.bits - 1) - 1) > self.dtype.infinity_bits
-            return self.dtype.nan_bits if is_nan else bits
-        return self.dtype.lowest_finite_bits if self.fill_mode == "LOWEST" else 0
-
-
-def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known: bool = True) -> SegmentPlan:
+def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known: bool = True) -> Plan[SegmentCall]:
     """Plan a call of SegmentMax; a result that is not `in_memory` may have any size.
 
     Without `values_known` what the ids or offsets hold is not looked at, and num_segments is 0 if only their values
@@ -106,11 +57,9 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     first = scalar_of(spec, "initial", call.initial, dtype)
     fill_value = scalar_of(spec, "fill_value", call.fill_value, dtype)
     mode = _fill_mode(spec, call.fill_mode, {"fill_value": fill_value, "initial": first})
-    check = flag(spec, "check_ids", call.check_ids)
-    is_sorted = flag(spec, "sorted", call.sorted)
+    flags = flags_of(call)
+    check, is_sorted = flags["check_ids"], flags["sorted"]
     outside = _out_of_range(spec, call.out_of_range, is_sorted)
-    indices = flag(spec, "return_indices", call.return_indices)
-    empty = flag(spec, "return_empty", call.return_empty)
     if array.ndim == 0:
         raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
     axis = axis_of(spec, call.axis, array.ndim)
@@ -144,25 +93,22 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
         )
     shape = shape_along(array.shape, axis, count)
     whole_out = output_of(spec, call.out, dtype, shape, "shape", in_memory=in_memory)
-    return SegmentPlan(
-        spec,
-        dtype,
-        shape,
-        array,
-        ids,
-        count,
-        mode,
-        check,
-        whole_out,
-        bounds,
-        is_sorted,
-        first,
-        indices,
-        empty,
-        fill_value,
-        outside,
-        axis,
+    if first is None:
+        fill_value = _fill(dtype, mode, fill_value)
+    checked = call._replace(
+        **flags | {"check_ids": check and not values_known},
+        data=array,
+        segment_ids=ids,
+        num_segments=count,
+        fill_mode=mode,
+        fill_value=fill_value,
+        out=whole_out,
+        offsets=bounds,
+        out_of_range=outside,
+        axis=axis,
+        initial=first,
     )
+    return Plan(dtype, shape, checked)
 
 
 def shape_along(data: Shape, axis: int, count: int) -> Shape:
@@ -217,6 +163,28 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> Fi
     raise AttributeValueError(
         f"{spec.name} fill_mode is {shown(value)}; it is 'ZERO' or 'LOWEST'{own_value * fills}", clause
     )
+
+
+def _fill(dtype: DType, mode: FillMode | None, value: Array | None) -> Array:
+    """What empty segments hold: a value that was given, with the bits that a result has, or what a mode says."""
+    if value is None and dtype is dtypes.REAL:
+        return np.array(0, object)
+    if value is None:
+        bits = dtype.lowest_finite_bits if mode == "LOWEST" else 0
+    elif isinstance(value, AbstractArray) or dtype is dtypes.REAL:
+        return value
+    else:
+        bits = bits_of(value, dtype)
+        if dtype.kind == "bool":  # any byte but 0 is True
+            bits = int(bits != 0)
+        elif dtype.kind == "float" and bits & ((1 << dtype.bits - 1) - 1) > dtype.infinity_bits:
+            bits = dtype.nan_bits
+    return np.array(bits, dtype.word).view(dtype.numpy)
+
+
+def bits_of(value: Array, dtype: DType) -> int:
+    """The bits of an array of rank 0. NumPy warns of comparing a signalling NaN, so that they say whether it is one."""
+    return int(np.ascontiguousarray(value, dtype.numpy).view(dtype.word)[0])
 
 
 def _out_of_range(spec: Spec, value: object, is_sorted: bool) -> OutOfRange | None:

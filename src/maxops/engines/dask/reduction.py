@@ -24,25 +24,24 @@ def reduce_max(call: ReduceCall) -> Any:
     """Run a call of ReduceMax."""
     data = call.data
     plan = plan_reduce_max(call.map(partial(planned, call.row)), in_memory=False)
-    dtype = plan.dtype.numpy
-    if plan.identity:
+    dtype, checked = plan.dtype.numpy, plan.call
+    indices = checked.return_indices
+    if checked.noop_with_empty_axes:
         axes_of_data = tuple(range(data.ndim))
-        pairs = da.blockwise(
-            same, axes_of_data, data, axes_of_data, indices=plan.return_indices, dtype=dtype, token=TOKEN
-        )
+        pairs = da.blockwise(same, axes_of_data, data, axes_of_data, indices=indices, dtype=dtype, token=TOKEN)
     else:
         pairs = da.reduction(
             data,
-            chunk=partial(part_of_block, indices=plan.return_indices),
+            chunk=partial(part_of_block, indices=indices),
             combine=merged,
-            aggregate=partial(finished, initial=plan.initial, indices=plan.return_indices),
-            axis=tuple(sorted(plan.axes)),
-            keepdims=plan.keepdims,
+            aggregate=partial(finished, initial=checked.initial, indices=indices),
+            axis=tuple(sorted(checked.axes)),
+            keepdims=checked.keepdims,
             dtype=dtype,
             concatenate=False,
             name=TOKEN,
         )
-    if not plan.return_indices:
+    if not indices:
         return pairs
     return pick(pairs, 0, dtype, token=TOKEN), pick(pairs, 1, np.dtype(np.int64), token=TOKEN)
 

@@ -58,28 +58,22 @@ def segment_max(call: SegmentCall) -> Any:
         in_memory=False,
         values_known=values_known,
     )
-    count: int | None = plan.num_segments
+    checked = plan.call
+    count: int | None = checked.num_segments
     if call.num_segments is None and not values_known and (offsets is None or _length(offsets) is None):
         count = None
     if values_known:  # the plan has them
-        ids, offsets = plan.segment_ids, plan.offsets
-        if offsets is not None and not plan.check_ids:
-            offsets = parts.without_rows_if_wrong(offsets, plan.rows)
+        ids, offsets = checked.segment_ids, checked.offsets
+        if offsets is not None and not call.check_ids:
+            offsets = parts.without_rows_if_wrong(offsets, checked.data.shape[axis])
         named = ids if offsets is None else offsets
     # What the tasks are given: the call without its arrays, planned.
-    call = call._replace(
+    call = checked._replace(
         data=None,
         segment_ids=None,
         offsets=None,
         num_segments=count,
-        fill_mode=plan.fill_mode,
-        fill_value=plan.fill_value,
-        check_ids=plan.check_ids and not values_known,
-        sorted=plan.sorted,
-        out_of_range=plan.out_of_range,
-        initial=plan.initial,
-        return_indices=plan.return_indices,
-        return_empty=plan.return_empty,
+        fill_value=checked.fill_value if checked.fill_mode is None else None,  # of rationals LOWEST may still fail
         axis=0,
     )
     data = _moved(data, axis, 0)
@@ -87,7 +81,7 @@ def segment_max(call: SegmentCall) -> Any:
         data = _in_blocks_of(named if offsets is None else None, data)
     found = _of_ids(data, ids, call, axis) if offsets is None else _of_offsets(data, offsets, call)
     span = None
-    if plan.sorted and values_known and rows_known:
+    if checked.sorted and values_known and rows_known:
         span = partial(_blocks_of, named, offsets is not None, found.chunks[0])
     return alone_if_one(segments_along(axis, _moved, _results(found, call, plan.dtype.numpy, span)))
 

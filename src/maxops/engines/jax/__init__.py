@@ -22,7 +22,7 @@ from maxops.engines.base import Run, alone_if_one, by_operator, segments_along
 from maxops.engines.jax import compiled, inputs
 from maxops.engines.jax.lowering import are_native, only_integer_keys
 from maxops.engines.jax.segments import Segments
-from maxops.plan import plan_max, plan_reduce_max, plan_segment_max
+from maxops.plan import bits_of, plan_max, plan_reduce_max, plan_segment_max, shape_along
 from maxops.plan.output import output_of
 from maxops.plan.values import is_python_scalar
 
@@ -31,10 +31,10 @@ __all__ = ["only_integer_keys", "run"]
 
 def _maximum(call: MaxCall) -> jax.Array:
     row, call = call.row, call._replace(inputs=inputs.typed(call.inputs))
-    plan = plan_max(call.map(partial(inputs.abstract_of, row)), in_memory=inputs.are_on_cpu(*call.inputs))
+    planned = plan_max(call.map(partial(inputs.abstract_of, row)), in_memory=inputs.are_on_cpu(*call.inputs)).call
     arrays = [
         known if is_python_scalar(array) else inputs.as_jax(row, name, array)
-        for (name, array), known in zip(call.arrays, plan.inputs, strict=True)
+        for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
     ]
     result: jax.Array = compiled.maximum(*arrays, ties=call.ties, native=are_native())
     return result
@@ -44,14 +44,14 @@ def _reduce_max(call: ReduceCall) -> Any:
     data, initial = inputs.typed([call.data, call.initial])
     row, call = call.row, call._replace(data=data, initial=initial)
     abstract = partial(inputs.abstract_of, row)
-    plan = plan_reduce_max(call.map(abstract, abstract), in_memory=inputs.are_on_cpu(data))
+    planned = plan_reduce_max(call.map(abstract, abstract), in_memory=inputs.are_on_cpu(data)).call
     return alone_if_one(
         compiled.reduce_max(
             inputs.as_jax(row, "data", data),
-            inputs.initial_as_jax(row, call.initial, plan.initial),
-            axes=None if plan.identity else tuple(sorted(plan.axes)),
-            keepdims=plan.keepdims,
-            return_indices=plan.return_indices,
+            inputs.initial_as_jax(row, call.initial, planned.initial),
+            axes=None if planned.noop_with_empty_axes else tuple(sorted(planned.axes)),
+            keepdims=planned.keepdims,
+            return_indices=planned.return_indices,
             ties=call.ties,
             native=are_native(),
         )
@@ -71,41 +71,42 @@ def _segment_max(call: SegmentCall) -> Any:
         in_memory=in_memory and (by_offsets or count is not None),
         values_known=False,
     )
+    planned, axis = plan.call, plan.call.axis
     bounds = inputs.Bounds(
         row,
         "offsets" if by_offsets else "segment_ids",
         call.offsets if by_offsets else call.segment_ids,
-        plan.rows,
-        sorted=plan.sorted,
-        out_of_range=plan.out_of_range,
-        count=count if count_is_symbolic else plan.num_segments if by_offsets or count is not None else None,
+        planned.data.shape[axis],
+        sorted=planned.sorted,
+        out_of_range=planned.out_of_range,
+        count=count if count_is_symbolic else planned.num_segments if by_offsets or count is not None else None,
     )
-    if plan.check_ids and bounds.are_known:
+    if planned.check_ids and bounds.are_known:
         bounds.check()
     segments = bounds.count_of_segments()
     if count is None and in_memory:
-        output_of(row, None, plan.dtype, plan.shape_of(segments), "shape")  # does it fit, by the ids?
+        output_of(row, None, plan.dtype, shape_along(plan.shape, axis, segments), "shape")  # does it fit, by the ids?
+    rows = inputs.as_jax(row, "data", data)
     how = Segments(
         segments,
-        "offsets" if by_offsets else "sorted" if plan.sorted else "any",
-        checks=plan.check_ids and not bounds.are_known,
+        "offsets" if by_offsets else "sorted" if planned.sorted else "any",
+        checks=planned.check_ids and not bounds.are_known,
         rejects_negative=bounds.out_of_range != "drop",
         rejects_past=bounds.out_of_range == "error",
         # -Inf under an initial value, which is then never lower
-        fill=plan.fill_bits if plan.initial is None else plan.dtype.lowest_bits,
+        fill=plan.dtype.lowest_bits if planned.initial is not None else bits_of(planned.fill_value, plan.dtype),
     )
-    rows = inputs.as_jax(row, "data", data)
     results = compiled.segment_max(
-        jnp.moveaxis(rows, plan.axis, 0) if plan.axis else rows,
+        jnp.moveaxis(rows, axis, 0) if axis else rows,
         bounds.as_jax(segments),
-        inputs.initial_as_jax(row, call.initial, plan.initial),
+        inputs.initial_as_jax(row, call.initial, planned.initial),
         how=how,
-        return_indices=plan.return_indices,
-        return_empty=plan.return_empty,
+        return_indices=planned.return_indices,
+        return_empty=planned.return_empty,
         ties=call.ties,
         native=are_native(),
     )
-    return alone_if_one(segments_along(plan.axis, jnp.moveaxis, results))
+    return alone_if_one(segments_along(axis, jnp.moveaxis, results))
 
 
 run: Run = by_operator(_maximum, _reduce_max, _segment_max)

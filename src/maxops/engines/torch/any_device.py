@@ -25,11 +25,13 @@ from maxops.dtypes import DType
 from maxops.engines.base import check_ties
 from maxops.engines.torch.ids import ids_of_rows, offsets_are_valid, widened
 from maxops.engines.torch.kernels import nothing
-from maxops.engines.torch.memory import DTYPES, check, laid_out, planned
+from maxops.engines.torch.memory import DTYPES, check, laid_out
+from maxops.engines.torch.memory import planned as in_numpy
 from maxops.engines.torch.schemas import reduce_call, segment_call
 from maxops.errors import OutputTooLargeError
 from maxops.plan import (
-    SegmentPlan,
+    Plan,
+    bits_of,
     check_offsets,
     check_segment_ids,
     default_num_segments,
@@ -57,16 +59,17 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     """ReduceMax."""
     call: ReduceCall = reduce_call(*inputs)
     plan = plan_reduce_max(_checked(call), in_memory=False)
-    data, dtype, axes, indices = call.data, plan.dtype, plan.axes, nothing(call.data)
-    if plan.identity:
-        if plan.return_indices:
+    data, dtype, planned, indices = call.data, plan.dtype, plan.call, nothing(call.data)
+    axes, keepdims, return_indices = planned.axes, planned.keepdims, planned.return_indices
+    if planned.noop_with_empty_axes:
+        if return_indices:
             indices = torch.zeros(data.shape, dtype=torch.int64, device=data.device)
         return laid_out(data.clone(), [data]), indices
     if data.numel() == 0:
         values = order.filled(torch, plan.shape, dtype.lowest_bits, dtype, device=data.device)
-        if plan.return_indices:
+        if return_indices:
             indices = torch.full(plan.shape, -1, device=data.device)
-    elif plan.return_indices:
+    elif return_indices:
         kept = [axis for axis in range(data.ndim) if axis not in axes]
         rows = _keys(data, dtype).permute([*kept, *sorted(axes)]).reshape([*(data.shape[axis] for axis in kept), -1])
         keys, indices = rows.max(-1)
@@ -75,13 +78,13 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
         values = _highest(
             dtype,
             [data],
-            lambda whole: torch.amax(whole[0], axes, plan.keepdims),
-            lambda whole: torch.amin(whole[0], axes, plan.keepdims),
+            lambda whole: torch.amax(whole[0], axes, keepdims),
+            lambda whole: torch.amin(whole[0], axes, keepdims),
         )
     if call.initial is not None:
         keys, first = _keys(values, dtype), _keys(call.initial, dtype)
         values = _values(torch.maximum(keys, first), dtype)
-        indices = torch.where(first > keys, -1, indices) if plan.return_indices else indices
+        indices = torch.where(first > keys, -1, indices) if return_indices else indices
     return values, indices
 
 
@@ -93,7 +96,7 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """
     call: SegmentCall = segment_call(*inputs)
     plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)
-    data, dtype = call.data, plan.dtype
+    data, dtype, planned = call.data, plan.dtype, plan.call
     ids, count = _segments(call, plan)
     shape = (count + 1, *data.shape[1:])  # the last is for rows that belong to no segment
 
@@ -109,15 +112,15 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     elif call.fill_value is not None:
         empty = _keys(call.fill_value, dtype)
     else:
-        empty = _keys(order.filled(torch, (), plan.fill_bits, dtype, device=data.device), dtype)
+        empty = _keys(order.filled(torch, (), bits_of(planned.fill_value, dtype), dtype, device=data.device), dtype)
     values = _values(torch.where(column(has_rows[:count]), top[:count], empty), dtype)
     indices = nothing(data)
-    if plan.return_indices:
+    if planned.return_indices:
         rows = column(torch.arange(len(ids), device=data.device))
         held = torch.where(keys == top.index_select(0, ids), rows, len(ids))
         first = _full(data, shape, len(ids), torch.int64).scatter_reduce_(0, index, held, "amin")[:count]
         indices = torch.where(first == len(ids), -1, first)
-    return values, indices, ~has_rows[:count] if plan.return_empty else nothing(data, torch.bool)
+    return values, indices, ~has_rows[:count] if planned.return_empty else nothing(data, torch.bool)
 
 
 def _checked(call: Call) -> Any:
@@ -129,7 +132,7 @@ def _checked(call: Call) -> Any:
 
 
 def _planned(_: str, tensor: Tensor) -> Any:
-    return planned(tensor)
+    return in_numpy(tensor)
 
 
 def _highest(dtype: DType, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:
@@ -143,40 +146,41 @@ def _highest(dtype: DType, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold)
     return torch.where(high < 0, low, high).masked_fill_(is_nan, dtype.nan_bits).view(tensors[0].dtype)
 
 
-def _segments(call: SegmentCall, plan: SegmentPlan) -> tuple[Tensor, int]:
+def _segments(call: SegmentCall, plan: Plan[SegmentCall]) -> tuple[Tensor, int]:
     """Each row's segment, and how many there are: also that of rows that belong to none."""
-    count = plan.num_segments
+    planned = plan.call
+    count = planned.num_segments
     if call.offsets is not None:
-        if plan.check_ids and not offsets_are_valid(call.offsets, len(call.data)):
-            check_offsets(plan.spec, call.offsets.cpu().numpy(), len(call.data))
+        if planned.check_ids and not offsets_are_valid(call.offsets, len(call.data)):
+            check_offsets(call.row, call.offsets.cpu().numpy(), len(call.data))
         ids = ids_of_rows(call.offsets, len(call.data))
     else:
         ids = widened(call.segment_ids).to(torch.int64)
-        if plan.check_ids:
-            _check_ids(call, plan, ids)
+        if planned.check_ids:
+            _check_ids(call, planned, ids)
         if call.num_segments is None:
-            count = default_num_segments(ids, plan.sorted)
-            output_of(plan.spec, None, plan.dtype, (count, *plan.shape[1:]), "shape", in_memory=False)
+            count = default_num_segments(ids, planned.sorted)
+            output_of(call.row, None, plan.dtype, (count, *plan.shape[1:]), "shape", in_memory=False)
     return torch.where(ids < 0, count, ids).clamp_(max=count), count
 
 
-def _check_ids(call: SegmentCall, plan: SegmentPlan, ids: Tensor) -> None:
+def _check_ids(call: SegmentCall, planned: SegmentCall, ids: Tensor) -> None:
     """Raise planning's own error if an id is not allowed."""
-    limit = None if call.num_segments is None else plan.num_segments
+    limit = None if call.num_segments is None else planned.num_segments
     wrong = []
-    if plan.sorted:
+    if planned.sorted:
         keys = _keys(call.segment_ids, DTYPES[call.segment_ids.dtype])  # ids of uint64 are not all widened exactly
         wrong.append((keys[1:] < keys[:-1]).any())
-    if plan.out_of_range != "drop":
+    if planned.out_of_range != "drop":
         wrong.append((ids < 0).any())
-    if plan.out_of_range == "error" and limit is not None:
+    if planned.out_of_range == "error" and limit is not None:
         wrong.append((ids >= limit).any())
     if wrong and torch.stack(wrong).any():
         check_segment_ids(
-            plan.spec,
+            call.row,
             call.segment_ids.cpu().numpy(),
-            sorted=plan.sorted,
-            out_of_range=plan.out_of_range,
+            sorted=planned.sorted,
+            out_of_range=planned.out_of_range,
             num_segments=limit,
         )
 

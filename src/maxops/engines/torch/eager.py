@@ -41,10 +41,10 @@ def maximum(call: MaxCall) -> Any:
         return memory.elementwise(written, *arrays) if out is None else out
     if out is None and not modes_are_active() and all(isinstance(array, Tensor) for array in arrays):
         return functions.maximum(call.ties, *arrays)  # which plans, if need be
-    plan = plan_max(call.map(_planned, out=None), in_memory=False)
+    planned = plan_max(call.map(_planned, out=None), in_memory=False).call
     tensors = [
         array if isinstance(array, Tensor) else memory.beside(row, name, known, device)
-        for (name, array), known in zip(call.arrays, plan.inputs, strict=True)
+        for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
     ]
     return outputs.copy(row, out, functions.maximum(call.ties, *tensors))
 
@@ -66,18 +66,13 @@ def reduce_max(call: ReduceCall) -> Any:
             same, *indices = as_tuple(result)  # the data itself
             return alone_if_one([memory.elementwise(same, data), *map(memory.result, indices)])
         return _tensors(out, result)
-    plan = plan_reduce_max(call.map(_planned, _scalar, out=None), in_memory=False)
-    planned = call.map(
-        None,
-        lambda name, value: _as_tensor(row, name, value, getattr(plan, name), device),
-        axes=plan.axes,
-        keepdims=plan.keepdims,
-        noop_with_empty_axes=plan.identity,
-        return_indices=plan.return_indices,
+    planned = plan_reduce_max(call.map(_planned, _scalar, out=None), in_memory=False).call
+    tensors = planned.map(
+        lambda *_: data, lambda name, known: _as_tensor(row, name, getattr(call, name), known, device)
     )
-    values, indices = functions.reduce_max(*arguments(planned))
+    values, indices = functions.reduce_max(*arguments(tensors))
     values = outputs.copy(row, out, values)
-    return (values, indices) if plan.return_indices else values
+    return (values, indices) if planned.return_indices else values
 
 
 def segment_max(call: SegmentCall) -> Any:
@@ -111,28 +106,23 @@ def segment_max(call: SegmentCall) -> Any:
             result = engine.run(call.map(_view, _scalar, out=memory_of_out))
         return _tensors(out, result)
     is_counted = call.num_segments is not None
-    plan = plan_segment_max(
+    planned = plan_segment_max(
         call.map(_planned, _scalar, out=None),
         in_memory=device.type == "cpu" and is_counted and not (modes_are_active() or core_is_off()),
         values_known=False,
-    )
+    ).call
     if device.type == "meta" and not is_counted and call.offsets is None:
         raise EngineError(f"{row.name} got no num_segments, and tensors on meta have no ids that would tell it")
-    planned = call.map(
+    tensors = planned._replace(**dict([*call.arrays, ("fill_value", call.fill_value), ("initial", call.initial)])).map(
         lambda name, array: array if isinstance(array, Tensor) else memory.beside(row, name, array, device),
-        lambda name, value: _as_tensor(row, name, value, getattr(plan, name), device),
-        num_segments=symbol if symbol is not None else plan.num_segments if is_counted else None,
-        fill_mode=plan.fill_mode,
-        check_ids=plan.check_ids,
-        sorted=plan.sorted,
-        return_indices=plan.return_indices,
-        return_empty=plan.return_empty,
+        lambda name, value: _as_tensor(row, name, value, getattr(planned, name), device),
+        num_segments=symbol if symbol is not None else planned.num_segments if is_counted else None,
     )
-    if plan.axis:
-        planned = planned._replace(data=torch.movedim(planned.data, plan.axis, 0))
-    values, indices, empty = segments_along(plan.axis, torch.movedim, functions.segment_max(*arguments(planned)))
+    if planned.axis:
+        tensors = tensors._replace(data=torch.movedim(tensors.data, planned.axis, 0))
+    values, indices, empty = segments_along(planned.axis, torch.movedim, functions.segment_max(*arguments(tensors)))
     results = [outputs.copy(row, out, values)]
-    results += [indices] * plan.return_indices + [empty] * plan.return_empty
+    results += [indices] * planned.return_indices + [empty] * planned.return_empty
     return alone_if_one(results)
 
 

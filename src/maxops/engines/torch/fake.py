@@ -15,14 +15,15 @@ from torch import Tensor
 from maxops.calls import Call, MaxCall
 from maxops.engines.base import check_ties
 from maxops.engines.torch.kernels import nothing
-from maxops.engines.torch.memory import check, example, like, planned
+from maxops.engines.torch.memory import check, example, like
+from maxops.engines.torch.memory import planned as in_numpy
 from maxops.engines.torch.schemas import reduce_call, segment_call
 from maxops.plan import abstract, plan_max, plan_reduce_max, plan_segment_max
 from maxops.shapes import reduced
 
 
 def _planned(_: str, tensor: Tensor) -> Any:
-    return planned(tensor)
+    return in_numpy(tensor)
 
 
 def _check(call: Call) -> None:
@@ -44,10 +45,11 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     """ReduceMax."""
     call = reduce_call(*inputs)
     _check(call)
-    data, plan = call.data, plan_reduce_max(call.map(_planned, _planned), in_memory=False)
-    shape = data.shape if plan.identity else reduced(data.shape, plan.axes, keepdims=plan.keepdims)
-    indices = data.new_empty(shape, dtype=torch.int64) if plan.return_indices else nothing(data)
-    return like([data], shape) if plan.identity else data.new_empty(shape), indices
+    data, planned = call.data, plan_reduce_max(call.map(_planned, _planned), in_memory=False).call
+    is_same = planned.noop_with_empty_axes
+    shape = data.shape if is_same else reduced(data.shape, planned.axes, keepdims=planned.keepdims)
+    indices = data.new_empty(shape, dtype=torch.int64) if planned.return_indices else nothing(data)
+    return like([data], shape) if is_same else data.new_empty(shape), indices
 
 
 def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:

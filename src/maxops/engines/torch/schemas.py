@@ -9,34 +9,49 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
+from maxops import spec
 from maxops.calls import ReduceCall, SegmentCall
+from maxops.spec import Spec
+
+_KINDS = {
+    "array": "Tensor",
+    "indices": "Tensor?",
+    "count": "SymInt?",
+    "axes": "int[]?",
+    "flag": "bool",
+    "choice": "str?",
+    "scalar": "Tensor?",
+}
+
+
+def _fields(row: Spec, *first: str) -> dict[str, str]:
+    """The fields of a row's requests that torch has to see, in an order that exported programs rely on."""
+    kinds = {
+        each.name: "str" if each.kind == "choice" and each.default is not None else _KINDS[each.kind]
+        for each in row.parameters
+        if each.kind in _KINDS and not each.alias_of
+    }
+    return {name: kinds.pop(name) for name in first} | kinds
+
 
 MAXIMUM = {"tensors": "Tensor[]", "ties": "str"}
-REDUCE_MAX = {
-    "data": "Tensor",
-    "axes": "int[]?",
-    "keepdims": "bool",
-    "noop_with_empty_axes": "bool",
-    "initial": "Tensor?",
-    "return_indices": "bool",
-    "ties": "str",
-}
-SEGMENT_MAX = {
-    "data": "Tensor",
-    "segment_ids": "Tensor?",
-    "offsets": "Tensor?",
-    "num_segments": "SymInt?",
-    "fill_mode": "str?",
-    "check_ids": "bool",
-    "sorted": "bool",
-    "out_of_range": "str?",
-    "initial": "Tensor?",
-    "return_indices": "bool",
-    "return_empty": "bool",
-    "ties": "str",
-    "fill_value": "Tensor?",
-}
-LATER = ("fill_value",)  # fields that operators did not have at first: programs that were exported then lack them
+REDUCE_MAX = _fields(spec.REDUCE_MAX)
+_AT_FIRST = (
+    "data",
+    "segment_ids",
+    "offsets",
+    "num_segments",
+    "fill_mode",
+    "check_ids",
+    "sorted",
+    "out_of_range",
+    "initial",
+    "return_indices",
+    "return_empty",
+    "ties",
+)
+SEGMENT_MAX = _fields(spec.SEGMENT_MAX, *_AT_FIRST)
+LATER = {*SEGMENT_MAX} - {*_AT_FIRST}  # programs that were exported may lack them: they have a default
 
 
 def schema(fields: dict[str, str], results: int) -> str:

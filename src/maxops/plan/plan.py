@@ -1,0 +1,27 @@
+"""What the planner makes of a request."""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
+from maxops.dtypes import DType
+from maxops.shapes import Shape
+
+AnyCall = TypeVar("AnyCall", MaxCall, ReduceCall, SegmentCall, Call)
+
+
+class Plan(NamedTuple, Generic[AnyCall]):
+    """The request, checked and each value in one form, and what its result is.
+
+    Arrays are NumPy's, of one type, or abstract ones; ids and offsets are of int32 or int64, whatever type was given.
+    Flags are True or False, `axes` and `axis` count from 0, and `num_segments` is there. `initial` and `fill_value` are
+    arrays of rank 0: unless there is an initial value, `fill_value` is what empty segments hold, canonical, however
+    that was asked for. `check_ids` says whether ids or offsets are still to be checked; an id outside
+    0..num_segments-1 after that is one to be dropped. `out_of_range` is None only of sorted ids, by default. With
+    `noop_with_empty_axes` the result is the data.
+    """
+
+    dtype: DType
+    shape: Shape
+    call: AnyCall
