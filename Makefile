@@ -28,14 +28,14 @@ lint:  ## formatting, ruff, mypy, pyright of what is public, generated pages, an
 	ruff check .
 	mypy
 	PYTHONPATH=src pyright --verifytypes maxops --ignoreexternal --pythonpath "$$(command -v $(PYTHON))"
-	clang-format --dry-run --Werror native/*.cpp native/*.h native/bindings/*.cpp native/bindings/*.h native/kernels/*.h native/testing/*
+	clang-format --dry-run --Werror $(wildcard native/*.cpp native/*.h native/*/*.cpp native/*/*.h)
 	$(PYTHON) docs/generate.py --check
 	$(PYTHON) .ci/words.py
 
 format:  ## put the formatting right, and write the generated pages anew
 	ruff format .
 	ruff check --fix .
-	clang-format -i native/*.cpp native/*.h native/bindings/*.cpp native/bindings/*.h native/kernels/*.h native/testing/*
+	clang-format -i $(wildcard native/*.cpp native/*.h native/*/*.cpp native/*/*.h)
 	$(PYTHON) docs/generate.py
 
 fuzz:  ## a million mutated models

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <vector>
 
-#include "guarded.h"
-#include "initial.h"
-#include "item.h"
-#include "scratch.h"
+#include "drivers/guarded.h"
+#include "drivers/initial.h"
+#include "core/item.h"
+#include "drivers/scratch.h"
 
 namespace maxops {
 

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dispatch.h"
-#include "iterate.h"
+#include "drivers/dispatch.h"
+#include "drivers/iterate.h"
 
 namespace maxops {
 

@@ -4,9 +4,9 @@
 #include <type_traits>
 
 #include "api.h"
-#include "guarded.h"
-#include "initial.h"
-#include "segment_pieces.h"
+#include "drivers/guarded.h"
+#include "drivers/initial.h"
+#include "drivers/segment_pieces.h"
 
 namespace maxops {
 namespace {

@@ -25,7 +25,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parent.parent
 # Without AVX-512 its kernels are compiled for AVX2 at AVX-512's width, and its hooks are not compiled at all.
 HAS_AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
-HOOKS = "vec_x86.h"
+HOOKS = "core/vec_x86.h"
 SECONDS = 60
 
 
@@ -57,7 +57,7 @@ _SEGMENT, _IDS, _BLOCKS, _ROWS = (
     "kernels/segment.h",
     "kernels/segment_ids.h",
     "kernels/segment_blocks.h",
-    "segment_rows.h",
+    "drivers/segment_rows.h",
 )
 BREAKS = (
     # ------------------------------------------------------------------ segments: resumption
@@ -187,20 +187,20 @@ BREAKS = (
     ),
     Break(
         "the first empty segment past the last row is not filled",
-        "segment.cpp",
+        "drivers/segment.cpp",
         "fill_rows(run, whole, call, last + 1, call.num_segments);",
         "fill_rows(run, whole, call, last + 2, call.num_segments);",
     ),
     # ------------------------------------------------------------------ segments: threads, pieces, offsets
     Break(
         "the first share's head is not merged",
-        "segment.cpp",
+        "drivers/segment.cpp",
         "for (std::size_t share = 1; share < shares; ++share)",
         "for (std::size_t share = 2; share < shares; ++share)",
     ),
     Break(
         "a share does not know the row before it",
-        "segment.cpp",
+        "drivers/segment.cpp",
         "walk.previous = row == 0 ? -1 : whole.clamped(walk.last_id);",
         "walk.previous = -1;",
     ),
@@ -212,13 +212,13 @@ BREAKS = (
     ),
     Break(
         "a long run of offsets takes the rows after it",
-        "segment_rows.cpp",
+        "drivers/segment_rows.cpp",
         "s + 1 < bounded_ ? std::min(offset(s + 1), end) : end;",
         "end;",
     ),
     Break(
         "ids of offsets begin a row early",
-        "segment_rows.cpp",
+        "drivers/segment_rows.cpp",
         "stop <= row ? ids : ids + (stop - row);",
         "stop <= row + 1 ? ids : ids + (stop - row - 1);",
     ),
@@ -231,13 +231,13 @@ BREAKS = (
     ),
     Break(
         "the first copy of the keys is not merged",
-        "scatter.cpp",
+        "drivers/scatter.cpp",
         "for (std::size_t copy = 1; copy < spread.copies(); ++copy) kernels.merge_segments",
         "for (std::size_t copy = 2; copy < spread.copies(); ++copy) kernels.merge_segments",
     ),
     Break(
         "ranges of segments leave out the last of each",
-        "segment_spread.cpp",
+        "drivers/segment_spread.cpp",
         "take({0, rows_.width(), begin, end, part(i), part(i + 1), 0});",
         "take({0, rows_.width(), begin, end, part(i), part(i + 1) - 1, 0});",
     ),
@@ -262,25 +262,25 @@ BREAKS = (
     ),
     Break(
         "parts of a reduced axis leave out an element between them",
-        "reduce.cpp",
+        "drivers/reduce.cpp",
         "whole.part(i * n / parts, (i + 1) * n / parts, to)",
         "whole.part(i * n / parts, (i + 1) * n / parts - (i + 1 < parts && n > 3 * parts), to)",
     ),
     Break(
         "the last strip of columns is dropped",
-        "reduce.cpp",
+        "drivers/reduce.cpp",
         "for (std::size_t column = 0; column < columns; column += strip)",
         "for (std::size_t column = 0; column + strip <= columns; column += strip)",
     ),
     Break(
         "rows that fill no group are dropped",
-        "reduce.cpp",
+        "drivers/reduce.cpp",
         "across, length % groups, n);",
         "across, 0 * (length % groups), n);",
     ),
     Break(
         "the last part's maxima are not merged",
-        "reduce.cpp",
+        "drivers/reduce.cpp",
         "stacked.size[0] = parts;",
         "stacked.size[0] = parts > 1 ? parts - 1 : parts;",
     ),
@@ -293,7 +293,7 @@ BREAKS = (
     ),
     Break(
         "a later part of a single output wins",
-        "argmax.cpp",
+        "drivers/argmax.cpp",
         "for (std::size_t i = 0; i < parts && place < 0; ++i) place =",
         "for (std::size_t i = 0; i < parts; ++i) place =",
     ),
@@ -306,19 +306,19 @@ BREAKS = (
     # ------------------------------------------------------------------ Max
     Break(
         "gathered inputs share one buffer",
-        "fold.cpp",
+        "drivers/fold.cpp",
         "in[i] = fetch(k, block, buffers[i]);",
         "in[i] = fetch(k, block, buffers[0]);",
     ),
     Break(
         "the last columns of a tile are dropped",
-        "fold_tiles.cpp",
+        "drivers/fold_tiles.cpp",
         "for (std::size_t column = 0; column < columns_; column += kTileColumns)",
         "for (std::size_t column = 0; column + kTileColumns <= columns_; column += kTileColumns)",
     ),
     Break(
         "an output that overlaps an input is written through",
-        "memory.cpp",
+        "bindings/memory.cpp",
         "if (!in_place || !is_same_array(out, inputs[i])) return false;",
         "if (!in_place) return false;",
     ),
@@ -403,7 +403,7 @@ BREAKS = (
     ),
     Break(
         "a piece is its first word alone",
-        "vec.h",
+        "core/vec.h",
         "auto* last = first + bytes - least; if constexpr (width > 16) { using Half = Vec<Int, width / 2>; "
         "if constexpr (2 * least == width) { return",
         "auto* last = first;\nif constexpr (width > 16) {\nusing Half = Vec<Int, width / 2>;\n"

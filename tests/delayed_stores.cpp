@@ -8,13 +8,13 @@
 
 static void delayed_fence();
 #define __builtin_ia32_sfence delayed_fence
-#include "fold.cpp"
-#include "fold_rows.cpp"
-#include "fold_tiles.cpp"
-#include "iterate.cpp"
-#include "scratch.cpp"
-#include "system.cpp"
-#include "threads.cpp"
+#include "drivers/fold.cpp"
+#include "drivers/fold_rows.cpp"
+#include "drivers/fold_tiles.cpp"
+#include "drivers/iterate.cpp"
+#include "drivers/scratch.cpp"
+#include "drivers/system.cpp"
+#include "drivers/threads.cpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 static bool is_supported(const char* feature);
 #define __builtin_cpu_supports is_supported
-#include "kernels.h"
+#include "kernels/kernels.h"
 
 namespace maxops {
 #define MAXOPS_INSTRUCTION_SET(isa, name)                \
@@ -28,7 +28,7 @@ namespace maxops {
 #include "instruction_sets.def"
 #undef MAXOPS_INSTRUCTION_SET
 }  // namespace maxops
-#include "dispatch.cpp"
+#include "drivers/dispatch.cpp"
 
 static std::set<std::string> features;
 static bool is_supported(const char* feature) {

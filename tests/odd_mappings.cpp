@@ -42,7 +42,7 @@ int advise(void*, std::size_t, int) {
 #define mmap map_at_next_place
 #define munmap unmap
 #define madvise advise
-#include "system.cpp"
+#include "drivers/system.cpp"
 
 int main() {
     constexpr std::size_t kPage = 4096;

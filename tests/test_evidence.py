@@ -426,7 +426,7 @@ def test_the_build_is_of_sources_as_the_tree_would_count_them() -> None:
 
 def of_this_build() -> dict[str, Any]:
     """Evidence that speaks of what is installed, whatever is being changed."""
-    files = {"native/order.h": ["0" * 64, ["order"]]}
+    files = {"native/core/order.h": ["0" * 64, ["order"]]}
     return copy.deepcopy(evidence.read("evidence")) | {"build": _native.build(), "files": files}
 
 
@@ -545,7 +545,7 @@ def test_csv_has_a_line_for_each_clause(tmp_path: Path) -> None:
     assert all(value for row in rows for name, value in row.items() if name != "decision")
     value = next(row for row in rows if row["id"] == "ONNX.Max-13.value")
     assert value["verification"] == "proof (order.keys); exhaustive (copies, order, walks); test (order); tests"
-    assert "native/fold.cpp:fold" in value["code"]
+    assert "native/drivers/fold.cpp:fold" in value["code"]
 
 
 def test_the_page_loads_nothing() -> None:

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("isa")
 each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
 each_size = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
 each_offset_type = pytest.mark.parametrize("offsets_as", [np.int32, np.int64], ids=["int32", "int64"])
-LONG, BLOCK = 48, 1024  # rows; native/segment_rows.cpp: kLong, and kBlockBytes of int32
+LONG, BLOCK = 48, 1024  # rows; native/drivers/segment_rows.cpp: kLong, and kBlockBytes of int32
 
 
 def _of(lengths: Any) -> Array:

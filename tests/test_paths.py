@@ -36,7 +36,7 @@ each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
 each_width = pytest.mark.parametrize("dtype", [UINT8, BFLOAT16, FLOAT32, INT64], ids=str)
 each_float = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 
-STREAMED_BYTES = 64 << 20  # native/iterate.h: kStreamedBytes
+STREAMED_BYTES = 64 << 20  # native/drivers/iterate.h: kStreamedBytes
 THREADED_BYTES = 1 << 20  # kThreadedBytes
 
 
@@ -228,7 +228,7 @@ def test_rows_and_columns_at_every_alignment(dtype: DType) -> None:
         assert_same_bits(mo.reduce_max(moved), whole)
 
 
-STREAM_BYTES, STREAMS_FROM = 65536, 32768  # native/parameters.def: kStreamMostBytes, kStreamsFromBytes
+STREAM_BYTES, STREAMS_FROM = 65536, 32768  # native/core/parameters.def: kStreamMostBytes, kStreamsFromBytes
 
 
 @each_width

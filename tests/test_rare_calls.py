@@ -126,7 +126,7 @@ def test_a_row_whose_parts_are_of_several_streams_each() -> None:
 
 
 def test_reduced_rows_that_are_long_and_apart() -> None:
-    """Longer than are taken together (native/reduce.cpp), and one among ones that are not."""
+    """Longer than are taken together (native/drivers/reduce.cpp), and one among ones that are not."""
     for length in (100, 20_000):
         data = mixed(FLOAT32, (5, length + 3))[:, :length]
         assert_same_bits(mo.reduce_max(data, (0, 1)), fast_reduce_max(data.copy(), (0, 1)))

@@ -1,4 +1,4 @@
-"""SegmentMax on ids spelled from runs, with lengths around every constant of native/parameters.def."""
+"""SegmentMax on ids spelled from runs, with lengths around every constant of native/core/parameters.def."""
 
 from __future__ import annotations
 

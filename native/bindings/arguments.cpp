@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "../element_types.h"
-#include "../item.h"
+#include "element_types.h"
+#include "../core/item.h"
 #include <numpy/arrayscalars.h>
 
 namespace maxops {

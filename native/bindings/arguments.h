@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "../api.h"
-#include "../element_types.h"
-#include "../numpy.h"
+#include "element_types.h"
+#include "numpy.h"
 #include "released.h"
 
 namespace maxops {

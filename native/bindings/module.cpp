@@ -5,12 +5,12 @@
 #include <structmember.h>
 
 #define MAXOPS_IMPORTS_NUMPY
-#include "../cache.h"
+#include "../drivers/cache.h"
 #include "../core_table.h"
-#include "../element_types.h"
-#include "../memory.h"
-#include "../scratch.h"
-#include "../sources.h"
+#include "element_types.h"
+#include "memory.h"
+#include "../drivers/scratch.h"
+#include "sources.h"
 #include "arguments.h"
 #include "module_slots.h"
 #include "operators.h"
@@ -414,7 +414,7 @@ PyObject* parameters(PyObject*, PyObject*) {
         Py_XDECREF(row);
     };
 #define MAXOPS_PARAMETER(name, ordinary, miniature, least, most, unit) add(#name, name, #unit);
-#include "../parameters.def"
+#include "../core/parameters.def"
 #undef MAXOPS_PARAMETER
     return rows;
 }

@@ -23,8 +23,8 @@
 #include <dlfcn.h>
 #endif
 
-#include "../element_types.h"
-#include "../memory.h"
+#include "element_types.h"
+#include "memory.h"
 #include "arguments.h"
 #include "released.h"
 
@@ -37,7 +37,7 @@ const char* const kNames[] = {"Max", "ReduceMax", "SegmentMax"};
 // ONNX's numbers of our types, in their order.
 constexpr int kElementTypes[kTypes] = {
 #define MAXOPS_TYPE(name, order, onnx, xla) onnx,
-#include "../types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 constexpr int kIndexTypes[] = {static_cast<int>(Type::int32_), static_cast<int>(Type::int64_)};

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "../element_types.h"
-#include "../item.h"
+#include "element_types.h"
+#include "../core/item.h"
 #include "arguments.h"
 #include "output.h"
 #include "released.h"

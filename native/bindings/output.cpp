@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../element_types.h"
-#include "../memory.h"
+#include "element_types.h"
+#include "memory.h"
 
 namespace maxops {
 

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "../system.h"
+#include "../drivers/system.h"
 
 namespace maxops {
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "../api.h"
-#include "../memory.h"
+#include "memory.h"
 
 namespace maxops {
 

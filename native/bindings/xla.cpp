@@ -53,7 +53,7 @@ int type_of(const ffi::AnyBuffer& buffer) {
 #define MAXOPS_TYPE(name, order, onnx, xla) \
     case ffi::DataType::xla:                \
         return static_cast<int>(Type::name##_);
-#include "../types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
         default:
             return -1;

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../kernels.h"
+#include "kernels.h"
 #include "segment_ids.h"
 
 namespace maxops {

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../isa.h"
-#include "../parameters.h"
-#include "../order.h"
+#include "isa.h"
+#include "../core/parameters.h"
+#include "../core/order.h"
 
 namespace maxops {
 namespace MAXOPS_ISA {

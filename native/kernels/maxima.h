@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "../order.h"
-#include "../vec.h"
+#include "../core/order.h"
+#include "../core/vec.h"
 
 namespace maxops {
 namespace MAXOPS_ISA {

@@ -25,7 +25,7 @@ struct TypeOf;
     struct TypeOf<order> {                           \
         static constexpr Type value = Type::name##_; \
     };
-#include "../types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 
 // Few rows of a line's columns, whose keys stay in registers. (Unrolled, the loops would not become vectors.)

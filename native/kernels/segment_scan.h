@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "../vec.h"
+#include "../core/vec.h"
 #include "segment_blocks.h"
 
 namespace maxops {

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "../kernels.h"
+#include "kernels.h"
 #include "segment_ids.h"
 
 namespace maxops {

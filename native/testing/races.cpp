@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "../api.h"
-#include "../cache.h"
-#include "../numpy.h"
-#include "../scratch.h"
-#include "../threads.h"
+#include "../drivers/cache.h"
+#include "../bindings/numpy.h"
+#include "../drivers/scratch.h"
+#include "../drivers/threads.h"
 
 // All that the cache has of Python: here its capsule is what it would hold.
 extern "C" PyObject* PyCapsule_New(void* held, const char*, void (*)(PyObject*)) {

@@ -153,7 +153,7 @@ void all(const std::string& type) {
 int main() {
     using namespace maxops::MAXOPS_ISA;
 #define MAXOPS_TYPE(name, order, ...) all<order>(#name);
-#include "../../native/types.def"
+#include "../../native/core/types.def"
 #undef MAXOPS_TYPE
     if (maxops::proofs::unproved != 0) return 1;
     return failed_trials != 0 ? 2 : 0;  // what was proved is not of these lanes

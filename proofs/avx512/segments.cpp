@@ -361,7 +361,7 @@ int main() {
 #define MAXOPS_TYPE(name, order, ...)                                                     \
     all<order, std::conditional_t<order::is_float, std::int64_t, std::int32_t>>(          \
         std::is_same_v<order, IntegerOrder<std::int32_t>> || std::is_same_v<order, Float64>);
-#include "../../native/types.def"
+#include "../../native/core/types.def"
 #undef MAXOPS_TYPE
     std::printf("{\"states\":%llu,\"wrong\":%llu}\n", states, wrong);
     return wrong != 0;

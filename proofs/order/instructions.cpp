@@ -154,7 +154,7 @@ int main() {
     comparisons<Float32>(20'000'000);
     comparisons<Float64>(20'000'000);
 #define MAXOPS_TYPE(name, order, ...) lanes<order>();
-#include "../../native/types.def"
+#include "../../native/core/types.def"
 #undef MAXOPS_TYPE
     std::printf("{\"states\":%llu,\"wrong\":%llu}\n", looked, wrong);
     return wrong != 0;

@@ -1,4 +1,4 @@
-// The order, for every value: native/order.h and native/kernels/maxima.h against the sentence of the specification.
+// The order, for every value: native/core/order.h and native/kernels/maxima.h against the sentence of the specification.
 //
 // The sentence (docs/semantics.md): NaN propagates, as the one quiet NaN; -0 is below +0; of other values the greater
 // one's bits. It is written here in SMT-LIB's theory of floating point, which shares no text with the code. Maxima of
@@ -224,7 +224,7 @@ int main() {
     using namespace maxops::proofs;
     using namespace maxops::MAXOPS_ISA;
 #define MAXOPS_TYPE(name, order, ...) goals<order>(#name);
-#include "../../native/types.def"
+#include "../../native/core/types.def"
 #undef MAXOPS_TYPE
     return unproved != 0;
 }

@@ -1,4 +1,4 @@
-// Lanes that are terms of a solver: one more kind of lane for the arithmetic of native/order.h and
+// Lanes that are terms of a solver: one more kind of lane for the arithmetic of native/core/order.h and
 // native/kernels/maxima.h, which speak of lanes by named operations alone. What is proved of them is proved of the
 // text that is compiled into the kernels.
 #pragma once

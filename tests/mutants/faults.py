@@ -140,28 +140,28 @@ FAULTS = (
     Fault("native/bindings/arguments.cpp", "an item of a list is left behind", "        Py_DECREF(item);\n", ""),
     # ------------------------------------------------------------------ memory, cache, threads, instruction sets
     Fault(
-        "native/memory.cpp",
+        "native/bindings/memory.cpp",
         "an array ends at its last element's first byte",
         "        last += kernels_of(array.type).itemsize;\n",
         "        last += 1;\n",
     ),
     Fault(
-        "native/memory.cpp",
+        "native/bindings/memory.cpp",
         "an output that overlaps itself over two axes is written through",
         "if (axes[i].stride < within) return false;",
         "if (axes[i].stride < static_cast<std::ptrdiff_t>(kernels_of(array.type).itemsize)) return false;",
     ),
     Fault(
-        "native/memory.cpp", "NumPy's handler is not put back", "PyDataMem_SetHandler(before);", "Py_NewRef(before);"
+        "native/bindings/memory.cpp", "NumPy's handler is not put back", "PyDataMem_SetHandler(before);", "Py_NewRef(before);"
     ),
     Fault(
-        "native/memory.cpp",
+        "native/bindings/memory.cpp",
         "a type is left behind where an output is too large",
         "        Py_DECREF(descr);\n        PyErr_Format",
         "        PyErr_Format",
     ),
     Fault(
-        "native/memory.cpp",
+        "native/bindings/memory.cpp",
         "an output's own order is another array's",
         "a.data == b.data && a.swapped == b.swapped && a.has_shape_of(b)",
         "a.data == b.data && a.has_shape_of(b)",
@@ -173,41 +173,41 @@ FAULTS = (
         "(PyArray_CopyInto",
     ),
     Fault(
-        "native/cache.cpp",
+        "native/drivers/cache.cpp",
         "a block that is too large is taken again and again",
         "block.size >= needed && block.size <= needed + needed / 4",
         "block.size >= needed",
     ),
     Fault(
-        "native/cache.cpp",
+        "native/drivers/cache.cpp",
         "a block that is too small is taken",
         "block.size >= needed && block.size",
         "block.size >= needed / 2 && block.size",
     ),
     Fault(
-        "native/cache.cpp",
+        "native/drivers/cache.cpp",
         "a mapping is left behind",
         "            unmap_pages(block.data, block.size);\n            return;",
         "            return;",
     ),
     Fault(
-        "native/cache.cpp",
+        "native/drivers/cache.cpp",
         "a resize copies past the old array",
         "std::memcpy(moved, data, std::min(cache().size_of(data), size));",
         "std::memcpy(moved, data, size);",
     ),
     Fault(
-        "native/system.cpp",
+        "native/drivers/system.cpp",
         "what is cut off a mapping stays mapped",
         "    munmap(start + head + size, kHugePageBytes - head);\n",
         "",
     ),
-    Fault("native/threads.cpp", "a caller leaves while others work", "        idle_.wait(lock, is_alone);\n", ""),
-    Fault("native/threads.cpp", "a worker takes a signal", "            const SignalsBlocked blocked;\n", ""),
+    Fault("native/drivers/threads.cpp", "a caller leaves while others work", "        idle_.wait(lock, is_alone);\n", ""),
+    Fault("native/drivers/threads.cpp", "a worker takes a signal", "            const SignalsBlocked blocked;\n", ""),
     Fault(
-        "native/dispatch.cpp", "a feature of the processor is not looked at", '__builtin_cpu_supports("bmi2")', "true"
+        "native/drivers/dispatch.cpp", "a feature of the processor is not looked at", '__builtin_cpu_supports("bmi2")', "true"
     ),
-    Fault("native/kernels.h", "no fence follows streaming stores", "    __builtin_ia32_sfence();\n", ""),
+    Fault("native/kernels/kernels.h", "no fence follows streaming stores", "    __builtin_ia32_sfence();\n", ""),
     Fault(
         "native/bindings/xla.cpp",
         "an index is cut to 16 bits",

@@ -32,8 +32,8 @@ MutantSwitch maxops_mutants = [] {{
 }}();
 """
 MINIATURE = (
-    "kernels/*", "vec*.h", "order.h", "parameters.h", "initial.h", "api*", "argmax*", "fold*", "iterate.*",
-    "reduce.cpp", "scatter.cpp", "segment*",
+    "api*", "core/*", "kernels/*", "drivers/argmax*", "drivers/fold*", "drivers/initial.h", "drivers/iterate.*",
+    "drivers/reduce.cpp", "drivers/scatter.cpp", "drivers/segment*",
 )  # fmt: skip
 # Narrowing is of constants that are none any more; what overflows goes on.
 COMPILED = f"-include {HERE / 'switches.h'} -w -fpermissive -Wno-narrowing -fwrapv"
@@ -101,7 +101,7 @@ class Build:
             for source in sorted(native.glob("**/*.cpp")):
                 if "testing" in source.parts or source.name in ("limits.cpp", "sources.cpp"):
                     continue
-                for isa, flags in ISAS.items() if source.name.startswith("kernels_") else (("baseline", ()),):
+                for isa, flags in ISAS.items() if source.parent.name == "kernels" else (("baseline", ()),):
                     finder.parse(source, [*own, f"-DMAXOPS_ISA={isa}", *flags])
         numbered = list(places.numbered(found.places.values()))
         text = (native / self.name).read_bytes()

@@ -18,13 +18,13 @@ TABLE = (
     ("native/bindings/onnxruntime*", "onnxruntime"),
     ("native/bindings/xla.cpp", "jax jax_gradients jax_processes"),
     ("native/bindings/module.cpp", "bindings rare_calls contracts threads"),
+    ("native/bindings/memory.*", "overlap memory maximum segment_max bad_input leaks"),
     ("native/bindings/*", "bindings scalar_bits long_lists overlap bad_input maximum segment_max indices leaks"),
-    ("native/memory.*", "overlap memory maximum segment_max bad_input leaks"),
-    ("native/cache.*", "memory hardware threads leaks"),
-    ("native/system.*", "memory hardware threads environment small_stacks"),
-    ("native/scratch.*", "small_stacks threads paths segment_paths"),
-    ("native/threads.*", "threads hard_cases hardware"),
-    ("native/dispatch.*", "hardware environment rare_calls order"),
+    ("native/drivers/cache.*", "memory hardware threads leaks"),
+    ("native/drivers/system.*", "memory hardware threads environment small_stacks"),
+    ("native/drivers/scratch.*", "small_stacks threads paths segment_paths"),
+    ("native/drivers/threads.*", "threads hard_cases hardware"),
+    ("native/drivers/dispatch.*", "hardware environment rare_calls order"),
     (
         "native/*",
         "maximum reduce_max segment_max unsorted_ids indices offsets order ranks far runs sizes paths segment_paths "
@@ -68,8 +68,8 @@ TABLE = (
 OTHERS = f"{CALLS} cli program package extras counted environment conformance_saved larger_than_memory out_of_memory"
 # Without a branch of its own, or of benchmarks, which measure and are no part of a call.
 LEFT_OUT = (
-    "src/maxops/bench/*", "*/__main__.py", "native/testing/*", "native/limits.cpp", "*_abi.h", "native/isa.h",
-    "native/numpy.h", "native/kernels_*.cpp", "native/sources.*", "native/core_table.*",
+    "src/maxops/bench/*", "*/__main__.py", "native/testing/*", "native/limits.cpp", "*_abi.h", "native/kernels/isa.h",
+    "native/bindings/numpy.h", "native/kernels/*.cpp", "native/bindings/sources.*", "native/core_table.*",
 )  # fmt: skip
 
 

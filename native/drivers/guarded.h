@@ -2,7 +2,7 @@
 #pragma once
 #include <new>
 
-#include "api.h"
+#include "../api.h"
 #include "cache.h"
 #include "scratch.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <atomic>
 
-#include "kernels.h"
+#include "../kernels/kernels.h"
 
 namespace maxops {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels.h"
+#include "../kernels/kernels.h"
 #include "threads.h"
 
 namespace maxops {

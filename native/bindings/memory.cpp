@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "cache.h"
+#include "../drivers/cache.h"
 
 namespace maxops {
 namespace {

@@ -8,8 +8,8 @@
 #include <new>
 #include <unordered_map>
 
-#include "numpy.h"
-#include "parameters.h"
+#include "../bindings/numpy.h"
+#include "../core/parameters.h"
 #include "system.h"
 
 namespace maxops {

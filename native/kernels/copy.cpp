@@ -1,5 +1,5 @@
 // One instruction set's kernels for copies.
-#include "kernels/copy.h"
+#include "copy.h"
 
 #include "kernels.h"
 
@@ -24,7 +24,7 @@ constexpr CopyKernels kernels_for() {
 
 const CopyKernels copy[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 

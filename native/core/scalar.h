@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "isa.h"
+#include "../kernels/isa.h"
 
 namespace maxops {
 namespace MAXOPS_ISA {

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "parameters.h"
+#include "../core/parameters.h"
 
 namespace maxops {
 

@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "parameters.h"
+#include "../core/parameters.h"
 
 namespace maxops {
 
 enum class Type {
 #define MAXOPS_TYPE(name, order, ...) name##_,
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
     count
 };

@@ -1,5 +1,5 @@
 // One instruction set's kernels for ReduceMax.
-#include "kernels/reduce.h"
+#include "reduce.h"
 
 #include "kernels.h"
 
@@ -24,7 +24,7 @@ constexpr ReduceKernels kernels_for() {
 
 const ReduceKernels reduce[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 

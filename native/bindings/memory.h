@@ -3,7 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "api.h"
+#include "../api.h"
 #include "numpy.h"
 
 namespace maxops {

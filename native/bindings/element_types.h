@@ -1,6 +1,6 @@
 // NumPy's types and ours.
 #pragma once
-#include "kernels.h"
+#include "../kernels/kernels.h"
 #include "numpy.h"
 
 namespace maxops {

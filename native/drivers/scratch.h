@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels.h"
-#include "parameters.h"
+#include "../kernels/kernels.h"
+#include "../core/parameters.h"
 
 namespace maxops {
 

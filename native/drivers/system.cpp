@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "parameters.h"
+#include "../core/parameters.h"
 
 #ifdef _WIN32
 #include <malloc.h>

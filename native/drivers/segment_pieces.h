@@ -1,6 +1,6 @@
 // A SegmentMax along any axis: pieces of the data whose segment axis comes first.
 #pragma once
-#include "api.h"
+#include "../api.h"
 
 namespace maxops {
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "isa.h"
+#include "../kernels/isa.h"
 
 namespace maxops {
 namespace MAXOPS_ISA {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "api.h"
+#include "../api.h"
 
 namespace maxops {
 

@@ -1,5 +1,5 @@
 // One instruction set's kernels for SegmentMax of ids in order.
-#include "kernels/segment.h"
+#include "segment.h"
 
 #include "kernels.h"
 
@@ -22,7 +22,7 @@ constexpr SegmentKernels kernels_for() {
 
 const SegmentKernels segment[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 

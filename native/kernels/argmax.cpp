@@ -1,5 +1,5 @@
 // One instruction set's kernels for the indices of maxima.
-#include "kernels/argmax.h"
+#include "argmax.h"
 
 #include "kernels.h"
 
@@ -23,7 +23,7 @@ constexpr ArgmaxKernels kernels_for() {
 
 const ArgmaxKernels argmax[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 

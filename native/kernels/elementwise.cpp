@@ -1,5 +1,5 @@
 // One instruction set's kernels for Max.
-#include "kernels/elementwise.h"
+#include "elementwise.h"
 
 #include "kernels.h"
 
@@ -25,7 +25,7 @@ constexpr ElementwiseKernels kernels_for() {
 
 const ElementwiseKernels elementwise[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 

@@ -1,5 +1,5 @@
 // One instruction set's kernels for SegmentMax of ids in any order.
-#include "kernels/unsorted.h"
+#include "unsorted.h"
 
 #include "kernels.h"
 
@@ -24,7 +24,7 @@ constexpr UnsortedKernels kernels_for() {
 
 const UnsortedKernels unsorted[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 

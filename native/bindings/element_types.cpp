@@ -11,7 +11,7 @@ namespace maxops {
 
 extern const char* const kTypeNames[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) #name,
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 

@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "isa.h"
+#include "../kernels/isa.h"
 #include "scalar.h"
 
 namespace maxops {

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "order.h"
+#include "../core/order.h"
 
 namespace maxops {
 
@@ -55,7 +55,7 @@ constexpr TypeFacts facts() {
 }
 constexpr TypeFacts kFacts[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) facts<MAXOPS_ISA::order>(),
-#include "types.def"
+#include "../core/types.def"
 #undef MAXOPS_TYPE
 };
 
