@@ -1,4 +1,4 @@
-"""ReduceMax and Max on shapes around every constant of native/core/parameters.def: the highest at each boundary in turn."""
+"""ReduceMax and Max of shapes around every constant of native/core/parameters.def: the highest at each boundary."""
 
 from __future__ import annotations
 

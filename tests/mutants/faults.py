@@ -152,7 +152,10 @@ FAULTS = (
         "if (axes[i].stride < static_cast<std::ptrdiff_t>(kernels_of(array.type).itemsize)) return false;",
     ),
     Fault(
-        "native/bindings/memory.cpp", "NumPy's handler is not put back", "PyDataMem_SetHandler(before);", "Py_NewRef(before);"
+        "native/bindings/memory.cpp",
+        "NumPy's handler is not put back",
+        "PyDataMem_SetHandler(before);",
+        "Py_NewRef(before);",
     ),
     Fault(
         "native/bindings/memory.cpp",
@@ -202,10 +205,15 @@ FAULTS = (
         "    munmap(start + head + size, kHugePageBytes - head);\n",
         "",
     ),
-    Fault("native/drivers/threads.cpp", "a caller leaves while others work", "        idle_.wait(lock, is_alone);\n", ""),
+    Fault(
+        "native/drivers/threads.cpp", "a caller leaves while others work", "        idle_.wait(lock, is_alone);\n", ""
+    ),
     Fault("native/drivers/threads.cpp", "a worker takes a signal", "            const SignalsBlocked blocked;\n", ""),
     Fault(
-        "native/drivers/dispatch.cpp", "a feature of the processor is not looked at", '__builtin_cpu_supports("bmi2")', "true"
+        "native/drivers/dispatch.cpp",
+        "a feature of the processor is not looked at",
+        '__builtin_cpu_supports("bmi2")',
+        "true",
     ),
     Fault("native/kernels/kernels.h", "no fence follows streaming stores", "    __builtin_ia32_sfence();\n", ""),
     Fault(
