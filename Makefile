@@ -1,8 +1,10 @@
 # The few commands a contributor needs; `make` lists them.
 PYTHON ?= python
 SANITIZED ?= build/sanitized
-SANITIZED_TESTS = segment_axis maximum reduce_max segment_max bad_input paths segment_paths indices offsets unsorted_ids ranks \
-  bindings changed_arrays robustness threads memory overlap scalar_bits long_lists rare_calls onnxruntime jax
+SANITIZED_TESTS = $(addprefix tests/operators/test_,segment_axis.py maximum.py reduce_max.py segment_max.py paths.py \
+  segment_paths.py indices.py offsets.py unsorted_ids.py ranks.py) $(addprefix tests/bindings/test_,bad_input.py \
+  bindings.py changed_arrays.py robustness.py threads.py memory.py overlap.py scalar_bits.py long_lists.py \
+  rare_calls.py) tests/models/test_onnxruntime.py tests/engines/jax/test_jax.py
 SANITIZED_MARK ?= exhaustive or not exhaustive
 MINIATURE ?= build/miniature
 RACES ?= build/races
@@ -78,10 +80,10 @@ sanitize:  ## the native tests, ONNX Runtime's and XLA's under AddressSanitizer,
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=leak_check_at_exit=0:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONPATH=tests \
-	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -p sanitized -m "$(SANITIZED_MARK)" \
+	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -p helpers.sanitized -m "$(SANITIZED_MARK)" \
 	  -k "not (torch or dask or xarray or pandas)" --dist load \
-	  --deselect "tests/test_onnxruntime.py::test_what_a_runtime_may_answer[inputs]" \
-	  $(addprefix tests/test_,$(addsuffix .py,$(SANITIZED_TESTS)))
+	  --deselect "tests/models/test_onnxruntime.py::test_what_a_runtime_may_answer[inputs]" \
+	  $(SANITIZED_TESTS)
 
 races:  ## calls that meet, under ThreadSanitizer, without an interpreter
 	$(PYTHON) -m venv $(RACES)
@@ -100,9 +102,8 @@ emulated:  ## the AVX-512 kernels, on a processor that need not have it
 	$(EMULATED)/avx512_emulated_test
 	$(EMULATED)/bin/python -m pip install -q . pytest pytest-xdist hypothesis rich $(EMULATE)
 	$(EMULATED)/bin/python -m pytest -p no:cacheprovider -k "x86-64-v4" \
-	  tests/test_maximum.py tests/test_reduce_max.py tests/test_segment_max.py tests/test_runs.py tests/test_sizes.py \
-	  tests/test_paths.py tests/test_segment_paths.py tests/test_indices.py tests/test_offsets.py \
-	  tests/test_unsorted_ids.py tests/test_order.py tests/test_hard_cases.py
+	  $(addprefix tests/operators/test_,maximum.py reduce_max.py segment_max.py runs.py sizes.py paths.py \
+	  segment_paths.py indices.py offsets.py unsorted_ids.py order.py hard_cases.py)
 	PYTHONPATH=tests $(EMULATED)/bin/python tests/fuzz_values.py --seconds 60
 	$(EMULATED)/bin/python -m pip install -q . $(EMULATE) -C cmake.define.MAXOPS_MINIATURE=ON
 	PYTHONPATH=tests $(EMULATED)/bin/python -m exhaustive --isa x86-64-v4

@@ -31,15 +31,13 @@ CHECKS = {
     "JAX as the README installs it": """
         python3 -m venv {place}/jax
         {place}/jax/bin/python -m pip install -q ".[test,jax]"
-        MAXOPS_TESTS_MAY_MISS=1 {place}/jax/bin/python -m pytest -q tests/test_jax*.py tests/test_imports.py \
-          tests/test_extras.py""",
+        MAXOPS_TESTS_MAY_MISS=1 {place}/jax/bin/python -m pytest -q tests/engines/jax tests/package/test_imports.py \
+          tests/package/test_extras.py""",
     "oldest releases": ".ci/lowest {place}/lowest",
     "tests for releases": "python -m pytest -q -m release",
     "x86-64-v2, the baseline's source for other instructions": """
-        MAXOPS_ISA=x86-64-v2 MAXOPS_TESTS_MAY_MISS=1 python -m pytest -q tests/test_scalars.py tests/test_maximum.py \
-          tests/test_reduce_max.py tests/test_segment_max.py tests/test_segment_paths.py tests/test_paths.py \
-          tests/test_unsorted_ids.py tests/test_offsets.py tests/test_transposed.py tests/test_indices.py \
-          tests/test_segment_ids.py tests/test_hard_cases.py tests/test_order.py""",
+        MAXOPS_ISA=x86-64-v2 MAXOPS_TESTS_MAY_MISS=1 python -m pytest -q tests/operators \
+          tests/bindings/test_scalars.py""",
     "emulated AVX-512": "make emulated EMULATED={place}/emulated",
     "wheels": "make wheels check-wheels WHEELS={place}/wheels RELEASE={place}/release",
     "sanitizers": "make sanitize SANITIZED={place}/sanitized",

@@ -381,7 +381,7 @@ BREAKS = (
         "static_cast<void>(r);",
     ),
     Break(
-        # (of two vectors and more there are none in the miniature: tests/test_sizes.py has them)
+        # (of two vectors and more there are none in the miniature: tests/operators/test_sizes.py has them)
         "narrow columns forget the rows of the block before",
         "kernels/reduce.h",
         "store(acc + place(v), max(Keys::load(acc + place(v)), found));",

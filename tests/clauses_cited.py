@@ -76,7 +76,7 @@ def main() -> None:
 
     require_this_tree()
     with tempfile.TemporaryDirectory() as folder:
-        files = [f"tests/{name}" for name in TESTS]
+        files = [str(path) for name in TESTS for path in (ROOT / "tests").rglob(name)]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "clauses_cited", "-p", "no:cacheprovider", *files]
         path = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]))
         environment = os.environ | {FOLDER: folder, "PYTHONPATH": path}

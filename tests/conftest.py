@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 
 import maxops as mo
-from instruction_sets import EACH
+from helpers.instruction_sets import EACH
 from maxops import _native
 from maxops.engines import table
 
@@ -26,7 +26,7 @@ IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 # CI looks at what a user has, too: only the packages that the README's command installs.
 MAY_MISS = not IN_CI or "MAXOPS_TESTS_MAY_MISS" in os.environ
 
-pytest_plugins = ["passed_before"] if "MAXOPS_TESTS_PASSED" in os.environ else []
+pytest_plugins = ["helpers.passed_before"] if "MAXOPS_TESTS_PASSED" in os.environ else []
 
 # The time that an example takes says nothing here; in CI the same examples run each time.
 settings.register_profile("here", deadline=None, max_examples=150)

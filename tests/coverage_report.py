@@ -33,7 +33,7 @@ SECTIONS_OF_ONE = (
     *("reduce_max, threads", "segments, threads"),
 )
 TESTS = tuple(
-    f"tests/test_{name}.py"
+    str(next((ROOT / "tests").rglob(f"test_{name}.py")).relative_to(ROOT))
     for name in (
         *("maximum", "reduce_max", "segment_max", "paths", "segment_paths", "runs", "order", "indices", "offsets"),
         *("unsorted_ids", "scalars", "transposed", "contracts", "bad_input", "segment_ids", "id_types", "dispatch"),

@@ -25,7 +25,7 @@ from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-un
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, parser
 
-import models
+from helpers import models
 from maxops import errors, openvino
 from maxops import onnx as mx
 from maxops.checker import check

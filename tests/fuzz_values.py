@@ -20,8 +20,8 @@ from collections.abc import Callable
 import numpy as np
 
 import maxops as mo
-import run_words
-from bits import (
+from helpers import run_words
+from helpers.bits import (
     LAYOUTS,
     STORED,
     Array,

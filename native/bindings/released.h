@@ -72,7 +72,7 @@ private:
 };
 
 // work() without the GIL, unless the call keeps it or this part of it touches few bytes. Nothing of Python's
-// or NumPy's is read in there (tests/test_bindings.py looks).
+// or NumPy's is read in there (tests/bindings/test_bindings.py looks).
 template <class Work>
 Fault run_released(const Release& release, std::size_t bytes, const Work& work) {
     const bool is_long = release.lets_others_run() && bytes >= kKeepsGilBytes;

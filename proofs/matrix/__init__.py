@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / "tests"))
 
-from all_cases import ALL, UNCOVERED  # noqa: E402
+from helpers.all_cases import ALL, UNCOVERED  # noqa: E402
 from maxops import spec  # noqa: E402
 from maxops.checker.report import RULES  # noqa: E402
 from maxops.spec import Clause, Spec  # noqa: E402

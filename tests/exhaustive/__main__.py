@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from instruction_sets import OWN_SOURCE
+from helpers.instruction_sets import OWN_SOURCE
 from maxops import _native
 
 from .sections import SECTIONS, SHORT, run

@@ -148,12 +148,22 @@ def write(tree: Path, file: str, source: str) -> None:
 # ---------------------------------------------------------------------- a process
 
 
+def processor_seconds() -> float:
+    """What this process and those that it waited for have taken."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 class Plugin:
-    """A plugin of pytest: runs the tests that are named in this order, and notes what fails and the seconds of each."""
+    """A plugin of pytest: runs the tests that are named in this order, and notes what fails and the seconds of each.
+
+    They are the processor's, which do not depend on what else it does; of what waits, a quarter of the clock's.
+    """
 
     def __init__(self, order: Sequence[str], watch: Watch | None) -> None:
         self.order, self.watch = order, watch
         self.baseline = Baseline()
+        self.began = 0.0
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """The tests that are named; all if none is."""
@@ -162,19 +172,22 @@ class Plugin:
             items[:] = [by_name[name] for name in self.order if name in by_name]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note what failed, and the seconds."""
+        """Note what failed, and the clock's seconds."""
         if report.failed:
             self.baseline.failed.append(report.nodeid)
         seconds = self.baseline.seconds
-        seconds[report.nodeid] = seconds.get(report.nodeid, 0.0) + report.duration
+        seconds[report.nodeid] = seconds.get(report.nodeid, 0.0) + report.duration / 4
 
     def pytest_runtest_protocol(self, item: Any) -> None:
-        """Note what it reaches."""
+        """Note what it reaches, and the processor's seconds."""
+        self.began = processor_seconds()
         if self.watch is not None:
             self.watch.before(item.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Note it no more."""
+        seconds = self.baseline.seconds
+        seconds[nodeid] = max(processor_seconds() - self.began, seconds.get(nodeid, 0.0))
         if self.watch is not None:
             self.watch.after(nodeid)
 
@@ -238,6 +251,17 @@ def fork(tree: Path, act: Callable[[], int]) -> int:
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+def group_seconds(pid: int) -> float:
+    """What the processes of a child's group have taken of the processor."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == pid:
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def end(pid: int) -> None:
@@ -331,7 +355,8 @@ class Runner:
     ) -> dict[Mutant, str]:
         """What becomes of each within so many seconds of tests: killed (and by what), or survived."""
         todo, fates = list(mutants), {}
-        free, running = list(self.trees), dict[int, tuple[Mutant, Path, float]]()
+        free, running = list(self.trees), dict[int, tuple[Mutant, Path, float, float]]()
+        late = set[int]()
         while todo or running:
             if todo and free:
                 mutant, tree = todo.pop(0), free.pop()
@@ -339,22 +364,26 @@ class Runner:
                 start(tree, mutant)
                 pid = fork(tree, lambda tree=tree, order=order: self.noticed_by(tree, order))  # type: ignore[misc]
                 expected = sum(self.found.seconds[name] for name in order)
-                running[pid] = mutant, tree, time.monotonic() + PATIENCE * (10 if self.more else 1) + 5 * expected
+                running[pid] = mutant, tree, time.monotonic(), PATIENCE * (10 if self.more else 1) + 5 * expected
                 continue
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
-                for late in [pid for pid, (*_, until) in running.items() if time.monotonic() > until]:
-                    end(late)
-                    mutant, tree, _ = running[late]
-                    running[late] = mutant, tree, float("inf")
+                for child in running.keys() - late:
+                    *_, began, most = running[child]
+                    took = time.monotonic() - began
+                    # where others take the processor, a child has more time
+                    if took > 3 * most or (took > most and group_seconds(child) > most / 2):
+                        end(child)
+                        late.add(child)
                 time.sleep(0.02)
                 continue
-            mutant, tree, until = running.pop(pid)
+            mutant, tree, *_ = running.pop(pid)
             end(pid)
             free.append(tree)
             noticed = finished(tree).failed[:1]
             self.killers.update(noticed)
-            fates[mutant] = _fate(os.waitstatus_to_exitcode(status), until == float("inf"), noticed)
+            fates[mutant] = _fate(os.waitstatus_to_exitcode(status), pid in late, noticed)
+            late.discard(pid)
             if "pytest's 5" in fates[mutant]:
                 raise RuntimeError(f"{mutant} ran no tests")
         return fates

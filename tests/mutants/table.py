@@ -76,7 +76,7 @@ LEFT_OUT = (
 def tests_of(file: str) -> list[str]:
     """The files of tests that speak of a file, from the root."""
     names = next((names for pattern, names in TABLE if fnmatch(file, pattern)), OTHERS)
-    paths = {path for name in names.split() for path in (ROOT / "tests").glob(f"test_{name}.py")}
+    paths = {path for name in names.split() for path in (ROOT / "tests").rglob(f"test_{name}.py")}
     return sorted(str(path.relative_to(ROOT)) for path in paths)
 
 

@@ -1,0 +1,203 @@
+"""What the environment says: the instruction set, the number of threads, and what CI adds to the tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import maxops as mo
+from maxops import _native
+from maxops.engines.native import _configure, usable_cpus
+from maxops.errors import ConfigurationError
+
+REPORT = """
+import numpy, maxops
+from maxops import _native
+a = numpy.frombuffer(numpy.random.default_rng(0).bytes(8000), numpy.float32)
+b = maxops.maximum(a, a[::-1]), maxops.reduce_max(a.reshape(40, 50), (1,))
+print(_native.isa(), maxops.get_num_threads(), hash(b[0].tobytes() + b[1].tobytes()))
+"""
+
+
+def python(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAXOPS_")}
+    environment.pop("OMP_NUM_THREADS", None)
+    environment |= {"PYTHONHASHSEED": "0"} | variables
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def report(**variables: str) -> tuple[str, int, str]:
+    done = python(REPORT, **variables)
+    assert done.returncode == 0, done.stderr
+    isa, threads, digest = done.stdout.split()
+    return isa, int(threads), digest
+
+
+def test_the_best_instruction_set_is_the_default() -> None:
+    assert report()[0] == _native.isas()[0]
+    assert report(MAXOPS_ISA="")[0] == _native.isas()[0]
+
+
+def test_baseline_is_always_there_and_last() -> None:
+    assert _native.isas()[-1] == "baseline"
+    assert len(set(_native.isas())) == len(_native.isas())
+
+
+@pytest.mark.parametrize("isa", _native.isas())
+def test_each_instruction_set_by_name(isa: str) -> None:
+    chosen, _, digest = report(MAXOPS_ISA=isa)
+    assert chosen == isa
+    assert digest == report()[2]
+
+
+@pytest.mark.parametrize("isa", ["avx1024", "BASELINE", "x86-64", " baseline", "baseline ", "0"])
+def test_an_unknown_instruction_set_is_an_error(isa: str) -> None:
+    done = python("import maxops", MAXOPS_ISA=isa)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == (
+        f"maxops.errors.ConfigurationError: MAXOPS_ISA is {isa!r}; this machine has {', '.join(_native.isas())}"
+    )
+
+
+def test_use_isa_says_whether_there_is_such_a_set() -> None:
+    before = _native.isa()
+    assert not _native.use_isa("avx1024")
+    assert not _native.use_isa("")
+    assert _native.isa() == before
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 1024])
+def test_number_of_threads(count: int) -> None:
+    assert report(MAXOPS_NUM_THREADS=str(count))[1:] == (count, report()[2])
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1025", "two", "1.5", "0x2", "1e3", "1,2", "99999999999999999999"])
+def test_a_wrong_number_of_threads_is_an_error(count: str) -> None:
+    done = python("import maxops", MAXOPS_NUM_THREADS=count)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == (
+        f"maxops.errors.ConfigurationError: MAXOPS_NUM_THREADS is {count!r}; it is an integer from 1 to 1024"
+    )
+
+
+NO_NUMBERS = ["1_0", " 2", "2 ", "2\n", "+2", "-1", "0x2", "1e3", "٢", "²", "9" * 5000]  # most of them are to `int`
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS, ids=lambda text: ascii(text[:12]))
+@pytest.mark.parametrize("name", ["MAXOPS_NUM_THREADS", "MAXOPS_OUTPUT_CACHE"])
+def test_what_is_no_number_in_digits_is_an_error(name: str, text: str) -> None:
+    """The error is maxops's own."""
+    units = [""] if name == "MAXOPS_NUM_THREADS" else ["", "k", "M"]
+    before = mo.get_num_threads(), mo.memory_info().limit
+    for unit in units:
+        with pytest.raises(ConfigurationError, match=f"{name} is .*; it is "):
+            _configure({name: text + unit})
+    _native.set_cache_limit(before[1])
+    assert mo.get_num_threads() == before[0]
+
+
+def test_the_default_is_the_cpus_that_the_process_may_use() -> None:
+    assert report()[1] == usable_cpus()
+    assert report(MAXOPS_NUM_THREADS="")[1] == usable_cpus()
+    assert 1 <= usable_cpus() <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("1", 1), ("5", 5), (" 3 ", 3), ("4,2,1", 4), ("2000", 1024), ("9" * 20, 1024)]
+)
+def test_openmp_number_where_ours_is_not_set(text: str, count: int) -> None:
+    assert report(OMP_NUM_THREADS=text)[1:] == (count, report()[2])
+    assert report(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="")[1] == count
+    assert report(OMP_NUM_THREADS=text, MAXOPS_NUM_THREADS="7")[1] == 7
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", ",4", " ", "9" * 5000], ids=lambda text: ascii(text[:12]))
+def test_an_openmp_number_that_is_none_is_a_warning(text: str) -> None:
+    before = mo.get_num_threads(), mo.memory_info().limit
+    try:
+        with pytest.warns(RuntimeWarning, match="^OMP_NUM_THREADS is .*, which names no number of threads"):
+            _configure({"OMP_NUM_THREADS": text})
+        assert mo.get_num_threads() == min(usable_cpus(), 1024)
+        _configure({"OMP_NUM_THREADS": text, "MAXOPS_NUM_THREADS": "2"})  # which does not ask for it
+        assert mo.get_num_threads() == 2
+    finally:
+        mo.set_num_threads(before[0])
+        _native.set_cache_limit(before[1])
+
+
+def test_an_empty_openmp_number_is_none() -> None:
+    assert report(OMP_NUM_THREADS="")[1] == usable_cpus()
+
+
+def test_one_cpu_is_one_thread() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    done = python(f"import os; os.sched_setaffinity(0, [{cpu}]); import maxops; print(maxops.get_num_threads())")
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+def test_the_environment_is_read_once() -> None:
+    before = mo.get_num_threads()
+    os.environ["MAXOPS_NUM_THREADS"] = str(before + 1)
+    try:
+        assert mo.get_num_threads() == before
+    finally:
+        del os.environ["MAXOPS_NUM_THREADS"]
+
+
+# ---------------------------------------------------------------------------------------- what CI adds to tests
+
+SKIPPED = """
+import pytest
+def test_with_a_package():
+    pytest.importorskip("no_such_package_anywhere")
+"""
+SKIPPED_MODULE = """
+import pytest
+pytest.importorskip("no_such_package_anywhere")
+def test_never_collected():
+    raise AssertionError
+"""
+SKIPPED_FOR_A_REASON = """
+import pytest
+def test_of_another_system():
+    pytest.skip("only on another system")
+"""
+
+
+@pytest.mark.parametrize(
+    ("in_ci", "code", "summary"),
+    [("true", 1, "1 failed, 1 skipped, 1 error"), ("", 0, "3 skipped")],
+    ids=["in_ci", "here"],
+)
+def test_a_skip_for_a_missing_package_fails_in_ci(tmp_path: Path, in_ci: str, code: int, summary: str) -> None:
+    """And no other skip does."""
+    for name, text in (("a", SKIPPED), ("b", SKIPPED_MODULE), ("c", SKIPPED_FOR_A_REASON)):
+        (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
+    (tmp_path / "helpers").mkdir()
+    for name in ("conftest.py", "helpers/instruction_sets.py"):
+        (tmp_path / name).write_bytes((Path(__file__).resolve().parents[1] / name).read_bytes())
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-ra",
+        "--continue-on-collection-errors",
+        "-p",
+        "no:cacheprovider",
+        ".",
+    ]
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MAXOPS_TESTS_")}
+    environment = own | {"CI": in_ci}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert summary in done.stdout
+    assert done.returncode == code, done.stdout
+    assert done.stdout.count("skipped, which CI does not allow") >= 2 * bool(in_ci)
+    assert in_ci or "SKIPPED [2] tests: not installed: no_such_package_anywhere\n" in done.stdout

@@ -1,0 +1,122 @@
+"""Other machines than this one: without a feature, whose streaming stores are seen late, with pages at any place.
+
+The core's own sources are compiled beside stand-ins for instructions and for the system's functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+NATIVE = TESTS.parents[1] / "native"
+COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+
+pytestmark = [
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="the features and fences of x86-64"),
+    pytest.mark.skipif(sys.platform != "linux", reason="compiled as on Linux"),
+]
+
+
+def compiled(source: str, into: Path, *options: str) -> Path:
+    """A program of the tests' and the core's sources, without optimisation."""
+    if COMPILER is None:
+        pytest.skip("not installed: a C++ compiler")
+    program = into / Path(source).stem
+    command = [COMPILER, "-std=c++17", "-w", f"-I{NATIVE}", f"-I{into}", "-pthread", *options, "-o", str(program)]
+    subprocess.run([*command, str(TESTS / source)], check=True, timeout=300)
+    return program
+
+
+def output(program: Path, given: str = "") -> str:
+    done = subprocess.run([program], input=given, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+# --------------------------------------------------------------------------------------------- streaming stores
+
+
+def test_a_fence_follows_every_streaming_store(tmp_path: Path) -> None:
+    """A thread's stores reach memory with its fence: without one, or with one before them, an output lacks them."""
+    right, streamed = output(compiled("delayed_stores.cpp", tmp_path, "-DMAXOPS_MINIATURE")).split()
+    assert int(right) == 3 * 4 * 7 * 36 * 4
+    assert int(streamed) > int(right)
+
+
+def test_a_fence_follows_the_streaming_stores_of_the_bench(tmp_path: Path) -> None:
+    include = sysconfig.get_path("include")
+    if not (Path(include) / "Python.h").exists():
+        pytest.skip("not installed: Python's headers")
+    library = compiled("delayed_sweep.cpp", tmp_path, "-shared", "-fPIC", f"-I{include}")
+    assert ctypes.CDLL(str(library)).right_sweeps() == 40 * 40
+
+
+def test_pages_at_any_place_leave_what_was_asked_for(tmp_path: Path) -> None:
+    """Huge pages begin at multiples of their size; what is mapped before and after them is given back."""
+    assert int(output(compiled("odd_mappings.cpp", tmp_path))) == 3 * 28
+
+
+# ------------------------------------------------------------------------------------------ instruction sets
+
+# What a processor with the one has, too: the compiler's options imply it, and who asks for the one need not ask for it.
+IMPLIED = {
+    "avx": "avx2", "xsave": "avx2", "crc32": "sse4.2", "evex256": "avx512f", "evex512": "avx512f",
+    "fma": "avx512f", "f16c": "avx512f",
+}  # fmt: skip
+
+
+def options_of_sets() -> dict[str, list[str]]:
+    """The compiler's options for each instruction set, as CMakeLists.txt has them; best first."""
+    text = (NATIVE.parent / "CMakeLists.txt").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {"baseline": []}
+    for name, options in re.findall(r"^  set\((x86_64_v\d) ([^)]*)\)", text, re.MULTILINE)[:3]:
+        words = [found[word[2:-1]] if word.startswith("${") else [word] for word in options.split()]
+        found[name] = [word for each in words for word in each if word.startswith("-m") and "=" not in word]
+    listed = re.search(r"set\(isas (x86_64.*)\)", text)
+    assert listed is not None
+    names = [*listed[1].split(), "baseline"]
+    assert set(names) == set(found)
+    return {name: found[name] for name in names}
+
+
+def features_of(options: list[str]) -> set[str]:
+    """What code may use that is compiled so, by the compiler's own macros."""
+    assert COMPILER is not None
+
+    def macros(*more: str) -> set[str]:
+        command = [COMPILER, *more, "-dM", "-E", "-x", "c++", "/dev/null"]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return set(re.findall(r"^#define __([A-Z][A-Z0-9_]*?)__ 1$", text, re.MULTILINE))
+
+    return {name.lower().replace("sse4_", "sse4.") for name in macros(*options) - macros()}
+
+
+def test_a_set_runs_only_where_all_is_that_its_code_may_use(tmp_path: Path) -> None:
+    """A processor that lacks a feature that the compiler may use for an instruction set runs none of its kernels."""
+    sets = options_of_sets()
+    names = {name: name.replace("x86_64_", "x86-64-") for name in sets}
+    lines = "".join(f'MAXOPS_INSTRUCTION_SET({name}, "{shown}")\n' for name, shown in names.items())
+    (tmp_path / "instruction_sets.def").write_text(lines)
+    program = compiled("missing_features.cpp", tmp_path)
+    asked = {name: features_of(options) for name, options in sets.items()}
+    for features in asked.values():
+        features -= {implied for implied, by in IMPLIED.items() if by in features}
+    assert len(asked["x86_64_v4"]) == 13
+    whole = sorted(set.union(*asked.values()))
+    processors = [set(whole), set(), *({*whole} - {one} for one in whole)]
+    processors += [{*whole} - {one, other} for one in whole for other in whole]
+    processors += [{one} for one in whole] + [set(features) for features in asked.values()]
+    found = output(program, "".join(" ".join(sorted(each)) + "\n" for each in processors)).splitlines()
+    assert len(found) == len(processors)
+    for processor, line in zip(processors, found, strict=True):
+        running = [names[name] for name, features in asked.items() if features <= processor]
+        assert line.split() == [*running, running[0]], (sorted(processor), line)

@@ -1,0 +1,40 @@
+"""The example of a store larger than memory, run small."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+for package in ("distributed", "xarray", "zarr"):
+    pytest.importorskip(package)
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "larger_than_memory"
+
+
+def run(script: str, *arguments: str) -> str:
+    command = [sys.executable, str(FOLDER / script), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
+
+
+def test_the_store_and_its_maxima(tmp_path: Path) -> None:
+    path = str(tmp_path / "heat.zarr")
+    assert "0.06 GB in 8 chunks" in run("make_store.py", path, "--gigabytes", "0.06")
+    said = run("maximum_of_store.py", path, "--limit", "600 MB")
+    assert "0.06 GB in 8 chunks, on two workers of 600 MB" in said
+    assert "100% Completed" in said
+    # 128 hours of January: the highest is in the afternoon, at the equator
+    found = re.search(r"highest: ([\d.]+) degree Celsius, in hour (\d+)", said)
+    assert found is not None
+    assert found[1] == re.search(r"of each month: ([\d.]+)\n", said)[1]  # type: ignore[index]
+    assert int(found[2]) % 24 == 12
+    assert re.search(r"a worker's memory at its highest: \d+ MB \d+ MB", said)
+
+
+def test_the_page_shows_commands_that_are_there() -> None:
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"examples/larger_than_memory/(\w+\.py)", page))
+    assert named == {path.name for path in FOLDER.glob("*.py")}

@@ -1,0 +1,220 @@
+"""The cache of large outputs: the same bits with and without, its limit, and what it hands out and takes back."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import assert_same_bits
+from maxops import _native
+
+LARGE = (4 << 20) // 4  # float32 elements: the smallest output that the cache serves
+
+
+@pytest.fixture(autouse=True)
+def emptied() -> Iterator[None]:
+    """A cache without blocks, of 64 MiB; afterwards the limit that was."""
+    before = mo.memory_info().limit
+    _native.set_cache_limit(0)
+    _native.set_cache_limit(64 << 20)
+    yield
+    _native.set_cache_limit(0)
+    _native.set_cache_limit(before)
+
+
+def test_a_freed_output_is_used_again() -> None:
+    data = np.arange(LARGE, dtype=np.float32)
+    first = mo.maximum(data, data)
+    place = first.ctypes.data
+    before = mo.memory_info()
+    del first
+    assert mo.memory_info().blocks == before.blocks + 1
+    assert mo.memory_info().kept >= data.nbytes
+    second = mo.maximum(data, data[::-1])
+    assert second.ctypes.data == place
+    assert mo.memory_info().reused == before.reused + 1
+    assert_same_bits(second, np.maximum(data, data[::-1]))
+
+
+def test_an_output_in_use_is_never_handed_out_again() -> None:
+    data = np.arange(LARGE, dtype=np.float32)
+    results = [mo.maximum(data, np.float32(bound)) for bound in range(10)]
+    views = [result[1:] for result in results]
+    del results
+    for bound, view in enumerate(views):
+        assert_same_bits(view, np.maximum(data, np.float32(bound))[1:])
+
+
+@pytest.mark.parametrize("elements", [LARGE - 1, LARGE, LARGE + 1, 3 * LARGE])
+def test_the_threshold(elements: int) -> None:
+    data = np.arange(elements, dtype=np.float32)
+    before = mo.memory_info()
+    result = mo.maximum(data, data)
+    asked = mo.memory_info().reused + mo.memory_info().fresh - before.reused - before.fresh
+    assert asked == (elements >= LARGE)
+    assert_same_bits(result, data)
+
+
+def test_the_limit_holds() -> None:
+    """The oldest blocks go first; one that is larger than the limit is never kept."""
+    data = np.zeros(LARGE * 10, np.float32)
+    results = [mo.maximum(data[: LARGE * size], np.float32(0)) for size in (1, 2, 3, 4, 5, 6, 7)]
+    del results
+    info = mo.memory_info()
+    assert 0 < info.kept <= info.limit
+    _native.set_cache_limit(8 << 20)
+    assert mo.memory_info().kept <= 8 << 20
+    del data
+    large = mo.maximum(np.zeros(LARGE * 3, np.float32), np.float32(1))
+    del large
+    assert mo.memory_info().kept <= 8 << 20
+
+
+def test_without_the_cache() -> None:
+    _native.set_cache_limit(0)
+    before = mo.memory_info()
+    data = np.arange(LARGE * 2, dtype=np.float32)
+    assert_same_bits(mo.maximum(data, data[::-1]), np.maximum(data, data[::-1]))
+    assert mo.memory_info() == before
+
+
+def test_every_operator_and_layout() -> None:
+    data = np.arange(LARGE * 2, dtype=np.float32).reshape(2048, -1)
+    ids = np.arange(2048)
+    for _ in range(2):  # the second time from kept blocks, which hold old values
+        assert_same_bits(mo.maximum(data.T, data.T), data.T)
+        assert_same_bits(mo.reduce_max(data[None], (0,)), data[None])
+        assert_same_bits(mo.segment_max(data, ids, 4096, fill_mode="LOWEST")[:2048], data)
+
+
+def test_resize() -> None:
+    """NumPy's own ways to change an array's memory."""
+    data = np.arange(LARGE, dtype=np.float32)
+    result = mo.maximum(data, data)
+    result.resize(LARGE * 3, refcheck=False)
+    assert_same_bits(result[:LARGE], data)
+    assert not result[LARGE:].any()
+    result.resize(5, refcheck=False)
+    assert_same_bits(result, data[:5])
+
+
+def test_an_array_outlives_the_limit_and_a_fork() -> None:
+    data = np.arange(LARGE, dtype=np.float32)
+    result = mo.maximum(data, data)
+    _native.set_cache_limit(0)
+    code = os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", "pass"])
+    assert code == 0
+    assert_same_bits(result, data)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"), [("0", 0), ("1000000", 1_000_000), ("64k", 64 << 10), ("256M", 256 << 20), ("1G", 1 << 30)]
+)
+def test_the_limit_from_the_environment(text: str, limit: int) -> None:
+    assert _in_environment(text, "print(mo.memory_info().limit)") == (0, f"{limit}\n")
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "1.5G", "M", "1T", "9999999999G", "٣"])
+def test_a_wrong_limit_is_an_error(text: str) -> None:
+    code, shown = _in_environment(text, "pass")
+    assert code != 0
+    assert f"MAXOPS_OUTPUT_CACHE is {text!r}" in shown
+
+
+def _in_environment(text: str, code: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import maxops as mo; {code}"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "MAXOPS_OUTPUT_CACHE": text, "PYTHONIOENCODING": "utf-8"},
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+MIB = 1 << 20
+
+
+def output_of(mebibytes: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
+    """An output of this size, of an input of one element."""
+    return mo.maximum(np.broadcast_to(np.int8(3), (mebibytes * MIB,)), np.int8(5))
+
+
+@pytest.mark.parametrize("kept", [4, 8, 10, 16, 20, 40])
+def test_a_kept_block_serves_outputs_up_to_its_size_and_no_much_smaller_ones(kept: int) -> None:
+    for asked in (4, 6, 8, 10, 12, 14, 16, 18, 20, 32, 40):
+        _native.set_cache_limit(0)
+        _native.set_cache_limit(64 * MIB)
+        output_of(kept)
+        before = mo.memory_info()
+        assert before.kept == kept * MIB
+        output = output_of(asked)
+        is_reused = asked <= kept <= asked * 5 // 4
+        assert mo.memory_info().reused - before.reused == is_reused, asked
+        assert mo.memory_info().kept == (0 if is_reused else before.kept)
+        assert (output == 5).all()
+        del output
+
+
+def test_a_block_past_the_limit_takes_the_place_of_none() -> None:
+    outputs = [output_of(4) for _ in range(3)]
+    large = output_of(80)
+    outputs.clear()
+    before = mo.memory_info()
+    del large
+    assert mo.memory_info() == before
+    assert before.blocks == 3
+
+
+def mapped() -> int:
+    """Bytes of the process's addresses."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the addresses that Linux lists")
+@pytest.mark.parametrize("limit", [0, 64 * MIB])
+def test_mappings_are_given_back(limit: int) -> None:
+    """Of outputs that are made, resized to more and to less, and freed."""
+
+    def turn(mebibytes: int) -> None:
+        output = output_of(mebibytes)
+        output.resize(2 * mebibytes * MIB, refcheck=False)
+        output.resize(5, refcheck=False)
+        output.resize(5 * MIB, refcheck=False)
+        assert output[:5].tolist() == [5] * 5
+
+    _native.set_cache_limit(limit)
+    for mebibytes in (4, 5, 7, 4):
+        turn(mebibytes)
+    _native.empty_cache()
+    before = mapped()
+    for _ in range(10):
+        for mebibytes in (4, 5, 7):
+            turn(mebibytes)
+    _native.empty_cache()
+    assert mapped() - before < 8 * MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")
+def test_a_result_that_outlives_its_limit_is_unmapped() -> None:
+    data, limit = np.zeros(8 << 20, np.int8), mo.memory_info().limit
+
+    def mapped() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+    before = mapped()
+    for _ in range(20):
+        result = mo.maximum(data, data)
+        _native.set_cache_limit(0)
+        del result
+        _native.set_cache_limit(limit)
+    assert mapped() - before < 80 << 20

@@ -1,0 +1,249 @@
+"""The bits of every scalar argument: each kind of value of each type, in each form, by each function that takes it.
+
+A scalar of a maximum or of an empty segment has its own bits in the result, except that a NaN is the one quiet NaN and
+a True is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops
+from helpers.bits import FLOATS, STORED, Array, assert_same_bits, at_offset, of_words, strided, swapped, words
+from helpers.engine_adapter import Adapter
+from helpers.engine_adapters import ADAPTERS
+from maxops.dtypes import BFLOAT16, BOOL, FLOAT32, FLOAT64, DType
+
+
+def kinds_of_nans(dtype: DType) -> list[int]:
+    """Both signs, quiet and signalling, with the lowest, the highest and all bits of the payload, and with none."""
+    infinity, quiet = dtype.infinity_bits, 1 << dtype.mantissa_bits - 1
+    payloads = [quiet, quiet | 1, quiet | quiet >> 1, 2 * quiet - 1, 1, quiet >> 1, quiet - 1]
+    return [sign | infinity | payload for sign in (0, 1 << dtype.bits - 1) for payload in payloads]
+
+
+def kinds_of_values(dtype: DType) -> list[int]:
+    """Bits of each kind of value: both zeros, subnormals, normal numbers, infinities, NaNs; integers' extremes."""
+    sign = 1 << dtype.bits - 1
+    if dtype is BOOL:
+        return [0, 1]
+    if dtype.kind == "float":
+        smallest = 1 << dtype.mantissa_bits
+        magnitudes = [
+            0,
+            1,
+            smallest - 1,
+            smallest,
+            0x3A << dtype.bits - 8,
+            dtype.infinity_bits - 1,
+            dtype.infinity_bits,
+        ]
+        return [each | place for each in magnitudes for place in (0, sign)] + kinds_of_nans(dtype)
+    half = 1 << dtype.bits // 2
+    return [0, 1, sign - 1, sign, sign + 1, 2 * sign - 1, 2 * sign - 2, half - 1, half, half >> 1, 2 * sign - half]
+
+
+def result_of(dtype: DType, word: int) -> int:
+    """The bits that a maximum of this value alone has."""
+    is_nan = dtype.kind == "float" and word & (1 << dtype.bits - 1) - 1 > dtype.infinity_bits
+    return dtype.nan_bits if is_nan else word
+
+
+def forms_of(dtype: DType, word: int) -> Iterator[Any]:
+    """A scalar of NumPy's own class, arrays of rank 0 in each layout, and Python's numbers, if one holds the value."""
+    array = of_words(dtype, [word])[0:1].reshape(())
+    yield array[()]
+    yield array
+    yield swapped(array)
+    yield at_offset(array, 1)
+    yield of_words(dtype, [0, word, 0])[::-1][1:2].reshape(())
+    with np.errstate(invalid="ignore"):  # of signalling NaNs
+        number = array.astype(np.float64).item()
+    if dtype.kind == "float":
+        yield number
+        if word == dtype.nan_bits:  # a Python float has a payload, too
+            yield from of_words(FLOAT64, kinds_of_nans(FLOAT64)).tolist()
+    else:
+        yield array.item()
+    if dtype is BOOL and word:
+        yield np.array([7], np.uint8).view(bool).reshape(())  # any byte but 0 is True
+    if dtype.kind == "float" and number.is_integer() and word != 1 << dtype.bits - 1:  # no integer is -0
+        yield int(number)
+
+
+ROWS, SEGMENTS = 6, 5
+SORTED, UNSORTED = np.array([0, 0, 2, 2, 2, 2]), np.array([2, 0, 2, 2, 0, 2])
+OFFSETS, EMPTY = np.array([0, 2, 2, 6, 6, 6]), [1, 3, 4]
+Function = Callable[[Array, Any], Any]
+mo: Any = maxops  # with arguments that its types know from other arguments alone
+
+
+EVERYTHING: dict[str, Any] = {"return_indices": True, "return_empty": True}
+ROUTES: dict[str, dict[str, Any]] = {
+    "sorted": {"segment_ids": SORTED},
+    "sorted, not checked": {"segment_ids": SORTED, "check_ids": False},
+    "sorted, dropped": {"segment_ids": SORTED, "out_of_range": "drop"},
+    "int32": {"segment_ids": SORTED.astype(np.int32)},
+    "int8": {"segment_ids": SORTED.astype(np.int8)},
+    "a list": {"segment_ids": SORTED.tolist()},
+    "strided": {"segment_ids": np.repeat(SORTED, 2)[::2]},
+    "unsorted": {"segment_ids": UNSORTED, "sorted": False},
+    "unsorted, in order": {"segment_ids": SORTED, "sorted": False},
+    "offsets": {"offsets": OFFSETS},
+    "offsets, int32": {"offsets": OFFSETS.astype(np.int32)},
+    "sorted, everything": {"segment_ids": SORTED, **EVERYTHING},
+    "unsorted, everything": {"segment_ids": UNSORTED, "sorted": False, **EVERYTHING},
+    "offsets, everything": {"offsets": OFFSETS, **EVERYTHING},
+}
+# The data's layouts: rows of one element, of some, of none beside others, and far from each other.
+LAID: dict[str, Callable[[Array], Array]] = {
+    "column": lambda rows: rows[:, 0].copy(),
+    "rows": lambda rows: rows,
+    "columns": lambda rows: rows[:, ::2],
+}
+
+
+def lowest(dtype: DType, shape: tuple[int, ...]) -> Array:
+    """An array of the value below all others."""
+    return of_words(dtype, np.full(shape, dtype.lowest_bits, dtype.word))
+
+
+def _first(result: Any) -> Array:
+    """The values of a result that may have indices beside them."""
+    values: Array = result[0] if isinstance(result, tuple) else result
+    return values
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_inputs_of_max(dtype: DType) -> None:
+    """Beside arrays of rank 0 to 2, contiguous or strided; before, after and among others; with and without out."""
+    arrays = [lowest(dtype, ()), lowest(dtype, (5,)), lowest(dtype, (2, 6))[:, ::2], lowest(dtype, (1, 40))]
+    functions: list[Function] = [
+        mo.maximum,
+        lambda array, scalar: mo.maximum(scalar, array),
+        lambda array, scalar: mo.maximum(array, scalar, scalar, array),
+        lambda array, scalar: mo.maximum(*[array] * 9, scalar),
+        lambda array, scalar: mo.maximum(array, scalar, out=np.empty_like(array)),
+        mo.maximum.__wrapped__,
+    ]
+    if dtype is not BOOL:
+        functions.append(mo.operator("ONNX", "Max", 13))
+        functions.append(mo.operator("SONNX draft", "Max"))
+    for word in kinds_of_values(dtype):
+        for scalar, array, function in product(forms_of(dtype, word), arrays, functions):
+            expected = of_words(dtype, np.full(array.shape, result_of(dtype, word), dtype.word))
+            assert_same_bits(function(array, scalar), expected)
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_initial_of_reduce_max(dtype: DType) -> None:
+    """Of few and of many elements, of none, of rank 0, in one block and in strides; by the planner alone, too."""
+    arrays: list[tuple[Array, Any]] = [
+        (lowest(dtype, (2, 3)), (1,)),
+        (lowest(dtype, (2, 0)), (1,)),
+        (lowest(dtype, (2, 8))[:, ::2], (0,)),
+    ]
+    arrays += [(lowest(dtype, ()), None), (np.broadcast_to(lowest(dtype, (1,)), (3, 20_000)), (1,))]
+    for word in kinds_of_values(dtype):
+        for scalar, (array, axes) in product(forms_of(dtype, word), arrays):
+            shape = np.empty(array.shape, np.bool).max(axes, initial=False).shape
+            expected = of_words(dtype, np.full(shape, result_of(dtype, word), dtype.word))
+            for result in (
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar),
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar, return_indices=True),
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar, out=np.empty_like(expected)),
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar, out=swapped(expected)),
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar, out=at_offset(expected, 1)),
+                mo.reduce_max(array, axes, keepdims=False, initial=scalar, out=strided(expected)),
+                mo.reduce_max.__wrapped__(array, axes, keepdims=False, initial=scalar),
+            ):
+                assert_same_bits(_first(result), expected)
+
+
+@pytest.mark.parametrize("name", ["fill_value", "initial"])
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_fill_value_and_initial_of_segment_max(dtype: DType, name: str) -> None:
+    """By each route and layout, with and without out, by the planner alone, too."""
+    whole = lowest(dtype, (ROWS, 6))
+    for word in kinds_of_values(dtype):
+        for scalar, (route, options), (layout, lay) in product(forms_of(dtype, word), ROUTES.items(), LAID.items()):
+            if layout != "column" and type(scalar) is not dtype.numpy.type:
+                continue
+            data = lay(whole)
+            held = np.full((SEGMENTS, *data.shape[1:]), dtype.lowest_bits, dtype.word)
+            held[EMPTY if name == "fill_value" else slice(None)] = result_of(dtype, word)
+            expected = of_words(dtype, held)
+            given: dict[str, Any] = {**options, name: scalar, "num_segments": SEGMENTS}
+            results = [mo.segment_max(data, **given)]
+            if layout == "rows":
+                results.append(mo.segment_max(data, **given, out=np.empty_like(expected)))
+                results.append(mo.segment_max.__wrapped__(data, **given))
+            for result in results:
+                try:
+                    assert_same_bits(_first(result), expected)
+                except AssertionError as error:
+                    error.add_note(f"{name}={scalar!r}, {route}, {layout}")
+                    raise
+
+
+@pytest.mark.parametrize("name", ["fill_value", "initial"])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_nans_of_many_segments(dtype: DType, name: str) -> None:
+    """Past the sizes that one thread and one task take, and where most segments are empty."""
+    rows = 40_000
+    for word in kinds_of_nans(dtype)[::3]:
+        for ids, options in (
+            (np.arange(rows) // 2 * 2, {}),
+            (np.arange(rows) // 2 * 2, {"sorted": False}),
+            (np.arange(rows)[::-1] // 2 * 2, {"sorted": False}),
+            (np.arange(rows) // 20_000 * 99_999, {}),
+        ):
+            result = mo.segment_max(lowest(dtype, (rows,)), ids, **options, **{name: of_words(dtype, [word])[0]})
+            held = np.full(len(result), dtype.nan_bits, dtype.word)
+            if name == "fill_value":
+                held[ids] = dtype.lowest_bits
+            assert_same_bits(result, of_words(dtype, held))
+
+
+FRAMEWORKS = [adapter for adapter in ADAPTERS if adapter.name != "numpy"]
+
+
+@pytest.mark.parametrize("adapter", FRAMEWORKS, ids=lambda adapter: adapter.name)
+def test_nans_by_every_engine(adapter: Adapter) -> None:
+    """A negative NaN, quiet or signalling, and -0 as scalars of NumPy's own classes."""
+    adapter.need()
+    ids = np.array([0, 0, 2])
+    with adapter.around():
+        for dtype in (FLOAT32, BFLOAT16):
+            if dtype not in adapter.types:
+                continue
+            sign = 1 << dtype.bits - 1
+            for word in (sign | dtype.infinity_bits | 1, sign | dtype.nan_bits | 1, sign):
+                array, scalar = lowest(dtype, (3,)), of_words(dtype, [word])[0]
+                one = result_of(dtype, word)
+                results = [
+                    (mo.maximum(*adapter.given((array,)), scalar), [one] * 3),
+                    (mo.reduce_max(*adapter.given((array,)), keepdims=False, initial=scalar), one),
+                ]
+                for name, held in (("fill_value", [dtype.lowest_bits, one] * 2), ("initial", [one] * 4)):
+                    arrays = adapter.given({"data": array, "segment_ids": ids})
+                    options: dict[str, Any] = {name: scalar, "num_segments": 4}
+                    results.append((mo.segment_max(**arrays, **options), held))
+                for result, expected in results:
+                    assert words(adapter.take(result)).tolist() == expected, (dtype, hex(word))
+
+
+@pytest.mark.parametrize("adapter", FRAMEWORKS, ids=lambda adapter: adapter.name)
+def test_a_true_of_another_byte_by_every_engine(adapter: Adapter) -> None:
+    adapter.need()
+    scalar, ids = np.array([7], np.uint8).view(bool).reshape(()), np.array([0, 0, 2])
+    with adapter.around():
+        for name, held in (("fill_value", [0, 1, 0, 1]), ("initial", [1] * 4)):
+            arrays = adapter.given({"data": np.zeros(3, bool), "segment_ids": ids})
+            options: dict[str, Any] = {name: scalar, "num_segments": 4}
+            assert words(adapter.take(mo.segment_max(**arrays, **options))).tolist() == held

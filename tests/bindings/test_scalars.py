@@ -1,0 +1,253 @@
+"""NumPy's scalars, and Python's beside arrays: taken if the array's type holds them exactly, and only then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import FLOATS, INTEGERS, STORED, assert_same_bits, of_words, pool, spread, words
+from maxops import reference
+from maxops.dtypes import ALL, BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, UINT8, UINT64, DType
+from maxops.errors import DTypeError
+
+pytestmark = pytest.mark.usefixtures("isa")
+
+each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
+
+
+@each_type
+def test_numpy_scalars_are_arrays_of_rank_0(dtype: DType) -> None:
+    array = spread(dtype, 5)
+    for scalar in pool(dtype):
+        assert isinstance(scalar, np.generic)
+        assert_same_bits(mo.maximum(array, scalar), reference.maximum(array, np.asarray(scalar)))
+        assert_same_bits(mo.maximum(scalar, array), reference.maximum(array, np.asarray(scalar)))
+        assert_same_bits(mo.maximum(scalar), reference.maximum(np.asarray(scalar)))
+        assert_same_bits(mo.reduce_max(scalar), reference.maximum(np.asarray(scalar)))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_python_integers_at_the_ends(dtype: DType) -> None:
+    info = np.iinfo(dtype.numpy)
+    array = np.array([info.min, 0, info.max], dtype.numpy)
+    for held in {info.min, info.max, 0, 1, info.max - 1}:
+        expected = np.array([max(int(each), held) for each in array], dtype.numpy)
+        assert_same_bits(mo.maximum(array, held), expected)
+        assert_same_bits(mo.maximum(held, array), expected)
+    refused: list[float] = [info.min - 1, info.max + 1, 10**30]
+    for value in refused:
+        with pytest.raises(
+            DTypeError, match=r"input 1 is the Python .* does not hold exactly.*\[maxops.maximum.scalars\]"
+        ):
+            mo.maximum(array, value)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_every_value_of_the_pool_as_a_python_float(dtype: DType) -> None:
+    lowest = of_words(dtype, [dtype.lowest_bits])
+    for value in pool(dtype):
+        expected = reference.maximum(np.asarray(value)).reshape(1)
+        assert_same_bits(mo.maximum(lowest, float(value)), expected)
+
+
+HELD = [
+    (FLOAT16, [0.1 - 0.1, -0.0, 65504.0, 2.0**-24, 2048, -2048, float("inf"), float("-inf"), float("nan")]),
+    (
+        BFLOAT16,
+        [
+            1.0,
+            256,
+            -256,
+            2.0**-133,
+            2.0**127,
+            2**127,
+            -(2**127),
+            2**62,
+            2**63,
+            2**64,
+            3.3895313892515355e38,
+            float("inf"),
+        ],
+    ),
+    (FLOAT32, [0.5, 2**24, 2.0**-149, 2**100, 3.4028234663852886e38]),
+    (FLOAT64, [0.1, 2**53, 2**1000, 5e-324, 10**22]),
+]
+NOT_HELD = [
+    (FLOAT16, [0.1, 65505, 65520.0, 1e9, 2.0**-25, 2049, 2**2000, 1e-300, True]),
+    (BFLOAT16, [0.1, 257, 2.0**-134, 3.4e38, 1e39, 2**128, 10**400, False]),
+    (FLOAT32, [0.1, 2**24 + 1, 1e39, 1e-46, 2**128, -(10**400), True]),
+    (FLOAT64, [2**53 + 1, 10**23, 2**1024, -(10**400), False]),
+    (BOOL, [0, 1, 1.0, float("nan")]),
+]
+
+
+@pytest.mark.parametrize(("dtype", "values"), HELD, ids=[str(dtype) for dtype, _ in HELD])
+def test_python_numbers_that_are_held(dtype: DType, values: list[float]) -> None:
+    lowest = of_words(dtype, [dtype.lowest_bits])
+    for value in values:
+        result = mo.maximum(lowest, value)
+        assert result.dtype == dtype.numpy
+        if value != value:  # noqa: PLR0124
+            assert words(result).tolist() == [dtype.nan_bits]
+        else:
+            assert float(result[0]) == value
+            assert int(value) == int(float(result[0])) if abs(value) != float("inf") else True
+            assert np.signbit(float(result[0])) == np.signbit(float(value))
+
+
+@pytest.mark.parametrize(("dtype", "values"), NOT_HELD, ids=[str(dtype) for dtype, _ in NOT_HELD])
+def test_python_numbers_that_are_not_held(dtype: DType, values: list[float]) -> None:
+    array, out = of_words(dtype, [0, 0]), of_words(dtype, [1, 1])
+    for value in values:
+        for inputs in ((array, value), (value, array)):
+            with pytest.raises(DTypeError, match=r"does not hold exactly|a Python \w+ goes with"):
+                mo.maximum(*inputs, out=out)
+    assert_same_bits(out, of_words(dtype, [1, 1]))
+
+
+@pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16], ids=str)
+def test_every_number_of_two_bytes_is_held_and_none_between(dtype: DType) -> None:
+    magnitudes = np.arange(dtype.infinity_bits, dtype=np.uint16).view(dtype.numpy).astype(np.float64)
+    lowest = of_words(dtype, [dtype.lowest_bits])[0]
+    numbers = np.concatenate([-magnitudes[::-1], magnitudes])
+    for number in numbers.tolist():
+        assert float(mo.maximum(lowest, number)) == number
+        if number == int(number):
+            assert float(mo.maximum(lowest, int(number))) == number
+    between = np.concatenate([(numbers[1:] + numbers[:-1]) / 2, np.nextafter(numbers, np.inf)])
+    between = between[~np.isin(between, numbers)]
+    for number in between[:: 7 if dtype is BFLOAT16 else 5].tolist():
+        with pytest.raises(DTypeError, match="does not hold exactly"):
+            mo.maximum(lowest, number)
+
+
+def test_numbers_around_every_power_of_two_in_float32() -> None:
+    lowest = np.float32(-np.inf)
+    with np.errstate(all="ignore"):
+        for exponent in range(-152, 130):
+            for factor in (1.0, 1 + 2**-23, 1 + 2**-24, 2 - 2**-23, 2 - 2**-24, -1.0, -1 - 2**-23, -1 - 2**-24):
+                number = factor * 2.0**exponent
+                if float(np.float32(number)) == number:
+                    assert float(mo.maximum(lowest, number)) == number
+                else:
+                    with pytest.raises(DTypeError, match="does not hold exactly"):
+                        mo.maximum(lowest, number)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_numpys_error_state_changes_nothing(dtype: DType) -> None:
+    array = of_words(dtype, [0])
+    with np.errstate(all="raise"):
+        for value in (1e-320, 1e300, 10**300):
+            if dtype is not FLOAT64:
+                with pytest.raises(DTypeError):
+                    mo.maximum(array, value)
+        assert_same_bits(mo.maximum(array, float("nan")), of_words(dtype, [dtype.nan_bits]))
+        signalling = of_words(dtype, [dtype.infinity_bits | 1])
+        assert_same_bits(mo.maximum(signalling, 1.0), of_words(dtype, [dtype.nan_bits]))
+        assert_same_bits(mo.maximum(signalling[0], array), of_words(dtype, [dtype.nan_bits]))
+        assert_same_bits(mo.reduce_max(signalling), of_words(dtype, [dtype.nan_bits]))
+
+
+def test_bools() -> None:
+    array = np.array([False, True])
+    assert_same_bits(mo.maximum(array, False), array)
+    assert_same_bits(mo.maximum(True, array), np.array([True, True]))
+    assert_same_bits(mo.maximum(array, np.True_), np.array([True, True]))
+    for number in (INT8, UINT8, UINT64, FLOAT32):
+        with pytest.raises(DTypeError):
+            mo.maximum(of_words(number, [0]), True)
+
+
+def test_the_scalar_takes_the_type_of_the_first_array_wherever_it_stands() -> None:
+    result = mo.maximum(1, 2, np.array([0, 7], np.int16), 3)
+    assert_same_bits(result, np.array([3, 7], np.int16))
+    assert_same_bits(mo.maximum(0.5, np.float32(0.25)), np.array(0.5, np.float32))
+
+
+@pytest.mark.parametrize("inputs", [(1,), (1, 2.0), (True, False), (float("nan"),)], ids=str)
+def test_only_python_scalars_have_no_type(inputs: tuple[float, ...]) -> None:
+    with pytest.raises(DTypeError, match=r"maximum got only Python scalars.*\[maxops.maximum.scalars\]"):
+        mo.maximum(*inputs)
+
+
+@pytest.mark.parametrize("scalar", [2.0, 2, True, float("nan")], ids=str)
+def test_sonnx_requires_explicit_types(scalar: float) -> None:
+    sonnx = mo.operator("SONNX", "Max")
+    with pytest.raises(DTypeError, match=r"Max input 1 is a Python \w+ .*\[SONNX\.Max\.GR2\]"):
+        sonnx(np.ones(1, np.float32), scalar)
+    assert_same_bits(sonnx(np.array([1, 5], np.float32), np.float32(2)), np.array([2, 5], np.float32))
+
+
+@pytest.mark.parametrize("of_numpy", [False, True])
+def test_the_draft_of_sonnx_has_no_general_restrictions(of_numpy: bool) -> None:
+    draft = mo.operator("SONNX draft", "Max")
+    assert not [clause.id for clause in draft.clauses if ".GR" in clause.id]
+    data = np.array([1, 5], np.float32)
+    result = draft(data, np.float32(2) if of_numpy else 2.0)
+    assert_same_bits(result, np.array([2, 5], np.float32))
+    with pytest.raises(DTypeError, match=r"\[SONNX-draft\.Max\.T\]"):
+        draft(data, 0.1)
+
+
+def test_numpy_scalars_of_another_type_are_not_converted() -> None:
+    with pytest.raises(DTypeError, match="input 1 is float64, but input 0 is float32"):
+        mo.maximum(np.zeros(2, np.float32), np.float64(1))
+    with pytest.raises(DTypeError, match="input 1 is int64, but input 0 is int8"):
+        mo.maximum(np.zeros(2, np.int8), np.int64(1))
+
+
+def test_scalars_out_and_rank_0() -> None:
+    out = np.zeros((), np.int32)
+    mo.maximum(np.int32(3), 5, out=out)
+    assert_same_bits(out, np.array(5, np.int32))
+    for result in (mo.maximum(np.int32(3), 5), mo.reduce_max(np.int32(3)), mo.reduce_max(np.zeros(3), keepdims=False)):
+        assert type(result) is np.ndarray
+        assert result.shape == ()
+
+
+# ------------------------------------------------------------------------------------- kinds that do not go together
+
+KINDS: dict[type, tuple[str, ...]] = {
+    bool: ("bool",),
+    int: ("int", "uint", "float", "real"),
+    float: ("float",),
+    Fraction: ("real",),
+}
+VALUES: list[Any] = [True, False, 0, 1, -1, 0.0, 1.0, -0.0, 2.5, np.inf, np.nan, Fraction(1), Fraction(1, 3)]
+ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
+    "input": mo.maximum,
+    "first input": lambda array, value: mo.maximum(value, array),
+    "reduce_max initial": lambda array, value: mo.reduce_max(array, initial=value),
+    "segment_max initial": lambda array, value: mo.segment_max(array, np.zeros(2, int), initial=value),
+    "fill_value": lambda array, value: mo.segment_max(array, np.zeros(2, int), fill_value=value),
+    "operator": mo.operator("ONNX", "Max", 13),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_a_kind_that_does_not_go_with_the_array_is_named(dtype: DType, value: Any, entry: str) -> None:
+    if entry == "operator" and dtype not in mo.operator("ONNX", "Max", 13).types:
+        return  # refused for its type
+    array = np.array([0, 0], dtype.numpy)
+    try:
+        ENTRIES[entry](array, value)
+    except DTypeError as error:
+        text = str(error)
+    else:
+        text = ""
+    if dtype.kind not in KINDS[type(value)]:
+        assert f"is the Python {type(value).__name__} {value!r}, but " in text
+        assert f" is {dtype}: a Python {type(value).__name__} goes with " in text
+        if match := re.search(r"write (\w[\w.-]*) \[", text):  # the next step is right
+            ENTRIES[entry](array, eval(match[1], {}))
+    elif text:
+        assert "does not hold exactly" in text

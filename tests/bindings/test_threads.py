@@ -1,0 +1,540 @@
+"""The pool: the same bits from any number of threads, of Python's and ours; forks; Ctrl-C; the GIL.
+
+What needs a process of its own runs in one. The timeouts there are no measure: they end a process that hangs.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+import maxops as mo
+from helpers.bits import Array, assert_same_bits, fast_maximum, fast_reduce_max, fast_segment_max, mixed
+from maxops import _native
+from maxops.dtypes import FLOAT16, FLOAT32, INT64
+from maxops.errors import ConfigurationError
+
+HANGS_AFTER = 120.0  # seconds
+
+PRELUDE = """
+import os, signal, sys, threading, warnings
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+import maxops as mo
+mo.set_num_threads(4)
+big = np.arange(3_000_000, dtype=np.int32)
+ids = np.arange(3_000_000) // 1000
+def right():
+    assert (mo.maximum(big, big[::-1]) == np.maximum(big, big[::-1])).all()
+    assert mo.reduce_max(big).tolist() == [2_999_999]
+    assert (mo.segment_max(big, ids, fill_mode="ZERO") == np.arange(999, 3_000_000, 1000)).all()
+"""
+
+
+def run(code: str) -> str:
+    """What a fresh process prints, which must end well, with warnings as errors."""
+    command = [sys.executable, "-X", "faulthandler", "-W", "error", "-c", PRELUDE + code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# ---------------------------------------------------------------------------------------- numbers of threads
+
+
+@functools.cache
+def _calls() -> list[tuple[Callable[[], Array], Array]]:
+    """Calls past the threshold, each with its result by the oracle."""
+    a, b = mixed(FLOAT32, 700_000, 1, nans=1e-4), mixed(FLOAT32, 700_000, 2, nans=1e-4)
+    table, halves = mixed(INT64, (1000, 700), 3), mixed(FLOAT16, (200_000, 13), 4, nans=1e-5)
+    ids = np.sort(np.random.default_rng(5).integers(0, 5000, 200_000))
+    return [
+        (lambda: mo.maximum(a, b), fast_maximum(a, b)),
+        (lambda: mo.maximum(a, b, a[::-1]), fast_maximum(a, b, a[::-1])),
+        (lambda: mo.maximum(table, table.T[:1, :1]), fast_maximum(table, table[:1, :1])),
+        (lambda: mo.reduce_max(table), fast_reduce_max(table)),
+        (lambda: mo.reduce_max(table, (0,)), fast_reduce_max(table, (0,))),
+        (lambda: mo.reduce_max(table, (1,)), fast_reduce_max(table, (1,))),
+        (lambda: mo.segment_max(halves, ids, 5000, fill_mode="LOWEST"), fast_segment_max(halves, ids, 5000, "LOWEST")),
+        (lambda: mo.maximum(a[:10], b[:10]), fast_maximum(a[:10], b[:10])),
+        (lambda: mo.reduce_max(table[:3]), fast_reduce_max(table[:3])),
+    ]
+
+
+@pytest.mark.usefixtures("isa", "threads")
+def test_the_same_bits_from_any_number_of_threads() -> None:
+    for call, expected in _calls():
+        for _ in range(3):
+            assert_same_bits(call(), expected)
+
+
+@pytest.mark.usefixtures("threads")
+def test_many_python_threads_at_once() -> None:
+    calls = _calls()
+    failures: list[BaseException] = []
+    together = threading.Barrier(8)
+
+    def work(first: int) -> None:
+        try:
+            together.wait()
+            for turn in range(12):
+                call, expected = calls[(first + turn) % len(calls)]
+                assert_same_bits(call(), expected)
+        except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
+            failures.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert failures == []
+
+
+def test_the_number_of_threads_may_change_during_calls() -> None:
+    before = mo.get_num_threads()
+    calls = _calls()
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            running = [pool.submit(call) for _ in range(6) for call, _ in calls]
+            for count in list(range(1, 9)) * 20:
+                mo.set_num_threads(count)
+            for number, future in enumerate(running):
+                assert_same_bits(future.result(), calls[number % len(calls)][1])
+    finally:
+        mo.set_num_threads(before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux lists them")
+def test_one_thread_starts_no_other() -> None:
+    assert run("mo.set_num_threads(1); right(); print(len(os.listdir('/proc/self/task')))") == "1\n"
+    assert int(run("right(); print(len(os.listdir('/proc/self/task')))")) > 1
+
+
+def test_more_threads_than_work() -> None:
+    before = mo.get_num_threads()
+    try:
+        mo.set_num_threads(1024)
+        for call, expected in _calls():
+            assert_same_bits(call(), expected)
+    finally:
+        mo.set_num_threads(before)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux lists them")
+def test_workers_that_are_too_many_end() -> None:
+    """A post must not wake them in place of those that are at hand."""
+    code = """
+import time
+def workers():
+    return len(os.listdir("/proc/self/task")) - alone
+alone = len(os.listdir("/proc/self/task"))
+for count in (6, 2, 5, 1, 3):
+    mo.set_num_threads(count)
+    expected = count - 1
+    for _ in range(1000):
+        right()
+        if workers() == expected:
+            break
+        time.sleep(0.01)
+    assert workers() == expected, (workers(), expected)
+"""
+    run(code)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads masks of signals as Linux lists them")
+def test_workers_take_no_signals() -> None:
+    """All go to the program's own threads, whose masks stay as they were."""
+    code = """
+def blocked(task):
+    with open(f"/proc/self/task/{task}/status") as file:
+        mask = next(int(line.split()[1], 16) for line in file if line.startswith("SigBlk"))
+    return {number for number in signal.valid_signals() if mask >> number - 1 & 1}
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+before = set(os.listdir("/proc/self/task"))
+right()
+workers = set(os.listdir("/proc/self/task")) - before
+assert workers
+for worker in workers:
+    missing = signal.valid_signals() - blocked(worker)
+    assert missing == {signal.SIGKILL, signal.SIGSTOP}, missing
+assert blocked(os.getpid()) == {signal.SIGUSR1}
+"""
+    run(code)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1025, 2**40, True, 1.0, "2", None, np.int64(2)], ids=repr)
+def test_wrong_numbers_of_threads(count: int) -> None:
+    before = mo.get_num_threads()
+    with pytest.raises(ConfigurationError, match=r"the number of threads is .*; it is an integer from 1 to 1024"):
+        mo.set_num_threads(count)
+    assert mo.get_num_threads() == before
+
+
+# ------------------------------------------------------------------------------------------------------- fork
+
+# Python 3.12 and later warn of any fork of a process with threads; that this one is safe is what is tested.
+FORK = """
+warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
+def child_is_well(work=right):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        try:
+            work()
+        except BaseException as error:
+            os.write(2, repr(error).encode())
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+
+
+def test_use_after_fork() -> None:
+    code = """
+right()
+assert child_is_well()
+assert child_is_well(lambda: (right(), child_is_well() or os._exit(2)))
+right()
+assert mo.get_num_threads() == 4
+print("done")
+"""
+    assert run(FORK + code) == "done\n"
+
+
+def test_fork_before_the_first_use() -> None:
+    assert run(FORK + "assert child_is_well(); right(); print('done')") == "done\n"
+
+
+def test_fork_while_other_threads_call() -> None:
+    """The child may find the pool's lock held by a thread that it does not have."""
+    code = """
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        right()
+workers = [threading.Thread(target=work) for _ in range(3)]
+for worker in workers:
+    worker.start()
+well = [child_is_well() for _ in range(10)]
+stop.set()
+for worker in workers:
+    worker.join()
+assert all(well), well
+print("done")
+"""
+    assert run(FORK + code) == "done\n"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing(method: str) -> None:
+    code = """
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+if __name__ == "__main__":
+    right()
+    with ProcessPoolExecutor(2, mp_context=get_context(METHOD)) as pool:
+        halves = [big[:1_500_000], big[1_500_000:]]
+        print(sum(int(each[0]) for each in pool.map(mo.reduce_max, halves)))
+"""
+    assert run(FORK + code.replace("METHOD", repr(method))) == f"{1_499_999 + 2_999_999}\n"
+
+
+# ----------------------------------------------------------------------------------------------------- Ctrl-C
+
+LONG_CALLS = {
+    "maximum": "mo.maximum(*[np.zeros(20_000_000, np.int8)] * 30_000)",
+    "maximum_of_strided": "mo.maximum(*[np.zeros((2000, 4000), np.int16).T] * 30_000)",
+    "reduce_max": "mo.reduce_max(sliding_window_view(np.zeros(3_000_000), 1_000_000), (1,))",
+    "reduce_max_of_columns": "mo.reduce_max(sliding_window_view(np.zeros(3_000_000), 1_000_000).T, (0,))",
+    "reduce_max_to_one": "mo.reduce_max(sliding_window_view(np.zeros(300_000), 100_000)[:, ::3])",
+    "segment_max_of_narrow_rows": (
+        "mo.segment_max(sliding_window_view(np.zeros(60_000_000, np.int8), 20_000)[:50_000_000],"
+        " np.broadcast_to(np.int32(0), 50_000_000), fill_mode='ZERO')"
+    ),
+    "segment_max_of_wide_rows": (
+        "mo.segment_max(sliding_window_view(np.zeros(400_000), 200_000)[:200_000],"
+        " np.broadcast_to(np.int64(0), 200_000), fill_mode='ZERO')"
+    ),
+}
+
+
+@pytest.mark.parametrize("threads_count", [1, 4])
+def test_ctrl_c_ends_a_long_call_and_leaves_a_usable_process(threads_count: int) -> None:
+    """The calls would take many seconds more: only the signal ends them where it is said to."""
+    code = f"""
+mo.set_num_threads({threads_count})
+from maxops import _native
+calls = {{
+    {", ".join(f"{name!r}: lambda: {call}" for name, call in LONG_CALLS.items())}
+}}
+for name, call in calls.items():
+    before = _native.progress()
+    def press():
+        while _native.progress() == before or _native.progress()[0] == 0:
+            threading.Event().wait(0.01)
+        print(name, "is pressed")
+        os.kill(os.getpid(), signal.SIGINT)
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        call()
+    except KeyboardInterrupt:
+        print("and ends")
+    thread.join()
+    for _ in range(3):
+        right()
+"""
+    assert run(code).splitlines() == [line for name in LONG_CALLS for line in (f"{name} is pressed", "and ends")]
+
+
+@pytest.mark.parametrize("forked_by", ["the_main_thread", "another_thread", "a_child_of_another_thread"])
+def test_ctrl_c_ends_a_long_call_in_a_child_forked_by(forked_by: str) -> None:
+    """Python's main thread in a child is the one that forked."""
+    code = f"""
+warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
+from maxops import _native
+right()
+def child():
+    signal.alarm(60)
+    before = _native.progress()[1]
+    def press():
+        while _native.progress()[1] == before or _native.progress()[0] == 0:
+            threading.Event().wait(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=press, daemon=True).start()
+    try:
+        {LONG_CALLS["reduce_max"]}
+    except KeyboardInterrupt:
+        right()
+        return 7
+    return 1
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(work())
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def in_thread(work):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(in_child(work)))
+    thread.start()
+    thread.join()
+    return codes[0]
+ways = {{
+    "the_main_thread": lambda: in_child(child),
+    "another_thread": lambda: in_thread(child),
+    "a_child_of_another_thread": lambda: in_thread(lambda: in_thread(child)),
+}}
+print(ways[{forked_by!r}]())
+"""
+    assert run(code) == "7\n"
+
+
+def test_ctrl_c_that_the_program_handles_lets_the_call_finish() -> None:
+    code = """
+seen = []
+signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+data = sliding_window_view(np.arange(50_000, dtype=np.int32), 20_000)
+thread = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+thread.start()
+result = mo.reduce_max(data, (1,), False)
+thread.join()
+assert (result == np.arange(19_999, 50_000)).all()
+print(len(seen))
+"""
+    assert run(code) == "1\n"
+
+
+def test_a_signal_from_outside() -> None:
+    """A user's Ctrl-C comes from the terminal and may reach any thread of the process."""
+    code = "print('ready', flush=True)\ntry:\n    " + LONG_CALLS["reduce_max"]
+    code += "\nexcept KeyboardInterrupt:\n    right()\n    print('done', flush=True)\n"
+    command = [sys.executable, "-W", "error", "-c", PRELUDE + code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            threading.Event().wait(0.3)  # so that the call is most likely under way; the test holds if it is not
+            process.send_signal(signal.SIGINT)
+            printed, _ = process.communicate(timeout=HANGS_AFTER)
+        finally:
+            process.kill()
+    assert (printed, process.returncode) == ("done\n", 0)
+
+
+# -------------------------------------------------------------------------------------------------------- GIL
+
+
+@pytest.mark.parametrize("threads_count", [1, 2])
+def test_other_python_threads_run_during_a_call(threads_count: int) -> None:
+    """They see the call under way: some of its tasks done, and not yet all."""
+    before = mo.get_num_threads()
+    mo.set_num_threads(threads_count)
+    windows = sliding_window_view(np.zeros(40_000, np.float32), 20_000)
+    seen: set[int] = set()
+    try:
+        for _ in range(20):
+            call = threading.Thread(target=mo.reduce_max, args=(windows, (1,)))
+            call.start()
+            while call.is_alive():
+                done, count = _native.progress()
+                if 0 < done < count:
+                    seen.add(done)
+            if len(seen) >= 3:
+                break
+    finally:
+        mo.set_num_threads(before)
+    assert len(seen) >= 3
+
+
+# ----------------------------------------------------------------------------------------- numbers for a block
+
+
+@pytest.fixture
+def four() -> Iterator[None]:
+    """Four threads, and afterwards what there was."""
+    before = mo.get_num_threads()
+    mo.set_num_threads(4)
+    yield
+    mo.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("four")
+def test_a_block_has_its_number_and_gives_it_back() -> None:
+    with mo.num_threads(1):
+        assert mo.get_num_threads() == 1
+        with mo.num_threads(3):
+            assert mo.get_num_threads() == 3
+        assert mo.get_num_threads() == 1
+        mo.set_num_threads(7)
+        assert mo.get_num_threads() == 7
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
+def test_a_block_that_raises_gives_its_number_back() -> None:
+    with pytest.raises(KeyError), mo.num_threads(2):
+        raise KeyError
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
+@pytest.mark.parametrize("count", [0, 1025, True, 1.0, "2"], ids=repr)
+def test_a_block_with_a_wrong_number_does_not_begin(count: int) -> None:
+    with pytest.raises(ConfigurationError, match=r"the number of threads is .*; it is an integer from 1 to 1024"):
+        mo.num_threads(count).__enter__()
+    assert mo.get_num_threads() == 4
+    with mo.num_threads(2):  # which finds nothing left of the others
+        assert mo.get_num_threads() == 2
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
+def test_a_function_with_a_number_has_it_in_each_call() -> None:
+    count = mo.num_threads(2)(mo.get_num_threads)
+    assert [count(), mo.get_num_threads(), count(), mo.get_num_threads()] == [2, 4, 2, 4]
+
+
+@pytest.mark.usefixtures("four")
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+def test_blocks_of_threads_end_in_any_order(order: tuple[int, ...]) -> None:
+    """The last one begun counts; whoever is the last to end leaves what there was."""
+    blocks = [mo.num_threads(10 + number) for number in range(3)]
+    for block in blocks:
+        block.__enter__()
+    running = [0, 1, 2]
+    for number in order:
+        assert mo.get_num_threads() == 10 + running[-1]
+        blocks[number].__exit__(None, None, None)
+        running.remove(number)
+    assert mo.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four")
+def test_blocks_of_many_threads_at_once_leave_what_there_was() -> None:
+    def work(first: int) -> None:
+        for turn in range(200):
+            with mo.num_threads(1 + (first + turn) % 9), mo.num_threads(3):
+                assert 1 <= mo.get_num_threads() <= 9
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(work, number) for number in range(8)]:
+            done.result()
+    assert mo.get_num_threads() == 4
+
+
+def test_a_child_that_is_forked_amid_blocks_of_other_threads_has_its_own() -> None:
+    code = """
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        with mo.num_threads(3):
+            pass
+workers = [threading.Thread(target=work) for _ in range(3)]
+for worker in workers:
+    worker.start()
+def child():
+    with mo.num_threads(2):
+        assert mo.get_num_threads() == 2
+well = [child_is_well(child) for _ in range(30)]
+stop.set()
+for worker in workers:
+    worker.join()
+assert all(well) and mo.get_num_threads() == 4, (well, mo.get_num_threads())
+print("done")
+"""
+    assert run(FORK + code) == "done\n"
+
+
+# -------------------------------------------------------------------------------------------------- threadpoolctl
+
+LIMITS = """
+def ours():
+    return [each for each in threadpoolctl.threadpool_info() if each["user_api"] == "maxops"]
+[info] = ours()
+assert (info["num_threads"], info["version"], info["architecture"]) == (4, mo.__version__, _native.isa()), info
+with threadpoolctl.threadpool_limits(1):
+    right()
+    print(len(os.listdir("/proc/self/task")), mo.get_num_threads())
+with threadpoolctl.threadpool_limits(2, user_api="blas"):
+    print(mo.get_num_threads())
+with threadpoolctl.threadpool_limits(3, user_api="maxops"):
+    print(mo.get_num_threads(), ours()[0]["num_threads"])
+with threadpoolctl.threadpool_limits(5000):
+    print(mo.get_num_threads())
+print(mo.get_num_threads())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux lists them")
+def test_threadpoolctl_sees_and_sets_the_number() -> None:
+    pytest.importorskip("threadpoolctl")
+    code = "import threadpoolctl\nfrom maxops import _native\n" + LIMITS
+    assert run(code) == "1 1\n4\n3 3\n1024\n4\n"
+
+
+@pytest.mark.parametrize(
+    "module", ["None", "types.ModuleType('threadpoolctl')"], ids=["not-installed", "before-it-took-controllers"]
+)
+def test_maxops_does_without_threadpoolctl(module: str) -> None:
+    code = f"import sys, types; sys.modules['threadpoolctl'] = {module}; import maxops; print(maxops.get_num_threads())"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=os.environ | {"MAXOPS_NUM_THREADS": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("3\n", "")

@@ -1,0 +1,211 @@
+"""Functions of a model: how much their calls come to, which need which, their bodies, and each call's own types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, parser
+
+from helpers import in_process
+from maxops.checker import Report, check, onnx_functions, sandbox
+from maxops.checker.onnx_functions import Functions, body, name_of
+
+FLOAT = TensorProto.FLOAT
+IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+HEAD = '<ir_version: 10, opset_import: ["": 18, "own": 1]> '
+
+
+@pytest.fixture(autouse=True)
+def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These models are harmless, and a process for each would take its time."""
+    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
+
+
+def neg() -> NodeProto:
+    return helper.make_node("Neg", ["x"], ["n"])
+
+
+def call(name: str) -> NodeProto:
+    return helper.make_node(name, ["x"], ["y"], domain="own")
+
+
+def graph(*nodes: NodeProto) -> GraphProto:
+    return helper.make_graph([*nodes], "g", [], [])
+
+
+def branches(*nodes: NodeProto) -> NodeProto:
+    """An If whose last branch has these nodes, and whose first one has one."""
+    return helper.make_node("If", ["c"], ["y"], then_branch=graph(neg()), else_branch=graph(*nodes))
+
+
+def function(name: str, *nodes: NodeProto) -> FunctionProto:
+    return helper.make_function("own", name, ["x"], ["y"], [*nodes], IMPORTS)
+
+
+FUNCTIONS = [
+    function("top", neg(), call("outer"), call("other")),
+    function("outer", call("leaf"), branches(neg(), call("leaf"))),
+    function("leaf", neg(), neg(), neg()),
+    function("other", neg()),
+]
+LEAF, OTHER = 3, 1
+OUTER = 5 + 2 * LEAF
+TOP = 3 + OTHER + OUTER
+
+
+def in_training(made: ModelProto, field: str) -> None:
+    made.training_info.add().initialization.CopyFrom(graph(neg()))
+    getattr(made.training_info.add(), field).CopyFrom(graph(neg(), call("leaf")))
+
+
+CALLS: dict[str, Callable[[ModelProto], None]] = {
+    "main": lambda made: made.graph.node.append(call("leaf")),
+    "branch": lambda made: made.graph.node.append(branches(neg(), call("leaf"))),
+    "initialization": lambda made: in_training(made, "initialization"),
+    "algorithm": lambda made: in_training(made, "algorithm"),
+}
+
+
+def model(functions: Sequence[FunctionProto] = FUNCTIONS) -> ModelProto:
+    return helper.make_model(graph(neg(), call("top")), opset_imports=IMPORTS, functions=functions, ir_version=10)
+
+
+@pytest.mark.parametrize("turn", [1, -1], ids=["callers first", "callers last"])
+@pytest.mark.parametrize("place", CALLS)
+def test_every_call_counts(place: str, turn: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = model(FUNCTIONS[::turn])
+    CALLS[place](made)
+    nodes, levels = TOP + LEAF, 3
+    for most, deepest in ((nodes, levels), (nodes - 1, levels), (nodes, levels - 1)):
+        monkeypatch.setattr(onnx_functions, "MAX_NODES", most)
+        monkeypatch.setattr(onnx_functions, "MAX_DEPTH", deepest)
+        says = (
+            f"its functions come to {nodes} nodes in {levels} levels when each call is followed, past {most} or "
+            f"{deepest}: types are not followed through them"
+        )
+        assert Functions(made).fault == ("" if (most, deepest) == (nodes, levels) else says)
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_types_are_followed_through_so_many(excess: int) -> None:
+    """100000 nodes, or 64 levels of calls."""
+    deep = [function(f"f{level}", call(f"f{level - 1}") if level else neg()) for level in range(64 + excess)]
+    assert bool(Functions(model(deep)).fault) == excess
+    made = model([function("top", *[neg()] * 1000), function("more", *[neg()] * excess)])
+    made.graph.node.extend([*[call("top")] * 99, call("more")])
+    assert bool(Functions(made).fault) == excess
+
+
+def test_what_a_function_needs() -> None:
+    functions = Functions(model())
+    for name, needs in {"top": ["leaf", "other", "outer"], "outer": ["leaf"], "leaf": [], "other": []}.items():
+        for _ in range(2):
+            assert sorted(each.name for each in functions.needed(("own", name, ""))) == needs
+
+
+def test_callers_come_before_what_they_call() -> None:
+    functions = Functions(model(FUNCTIONS[::-1]))
+    assert not functions.recursive
+    places = {name: place for place, (_, name, _) in enumerate(functions.callers_first)}
+    assert places["top"] < places["outer"] < places["leaf"]
+    assert places["top"] < places["other"]
+
+
+def test_functions_that_call_each_other() -> None:
+    functions = Functions(model([function("a", neg(), call("b")), function("b", branches(call("a")))]))
+    assert functions.recursive
+    circles = ("own.a -> own.b -> own.a", "own.b -> own.a -> own.b")
+    assert functions.fault in [f"functions call themselves: {circle}; ONNX has no recursion" for circle in circles]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"), [(("own", "f", "2"), "own.f.2"), (("own", "f", ""), "own.f"), (("", "f", ""), "f")]
+)
+def test_the_name_of_a_function(key: tuple[str, str, str], name: str) -> None:
+    assert name_of(key) == name
+
+
+def attributes(node: NodeProto) -> dict[str, int | str]:
+    """The attributes by name: their numbers, or what they refer to."""
+    return {each.name: each.ref_attr_name or each.i for each in node.attribute}
+
+
+@pytest.mark.parametrize(
+    ("given", "outer", "inner"),
+    [
+        ({"k": 7, "e": 9}, {"a": 1, "b": 9, "c": 5}, {"a": 7, "b": 9}),
+        ({"d": 3}, {"a": 3, "b": 2, "c": 5}, {"b": 2}),
+        ({}, {"a": 1, "b": 2, "c": 5}, {"b": 2}),
+        (None, {"a": 1, "b": 2, "c": 5}, {"a": "k", "b": 2}),
+    ],
+    ids=str,
+)
+def test_attributes_in_a_body(given: Mapping[str, int] | None, outer: object, inner: object) -> None:
+    """A call's, then the function's defaults; where no call is known, what has no default stays open."""
+    nodes = [helper.make_node("Own", ["x"], ["y"], c=5), helper.make_node("Own", ["x"], ["z"])]
+    for node, names in zip(nodes, ("de", "ke"), strict=True):
+        for name, refers in zip("ab", names, strict=True):
+            node.attribute.add(name=name, ref_attr_name=refers, type=AttributeProto.INT)
+    defaults = [helper.make_attribute("d", 1), helper.make_attribute("e", 2)]
+    made = helper.make_function(
+        "own", "f", ["x"], ["y"], [nodes[0], branches(neg(), nodes[1])], IMPORTS, ["k"], defaults
+    )
+    made.value_info.add(name="z")
+    before = made.SerializeToString()
+    values = None if given is None else {name: helper.make_attribute(name, value) for name, value in given.items()}
+    found = body(made, values, 8)
+    assert attributes(found.graph.node[0]) == outer
+    (branch,) = [each.g for each in found.graph.node[1].attribute if each.name == "else_branch"]
+    assert attributes(branch.node[1]) == inner
+    assert (found.ir_version, [*found.opset_import], found.graph.value_info[0].name) == (8, IMPORTS, "z")
+    assert made.SerializeToString() == before
+
+
+def expected_message(report: Report, short: str) -> list[tuple[str, str]]:
+    """What is said of a clause, by the value that the node makes."""
+    return [(each.node.split("'")[-2], each.message) for each in report.findings if each.clause.endswith(short)]
+
+
+def parsed(text: str) -> ModelProto:
+    return parser.parse_model(HEAD + text)
+
+
+def test_each_call_has_its_own_types() -> None:
+    """Those of functions that stand beside each other, and of calls within them."""
+    report = check(
+        parsed("""g (float[2] a, float[3] b) => (float[2] y, float[3] z, float[3] w) {
+            y = own.f(a)  z = own.g(b)  w = own.f(b) }
+        <domain: "own", opset_import: ["": 18]> f (p) => (r) { m = Abs(p)  r = Max(m, m) }
+        <domain: "own", opset_import: ["": 18, "own": 1]> g (p) => (s) { n = Abs(p)  k = own.f(n) s = Max(k, n) }""")
+    )
+    # twice f of three: of a value that the model writes the type of, and of one that it does not
+    makes = [(name, f"the inputs broadcast to ({size},)") for name, size in zip("rrrs", (2, 3, 3, 3), strict=True)]
+    assert not report.faults
+    assert sorted(expected_message(report, "-13.shape")) == makes
+    assert {each.verdict for each in report.findings if not each.at_run_time} == {"holds"}
+
+
+@pytest.mark.parametrize("written", ["yz", "y", "z", ""])
+def test_a_caller_writes_the_type_of_each_output(written: str) -> None:
+    outputs = ", ".join(f"float[2] {name}" for name in written)
+    report = check(
+        parsed(f"""g (float[2] a) => (float[2] o) <{outputs}> {{ y, z = own.f(a)  o = Add(y, z) }}
+        <domain: "own", opset_import: ["": 18]> f (p) => (r, s) {{ r = Max(p)  s = Max(p, p) }}"""),
+        "sonnx",
+    )
+    assert [each.verdict for each in report.findings if each.clause.endswith("GR2")] == [
+        "holds" if name in written else "broken" for name in "yz"
+    ]
+
+
+def test_functions_know_the_initializers_of_their_branches() -> None:
+    made = parsed("""g (float[2] a, bool c) => (float[2] y) { y = own.f(a, c) }
+        <domain: "own", opset_import: ["": 18]> f (p, c) => (r) {
+            r = If (c) <then_branch = t () => (float[2] u) { u = Max(p, w) },
+                        else_branch = e () => (float[2] v) { v = Max(p, w) }> }""")
+    for attribute in made.functions[0].node[0].attribute:
+        attribute.g.initializer.append(helper.make_tensor("w", FLOAT, [2], [1, 2]))
+    report = check(made)
+    assert not report.faults
+    assert {each.verdict for each in report.findings if not each.at_run_time} == {"holds"}

@@ -1,0 +1,259 @@
+"""Every fault of a tensor in every place where a model has tensors: check names both."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper
+
+from helpers import in_process
+from maxops.checker import Report, check, sandbox
+from maxops.errors import ModelError
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+
+
+@pytest.fixture(autouse=True)
+def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These models are harmless, and a process for each would take its time."""
+    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
+
+
+def tensor(**entries: str) -> TensorProto:
+    """Two floats: here, or in another file that these entries name."""
+    made = TensorProto(name="w", data_type=FLOAT, dims=[2])
+    if not entries:
+        made.raw_data = bytes(8)
+    else:
+        made.data_location = TensorProto.EXTERNAL
+        for key, value in entries.items():
+            made.external_data.add(key=key, value=value)
+    return made
+
+
+def of_sizes(*sizes: int) -> TensorProto:
+    made = tensor()
+    made.dims[:] = sizes
+    return made
+
+
+# A faulty tensor, and what is said of it; the model's folder has w.bin of 8 bytes, a folder, and a link that leads out.
+FAULTS: dict[str, tuple[TensorProto, str]] = {
+    "negative size": (of_sizes(-1, 2), "has the negative size -1"),
+    "negative size behind": (of_sizes(2, -3), "has the negative size -3"),
+    "too many elements": (of_sizes(2**62, 4), "more elements than can be counted"),
+    "too little data": (of_sizes(3), "12 bytes, but it holds 8"),
+    "no location": (tensor(offset="0"), "its external data has no location"),
+    "outside": (tensor(location="../w.bin"), "its external data, '../w.bin', lies outside the model's folder"),
+    "absolute": (tensor(location="/w.bin"), "its external data, '/w.bin', lies outside the model's folder"),
+    "link that leads out": (tensor(location="out.bin"), "'out.bin', leads outside the model's folder"),
+    "a folder": (tensor(location="folder"), "its external data, 'folder', is not a file"),
+    "not there": (tensor(location="none.bin"), "the external data 'none.bin' is not beside the model"),
+    "no name": (tensor(location="w\0"), "its external data, 'w\\x00', cannot be read: embedded null byte"),
+    "long name": (tensor(location="w" * 300), "cannot be read: File name too long"),
+    "negative offset": (tensor(location="w.bin", offset="-1"), "the offset of its external data is '-1'"),
+    "length in words": (tensor(location="w.bin", length="eight"), "the length of its external data is 'eight'"),
+    "other digits": (tensor(location="w.bin", offset="\u0663"), "the offset of its external data is '\u0663'"),
+    "long number": (tensor(location="w.bin", length="0" * 20), "the length of its external data is '0000"),
+    "past the end": (tensor(location="w.bin", offset="1", length="8"), "ends at byte 9 of 'w.bin', which has 8"),
+}
+# Those that only a look at the files shows.
+OF_FILES = {"link that leads out", "a folder", "not there", "no name", "long name", "past the end"}
+# Each is right, and lies as near to a fault as it can.
+RIGHT = {
+    "here": tensor(),
+    "whole file": tensor(location="w.bin", offset="0", length="8"),
+    "long numbers": tensor(location="w.bin", offset="0" * 19, length="8".zfill(19)),
+    "by another way": tensor(location="folder/../w.bin", length="8"),
+}
+
+
+def model(
+    *nodes: NodeProto, initializers: Sequence[TensorProto] = (), functions: Sequence[FunctionProto] = ()
+) -> ModelProto:
+    x, y = helper.make_tensor_value_info("x", FLOAT, [2]), helper.make_tensor_value_info("y", FLOAT, [2])
+    graph = helper.make_graph([*nodes, helper.make_node("Max", ["x"], ["y"])], "g", [x], [y], [*initializers])
+    return helper.make_model(graph, opset_imports=IMPORTS, ir_version=10, functions=functions)
+
+
+def in_branch(faulty: TensorProto) -> ModelProto:
+    made = helper.make_tensor_value_info("w", FLOAT, None)
+    branches = {
+        name: helper.make_graph([], name, [], [made], [each])
+        for name, each in (("then_branch", tensor()), ("else_branch", faulty))
+    }
+    condition = helper.make_node("Constant", [], ["c"], value=helper.make_tensor("c", TensorProto.BOOL, [], [True]))
+    return model(condition, helper.make_node("If", ["c"], ["z"], **branches))
+
+
+def in_function(faulty: TensorProto) -> ModelProto:
+    body = [helper.make_node("Constant", [], ["w"], value=faulty), helper.make_node("Add", ["a", "w"], ["b"])]
+    function = helper.make_function("own", "F", ["a"], ["b"], body, IMPORTS[:1])
+    return model(helper.make_node("F", ["x"], ["z"], domain="own"), functions=(function,))
+
+
+def sparse(faulty: TensorProto, part: str) -> SparseTensorProto:
+    """A sparse tensor with this one as its values or its indices."""
+    made = SparseTensorProto(dims=[2])
+    made.values.CopyFrom(faulty if part == "values" else tensor())
+    made.indices.CopyFrom(faulty)
+    if part == "values":
+        made.indices.CopyFrom(helper.make_tensor("", INT64, [2], [0, 1]))
+    made.values.name = "w"
+    return made
+
+
+def in_sparse_initializer(faulty: TensorProto, part: str) -> ModelProto:
+    made = model()
+    made.graph.sparse_initializer.extend([sparse(tensor(), "values"), sparse(faulty, part)])
+    made.graph.sparse_initializer[0].values.name = "v"
+    return made
+
+
+def in_sparse_attribute(faulty: TensorProto, part: str, *, listed: bool) -> ModelProto:
+    node = helper.make_node("Own", ["x"], ["z"], domain="own")
+    attribute = node.attribute.add(name="value")
+    if listed:
+        attribute.type = AttributeProto.SPARSE_TENSORS
+        attribute.sparse_tensors.extend([sparse(tensor(), "values"), sparse(faulty, part)])
+    else:
+        attribute.type = AttributeProto.SPARSE_TENSOR
+        attribute.sparse_tensor.CopyFrom(sparse(faulty, part))
+    return model(node)
+
+
+PLACES: dict[str, tuple[Callable[[TensorProto], ModelProto], str]] = {
+    "initializer": (lambda faulty: model(initializers=(faulty,)), "initializer 'w'"),
+    "second initializer": (
+        lambda faulty: model(initializers=(TensorProto(name="v", data_type=FLOAT, raw_data=bytes(4)), faulty)),
+        "initializer 'w'",
+    ),
+    "attribute": (
+        lambda faulty: model(helper.make_node("Constant", [], ["z"], value=faulty)),
+        "the tensor in attribute 'value'",
+    ),
+    "list in an attribute": (
+        lambda faulty: model(helper.make_node("Own", ["x"], ["z"], domain="own", values=[tensor(), faulty])),
+        "the tensor in attribute 'values'",
+    ),
+    "branch": (in_branch, "initializer 'w'"),
+    "function": (in_function, "the tensor in attribute 'value'"),
+    **{
+        f"sparse initializer, {part}": (
+            partial(in_sparse_initializer, part=part),
+            f"sparse initializer 'w', its {part},",
+        )
+        for part in ("values", "indices")
+    },
+    **{
+        f"{'list in a sparse' if listed else 'sparse'} attribute, {part}": (
+            partial(in_sparse_attribute, part=part, listed=listed),
+            "the sparse tensor in attribute 'value'",
+        )
+        for part in ("values", "indices")
+        for listed in (False, True)
+    },
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "model"
+    (place / "folder").mkdir(parents=True)
+    for path in (place / "w.bin", tmp_path / "w.bin"):
+        path.write_bytes(bytes(8))
+    os.symlink(tmp_path / "w.bin", place / "out.bin")
+    return place
+
+
+def checked(made: ModelProto, folder: Path) -> Report:
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    return check(folder / "m.onnx")
+
+
+def broken(report: Report) -> list[str]:
+    return [each.message for each in report.faults if each.verdict == "broken"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_in_each_place(fault: str, place: str, folder: Path) -> None:
+    faulty, says = FAULTS[fault]
+    make, where = PLACES[place]
+    report = checked(make(faulty), folder)
+    texts = [text for text in broken(report) if says in text]
+    assert len(texts) == 1, [each.message for each in report.faults]
+    assert fault == "not there" or where in texts[0]
+    assert report.broken
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if "indices" not in place])  # which are integers
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_next_to_a_fault(name: str, place: str, folder: Path) -> None:
+    assert broken(checked(PLACES[place][0](RIGHT[name]), folder)) == []
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *RIGHT])
+def test_without_a_folder_files_are_not_looked_at(name: str) -> None:
+    faulty, says = FAULTS.get(name) or (RIGHT[name], "")
+    texts = broken(check(model(initializers=(faulty,))))
+    if name in FAULTS.keys() - OF_FILES:
+        assert len([text for text in texts if says in text]) == 1
+    else:
+        assert not texts
+
+
+def test_a_file_that_must_not_be_looked_at_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, stat = model(initializers=(RIGHT["whole file"],)), Path.stat
+
+    def refuses(path: Path, **options: bool) -> os.stat_result:
+        if path.name == "w.bin":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuses)
+    with pytest.raises(
+        ModelError, match="^" + re.escape(f"{folder / 'w.bin'}: cannot be looked at: Permission denied")
+    ):
+        checked(made, folder)
+
+
+def typed(form: str, sizes: Sequence[int | str]) -> TypeProto:
+    """The type of a tensor of these sizes, or of something that holds such tensors."""
+    make = helper.make_sparse_tensor_type_proto if form == "sparse" else helper.make_tensor_type_proto
+    made = make(FLOAT, sizes)
+    if form == "map":
+        return helper.make_map_type_proto(INT64, made)
+    wraps = {"sequence": helper.make_sequence_type_proto, "optional": helper.make_optional_type_proto}
+    return wraps[form](made) if form in wraps else made
+
+
+@pytest.mark.parametrize("form", ["tensor", "sparse", "sequence", "optional", "map"])
+@pytest.mark.parametrize("place", ["input", "output", "value_info"])
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ((-1, 2), "has the negative size -1"),
+        ((2, "n", -3), "has the negative size -3"),
+        ((2**62, 2), f"has the sizes ({2**62}, 2), more elements than can be counted"),
+        ((2**62, "n", 2), f"has the sizes ({2**62}, 2), more elements than can be counted"),
+        ((2**62 + 1,), f"has the sizes ({2**62 + 1},), more elements than can be counted"),
+        ((2**62, 1, "n"), ""),
+        ((2**62, 0, 2), ""),
+        (("n", 0), ""),
+    ],
+    ids=str,
+)
+def test_sizes_in_each_type(sizes: Sequence[int | str], says: str, place: str, form: str) -> None:
+    """Of what no node reads, and that is not the first in its list."""
+    made = model(helper.make_node("Own", ["x"], ["z"], domain="own"))
+    name = "given" if place == "input" else "z"
+    getattr(made.graph, place).append(helper.make_value_info(name, typed(form, sizes)))
+    assert broken(check(made)) == [f"{name!r} {says}"] * bool(says)

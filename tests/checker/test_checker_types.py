@@ -1,0 +1,438 @@
+"""Types come from tensors and inference: what a model writes beside a value is a claim, which is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
+
+from helpers import in_process
+from maxops.checker import Report, check, onnx_values, sandbox
+from maxops.onnx.tensors import DTYPES, to_array, type_name
+
+FLOAT, INT64, BOOL, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
+OPSET = 18
+
+
+@pytest.fixture(autouse=True)
+def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These models are known to be harmless, and a process for each would take its time."""
+    monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
+
+
+@dataclass
+class Producer:
+    """What makes the value v, of two elements, in a graph that has the input x, float[2]."""
+
+    elem_type: int
+    nodes: list[NodeProto] = field(default_factory=list)
+    initializers: list[TensorProto] = field(default_factory=list)
+    shape: tuple[int, ...] = (2,)
+
+
+def _node(operator: str, *inputs: str, domain: str = "", **attributes: Any) -> NodeProto:
+    return helper.make_node(operator, list(inputs), ["v"], "maker", domain=domain, **attributes)
+
+
+def _info(name: str, elem_type: int, shape: tuple[int, ...] | None = (2,)) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, elem_type, shape)
+
+
+def _branch(elem_type: int) -> onnx.GraphProto:
+    cast = helper.make_node("Cast", ["x"], ["b"], to=elem_type)
+    return helper.make_graph([cast], "branch", [], [_info("b", elem_type)])
+
+
+INTS = helper.make_tensor("v", INT64, [2], [1, 2])
+PRODUCERS: dict[str, Callable[[], Producer]] = {
+    "initializer": lambda: Producer(INT64, initializers=[INTS]),
+    "Constant value": lambda: Producer(INT64, [_node("Constant", value=INTS)]),
+    "Constant value_ints": lambda: Producer(INT64, [_node("Constant", value_ints=[1, 2])]),
+    "Constant value_int": lambda: Producer(INT64, [_node("Constant", value_int=1)], shape=()),
+    "Constant value_floats": lambda: Producer(FLOAT, [_node("Constant", value_floats=[1.0, 2.0])]),
+    "Constant value_float": lambda: Producer(FLOAT, [_node("Constant", value_float=1.0)], shape=()),
+    "Constant value_strings": lambda: Producer(STRING, [_node("Constant", value_strings=[b"a", b"b"])]),
+    "Cast": lambda: Producer(INT64, [_node("Cast", "x", to=INT64)]),
+    "Shape": lambda: Producer(INT64, [_node("Shape", "x")], shape=(1,)),
+    "Size": lambda: Producer(INT64, [_node("Size", "x")], shape=()),
+    "Equal": lambda: Producer(BOOL, [_node("Equal", "x", "x")]),
+    "ArgMax": lambda: Producer(INT64, [_node("ArgMax", "x", keepdims=0)], shape=()),
+    "Identity": lambda: Producer(FLOAT, [_node("Identity", "x")]),
+    "Abs": lambda: Producer(FLOAT, [_node("Abs", "x")]),
+    "If": lambda: Producer(
+        INT64, [_condition(), _node("If", "c", then_branch=_branch(INT64), else_branch=_branch(INT64))]
+    ),
+    "function": lambda: Producer(INT64, [_node("to_ints", "x", domain="own")]),
+    "after another": lambda: Producer(INT64, [helper.make_node("Cast", ["x"], ["u"], to=INT64), _node("Neg", "u")]),
+}
+
+
+def _condition() -> NodeProto:
+    return helper.make_node("Constant", [], ["c"], value=helper.make_tensor("c", BOOL, [], [True]))
+
+
+def _consumer() -> NodeProto:
+    return helper.make_node("Max", ["v", "v"], ["m"], "judged")
+
+
+def _in_main(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
+    graph = helper.make_graph(
+        [*made.nodes, _consumer()],
+        "main",
+        [_info("x", FLOAT)],
+        [_info("m", made.elem_type, made.shape)],
+        made.initializers,
+    )
+    if place == "output":
+        graph.output.append(claim)
+    elif place == "input beside initializer":
+        graph.input.append(claim)
+    else:
+        graph.value_info.append(claim)
+    return _model(graph)
+
+
+def _in_branch(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
+    inner = helper.make_graph(
+        [*made.nodes, _consumer()], "inner", [], [_info("m", made.elem_type, made.shape)], made.initializers
+    )
+    (inner.output if place == "branch output" else inner.value_info).append(claim)
+    if place == "branch output":
+        inner.output.pop(0)
+    other = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["o"], to=made.elem_type)], "other", [], [_info("o", made.elem_type, None)]
+    )
+    chosen = helper.make_node("If", ["which"], ["y"], then_branch=inner, else_branch=other)
+    outer = [_info("x", FLOAT), _info("which", BOOL, ())]
+    return _model(helper.make_graph([chosen], "main", outer, [_info("y", made.elem_type, None)]))
+
+
+def _in_loop(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
+    body = helper.make_graph(
+        [*made.nodes, _consumer(), helper.make_node("Identity", ["go"], ["on"])],
+        "body",
+        [_info("i", INT64, ()), _info("go", BOOL, ())],
+        [_info("on", BOOL, ()), _info("m", made.elem_type, made.shape)],
+        made.initializers,
+        value_info=[claim],
+    )
+    loop = helper.make_node("Loop", ["trips", ""], ["y"], body=body)
+    outer = [_info("x", FLOAT), _info("trips", INT64, ())]
+    return _model(helper.make_graph([loop], "main", outer, [_info("y", made.elem_type, None)]))
+
+
+def _in_function(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
+    nodes = [helper.make_node("Constant", [], [each.name], value=each) for each in made.initializers]
+    imports = [helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)]
+    function = helper.make_function(
+        "own", "f", ["x"], ["m"], [*nodes, *made.nodes, _consumer()], imports, value_info=[claim]
+    )
+    inner = helper.make_node("f", ["x"], ["y"], domain="own")
+    functions = [function]
+    if place == "nested function":
+        functions.append(helper.make_function("own", "g", ["x"], ["y"], [inner], imports))
+        inner = helper.make_node("g", ["x"], ["y"], domain="own")
+    if place == "function that nothing calls":
+        inner = helper.make_node("Cast", ["x"], ["y"], to=made.elem_type)
+    return _model(
+        helper.make_graph([inner], "main", [_info("x", FLOAT)], [_info("y", made.elem_type, None)]), functions
+    )
+
+
+def _in_training(made: Producer, claim: ValueInfoProto, place: str) -> ModelProto:
+    result = _model(
+        helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "main", [_info("x", FLOAT)], [_info("y", FLOAT)])
+    )
+    algorithm = result.training_info.add().algorithm
+    algorithm.CopyFrom(
+        helper.make_graph(
+            [*made.nodes, _consumer()],
+            "step",
+            [],
+            [_info("m", made.elem_type, made.shape)],
+            made.initializers,
+            value_info=[claim],
+        )
+    )
+    return result
+
+
+def _model(graph: onnx.GraphProto, functions: list[onnx.FunctionProto] | None = None) -> ModelProto:
+    imports = [helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)]
+    to_ints = helper.make_function(
+        "own", "to_ints", ["p"], ["q"], [helper.make_node("Cast", ["p"], ["q"], to=INT64)], imports[:1]
+    )
+    return helper.make_model(graph, opset_imports=imports, functions=[to_ints, *(functions or [])], ir_version=10)
+
+
+PLACES: dict[str, Callable[[Producer, ValueInfoProto, str], ModelProto]] = {
+    "value_info": _in_main,
+    "output": _in_main,
+    "branch value_info": _in_branch,
+    "branch output": _in_branch,
+    "loop value_info": _in_loop,
+    "function value_info": _in_function,
+    "nested function": _in_function,
+    "training value_info": _in_training,
+}
+CLAIMS = {"float": FLOAT, "int64": INT64, "int32": TensorProto.INT32, "bfloat16": TensorProto.BFLOAT16, "bool": BOOL,
+          "string": STRING}  # fmt: skip
+
+
+def _faults(report: Report) -> list[str]:
+    return [each.message for each in report.faults if each.verdict == "broken" and "onnx.checker" not in each.message]
+
+
+def _type_of_judged(report: Report) -> str:
+    (message,) = {each.message for each in report.findings if each.clause.endswith(".T")}
+    return message
+
+
+def _expected_type(elem_type: int) -> str:
+    return str(DTYPES.get(elem_type) or type_name(elem_type))
+
+
+@pytest.mark.parametrize("standard", [None, "sonnx"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_a_claim_that_is_wrong(producer: str, place: str, standard: str | None) -> None:
+    made = PRODUCERS[producer]()
+    for elem_type in CLAIMS.values():
+        wrong = PLACES[place](made, _info("v", elem_type, made.shape), place)
+        report = check(wrong, standard)
+        named = [text for text in _faults(report) if "'v'" in text and "declares" in text]
+        if elem_type == made.elem_type:
+            assert not named
+            continue
+        assert report.broken
+        assert not report.passed
+        assert named, _faults(report)
+        assert _expected_type(elem_type) in named[0]
+        assert _expected_type(made.elem_type) in named[0]
+        # the node is judged by what it reads
+        assert _expected_type(made.elem_type) in _type_of_judged(report)
+
+
+@pytest.mark.parametrize("producer", sorted(PRODUCERS.keys() - {"Identity", "Abs"}))
+def test_a_claim_in_a_function_that_nothing_calls(producer: str) -> None:
+    made = PRODUCERS[producer]()
+    for elem_type in CLAIMS.values():
+        report = check(_in_function(made, _info("v", elem_type, made.shape), "function that nothing calls"))
+        assert any("declares 'v'" in text for text in _faults(report)) is (elem_type != made.elem_type)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_a_size_that_is_wrong(producer: str, place: str) -> None:
+    made = PRODUCERS[producer]()
+    for shape in [(3,), (2, 1), (), (2,), (1,)]:
+        report = check(PLACES[place](made, _info("v", made.elem_type, shape), place))
+        named = [text for text in _faults(report) if "'v'" in text and "declares" in text]
+        assert bool(named) is (shape != made.shape), (shape, _faults(report))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_names_of_sizes_are_free(producer: str, place: str) -> None:
+    made = PRODUCERS[producer]()
+    claim = helper.make_tensor_value_info("v", made.elem_type, ["anything"] * len(made.shape))
+    assert not _faults(check(PLACES[place](made, claim, place)))
+
+
+@pytest.mark.parametrize("kind", ["sequence", "optional", "sparse", "map"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_kind_that_is_wrong(place: str, kind: str) -> None:
+    dense = helper.make_tensor_type_proto(INT64, (2,))
+    claim = {
+        "sequence": helper.make_sequence_type_proto(dense),
+        "optional": helper.make_optional_type_proto(dense),
+        "sparse": helper.make_sparse_tensor_type_proto(INT64, (2,)),
+        "map": helper.make_map_type_proto(INT64, dense),
+    }[kind]
+    made = PRODUCERS["Cast"]()
+    report = check(PLACES[place](made, ValueInfoProto(name="v", type=claim), place))
+    assert any("'v'" in text and kind in text and "int64 (2,)" in text for text in _faults(report)), _faults(report)
+
+
+@pytest.mark.parametrize("inference", [True, False], ids=["inferred", "not inferred"])
+@pytest.mark.parametrize("elem_type", CLAIMS.values(), ids=CLAIMS)
+def test_an_input_beside_its_initializer(elem_type: int, inference: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not inference:
+        monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, **__: 1 // 0)
+    made = PRODUCERS["initializer"]()
+    for standard in (None, "sonnx"):
+        report = check(_in_main(made, _info("v", elem_type), "input beside initializer"), standard)
+        assert report.broken is (elem_type != INT64)
+        assert _type_of_judged(report) == "int64"
+        named = [
+            text for text in _faults(report) if "input declares 'v'" in text and "its initializer is int64" in text
+        ]
+        assert len(named) == (elem_type != INT64)
+
+
+@pytest.mark.parametrize("inference", [True, False], ids=["inferred", "not inferred"])
+@pytest.mark.parametrize(
+    ("sizes", "verdict"), [((2,), "broken"), (("n",), "unknown"), ((None,), "unknown"), (None, "unknown")], ids=str
+)
+def test_a_caller_may_give_what_is_not_the_default(
+    sizes: tuple[Any, ...] | None, verdict: str, inference: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An input's sizes are those that it says, not those of the initializer of its name."""
+    if not inference:
+        monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, **__: 1 // 0)
+    other = helper.make_tensor("other", INT64, [3], [1, 2, 3])
+    graph = helper.make_graph(
+        [helper.make_node("Max", ["v", "other"], ["m"])],
+        "g",
+        [helper.make_tensor_value_info("v", INT64, sizes)],
+        [_info("m", INT64, None)],
+        [INTS, other],
+    )
+    (ruling,) = [each for each in check(_model(graph)).findings if each.clause.endswith(".shape")]
+    assert ruling.verdict == verdict
+
+
+@pytest.mark.parametrize("operator", ["Max", "ReduceMax", "SegmentMax"])
+def test_only_constants_that_a_rule_reads_are_read(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Axes, ids and numbers of segments: no data, which may be large."""
+    read: list[str] = []
+
+    def recorded(tensor: TensorProto, source: str) -> Any:
+        read.append(tensor.name)
+        return to_array(tensor, source)
+
+    monkeypatch.setattr(onnx_values, "to_array", recorded)
+    more: dict[str, Any] = {"domain": "maxops", "fill_mode": "ZERO"} if operator == "SegmentMax" else {}
+    constants = [helper.make_tensor("data", FLOAT, [2], [1, 2]), helper.make_tensor("one", INT64, [1], [0])]
+    constants += [helper.make_tensor("two", INT64, [], [1])]
+    names = {"Max": ["data", "data"], "ReduceMax": ["data", "one"], "SegmentMax": ["data", "one", "two"]}[operator]
+    node = helper.make_node(operator, names, ["m"], **more)
+    made = _model(helper.make_graph([node], "g", [], [_info("m", FLOAT, None)], constants))
+    made.opset_import.add(domain="maxops", version=1)
+    check(made)
+    assert read == ([] if operator == "Max" else names[1:])
+
+
+# What makes y by the sizes of x, float[2,3], or of q, float[3,2], by those of x; and the sizes of y.
+COMPUTED = {
+    "Reshape": ("s = Shape(x) y = Reshape(q, s)", "(2, 3)"),
+    "ConstantOfShape": ("s = Shape(x) y = ConstantOfShape(s)", "(2, 3)"),
+    "Expand": (
+        "s = Shape(x) one = Constant <value_ints = [1]> () t = Concat <axis = 0> (one, s) y = Expand(x, t)",
+        "(1, 2, 3)",
+    ),
+    "Gather": (
+        "s = Shape(x) one = Constant <value_ints = [1]> () t = Gather(s, one) y = ConstantOfShape(t)",
+        "(3,)",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", ["main", "branch", "function"])
+@pytest.mark.parametrize("way", COMPUTED)
+def test_sizes_that_a_graph_computes(way: str, place: str) -> None:
+    nodes, sizes = COMPUTED[way]
+    nodes += " m = Max(y, y)"
+    head = '<ir_version: 10, opset_import: ["": 18, "own": 1]> g (bool c, float[2,3] x, float[3,2] q) => '
+    text = {
+        "main": f"(m) {{ {nodes} }}",
+        "branch": f"(o) {{ o = If (c) <then_branch = t () => (m) {{ {nodes} }}, "
+        "else_branch = e () => (n) { n = Neg(x) }> }",
+        "function": f'(o) {{ o = own.f(x, q) }} <domain: "own", opset_import: ["": 18]> f (x, q) => (m) {{ {nodes} }}',
+    }[place]
+    (ruling,) = [
+        each for each in check(onnx.parser.parse_model(head + text)).findings if each.clause.endswith(".shape")
+    ]
+    assert ruling.message == f"the inputs broadcast to {sizes}"
+
+
+@pytest.mark.parametrize("elem_type", CLAIMS.values(), ids=CLAIMS)
+@pytest.mark.parametrize("operator", ["Max", "ReduceMax"])
+@pytest.mark.parametrize("standard", [None, "sonnx"])
+def test_a_claim_about_what_a_max_node_makes(operator: str, elem_type: int, standard: str | None) -> None:
+    nodes = [helper.make_node(operator, ["x"], ["v"]), helper.make_node("Neg", ["v"], ["y"])]
+    shape = (1,) if operator == "ReduceMax" else (2,)
+    graph = helper.make_graph(
+        nodes, "g", [_info("x", FLOAT)], [_info("y", FLOAT, shape)], value_info=[_info("v", elem_type, shape)]
+    )
+    report = check(_model(graph), standard)
+    assert report.broken is (elem_type != FLOAT)
+    # by the clause of the node's output where the standard has one, and else as a fault of the model: once
+    own = [each for each in report.findings if each.verdict == "broken" and "onnx.checker" not in each.message]
+    assert len(own) == (elem_type != FLOAT)
+
+
+@pytest.mark.parametrize("elem_type", CLAIMS.values(), ids=CLAIMS)
+def test_what_nobody_can_infer_is_as_it_is_written(elem_type: int) -> None:
+    nodes = [_node("Unknown", "x", domain="com.example"), _consumer()]
+    graph = helper.make_graph(
+        nodes, "g", [_info("x", FLOAT)], [_info("m", elem_type)], value_info=[_info("v", elem_type)]
+    )
+    made = _model(graph)
+    made.opset_import.add(domain="com.example", version=1)
+    report = check(made)
+    assert not _faults(report)
+    assert _expected_type(elem_type) in _type_of_judged(report)
+
+
+@pytest.mark.parametrize("elem_type", CLAIMS.values(), ids=CLAIMS)
+def test_two_claims_of_what_nobody_can_infer(elem_type: int) -> None:
+    nodes = [_node("Unknown", "x", domain="com.example"), helper.make_node("Identity", ["v"], ["w"])]
+    claims = [_info("v", FLOAT), _info("w", elem_type)]
+    graph = helper.make_graph(nodes, "g", [_info("x", FLOAT)], [_info("x", FLOAT)], value_info=claims)
+    del graph.output[:]
+    graph.output.append(_info("w", elem_type))
+    made = _model(graph)
+    made.opset_import.add(domain="com.example", version=1)
+    assert check(made).broken is (elem_type != FLOAT)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (2, None), ("n", 3), (None, None), ("n", "m")], ids=str)
+def test_a_claim_fills_what_inference_leaves_open(sizes: tuple[Any, ...]) -> None:
+    # the sizes that Reshape makes are known at run time only
+    graph = helper.make_graph(
+        [_node("Reshape", "x", "s"), helper.make_node("Max", ["v", "x"], ["m"])],
+        "g",
+        [_info("x", FLOAT, (2, 3)), _info("s", INT64, (2,))],
+        [_info("m", FLOAT, (2, 3))],
+        value_info=[helper.make_tensor_value_info("v", FLOAT, sizes)],
+    )
+    report = check(_model(graph))
+    (ruling,) = [each for each in report.findings if each.clause.endswith(".shape")]
+    assert ruling.verdict == ("holds" if sizes[0] == 2 and sizes[1] == 3 else "unknown")
+    assert not report.broken
+
+
+def test_a_type_is_written_of_no_value() -> None:
+    made = _in_main(PRODUCERS["Cast"](), _info("nothing", STRING), "value_info")
+    assert not check(made).broken
+
+
+def test_the_callers_model_is_left_alone() -> None:
+    made = _in_branch(PRODUCERS["Cast"](), _info("v", STRING), "branch value_info")
+    before = made.SerializeToString(deterministic=True)
+    check(made)
+    assert made.SerializeToString(deterministic=True) == before
+
+
+def test_a_type_without_a_value_is_no_claim() -> None:
+    for empty in (TypeProto(), TypeProto(tensor_type=TypeProto.Tensor())):
+        made = _in_main(PRODUCERS["Cast"](), ValueInfoProto(name="v", type=empty), "value_info")
+        assert _type_of_judged(check(made)) == "int64"
+        assert not _faults(check(made))
+
+
+def test_constants_of_every_type() -> None:
+    for number, dtype in DTYPES.items():
+        tensor = helper.make_tensor("v", number, [2], np.zeros(2, np.uint8).tobytes() * dtype.numpy.itemsize, raw=True)
+        for wrong in (FLOAT, INT64):
+            if wrong == number:
+                continue
+            for made in (Producer(number, initializers=[tensor]), Producer(number, [_node("Constant", value=tensor)])):
+                report = check(_in_main(made, _info("v", wrong), "value_info"))
+                assert any(f"{dtype} (2,)" in text for text in _faults(report)), dtype

@@ -1,0 +1,530 @@
+"""What a newcomer gets wrong: files, options and values; each has one line that says what is wrong and what to do."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from onnx import TensorProto
+from rich.text import Text
+from typer.testing import CliRunner
+
+from helpers.models import model, node, tensor, value
+from maxops.cli.app import app
+from test_cli import _header, _on_terminal
+
+ROOT = Path(__file__).resolve().parents[2]
+X = np.arange(4, dtype=np.float32)
+
+
+def npy(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def header(text: str, version: tuple[int, int] = (1, 0), data: bytes = bytes(16)) -> bytes:
+    length = len(text).to_bytes(2 if version == (1, 0) else 4, "little")
+    return b"\x93NUMPY" + bytes(version) + length + text.encode() + data
+
+
+def npz() -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, x=X)
+    return stream.getvalue()
+
+
+MODEL = model([node("Max", ["x"], "y")], ["x"]).SerializeToString()
+GOOD = npy(X)
+DATA_AT = GOOD.index(b"\n") + 1
+STRUCTURE = [("a", "f4"), ("b", "i4")]
+
+# What a file holds, and what must be said of it.
+WRONG_NPY: dict[str, tuple[bytes, tuple[str, ...]]] = {
+    "empty": (b"", ("is empty", "np.save")),
+    "text": (b"1,2,3\n", ("is not a .npy file (it is text)", "np.loadtxt")),
+    "pickle": (pickle.dumps([1, 2]), ("a pickle is never read", "np.save")),
+    "old pickle": (pickle.dumps([1], protocol=2), ("a pickle is never read", "np.save")),
+    "objects": (npy(np.array([None], object)), ("holds pickled Python objects, which are never read", "np.save")),
+    "npz": (npz(), ("zip archive, as .npz", "np.load(NPZ)[NAME]")),
+    "onnx": (MODEL, ("it is an ONNX model", "maxops run")),
+    "tensor": (tensor("x", X).SerializeToString(), ("a tensor as .pb files hold it", "--input")),
+    "gzip": (b"\x1f\x8b\x08\x00abc", ("is compressed", "decompress")),
+    "xml": (b"<?xml version='1.0'?><net/>", ("it is XML", "maxops run")),
+    "noise": (b"\xff\xfe\x00\x01", ("is not a .npy file; it starts with b'\\xff\\xfe", "np.save")),
+    "zeros": (bytes(200), ("is not a .npy file; it starts with", "np.save")),
+    "future version": (header(_header((4,)), (4, 0)), ("version (4, 0)", "expected (1, 0), (2, 0), (3, 0)")),
+    "trailing bytes": (GOOD + b"zz", ("goes on after its array", "ends at byte 144")),
+    "two arrays": (GOOD + GOOD, ("goes on after its array", "one array")),
+    "negative shape": (header(_header((-4,))), ("in its header", "(-4,)")),
+    "too many axes": (header(_header((1,) * 65)), ("in its header", "at most 64 axes")),
+    "a shape past 64 bits": (header(_header((1 << 70, 0))), ("in its header", "the shape is (1180")),
+    "a shape of a number": (header(_header(4)), ("in its header", "shape is not valid")),
+    "a huge shape": (header(_header((1 << 40, 1 << 20))), ("is truncated", "it has")),
+    "a shape of no array": (
+        header(_header((1 << 62, 1 << 62, 0)), data=b""),
+        ("in its header", "NumPy takes no shape"),
+    ),
+    "an unknown type": (header(_header((4,), "zz")), ("in its header", "not a valid dtype")),
+    "no dictionary": (header("{"), ("in its header", "cannot parse b'{'")),
+    "no keys": (header("{}"), ("in its header", "correct keys")),
+    "a long header": (header(" " * 20_000), ("in its header", "at most 10000")),
+    "a broken fortran_order": (header(_header((4,)).replace("False", "2")), ("in its header", "fortran_order")),
+}
+WRONG_TYPES: dict[str, tuple[bytes, tuple[str, ...]]] = {
+    "structure": (npy(np.zeros(4, STRUCTURE)), ("holds [('a', '<f4')", "array['a']")),
+    "strings": (npy(np.array(["a"] * 4)), ("holds <U1", "astype")),
+    "dates": (npy(np.zeros(4, "M8[D]")), ("holds datetime64[D]", 'array.view("int64")')),
+    "durations": (npy(np.zeros(4, "m8[s]")), ("holds timedelta64[s]", 'array.view("int64")')),
+    "complex": (npy(np.zeros(4, np.complex64)), ("holds complex64", "array.real")),
+    "void": (npy(np.zeros(4, "V3")), ("holds |V3", "array.view")),
+    "float128": (npy(np.zeros(4, np.longdouble)), ("holds float128", "astype")),
+}
+READERS = {
+    "maximum": "maximum {}",
+    "maximum, second": "maximum {x} {}",
+    "reduce-max": "reduce-max {}",
+    "segment-max": "segment-max {} {ids} --fill-mode ZERO",
+    "segment-max, ids": "segment-max {x} {} --fill-mode ZERO",
+    "segment-max, offsets": "segment-max {x} --offsets {} --fill-mode ZERO",
+    "run": "run {model} --input x={}",
+}
+OF_DATA = [name for name in READERS if "," not in name and name != "run"]
+
+
+def invoke(*words: object, data: bytes = b"") -> Any:
+    return CliRunner().invoke(app, list(map(str, words)), input=data)
+
+
+def line_of(*words: object, data: bytes = b"") -> str:
+    """The one line of a command that must exit with 2."""
+    result = invoke(*words, data=data)
+    assert (result.exit_code, result.stdout) == (2, ""), (result.output, result.exception)
+    assert re.fullmatch(r"maxops: error: [^\n]+\n", result.stderr), result.stderr
+    return str(result.stderr).removeprefix("maxops: error: ").rstrip("\n")
+
+
+def assert_says(line: str, name: str, words: tuple[str, ...]) -> None:
+    assert [word for word in words if word not in line] == [], line
+    assert line.startswith(f"{name}: ")
+    assert line.count(f"{name}: ") == 1, "the file is named once"
+    assert "; " in line, "the next step"
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> dict[str, Path]:
+    files = {"x": GOOD, "ids": npy(np.array([0, 0, 1, 1])), "model": MODEL}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    return {name: tmp_path / name for name in files}
+
+
+def words_of(reader: str, path: object, filled: dict[str, Path]) -> list[str]:
+    return [word.format(path, **filled) for word in READERS[reader].split(" ")]
+
+
+@pytest.mark.parametrize("message", WRONG_NPY)
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("place", ["file", "stdin"])
+def test_a_wrong_npy_is_called_what_it_is(
+    place: str, reader: str, message: str, filled: dict[str, Path], tmp_path: Path
+) -> None:
+    data, words = WRONG_NPY[message]
+    if place == "stdin":
+        assert_says(line_of(*words_of(reader, "-", filled), data=data), "stdin", words)
+        return
+    path = tmp_path / "wrong.npy"
+    path.write_bytes(data)
+    assert_says(line_of(*words_of(reader, path, filled)), str(path), words)
+
+
+@pytest.mark.parametrize("message", WRONG_TYPES)
+@pytest.mark.parametrize("reader", OF_DATA)
+def test_a_type_that_the_operators_do_not_take_is_named_with_its_file(
+    reader: str, message: str, filled: dict[str, Path], tmp_path: Path
+) -> None:
+    data, words = WRONG_TYPES[message]
+    path = tmp_path / "wrong.npy"
+    path.write_bytes(data)
+    line = line_of(*words_of(reader, path, filled))
+    assert_says(line, str(path), words)
+    assert line.endswith(f"[maxops.{reader.replace('-', '_')}.types]")
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.parametrize("place", ["file", "stdin"])
+def test_a_npy_that_ends_at_any_byte_is_truncated(place: str, version: tuple[int, int], tmp_path: Path) -> None:
+    whole = header(_header((4,)) + "\n", version)
+    path = tmp_path / "x.npy"
+    for end in range(len(whole)):
+        if place == "file":
+            path.write_bytes(whole[:end])
+            line = line_of("maximum", path)
+        else:
+            line = line_of("maximum", "-", data=whole[:end])
+        assert "truncated" in line if end else "is empty" in line
+        assert "save it again" in line
+    path.write_bytes(whole)
+    assert invoke("maximum", path).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"), [("False", "0.0, 1.0, 2.0, 3.0, 4.0, 5.0"), ("True", "0.0, 2.0, 4.0, 1")]
+)
+@pytest.mark.parametrize("place", ["file", "stdin"])
+def test_the_order_of_a_file_counts(place: str, flag: str, expected: str, tmp_path: Path) -> None:
+    data = header(_header((2, 3)).replace("False", flag), data=np.arange(6, dtype=np.float32).tobytes())
+    (tmp_path / "x.npy").write_bytes(data)
+    result = invoke("maximum", "-", data=data) if place == "stdin" else invoke("maximum", tmp_path / "x.npy")
+    assert expected in result.stdout
+
+
+PLACES = {
+    "folder": (".", "is a folder"),
+    "missing": ("nowhere.npy", "No such file or directory"),
+    "below a file": ("x/y.npy", "Not a directory"),
+    "a device without end": ("/dev/zero", "is not a .npy file"),
+    "a device without bytes": ("/dev/null", "is empty"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_without_a_npy(
+    place: str, reader: str, filled: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, words = PLACES[place]
+    if reader == "run" and not name.endswith(".npy"):
+        (tmp_path / "link.npy").symlink_to(name)
+        name = "link.npy"
+    line = line_of(*words_of(reader, name, filled))
+    assert line.startswith(f"{name}: ")
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("words", "start", "message"),
+    [
+        ("maximum -", b"", "is not a .npy file"),
+        ("maximum -", GOOD, "goes on after its array"),
+        ("maximum -", header(_header((1 << 20,)), data=b""), "goes on after its array"),
+        ("reduce-max -", b"", "is not a .npy file"),
+        ("segment-max - {ids} --fill-mode ZERO", b"", "is not a .npy file"),
+        ("segment-max {x} - --fill-mode ZERO", b"", "is not a .npy file"),
+        ("run {model} --input x=-", GOOD, "goes on after its array"),
+        ("run {model} --input -", b"", "is not a .npz file"),
+    ],
+)
+def test_a_pipe_without_end_ends(words: str, start: bytes, message: str, filled: dict[str, Path]) -> None:
+    (filled["x"].parent / "start").write_bytes(start)
+    command = f"cat {filled['x'].parent / 'start'} /dev/zero | {sys.executable} -m maxops {words.format(**filled)}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("maxops: error: stdin: ")
+    assert message in done.stderr
+
+
+# ----------------------------------------------------------------------------------------------- words of a command
+
+GROUP: Any = typer.main.get_command(app)
+
+
+def options(command: Any) -> list[Any]:
+    return [param for param in command.params if param.param_type_name == "option"]
+
+
+def _options() -> Iterator[Any]:
+    """Each option with a value, of each command."""
+    for name, command in GROUP.commands.items():
+        for param in options(command):
+            if not param.is_flag:
+                yield pytest.param(name, param, id=f"{name} {param.opts[0]}")
+
+
+OPTIONS = list(_options())
+
+
+@pytest.mark.parametrize(("command", "param"), OPTIONS)
+def test_an_option_without_its_value_names_the_command(command: str, param: Any) -> None:
+    for name in param.opts:
+        line = line_of(command, name)
+        assert line == f"Option '{name}' requires an argument; see maxops {command} --help"
+
+
+@pytest.mark.parametrize(("command", "param"), OPTIONS)
+def test_an_option_that_is_given_twice_is_not_taken_silently(command: str, param: Any) -> None:
+    if param.multiple:
+        return
+    for first in param.opts:
+        line = line_of(command, first, "1", param.opts[0], "2")
+        assert line == f"{param.opts[0]}: is given 2 times; give it once; see maxops {command} --help"
+
+
+@pytest.mark.parametrize("command", GROUP.commands)
+def test_flags_that_say_both_are_not_taken_silently(command: str) -> None:
+    for param in options(GROUP.commands[command]):
+        if param.is_flag and param.secondary_opts:
+            line = line_of(command, param.opts[0], param.secondary_opts[0])
+            assert line.startswith(f"{param.opts[0]}/{param.secondary_opts[0]}: is given 2 times; ")
+        elif param.is_flag and param.name != "help":  # plain ones say the same twice
+            assert "is given 2 times" not in invoke(command, param.opts[0], param.opts[0], "--help").stderr
+
+
+OF_A_LIBRARY = ("Input should", "Value error", "pydantic", "validation error", "unable to parse", "parse string")
+
+
+def _typed() -> Iterator[Any]:
+    """Each option that takes a number or one of some words, with values that are none."""
+    for each in OPTIONS:
+        command, param = each.values
+        annotation = param.type_descriptor.annotation if hasattr(param, "type_descriptor") else None
+        wrong = ["many", "", "1e", "\x1b[2J"] if annotation in (int, float) else []
+        wrong += ["1.5", "nan"] if annotation is int else []
+        wrong += ["no such word", ""] if "Literal" in str(annotation) else []
+        for text in wrong:
+            yield pytest.param(command, param, text, id=f"{each.id} {text!r}")
+        for limit, text in ((getattr(param, "min", None), "-5"), (getattr(param, "max", None), "9" * 12)):
+            if limit is not None:
+                yield pytest.param(command, param, text, id=f"{each.id} {text}")
+
+
+TYPED = list(_typed())
+
+
+def test_there_are_numbers_and_choices() -> None:
+    assert len(TYPED) > 40
+
+
+@pytest.mark.parametrize(("command", "param", "text"), TYPED)
+def test_a_wrong_value_is_told_in_our_words(command: str, param: Any, text: str) -> None:
+    line = line_of(command, param.opts[0], text)
+    assert line.startswith(f"'{param.opts[0]}': {text!r} is ")
+    assert line.endswith(f"; see maxops {command} --help")
+    assert [words for words in OF_A_LIBRARY if words in line] == []
+    assert "\x1b" not in line
+
+
+def test_a_long_value_is_not_repeated_in_full() -> None:
+    assert len(line_of("run", "m.onnx", "--seed", "x" * 5000)) < 200
+
+
+@pytest.mark.parametrize("command", GROUP.commands)
+def test_an_unknown_option_and_a_word_too_many(command: str) -> None:
+    assert line_of(command, "--no-such").startswith("No such option: --no-such")
+
+
+FILL = "[maxops.segment_max.fill_mode]; see maxops segment-max --help"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("ids", ("fill_mode is missing", "--fill-mode ZERO or LOWEST", "--fill-value VALUE", "--initial VALUE", FILL)),
+        ("ids --fill-mode nan", ("--fill-mode: 'nan' is not 'ZERO' or 'LOWEST'", "--fill-value VALUE", FILL)),
+        ("ids --fill-mode 0", ("'0' is not 'ZERO' or 'LOWEST'", "--fill-value VALUE")),
+        ("ids --fill-mode ZERO --fill-value 1", ("--fill-mode: --fill-value is given, too; give one",)),
+        ("ids --fill-mode ZERO --initial 1", ("--fill-mode: --initial is given, too; give one",)),
+        ("ids --fill-value 1 --initial 1", ("--fill-value: --initial is given, too; give one",)),
+        ("ids --fill-value no", ("--fill-value: 'no' is not a number, nan, inf, true or false",)),
+        ("--fill-mode ZERO", ("IDS: ", "give IDS or --offsets FILE")),
+        ("ids --offsets ids --fill-mode ZERO", ("--offsets: IDS are given, too", "give one")),
+    ],
+)
+def test_what_segment_max_misses_is_told_by_its_options(
+    words: str, message: tuple[str, ...], filled: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(filled["x"].parent)
+    line = line_of("segment-max", "x", *words.split(" "))
+    assert [each for each in message if each not in line] == [], line
+
+
+@pytest.mark.parametrize("mode", ["ZERO", "zero", "Lowest"])
+def test_a_fill_mode_in_any_case(mode: str, filled: dict[str, Path]) -> None:
+    assert invoke("segment-max", filled["x"], filled["ids"], "--fill-mode", mode).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["y.npy", "y.NPY", "y.npz", "x"])
+@pytest.mark.parametrize("parents", [[], ["--parents"]])
+def test_run_says_that_its_output_is_a_folder(
+    name: str, parents: list[str], filled: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(filled["x"].parent)
+    before = sorted(os.listdir())
+    line = line_of("run", "model", "--seed", 1, "--output", name, *parents)
+    why = "Not a directory" if name == "x" else "it is the name of a file"
+    assert line.startswith(f"{name}: cannot be written: {why}; --output takes a folder")
+    assert sorted(os.listdir()) == before
+
+
+# ------------------------------------------------------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize("command", ["", *GROUP.commands])
+def test_help_is_whole_and_without_types_of_python(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.setenv("TERMINAL_WIDTH", "1000")
+    shown = invoke(*filter(None, [command]), "--help").stdout
+    assert re.findall(r"<(?:bool|str|int|float|path|list|file|int range|float range)\b[^>]*>", shown) == []
+    plain = re.sub(r"\s+", " ", Text.from_ansi(shown).plain)
+    for param in (GROUP.commands[command] if command else GROUP).params:
+        assert re.sub(r"\s+", " ", param.help or "") in plain, "markup took a part of it"
+
+
+# ------------------------------------------------------------------------------------------------------------ check
+
+
+def checked(folder: Path, count: int = 1, nodes: int = 1) -> Path:
+    body = [node("Max", ["x"], f"y{number}") for number in range(nodes)]
+    proto = model(body, [value("x", (4,), TensorProto.FLOAT)], [value("y0", (4,), TensorProto.FLOAT)])
+    for number in range(count):
+        (folder / f"m{number}.onnx").write_bytes(proto.SerializeToString())
+    return folder / "m0.onnx"
+
+
+FORMS = {"sarif": '"$schema"', "json": '"reports"', "text": "max node", "concise": "", "github": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("r.sarif", "sarif"),
+        ("r.SARIF", "sarif"),
+        ("r.sarif.json", "sarif"),
+        ("r.json", "json"),
+        ("r.Json", "json"),
+        ("r.txt", "concise"),
+        ("r.log", "concise"),
+        ("r", "concise"),
+        ("sarif", "concise"),
+        (".sarif", "concise"),
+    ],
+)
+def test_check_writes_the_form_of_the_suffix(name: str, form: str, tmp_path: Path) -> None:
+    path = checked(tmp_path)
+    expected = invoke("check", path, "--format", form, "--all").stdout
+    assert invoke("check", path, "--output", tmp_path / name, "--all").exit_code == 0
+    assert (tmp_path / name).read_text() == expected
+    assert FORMS[form] in expected
+    for other in FORMS:  # an explicit form is what is written
+        assert invoke("check", path, "--output", tmp_path / name, "--all", "--format", other).exit_code == 0
+        assert (tmp_path / name).read_text() == invoke("check", path, "--format", other, "--all").stdout
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".html", ".htm", ".csv", ".md", ".yaml", ".PDF"])
+def test_check_writes_no_other_form_under_a_suffix_silently(suffix: str, tmp_path: Path) -> None:
+    path = checked(tmp_path)
+    line = line_of("check", path, "--output", tmp_path / f"r{suffix}")
+    assert line.startswith(f"--output: {tmp_path}/r{suffix}: check writes no {suffix.lower()} report; ")
+    assert not (tmp_path / f"r{suffix}").exists()
+    assert invoke("check", path, "--output", tmp_path / f"r{suffix}", "--format", "json").exit_code == 0
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 2])
+@pytest.mark.parametrize("standard", [[], ["--standard", "sonnx"], ["--standard", "openvino"]])
+def test_numbers_agree_with_their_nouns(nodes: int, standard: list[str], tmp_path: Path) -> None:
+    if nodes:
+        checked(tmp_path, 1, nodes)
+    else:
+        proto = model([node("Identity", ["x"], "y")], ["x"])
+        (tmp_path / "m0.onnx").write_bytes(proto.SerializeToString())
+    shown = invoke("check", tmp_path, "--format", "text", *standard).stdout
+    assert f"{nodes} max node{'s' * (nodes != 1)}, " in shown
+    assert re.findall(r"\b1 (?:max nodes|clauses|are|hold|models)\b", shown) == []
+    assert re.findall(r"\b(?:0|[2-9]|\d\d+) (?:max node|clause|is|holds)\b", shown) == []
+
+
+SLOW_CHECK = """
+import sys
+from maxops.cli import main, progress
+progress.AFTER_SECONDS = {after}
+main()
+"""
+
+
+@pytest.mark.parametrize(("after", "bar"), [(-1, True), (600, False)], ids=["long", "short"])
+def test_check_of_many_models_shows_how_far_it_is(after: float, bar: bool, tmp_path: Path) -> None:
+    checked(tmp_path, 30)
+    seen = _on_terminal([sys.executable, "-c", SLOW_CHECK.format(after=after), "check", str(tmp_path)])
+    assert ("/30" in seen) is bar
+    assert bar or seen == ""
+
+
+def test_no_progress_of_check_in_a_pipe(tmp_path: Path) -> None:
+    checked(tmp_path, 30)
+    command = [sys.executable, "-c", SLOW_CHECK.format(after=-1), "check", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ----------------------------------------------------------------------------------------------------- installation
+
+
+def _wheel(folder: Path, name: str, metadata: str) -> None:
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{name}.py", "")
+        info = f"{name}-1.0.dist-info"
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{metadata}")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+
+
+def _lines_of_wheels() -> Iterator[Any]:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for page in pages:
+        for line in re.findall(r"python -m pip install [^`\n]*\.whl[^`\n]*", page.read_text(encoding="utf-8")):
+            yield pytest.param(line, id=str(page.relative_to(ROOT)))
+
+
+LINES = list(_lines_of_wheels())
+
+
+def test_pages_say_how_a_wheel_is_installed() -> None:
+    assert [each.id for each in LINES] == ["README.md", "docs/install.md"]
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh"])
+@pytest.mark.parametrize("line", LINES)
+def test_the_line_for_a_wheel_brings_what_the_command_needs(line: str, shell: str, tmp_path: Path) -> None:
+    """As it is written, beside wheels that stand for maxops and for a package of its extra."""
+    if shutil.which(shell) is None:
+        return  # sh is everywhere
+    _wheel(tmp_path, "maxops", "Provides-Extra: onnx\nRequires-Dist: maxops_extra ; extra == 'onnx'\n")
+    (tmp_path / "index").mkdir()
+    _wheel(tmp_path / "index", "maxops_extra", "")
+    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "index", "PIP_TARGET": "target", "PIP_CONFIG_FILE": os.devnull}
+    command = line.replace("python", f'"{sys.executable}"', 1)
+    done = subprocess.run(
+        [shell, "-c", command],
+        cwd=tmp_path,
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"maxops.py", "maxops_extra.py"} <= set(os.listdir(tmp_path / "target"))
+
+
+def test_make_docs_says_what_to_install(tmp_path: Path) -> None:
+    lonely = tmp_path / "python"
+    lonely.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+    lonely.chmod(0o755)
+    command = ["make", "--no-print-directory", "docs", f"PYTHON={lonely}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    needs = f'make install && {lonely} -m pip install "pip>=25.1" && {lonely} -m pip install --group docs'
+    assert done.stderr.splitlines()[0] == f"make docs needs packages that are not installed: {needs}"

@@ -1,0 +1,326 @@
+"""The tester tested: runtimes that are right but for one clause, and the kit's verdict on each, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.all_cases import ALL, UNCOVERED
+from maxops import dtypes, spec
+from maxops.conformance.attempt import attempt
+from maxops.conformance.case import Call, Case, Feed, Trial
+from maxops.conformance.judge import Judgement, judge
+from maxops.conformance.poison import Memory
+from maxops.conformance.runtimes.runtime import Prepared, Runtime
+from maxops.errors import MaxopsError, SegmentIdsError
+from maxops.plan import Array
+from maxops.spec import Clause, Spec
+
+Whole = list[Array | None]
+Attributes = dict[str, Any]
+# A fault: what the runtime makes of a call, where it does not do what is right.
+Fault = Callable[[Spec, Whole, Attributes], Any]
+
+# Cases of a clause, and feeds of a case, that are run: so that the whole table takes seconds.
+MOST_CASES, MOST_FEEDS = 8, 8
+
+
+def right(row: Spec, whole: Sequence[Any], attributes: Attributes) -> Array:
+    result: Array = mo.operator(row.standard, row.operator, row.version)(*whole, **attributes)
+    return result
+
+
+def like_the_plain_function(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    """Every type, every shape: what the newest version takes."""
+    known = {name: value for name, value in attributes.items() if name != "consumed_inputs"}
+    name = {"Max": "maximum", "ReduceMax": "reduce_max", "SegmentMax": "segment_max"}[row.operator]
+    if row.operator == "ReduceMax" and len(whole) > 1:
+        known["axes"] = whole[1]
+        whole = whole[:1]
+    return getattr(mo, name)(*whole, **known)  # type: ignore[no-any-return]
+
+
+def or_zeros(fault: Fault) -> Fault:
+    """Right where that is an answer; where it would be an error, what the fault makes of it."""
+
+    def answer(row: Spec, whole: Whole, attributes: Attributes) -> Any:
+        try:
+            return right(row, whole, attributes)
+        except MaxopsError:
+            return fault(row, whole, attributes)
+
+    return answer
+
+
+def first_elements(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    """Some answer of the right type, where there should be none."""
+    del row, attributes
+    data = next((array for array in whole if array is not None), np.zeros(1, np.float32))
+    return np.zeros((1,), data.dtype)
+
+
+# ------------------------------------------------------------------------------------------------------- faults
+
+
+def smallest_of_two(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    result = right(row, whole, attributes)
+    if result.size and result.dtype != object:
+        result.reshape(-1)[-1] = np.zeros((), result.dtype)
+    return result
+
+
+def passes_nan_over(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    """As fmax does: a NaN only where there is nothing else."""
+    result = right(row, whole, attributes)
+    changed = list(whole)
+    for number, array in enumerate(whole):
+        if array is not None and array.dtype == result.dtype:
+            changed[number] = np.where(np.isnan(array), np.array(-np.inf, array.dtype), array)
+    numbers = right(row, changed, attributes)
+    return np.where(np.isnan(result) & (numbers > -np.inf), numbers, result)
+
+
+def other_nan(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    result = right(row, whole, attributes)
+    return np.where(np.isnan(result), -result, result)
+
+
+def other_zero(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    result = right(row, whole, attributes)
+    return np.where(result == 0, -result, result)
+
+
+def wrong_shape(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    result = right(row, whole, attributes)
+    return result.reshape(*result.shape, 1)
+
+
+def widens(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    result = right(row, whole, attributes)
+    return result.astype(np.float64) if result.dtype == np.float32 else result
+
+
+def refuses_attribute(name: str) -> Fault:
+    def answer(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+        if name in attributes:
+            raise ValueError(f"unknown attribute {name}")
+        return right(row, whole, attributes)
+
+    return answer
+
+
+def without_axes_the_last(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    data = whole[0]
+    axes = attributes.get("axes") if len(whole) < 2 else whole[1]
+    if data is None or (axes is not None and np.size(axes)) or data.ndim < 2:
+        return right(row, whole, attributes)
+    last: Array = mo.reduce_max(data, (-1,), bool(attributes.get("keepdims", 1)))
+    return last
+
+
+def never_keeps(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    return right(row, whole, attributes | {"keepdims": 0})
+
+
+def no_identity(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    return right(row, whole, {name: value for name, value in attributes.items() if name != "noop_with_empty_axes"})
+
+
+def refuses_empty(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    if whole[0] is not None and whole[0].size == 0:
+        raise ValueError("zero-size array has no maximum")
+    return right(row, whole, attributes)
+
+
+def no_matrices(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    if whole[0] is not None and whole[0].ndim > 1:
+        raise ValueError("data is 1-D")
+    return right(row, whole, attributes)
+
+
+def only_int64_ids(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    if whole[1] is not None and whole[1].dtype != np.int64:
+        raise TypeError("ids are int64")
+    return right(row, whole, attributes)
+
+
+def one_segment_more(when: Callable[[int, int], bool]) -> Fault:
+    """Wrong by one segment where there are so many expected, and so many by the ids; -1 expected if not told."""
+
+    def answer(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+        result = right(row, whole, attributes)
+        ids, count = whole[1], whole[2] if len(whole) > 2 else None
+        assert ids is not None
+        by_ids = int(ids[-1]) + 1 if ids.size else 0
+        if not when(-1 if count is None else int(count), by_ids):
+            return result
+        return np.concatenate([result, np.zeros((1, *result.shape[1:]), result.dtype)])
+
+    return answer
+
+
+def fills_with(value: float) -> Fault:
+    """Empty segments hold another value."""
+
+    def answer(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+        result, ids = right(row, whole, attributes), whole[1]
+        assert ids is not None
+        empty = np.setdiff1d(np.arange(len(result)), ids)
+        with np.errstate(all="ignore"):
+            result[empty] = np.array(value if result.dtype.kind in "fV" else 1).astype(result.dtype)
+        return result
+
+    return answer
+
+
+def lowest_is_infinite(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    return (
+        fills_with(-np.inf)(row, whole, attributes)
+        if attributes["fill_mode"] == "LOWEST"
+        else right(row, whole, attributes)
+    )
+
+
+def clips_ids(row: Spec, whole: Whole, attributes: Attributes) -> Array:
+    try:
+        return right(row, whole, attributes)
+    except SegmentIdsError:
+        data, ids, *rest = whole
+        assert ids is not None
+        return right(row, [data, np.sort(np.maximum(ids, 0)), *rest], attributes)
+
+
+# Each clause's short name, and runtimes that break it: those that do what they must not, and those that do not do
+# what they must. A clause of two faces has both.
+FAULTS: dict[str, list[Fault]] = {
+    "inputs": [or_zeros(first_elements)],
+    "L": [or_zeros(first_elements)],
+    "T": [widens, or_zeros(like_the_plain_function)],
+    "shape": [wrong_shape],
+    "C1": [or_zeros(first_elements)],
+    "C2": [wrong_shape],
+    "zero-size": [or_zeros(like_the_plain_function)],
+    "value": [smallest_of_two],
+    "nan": [other_nan],
+    "NaN": [passes_nan_over],
+    "consumed_inputs": [refuses_attribute("consumed_inputs")],
+    "axes": [or_zeros(first_elements), smallest_of_two],
+    "axes.range": [or_zeros(first_elements)],
+    "axes.unique": [or_zeros(first_elements)],
+    "axes.default": [without_axes_the_last],
+    "keepdims": [never_keeps, or_zeros(first_elements)],
+    "noop_with_empty_axes": [no_identity, or_zeros(first_elements)],
+    "empty": [refuses_empty],
+    "data": [no_matrices, or_zeros(first_elements)],
+    "T_IDX": [only_int64_ids, or_zeros(first_elements)],
+    "ids.shape": [or_zeros(first_elements)],
+    "ids": [clips_ids],
+    "num_segments": [or_zeros(first_elements)],
+    "num_segments.default": [one_segment_more(lambda expected, by_ids: expected < 0)],
+    "num_segments.no_ids": [one_segment_more(lambda expected, by_ids: by_ids == 0)],
+    "num_segments.smaller": [one_segment_more(lambda expected, by_ids: 0 <= expected < by_ids)],
+    "num_segments.larger": [one_segment_more(lambda expected, by_ids: expected > by_ids)],
+    "fill_mode": [fills_with(7), or_zeros(first_elements)],
+    "lowest": [lowest_is_infinite],
+}
+
+
+class Faulty(Runtime):
+    """Right but for a fault; it claims every standard, so that every refusal is asked of it."""
+
+    name = "faulty"
+    claims = frozenset({"ONNX", "SONNX", "SONNX draft", "OpenVINO"})
+    versioned = True
+
+    def __init__(self, row: Spec, fault: Fault) -> None:
+        self._row, self._fault = row, fault
+
+    def prepare(self, call: Call) -> Prepared:
+        def run(feed: Feed) -> Any:
+            with np.errstate(all="ignore"):
+                return self._fault(self._row, call.whole(feed), dict(call.attributes))
+
+        return run
+
+
+def judged(row: Spec, fault: Fault, asked: Sequence[Case]) -> list[Judgement]:
+    found = []
+    for case in asked:
+        trial = shortened(case.make())
+        found.append(judge(case, trial, attempt(Faulty(row, fault), trial, Memory())))
+    return found
+
+
+def shortened(trial: Trial) -> Trial:
+    """The same with a spread of its feeds."""
+    some = slice(None, None, max(1, len(trial.feeds) // MOST_FEEDS))
+    expected = None if trial.expected is None else trial.expected[some]
+    return replace(trial, feeds=trial.feeds[some], expected=expected, without_nan=trial.without_nan[some])
+
+
+BY_CLAUSE: dict[str, list[Case]] = {}
+for _case in ALL:
+    BY_CLAUSE.setdefault(_case.clause.id, []).append(_case)
+
+CLAUSES = [
+    (row, short, row.rule(short)) for row in spec.ALL for short, _ in row.rules if row.clause(short) in BY_CLAUSE
+]
+
+
+def asked_of(clause: Clause) -> list[Case]:
+    """Cases of a clause: a spread of the refusals, and of the others."""
+    known = [case for case in BY_CLAUSE[clause.id] if case.dtype is not dtypes.REAL]
+    return [each for refusal in (True, False) for each in _spread([case for case in known if case.refusal is refusal])]
+
+
+def _spread(known: list[Case]) -> list[Case]:
+    return known[:: max(1, len(known) // MOST_CASES)]
+
+
+@pytest.mark.parametrize(("row", "short", "clause"), CLAUSES, ids=[clause.id for _, _, clause in CLAUSES])
+def test_a_runtime_that_breaks_one_clause_is_caught(row: Spec, short: str, clause: Clause) -> None:
+    asked = asked_of(clause)
+    assert {each.verdict for each in judged(row, right, asked)} == {"conforms"}
+    # An attribute has a type and a rank: no axes are refused but those of the clauses beside this one.
+    faults = [smallest_of_two] if short == "axes" and not row.axes_input else FAULTS[short]
+    for fault in faults:
+        verdicts = [each for each in judged(row, fault, asked) if each.verdict != "conforms"]
+        assert verdicts, f"{fault} is not caught"
+        by_clause = [each for each in verdicts if each.clause == clause]
+        assert by_clause, f"{fault} is laid to {sorted({each.clause.id for each in verdicts})}"
+        if clause.level == "must":
+            assert any(each.verdict in ("violates", "refuses", "missing error") for each in by_clause)
+        else:
+            assert all(each.verdict == "permitted" for each in by_clause)
+
+
+NAN_CLAUSES = [(row, short) for row, short, _ in CLAUSES if short in ("nan", "NaN")]
+
+
+@pytest.mark.parametrize(("row", "short"), NAN_CLAUSES, ids=[row.clause(short) for row, short in NAN_CLAUSES])
+@pytest.mark.parametrize("fault", [passes_nan_over, other_nan, other_zero])
+def test_what_is_open_differs_by_standard(row: Spec, short: str, fault: Fault) -> None:
+    """Who says nothing of NaN and of zeros permits what SONNX forbids; nobody names a NaN's bits."""
+    asked = [
+        case
+        for each in ("nan", "NaN", "value")
+        if each in dict(row.rules)
+        for case in BY_CLAUSE[row.clause(each)]
+        if case.dtype is dtypes.FLOAT32 and ("NaN" in case.sentence or "zeros" in case.sentence)
+    ]
+    found = {(each.verdict, each.clause.id) for each in judged(row, fault, _spread(asked))}
+    found = {(verdict, clause) for verdict, clause in found if verdict != "conforms"}
+    if row.standard != "SONNX" or fault is other_nan:
+        assert found == {("permitted", row.clause("nan"))}
+    else:
+        assert found == {("violates", row.clause("NaN" if fault is passes_nan_over else "value"))}
+
+
+def test_there_is_a_fault_for_every_clause() -> None:
+    shorts = {short for row in spec.ALL for short, _ in row.rules}
+    assert set(FAULTS) | set(UNCOVERED) == shorts

@@ -1,0 +1,314 @@
+"""Columns and tables of pandas, Polars and Arrow: their own elements, or an error that says what to do."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import Array, assert_same_bits
+from maxops.errors import DTypeError, ShapeError
+
+BIG = 2**53 + 1  # which float64 rounds
+ONE, TWO = np.array([1, BIG]), np.array([[1, 2], [BIG, 3]])
+BOTH = {"a": ONE, "b": np.array([2, 3])}
+Make = Callable[[Any], Any]
+
+# By the library and what is made of it: how, and the elements that it holds.
+EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
+    "pandas": {
+        "int64": (lambda pd: pd.Series(ONE), ONE),
+        "Int64": (lambda pd: pd.Series(ONE, dtype="Int64"), ONE),
+        "int64[pyarrow]": (lambda pd: pd.Series(ONE, dtype="int64[pyarrow]"), ONE),
+        "array-of-Int64": (lambda pd: pd.array(ONE, dtype="Int64"), ONE),
+        "UInt64": (lambda pd: pd.Series([2**64 - 1], dtype="UInt64"), np.array([2**64 - 1], np.uint64)),
+        "boolean": (lambda pd: pd.Series([True, False], dtype="boolean"), np.array([True, False])),
+        "Float32": (lambda pd: pd.Series([1.5, 2], dtype="Float32"), np.array([1.5, 2], np.float32)),
+        "float64-with-NaN": (lambda pd: pd.Series([1.5, np.nan]), np.array([1.5, np.nan])),
+        "float16": (lambda pd: pd.Series(np.array([1, 2], np.float16)), np.array([1, 2], np.float16)),
+        "sparse": (lambda pd: pd.Series(ONE).astype(pd.SparseDtype("int64", 0)), ONE),
+        "index": (lambda pd: pd.Index(ONE), ONE),
+        "table": (lambda pd: pd.DataFrame(BOTH), TWO),
+        "table-of-Int64": (lambda pd: pd.DataFrame(BOTH, dtype="Int64"), TWO),
+        "table-of-int64-and-Int64": (lambda pd: pd.DataFrame(BOTH).astype({"b": "Int64"}), TWO),
+        "table-of-int64[pyarrow]": (lambda pd: pd.DataFrame(BOTH).astype("int64[pyarrow]"), TWO),
+        "table-of-columns-of-one-name": (lambda pd: pd.DataFrame(TWO, columns=["a", "a"]), TWO),
+    },
+    "polars": {
+        "Int64": (lambda pl: pl.Series(ONE), ONE),
+        "in-chunks": (lambda pl: pl.concat([pl.Series([1]), pl.Series([BIG])], rechunk=False), ONE),
+        "Boolean": (lambda pl: pl.Series([True, False]), np.array([True, False])),
+        "Float32-with-NaN": (
+            lambda pl: pl.Series([1.5, np.nan], dtype=pl.Float32),
+            np.array([1.5, np.nan], np.float32),
+        ),
+        "UInt8": (lambda pl: pl.Series([1, 2], dtype=pl.UInt8), np.array([1, 2], np.uint8)),
+        "arrays-of-a-size": (lambda pl: pl.Series(TWO.tolist(), dtype=pl.Array(pl.Int64, 2)), TWO),
+        "table": (lambda pl: pl.DataFrame(BOTH), TWO),
+    },
+    "pyarrow": {
+        "int64": (lambda pa: pa.array(ONE), ONE),
+        "a-slice": (lambda pa: pa.array([None, 1, BIG])[1:], ONE),
+        "in-chunks": (lambda pa: pa.chunked_array([[1], [], [BIG]]), ONE),
+        "bool": (lambda pa: pa.array([True, False]), np.array([True, False])),
+        "halffloat": (lambda pa: pa.array(np.array([1, 2], np.float16)), np.array([1, 2], np.float16)),
+        "float-with-NaN": (lambda pa: pa.array([1.5, np.nan], pa.float32()), np.array([1.5, np.nan], np.float32)),
+        "table": (lambda pa: pa.table(BOTH), TWO),
+        "record-batch": (lambda pa: pa.record_batch(BOTH), TWO),
+    },
+}
+NULLS = r"holds 1 null, which NumPy's arrays do not have; fill them .* or leave them out"
+SEVERAL = r"holds several types, int64 in column 'a', float64 in column 'b'; nothing is converted: take the columns of"
+MIXED = {"a": ONE, "b": np.array([2.5, 3])}
+NO_TYPE = "not elements of a NumPy type; give the numbers that are meant"
+REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
+    "pandas": {
+        "Int64-null": (lambda pd: pd.Series([1, None, BIG], dtype="Int64"), NULLS),
+        "int64[pyarrow]-null": (lambda pd: pd.Series([1, None, BIG], dtype="int64[pyarrow]"), NULLS),
+        "boolean-null": (lambda pd: pd.Series([True, None], dtype="boolean"), NULLS),
+        "Float64-null": (lambda pd: pd.Series([1.5, None], dtype="Float64"), NULLS),
+        "array-null": (lambda pd: pd.array([1, None]), NULLS),
+        "index-null": (lambda pd: pd.Index([1, None], dtype="Int64"), NULLS),
+        "table-null": (lambda pd: pd.DataFrame(BOTH, dtype="Int64").replace(3, pd.NA), NULLS),
+        "table-of-several-types": (lambda pd: pd.DataFrame(MIXED), SEVERAL),
+        "table-of-two-widths": (lambda pd: pd.DataFrame(BOTH).astype({"b": "int32"}), "int32 in column 'b'"),
+        "table-of-bool-and-int": (lambda pd: pd.DataFrame(BOTH).astype({"b": "bool"}), "bool in column 'b'"),
+        "table-of-text": (lambda pd: pd.DataFrame({"a": ["x"], "b": [1]}), f"in column 'a', {NO_TYPE}"),
+        "table-without-columns": (lambda pd: pd.DataFrame(), "has no columns, and so no element type"),
+        "text": (lambda pd: pd.Series(["a"]), NO_TYPE),
+        "categories": (lambda pd: pd.Series([3, 1]).astype("category"), f"holds category, {NO_TYPE}"),
+        "times": (lambda pd: pd.Series(pd.to_datetime(["2020"])), NO_TYPE),
+        "times-in-a-zone": (lambda pd: pd.Series(pd.to_datetime(["2020"], utc=True)), NO_TYPE),
+        "intervals": (lambda pd: pd.Series(pd.interval_range(0, 2)), NO_TYPE),
+    },
+    "polars": {
+        "null": (lambda pl: pl.Series([1, None, BIG]), NULLS),
+        "Boolean-null": (lambda pl: pl.Series([True, None]), NULLS),
+        "Float64-null": (lambda pl: pl.Series([1.5, None]), NULLS),
+        "null-in-an-array": (lambda pl: pl.Series([[1.5, None]], dtype=pl.Array(pl.Float64, 2)), NULLS),
+        "nothing-but-nulls": (lambda pl: pl.Series([None]), NO_TYPE),
+        "table-null": (lambda pl: pl.DataFrame({"a": [1, None], "b": [2, 3]}), NULLS),
+        "table-of-several-types": (lambda pl: pl.DataFrame(MIXED), SEVERAL),
+        "text": (lambda pl: pl.Series(["a"]), NO_TYPE),
+        "categories": (lambda pl: pl.Series(["a"], dtype=pl.Categorical), NO_TYPE),
+        "decimals": (lambda pl: pl.Series([decimal.Decimal("1.5")]), NO_TYPE),
+        "Int128": (lambda pl: pl.Series([1], dtype=pl.Int128), NO_TYPE),
+        "lists": (lambda pl: pl.Series([[1, 2]]), NO_TYPE),
+        "dates": (lambda pl: pl.Series([1], dtype=pl.Date), NO_TYPE),
+    },
+    "pyarrow": {
+        "null": (lambda pa: pa.array([1, None, BIG]), NULLS),
+        "bool-null": (lambda pa: pa.array([True, None]), NULLS),
+        "null-in-a-chunk": (lambda pa: pa.chunked_array([[1], [None, BIG]]), NULLS),
+        "table-null": (lambda pa: pa.table({"a": [1, None], "b": [2, 3]}), NULLS),
+        "table-of-several-types": (lambda pa: pa.table(MIXED), SEVERAL.replace("float64", "(double|float64)")),
+        "text": (lambda pa: pa.array(["a"]), NO_TYPE),
+        "dictionary": (lambda pa: pa.array([1, 2]).dictionary_encode(), NO_TYPE),
+        "timestamps": (lambda pa: pa.array([1], pa.timestamp("s")), NO_TYPE),
+        "decimals": (lambda pa: pa.array([decimal.Decimal("1.5")]), NO_TYPE),
+        "lists": (lambda pa: pa.array([[1, 2]]), NO_TYPE),
+    },
+}
+
+
+def _cases(table: dict[str, dict[str, tuple[Make, Any]]]) -> pytest.MarkDecorator:
+    rows = [(library, name) for library, kinds in table.items() for name in kinds]
+    return pytest.mark.parametrize(("library", "kind"), rows, ids=[f"{library}-{name}" for library, name in rows])
+
+
+def _made(table: dict[str, dict[str, tuple[Make, Any]]], library: str, kind: str) -> tuple[Any, Any]:
+    module = pytest.importorskip(library)
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    make, rest = table[library][kind]
+    return make(module), rest
+
+
+@_cases(EXACT)
+def test_elements_of_one_type_are_taken_as_they_are(library: str, kind: str) -> None:
+    given, elements = _made(EXACT, library, kind)
+    assert_same_bits(mo.maximum(given), mo.maximum(elements))
+    assert_same_bits(mo.reduce_max(given), mo.reduce_max(elements))
+    assert_same_bits(mo.maximum(given, elements), mo.maximum(elements))
+    ids = np.zeros(len(elements), np.int64)
+    assert_same_bits(mo.segment_max(given, ids, fill_mode="ZERO"), mo.segment_max(elements, ids, fill_mode="ZERO"))
+
+
+@_cases(REFUSED)
+def test_what_an_array_cannot_hold_is_an_error(library: str, kind: str) -> None:
+    given, says = _made(REFUSED, library, kind)
+    plain = np.arange(max(len(given), 1))
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: mo.maximum(given),
+        lambda: mo.maximum(plain, given),
+        lambda: mo.reduce_max(given),
+        lambda: mo.segment_max(given, plain, fill_mode="ZERO"),
+    )
+    for call in calls:
+        with pytest.raises(DTypeError, match=says):
+            call()
+    if getattr(given, "ndim", 1) == 1:
+        with pytest.raises(DTypeError, match=rf"segment_ids.*{says}"):
+            mo.segment_max(plain, given, fill_mode="ZERO")
+        with pytest.raises(DTypeError, match=rf"offsets.*{says}"):
+            mo.segment_max(plain, offsets=given, fill_mode="ZERO")
+
+
+COLUMNS = ("a", "b", "c")
+TABLES: dict[str, tuple[str, Make]] = {
+    "pandas-Int64": ("pandas", lambda columns: {"dtype": "Int64", "data": columns}),
+    "pandas-Float32": ("pandas", lambda columns: {"dtype": "Float32", "data": columns}),
+    "pandas-boolean": ("pandas", lambda columns: {"dtype": "boolean", "data": columns}),
+    "pandas-int64[pyarrow]": ("pandas", lambda columns: {"dtype": "int64[pyarrow]", "data": columns}),
+    "polars": ("polars", lambda columns: {"data": columns}),
+    "polars-UInt8": ("polars", lambda columns: {"data": columns, "schema": dict.fromkeys(columns, "UInt8")}),
+    "pyarrow-table": ("pyarrow", lambda columns: columns),
+    "pyarrow-record_batch": ("pyarrow", lambda columns: columns),
+}
+
+
+def _table(kind: str, columns: dict[str, list[Any]]) -> Any:
+    library, make = TABLES[kind]
+    module = pytest.importorskip(library)
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    if library == "pyarrow":
+        return getattr(module, kind.partition("-")[2])(columns)
+    given = make(columns)
+    if "schema" in given:
+        given["schema"] = {name: getattr(module, dtype) for name, dtype in given["schema"].items()}
+    return module.DataFrame(**given)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_nulls_in_each_set_of_columns_are_an_error(kind: str) -> None:
+    """In the first column, the last, or any others; and in each row of it."""
+    for rows in ([0], [1], [2], [0, 2]):
+        for chosen in range(1, 1 << len(COLUMNS)):
+            columns: dict[str, list[Any]] = {name: [1, 0, 1] for name in COLUMNS}
+            nulls = [name for number, name in enumerate(COLUMNS) if chosen >> number & 1]
+            for name in nulls:
+                columns[name] = [None if row in rows else one for row, one in enumerate(columns[name])]
+            table, many = _table(kind, columns), len(nulls) * len(rows)
+            says = rf"holds {many} null{'s' * (many > 1)}, which NumPy's arrays do not have"
+            calls: list[Make] = [
+                mo.maximum,
+                lambda table: mo.maximum(np.zeros((3, 3), np.int64), table),
+                mo.reduce_max,
+                lambda table: mo.segment_max(table, np.zeros(3, np.int64), fill_mode="ZERO"),
+            ]
+            for call in calls:
+                with pytest.raises(DTypeError, match=says):
+                    call(table)
+    assert mo.reduce_max(_table(kind, {name: [1, 0, 1] for name in COLUMNS})).tolist() == [[1]]
+
+
+def test_a_column_of_rationals_is_one_of_objects() -> None:
+    pd = pytest.importorskip("pandas")
+    assert mo.reduce_max(pd.Series([1, BIG], dtype=object)).tolist() == [BIG]
+    with pytest.raises(DTypeError, match="exact rationals only"):
+        mo.reduce_max(pd.MultiIndex.from_tuples([(1, 2)]))
+
+
+def test_codes_of_categories_are_ids() -> None:
+    pd = pytest.importorskip("pandas")
+    keys = pd.Series(["b", "a", "b", None]).astype("category")
+    data = np.array([5, 1, 7, 9])
+    assert keys.cat.codes.dtype == np.int8
+    got = mo.segment_max(data, keys.cat.codes, fill_mode="ZERO", sorted=False, out_of_range="drop")
+    assert_same_bits(got, np.array([1, 7]))
+
+
+@pytest.mark.parametrize("null", ["NA", "nan"])
+def test_the_first_label_that_differs_is_none_of_the_nulls_that_both_have(null: str) -> None:
+    pd = pytest.importorskip("pandas")
+    label = pd.NA if null == "NA" else float("nan")
+    one, two = (pd.Series([1, 2, 3], index=[label, "a", last]) for last in "bc")
+    with pytest.raises(ShapeError, match="position 2 is 'c' against 'b'"):
+        mo.maximum(one, two)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_ids_with_labels_go_with_rows_without_any(library: str) -> None:
+    """Tables of Polars and Arrow name their columns, which are not what ids have to match."""
+    pandas, tables = pytest.importorskip("pandas"), pytest.importorskip(library)
+    data = (tables.DataFrame if library == "polars" else tables.table)({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
+    result = mo.segment_max(data, pandas.Series([0, 0, 1], index=list("xyz")), fill_mode="ZERO")
+    assert_same_bits(result, np.array([[2.0, 5.0], [3.0, 6.0]]))
+
+
+def test_labels_that_differ_are_an_error() -> None:
+    """Along each axis, of rows and of columns, and none where one of the two has no labels."""
+    pd = pytest.importorskip("pandas")
+    abc, cba = pd.Series([1, 2, 3], index=list("abc")), pd.Series([3, 2, 1], index=list("cba"))
+    frame = pd.DataFrame(np.arange(9).reshape(3, 3), index=list("xyz"), columns=list("abc"))
+    for first, second, says in (
+        (abc, cba, "input 1 has labels that differ from those of input 0: position 0 is 'c' against 'a'"),
+        (abc, abc[:1], "there are 1 against 3"),
+        (frame, frame[list("cba")], "position 0 is 'c' against 'a'"),
+        (frame, frame.iloc[::-1], "position 0 is 'z' against 'x'"),
+        (frame, cba, "position 0 is 'c' against 'a'"),
+    ):
+        with pytest.raises(ShapeError, match=f"{says}.*aligns nothing: give both in one order"):
+            mo.maximum(first, second)
+    assert_same_bits(mo.maximum(*abc.align(cba)), np.array([1, 2, 3]))
+    assert_same_bits(mo.maximum(abc, cba.to_numpy()), np.array([3, 2, 3]))
+    assert_same_bits(mo.maximum(abc, 2, np.array([1, 2, 4])), np.array([2, 2, 4]))
+    assert_same_bits(mo.maximum(frame, abc), np.maximum(frame.to_numpy(), [1, 2, 3]))
+    for data in (abc, frame.set_axis(list("abc"))):
+        ids = pd.Series([0, 0, 1], index=list("abc"))
+        expected = mo.segment_max(data.to_numpy(), ids.to_numpy(), fill_mode="ZERO")
+        assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), expected)
+        assert_same_bits(mo.segment_max(data, offsets=pd.Series([0, 2, 3]), fill_mode="ZERO"), expected)
+        with pytest.raises(
+            ShapeError, match="segment_ids has labels that differ from those of data: position 0 is 'c'"
+        ):
+            mo.segment_max(data, ids.set_axis(list("cba")), fill_mode="ZERO")
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_names_of_columns_that_differ_are_an_error(library: str) -> None:
+    module = pytest.importorskip(library)
+    make = module.DataFrame if library == "polars" else module.table
+    with pytest.raises(ShapeError, match=r"input 1 has labels .* position 0 is 'b' against 'a'"):
+        mo.maximum(make({"a": [1], "b": [2]}), make({"b": [1], "a": [2]}))
+    assert_same_bits(mo.maximum(make(BOTH), make(BOTH)), TWO)
+
+
+class Measured:
+    """An array with more to it than its elements, as those of pint, netCDF4 and astropy's NDData have."""
+
+    def __init__(self, **more: object) -> None:
+        self.__dict__.update(more)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return np.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"units": "m"}, r"has a unit, which a plain array has not; .* \(.magnitude\)"),
+        ({"unit": "m"}, "has a unit, which"),
+        ({"mask": np.array([True, False, False])}, r"has a mask, which a plain array has not; .* \(fill it first\)"),
+    ],
+    ids=["units", "unit", "mask"],
+)
+def test_units_and_masks_are_not_lost(more: dict[str, object], says: str) -> None:
+    for function in (mo.maximum, mo.reduce_max):
+        with pytest.raises(DTypeError, match=says):
+            function(Measured(**more))
+    assert_same_bits(mo.maximum(Measured(unit=None, mask=None)), np.ones(3))
+
+
+def test_an_array_that_will_not_be_one_says_why() -> None:
+    class Sparse:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+            raise RuntimeError("this would take all memory")
+
+    with pytest.raises(DTypeError, match="data of type Sparse does not give its memory: RuntimeError: this would"):
+        mo.reduce_max(Sparse())

@@ -1,0 +1,324 @@
+"""Which engine a call goes to: by the types of all arguments, without importing anything, and never silently."""
+
+# mypy: disable-error-code="call-overload"
+# Arrays of classes that type checkers take for no arrays.
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import assert_same_bits
+from maxops import errors
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.engines import numpy as numpy_engine
+from maxops.engines import table
+from maxops.plan import Array
+
+
+class Wrapped:
+    """An array of a kind of its own."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+
+class Narrower(Wrapped):
+    """A subclass goes where its base goes."""
+
+
+class WrappedEngine:
+    """Runs calls on the wrapped arrays, and remembers how they came."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def run(self, call: Any) -> Any:
+        self.calls.append(call)
+        if isinstance(call, SegmentCall):
+            return call.data
+        return Wrapped(
+            mo.run(call.map(lambda _, array: array if isinstance(array, (np.ndarray, int)) else array.values))
+        )
+
+
+class Other:
+    """An array of another kind."""
+
+
+class Lent:
+    """An array that lends its memory by `__dlpack__`."""
+
+    def __init__(self, values: Array, device: int = 1) -> None:
+        self.values, self.device = values, device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (self.device, 0)
+
+
+class Described:
+    """An array that NumPy gets by `__array__`."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.values
+
+
+@pytest.fixture
+def engine() -> WrappedEngine:
+    """An engine of the test's own in the table."""
+    made = WrappedEngine()
+    mo.register_engine("wrapped", Wrapped, made)
+    return made
+
+
+A = np.array([1.0, 5.0, 2.0], np.float32)
+B = np.array([4.0, 3.0, 2.0], np.float32)
+IDS = np.array([0, 0, 1])
+
+
+def test_a_registered_engine_gets_the_calls_of_its_types(engine: WrappedEngine) -> None:
+    assert_same_bits(mo.maximum(Wrapped(A), Narrower(B), ties="first").values, np.maximum(A, B))
+    assert_same_bits(mo.maximum(A, 3, Wrapped(B)).values, np.array([4, 5, 3], np.float32))
+    assert_same_bits(mo.reduce_max(Wrapped(A), 0, keepdims=False).values, np.array(5, np.float32))
+    mo.segment_max(Wrapped(A), IDS, 4, fill_mode="ZERO", sorted=False, return_empty=True)
+    assert [type(call) for call in engine.calls] == [MaxCall, MaxCall, ReduceCall, SegmentCall]
+    assert engine.calls[0] == MaxCall(engine.calls[0].inputs, ties="first")
+    assert engine.calls[3] == SegmentCall(engine.calls[3].data, IDS, 4, "ZERO", sorted=False, return_empty=True)
+
+
+def test_a_registered_engine_gets_every_option(engine: WrappedEngine) -> None:
+    out = np.zeros((), np.float32)
+    assert mo.reduce_max(Wrapped(A), keepdims=False, out=out).values is out
+    mo.segment_max(Wrapped(A), IDS, fill_mode="ZERO", dim="x")
+    assert engine.calls[1].dim == "x"
+
+
+def test_any_array_argument_decides(engine: WrappedEngine) -> None:
+    mo.segment_max(A, offsets=Wrapped(np.array([0, 3])), fill_mode="ZERO")
+    mo.segment_max(A, Wrapped(IDS), fill_mode="ZERO")
+    assert [type(call) for call in engine.calls] == [SegmentCall, SegmentCall]
+
+
+def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedEngine) -> None:
+    second = WrappedEngine()
+    mo.register_engine("wrapped", (Wrapped,), second)
+    mo.maximum(Wrapped(A))
+    third = WrappedEngine()
+    mo.register_engine("narrower", Narrower, third, beside=("numpy", "wrapped"))
+    mo.maximum(Narrower(A), Wrapped(B))
+    assert [len(one.calls) for one in (engine, second, third)] == [0, 1, 1]
+
+
+def test_what_was_looked_up_is_looked_up_anew_after_a_registration() -> None:
+    """Alone and together with others, subclasses too; the names of the others may come from any iterable."""
+    kind: Any = type("Anew", (Wrapped,), {})
+    calls: list[Any] = [lambda: mo.maximum(kind(A)), lambda: mo.maximum(kind(A), B), lambda: mo.maximum(B, 1, kind(A))]
+    for number in range(3):
+        made = WrappedEngine()
+        mo.register_engine(f"anew{number}", Wrapped if number == 0 else kind, made, beside=iter(["numpy"]))
+        for count, call in enumerate((*calls, *calls), 1):
+            call()
+            assert len(made.calls) == count
+
+
+@pytest.mark.parametrize("scalars", [[], [-9]], ids=["arrays", "a-scalar"])
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 40])
+def test_only_few_kinds_together_are_remembered(engine: WrappedEngine, count: int, scalars: list[int]) -> None:
+    """Calls of many arrays come in endless patterns, none of which may take memory for good."""
+    for place in range(count):
+        values = [Narrower(A) if at == place else Wrapped(A) for at in range(count)]
+        assert_same_bits(mo.maximum(*values, *scalars).values, A)
+    assert sum(Narrower in kinds for kinds in table._found) == (count if count + len(scalars) <= 8 else 0)
+    assert all(len(kinds) <= 8 for kinds in table._found)
+
+
+def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:
+    mo.register_engine("other", Other, engine, beside=())
+    says = re.escape("maximum input 0 is of type Wrapped (wrapped), input 1 is of type Other (other): no engine takes")
+    with pytest.raises(errors.EngineError, match=says) as caught:
+        mo.maximum(Wrapped(A), Other())
+    assert caught.value.clause == "maxops.maximum.arrays"
+    with pytest.raises(errors.EngineError, match="numpy"):
+        mo.maximum(A, Other())
+
+
+@pytest.mark.parametrize(
+    "unknown", [[1.0, 2.0], "text", object(), {1}, memoryview(b"ab")], ids=lambda x: type(x).__name__
+)
+def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
+    with pytest.raises(errors.DTypeError) as caught:
+        mo.maximum(A, unknown)
+    text = str(caught.value)
+    assert text.startswith(f"maximum input 1 is of type {type(unknown).__name__}, not an array; ")
+    assert ("np.asarray(" in text) == (type(unknown) is not object)
+    for function in (mo.reduce_max, mo.segment_max):
+        with pytest.raises(errors.DTypeError, match=r"data is of type .*, not an array; "):
+            function(unknown, IDS) if function is mo.segment_max else function(unknown)
+
+
+@pytest.mark.parametrize(
+    ("types", "broken", "says"),
+    [
+        ((), WrappedEngine(), "the types of engine 'bad' are"),
+        ("numpy.ndarray", WrappedEngine(), "each is a class or 'module:class'"),
+        ((3,), WrappedEngine(), "each is a class or 'module:class'"),
+        (Wrapped, object(), "engine 'bad' has no function run; it runs a call by run(call)"),
+    ],
+    ids=["none", "dotted", "number", "no-run"],
+)
+def test_a_bad_engine_is_refused(types: Any, broken: Any, says: str) -> None:
+    with pytest.raises(errors.ConfigurationError, match=re.escape(says)):
+        mo.register_engine("bad", types, broken)
+
+
+def test_masked_and_record_arrays_stay_errors() -> None:
+    """Subclasses of NumPy's arrays mean something else; what that is must not get lost."""
+    for odd, says in (
+        (np.ma.masked_array(A, A > 2), r"fill what is masked \(.filled"),
+        (np.rec.array(A), "maxops does not know what"),
+    ):
+        with pytest.raises(errors.DTypeError, match=says):
+            mo.maximum(odd, A)
+
+
+def test_nothing_is_imported_that_the_user_has_not() -> None:
+    code = (
+        "import sys, numpy as np, maxops as mo\n"
+        "mo.maximum(np.float32([1]), np.float32(2)); mo.reduce_max(np.float32([1]), return_indices=True)\n"
+        "mo.segment_max(np.float32([1]), np.array([0]), fill_mode='ZERO', sorted=False)\n"
+        "try:\n    mo.maximum([1.0])\nexcept mo.errors.DTypeError: pass\n"
+        "print([n for n in ('dask', 'xarray', 'torch', 'jax', 'cupy', 'pandas') if n in sys.modules])\n"
+        "print([n for n in sys.modules if n.startswith('maxops.engines.')])"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert first == "[]"
+    assert not re.search("dask|torch|jax|cupy|xarray", second)
+
+
+def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed look-up is not remembered."""
+    late = type("Late", (), {"__array__": lambda self, dtype=None, copy=None: A})
+    mo.register_engine("late", "no_such_module:Late", engine)
+    assert type(mo.maximum(late())) is np.ndarray
+    monkeypatch.setitem(sys.modules, "no_such_module", type(sys)("no_such_module"))
+    monkeypatch.setattr(sys.modules["no_such_module"], "Late", late, raising=False)
+    with pytest.raises(AttributeError):
+        mo.reduce_max(late())  # reaches the engine, which looks for .values
+    assert type(engine.calls[-1]) is ReduceCall
+
+
+# ------------------------------------------------------------------------------------------------ interchange
+
+
+@pytest.mark.parametrize("kind", [Lent, Described])
+def test_arrays_that_lend_their_memory(kind: Any) -> None:
+    assert_same_bits(mo.maximum(kind(A), B), np.maximum(A, B))
+    assert_same_bits(mo.maximum(kind(A), 3), np.array([3, 5, 3], np.float32))
+    assert_same_bits(mo.reduce_max(kind(A), keepdims=False), np.array(5, np.float32))
+    assert_same_bits(mo.segment_max(kind(A), kind(IDS), fill_mode="ZERO"), np.array([5, 2], np.float32))
+    values, rows = mo.segment_max(kind(A), offsets=kind(np.array([0, 1, 3])), fill_mode="ZERO", return_indices=True)
+    assert_same_bits(values, np.array([1, 5], np.float32))
+    assert_same_bits(rows, np.array([0, 1]))
+
+
+def test_nothing_is_copied_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Array] = []
+
+    def noted(call: MaxCall) -> Array:
+        seen.extend(call.inputs)
+        return seen[0]
+
+    monkeypatch.setattr(numpy_engine, "run", noted)
+    mo.maximum(Lent(A), Described(B))
+    assert [np.shares_memory(one, other) for one, other in zip(seen, (A, B), strict=True)] == [True, True]
+
+
+def test_refused_interchange() -> None:
+    with pytest.raises(errors.EngineError, match=r"lies on a device \(DLPack's number 2\)"):
+        mo.maximum(Lent(A, device=2), B)
+    with pytest.raises(errors.DTypeError, match=r"input 0 of type Lent does not give its memory"):
+        mo.maximum(Lent(np.array(["a"])), B)
+    with pytest.raises(errors.DTypeError, match=r"input 0 of type Described gives no plain array"):
+        mo.maximum(Described(np.ma.masked_array(A, A > 2)), B)
+    with pytest.raises(errors.OutputError, match="out is given"):
+        mo.maximum(Lent(A), out=B)
+    with pytest.raises(errors.DTypeError, match="input 0 is complex64"):
+        mo.maximum(Described(A.astype(np.complex64)))
+
+
+def test_arrays_of_the_array_api_come_back_in_kind() -> None:
+    xp = pytest.importorskip("array_api_strict")
+    a, b = xp.asarray(A), xp.asarray(B)
+    result = mo.maximum(a, b)
+    assert type(result) is type(a)
+    assert_same_bits(np.from_dlpack(result), np.maximum(A, B))
+    values, places = mo.reduce_max(a, keepdims=False, return_indices=True)
+    assert (type(values), int(values), int(places)) == (type(a), 5, 1)
+
+
+def zarr_array(array: Array) -> Any:
+    return pytest.importorskip("zarr").array(array)
+
+
+def h5py_dataset(array: Array) -> Any:
+    file = pytest.importorskip("h5py").File.in_memory()
+    return file.create_dataset("array", data=array)
+
+
+def dask_column(array: Array) -> Any:
+    frame = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    return frame.from_pandas(pandas.Series(array), npartitions=2)
+
+
+def dask_index(array: Array) -> Any:
+    return dask_column(array).to_frame().set_index(0, sorted=True).index
+
+
+def dask_frame(array: Array) -> Any:
+    return dask_column(array).to_frame()
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (zarr_array, r"zarr Array, .*dask\.array\.from_zarr"),
+        (h5py_dataset, r"h5py Dataset, .*dask\.array\.from_array"),
+        (dask_column, r"dask Series, .*\.values"),
+        (dask_index, r"dask Index, .*\.values"),
+        (dask_frame, r"dask DataFrame, .*\.values"),
+    ],
+)
+def test_what_is_not_in_memory_is_not_read_unasked(kind: Any, says: str) -> None:
+    """`__array__` would read or compute the whole of it; nothing is, beside arrays of any kind."""
+    numbers = np.array([0, 1, 1])
+    stored = kind(numbers)
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("read")
+
+    beside: list[Any] = [numbers]
+    if "dask" in sys.modules:
+        beside.append(pytest.importorskip("dask.array").from_array(numbers))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(stored), "__array__", fail)
+        with pytest.raises(errors.EngineError, match=f"data is of type {says}"):
+            mo.reduce_max(stored)
+        for other in beside:
+            with pytest.raises(errors.EngineError, match=f"input 1 is of type {says}"):
+                mo.maximum(other, stored)
+            with pytest.raises(errors.EngineError, match=f"segment_ids is of type {says}"):
+                mo.segment_max(other, stored, fill_mode="ZERO")

@@ -1,0 +1,387 @@
+"""What only tensors have: the table by way of torch's dispatcher, memory that is shared, kinds that are refused."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import STORED, assert_same_bits, mixed
+from helpers.engine_adapters import ADAPTERS
+from helpers.engine_cases import CASES, Case, hold_to_the_table
+from maxops import _native, dtypes, errors, reference
+from maxops.dtypes import DType
+
+torch = pytest.importorskip("torch")
+
+ADAPTER = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
+give, take = ADAPTER.give, ADAPTER.take
+TYPES = pytest.mark.parametrize("dtype", STORED, ids=str)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_table_through_the_dispatcher(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain tensors go past it; with this nothing does."""
+    from maxops.engines.torch import eager, functions  # noqa: PLC0415 - after the skip
+
+    for module in (eager, functions):
+        monkeypatch.setattr(module, "needs_dispatch", lambda *_, **__: True)
+    monkeypatch.setattr(eager, "modes_are_active", lambda: True)
+    hold_to_the_table(ADAPTER, case)
+
+
+def test_torch_still_says_whether_it_watches() -> None:
+    """Without these functions of torch's every call would take the long way."""
+    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
+
+    x = torch.ones(2)
+    assert not dispatch.needs_dispatch(x)
+    assert torch.vmap(lambda row: torch.tensor(dispatch.modes_are_active()).expand(row.shape))(torch.ones(1, 2)).all()
+    with torch.autograd.forward_ad.dual_level():
+        assert dispatch.needs_dispatch(x)
+    assert dispatch.needs_dispatch(x.clone().requires_grad_())
+    with torch.no_grad():
+        assert not dispatch.needs_dispatch(x.clone().requires_grad_())
+    assert not dispatch.modes_are_active()
+    assert dispatch.is_tracing is torch._C._is_tracing  # torch.jit's takes longer
+
+
+def test_a_call_needs_dispatch_where_its_tensors_are_not_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core takes plain tensors on the CPU; kernels of other devices take all that have data."""
+    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
+
+    class OnAccelerator(torch.Tensor):  # type: ignore[misc, name-defined]
+        is_cpu = False
+
+    monkeypatch.setattr(dispatch, "_PLAIN", (*dispatch._PLAIN, OnAccelerator))
+    here, meta, away = torch.ones(2), torch.ones(2, device="meta"), torch.ones(2).as_subclass(OnAccelerator)
+    parameter = torch.nn.Parameter(here, requires_grad=False)
+    subclass = here.as_subclass(type("Subclass", (torch.Tensor,), {}))
+    negated = torch.complex(here, here).conj().imag
+    for tensor, on_core, elsewhere in (
+        (here, False, False),
+        (parameter, False, False),
+        (away, True, False),
+        (meta, True, True),
+        (subclass, True, True),
+        (negated, True, True),
+        (torch._efficientzerotensor((2,)), True, True),
+        (here.clone().requires_grad_(), True, True),
+    ):
+        assert dispatch.needs_dispatch(tensor) == dispatch.needs_dispatch(1, here, None, tensor) == on_core
+        assert dispatch.needs_dispatch(tensor, on_core=False) == elsewhere
+        with dispatch.only_torch_operators():
+            assert dispatch.needs_dispatch(tensor)
+            assert dispatch.needs_dispatch(tensor, on_core=False) == elsewhere
+    assert not dispatch.needs_dispatch(1, None, np.ones(2))
+
+
+def test_a_torch_that_does_not_say_whether_it_watches_sees_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxops.engines.torch import dispatch  # noqa: PLC0415 - after the skip
+
+    private = ("_len_torch_dispatch_stack", "_are_functorch_transforms_active", "_functorch", "_is_tracing")
+    for missing in ([*private[:1]], [*private[1:2]], [*private]):
+        with monkeypatch.context() as patch:
+            for name in missing:
+                patch.delattr(torch._C, name)
+            assert runpy.run_path(str(dispatch.__file__))["needs_dispatch"](torch.ones(2))
+    with monkeypatch.context() as patch:
+        for name in private:
+            patch.delattr(torch._C, name)
+        patch.setattr(torch.jit, "is_tracing", None)
+        old = runpy.run_path(str(dispatch.__file__))
+        assert (old["transforming"](), old["transforms"](), old["is_tracing"]) == (True, set(), None)
+    with monkeypatch.context() as patch:
+        patch.delattr(torch.autograd.forward_ad, "_current_level")
+        assert dispatch.has_forward_gradients()
+        assert dispatch.needs_dispatch(torch.ones(2))
+
+
+# ---------------------------------------------------------------------------------------------- memory
+
+
+@TYPES
+def test_memory_is_shared_both_ways(dtype: DType) -> None:
+    from maxops.engines.torch import memory  # noqa: PLC0415 - after the skip
+
+    values = mixed(dtype, (3, 4))
+    tensor = memory.tensor_of(values)
+    assert tensor.data_ptr() == values.ctypes.data
+    seen = memory.view(tensor.T[1:])
+    assert (seen.ctypes.data, seen.strides) == (values.T[1:].ctypes.data, values.T[1:].strides)
+    assert_same_bits(seen.copy(), values.T[1:].copy())
+
+
+LAYOUTS = {
+    "transposed": lambda t: t.transpose(0, 1).contiguous().transpose(0, 1),
+    "strided": lambda t: torch.stack([t, t], -1)[..., 0],
+    "offset": lambda t: torch.cat([t[:1], t])[1:],
+    "parameter": lambda t: torch.nn.Parameter(t, requires_grad=False),
+    "imaginary-of-conjugate": lambda t: torch.complex(torch.zeros_like(t), -t).conj().imag,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout: str) -> None:
+    values, other = mixed(dtypes.FLOAT32, (4, 5), 1), mixed(dtypes.FLOAT32, (5,), 2)
+    tensor = LAYOUTS[layout](give(values))
+    values = take(tensor.detach().resolve_neg().contiguous().clone())  # torch keeps no NaN's sign
+    assert_same_bits(take(mo.maximum(tensor, give(other))), reference.maximum(values, other))
+    assert_same_bits(take(mo.reduce_max(tensor, 0)), reference.reduce_max(values, (0,)))
+
+
+# Layouts of four axes, which an element-wise result has from its arguments; and what may stand beside such a tensor.
+DENSE: dict[str, Callable[[Any], Any]] = {
+    "contiguous": lambda t: t,
+    "channels_last": lambda t: t.contiguous(memory_format=torch.channels_last),
+    "transposed": lambda t: t.transpose(0, 3).contiguous().transpose(0, 3),
+    "permuted": lambda t: t.permute(1, 3, 0, 2).contiguous().permute(2, 0, 3, 1),
+    "strided": lambda t: torch.stack([t, t], -1)[..., 0],
+    "every-second-channel": lambda t: torch.cat([t, t], 1).contiguous(memory_format=torch.channels_last)[:, ::2],
+    "expanded": lambda t: t[:1].expand(t.shape),
+}
+BESIDE: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda t: t,
+    "contiguous": lambda t: t.contiguous(),
+    "scalar": lambda t: torch.tensor(0.5),
+    "row": lambda t: t[0, 0, 0].clone(),
+    "member": lambda t: t[:1],
+}
+
+
+def _elsewhere(tensor: Any) -> Any:
+    return torch.empty_strided(tensor.shape, tensor.stride(), device="meta")
+
+
+WAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "eager": mo.maximum,
+    "gradients": lambda a, b: mo.maximum(a.detach().requires_grad_(), b).detach(),
+    "operator": lambda a, b: torch.ops.maxops.maximum([a, b], "even"),
+    "meta": lambda a, b: mo.maximum(_elsewhere(a), _elsewhere(b)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("layout", DENSE)
+def test_an_element_wise_result_has_the_layout_that_torch_gives_it(layout: str, beside: str, way: str) -> None:
+    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
+
+    x = DENSE[layout](torch.randn(2, 3, 4, 5))
+    other = BESIDE[beside](x)
+    for pair in ((x, other), (other, x)):
+        expected, got = torch.maximum(*pair), WAYS[way](*pair)
+        assert got.stride() == expected.stride()
+        assert got.is_meta or torch.equal(got, expected)
+
+
+@pytest.mark.parametrize("layout", DENSE)
+def test_an_array_of_numpy_leaves_the_layout_to_the_tensors(layout: str) -> None:
+    x = torch.randn(2, 3, 4, 5)
+    array = take(DENSE[layout](x))
+    for tensor in (x, DENSE["channels_last"](x)):
+        assert mo.maximum(tensor, array).stride() == mo.maximum(array, tensor).stride() == tensor.stride()
+    beside_a_number: Any = mo.maximum(array, torch.tensor(0.5))
+    assert beside_a_number.is_contiguous()
+
+
+def test_layouts_of_what_is_reduced() -> None:
+    """Contiguous, as torch.amax has them; but the data itself keeps its own."""
+    x = DENSE["channels_last"](torch.randn(2, 3, 4, 5))
+    for axes in ((0,), (1,), (2, 3), None, np.array([1])):
+        for noop in (False, True):
+            reduced: Any = mo.reduce_max(x, axes, noop_with_empty_axes=noop and axes is not None)
+            assert reduced.is_contiguous()
+    single = DENSE["channels_last"](torch.randn(2, 3, 1, 5))
+    for tensor in (single, single.clone(memory_format=torch.preserve_format).requires_grad_(), _elsewhere(single)):
+        for indices in (False, True):
+            same: Any = mo.reduce_max(tensor, 2, noop_with_empty_axes=True, return_indices=indices)
+            assert all(part.stride()[0] == 15 for part in (same if indices else (same,)))
+    assert mo.segment_max(x, torch.tensor([0, 0]), fill_mode="ZERO").is_contiguous()
+    for tensor in (x, x.clone(memory_format=torch.preserve_format).requires_grad_(), _elsewhere(x)):
+        none: list[Any] = [None, [], np.array([], np.int64)]
+        for indices, no_axes in product((False, True), none):
+            same = mo.reduce_max(tensor, no_axes, noop_with_empty_axes=True, return_indices=indices)
+            assert (same[0] if indices else same).stride() == x.stride()
+
+
+def test_expanded_tensors_and_those_without_elements() -> None:
+    row = torch.tensor([1.0, 5.0, 2.0])
+    assert mo.maximum(row.expand(2, 3), torch.tensor(2.0)).tolist() == [[2, 5, 2]] * 2
+    assert mo.reduce_max(row.expand(4, 3), 1, keepdims=False).tolist() == [5] * 4
+    assert mo.maximum(torch.zeros(0, 3), torch.zeros(1, 3)).shape == (0, 3)
+    assert mo.reduce_max(torch.tensor(3, dtype=torch.uint16)).shape == ()
+
+
+def test_numpy_arrays_and_scalars_beside_tensors() -> None:
+    tensor = torch.tensor([1, 5, 2])
+    locked = np.array([3, 3, 3])
+    locked.flags.writeable = False
+    for beside in (np.array([3, 3, 3]), locked, np.int64(3), 3):
+        assert mo.maximum(beside, tensor).tolist() == [3, 5, 3]
+        result = mo.maximum(tensor.double().requires_grad_(), np.asarray(beside, np.float64))
+        assert result.tolist() == [3, 5, 3]
+        assert result.requires_grad
+    assert mo.segment_max(tensor, np.array([0, 0, 1]), fill_mode="ZERO").tolist() == [5, 2]
+    assert mo.reduce_max(tensor, initial=torch.tensor(7)).tolist() == [7]
+    assert mo.segment_max(tensor, torch.tensor([0, 0, 1]), torch.tensor(1), fill_mode="ZERO").tolist() == [5]
+    with pytest.raises(errors.DTypeError, match="input 1 is int8, but input 0 is int64"):
+        mo.maximum(tensor, np.array([1, 2, 3], np.int8))
+    backwards = np.array([3.0, 2.0, 1.0])[::-1]
+    assert mo.maximum(torch.zeros(3, dtype=torch.float64), backwards).tolist() == [1, 2, 3]
+    with pytest.raises(errors.EngineError, match="input 1 is a NumPy array that torch cannot look at without a copy"):
+        mo.maximum(torch.zeros(3, dtype=torch.float64, requires_grad=True), backwards)
+
+
+def test_bfloat16_arrays_beside_tensors_that_have_gradients() -> None:
+    locked = mixed(dtypes.BFLOAT16, (3,), nans=0)
+    locked.flags.writeable = False
+    tensor = torch.zeros(3, dtype=torch.bfloat16, requires_grad=True)
+    result = mo.maximum(tensor, locked)
+    assert_same_bits(take(result.detach()), reference.maximum(np.zeros(3, locked.dtype), locked))
+
+
+def test_the_threads_are_those_of_maxops() -> None:
+    before, threads = torch.get_num_threads(), mo.get_num_threads()
+    try:
+        mo.set_num_threads(3)
+        torch.set_num_threads(1)
+        assert (mo.get_num_threads(), torch.get_num_threads()) == (3, 1)
+        x = torch.rand(1 << 16)
+        assert mo.reduce_max(x) == x.amax()
+    finally:
+        mo.set_num_threads(threads)
+        torch.set_num_threads(before)
+
+
+# ------------------------------------------------------------------------------------------------- out
+
+
+@TYPES
+def test_out(dtype: DType) -> None:
+    a, b = mixed(dtype, (3, 4), 1), mixed(dtype, (4,), 2)
+    out = give(np.zeros((4, 3), dtype.numpy)).T
+    assert mo.maximum(give(a), give(b), out=out) is out
+    assert_same_bits(take(out.contiguous()), reference.maximum(a, b))
+    out = give(np.zeros((1, 4), dtype.numpy))
+    values, indices = mo.reduce_max(give(a), 0, out=out, return_indices=True)
+    assert values is out
+    assert_same_bits(take(out), reference.reduce_max(a, (0,)))
+    assert indices.dtype is torch.int64
+    out = give(np.zeros((2, 4), dtype.numpy))
+    assert mo.segment_max(give(a), give(np.array([0, 0, 1])), fill_mode="ZERO", out=out) is out
+    assert_same_bits(take(out), reference.segment_max(a, np.array([0, 0, 1]), 2, "ZERO"))
+
+
+def test_out_that_cannot_be_written() -> None:
+    x = torch.ones(2, 3)
+    for out, words in (
+        (torch.zeros(3), r"out has shape \(3,\), but the result has shape \(2, 3\)"),
+        (torch.zeros(2, 3).double(), "out is float64, but the inputs are float32"),
+        (torch.zeros(3).expand(2, 3), "internal overlap: several elements share memory"),
+        (np.zeros((2, 3), np.float32), "out is of type ndarray; beside tensors it is a tensor"),
+        (torch.zeros(2, 3, requires_grad=True), "requires a gradient"),
+        (torch.zeros(2, 3, device="meta"), "out lies on meta, but the inputs on cpu"),
+        (torch.zeros(2, 3).to_sparse(), "out is of another kind than strided"),
+    ):
+        with pytest.raises(errors.OutputError, match=words) as raised:
+            mo.maximum(x, x, out=out)
+        assert raised.value.clause in ("", "maxops.maximum.out", "maxops.maximum.shape")
+    with pytest.raises(errors.OutputError, match="requires a gradient"):
+        mo.reduce_max(torch.ones(2, requires_grad=True), out=torch.zeros(1))
+
+
+def test_out_that_is_negated_when_it_is_read() -> None:
+    conjugate = torch.zeros(2, 3, dtype=torch.complex64).conj()
+    assert mo.maximum(torch.ones(2, 3), torch.tensor(2.0), out=conjugate.imag).tolist() == [[2.0] * 3] * 2
+    assert (conjugate == torch.tensor(2j)).all()
+
+
+def test_out_of_inference_mode_is_written_there_alone() -> None:
+    """As torch has it."""
+    x = torch.ones(2)
+    with torch.inference_mode():
+        out = torch.zeros(2)
+        assert mo.maximum(x, x, out=out) is out
+    with pytest.raises(errors.OutputError, match=r"out was made in torch\.inference_mode"):
+        mo.maximum(x, x, out=out)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        torch.maximum(x, x, out=out)
+    assert mo.maximum(out, x).tolist() == [1, 1]
+
+
+def test_tensors_of_zeros_without_memory() -> None:
+    assert mo.maximum(torch._efficientzerotensor((2,)), torch.tensor([-1.0, 1.0])).tolist() == [0, 1]
+    assert mo.reduce_max(torch._efficientzerotensor((2,))).tolist() == [0]
+
+
+def test_a_gradient_notices_that_what_it_kept_was_overwritten() -> None:
+    x = torch.ones(3, requires_grad=True)
+    kept = torch.ones(3)
+    product = x * kept
+    mo.maximum(torch.zeros(3), torch.zeros(3), out=kept)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
+# ------------------------------------------------------------------------------------------- refused kinds
+
+
+def _refused() -> dict[str, tuple[Any, type[Exception], str]]:
+    quantized = torch.ops.aten.quantize_per_tensor(torch.zeros(3), 1.0, 0, torch.qint8)
+    return {
+        "sparse": (torch.eye(3).to_sparse(), errors.EngineError, "data is a tensor of another kind .*sparse_coo"),
+        "quantized": (quantized, errors.EngineError, "another kind than strided: quantized; maxops"),
+        "complex": (torch.zeros(3, dtype=torch.complex64), errors.DTypeError, r"data is torch\.complex64; the types"),
+        "float8": (torch.zeros(3).to(torch.float8_e4m3fn), errors.DTypeError, r"data is torch\.float8_e4m3fn"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["sparse", "quantized", "complex", "float8"])
+def test_refused_kinds(kind: str) -> None:
+    tensor, error, words = _refused()[kind]
+    raised: Any
+    with pytest.raises(error, match=words):
+        mo.reduce_max(tensor)
+    with pytest.raises(error, match=words.replace("data", "input 0")) as raised:
+        mo.maximum(tensor, tensor)
+    assert raised.value.clause == ("maxops.maximum.types" if error is errors.DTypeError else "")
+
+
+def test_devices_are_not_mixed_and_meta_has_shapes_only() -> None:
+    here, meta = torch.ones(3), torch.ones(3, device="meta")
+    with pytest.raises(errors.EngineError, match="input 1 lies on meta, but input 0 on cpu"):
+        mo.maximum(here, meta)
+    with pytest.raises(errors.EngineError, match="input 1 is a NumPy array, but the tensors lie on meta"):
+        mo.maximum(meta, np.ones(3, np.float32))
+    result = mo.maximum(meta, torch.ones(2, 1, device="meta"), 2)
+    assert (result.shape, result.device.type) == ((2, 3), "meta")
+    with pytest.raises(errors.ShapeError, match="input 1 has shape"):
+        mo.maximum(meta, torch.ones(2, device="meta"))
+    ids = torch.zeros(3, dtype=torch.int64, device="meta")
+    assert mo.segment_max(meta, ids, 4, fill_mode="ZERO").shape == (4,)
+    assert mo.segment_max(meta, offsets=ids, fill_mode="ZERO").shape == (2,)
+    with pytest.raises(errors.EngineError, match="got no num_segments"):
+        mo.segment_max(meta, ids, fill_mode="ZERO")
+    with pytest.raises(errors.NumSegmentsError, match="num_segments is a tensor whose value cannot be read here"):
+        mo.segment_max(meta, ids, torch.tensor(4, device="meta"), fill_mode="ZERO")
+
+
+def test_the_core_takes_plain_calls_without_the_planner(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxops.engines.torch import eager  # noqa: PLC0415 - after the skip
+
+    def fail(*args: Any, **options: Any) -> None:
+        raise AssertionError("a plain call was planned")
+
+    monkeypatch.setattr(eager, "engine", fail)
+    x, ids = torch.ones(3), torch.zeros(3, dtype=torch.int64)
+    for tensor in (x, x.bfloat16()):
+        mo.maximum(tensor, tensor)
+        mo.reduce_max(tensor)
+        mo.segment_max(tensor, ids, fill_mode="ZERO")
+    assert _native.isa()

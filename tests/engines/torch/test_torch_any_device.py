@@ -1,0 +1,370 @@
+# ruff: noqa: E402 - what needs torch comes after the look for it
+"""What other devices than the CPU run, on the CPU: torch's own operators, held to the reference's bits.
+
+`only_torch_operators` asks for it. The tables of all engines hold it too, as the adapter "torch-any-device".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import maxops as mo
+from helpers.bits import (
+    FLOATS,
+    STORED,
+    assert_same_bits,
+    fast_maximum,
+    fast_reduce_max,
+    fast_segment_max,
+    mixed,
+    of_words,
+    pool,
+    spread,
+)
+from maxops import dtypes, errors, reference
+from maxops.dtypes import DType
+from maxops.engines import torch as engine
+from maxops.engines.torch import any_device, dispatch
+from maxops.engines.torch.memory import tensor_of
+from maxops.engines.torch.memory import view as array_of
+from maxops.plan import Array
+
+F32 = dtypes.FLOAT32
+ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
+
+
+@pytest.fixture(autouse=True)
+def _way() -> Iterator[None]:
+    with engine.only_torch_operators():
+        yield
+
+
+@contextmanager
+def core() -> Iterator[None]:
+    """The CPU's own way within."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatch, "_core_is_off", False)
+        yield
+
+
+@pytest.mark.parametrize("device", ["CPU", "CUDA", "HIP", "MPS", "XPU", "PrivateUse1"])
+@pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
+def test_every_device_has_a_kernel(name: str, device: str) -> None:
+    assert torch._C._dispatch_has_computed_kernel_for_dispatch_key(f"maxops::{name}", device)
+
+
+def test_the_core_is_off_only_within(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.tensor([1.0, 2.0])
+    calls: dict[str, Any] = {
+        "maximum": lambda: torch.ops.maxops.maximum([x], "even"),
+        "reduce_max": lambda: torch.ops.maxops.reduce_max(x, None, True, False, None, False, "even"),
+        "segment_max": lambda: mo.segment_max(x, torch.tensor([0, 1]), fill_mode="ZERO"),
+    }
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise AssertionError("the core was called")
+
+    for function in ("maxops._native.maximum", "maxops._native.segment_max", "maxops.engines.numpy.run"):
+        monkeypatch.setattr(function, fail)
+    for call in calls.values():
+        call()
+        with core(), pytest.raises(AssertionError, match="the core was called"):
+            call()
+
+
+# ------------------------------------------------------------------------------------------- every small input
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_every_pair_of_the_pool(dtype: DType) -> None:
+    values = pool(dtype)
+    if len(values) > 2000:
+        values = spread(dtype, 2000)
+    x = tensor_of(values)
+    expected = fast_maximum(values[:, np.newaxis], values)
+    assert_same_bits(array_of(mo.maximum(x[:, None], x)), expected)
+    pairs = np.stack(np.broadcast_arrays(values[:, np.newaxis], values))
+    got, places = mo.reduce_max(tensor_of(pairs), 0, keepdims=False, return_indices=True)
+    assert_same_bits(array_of(got), expected)
+    second = reference_rank(dtype, pairs[1]) > reference_rank(dtype, pairs[0])
+    assert_same_bits(array_of(places), second.astype(np.int64))
+    assert_same_bits(array_of(mo.reduce_max(tensor_of(pairs), 0, keepdims=False)), expected)
+    got = mo.segment_max(tensor_of(pairs), torch.tensor([0, 0]), fill_mode="ZERO")
+    assert_same_bits(array_of(got[0]), expected)
+
+
+def reference_rank(dtype: DType, array: Array) -> Array:
+    """Numbers in the order of the values."""
+    words, inverse = np.unique(array.view(dtype.word), return_inverse=True)
+    orders = [reference.order(dtype, int(word)) for word in words]
+    numbers = {order: number for number, order in enumerate(sorted(set(orders)))}
+    return np.array([numbers[order] for order in orders])[inverse].reshape(array.shape)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.FLOAT16, dtypes.BFLOAT16, dtypes.INT16, dtypes.UINT16], ids=str)
+def test_every_value_of_16_bits_beside_the_hard_ones(dtype: DType) -> None:
+    every = of_words(dtype, np.arange(1 << 16))
+    for hard in spread(dtype, 24):
+        beside = np.full(every.shape, hard)
+        expected = fast_maximum(every, beside)
+        assert_same_bits(array_of(mo.maximum(tensor_of(every), tensor_of(beside))), expected)
+        both = tensor_of(np.stack([beside, every]))
+        assert_same_bits(array_of(mo.reduce_max(both, 0, keepdims=False)), expected)
+        got = mo.segment_max(both, offsets=torch.tensor([0, 2]), fill_mode="LOWEST")
+        assert_same_bits(array_of(got[0]), expected)
+    assert_same_bits(array_of(mo.maximum(tensor_of(every))), fast_maximum(every))
+
+
+HARD = [0.0, -0.0, np.nan, -np.inf, 1e-45, -1e-45]  # of which a device may flush the last two
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_every_short_row(length: int) -> None:
+    rows = np.array(list(product(HARD, repeat=length)), np.float32)
+    rows.view(np.uint32)[::2][np.isnan(rows[::2])] = 0xFFFFABCD
+    expected = reference.reduce_max(rows, (1,), keepdims=False)
+    assert_same_bits(array_of(mo.reduce_max(tensor_of(rows), 1, keepdims=False)), expected)
+    got, places = mo.reduce_max(tensor_of(rows), 1, keepdims=False, return_indices=True)
+    assert_same_bits(array_of(got), expected)
+    assert_same_bits(array_of(places), reference.first_in_axes(rows, (1,), expected))
+    assert_same_bits(array_of(mo.maximum(*tensor_of(rows).unbind(1))), expected)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4])
+def test_every_short_list_of_ids(length: int) -> None:
+    """Ids in any order, dropped where they lie outside; offsets, right and wrong, are in test_unchecked_offsets.py."""
+    data = spread(F32, 2 * length).reshape(length, 2)
+    for ids in product(range(-1, 3), repeat=length):
+        named = np.array(ids, np.int64)
+        got = mo.segment_max(
+            tensor_of(data),
+            tensor_of(named),
+            2,
+            fill_mode="LOWEST",
+            sorted=False,
+            out_of_range="drop",
+            **ALL,
+        )
+        expected = reference.segment_max(data, named, 2, "LOWEST")
+        assert_same_bits(array_of(got[0]), expected)
+        assert_same_bits(array_of(got[1]), reference.first_in_segments(data, named, expected))
+        assert got[2].tolist() == [segment not in ids for segment in range(2)]
+
+
+def test_a_mode_that_flushes_subnormals_changes_no_bit() -> None:
+    rows = np.array(list(product(HARD, repeat=3)), np.float32)
+    columns = [tensor_of(column) for column in rows.T]
+    expected = fast_reduce_max(rows, (1,), keepdims=False)
+    if not torch.set_flush_denormal(True):
+        pytest.skip("the processor has no such mode")
+    try:
+        assert not (torch.tensor([1e-45]) * 1).any()  # the mode is on
+        results = [
+            mo.maximum(*columns),
+            mo.reduce_max(tensor_of(rows), 1, keepdims=False),
+            mo.reduce_max(tensor_of(rows), 1, keepdims=False, return_indices=True)[0],
+            mo.segment_max(tensor_of(rows.T), torch.zeros(3, dtype=torch.int64), fill_mode="ZERO")[0],
+        ]
+    finally:
+        torch.set_flush_denormal(False)
+    for result in results:
+        assert_same_bits(array_of(result), expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_bits_of_larger_tensors(dtype: DType) -> None:
+    a, b = mixed(dtype, (300, 70), 1), mixed(dtype, (300, 70), 2)
+    assert_same_bits(array_of(mo.maximum(tensor_of(a), tensor_of(b))), fast_maximum(a, b))
+    for axes in ((0,), (1,), (0, 1)):
+        assert_same_bits(array_of(mo.reduce_max(tensor_of(a), axes)), fast_reduce_max(a, axes))
+    ids = np.sort(np.random.default_rng(3).integers(0, 50, 300))
+    got = mo.segment_max(tensor_of(a), tensor_of(ids), 60, fill_mode="LOWEST")
+    assert_same_bits(array_of(got), fast_segment_max(a, ids, 60, "LOWEST"))
+
+
+# --------------------------------------------------------------------------------------- tensors as torch has them
+
+
+def layouts(tensor: Any) -> dict[str, Any]:
+    """The same values in other places and steps."""
+    shape = tuple(tensor.shape)
+    apart = torch.zeros((*shape[:-1], shape[-1] * 2 + 1), dtype=tensor.dtype)[..., 1::2]
+    across = torch.empty(tuple(reversed(shape)), dtype=tensor.dtype).permute(tuple(reversed(range(tensor.ndim))))
+    return {"contiguous": tensor, "apart": apart.copy_(tensor), "across": across.copy_(tensor)}
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "apart", "across"])
+@pytest.mark.parametrize("dtype", [dtypes.FLOAT16, dtypes.FLOAT64, dtypes.UINT8, dtypes.UINT32], ids=str)
+def test_strides(dtype: DType, layout: str) -> None:
+    a, b = mixed(dtype, (5, 6, 7), 1), mixed(dtype, (5, 6, 7), 2)
+    x, y = layouts(tensor_of(a))[layout], tensor_of(b)
+    assert_same_bits(array_of(mo.maximum(x, y)), reference.maximum(a, b))
+    assert mo.maximum(x, x).stride() == torch.eq(x, x).stride()
+    for axes in ((0,), (1,), (2,), (0, 2), (2, 1)):
+        values, places = mo.reduce_max(x, axes, keepdims=False, return_indices=True)
+        expected = reference.reduce_max(a, axes, keepdims=False)
+        assert_same_bits(array_of(values), expected)
+        assert_same_bits(array_of(places), reference.first_in_axes(a, axes, expected))
+        assert_same_bits(array_of(mo.reduce_max(x, axes, keepdims=False)), expected)
+    ids = np.array([1, 0, 1, 1, 0])
+    got = mo.segment_max(x, tensor_of(ids), fill_mode="ZERO", sorted=False)
+    assert_same_bits(array_of(got), reference.segment_max(a, ids, 2, "ZERO"))
+
+
+def test_ids_and_offsets_may_have_steps() -> None:
+    data, ids, offsets = mixed(F32, (6,)), np.array([0, 0, 1, 1, 3, 3]), np.array([0, 2, 4, 4, 6])
+    expected = reference.segment_max(data, ids, 4, "ZERO")
+    x = tensor_of(data)
+    assert_same_bits(array_of(mo.segment_max(x, tensor_of(np.repeat(ids, 2))[::2], fill_mode="ZERO")), expected)
+    apart = tensor_of(np.repeat(offsets, 3))[::3]
+    assert_same_bits(array_of(mo.segment_max(x, offsets=apart, fill_mode="ZERO")), expected)
+
+
+def test_many_inputs() -> None:
+    arrays = [mixed(F32, (2, 9), seed) for seed in range(19)]
+    assert_same_bits(array_of(mo.maximum(*map(tensor_of, arrays))), reference.maximum(*arrays))
+
+
+def test_out_may_overlap_the_inputs() -> None:
+    a = mixed(F32, (6, 6), 1)
+    x = tensor_of(a.copy())
+    assert mo.maximum(x, x.t(), out=x) is x
+    assert_same_bits(array_of(x), reference.maximum(a, a.T))
+    x = tensor_of(a.copy())
+    mo.reduce_max(x, 0, keepdims=False, out=x[2])
+    assert_same_bits(array_of(x[2]), reference.reduce_max(a, (0,), keepdims=False))
+    x, ids = tensor_of(a.copy()), np.array([0, 0, 0, 1, 1, 1])
+    mo.segment_max(x, tensor_of(ids), out=x[::3], fill_mode="ZERO")
+    assert_same_bits(array_of(x[::3].contiguous()), reference.segment_max(a, ids, 2, "ZERO"))
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_a_result_is_new_memory(dtype: DType) -> None:
+    """Also where it has the elements of an argument, bit for bit."""
+    x, ids = tensor_of(spread(dtype, 3).reshape(1, 3)), torch.zeros(1, dtype=torch.int64)
+    results = [
+        mo.maximum(x),
+        mo.maximum(x, x),
+        mo.reduce_max(x, noop_with_empty_axes=True),
+        mo.reduce_max(x, 0),
+        mo.reduce_max(x, 0, return_indices=True)[0],
+        mo.segment_max(x, ids, fill_mode="ZERO"),
+    ]
+    for result in results:
+        assert result.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+
+
+def test_empty_results_and_results_of_nothing() -> None:
+    nothing = torch.zeros(0, 3)
+    assert mo.reduce_max(nothing, 0, keepdims=False).tolist() == [-np.inf] * 3
+    values, places = mo.reduce_max(nothing, 0, keepdims=False, initial=-5, return_indices=True)
+    assert (values.tolist(), places.tolist()) == ([-5] * 3, [-1] * 3)
+    assert mo.reduce_max(nothing, 1, keepdims=False).shape == (0,)
+    assert mo.maximum(nothing, torch.zeros(3)).shape == (0, 3)
+    assert mo.segment_max(nothing, torch.zeros(0, dtype=torch.int32), fill_mode="ZERO").shape == (0, 3)
+
+
+# --------------------------------------------------------------------------------------------------- ids and offsets
+
+
+@pytest.mark.parametrize("place", [1, 2, 9])
+def test_the_first_wrong_id_is_told(place: int) -> None:
+    ids = np.repeat(np.arange(6), 2)
+    x = torch.zeros(len(ids))
+    fall = ids.copy()
+    fall[place] = -1
+    with pytest.raises(errors.SegmentIdsError, match=f"must not be negative: position {place} holds -1"):
+        mo.segment_max(x, tensor_of(fall), fill_mode="ZERO")
+    past = ids.copy()
+    past[place], past[place + 1] = 5000, 6000
+    with pytest.raises(errors.SegmentIdsError, match=f"position {place} holds 5000"):
+        mo.segment_max(x, tensor_of(past), 6, fill_mode="ZERO", sorted=False)
+
+
+def test_a_wrong_last_id_takes_no_memory() -> None:
+    ids = torch.tensor([3, 2, 2**62])
+    with pytest.raises(errors.SegmentIdsError, match="position 1 holds 2 after 3"):
+        mo.segment_max(torch.zeros(3), ids, fill_mode="ZERO")
+
+
+@pytest.mark.parametrize("wrong", [[9, -5, 3, 2**40, 0], [0, 0, 4, 1, 1], [-1, -1, -1, -1, -1]])
+def test_unchecked_wrong_ids_stay_within_bounds(wrong: list[int]) -> None:
+    x = torch.ones(5)
+    for sorted_ in (True, False):
+        got = mo.segment_max(x, torch.tensor(wrong), 4, fill_mode="ZERO", check_ids=False, sorted=sorted_)
+        assert got.tolist() == [float(segment in wrong) for segment in range(4)]
+    got, empty = mo.segment_max(x, offsets=torch.tensor(wrong), fill_mode="ZERO", check_ids=False, return_empty=True)
+    assert (got.tolist(), empty.tolist()) == ([0] * 4, [True] * 4)
+
+
+@pytest.mark.parametrize("options", [{}, {"num_segments": 1}, {"num_segments": 1, "sorted": False}])
+def test_uint64_ids_that_no_int64_holds(options: dict[str, Any]) -> None:
+    """They have the core's errors, with the ids as they were given."""
+    x, ids = torch.zeros(3), tensor_of(np.array([0, 2**64 - 1, 2**63], np.uint64))
+    message = []
+    for way in (nullcontext, core):
+        with way(), pytest.raises(errors.MaxopsError) as caught:
+            mo.segment_max(x, ids, fill_mode="ZERO", **options)
+        message.append((type(caught.value), str(caught.value)))
+    assert message[0] == message[1]
+
+
+@pytest.mark.parametrize("count", [2**60, 2**63 - 1, 2**63, 2**70])
+def test_results_that_no_memory_holds(count: int) -> None:
+    data, ids = torch.zeros(2, 3), torch.tensor([0, 1])
+    words = "output needs a tensor of shape" if count < 2**63 else "output would have shape"
+    with pytest.raises(errors.OutputTooLargeError, match=words):
+        mo.segment_max(data, ids, count, fill_mode="ZERO")
+
+
+# -------------------------------------------------------------------------------------------- the operators themselves
+
+
+def test_the_operators_check_what_they_are_given() -> None:
+    x = torch.zeros(3, 2)
+    with pytest.raises(errors.AxesError, match="axes holds 2, but data has rank 2"):
+        any_device.reduce_max(x, [2], True, False, None, False, "first")
+    with pytest.raises(errors.AttributeValueError, match="ties is 'last'"):
+        any_device.maximum([x], "last")
+    with pytest.raises(errors.DTypeError, match=r"input 1 is torch\.complex64; the types are"):
+        any_device.maximum([x, x.to(torch.complex64)], "even")
+    with pytest.raises(errors.EngineError, match="another kind than strided"):
+        any_device.maximum([x.to_sparse()], "even")
+
+
+def test_graphs_and_batches() -> None:
+    """Gradients have a file of their own, which asks for this way too: test_torch_gradients.py."""
+    ids = torch.tensor([0, 0, 2])
+
+    def run(x: Any) -> Any:
+        reduced, indices = mo.reduce_max(x, 0, return_indices=True)
+        return mo.maximum(x, -0.0), reduced, indices, mo.segment_max(x, ids, 3, fill_mode="LOWEST")
+
+    x = tensor_of(mixed(F32, (3, 4), 1))
+    with core():
+        expected = run(x)
+    compiled: Any = torch.compile(run, fullgraph=True, backend="aot_eager")
+    for got in (compiled(x), [part[0] for part in torch.vmap(run)(x[None])]):
+        for one, other in zip(got, expected, strict=True):
+            assert_same_bits(array_of(one), array_of(other))
+
+
+@pytest.mark.parametrize("indices", [False, True])
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_result_that_was_not_asked_for_is_empty(indices: bool, empty: bool) -> None:
+    x, ids = torch.zeros(4, 3), torch.tensor([0, 0, 2, 2])
+    _, places, none = any_device.segment_max(
+        x, ids, None, None, "ZERO", True, True, None, None, indices, empty, "first"
+    )
+    assert (places.numel(), none.numel()) == (9 if indices else 0, 3 if empty else 0)
+    for noop in (False, True):
+        _, places = any_device.reduce_max(x, [], True, noop, None, indices, "first")
+        assert places.numel() == indices * (12 if noop else 1)

@@ -1,0 +1,405 @@
+"""`torch.library.opcheck`, and the public functions inside `torch.compile(fullgraph=True)` and `torch.export`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.engine_adapters import ADAPTERS
+from helpers.engine_cases import CASES as TABLE
+from maxops import errors
+from maxops.typing import Ties
+
+torch = pytest.importorskip("torch")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
+    # Inductor's own files, and the processes that it compiles in.
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"),
+]
+
+TENSORS = next(adapter for adapter in ADAPTERS if adapter.name == "torch")
+X, Y = torch.randn(3, 4), torch.randn(3, 4)
+CHANNELS_LAST = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+IDS, OFFSETS = torch.tensor([0, 0, 2]), torch.tensor([0, 2, 2, 3])
+NO: Any = "no"  # which mypy refuses too
+ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    yield
+    torch._dynamo.reset()
+
+
+def _tuple(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _compiled(function: Callable[..., Any], backend: str = "aot_eager", **options: Any) -> Any:
+    return torch.compile(function, fullgraph=True, backend=backend, **options)
+
+
+def _out(a: Any, b: Any) -> Any:
+    out = torch.empty(3, 4)
+    mo.maximum(a, b, out=out)
+    return out + 1
+
+
+CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "maximum": (mo.maximum, (X, Y)),
+    "maximum-scalars": (lambda a, b: mo.maximum(0.5, a, b, -1), (X, Y[:1])),
+    "maximum-bfloat16": (lambda a, b: mo.maximum(a, b, ties="even"), (X.bfloat16(), Y.bfloat16())),
+    "maximum-numpy": (lambda a: mo.maximum(a, np.ones(4, np.float32)), (X,)),
+    "maximum-out": (_out, (X, Y)),
+    "maximum-transposed": (lambda a: mo.maximum(a.T, a[0, 0]), (X,)),
+    "maximum-channels-last": (lambda a: mo.maximum(a, a[:1] * 2), (CHANNELS_LAST,)),
+    "reduce-noop-channels-last": (lambda a: mo.reduce_max(a, noop_with_empty_axes=True), (CHANNELS_LAST,)),
+    "reduce": (mo.reduce_max, (X,)),
+    "reduce-all-options": (
+        lambda a: mo.reduce_max(a, (-1,), keepdims=False, initial=0.5, return_indices=True),
+        (X,),
+    ),
+    "reduce-tensor-initial": (lambda a, i: mo.reduce_max(a, 1, initial=i), (X, torch.tensor(0.2))),
+    "reduce-noop": (lambda a: mo.reduce_max(a, noop_with_empty_axes=True), (X,)),
+    "segments": (lambda a, i: mo.segment_max(a, i, 4, fill_mode="LOWEST", **ALL), (X, IDS)),
+    "segments-of-a-shape": (lambda a, i: mo.segment_max(a, i, a.shape[0] + 1, fill_mode="ZERO"), (X, IDS)),
+    "segments-lists": (lambda a: mo.segment_max(a, [0, 0, 2], fill_mode="ZERO"), (X,)),
+    "segments-offsets": (lambda a, o: mo.segment_max(a, offsets=o, initial=1), (X, OFFSETS)),
+    "segments-unsorted": (lambda a, i: mo.segment_max(a, i, 3, sorted=False, fill_mode="ZERO"), (X, IDS.flip(0))),
+    "segments-as-many-as-there-are": (lambda a, i: mo.segment_max(a, i, fill_mode="ZERO", **ALL), (X, IDS)),
+}
+
+
+DYNAMIC = (
+    "maximum-scalars",
+    "maximum-channels-last",
+    "maximum-bfloat16",
+    "reduce-all-options",
+    "segments-of-a-shape",
+    "segments-offsets",
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "dynamic"), [*((call, False) for call in CALLS), *((call, True) for call in DYNAMIC)], ids=str
+)
+def test_compiled(call: str, dynamic: bool) -> None:
+    function, arguments = CALLS[call]
+    for got, expected in zip(
+        _tuple(_compiled(function, dynamic=dynamic)(*arguments)), _tuple(function(*arguments)), strict=True
+    ):
+        assert got.dtype is expected.dtype
+        assert got.stride() == expected.stride()
+        assert torch.equal(got, expected)
+
+
+SIZES_OF_DATA = partial(torch._dynamo.config.patch, capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True)
+# Calls with sizes that only data tells: of the rows that are kept, of the ids, of the offsets, of the segments.
+OF_DATA: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "maximum": lambda a, i, keep: mo.maximum(a[keep], a[keep] * 2, 0.5),
+    "maximum-row": lambda a, i, keep: mo.maximum(a[0], a[keep]),
+    "maximum-of-one-row": lambda a, i, keep: mo.maximum(a[:1], a[keep], 0.5),
+    "maximum-transposed": lambda a, i, keep: mo.maximum(a.T[:, :1], a[keep].T),
+    "reduce": lambda a, i, keep: mo.reduce_max(a[keep], 0),
+    "reduce-last": lambda a, i, keep: mo.reduce_max(a[keep], 1, keepdims=False, return_indices=True),
+    "reduce-noop": lambda a, i, keep: mo.reduce_max(a[keep], noop_with_empty_axes=True),
+    "segments": lambda a, i, keep: mo.segment_max(a[keep], i[keep], fill_mode="ZERO", **ALL),
+    "segments-number": lambda a, i, keep: mo.segment_max(a[keep], i[keep], 5, fill_mode="ZERO", **ALL),
+    "segments-rows-alone": lambda a, i, keep: mo.segment_max(a[keep], i[:3], fill_mode="LOWEST"),
+    "segments-ids-alone": lambda a, i, keep: mo.segment_max(a[:3], i[keep], fill_mode="LOWEST"),
+    "segments-offsets": lambda a, i, keep: mo.segment_max(a, offsets=i[keep], fill_mode="ZERO", **ALL),
+    "segments-as-many-as-a-tensor-says": lambda a, i, keep: mo.segment_max(a, i, keep.sum() + 3, initial=1, **ALL),
+}
+
+
+@pytest.mark.parametrize("call", OF_DATA)
+def test_compiled_for_sizes_that_only_data_tells(call: str) -> None:
+    function, rows = _compiled(OF_DATA[call]), torch.randn(5, 4)
+    for ids, keep in (([0, 0, 1, 3, 5], [1, 0, 1, 0, 1]), ([0, 0, 0, 4, 5], [0, 1, 1, 0, 1])):
+        arguments = rows, torch.tensor(ids), torch.tensor(keep, dtype=torch.bool)
+        with SIZES_OF_DATA():
+            results = _tuple(function(*arguments))
+        for got, expected in zip(results, _tuple(OF_DATA[call](*arguments)), strict=True):
+            assert (got.dtype, got.stride()) == (expected.dtype, expected.stride())
+            assert torch.equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (torch.zeros(3, 1).long(), "segment_ids has shape"),
+        (torch.zeros(3), "segment_ids is float32"),
+        (torch.tensor([0, 2, 1]), "position 2 holds 1 after 2"),
+        (torch.zeros(2).long(), "segment_ids has shape"),
+    ],
+    ids=["rank", "type", "order", "length"],
+)
+def test_what_is_wrong_beside_sizes_that_only_data_tells_is_refused(ids: Any, words: str) -> None:
+    rows, keep = torch.randn(5, 4), torch.tensor([True, False, True, False, True])
+    function = _compiled(lambda a, k, i: mo.segment_max(a[k], i, fill_mode="ZERO"))
+    with SIZES_OF_DATA(), pytest.raises(Exception, match=words):
+        function(rows, keep, ids)
+
+
+@pytest.mark.parametrize("ties", ["first", "even"])
+def test_compiled_gradients(ties: Ties) -> None:
+    def loss(a: Any, b: Any) -> Any:
+        rows = mo.segment_max(mo.maximum(a, b, 0.0, ties=ties), IDS, 3, fill_mode="ZERO", ties=ties)
+        return (mo.reduce_max(rows, 1, ties=ties) ** 2).sum()
+
+    grads = []
+    for function in (loss, _compiled(loss, dynamic=True)):
+        a, b = X.clone().requires_grad_(), Y.clone().requires_grad_()
+        function(a, b).backward()
+        grads.append((a.grad, b.grad))
+    assert torch.equal(grads[0][0], grads[1][0])
+    assert torch.equal(grads[0][1], grads[1][1])
+
+
+def test_compiled_transforms() -> None:
+    def loss(a: Any) -> Any:
+        return (mo.reduce_max(mo.maximum(a, 0.25), 0, ties="even") ** 2).sum()
+
+    def forwards(a: Any) -> Any:
+        return torch.func.jvp(loss, (a,), (a,))[1]
+
+    for function in (torch.vmap(torch.func.grad(loss)), forwards):
+        assert torch.equal(_compiled(function)(X), function(X))
+
+
+def test_inductor() -> None:
+    """With kernels of its own before and after ours, backwards too, and a number of rows that only data tells."""
+
+    def function(a: Any, b: Any, ids: Any) -> Any:
+        return mo.segment_max(mo.maximum(a * 2, b + 1), ids, fill_mode="ZERO") - 1
+
+    results = []
+    for run in (function, _compiled(function, "inductor")):
+        a, b = X.clone().requires_grad_(), Y.clone().requires_grad_()
+        result = run(a, b, IDS)
+        result.sum().backward()
+        results.append((result, a.grad, b.grad))
+    for got, expected in zip(*results, strict=True):
+        assert torch.equal(got, expected)
+
+
+def test_a_call_that_is_compiled_first_of_all() -> None:
+    """The engine is imported while the call is being followed; the functions' native way in stays."""
+    code = (
+        "import torch, maxops as mo\n"
+        "f = torch.compile(lambda a: mo.maximum(a, 2), fullgraph=True, backend='eager')\n"
+        "print(f(torch.tensor([1, 5])).tolist(), type(mo.maximum).__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0] == "[2, 5] Entry"
+
+
+# --------------------------------------------------------------------------------------------- errors
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, the errors' own text unquoted: torch's compiler quotes what a call raised."""
+    return str(error).replace("\\'", "'")
+
+
+TABLE_REFUSES = {case.name: case for case in TABLE if case.is_error}
+# Where sizes are symbols, the texts that tell of sizes are those to look at, and an option of each type.
+OF_SIZES = ("types", "shapes", "axes-range", "axes-type", "keepdims", "initial", "initial-shape", "length", "rank")
+
+
+@pytest.mark.parametrize(
+    ("name", "dynamic"),
+    [(name, dynamic) for name in TABLE_REFUSES for dynamic in (None, True) if not dynamic or name.endswith(OF_SIZES)],
+)
+def test_what_the_table_refuses_is_refused_when_compiled(name: str, dynamic: bool | None) -> None:
+    case = TABLE_REFUSES[name]
+    arrays = TENSORS.given(case.arrays)
+    by_name = dict(enumerate(arrays)) if isinstance(arrays, tuple) else arrays
+
+    def call(*values: Any, **options: Any) -> Any:
+        named = dict(zip(by_name, values, strict=True))
+        function = getattr(mo, case.function)
+        return function(*values, **options) if isinstance(arrays, tuple) else function(**named, **options)
+
+    with pytest.raises(Exception) as error:  # noqa: PT011 - torch's own class, around the text
+        _compiled(call, "eager", dynamic=dynamic)(*by_name.values(), **case.options)
+    # The rows come first in a graph.
+    words = str(case.expected[1])
+    if name.endswith(("axis-length", "axis-rank")):
+        words = words.partition(";")[0]
+    assert words in _said(error.value)
+
+
+def _calls_with(name: str, values: list[Any]) -> Iterator[tuple[str, Callable[[Any, Any], Any]]]:
+    """Calls on X and IDS with each value for an option."""
+    function = "segment_max" if name in SEGMENTS_ONLY else "reduce_max"
+    for value in values:
+
+        def call(x: Any, ids: Any, value: Any = value) -> Any:
+            options = {name: value}
+            if function == "reduce_max":
+                return mo.reduce_max(x, **options)
+            return mo.segment_max(x, ids, **({"fill_mode": "ZERO"} | options))
+
+        yield f"{function}-{name}-{value!r}", call
+
+
+THIRD = Fraction(1, 3)
+SEGMENTS_ONLY = ("check_ids", "sorted", "return_empty", "num_segments", "fill_mode", "out_of_range")
+FLAGS = ("keepdims", "noop_with_empty_axes", "return_indices", "check_ids", "sorted", "return_empty")
+REFUSED = dict(
+    pair
+    for name, values in [
+        *((flag, ["no"]) for flag in FLAGS),
+        ("num_segments", [True, 2.5, "3", torch.tensor(3.0), torch.tensor([3])]),
+        ("fill_mode", [3]),
+        ("out_of_range", [3]),
+        ("ties", [3]),
+        ("axes", [True, (0, "a"), torch.tensor([0])]),
+        ("initial", [THIRD, [1.0], torch.ones(2)]),
+    ]
+    for pair in _calls_with(name, values)
+) | {
+    "maximum-none": lambda x, ids: mo.maximum(x, None),
+    "maximum-fraction": lambda x, ids: mo.maximum(x, THIRD),
+    "maximum-list": lambda x, ids: mo.maximum(x, [1.0]),
+    "maximum-complex": lambda x, ids: mo.maximum(x.to(torch.complex64), x),
+    "maximum-another-device": lambda x, ids: mo.maximum(x, torch.ones(4, device="meta")),
+    "maximum-nothing": lambda x, ids: mo.maximum(),
+    "segment_max-ids-list": lambda x, ids: mo.segment_max(x, [0, 0.0, 2], fill_mode="ZERO"),
+    "segment_max-ids-complex": lambda x, ids: mo.segment_max(x, ids.to(torch.complex64), fill_mode="ZERO"),
+    "out-of-another-shape": lambda x, ids: mo.maximum(x, x, out=torch.empty(3)),
+    "out-of-another-type": lambda x, ids: mo.maximum(x, x, out=torch.empty(3, 4).double()),
+    "out-expanded": lambda x, ids: mo.maximum(x, x, out=torch.empty(4).expand(3, 4)),
+    "out-on-another-device": lambda x, ids: mo.maximum(x, x, out=torch.empty(3, 4, device="meta")),
+    "out-of-numpy": lambda x, ids: mo.maximum(x, x, out=np.zeros((3, 4), np.float32)),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_whatever_a_call_refuses_it_refuses_when_compiled(call: str) -> None:
+    with pytest.raises(errors.MaxopsError) as plain:
+        REFUSED[call](X, IDS)
+    with pytest.raises(Exception) as compiled:  # noqa: PT011 - torch's own class, around the text
+        _compiled(REFUSED[call], "eager")(X, IDS)
+    assert str(plain.value).split(" [")[0] in _said(compiled.value)
+
+
+def test_an_option_that_is_refused_is_our_error_where_the_graph_may_break() -> None:
+    function = torch.compile(lambda x: mo.reduce_max(x, keepdims=NO), backend="eager")
+    with pytest.raises(errors.AttributeValueError, match="keepdims is 'no'; it is 0 or 1") as error:
+        function(X)
+    assert error.value.clause == "maxops.reduce_max.keepdims"
+
+
+def test_a_compiled_function_may_catch_our_errors() -> None:
+    def function(x: Any) -> Any:
+        try:
+            return mo.reduce_max(x, keepdims=NO)
+        except errors.AttributeValueError:
+            return x + 1
+
+    assert torch.equal(_compiled(function)(X), X + 1)
+
+
+def test_an_array_of_axes_is_an_error_in_a_graph() -> None:
+    with pytest.raises(RuntimeError, match=r"reduce_max axes is an array; torch\.compile takes integers"):
+        _compiled(lambda x: mo.reduce_max(x, np.array([1])), "eager")(X)
+
+
+def test_errors_of_values_come_when_the_graph_is_run() -> None:
+    function = _compiled(lambda a, i: mo.segment_max(a, i, 4, fill_mode="ZERO"))
+    with pytest.raises(errors.SegmentIdsError, match="position 1 holds 0 after 2"):
+        function(X, IDS.flip(0))
+
+
+def _everything(a: Any, b: Any, ids: Any) -> Any:
+    return (
+        mo.maximum(a, b, 0.5),
+        *mo.reduce_max(a, (0,), initial=0.5, return_indices=True),
+        mo.segment_max(a, ids, fill_mode="ZERO"),
+        mo.segment_max(a, ids, a.shape[0] + 1, fill_mode="LOWEST"),
+    )
+
+
+EXAMPLE = (X, Y, IDS)
+OTHERS = (torch.randn(5, 4), torch.randn(5, 4), torch.tensor([0, 1, 1, 3, 3]))
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["as-python-runs", "as-dynamo-reads"])
+def test_export_for_any_number_of_rows(strict: bool) -> None:
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *arguments: Any) -> Any:
+            return _everything(*arguments)
+
+    sizes = ({0: torch.export.Dim("rows")},) * len(EXAMPLE)
+    program = torch.export.export(Model(), EXAMPLE, dynamic_shapes=(sizes,), strict=strict)
+    for got, expected in zip(program.module()(*OTHERS), _everything(*OTHERS), strict=True):
+        assert torch.equal(got, expected)
+
+
+def test_a_process_whose_first_call_is_exported_is_not_warned() -> None:
+    script = """
+import torch, maxops as mo
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return mo.maximum(x, y, x)
+torch.export.export(Model(), (torch.ones(3), torch.ones(3)), strict=True)
+"""
+    command = [sys.executable, "-W", "error::UserWarning", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_make_fx_for_any_number_of_rows() -> None:
+    def function(a: Any, b: Any, ids: Any) -> Any:
+        gradient = torch.func.grad(lambda a: (mo.maximum(a, b) ** 2).sum())(a)
+        return (*_everything(a, b, ids), gradient, torch.vmap(mo.reduce_max)(a))
+
+    graph = torch.fx.experimental.proxy_tensor.make_fx(function, tracing_mode="symbolic")(*EXAMPLE)
+    for got, expected in zip(graph(*OTHERS), function(*OTHERS), strict=True):
+        assert torch.equal(got, expected)
+
+
+# ---------------------------------------------------------------------------------------------- opcheck
+
+
+def _operators() -> dict[str, tuple[str, tuple[Any, ...]]]:
+    x = X.clone().requires_grad_()
+    b, initial = X.bfloat16(), torch.tensor(0.0)
+    options = (None, True, True, "first")
+    return {
+        "maximum": ("maximum", ([x, Y[:1], x], "even")),
+        "maximum-bfloat16": ("maximum", ([b, b[0]], "first")),
+        "maximum-channels-last": ("maximum", ([CHANNELS_LAST.clone(memory_format=torch.preserve_format)], "first")),
+        "reduce": ("reduce_max", (x, [1], True, False, None, False, "first")),
+        "reduce-initial": ("reduce_max", (x, None, False, False, initial, True, "even")),
+        "reduce-noop": ("reduce_max", (x, None, False, True, None, True, "first")),
+        "segments": ("segment_max", (x, IDS, None, 5, "ZERO", True, True, None, *options)),
+        "segments-rows": ("segment_max", (x, IDS, None, None, "LOWEST", True, False, "drop", *options)),
+        "segments-offsets": ("segment_max", (x, None, OFFSETS, None, None, False, True, None, initial, *options[1:])),
+    }
+
+
+@pytest.mark.parametrize("call", _operators())
+def test_opcheck(call: str) -> None:
+    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
+
+    name, arguments = _operators()[call]
+    torch.library.opcheck(getattr(torch.ops.maxops, name).default, arguments)
+
+
+def test_opcheck_of_scalars() -> None:
+    import maxops.engines.torch  # noqa: F401, PLC0415 - after the skip
+
+    torch.library.opcheck(torch.ops.maxops.scalar.default, (X, 0.5, "maximum", "input 1", "input 0"))

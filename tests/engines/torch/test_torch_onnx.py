@@ -1,0 +1,199 @@
+"""`torch.onnx.export` of programs that call us: standard operators, with the same bits on maxops and on onnxruntime."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import assert_same_bits
+from maxops import errors
+
+torch = pytest.importorskip("torch")
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxscript")
+onnx_ir = pytest.importorskip("onnx_ir")
+
+import maxops.onnx  # noqa: E402 - after the skips
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # torch's and onnxscript's own, while they export
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore:# The axis name. rows will not be used:UserWarning"),
+]
+
+ROWS = torch.export.Dim("rows")
+X = torch.ones(2, 3)
+IDS, OTHER_IDS = torch.tensor([0, 0, 2]), torch.tensor([0, 1, 1, 3, 3])
+
+
+def _float(*shape: int) -> Any:
+    """Numbers of which some are infinite or zeros of both signs."""
+    special = torch.tensor([0.0, -0.0, float("inf"), -float("inf")])
+    values = torch.randn(*shape).flatten()
+    values[::3] = special.repeat(len(values))[: len(values[::3])]
+    return values.reshape(shape)
+
+
+def _exported(function: Callable[..., Any], *example: Any, dynamic: bool = False) -> Any:
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *arguments: Any) -> Any:
+            return function(*arguments)
+
+    sizes = ({0: ROWS},) * len(example)
+    program = torch.onnx.export(
+        Module().eval(),
+        example,
+        dynamo=True,
+        verbose=False,
+        dynamic_shapes=(sizes,) if dynamic else None,
+        custom_translation_table=mo.onnx.torch_translations(),
+    )
+    return program.model_proto
+
+
+def _operators(model: Any) -> set[str]:
+    return {f"{node.domain}.{node.op_type}".lstrip(".") for node in model.graph.node}
+
+
+def _as_tuple(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _everything(a: Any, b: Any, ids: Any) -> Any:
+    return (
+        mo.maximum(a, b, 0.5),
+        mo.maximum(a),
+        mo.reduce_max(a, 1),
+        mo.reduce_max(a, (0, -1), keepdims=False),
+        mo.reduce_max(a, keepdims=False, initial=0.5),
+        mo.reduce_max(a, noop_with_empty_axes=True),
+        mo.segment_max(a, ids, fill_mode="ZERO"),
+        mo.segment_max(a, ids, 4, fill_mode="LOWEST"),
+        mo.segment_max(a, ids, a.shape[0] + 1, fill_mode="zero", check_ids=False),
+    )
+
+
+def test_an_exported_program_runs_on_maxops_and_onnxruntime() -> None:
+    """For rows of any number; the second by way of `portable`, since SegmentMax is ours."""
+    runtime = pytest.importorskip("onnxruntime")
+    model = _exported(_everything, _float(3, 4), _float(3, 4), IDS, dynamic=True)
+    onnx.checker.check_model(model, full_check=True)
+    ours = {"Max", "ReduceMax", "maxops.SegmentMax"}
+    assert ours <= _operators(model) <= ours | {"Identity", "Shape", "Squeeze", "Add"}  # the latter for a.shape[0] + 1
+    loaded = mo.onnx.from_proto(model)
+    session = runtime.InferenceSession(mo.onnx.portable(model).SerializeToString())
+    zeros = _float(5, 4), _float(5, 4), OTHER_IDS
+    # onnxruntime's ScatterND makes +0 of a segment of nothing but -0: see docs/integrations/onnx.md
+    others = zeros[0] + 0.0, zeros[1] + 0.0, OTHER_IDS
+    for run, given in (
+        (lambda feed: loaded.run(feed).values(), zeros),
+        (lambda feed: session.run(None, feed), others),
+    ):
+        feed = {value.name: tensor.numpy() for value, tensor in zip(loaded.inputs, given, strict=True)}
+        for part, expected in zip(run(feed), _everything(*given), strict=True):
+            assert_same_bits(part, expected.numpy())
+
+
+def test_types() -> None:
+    """Each with a scalar that it alone holds exactly."""
+
+    def function(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return mo.maximum(a, 7), mo.maximum(b, 0.1), mo.maximum(c, 2**53 + 1), mo.reduce_max(d, 1)
+
+    numbers = torch.tensor([[1, 9], [0, 3]])
+    example = numbers.bfloat16(), numbers.double(), numbers, numbers.bool()
+    model = mo.onnx.from_proto(_exported(function, *example))
+    feed = {value.name: _as_numpy(tensor) for value, tensor in zip(model.inputs, example, strict=True)}
+    for part, expected in zip(model.run(feed).values(), function(*example), strict=True):
+        assert_same_bits(part, _as_numpy(expected))
+
+
+def _as_numpy(tensor: Any) -> Any:
+    from maxops.engines.torch import memory  # noqa: PLC0415 - after the skip
+
+    return np.array(memory.view(tensor))
+
+
+def _value(dtype: str) -> Any:
+    return onnx_ir.Value(type=onnx_ir.TensorType(onnx_ir.DataType[dtype]))
+
+
+ROWS_OF = (_value("FLOAT"), _value("INT64"), None)
+# name -> the operator, its arguments in the graph, and what is said.
+REFUSED: dict[str, tuple[str, tuple[Any, ...], str]] = {
+    "indices": (
+        "reduce_max",
+        (_value("FLOAT"), [1], True, False, None, True, "even"),
+        "ReduceMax-18 with return_indices has no operator in ONNX",
+    ),
+    "max-of-bool": ("maximum", ([_value("FLOAT"), _value("BOOL")], "even"), "Max-13 input 1 is bool; the types are"),
+    "reduce_max-of-int16": (
+        "reduce_max",
+        (_value("INT16"), None, True, False, None, False, "even"),
+        "ReduceMax-18 data is int16; the types are",
+    ),
+    "initial-of-bool": (
+        "reduce_max",
+        (_value("BOOL"), None, True, False, _value("BOOL"), False, "even"),
+        "Max-13 data is bool; the types are",
+    ),
+    "segments-in-any-order": (
+        "segment_max",
+        (*ROWS_OF, 3, "ZERO", True, False, None, None, False, True, "even"),
+        "SegmentMax-16 with sorted, return_empty has no operator in ONNX",
+    ),
+    "segments-dropped": (
+        "segment_max",
+        (*ROWS_OF, 3, "ZERO", True, True, "drop", None, True, False, "even"),
+        "SegmentMax-16 with out_of_range, return_indices has no operator in ONNX",
+    ),
+    "ids-of-int8": (
+        "segment_max",
+        (_value("FLOAT"), _value("INT8"), None, 3, "ZERO", True, True, None, None, False, False, "even"),
+        "SegmentMax-16 segment_ids is int8; the types are int32, int64",
+    ),
+    "offsets": (
+        "segment_max",
+        (_value("FLOAT"), None, _value("INT64"), 3, None, True, True, None, _value("FLOAT"), False, False, "even"),
+        "SegmentMax-16 with offsets, initial has no operator in ONNX",
+    ),
+    "scalar-of-data": (
+        "scalar",
+        (_value("FLOAT"), _value("FLOAT"), "maximum", "input 1", "input 0"),
+        "maximum input 1 is a number known at run time only",
+    ),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_onnx_does_not_have_is_refused(call: str) -> None:
+    name, arguments, words = REFUSED[call]
+    table = {
+        op.name().removeprefix("maxops::"): translation for op, translation in mo.onnx.torch_translations().items()
+    }
+    with pytest.raises((errors.ModelError, errors.DTypeError), match=re.escape(words)):
+        table[name](*arguments)
+
+
+def test_a_refusal_is_an_error_of_the_export() -> None:
+    with pytest.raises(torch.onnx.errors.OnnxExporterError) as error:
+        _exported(lambda a: mo.reduce_max(a, 1, return_indices=True), X)
+    assert "ReduceMax-18 with return_indices has no operator in ONNX" in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of the exporter that is going
+@pytest.mark.parametrize("dynamo", [False, True], ids=["by-a-trace", "by-a-program"])
+def test_without_the_table_nothing_is_exported(dynamo: bool, tmp_path: Any) -> None:
+    """Least of all what the example gave, as a constant."""
+
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, a: Any) -> Any:
+            return mo.maximum(a, a[0])
+
+    with pytest.raises(torch.onnx.errors.OnnxExporterError, match=r"maxops(::|\.)maximum"):
+        torch.onnx.export(Module().eval(), (X,), tmp_path / "model.onnx", dynamo=dynamo, verbose=False)

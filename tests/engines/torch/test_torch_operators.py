@@ -1,0 +1,181 @@
+"""`torch.ops.maxops`, called as exported programs call it: schemas, and the same checks and results by every kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import mixed
+from maxops import dtypes, errors
+
+torch = pytest.importorskip("torch")
+
+from maxops.engines.torch import only_torch_operators  # noqa: E402
+
+# Exported programs hold these texts: a change breaks those that users have stored.
+SCHEMAS = {
+    "maximum": "(Tensor[] tensors, str ties) -> Tensor",
+    "reduce_max": (
+        "(Tensor data, int[]? axes, bool keepdims, bool noop_with_empty_axes, Tensor? initial, bool return_indices, "
+        "str ties) -> (Tensor, Tensor)"
+    ),
+    "segment_max": (
+        "(Tensor data, Tensor? segment_ids, Tensor? offsets, SymInt? num_segments, str? fill_mode, bool check_ids, "
+        "bool sorted, str? out_of_range, Tensor? initial, bool return_indices, bool return_empty, str ties, "
+        "Tensor? fill_value=None) -> (Tensor, Tensor, Tensor)"
+    ),
+    "scalar": "(Tensor like, Scalar value, str operator, str name, str beside) -> Tensor",
+}
+KERNELS: dict[str, Any] = {"core": nullcontext, "any device": only_torch_operators, "without data": nullcontext}
+BOOLS = (False, True)
+
+
+def call(name: str, data: Any, *, ties: str = "even", **options: Any) -> Any:
+    """An operator on data; options in the schema's order."""
+    if name == "maximum":
+        return torch.ops.maxops.maximum([data, *options.get("others", [])], ties)
+    if name == "reduce_max":
+        given = {"axes": None, "keepdims": True, "noop": False, "initial": None, "indices": False} | options
+        return torch.ops.maxops.reduce_max(data, *given.values(), ties)
+    given = {"ids": torch.tensor([0, 0, 2, 2], device=data.device), "offsets": None, "num_segments": 5} | {
+        "fill_mode": "ZERO", "check_ids": True, "sorted": True, "out_of_range": None, "initial": None,
+        "indices": False, "empty": False,
+    } | options  # fmt: skip
+    return torch.ops.maxops.segment_max(data, *given.values(), ties)
+
+
+@pytest.fixture(params=KERNELS)
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The device whose tensors take the kernel."""
+    with KERNELS[request.param]():
+        yield "meta" if request.param == "without data" else "cpu"
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schemas_stay(name: str) -> None:
+    assert str(getattr(torch.ops.maxops, name).default._schema) == f"maxops::{name}{SCHEMAS[name]}"
+
+
+@pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
+def test_wrong_ties_are_refused(name: str, device: str) -> None:
+    for ties in ("Even", "", "last"):
+        with pytest.raises(errors.AttributeValueError, match="ties is ") as raised:
+            call(name, torch.ones(4, 2, device=device), ties=ties)
+        assert raised.value.clause == f"maxops.{name}.ties"
+
+
+@pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
+def test_tensors_of_other_kinds_are_refused(name: str, device: str) -> None:
+    x = torch.ones(4, 2)
+    with pytest.raises(errors.EngineError, match=r"another kind than strided: torch\.sparse_coo"):
+        call(name, x.to_sparse().to(device))
+    with pytest.raises(errors.DTypeError, match="complex64; the types are") as raised:
+        call(name, x.to(torch.complex64).to(device))
+    assert raised.value.clause == f"maxops.{name}.types"
+
+
+def look(results: Any) -> list[tuple[Any, ...]]:
+    """What can be seen of results without their data; an axis of one element may have any stride."""
+    return [
+        (part.shape, [step for step, size in zip(part.stride(), part.shape, strict=True) if size != 1], part.dtype)
+        for part in (results if type(results) is tuple else (results,))
+    ]
+
+
+def layouts(array: Any) -> Iterator[Any]:
+    """Tensors of these values: in C order, in Fortran order, and stepped."""
+    yield torch.from_numpy(array)
+    yield torch.from_numpy(array.copy(order="F"))
+    wide = np.repeat(array, 2, axis=-1)
+    yield torch.from_numpy(wide)[..., ::2]
+
+
+def test_what_comes_without_data_looks_as_what_comes_with_it() -> None:
+    """Each option: shapes, strides and types; reductions are contiguous, also along an axis of one element."""
+    for x in [*layouts(mixed(dtypes.FLOAT32, (4, 3), 1)), *layouts(mixed(dtypes.FLOAT32, (4, 1, 3), 1))]:
+        meta = x.to("meta")
+        for others in ([], [x[:1]], [x.mT.contiguous().mT, x], [x.new_ones(2, 1, 1, 3)]):
+            got = call("maximum", meta, others=[each.to("meta") for each in others])
+            assert look(got) == look(call("maximum", x, others=others))
+        for axes, keepdims, noop, indices in product([None, [], [0], [1], [-1, 0]], BOOLS, BOOLS, BOOLS):
+            options: dict[str, Any] = {"axes": axes, "keepdims": keepdims, "noop": noop, "indices": indices}
+            got = call("reduce_max", x, **options)
+            assert look(call("reduce_max", meta, **options)) == look(got), options
+            assert got[0].is_contiguous() or (noop and not axes), options
+        for count, indices, empty in product([3, 5], BOOLS, BOOLS):
+            options = {"num_segments": count, "indices": indices, "empty": empty}
+            assert look(call("segment_max", meta, **options)) == look(call("segment_max", x, **options)), options
+            offsets = torch.tensor([0, 1, 1, 4])
+            options |= {"ids": None, "offsets": offsets, "num_segments": None}
+            expected = look(call("segment_max", x, **options))
+            assert look(call("segment_max", meta, **options | {"offsets": offsets.to("meta")})) == expected, options
+
+
+def test_shapes_are_checked_without_data() -> None:
+    x = torch.ones(4, 2, device="meta")
+    with pytest.raises(errors.ShapeError):
+        call("maximum", x, others=[x[:3]])
+    with pytest.raises(errors.AxesError, match="axes holds 2, but data has rank 2"):
+        call("reduce_max", x, axes=[2])
+    for length in (3, 5, 1, 0):
+        with pytest.raises(errors.SegmentIdsError):
+            call("segment_max", x, ids=torch.zeros(length, dtype=torch.int64, device="meta"))
+    with pytest.raises(errors.SegmentIdsError):
+        call("segment_max", x, ids=torch.zeros((4, 1), dtype=torch.int64, device="meta"))
+
+
+def test_results_past_all_memory_have_shapes_without_data() -> None:
+    """By the operators and by the functions."""
+    x = torch.empty(1 << 40, 1 << 10, device="meta")
+    ids, graded = torch.empty(1 << 40, dtype=torch.int64, device="meta"), x.clone().requires_grad_()
+    column = (1 << 40, 1)
+    assert call("maximum", x).shape == mo.maximum(x, x).shape == mo.maximum(graded, 1.0).shape == x.shape
+    assert call("reduce_max", x, axes=[1])[0].shape == mo.reduce_max(x, 1).shape == column
+    assert call("segment_max", x, ids=ids, num_segments=1 << 41)[0].shape == (1 << 41, 1 << 10)
+    assert mo.segment_max(x, ids, 1 << 41, fill_mode="ZERO").shape == (1 << 41, 1 << 10)
+
+
+@pytest.mark.parametrize("empty", BOOLS)
+@pytest.mark.parametrize("indices", BOOLS)
+def test_a_result_that_was_not_asked_for_has_no_elements(indices: bool, empty: bool, device: str) -> None:
+    x = torch.ones(4, 2, device=device)
+    for axes, noop in (([0], False), ([], True)):
+        places = call("reduce_max", x, axes=axes, noop=noop, indices=indices)[1]
+        assert (tuple(places.shape), places.dtype) == (((4, 2) if noop else (1, 2)) if indices else (0,), torch.int64)
+    _, places, none = call("segment_max", x, indices=indices, empty=empty)
+    assert (tuple(places.shape), places.dtype) == ((5, 2) if indices else (0,), torch.int64)
+    assert (tuple(none.shape), none.dtype) == ((5,) if empty else (0,), torch.bool)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_scalar_that_its_type_does_not_hold_is_refused(device: str) -> None:
+    like = torch.ones(2, dtype=torch.uint8, device=device)
+    for name, value in (("reduce_max", 256), ("segment_max", -1), ("maximum", 1 << 40)):
+        words = (
+            f"^{name} initial is the Python {type(value).__name__} {value}, which uint8, the type of data, does not "
+        )
+        with pytest.raises(errors.DTypeError, match=words) as raised:
+            torch.ops.maxops.scalar(like, value, name, "initial", "data")
+        assert raised.value.clause == f"maxops.{name}.scalars"
+    made = torch.ops.maxops.scalar(like, 255, "reduce_max", "initial", "data")
+    assert (made.shape, made.dtype, made.device) == ((), like.dtype, like.device)
+    assert device == "meta" or made == 255
+
+
+@pytest.mark.parametrize("keepdims", BOOLS)
+@pytest.mark.parametrize("noop", BOOLS)
+def test_gradients_of_the_operator_by_each_set_of_axes(noop: bool, keepdims: bool) -> None:
+    """One to each element that is a maximum, as all differ."""
+    x = torch.tensor([[4.0, 1.0, 7.0], [2.0, 9.0, 3.0]], requires_grad=True)
+    for axes in (None, [], [0], [-1], [1, 0]):
+        over = axes or (0, 1)
+        expected = torch.ones_like(x) if noop and not axes else (x == x.amax(over, keepdim=True)).float()
+        for ties in ("even", "first"):
+            values, _ = call("reduce_max", x, axes=axes, noop=noop, keepdims=keepdims, ties=ties)
+            assert torch.equal(torch.autograd.grad(values.sum(), x)[0], expected), axes

@@ -1,0 +1,156 @@
+"""`torch.jit.trace`: the calls stand in the trace, and are not what they gave for the example."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import assert_same_bits, mixed
+from maxops import errors
+from maxops.dtypes import FLOAT32 as F32
+
+torch = pytest.importorskip("torch")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:torch.from_numpy results are registered as constants in the trace"),
+]
+
+NO: Any = "no"  # which mypy refuses too
+ALL: dict[str, Any] = {"return_indices": True, "return_empty": True}
+
+
+def _images(number: int) -> Any:
+    return torch.randn(number, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+
+
+# name -> the function; the example that is traced; other arguments, of other sizes too.
+CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
+    "maximum": (mo.maximum, (torch.randn(3, 4), torch.randn(3, 4)), (torch.randn(5, 4), torch.randn(5, 4))),
+    "maximum-gradients": (
+        lambda a: mo.maximum(a, a[0] * 2),
+        (torch.randn(3, 4, requires_grad=True),),
+        (torch.randn(5, 4),),
+    ),
+    "maximum-scalars": (lambda a: mo.maximum(a, 0.5, -1), (torch.randn(3),), (torch.randn(5),)),
+    "maximum-numpy": (lambda a: mo.maximum(a, np.ones(4, np.float32)), (torch.randn(3, 4),), (torch.randn(5, 4),)),
+    "maximum-channels-last": (lambda a: mo.maximum(a, a[:1]), (_images(2),), (_images(4),)),
+    "reduce": (
+        lambda a: mo.reduce_max(a, (0,), initial=0.5, return_indices=True),
+        (torch.randn(3, 4),),
+        (torch.randn(5, 4),),
+    ),
+    "reduce-array-of-axes": (
+        lambda a: mo.reduce_max(a, np.array([1]), keepdims=False),
+        (torch.randn(3, 4),),
+        (torch.randn(5, 4),),
+    ),
+    "segments": (
+        lambda a, i: mo.segment_max(a, i, fill_mode="ZERO", **ALL),
+        (torch.randn(3, 2), torch.tensor([0, 0, 2])),
+        (torch.randn(5, 2), torch.tensor([0, 1, 1, 3, 3])),
+    ),
+    "segments-as-many-as-rows": (
+        lambda a, i: mo.segment_max(a, i, a.shape[0] + 1, fill_mode="LOWEST"),
+        (torch.randn(3, 2), torch.tensor([0, 0, 2])),
+        (torch.randn(5, 2), torch.tensor([0, 1, 1, 3, 3])),
+    ),
+    "segments-as-many-as-a-tensor-says": (
+        lambda a, i, n: mo.segment_max(a, i, n, fill_mode="LOWEST"),
+        (torch.randn(3, 2), torch.tensor([0, 0, 2]), torch.tensor(4)),
+        (torch.randn(5, 2), torch.tensor([0, 1, 1, 3, 3]), torch.tensor(6)),
+    ),
+    "segments-offsets": (
+        lambda a, o: mo.segment_max(a, offsets=o, initial=0.5),
+        (torch.randn(3, 2), torch.tensor([0, 1, 3])),
+        (torch.randn(5, 2), torch.tensor([0, 2, 2, 5])),
+    ),
+}
+
+
+def _tuple(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_trace_computes_anew(call: str) -> None:
+    """And a trace that is saved, and loaded again."""
+    function, example, others = CALLS[call]
+    traced = torch.jit.trace(function, example)
+    file = io.BytesIO()
+    torch.jit.save(traced, file)
+    file.seek(0)
+    for run in (traced, torch.jit.load(file)):
+        for got, expected in zip(_tuple(run(*others)), _tuple(function(*others)), strict=True):
+            assert got.stride() == expected.stride()
+            assert torch.equal(got, expected)
+
+
+def test_a_traced_module_has_gradients() -> None:
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(2))
+
+        def forward(self, x: Any) -> Any:
+            return mo.maximum(x, self.weight)
+
+    module = Module()
+    torch.jit.trace(module, torch.ones(3, 2))(torch.tensor([[-1.0, 0.0]])).sum().backward()
+    assert module.weight.grad.tolist() == [1.0, 0.5]
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # of out's shape, which a trace fixes
+def test_a_traced_call_has_the_errors_of_a_plain_one() -> None:
+    ids = torch.tensor([2, 0, 0])
+    for function, error, words in (
+        (lambda x: mo.reduce_max(x, keepdims=NO), errors.AttributeValueError, "keepdims is 'no'; it is 0 or 1"),
+        (lambda x: mo.reduce_max(x, np.array([1.0])), errors.AxesError, "axes is an array of float64"),
+        (lambda x: mo.maximum(x, x[:2]), errors.ShapeError, "input 1 has shape"),
+        (lambda x: mo.maximum(x, x, out=torch.empty(3)), errors.OutputError, "out has shape"),
+        (lambda x: mo.segment_max(x, ids, fill_mode="ZERO"), errors.SegmentIdsError, "position 1 holds 0 after 2"),
+    ):
+        with pytest.raises(error, match=words):
+            torch.jit.trace(function, torch.ones(3, 4))
+
+
+@pytest.mark.parametrize("way", ["trace", "graph"])
+@pytest.mark.parametrize("axis", [0, 1, -2])
+@pytest.mark.parametrize("counted", ["", "number", "tensor"])
+@pytest.mark.parametrize(("indices", "empty"), [(False, False), (True, False), (False, True), (True, True)])
+def test_each_set_of_results(indices: bool, empty: bool, counted: str, axis: int, way: str) -> None:
+    """As many as were asked for, in their order; along each axis, by each kind of num_segments."""
+    counts: dict[str, tuple[Any, ...]] = {"": (), "number": (), "tensor": (torch.tensor(4),)}
+
+    def function(x: Any, ids: Any, *count: Any) -> Any:
+        number: Any = 5 if counted == "number" else (count[0] if count else None)
+        return mo.segment_max(x, ids, number, fill_mode="LOWEST", axis=axis, return_indices=indices, return_empty=empty)
+
+    example = torch.from_numpy(mixed(F32, (3, 3), 1)), torch.tensor([0, 0, 2]), *counts[counted]
+    if way == "trace":
+        run = torch.jit.trace(function, example)
+        others = (
+            torch.from_numpy(mixed(F32, (3, 3), 2)),
+            torch.tensor([0, 1, 3]),
+            *(each + 2 for each in counts[counted]),
+        )
+    else:
+        torch.compiler.reset()  # which has a limit of graphs for each function
+        run = torch.compile(function, backend="eager", fullgraph=counted != "tensor")
+        others = example
+    got, expected = _tuple(run(*others)), _tuple(function(*others))
+    assert len(got) == len(expected) == 1 + indices + empty
+    for each, right in zip(got, expected, strict=True):
+        assert_same_bits(each.numpy(), right.numpy())
+
+
+def test_a_graph_refuses_axes_that_it_does_not_hold() -> None:
+    torch.compiler.reset()
+    compiled = torch.compile(mo.reduce_max, backend="eager", fullgraph=True)
+    with pytest.raises(Exception, match=r"axes is an array; torch\.compile takes integers there"):
+        compiled(torch.ones(3, 4), np.array([1]))

@@ -1,0 +1,81 @@
+"""How the tests reach Dask's arrays: in one block, in small ones, and in blocks of unknown size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from helpers.engine_adapter import Adapter
+from maxops.plan import Array
+
+
+def in_blocks(cut: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    def give(array: Array) -> Any:
+        import dask.array as da  # noqa: PLC0415  (not everywhere)
+
+        return da.from_array(array, chunks=cut(array))
+
+    return give
+
+
+def _ones(array: Array) -> tuple[int, ...]:
+    """One or two elements to a block, or a dozen blocks to an axis."""
+    return tuple(max(2 - axis % 2, size // 12) for axis, size in enumerate(array.shape))
+
+
+def _dask_unknown(array: Array) -> Any:
+    """In blocks of two rows whose number nobody knows beforehand."""
+    import dask.array as da  # noqa: PLC0415
+
+    if array.ndim == 2 and array.shape[1] == 1:  # ids of wrong rank: what names their shape has to know it
+        return da.from_array(array)
+    lazy = da.from_array(array, chunks=(2, *[-1] * (array.ndim - 1)) if array.ndim else ())
+    return lazy[da.from_array(np.ones(len(array), np.bool), chunks=2)] if array.ndim else lazy
+
+
+def _all_unknown(arrays: dict[str, Array] | tuple[Array, ...], axis: Any) -> Any:
+    """The same of each array, and of the data's rows along their axis."""
+    if isinstance(arrays, tuple):
+        return tuple(map(_dask_unknown, arrays))
+    given = {name: _dask_unknown(array) for name, array in arrays.items()}
+    rank = arrays["data"].ndim
+    if type(axis) is int and axis and -rank <= axis < rank:
+        import dask.array as da  # noqa: PLC0415
+
+        given["data"] = da.moveaxis(_dask_unknown(np.moveaxis(arrays["data"], axis, 0)), 0, axis)
+    return given
+
+
+def of_dask(result: Any) -> Array:
+    import dask.array as da  # noqa: PLC0415
+
+    assert isinstance(result, da.Array), f"got a {type(result).__name__}"
+    computed = result.compute(scheduler="sync")
+    assert type(computed) is np.ndarray
+    assert result.dtype == computed.dtype
+    assert all(said in (size, None) for said, size in zip(_sizes(result), computed.shape, strict=True))
+    return computed
+
+
+def _sizes(result: Any) -> list[int | None]:
+    return [None if isnan(size) else size for size in result.shape]
+
+
+ADAPTERS = (
+    Adapter("dask", "dask.array", in_blocks(lambda array: -1), of_dask),
+    Adapter("dask-ones", "dask.array", in_blocks(_ones), of_dask),
+    Adapter(
+        "dask-unknown",
+        "dask.array",
+        _dask_unknown,
+        of_dask,
+        give_all=_all_unknown,
+        words={  # a block's own shape
+            "segment_max-refused-axis-length": "segment_ids has shape (1,)",
+            "segment_max-refused-axis-rank": "segment_ids has shape ()",
+        },
+    ),
+)

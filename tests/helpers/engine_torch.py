@@ -1,0 +1,39 @@
+"""How the tests reach PyTorch's tensors."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from helpers.engine_adapter import Adapter
+from maxops.dtypes import BFLOAT16
+from maxops.plan import Array
+
+
+def _to_torch(array: Array) -> Any:
+    from maxops.engines.torch import memory  # noqa: PLC0415 - only where torch is
+
+    return memory.tensor_of(np.array(array))
+
+
+def _from_torch(tensor: Any) -> Array:
+    import torch  # noqa: PLC0415
+
+    assert type(tensor) is torch.Tensor
+    if tensor.dtype is torch.bfloat16:
+        return np.asarray(tensor.view(torch.int16).numpy()).view(BFLOAT16.numpy)
+    return np.asarray(tensor.numpy())
+
+
+def _only_torch_operators() -> AbstractContextManager[object]:
+    from maxops.engines import torch as engine  # noqa: PLC0415
+
+    return engine.only_torch_operators()
+
+
+ADAPTERS = (
+    Adapter("torch", "torch", _to_torch, _from_torch),
+    Adapter("torch-any-device", "torch", _to_torch, _from_torch, around=_only_torch_operators),
+)

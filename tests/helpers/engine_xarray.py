@@ -1,0 +1,84 @@
+"""How the tests reach xarray's arrays: axes are named from the last, "a1", back to the first.
+
+With `give` the data within is another engine's; ids stay in memory, since their values tell how many segments are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from helpers.engine_adapter import Adapter
+from helpers.engine_dask import in_blocks, of_dask
+from maxops.plan import Array
+
+Arrays = dict[str, Array] | tuple[Array, ...]
+
+
+def named(array: Any, axes: tuple[int, ...] | None = None) -> Any:
+    """A DataArray whose axes are called by their numbers from the last, or by those that are given."""
+    xr = import_module("xarray")
+    numbers = range(array.ndim, 0, -1) if axes is None else axes
+    return xr.DataArray(array, dims=[f"a{number}" for number in numbers])
+
+
+def give_all(arrays: Arrays, axis: Any = 0, give: Callable[[Array], Any] = lambda array: array) -> Any:
+    """The arrays of a call: those of Max under common names, and ids under the name of the rows."""
+    if isinstance(arrays, tuple):
+        left = [_broadcast_by_name(array, arrays) for array in arrays]
+        return tuple(named(give(array), axes) for array, axes in left)
+    rank = arrays["data"].ndim
+    result = {"data": named(give(arrays["data"]))}
+    if "segment_ids" in arrays:
+        ids = arrays["segment_ids"]
+        along = max(rank, 1) - (axis % rank if isinstance(axis, int) and -rank <= axis < rank else 0)
+        axes = tuple(range(along, along - ids.ndim, -1))
+        result["segment_ids"] = named(ids, axes)
+    if "offsets" in arrays:
+        result["offsets"] = named(arrays["offsets"], (99,) * arrays["offsets"].ndim)
+    return result
+
+
+def _broadcast_by_name(array: Array, beside: tuple[Array, ...]) -> tuple[Array, tuple[int, ...]]:
+    """An array without the axes of size 1 that another array has in another size, and the axes that are left.
+
+    NumPy broadcasts by size 1; xarray by names that are not there.
+    """
+    axes = range(array.ndim, 0, -1)
+    spread = [
+        array.shape[-axis] == 1 and any(axis <= other.ndim and other.shape[-axis] != 1 for other in beside)
+        for axis in axes
+    ]
+    left = tuple(axis for axis, gone in zip(axes, spread, strict=True) if not gone)
+    return np.squeeze(array, tuple(i for i, gone in enumerate(spread) if gone)), left
+
+
+def take(result: Any) -> Array:
+    """The array within, its axes from the first to the last."""
+    xr = import_module("xarray")
+    assert type(result) is xr.DataArray, f"got a {type(result).__name__}"
+    ordered = result.transpose(*sorted(result.dims, key=lambda name: -int(str(name)[1:])))
+    return ordered.data  # type: ignore[no-any-return]
+
+
+def _adapter(name: str, give: Callable[[Array], Any], back: Callable[[Any], Array]) -> Adapter:
+    """Its dimensions have names, and what is wrong with one is said in them."""
+    words = {
+        "reduce_max-refused-dim": "dim is 'x', but the dimensions of data are: 'a2', 'a1'",
+        "segment_max-refused-dim": "dim is 'x', but segment_ids has the dimension 'a2'",
+    }
+    return Adapter(name, "xarray", give, back, give_all=partial(give_all, give=give), words=words)
+
+
+def _halves(array: Array) -> tuple[int, ...]:
+    return tuple(max(1, (size + 1) // 2) for size in array.shape)
+
+
+ADAPTERS = (
+    _adapter("xarray", lambda array: array, take),
+    _adapter("xarray-dask", in_blocks(_halves), lambda result: of_dask(take(result))),
+)

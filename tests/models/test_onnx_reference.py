@@ -1,0 +1,301 @@
+"""Any ONNX model with our operators inside, and SegmentMax as an operator of ONNX: custom, and portable."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, parser
+from onnx.reference import ReferenceEvaluator
+from onnx.shape_inference import InferenceError
+from typer.testing import CliRunner
+
+import maxops as mo
+from helpers.bits import STORED, Array, assert_same_bits, fast_reduce_max, mixed
+from helpers.official import official_cases
+from maxops import errors, ops, spec
+from maxops import onnx as mx
+from maxops.cli.app import app
+from maxops.dtypes import BOOL, FLOAT32, DType
+from maxops.onnx.schemas import SEGMENT_MAX as ROW
+from maxops.onnx.structure import all_nodes
+from maxops.plan import FILL_MODES
+from maxops.typing import FillMode
+
+OPSET_18 = '<ir_version: 8, opset_import: ["": 18]> '
+WITH_OURS = '<ir_version: 8, opset_import: ["": 18, "maxops": 1]> '
+TYPES = {"float32": "float", "float64": "double"}
+
+EXPANDED = [
+    case
+    for case in official_cases()
+    if case.name.endswith("_expanded")
+    and case.model is not None
+    and {node.op_type for node in all_nodes(case.model)} & {"Max", "ReduceMax"}
+]
+
+
+def name_of(dtype: DType) -> str:
+    return TYPES.get(dtype.onnx, dtype.onnx)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in EXPANDED])
+def test_official_cases_that_use_our_operators(case: Any) -> None:
+    evaluator = ReferenceEvaluator(case.model, new_ops=mx.reference_ops())
+    assert case.data_sets
+    for inputs, outputs in case.data_sets:
+        names = [value.name for value in case.model.graph.input]
+        with np.errstate(all="ignore"):
+            got = evaluator.run(None, dict(zip(names, inputs, strict=False)))
+        for result, expected in zip(got, outputs, strict=True):
+            np.testing.assert_allclose(result, expected, rtol=case.rtol, atol=case.atol)
+
+
+def test_there_are_official_cases() -> None:
+    assert len(EXPANDED) >= 20
+    used = {node.op_type for case in EXPANDED if case.model is not None for node in all_nodes(case.model)}
+    assert used >= {"Max", "ReduceMax"}
+
+
+@pytest.mark.parametrize("row", [row for row in spec.ALL if row.standard == "ONNX"], ids=lambda row: row.name)
+def test_every_version_in_the_evaluator(row: spec.Spec) -> None:
+    assert row.version is not None
+    a, b = mixed(FLOAT32, (3, 4), 1), mixed(FLOAT32, (3, 4), 2)
+    body = {"Max": "y = Max(a, b)", "ReduceMax": "y = ReduceMax <keepdims = 0> (a)"}[row.operator]
+    text = (
+        f'<ir_version: 8, opset_import: ["": {row.version}]> g (float[3,4] a, float[3,4] b) => (float y) {{ {body} }}'
+    )
+    with np.errstate(all="ignore"):
+        (got,) = ReferenceEvaluator(parser.parse_model(text), new_ops=mx.reference_ops()).run(None, {"a": a, "b": b})
+    assert_same_bits(got, mo.maximum(a, b) if row.operator == "Max" else mo.reduce_max(a, keepdims=False))
+
+
+def test_axes_by_attribute_and_by_input() -> None:
+    data = mixed(FLOAT32, (3, 4), 3)
+    for opset, body in (
+        (13, "y = ReduceMax <axes = [-1], keepdims = 0> (x)"),
+        (18, "k = Constant <value_ints = [1]> () y = ReduceMax <keepdims = 0> (x, k)"),
+    ):
+        text = f'<ir_version: 8, opset_import: ["": {opset}]> g (float[3,4] x) => (float[3] z) {{ {body} }}'
+        model = parser.parse_model(text.replace(" }", " z = Identity(y) }"))
+        (got,) = ReferenceEvaluator(model, new_ops=mx.reference_ops()).run(None, {"x": data})
+        assert_same_bits(got, fast_reduce_max(data, (1,), False))
+
+
+def test_inside_a_subgraph_and_a_function() -> None:
+    text = """<ir_version: 9, opset_import: ["": 18, "local": 1]>
+    g (bool c, float[2] a, float[2] b) => (float[2] y) {
+        y = If (c) <then_branch = yes () => (float[2] t) { t = Max(a, b) },
+                    else_branch = no () => (float[2] e) { e = local.lower(a, b) }>
+    }
+    <domain: "local", opset_import: ["": 18]> lower (p, q) => (r) { m = Max(p, q) r = Neg(m) }"""
+    a, b = np.array([-0.0, np.nan], np.float32), np.array([0.0, 1], np.float32)
+    loaded = mx.from_proto(parser.parse_model(text))
+    got = loaded.run({"c": np.array(True), "a": a, "b": b})["y"]
+    assert_same_bits(got, mo.maximum(a, b))
+    got = loaded.run({"c": np.array(False), "a": a, "b": b})["y"]
+    assert_same_bits(got[:1], np.array([-0.0], np.float32))
+    places = {place.operator: (place.nodes, place.runs_on) for place in loaded.placements}
+    assert places["Max"] == (2, "maxops")
+    assert places["If"] == (1, "onnx's reference evaluator")
+    assert next(iter(places)) == "Max"
+
+
+def test_our_operators_in_a_function() -> None:
+    """Not onnx's own, which keeps the bits of a NaN as they came."""
+    text = """<ir_version: 9, opset_import: ["": 18, "local": 1]> g (float[1] a, float[1] b) => (float[1] y)
+        { y = local.outer(a, b) }
+    <domain: "local", opset_import: ["": 18]> inner (p, q) => (r) { r = Max(p, q) }
+    <domain: "local", opset_import: ["": 18, "local": 1]> outer (p, q) => (r) { r = local.inner(p, q) }"""
+    odd = np.array([0xFFC00123], np.uint32).view(np.float32)
+    model = parser.parse_model(text)
+    assert_same_bits(mx.from_proto(model).run({"a": odd, "b": odd})["y"], mo.maximum(odd, odd))
+    (plain,) = ReferenceEvaluator(model).run(None, {"a": odd, "b": odd})
+    assert np.asarray(plain).tobytes() == odd.tobytes()
+
+
+def test_what_the_command_says(tmp_path: Path) -> None:
+    text = OPSET_18 + "g (float[n] a, float[n] b) => (float[n] y) { m = Max(a, b) y = Abs(m) }"
+    onnx.save(parser.parse_model(text), tmp_path / "m.onnx")
+    np.save(tmp_path / "a.npy", np.array([-3, 1], np.float32))
+    np.save(tmp_path / "b.npy", np.array([-5, np.nan], np.float32))
+    words = [
+        "run",
+        str(tmp_path / "m.onnx"),
+        "--input",
+        f"a={tmp_path / 'a.npy'}",
+        "--input",
+        f"b={tmp_path / 'b.npy'}",
+    ]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    lines = [re.sub(r"[│\s]+", " ", line).strip() for line in result.output.splitlines()]
+    assert "Max 1 maxops" in lines
+    assert "Abs 1 onnx's reference evaluator" in lines
+
+
+def test_an_error_names_the_model_and_the_clause() -> None:
+    text = OPSET_18 + "g (float[n] a, float[m] b) => (float[k] y) { t = Max(a, b) y = Abs(t) }"
+    loaded = mx.from_proto(parser.parse_model(text), "some.onnx")
+    with pytest.raises(errors.ShapeError, match=r"^some\.onnx: .*\[ONNX\.Max-13\.shape\]$"):
+        loaded.run({"a": np.array([1, 2], np.float32), "b": np.array([1, 2, 3], np.float32)})
+
+
+# ------------------------------------------------------------------------------------------------- SegmentMax
+
+
+def segments(dtype: DType, mode: FillMode, *, count: bool, ids: str = "int64") -> onnx.ModelProto:
+    more, third = (f", {ids} k", ", k") if count else ("", "")
+    head = WITH_OURS + f"g ({name_of(dtype)}[n,m] x, {ids}[n] ids{more})"
+    body = f'{{ y = maxops.SegmentMax <fill_mode = "{mode}"> (x, ids{third}) }}'
+    return parser.parse_model(f"{head} => ({name_of(dtype)}[s,m] y) {body}")
+
+
+def run_all(model: onnx.ModelProto, inputs: dict[str, Array]) -> list[Any]:
+    """By our kernels, and by standard operators alone."""
+    with np.errstate(all="ignore"):
+        (plain,) = ReferenceEvaluator(mx.portable(model)).run(None, inputs)
+    return [mx.from_proto(model).run(inputs)["y"], plain]
+
+
+@pytest.mark.parametrize("mode", FILL_MODES)
+@pytest.mark.parametrize("dtype", [dtype for dtype in STORED if dtype is not BOOL], ids=str)
+def test_segment_max_both_ways(dtype: DType, mode: FillMode) -> None:
+    mx.register()
+    data = mixed(dtype, (40, 3), 4, nans=0.1)
+    random = np.random.default_rng(5)
+    for ids in (np.sort(random.integers(0, 25, 40)), np.arange(40), np.zeros(40, np.int64)):
+        for count in (None, 0, 1, 20, 45):
+            model = segments(dtype, mode, count=count is not None)
+            onnx.checker.check_model(model, full_check=True)
+            onnx.checker.check_model(mx.portable(model), full_check=True)
+            inputs = {"x": data, "ids": ids} | ({} if count is None else {"k": np.array(count)})
+            expected = mo.segment_max(data, ids, count, fill_mode=mode)
+            for got in run_all(model, inputs):
+                assert_same_bits(got, expected)
+
+
+def test_segment_max_without_rows_and_with_narrow_ids() -> None:
+    for rows in (0, 3):
+        data, ids = np.ones((rows, 2), np.float32), np.zeros(rows, np.int32)
+        for got in run_all(segments(FLOAT32, "ZERO", count=False, ids="int32"), {"x": data, "ids": ids}):
+            assert_same_bits(got, mo.segment_max(data, ids, fill_mode="ZERO"))
+
+
+def test_zeros_of_both_signs() -> None:
+    data = np.array([[-0.0], [0.0], [-0.0], [-0.0], [0.0], [-0.0]], np.float32)
+    ids = np.array([0, 0, 1, 1, 2, 2])
+    for got in run_all(segments(FLOAT32, "ZERO", count=False), {"x": data, "ids": ids}):
+        assert_same_bits(got, np.array([[0.0], [-0.0], [0.0]], np.float32))
+
+
+def test_shape_inference() -> None:
+    mx.register()
+    text = (
+        WITH_OURS
+        + """g (float[6,7] x, int64[6] ids) => (float[s,t] y)
+    { k = Constant <value_int = 4> () y = maxops.SegmentMax <fill_mode = "ZERO"> (x, ids, k) }"""
+    )
+    inferred = onnx.shape_inference.infer_shapes(parser.parse_model(text), strict_mode=True, data_prop=True)
+    assert [dim.dim_value for dim in inferred.graph.output[0].type.tensor_type.shape.dim][1] == 7
+
+
+@pytest.mark.parametrize(
+    ("inputs", "attribute", "message"),
+    [
+        ("float x, int64[n] ids", '<fill_mode = "ZERO">', "rank 0"),
+        ("float[n] x, int64[n,1] ids", '<fill_mode = "ZERO">', "1-D"),
+        ("float[3] x, int64[4] ids", '<fill_mode = "ZERO">', "4 segment_ids for 3 rows"),
+        ("float[n] x, int64[n] ids", '<fill_mode = "NONE">', "fill_mode is 'NONE'"),
+    ],
+)
+def test_what_inference_refuses(inputs: str, attribute: str, message: str) -> None:
+    mx.register()
+    text = WITH_OURS + f"g ({inputs}) => (float[k] y) {{ y = maxops.SegmentMax {attribute} (x, ids) }}"
+    with pytest.raises(InferenceError, match=message):
+        onnx.shape_inference.infer_shapes(parser.parse_model(text), strict_mode=True)
+
+
+def test_what_the_checker_refuses() -> None:
+    mx.register()
+    for text in (
+        "g (float[n] x, int64[n] ids) => (float[k] y) { y = maxops.SegmentMax (x, ids) }",
+        'g (bool[n] x, int64[n] ids) => (bool[k] y) { y = maxops.SegmentMax <fill_mode = "ZERO"> (x, ids) }',
+        'g (float[n] x, int8[n] ids) => (float[k] y) { y = maxops.SegmentMax <fill_mode = "ZERO"> (x, ids) }',
+    ):
+        model = parser.parse_model(WITH_OURS + text)
+        with pytest.raises((onnx.checker.ValidationError, InferenceError)):
+            onnx.checker.check_model(model, full_check=True)
+
+
+def test_the_portable_form_says_what_it_needs() -> None:
+    old = segments(FLOAT32, "ZERO", count=False)
+    old.opset_import[0].version = 17
+    with pytest.raises(errors.ModelError, match="needs 18"):
+        mx.portable(old)
+    with pytest.raises(errors.ModelError, match="fill_mode"):
+        mx.segment_max_node("x", "ids", "y", fill_mode="NONE")
+
+
+def test_a_model_from_the_builder() -> None:
+    node = mx.segment_max_node("x", "ids", "y", "k", fill_mode="lowest", name="peaks")
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [
+            helper.make_tensor_value_info("x", onnx.TensorProto.INT8, ["n"]),
+            helper.make_tensor_value_info("ids", onnx.TensorProto.INT64, ["n"]),
+            helper.make_tensor_value_info("k", onnx.TensorProto.INT64, []),
+        ],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.INT8, ["s"])],
+    )
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("maxops", 1)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    for got in run_all(model, {"x": np.array([3, -4], np.int8), "ids": np.array([0, 2]), "k": np.array(4)}):
+        assert_same_bits(got, np.array([3, -128, -4, -128], np.int8))
+
+
+def test_the_row_is_the_one_of_the_plain_function() -> None:
+    """So that `maxops.SegmentMax` and OpenVINO's are one operator."""
+    assert ROW is spec.find("OpenVINO", "SegmentMax", 16)
+    assert ops.operator("OpenVINO", "SegmentMax", 16).clauses == ROW.clauses
+
+
+# --------------------------------------------------------------------------------------- types of other operators
+
+STRINGS = """<ir_version: 9, opset_import: ["": 20]> g (string[n] a, float[n] x, complex64[n] c)
+    => (string[n] b, float[n] y, complex64[n] d) { b = StringConcat(a, a) y = Max(x, x) d = Identity(c) }"""
+
+
+def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
+    loaded = mx.from_proto(parser.parse_model(STRINGS), "m.onnx")
+    assert list(map(str, loaded.inputs)) == ["'a': string (n,)", "'x': float32 (n,)", "'c': complex64 (n,)"]
+    given = {"a": np.array(["x", "é"]), "x": np.array([1, 2], np.float32), "c": np.array([1j, 2], np.complex64)}
+    got = loaded.run(given)
+    assert got["b"].tolist() == ["xx", "éé"]
+    assert got["d"].tolist() == [1j, 2]
+    with pytest.raises(errors.ModelInputError, match=r"input 'a' is float32; the model expects 'a': string \(n,\)"):
+        loaded.run(given | {"a": given["x"]})
+    with pytest.raises(errors.ModelInputError, match=r"input 'x' is <U1; the model expects 'x': float32 \(n,\)"):
+        loaded.run(given | {"x": given["a"]})
+    onnx.save(parser.parse_model(STRINGS), tmp_path / "m.onnx")
+    words = ["run", str(tmp_path / "m.onnx"), "--parents", "--output", str(tmp_path / "out")]
+    for name, array in given.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        words += ["--input", f"{name}={tmp_path / name}.npy"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.stderr
+    assert "xx, éé" in result.stdout
+    assert np.load(tmp_path / "out" / "b.npy").tolist() == ["xx", "éé"]
+
+
+def test_sequences_are_refused() -> None:
+    text = (
+        """<ir_version: 9, opset_import: ["": 20]> g (float[n] x) => (seq(float[n]) y) { y = SequenceConstruct(x) }"""
+    )
+    with pytest.raises(errors.ModelError, match="output 'y' is a sequence; maxops runs dense tensors only"):
+        mx.from_proto(parser.parse_model(text))

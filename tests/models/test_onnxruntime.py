@@ -1,0 +1,712 @@
+"""ONNX Runtime with our operators: their bits, their errors, wherever in a model they stand."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, parser
+
+import maxops as mo
+from helpers import models
+from helpers.bits import Array, assert_same_bits, fast_maximum, fast_reduce_max, mixed
+from maxops import dtypes, errors, reference, spec
+from maxops import onnx as mx
+from maxops.dtypes import DType
+from maxops.onnx.schemas import INDEX_TYPES
+from maxops.onnx.tensors import DTYPES
+
+ort = pytest.importorskip("onnxruntime")
+maxops_onnxruntime = pytest.importorskip("maxops.onnxruntime")
+
+NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+MAX_TYPES, REDUCE_TYPES = spec.MAX_13.dtypes, spec.REDUCE_MAX_20.dtypes
+Model = onnx.ModelProto
+
+
+def run(model: Model, inputs: dict[str, Array], **arguments: Any) -> list[Array]:
+    """All outputs, bit for bit: by IO binding, since `run` knows no bfloat16."""
+    session = maxops_onnxruntime.session(model, **arguments)
+    return bound(session, inputs)
+
+
+def plainly(model: Model, inputs: dict[str, Array]) -> object:
+    return maxops_onnxruntime.session(model).run(None, inputs)
+
+
+def bound(session: Any, inputs: dict[str, Array]) -> list[Array]:
+    binding = session.io_binding()
+    values = []
+    for name, array in inputs.items():
+        dtype = dtypes.of(array.dtype)
+        assert dtype is not None
+        values.append(np.ascontiguousarray(array))
+        binding.bind_input(name, "cpu", 0, NUMBERS[dtype], list(array.shape), values[-1].ctypes.data)
+    for output in session.get_outputs():
+        binding.bind_output(output.name, "cpu")
+    session.run_with_iobinding(binding)
+    return [as_array(value) for value in binding.get_outputs()]
+
+
+def as_array(value: Any) -> Array:
+    """The value's memory, since its own `numpy` knows no bfloat16."""
+    dtype, shape = DTYPES[value.element_type()], tuple(value.shape())
+    size = prod(shape) * dtype.numpy.itemsize
+    data = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return np.frombuffer(bytearray(data), dtype.numpy).reshape(shape)
+
+
+def max_model(dtype: DType, shapes: list[tuple[int, ...]], opset: int = 13) -> Model:
+    names = [f"x{number}" for number in range(len(shapes))]
+    element = NUMBERS[dtype]
+    values = [
+        helper.make_tensor_value_info(name, element, [None] * len(s)) for name, s in zip(names, shapes, strict=True)
+    ]
+    rank = max(map(len, shapes))
+    graph = helper.make_graph(
+        [helper.make_node("Max", names, ["y"])],
+        "g",
+        values,
+        [helper.make_tensor_value_info("y", element, [None] * rank)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+# ------------------------------------------------------------------------------------------------------ Max
+
+
+@pytest.mark.parametrize("dtype", MAX_TYPES, ids=str)
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(17,), (17,)],
+        [(130,)] * 3,
+        [(3, 1, 5), (4, 1), (1, 1, 5)],
+        [(), ()],
+        [(2, 3), ()],
+        [(0, 3), (1, 3)],
+        [(4,)],
+        [(1, 2, 1, 2, 1, 2, 1, 2), (2, 1, 2, 1, 2, 1, 2, 1)],
+        [(2000, 3), (3,)],
+    ],
+    ids=str,
+)
+def test_max(dtype: DType, shapes: list[tuple[int, ...]]) -> None:
+    arrays = [mixed(dtype, shape, number) for number, shape in enumerate(shapes)]
+    (got,) = run(max_model(dtype, shapes), {f"x{number}": array for number, array in enumerate(arrays)})
+    assert_same_bits(got, reference.maximum(*arrays))
+
+
+def test_max_of_many_inputs() -> None:
+    arrays = [mixed(dtypes.INT64, (5,), number) for number in range(300)]
+    (got,) = run(max_model(dtypes.INT64, [(5,)] * 300), {f"x{number}": array for number, array in enumerate(arrays)})
+    assert_same_bits(got, fast_maximum(*arrays))
+
+
+def test_a_large_max_on_several_threads() -> None:
+    shape = (3_000_001,)
+    a, b = mixed(dtypes.FLOAT32, shape, 1), mixed(dtypes.FLOAT32, shape, 2)
+    (got,) = run(max_model(dtypes.FLOAT32, [shape] * 2), {"x0": a, "x1": b})
+    assert_same_bits(got, mo.maximum(a, b))
+
+
+def test_onnxruntime_alone_is_wrong_and_ours_is_right() -> None:
+    """The reason for it all; a test of the version that it was found in."""
+    model = max_model(dtypes.INT64, [(4,)] * 2)
+    inputs: dict[str, Array] = {"x0": np.full(4, 3_000_000_000), "x1": np.ones(4, np.int64)}
+    assert run(model, inputs)[0].tolist() == [3_000_000_000] * 4
+    if ort.__version__ == "1.31.1":
+        alone = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        assert alone.run(None, inputs)[0].tolist() == [1] * 4
+
+
+# ------------------------------------------------------------------------------------------------ ReduceMax
+
+
+@pytest.mark.parametrize("dtype", REDUCE_TYPES, ids=str)
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [None, (), (0,), (-1,), (0, 2), (2, 1, 0)], ids=str)
+def test_reduce_max(dtype: DType, keepdims: int, axes: tuple[int, ...] | None) -> None:
+    data = mixed(dtype, (3, 4, 5), 1)
+    inputs: dict[str, Array] = {"x": data}
+    more = ""
+    if axes is not None:
+        inputs["axes"] = np.array(axes, np.int64)
+        more = ", int64[a] axes"
+    text = (
+        f'<ir_version: 10, opset_import: ["": 20]> g ({dtype.onnx}[a,b,c] x{more}) => ({dtype.onnx} y) '
+        f"{{ y = ReduceMax <keepdims = {keepdims}> (x{', axes' if axes is not None else ''}) }}"
+    )
+    (got,) = run(parser.parse_model(text), inputs)
+    assert_same_bits(got, fast_reduce_max(data, axes or (0, 1, 2), bool(keepdims)))
+
+
+@pytest.mark.parametrize("row", [row for row in spec.ALL if row.operator == "ReduceMax"], ids=lambda row: row.name)
+@pytest.mark.parametrize("negative", [False, True], ids=["positive", "negative"])
+def test_every_version_of_reduce_max(row: spec.Spec, negative: bool) -> None:
+    axis = -1 if negative else 1
+    by = f"k = Constant <value = int64[1] {{{axis}}}> () y = ReduceMax (x, k)"
+    if not row.axes_input:
+        by = f"y = ReduceMax <axes = [{axis}]> (x)"
+    text = f'<ir_version: 10, opset_import: ["": {row.version}]> g (float[a,b] x) => (float[a,c] y) {{ {by} }}'
+    model = parser.parse_model(text)
+    data = mixed(dtypes.FLOAT32, (3, 4), 1)
+    if negative and not row.negative_axes:
+        with pytest.raises(Exception, match=r"\[ONNX\.ReduceMax-1\.axes\.range\]"):
+            run(model, {"x": data})
+    else:
+        assert_same_bits(run(model, {"x": data})[0], fast_reduce_max(data, (1,), True))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0), (2,) * 12], ids=str)
+def test_reduce_max_of_odd_shapes(shape: tuple[int, ...]) -> None:
+    text = '<ir_version: 10, opset_import: ["": 20]> g (float x) => (float y) { y = ReduceMax <keepdims = 0> (x) }'
+    model = parser.parse_model(text)
+    model.graph.input[0].type.tensor_type.shape.Clear()
+    for size in shape:
+        model.graph.input[0].type.tensor_type.shape.dim.add().dim_value = size
+    data = mixed(dtypes.FLOAT32, shape, 1)
+    assert_same_bits(run(model, {"x": data})[0], mo.reduce_max(data, keepdims=False))
+
+
+def test_noop_with_empty_axes() -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["": 18]> g (float[a,b] x, int64[k] axes) => (float[a,b] y) '
+        "{ y = ReduceMax <noop_with_empty_axes = 1> (x, axes) }"
+    )
+    data = mixed(dtypes.FLOAT32, (3, 4), 1)
+    assert_same_bits(run(parser.parse_model(text), {"x": data, "axes": np.array([], np.int64)})[0], data)
+    (got,) = run(parser.parse_model(text), {"x": data, "axes": np.array([0])})
+    assert_same_bits(got, fast_reduce_max(data, (0,), True))
+
+
+# ----------------------------------------------------------------------------------------------- SegmentMax
+
+
+def segment_model(dtype: DType, mode: str, ids: DType, count: DType | None, rank: int = 2) -> Model:
+    element = NUMBERS[dtype]
+    values = [
+        helper.make_tensor_value_info("x", element, [None] * rank),
+        helper.make_tensor_value_info("ids", NUMBERS[ids], [None]),
+    ]
+    if count is not None:
+        values.append(helper.make_tensor_value_info("k", NUMBERS[count], []))
+    node = mx.segment_max_node("x", "ids", "y", "" if count is None else "k", fill_mode=mode)
+    out = helper.make_tensor_value_info("y", element, [None] * rank)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("maxops", 1)]
+    return helper.make_model(helper.make_graph([node], "g", values, [out]), opset_imports=opsets, ir_version=8)
+
+
+IDS = [0, 0, 2, 2, 2, 5]
+
+
+@pytest.mark.parametrize("dtype", spec.SEGMENT_MAX_16.dtypes, ids=str)
+@pytest.mark.parametrize("mode", ["ZERO", "lowest"])
+@pytest.mark.parametrize("ids", INDEX_TYPES, ids=str)
+@pytest.mark.parametrize("count", [None, *INDEX_TYPES], ids=str)
+def test_segment_max(dtype: DType, mode: str, ids: DType, count: DType | None) -> None:
+    data = mixed(dtype, (6, 5), 1)
+    given = np.array(IDS, ids.numpy)
+    for segments in (None,) if count is None else (0, 2, 6, 9):
+        inputs: dict[str, Array] = {"x": data, "ids": given}
+        if segments is not None and count is not None:
+            inputs["k"] = np.array(segments, count.numpy)
+        (got,) = run(segment_model(dtype, mode, ids, count), inputs)
+        expected = IDS[-1] + 1 if segments is None else segments
+        assert_same_bits(got, reference.segment_max(data, given, expected, mode.upper()))
+
+
+def test_segment_max_without_rows() -> None:
+    inputs: dict[str, Array] = {"x": np.zeros((0, 3), np.float32), "ids": np.zeros(0, np.int64)}
+    (got,) = run(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None), inputs)
+    assert_same_bits(got, np.zeros((0, 3), np.float32))
+
+
+# ---------------------------------------------------------------------------------------------------- errors
+
+
+def segment_error(ids: list[int], count: int | None = None) -> Callable[[], object]:
+    inputs = {"x": mixed(dtypes.FLOAT32, (len(ids), 2), 1), "ids": np.array(ids)}
+    if count is not None:
+        inputs["k"] = np.array(count)
+    model = segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None if count is None else dtypes.INT64)
+    return lambda: plainly(model, inputs)
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (segment_error([0, 2, 1]), r"position 2 holds 1 after 2 \[OpenVINO\.SegmentMax-16\.ids\]"),
+        (segment_error([-1, 2, 2]), r"position 0 holds -1 \[OpenVINO\.SegmentMax-16\.ids\]"),
+        (segment_error([0, 1], -3), r"num_segments is -3; .*\[OpenVINO\.SegmentMax-16\.num_segments\]"),
+        (segment_error([0, 1], 2**62), r"GiB of memory \[OpenVINO\.SegmentMax-16\.shape\]"),
+        (segment_error([0, 2**63 - 1]), r"\[OpenVINO\.SegmentMax-16\.shape\]"),
+        (
+            lambda: plainly(
+                max_model(dtypes.FLOAT32, [(2,), (3,)]), {"x0": np.zeros(2, np.float32), "x1": np.zeros(3, np.float32)}
+            ),
+            r"does not broadcast .*\[ONNX\.Max-13\.shape\]",
+        ),
+        (
+            lambda: plainly(
+                max_model(dtypes.FLOAT32, [(2,), (1,)], opset=6),
+                {"x0": np.zeros(2, np.float32), "x1": np.zeros(1, np.float32)},
+            ),
+            r"version 6 does not broadcast.*\[ONNX\.Max-6\.shape\]",
+        ),
+        (
+            lambda: plainly(max_model(dtypes.INT8, [(2,), (2,)], opset=8), {"x0": np.zeros(2, np.int8)}),
+            r"Max-8 data is int8; .*\[ONNX\.Max-8\.T\]",
+        ),
+    ],
+)
+def test_errors_name_the_clause(act: Callable[[], object], words: str) -> None:
+    with pytest.raises(Exception, match=words) as caught:
+        act()
+    assert type(caught.value).__module__.startswith("onnxruntime")
+
+
+@pytest.mark.parametrize("axes", [[2], [-3], [0, 0]], ids=str)
+def test_axes_that_are_wrong(axes: list[int]) -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["": 18]> g (float[a,b] x, int64[k] axes) => (float[a,b] y) '
+        "{ y = ReduceMax (x, axes) }"
+    )
+    with pytest.raises(Exception, match=r"\[ONNX\.ReduceMax-18\.axes"):
+        plainly(parser.parse_model(text), {"x": np.zeros((2, 2), np.float32), "axes": np.array(axes)})
+
+
+def test_an_unknown_version() -> None:
+    model = max_model(dtypes.FLOAT32, [(2,)])
+    moved = mx.rewrite(model)
+    moved.graph.node[0].attribute[0].i = 7
+    with pytest.raises(Exception, match="ONNX Max has no version 7"):
+        ort.InferenceSession(moved.SerializeToString(), maxops_onnxruntime.register(ort.SessionOptions()))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ({"keepdims": 2}, r"keepdims is 2; it is 0 or 1 .*\[ONNX\.ReduceMax-20\.keepdims\]"),
+        ({"noop_with_empty_axes": 5}, r"noop_with_empty_axes is 5; .*\[ONNX\.ReduceMax-20\.noop_with_empty_axes\]"),
+        ({"since_version": 13, "noop_with_empty_axes": 1}, "ReduceMax-13 has no attribute noop_with_empty_axes"),
+    ],
+    ids=str,
+)
+def test_attributes_that_are_wrong(attributes: dict[str, Any], words: str) -> None:
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None]) for name in "xy"]
+    node = helper.make_node("ReduceMax", ["x"], ["y"], domain="maxops", **attributes)
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("maxops", 1)]
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    with pytest.raises(Exception, match=words):
+        maxops_onnxruntime.session(model)
+
+
+def test_a_fill_mode_with_more_behind_a_zero_byte() -> None:
+    model = segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None)
+    model.graph.node[0].attribute[0].s = b"ZERO\0LOWEST"
+    with pytest.raises(Exception, match=r"fill_mode is 'ZERO\\x00LOWEST'"):
+        plainly(model, {"x": np.zeros((1, 1), np.float32), "ids": np.array([0])})
+
+
+@pytest.mark.parametrize("model", [b"no model", "no model"], ids=["bytes", "file"])
+def test_what_is_no_model(model: bytes | str, tmp_path: Path) -> None:
+    if isinstance(model, str):
+        (tmp_path / "m.onnx").write_text(model)
+    with pytest.raises(errors.ModelError, match="truncated, or not an ONNX model"):
+        maxops_onnxruntime.session(model if isinstance(model, bytes) else tmp_path / "m.onnx")
+
+
+def test_a_session_goes_on_after_an_error() -> None:
+    session = maxops_onnxruntime.session(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None))
+    good: dict[str, Array] = {"x": np.array([[1], [2]], np.float32), "ids": np.array([0, 1])}
+    for _ in range(3):
+        with pytest.raises(Exception, match="must not decrease"):
+            session.run(None, good | {"ids": np.array([1, 0])})
+        assert session.run(None, good)[0].tolist() == [[1], [2]]
+
+
+# ------------------------------------------------------------------------------------------- whole models
+
+NESTED = """<ir_version: 9, opset_import: ["": 18, "local": 1]>
+g (bool c, float[2] a, float[2] b) => (float[2] y) {
+    y = If (c) <then_branch = yes () => (float[2] t) { t = Max(a, b) },
+                else_branch = no () => (float[2] e) { e = local.lower(a, b) }>
+}
+<domain: "local", opset_import: ["": 18]> lower (p, q) => (r) { m = Max(p, q) r = Neg(m) }"""
+
+LOOP = """<ir_version: 9, opset_import: ["": 13]>
+g (int64 n, float[2] a, float[k,2] rows) => (float[2] y, float[k,2] all) {
+    yes = Constant <value = bool {1}> ()
+    y, all = Loop (n, yes, a)
+        <body = one (int64 i, bool go, float[2] so_far) => (bool on, float[2] best, float[2] each) {
+        on = Identity(go)
+        row = Gather(rows, i)
+        best = Max(so_far, row)
+        each = ReduceMax <axes = [0], keepdims = 1> (best)
+    }>
+}"""
+
+
+def test_inside_an_if_and_a_function() -> None:
+    a, b = np.array([-0.0, np.nan], np.float32), np.array([0.0, 1], np.float32)
+    session = maxops_onnxruntime.session(parser.parse_model(NESTED))
+    (got,) = session.run(None, {"c": np.array(True), "a": a, "b": b})
+    assert_same_bits(got, mo.maximum(a, b))
+    (got,) = session.run(None, {"c": np.array(False), "a": a, "b": b})
+    assert_same_bits(got[:1], np.array([-0.0], np.float32))
+
+
+def test_inside_a_loop() -> None:
+    rows, a = mixed(dtypes.FLOAT32, (7, 2), 1), mixed(dtypes.FLOAT32, (2,), 2)
+    model = parser.parse_model(
+        LOOP.replace("float[2] each)", "float[1] each)").replace("float[k,2] all", "float[k,1] all")
+    )
+    best, each = maxops_onnxruntime.session(model).run(None, {"n": np.array(7), "a": a, "rows": rows})
+    so_far = [mo.maximum(a, *rows[: count + 1]) for count in range(7)]
+    assert_same_bits(best, so_far[-1])
+    assert_same_bits(each, np.stack([mo.reduce_max(row) for row in so_far]))
+
+
+def test_inside_a_scan() -> None:
+    text = """<ir_version: 9, opset_import: ["": 13]> g (float[2] a, float[k,2] rows) => (float[2] y, float[k,2] all) {
+        y, all = Scan <num_scan_inputs = 1, body = one (float[2] so_far, float[2] row) => (float[2] best, float[2] each)
+            { best = Max(so_far, row) each = Identity(best) }> (a, rows) }"""
+    rows, a = mixed(dtypes.FLOAT32, (5, 2), 1), mixed(dtypes.FLOAT32, (2,), 2)
+    best, each = maxops_onnxruntime.session(parser.parse_model(text)).run(None, {"a": a, "rows": rows})
+    assert_same_bits(best, mo.maximum(a, *rows))
+    assert_same_bits(each, np.stack([mo.maximum(a, *rows[: count + 1]) for count in range(5)]))
+
+
+def test_options_that_are_used_again() -> None:
+    options = ort.SessionOptions()
+    arrays: dict[str, Array] = {f"x{number}": mixed(dtypes.FLOAT32, (3,), number) for number in range(2)}
+    for _ in range(2):
+        (got,) = bound(maxops_onnxruntime.session(max_model(dtypes.FLOAT32, [(3,)] * 2), options), arrays)
+        assert_same_bits(got, fast_maximum(*arrays.values()))
+    assert maxops_onnxruntime.register(options) is options
+
+
+def test_arguments_reach_the_session() -> None:
+    """`sess_options` and what `InferenceSession` has beside it."""
+    options = ort.SessionOptions()
+    options.add_session_config_entry("maxops.test", "kept")
+    model = max_model(dtypes.FLOAT32, [(3,)] * 2)
+    made = maxops_onnxruntime.session(model, options, providers=["CPUExecutionProvider"])
+    assert made.get_providers() == ["CPUExecutionProvider"]
+    assert made.get_session_options().get_session_config_entry("maxops.test") == "kept"
+    with pytest.warns(UserWarning, match="NoSuchProvider"):
+        maxops_onnxruntime.session(model, providers=["NoSuchProvider"])
+
+
+@pytest.mark.parametrize("in_file", [True, False], ids=["file", "bytes"])
+def test_only_a_file_with_data_beside_it_names_a_folder(in_file: bool, tmp_path: Path) -> None:
+    """An entry of the options' own stays as it is."""
+    options = ort.SessionOptions()
+    name = "session.model_external_initializers_file_folder_path"
+    options.add_session_config_entry(name, "of the user")
+    model = max_model(dtypes.FLOAT32, [(3,)] * 2).SerializeToString()
+    (tmp_path / "m.onnx").write_bytes(model)
+    maxops_onnxruntime.session(tmp_path / "m.onnx" if in_file else model, options)
+    assert options.get_session_config_entry(name) == "of the user"
+    (tmp_path / "w.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
+    (tmp_path / "e.onnx").write_bytes(models.external(location="w.bin").SerializeToString())
+    maxops_onnxruntime.session(tmp_path / "e.onnx", options)
+    assert options.get_session_config_entry(name) == str(tmp_path)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 90_000), (1, 90_001), (0, 10)], ids=["in place", "beside", "short"])
+def test_an_output_that_the_caller_binds(start: int, stop: int) -> None:
+    """Written directly, and right where it overlaps an input."""
+    memory, other = mixed(dtypes.FLOAT32, (90_001,), 1), mixed(dtypes.FLOAT32, (90_001,), 2)
+    a, b, out = memory[: stop - start], other[: stop - start], memory[start:stop]
+    expected = mo.maximum(a, b)
+    session = maxops_onnxruntime.session(max_model(dtypes.FLOAT32, [a.shape] * 2))
+    binding = session.io_binding()
+    for name, array in (("x0", a), ("x1", b)):
+        binding.bind_input(name, "cpu", 0, TensorProto.FLOAT, list(a.shape), array.ctypes.data)
+    binding.bind_output("y", "cpu", 0, TensorProto.FLOAT, list(out.shape), out.ctypes.data)
+    session.run_with_iobinding(binding)
+    assert_same_bits(out, expected)
+
+
+def test_from_many_threads_at_once() -> None:
+    a, b = mixed(dtypes.FLOAT32, (200_000,), 1), mixed(dtypes.FLOAT32, (200_000,), 2)
+    options = ort.SessionOptions()
+    options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    options.inter_op_num_threads = 2
+    text = """<ir_version: 8, opset_import: ["": 13]> g (float[n] a, float[n] b) => (float[n] y) {
+        p = Max(a, b) q = Max(b, a) y = Max(p, q) }"""
+    session = maxops_onnxruntime.session(parser.parse_model(text), options)
+    results: list[Array] = []
+    workers = [
+        threading.Thread(target=lambda: results.append(session.run(None, {"a": a, "b": b})[0])) for _ in range(8)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(results) == 8
+    for result in results:
+        assert_same_bits(result, mo.maximum(a, b))
+
+
+@pytest.mark.parametrize("dtype", MAX_TYPES, ids=str)
+def test_a_moved_model_runs_elsewhere(dtype: DType) -> None:
+    """On onnx's reference evaluator, by `maxops run`; and onnx's checker accepts it."""
+    model = mx.rewrite(max_model(dtype, [(3,), (3,)]))
+    mx.register()
+    onnx.checker.check_model(model, full_check=True)
+    arrays = {f"x{number}": mixed(dtype, (3,), number) for number in range(2)}
+    assert_same_bits(mx.from_proto(model).run(arrays)["y"], fast_maximum(*arrays.values()))
+
+
+@pytest.mark.exhaustive  # takes seconds, mostly the system's
+def test_more_than_two_gigabytes(tmp_path: Path) -> None:
+    """Weights past what one protobuf message holds, in a file beside the model."""
+    size = 2**31 + 64
+    with (tmp_path / "weights.bin").open("wb") as file:
+        file.truncate(size)
+        file.seek(size - 1)
+        file.write(b"\x07")
+    weights = TensorProto(name="w", data_type=TensorProto.UINT8, dims=[size], data_location=TensorProto.EXTERNAL)
+    weights.external_data.add(key="location", value="weights.bin")
+    values = [helper.make_tensor_value_info("x", TensorProto.UINT8, [1])]
+    out = [helper.make_tensor_value_info("y", TensorProto.UINT8, [1])]
+    nodes = [
+        helper.make_node("ReduceMax", ["w"], ["m"], keepdims=1),
+        helper.make_node("Max", ["x", "m"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", values, out, [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    path = tmp_path / "large.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert maxops_onnxruntime.session(path).run(None, {"x": np.array([3], np.uint8)})[0].tolist() == [7]
+
+
+def test_a_model_and_its_data_that_are_links(tmp_path: Path) -> None:
+    """As in Hugging Face's cache: names here, files with other names there."""
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    (there / "data").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
+    (there / "model").write_bytes(models.external(location="w.bin").SerializeToString())
+    (here / "w.bin").symlink_to(there / "data")
+    (here / "m.onnx").symlink_to(there / "model")
+    (got,) = maxops_onnxruntime.session(here / "m.onnx").run(None, {"x": np.array([9, -9, 9, -9], np.float32)})
+    assert_same_bits(got, np.array([9, 2, 9, 4], np.float32))
+
+
+# ------------------------------------------------------------------------------------------ a runtime that fails
+
+STAND_IN = """
+import signal, sys
+from types import SimpleNamespace
+import numpy as np
+from maxops import _native
+from maxops.onnxruntime import node as nodes
+from fake_onnxruntime import FLOAT32, INT64, Runtime, Tensor, tensor
+runtime = Runtime()
+data, ids = np.array([[1, 5], [7, 2]], np.float32), np.array([0, 1])
+"""
+
+REGISTERED = """
+runtime.newest = 15
+assert runtime.register() == (1, "maxops needs onnxruntime 1.21 or newer") and runtime.asked == [16, 1]
+runtime.newest, failed = 16, []
+while True:
+    runtime.calls, runtime.fails_at = 0, len(failed)
+    status = runtime.register()
+    if status is None:
+        break
+    failed.append(status[1])
+adding = len(failed) - 2
+assert failed == ["create_domain fails", *["add_operator fails"] * adding, "add_domain fails"] and adding > 50
+runtime.operators.clear()
+assert runtime.register() is None and runtime.operators == []  # one set of them for all sessions
+"""
+
+# Of each call the function that fails gives the status; what was made before is given back.
+EACH_FAILS = """
+assert runtime.register() is None
+def run(name, *inputs, **attributes):
+    with runtime.node(name, **attributes) as compute:
+        failed = []
+        while True:
+            runtime.calls, runtime.fails_at = 0, len(failed)
+            result = compute(*inputs)
+            runtime.fails_at = None
+            if not isinstance(result, tuple):
+                return result.tolist(), failed
+            assert result[0] == 9 and result[1].endswith(" fails"), result
+            failed.append(result[1].removesuffix(" fails"))
+ONE = ["input", "tensor_info", "element_type", "rank", "dimensions", "tensor_data"]
+OUTPUT = ["output", *ONE[1:]]
+whole = tensor(data), tensor(ids)
+assert run("Max", whole[0]) == (data.tolist(), ["input_count", *ONE, *OUTPUT])
+assert run("ReduceMax", whole[0]) == ([[7]], ["input_count", *ONE, *OUTPUT])
+assert run("SegmentMax", *whole, fill_mode=b"ZERO") == (data.tolist(), ["input_count", *ONE * 2, *OUTPUT])
+# an output over the inputs is the planner's to fill, which asks for it once more
+runtime.given_output = data[:1]
+assert run("ReduceMax", whole[0], tensor(ids[:1])) == ([[7, 5]], ["input_count", *ONE * 2, *OUTPUT * 2])
+runtime.given_output = data
+expected = [[7, 5], [7, 2]]
+assert run("SegmentMax", *whole, fill_mode=b"ZERO") == (expected, ["input_count", *ONE * 2, *OUTPUT * 2])
+runtime.given_output, failed = None, []
+for runtime.fails_at in range(5):
+    runtime.calls = 0
+    failed.append(runtime.create("SegmentMax", fill_mode=b"ZERO")[1])
+assert failed == [None] * 4 + [(9, "attribute_string fails")], failed  # of the others it means that there is none
+"""
+
+INPUTS = """
+assert runtime.register() is None
+whole, indices = tensor(data), tensor(ids)
+def expect(name, *inputs, says, code=2, **attributes):
+    with runtime.node(name, **attributes) as compute:
+        got = compute(*inputs)
+    assert got[0] == code and got[1].endswith(says), got
+zero = {"fill_mode": b"ZERO"}
+expect("Max", whole, None, says="[ONNX.Max-13.T]")
+expect("Max", whole, Tensor((1,) * 65), says="a tensor of a rank above NumPy's limit, 64")
+expect("ReduceMax", None, says="[ONNX.ReduceMax-20.T]")
+expect("ReduceMax", whole, tensor(ids[None]), says="[ONNX.ReduceMax-20.axes]")
+expect("ReduceMax", whole, Tensor((2**59,), INT64), code=1, says="maxops: out of memory")
+expect("SegmentMax", None, indices, **zero, says="[OpenVINO.SegmentMax-16.T]")
+expect("SegmentMax", whole, None, **zero, says="[OpenVINO.SegmentMax-16.inputs]")
+expect("SegmentMax", tensor(np.zeros((), np.float32)), indices, **zero, says="[OpenVINO.SegmentMax-16.data]")
+expect("SegmentMax", whole, tensor(ids[None]), **zero, says="[OpenVINO.SegmentMax-16.ids.shape]")
+expect("SegmentMax", whole, tensor(ids[:1]), **zero, says="[OpenVINO.SegmentMax-16.ids.shape]")
+expect("SegmentMax", whole, indices, indices, **zero, says="[OpenVINO.SegmentMax-16.num_segments]")
+expect("SegmentMax", whole, indices, says="[OpenVINO.SegmentMax-16.fill_mode]")
+expect("SegmentMax", Tensor((2**40,) * 2), tensor(np.array(0)), **zero, says="larger than the maximum possible size.")
+with runtime.node("SegmentMax", **zero) as compute:
+    assert compute(whole, indices, None).tolist() == data.tolist()
+    assert compute(tensor(data[:0]), tensor(ids[:0])).tolist() == []
+with runtime.node("ReduceMax", noop_with_empty_axes=1) as compute:
+    assert compute(whole).tolist() == data.tolist()
+    assert compute(tensor(data[:0])).shape == (0, 2)
+_native.set_largest_output(7)
+TOO_LARGE = "it is larger than the 7 bytes of memory that this machine has"
+expect("Max", whole, whole, code=1, says=f"{TOO_LARGE} [ONNX.Max-13.shape]")
+expect("ReduceMax", whole, tensor(ids[:1]), code=1, says=f"{TOO_LARGE} [ONNX.ReduceMax-20.value]")
+expect("ReduceMax", whole, noop_with_empty_axes=1, code=1, says="maxops: out of memory")
+expect("SegmentMax", whole, indices, **zero, code=1, says=f"{TOO_LARGE} [OpenVINO.SegmentMax-16.shape]")
+"""
+
+# What stands between the runtime and the planner, replaced: its errors are statuses, whatever they are.
+PLANNERS = """
+assert runtime.register() is None
+class Node(SimpleNamespace):
+    def __call__(self, *inputs):
+        if isinstance(self.gives, BaseException):
+            raise self.gives
+        return self.gives
+KNOWN = {"keepdims": True, "broadcasts": True, "negative_axes": True, "noop_with_empty_axes": False, "fill_mode": None}
+right = nodes.prepare
+def given(gives, *inputs, name="Max"):
+    nodes.prepare = lambda *_: Node(gives=gives, **KNOWN)
+    with runtime.node(name) as compute:
+        return compute(*inputs)
+class Textless(Exception):
+    def __str__(self):
+        raise self
+whole = tensor(data)
+NO_ARRAY = 1, "maxops: the planner gave no array of the data's type"
+assert given(data, whole, None).tolist() == data.tolist()
+assert given(data[:0], whole, None).shape == (0, 2)
+for wrong in (data.tolist(), data.T, data.astype(np.float64)):
+    assert given(wrong, whole, None) == NO_ARRAY
+assert given(data, None, name="ReduceMax") == NO_ARRAY
+assert given(Textless(), whole, None) == (1, "maxops failed, without a text")
+assert given(Exception(), whole, None) == (1, "maxops failed, without a text")
+assert given(TypeError("\\ud800"), whole, None) == (2, "maxops failed, without a text")
+assert given(MemoryError(), whole, None) == (1, "maxops: out of memory")
+interrupts = []  # Python is told of it again: a status is no KeyboardInterrupt
+signal.signal(signal.SIGINT, lambda *_: interrupts.append("again"))
+assert given(KeyboardInterrupt(), whole, None) == (1, "interrupted") and interrupts == ["again"]
+_native.set_largest_output(4)
+assert given(data, whole, None) == (1, "maxops: out of memory")
+for lacking in KNOWN:
+    nodes.prepare = lambda *_: SimpleNamespace(**{name: value for name, value in KNOWN.items() if name != lacking})
+    _, status = runtime.create("Max")
+    assert status is not None and status[0] == 1 and lacking in status[1], status
+sys.modules[nodes.__name__] = None
+_, status = runtime.create("Max")
+assert status is not None and status[0] == 1 and "maxops.onnxruntime.node" in status[1], status
+"""
+
+STOPPED = """
+assert runtime.register() is None
+def stop(_, frame):
+    if frame.f_code.co_name not in ("compute", "<module>"):  # a callback, whose exceptions ctypes swallows: later
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        return
+    raise TimeoutError("stopped")
+signal.signal(signal.SIGALRM, stop)
+large = tensor(np.ones(1 << 24, np.float32))
+with runtime.node("Max") as compute:
+    for _ in range(20):  # it may come before the call, or after
+        result = None
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            result = compute(*[large] * 400)  # a second, or a good part of one
+            if isinstance(result, tuple) and result == (1, "stopped"):
+                break
+            signal.pause()
+        except TimeoutError:
+            pass
+    else:
+        raise AssertionError(f"never stopped: {result}")
+"""
+
+# The process ends a session after it has ended Python.
+OUTLIVED = """
+import ctypes
+assert runtime.register() is None
+kernel, status = runtime.create("Max")
+assert status is None
+ctypes.CDLL(None).__cxa_atexit(ctypes.c_void_p(runtime.operator.destroy), kernel, None)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [REGISTERED, EACH_FAILS, INPUTS, PLANNERS, STOPPED, OUTLIVED],
+    ids=["registered", "each fails", "inputs", "planners", "stopped", "outlived"],
+)
+def test_what_a_runtime_may_answer(code: str) -> None:
+    command = [sys.executable, "-X", "faulthandler", "-c", STAND_IN + code]
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+AT_EXIT = """
+import threading, time
+import numpy as np, onnx
+import maxops.onnxruntime
+text = '<ir_version: 8, opset_import: ["": 13]> g (float[n] a) => (float[n] y) { y = Max(' + ", ".join("a" * 60) + ") }"
+session = maxops.onnxruntime.session(onnx.parser.parse_model(text))
+a = np.ones(20_000_000, np.float32)
+threading.Thread(target=lambda: session.run(None, {"a": a}), daemon=True).start()
+time.sleep(0.05)
+"""
+
+
+def test_the_interpreter_ends_while_a_session_runs() -> None:
+    """The runtime's frames abort the process where Python ends a thread by unwinding it."""
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

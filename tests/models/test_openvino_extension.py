@@ -1,0 +1,663 @@
+"""Our operators inside OpenVINO's compiled models: every type's bits, open shapes, save and load, and clear errors."""
+
+from __future__ import annotations
+
+import gc
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops.openvino
+from helpers.bits import FLOATS, INTEGERS, Array, assert_same_bits, mixed
+from maxops import dtypes, errors, reference
+from maxops.dtypes import DType
+from maxops.openvino.calls import DTYPES
+
+ov: Any = pytest.importorskip("openvino")
+opset: Any = ov.opset16
+passes: Any = pytest.importorskip("openvino.passes")
+_is_marked = pytest.importorskip("maxops.openvino.rewriting")._is_marked
+
+CORE = ov.Core()
+NUMBERS = (*FLOATS, *INTEGERS)
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+IDS = np.array([0, 0, 2, 3, 3])
+
+
+def type_of(dtype: DType) -> Any:
+    return getattr(ov.Type, NAMES[dtype])
+
+
+def parameter(name: str, shape: list[int], dtype: DType = dtypes.FLOAT32) -> Any:
+    return opset.parameter(shape, type_of(dtype), name=name)
+
+
+def constant(array: Array) -> Any:
+    return ov.op.Constant(tensor(array))
+
+
+def tensor(array: Array) -> Any:
+    dtype = dtypes.of(array.dtype)
+    assert dtype is not None
+    made = ov.Tensor(type_of(dtype), list(array.shape))
+    made.data.view(array.dtype)[...] = array
+    return made
+
+
+def array_of(made: Any) -> Array:
+    return np.array(made.data).view(DTYPES[made.element_type.get_type_name()].numpy)
+
+
+def run(model: Any, *arrays: Array, core: Any = None, **options: str) -> list[Array]:
+    request = (core or CORE).compile_model(model, "CPU", options).create_infer_request()
+    request.infer([tensor(array) for array in arrays])
+    return [array_of(made) for made in request.output_tensors]
+
+
+def three(dtype: DType, open_shapes: bool) -> Any:
+    """Each operator, on inputs and on one another."""
+    a = parameter("a", [-1, -1] if open_shapes else [5, 7], dtype)
+    b = parameter("b", [-1] if open_shapes else [7], dtype)
+    ids = parameter("ids", [-1] if open_shapes else [5], dtypes.INT64)
+    top = opset.maximum(a, b)
+    low = opset.segment_max(top, ids, fill_mode="LOWEST")
+    padded = opset.segment_max(a, ids, opset.constant(np.int64(6)), fill_mode="ZERO")
+    rows = opset.reduce_max(low, opset.constant(np.array([-1])), keep_dims=True)
+    return ov.Model([top, low, padded, rows], [a, b, ids], "three")
+
+
+def in_segments(data: Array, ids: Array, count: int | None = None, fill_mode: str = "LOWEST") -> Array:
+    number = max(ids.tolist(), default=-1) + 1 if count is None else count
+    return reference.segment_max(data, ids, number, fill_mode)
+
+
+def reduced(data: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
+    return reference.reduce_max(data, tuple(axis % data.ndim for axis in axes), keepdims=keepdims)
+
+
+def expected(a: Array, b: Array) -> list[Array]:
+    top = reference.maximum(a, b)
+    low = in_segments(top, IDS, fill_mode="LOWEST")
+    padded = in_segments(a, IDS, 6, fill_mode="ZERO")
+    return [top, low, padded, reduced(low, (-1,))]
+
+
+def assert_all_same_bits(got: list[Array], expected: list[Array]) -> None:
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected, strict=True):
+        assert_same_bits(one, other)
+
+
+@pytest.mark.parametrize("open_shapes", [False, True], ids=["fixed", "open"])
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_every_type_in_its_own_bits(dtype: DType, open_shapes: bool) -> None:
+    a, b = mixed(dtype, (5, 7), 1, nans=0.1), mixed(dtype, (7,), 2, nans=0.1)
+    model = maxops.openvino.rewrite(three(dtype, open_shapes))
+    assert_all_same_bits(run(model, a, b, IDS), expected(a, b))
+
+
+@pytest.mark.parametrize("save", [ov.serialize, ov.save_model], ids=["serialize", "save_model"])
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_saved_and_loaded(tmp_path: Path, dtype: DType, save: Any) -> None:
+    """On a Core that knows the operators, and by our own reader; a constant keeps its bits too."""
+    data = parameter("data", [-1, 7], dtype)
+    limit = mixed(dtype, (7,), 2)
+    ids = parameter("ids", [-1], dtypes.INT32)
+    low = opset.segment_max(opset.maximum(data, constant(limit)), ids, fill_mode="LOWEST")
+    rows = opset.reduce_max(low, opset.constant(np.array([1])), keep_dims=True)
+    rows.output(0).set_names({"rows"})
+    path = tmp_path / "model.xml"
+    save(maxops.openvino.rewrite(ov.Model([rows], [data, ids], "saved")), str(path))
+    core = ov.Core()
+    maxops.openvino.register(core)
+    loaded = core.read_model(path)
+    assert loaded.output("rows").get_element_type() == type_of(dtype)
+    array, int32_ids = mixed(dtype, (5, 7), 1), IDS.astype(np.int32)
+    expected = reduced(in_segments(reference.maximum(array, limit), int32_ids, fill_mode="LOWEST"), (1,))
+    assert_all_same_bits(run(loaded, array, int32_ids, core=core), [expected])
+    (got,) = maxops.openvino.load(path).run({"data": array, "ids": int32_ids}).values()
+    assert_same_bits(got, expected)
+
+
+def test_a_fresh_process_loads_it(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    ov.serialize(maxops.openvino.rewrite(three(dtypes.INT64, open_shapes=True)), str(path))
+    a, b = mixed(dtypes.INT64, (5, 7), 1), mixed(dtypes.INT64, (7,), 2)
+    np.savez(tmp_path / "in.npz", a=a, b=b, ids=IDS)
+    code = (
+        "import sys, numpy, openvino, maxops.openvino\n"
+        "core = openvino.Core(); maxops.openvino.register(core); maxops.openvino.register(core)\n"
+        "compiled = core.compile_model(sys.argv[1] + '/model.xml', 'CPU')\n"
+        "got = compiled(dict(numpy.load(sys.argv[1] + '/in.npz')))\n"
+        "numpy.savez(sys.argv[1] + '/out.npz', *[got[number] for number in range(4)])\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code, str(tmp_path)], check=True)
+    made = np.load(tmp_path / "out.npz")
+    assert_all_same_bits([made[name] for name in made.files], expected(a, b))
+
+
+def test_without_registering_a_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    ov.serialize(maxops.openvino.rewrite(three(dtypes.FLOAT32, open_shapes=False)), str(path))
+    with pytest.raises(RuntimeError, match="unsupported opset: maxops"):
+        ov.Core().read_model(path)
+
+
+def test_names_and_the_original_stay() -> None:
+    a, b = parameter("a", [4]), parameter("b", [4])
+    top = opset.maximum(a, b)
+    top.set_friendly_name("the_top")
+    top.output(0).set_names({"top", "highest"})
+    model = ov.Model([top], [a, b], "m")
+    ours = maxops.openvino.rewrite(model)
+    assert {
+        node.get_friendly_name(): node.get_type_info().version_id
+        for node in ours.get_ops()
+        if node.get_type_name() == "Maximum"
+    } == {"the_top": "maxops"}
+    assert ours.output("highest").names == {"top", "highest"}
+    assert [port.any_name for port in ours.inputs] == ["a", "b"]
+    assert top.get_type_info().version_id == "opset1"
+    assert "maxops" not in {node.get_type_info().version_id for node in model.get_ops()}
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_between_operators_of_openvino(dtype: DType) -> None:
+    """An input, a constant and results that both kinds read: ours are exact, theirs are what they are."""
+    a, b = parameter("a", [4], dtype), parameter("b", [4], dtype)
+    x, y = mixed(dtype, (4,), 1, nans=0.0), np.zeros(4, dtype.numpy)
+    shared = constant(np.ones(4, dtype.numpy))
+    exact = opset.maximum(a, b)
+    chained = opset.maximum(exact, shared)
+    theirs = opset.add(chained, shared)
+    mixed_up = opset.maximum(opset.add(b, shared), b)  # 0 + 1, in whatever type
+    reread = opset.add(a, b)
+    original = ov.Model([exact, chained, theirs, mixed_up, reread], [a, b], "m")
+    model = maxops.openvino.rewrite(maxops.openvino.rewrite(original))  # twice is as good as once
+    got = run(model, x, y)
+    top = reference.maximum(x, y)
+    assert_same_bits(got[0], top)
+    assert_same_bits(got[1], reference.maximum(top, np.ones(4, dtype.numpy)))
+    assert_same_bits(got[3], np.ones(4, dtype.numpy))
+    small = np.array([1, 2, 3, 4]).astype(dtype.numpy)
+    got = run(model, small, y)
+    assert got[2].tolist() == [2, 3, 4, 5]
+    assert got[4].tolist() == [1, 2, 3, 4]
+
+
+def test_a_runtime_that_is_wrong() -> None:
+    """What the page says of OpenVINO's own Maximum, as long as it is the version that the page names."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "integrations" / "openvino_extension.md"
+    a, b = parameter("a", [1], dtypes.INT64), parameter("b", [1], dtypes.INT64)
+    model = ov.Model([opset.maximum(a, b)], [a, b], "m")
+    big, zero = np.array([2**40]), np.array([0])
+    assert_all_same_bits(run(maxops.openvino.rewrite(model), big, zero), [big])
+    (version,) = re.findall(r"OpenVINO ([0-9.]+)'s own Maximum of 2\*\*40 and 0 is 0", page.read_text(encoding="utf-8"))
+    if ov.__version__.startswith(version):
+        assert run(model, big, zero)[0].tolist() == [0]
+
+
+def test_what_the_plugin_does_to_constants() -> None:
+    """What the page says of subnormal constants: in f32, and in no other type."""
+    for dtype, kept in [
+        (dtypes.FLOAT16, True),
+        (dtypes.BFLOAT16, True),
+        (dtypes.FLOAT32, False),
+        (dtypes.FLOAT64, True),
+    ]:
+        x, tiny = parameter("x", [1], dtype), np.array([1], f"u{dtype.bits // 8}").view(dtype.numpy)
+        model = maxops.openvino.rewrite(ov.Model([opset.maximum(x, constant(tiny))], [x], "m"))
+        assert_all_same_bits(run(model, np.zeros(1, dtype.numpy)), [tiny if kept else np.zeros(1, dtype.numpy)])
+
+
+def kept_by_no_shorter_type(shape: tuple[int, ...], seed: int) -> Array:
+    """Numbers in float32 that neither float16 nor bfloat16 holds."""
+    return np.random.default_rng(seed).integers(1 << 22, 1 << 23, shape).astype(np.float32) / np.float32(1 << 20)
+
+
+def beside_openvino(x: Any) -> Any:
+    """Ours on inputs, constants and one another to outputs; then between OpenVINO's operators, exact in any type."""
+    limit = constant(kept_by_no_shorter_type((8,), 2))
+    top = opset.maximum(x, limit)
+    rows = opset.reduce_max(top, opset.constant(np.array([1])), keep_dims=True)
+    low = opset.segment_max(x, opset.constant(np.array([0, 0, 1, 1, 2, 2, 2, 5])), fill_mode="ZERO")
+    computed = opset.maximum(x, opset.gather(limit, opset.constant(np.arange(8)[::-1].copy()), opset.constant(0)))
+    weights = opset.constant(np.eye(8, dtype=np.float32))
+    half = opset.minimum(opset.matmul(x, weights, False, False), opset.constant(np.float32(0.5)))
+    between = opset.matmul(opset.maximum(half, opset.constant(np.float32(0.25))), weights, False, False)
+    return ov.Model([top, rows, low, computed, between, x], [x], "m")
+
+
+def assert_beside_openvino(got: list[Array], x: Array) -> None:
+    limit = kept_by_no_shorter_type((8,), 2)
+    top = reference.maximum(x, limit)
+    low = in_segments(x, np.array([0, 0, 1, 1, 2, 2, 2, 5]), fill_mode="ZERO")
+    between = np.full((8, 8), 0.5, np.float32)
+    assert_all_same_bits(got, [top, reduced(top, (1,)), low, reference.maximum(x, limit[::-1]), between, x])
+
+
+@pytest.mark.parametrize("precision", ["f32", "bf16", "f16"])
+def test_a_hint_of_precision_changes_no_bit_of_ours(precision: str) -> None:
+    """On processors with that type the plugin computes in it; the products here are exact in each."""
+    model = maxops.openvino.rewrite(beside_openvino(parameter("x", [8, 8])))
+    x = kept_by_no_shorter_type((8, 8), 1)
+    assert_beside_openvino(run(model, x, INFERENCE_PRECISION_HINT=precision), x)
+
+
+def test_all_that_ours_reads_and_gives_is_marked() -> None:
+    """What the marks are for depends on the processor and its types, and so this looks at the marks."""
+    for dtype in NUMBERS:
+        model = maxops.openvino.rewrite(three(dtype, open_shapes=True))
+        assert all(map(_is_marked, model.get_ops())), dtype
+    nodes = maxops.openvino.rewrite(beside_openvino(parameter("x", [8, 8]))).get_ordered_ops()
+    plain = [node.get_type_name() for node in nodes if not _is_marked(node)]
+    assert plain == ["Constant", "MatMul", "Constant", "Minimum", "MatMul", "Result"]
+
+
+def test_what_converts_all_of_a_model_to_f16() -> None:
+    """OpenVINO's own pass, which is what makes a plugin compute in f16: ours stay, or say that they cannot."""
+    x, array = parameter("x", [8, 8]), kept_by_no_shorter_type((8, 8), 1)
+    manager = passes.Manager()
+    manager.register_pass(passes.ConvertFP32ToFP16())
+    top = opset.maximum(x, constant(kept_by_no_shorter_type((8,), 2)))
+    model = maxops.openvino.rewrite(ov.Model([top, x], [x], "m"))
+    manager.run_passes(model)
+    assert_all_same_bits(run(model, array), [reference.maximum(array, kept_by_no_shorter_type((8,), 2)), array])
+    y = parameter("y", [8, 8])
+    between = opset.maximum(opset.abs(y), constant(np.ones(8, np.float32)))
+    model = maxops.openvino.rewrite(ov.Model([between], [y], "m"))
+    converted = "was made for f32, f32, but is given f16, f32: OpenVINO has converted them"
+    with pytest.raises(errors.DTypeError, match=converted):
+        manager.run_passes(model)  # it puts no Convert before what is marked, where the CPU plugin does
+
+
+# --------------------------------------------------------------------------------------------- shapes and values
+
+
+@pytest.mark.parametrize(
+    ("shapes", "inferred", "given"),
+    [
+        ([[2, 3], [3]], "[2,3]", [(2, 3), (3,)]),
+        ([[-1, 3], [2, 1]], "[2,3]", [(1, 3), (2, 1)]),
+        ([[-1, 1], [1, -1]], "[?,?]", [(2, 1), (1, 3)]),
+        ([[-1], [-1]], "[?]", [(1,), (4,)]),
+        ([[], [-1]], "[?]", [(), (0,)]),
+        ([[0, 1], [1, 5]], "[0,5]", [(0, 1), (1, 5)]),
+        ([[], []], "[]", [(), ()]),
+    ],
+)
+def test_broadcasting(shapes: list[list[int]], inferred: str, given: list[tuple[int, ...]]) -> None:
+    a, b = parameter("a", shapes[0]), parameter("b", shapes[1])
+    model = maxops.openvino.rewrite(ov.Model([opset.maximum(a, b)], [a, b], "m"))
+    assert str(model.output(0).partial_shape) == inferred
+    x, y = (mixed(dtypes.FLOAT32, shape, number) for number, shape in enumerate(given))
+    assert_all_same_bits(run(model, x, y), [reference.maximum(x, y)])
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["dropped", "kept"])
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3)])
+@pytest.mark.parametrize(
+    ("axes", "dropped", "kept"),
+    [([0], "[3]", "[1,3]"), ([-1, 0], "[]", "[1,1]"), (1, "[?]", "[?,1]"), ([], "[?,3]", "[?,3]")],
+    ids=["first", "both", "scalar", "none"],
+)
+def test_axes_that_are_a_constant(axes: Any, dropped: str, kept: str, shape: tuple[int, ...], keep: bool) -> None:
+    x = parameter("x", [-1, 3])
+    named = np.array(axes, np.int64)
+    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, constant(named), keep)], [x], "m"))
+    assert str(model.output(0).partial_shape) == (kept if keep else dropped)
+    data = mixed(dtypes.FLOAT32, shape, 1)
+    expected = reduced(data, tuple(named.reshape(-1).tolist()), keep) if named.size else data
+    assert_all_same_bits(run(model, data), [expected])
+
+
+def all_axes(x: Any, kind: DType = dtypes.INT64) -> Any:
+    """Computed from the data's rank, as the reader of ONNX models writes ReduceMax without axes."""
+    rank = opset.squeeze(opset.shape_of(opset.shape_of(x, "i64"), NAMES[kind]), opset.constant(np.int32(0)))
+    return opset.range(opset.constant(np.int32(0)), rank, opset.constant(np.int32(1)), output_type=NAMES[kind])
+
+
+@pytest.mark.parametrize("kind", [dtypes.INT32, dtypes.INT64], ids=str)
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_axes_that_are_computed_from_the_rank(dtype: DType, kind: DType) -> None:
+    x = parameter("x", [-1, -1], dtype)
+    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, all_axes(x, kind), True)], [x], "m"))
+    assert str(model.output(0).partial_shape) == "[1,1]"
+    assert not [node for node in model.get_ops() if node.get_type_name() in ("Range", "Convert")]
+    data = mixed(dtype, (2, 3), 1)
+    assert_all_same_bits(run(model, data), [reduced(data, (0, 1))])
+
+
+@pytest.mark.parametrize("saved", [False, True], ids=["in memory", "saved"])
+def test_axes_that_become_known_after_the_rewrite(tmp_path: Path, saved: bool) -> None:
+    x = opset.parameter(ov.PartialShape.dynamic(), np.float32, name="x")
+    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, all_axes(x), True)], [x], "m"))
+    core = ov.Core()
+    if saved:
+        ov.save_model(model, tmp_path / "model.xml")
+        maxops.openvino.register(core)
+        model = core.read_model(tmp_path / "model.xml")
+    model.reshape([2, 3])
+    data = mixed(dtypes.FLOAT32, (2, 3), 1)
+    assert_all_same_bits(run(model, data, core=core), [reduced(data, (0, 1))])
+    assert_all_same_bits(run(maxops.openvino.rewrite(model), data), [reduced(data, (0, 1))])
+
+
+def test_axes_that_are_computed_are_checked() -> None:
+    x = parameter("x", [4])
+    axes = opset.concat([opset.range(*(constant(np.array(n)) for n in (0, 1, 1)), output_type="i64")] * 2, 0)
+    with pytest.raises(errors.AxesError, match=r"\(ReduceMax\): .*names axis 0 twice"):
+        maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, axes, True)], [x], "m"))
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_data_that_is_computed_from_constants(dtype: DType) -> None:
+    """In its own type, and not in the plugin's; floats that OpenVINO's Gather keeps."""
+    x, limit = parameter("x", [5], dtype), mixed(dtype, (5,), 1, nans=0.0)
+    if dtype in FLOATS:
+        limit = np.array([1.5, -2, 0, 96, -np.inf]).astype(dtype.numpy)
+    transposed = opset.gather(constant(limit), opset.constant(np.arange(5)[::-1].copy()), opset.constant(np.int64(0)))
+    model = maxops.openvino.rewrite(ov.Model([opset.maximum(x, transposed)], [x], "m"))
+    data = mixed(dtype, (5,), 2, nans=0.0)
+    assert_all_same_bits(run(model, data), [reference.maximum(data, limit[::-1])])
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_an_input_that_goes_to_an_output(dtype: DType) -> None:
+    """The reader of ONNX models leaves an Identity of a ReduceMax without axes, with noop_with_empty_axes."""
+    x, data = parameter("x", [-1], dtype), mixed(dtype, (20,), 1)
+    model = maxops.openvino.rewrite(ov.Model([x.output(0), opset.identity(opset.identity(x)).output(0)], [x], "m"))
+    assert_all_same_bits(run(model, data), [data, data])
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["dropped", "kept"])
+@pytest.mark.parametrize("kind", [dtypes.INT32, dtypes.INT64], ids=str)
+def test_axes_that_are_an_input(kind: DType, keep: bool) -> None:
+    x, axes = parameter("x", [-1, 3]), parameter("axes", [1], kind)
+    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, axes, keep)], [x, axes], "m"))
+    assert str(model.output(0).partial_shape) == ("[?,?]" if keep else "[?]")
+    data = mixed(dtypes.FLOAT32, (4, 3), 1)
+    for axis in (0, 1, -1):
+        got = run(model, data, np.array([axis], kind.numpy))
+        assert_all_same_bits(got, [reduced(data, (axis,), keep)])
+
+
+def test_auto_broadcast_none() -> None:
+    a, b = parameter("a", [-1, 3]), parameter("b", [2, -1])
+    model = maxops.openvino.rewrite(ov.Model([opset.maximum(a, b, "NONE")], [a, b], "m"))
+    x, y = mixed(dtypes.FLOAT32, (2, 3), 1), mixed(dtypes.FLOAT32, (2, 3), 2)
+    assert_all_same_bits(run(model, x, y), [reference.maximum(x, y)])
+    with pytest.raises(RuntimeError, match="with auto_broadcast 'none' they are equal"):
+        run(model, x[:1], y)
+
+
+def segments(count: int | str | None = None, rows: int = -1, kind: DType = dtypes.INT64) -> Any:
+    """A model of SegmentMax; `count` is num_segments: none, "input", or a constant."""
+    data, ids = parameter("data", [rows, 2]), parameter("ids", [rows], kind)
+    more = [parameter("count", [], dtypes.INT64)] if count == "input" else []
+    third = [opset.constant(np.int64(count))] if isinstance(count, int) else more
+    return ov.Model([opset.segment_max(data, ids, *third, fill_mode="LOWEST")], [data, ids, *more], "m")
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+@pytest.mark.parametrize("opened", [False, True], ids=["fixed", "open"])
+@pytest.mark.parametrize("count", [None, 0, 2, 8, "input"])
+@pytest.mark.parametrize("kind", [dtypes.INT32, dtypes.INT64], ids=str)
+def test_numbers_of_segments(kind: DType, count: int | str | None, opened: bool, rows: int) -> None:
+    model = maxops.openvino.rewrite(segments(count, -1 if opened else rows, kind))
+    size = "?" if count in (None, "input") else count
+    assert str(model.output(0).partial_shape) == f"[{size},2]"
+    data, ids = mixed(dtypes.FLOAT32, (rows, 2), 1), IDS[:rows].astype(kind.numpy)
+    number = 6 if isinstance(count, str) else count
+    more = [np.array(number)] if count == "input" else []
+    assert_all_same_bits(run(model, data, ids, *more), [in_segments(data, ids, number, fill_mode="LOWEST")])
+
+
+def test_ids_past_32_bits() -> None:
+    """Not cut: the last is dropped, where it would else be segment 0 again."""
+    data, ids = mixed(dtypes.FLOAT32, (3, 2), 1), np.array([0, 1, 2**32])
+    assert_all_same_bits(
+        run(maxops.openvino.rewrite(segments(2)), data, ids), [in_segments(data, ids, 2, fill_mode="LOWEST")]
+    )
+
+
+def test_ids_that_are_a_constant() -> None:
+    data = parameter("data", [-1, 2])
+    model = maxops.openvino.rewrite(
+        ov.Model([opset.segment_max(data, opset.constant(IDS), fill_mode="ZERO")], [data], "m")
+    )
+    assert str(model.output(0).partial_shape) == "[4,2]"
+    array = mixed(dtypes.FLOAT32, (5, 2), 1)
+    assert_all_same_bits(run(model, array), [in_segments(array, IDS, fill_mode="ZERO")])
+
+
+# -------------------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["fixed", "open"])
+@pytest.mark.parametrize(
+    ("ids", "count", "message"),
+    [
+        ([-1, 0, 2], 4, r"must not be negative: position 0 holds -1 \[OpenVINO.SegmentMax-16.ids\]"),
+        ([0, 1, -2], 4, "must not be negative: position 2 holds -2"),
+        ([1, 0, 2], 4, "must not decrease: position 1 holds 0 after 1"),
+        ([0, 0, 2], -5, r"num_segments is -5; it is not negative \[OpenVINO.SegmentMax-16.num_segments\]"),
+        ([0, 0, 2], 2**60, r"output would have shape .* GiB of memory"),
+    ],
+)
+def test_what_a_clause_forbids_is_an_error(ids: list[int], count: int, message: str, opened: bool) -> None:
+    model = maxops.openvino.rewrite(segments("input", -1 if opened else 3))
+    data = np.zeros((3, 2), np.float32)
+    with pytest.raises(RuntimeError, match=message):
+        run(model, data, np.array(ids), np.array(count))
+    assert len(run(model, data, np.array([0, 0, 2]), np.array(4))) == 1
+
+
+def test_lengths_that_differ() -> None:
+    with pytest.raises(RuntimeError, match=r"segment_ids has shape \(2,\).*SegmentMax-16.ids.shape"):
+        run(maxops.openvino.rewrite(segments()), np.zeros((3, 2), np.float32), np.array([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"), [([0, 0], "names axis 0 twice"), ([5, 0], "holds 5, but data has rank 2")]
+)
+def test_wrong_axes(axes: list[int], message: str) -> None:
+    x, named = parameter("x", [-1, 3]), parameter("axes", [-1], dtypes.INT64)
+    model = maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, named, True)], [x, named], "m"))
+    with pytest.raises(RuntimeError, match=message):
+        run(model, np.zeros((2, 3), np.float32), np.array(axes))
+
+
+def test_an_error_of_an_asynchronous_call() -> None:
+    request = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU").create_infer_request()
+    request.start_async([np.zeros((1, 2), np.float32), np.array([-1])])
+    with pytest.raises(RuntimeError, match=r"position 0 holds -1 \[OpenVINO.SegmentMax-16.ids\]"):
+        request.wait()
+
+
+def test_what_rewrite_refuses() -> None:
+    a, b = parameter("a", [4]), parameter("b", [4])
+    with pytest.raises(errors.AttributeValueError, match=r"\(Maximum\): Maximum auto_broadcast is 'pdpd'"):
+        maxops.openvino.rewrite(ov.Model([opset.maximum(a, b, "PDPD")], [a, b], "m"))
+    c = opset.parameter([4], ov.Type.f8e4m3, name="c")
+    with pytest.raises(errors.DTypeError, match=r"inputs of f8e4m3, f8e4m3; the types are f16"):
+        maxops.openvino.rewrite(ov.Model([opset.maximum(c, c)], [c], "m"))
+    with pytest.raises(errors.OutputTooLargeError, match=r"\(SegmentMax\): SegmentMax-16 output would have"):
+        maxops.openvino.rewrite(segments(2**60))
+
+
+def test_bool_is_no_number() -> None:
+    data, ids = parameter("data", [3], dtypes.BOOL), parameter("ids", [3], dtypes.INT64)
+    with pytest.raises(errors.DTypeError, match=r"\(SegmentMax\): SegmentMax-16 .*bool") as caught:
+        maxops.openvino.rewrite(ov.Model([opset.segment_max(data, ids, fill_mode="ZERO")], [data, ids], "m"))
+    assert caught.value.clause == "OpenVINO.SegmentMax-16.T"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_on_few_threads(threads: int) -> None:
+    """By `wait`: with one thread, OpenVINO's `infer` loses the errors of all operators."""
+    compiled = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU", {"INFERENCE_NUM_THREADS": threads})
+    for _ in range(3):
+        request = compiled.create_infer_request()
+        request.start_async([np.zeros((1, 2), np.float32), np.array([-1])])
+        with pytest.raises(RuntimeError, match="position 0 holds -1"):
+            request.wait()
+
+
+def test_a_body_is_refused() -> None:
+    condition, x, inner, other = (
+        opset.parameter([], ov.Type.boolean, name="condition"),
+        *(parameter(name, [4]) for name in ("x", "inner", "other")),
+    )
+    node = opset.if_op(condition.output(0))
+    then = ov.Model([opset.maximum(inner, inner)], [inner], "then")
+    otherwise = ov.Model([opset.abs(other)], [other], "otherwise")
+    node.set_then_body(then)
+    node.set_else_body(otherwise)
+    node.set_input(x.output(0), inner, other)
+    model = ov.Model([node.set_output(then.results[0], otherwise.results[0])], [condition, x], "m")
+    with pytest.raises(errors.ModelError, match=r"\(Maximum\) is in the body of .* \(If\)"):
+        maxops.openvino.rewrite(model)
+
+
+def test_types_that_were_converted_are_refused(tmp_path: Path) -> None:
+    """Never a 64-bit integer that was cut on the way."""
+    path = tmp_path / "model.xml"
+    ov.serialize(maxops.openvino.rewrite(three(dtypes.INT64, open_shapes=False)), str(path))
+    text, marks = re.subn(
+        r"<rt_info>\s*<attribute name=\"DisablePrecisionConversion\".*?</rt_info>", "", path.read_text(), flags=re.S
+    )
+    assert marks >= 3
+    path.write_text(text)
+    core = ov.Core()
+    maxops.openvino.register(core)
+    with pytest.raises(
+        RuntimeError, match=r"was made for i64, i64, but is given i32, i32: OpenVINO has converted them"
+    ):
+        core.compile_model(core.read_model(path), "CPU")
+
+
+def test_a_file_without_fill_mode_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    ov.serialize(maxops.openvino.rewrite(segments()), str(path))
+    path.write_text(path.read_text().replace('fill_mode="lowest"', 'empty_segment_value="ZERO"'))
+    core = ov.Core()
+    maxops.openvino.register(core)
+    with pytest.raises(RuntimeError, match=r"fill_mode is ''; it is 'ZERO' or 'LOWEST'"):
+        core.read_model(path)
+
+
+# -------------------------------------------------------------------------------------------------- many requests
+
+
+def test_requests_at_once() -> None:
+    a, b = parameter("a", [-1]), parameter("b", [-1])
+    model = maxops.openvino.rewrite(ov.Model([opset.maximum(a, b)], [a, b], "m"))
+    compiled = CORE.compile_model(model, "CPU", {"PERFORMANCE_HINT": "THROUGHPUT"})
+
+    def work(seed: int) -> None:
+        request, random = compiled.create_infer_request(), np.random.default_rng(seed)
+        for _ in range(50):
+            x, y = random.random((2, int(random.integers(1, 3000))), np.float32)
+            request.infer([x.copy(), y.copy()])
+            assert_same_bits(array_of(request.get_output_tensor()), np.maximum(x, y))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    requests = [compiled.create_infer_request() for _ in range(4)]
+    for turn in range(20):
+        pairs = [np.random.default_rng(turn).random((2, turn + 1), np.float32) for _ in requests]
+        for request, (x, y) in zip(requests, pairs, strict=True):
+            request.start_async([x.copy(), y.copy()])
+        for request, (x, y) in zip(requests, pairs, strict=True):
+            request.wait()
+            assert_same_bits(array_of(request.get_output_tensor()), np.maximum(x, y))
+
+
+def test_changing_shapes_leave_nothing_behind() -> None:
+    """OpenVINO clones an operator for each new shape; a clone of ours in Python would never be freed."""
+    request = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU").create_infer_request()
+
+    def alive() -> int:
+        for rows in range(1, 40):
+            request.infer([np.zeros((rows, 2), np.float32), np.arange(rows)])
+        # by type: isinstance asks lazy objects of other packages, which wake up and warn
+        return sum(issubclass(type(thing), ov.Op) for thing in gc.get_objects())
+
+    assert alive() == alive()
+
+
+def test_without_openvino_an_error_names_it() -> None:
+    code = (
+        "import sys; sys.modules['openvino'] = None\n"
+        "import maxops.openvino\n"
+        "try:\n    maxops.openvino.register(None)\nexcept ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == (
+        "maxops.openvino.register, as rewrite, needs the package 'openvino', which is not installed: "
+        'pip install "maxops[openvino]"'
+    )
+
+
+# ------------------------------------------------------------------------------------- shapes that are known early
+
+RANGE = ov.Dimension(2, 6)
+SHAPES: list[list[Any]] = [[-1, 3], [4, 3], [4, -1], [-1, -1], [4], [-1], [4, 2, -1], [RANGE, 3]]
+
+
+def _sizes(shape: list[Any]) -> str:
+    return str(ov.PartialShape(shape))
+
+
+def _inferred(node: Any, parameters: list[Any]) -> tuple[str, str]:
+    """The output's shape as OpenVINO infers it, and as ours does in its place."""
+    model = ov.Model([node.output(0)], parameters, "inferred")
+    theirs, ours = (each.output(0).get_partial_shape() for each in (model, maxops.openvino.rewrite(model)))
+    return str(theirs), str(ours)
+
+
+@pytest.mark.parametrize("count", [None, "input", 0, 5])
+@pytest.mark.parametrize("ids", [[-1], [4], [ov.Dimension(1, 5)]], ids=_sizes)
+@pytest.mark.parametrize("data", SHAPES, ids=_sizes)
+def test_the_shape_of_segment_max_is_inferred_as_openvino_does(data: list[Any], ids: list[Any], count: Any) -> None:
+    given = [parameter("data", data), parameter("ids", ids, dtypes.INT64)]
+    if count == "input":
+        given.append(parameter("count", [], dtypes.INT64))
+    more = [] if count is None else [given[2] if count == "input" else constant(np.array(count))]
+    theirs, ours = _inferred(opset.segment_max(*given[:2], *more, fill_mode="zero"), given)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["dropped", "kept"])
+@pytest.mark.parametrize("axes", [[0], [-1], [], [0, 1], "one", "some", "scalar"], ids=str)
+@pytest.mark.parametrize("data", SHAPES, ids=_sizes)
+def test_the_shape_of_reduce_max_is_inferred_as_openvino_does(data: list[Any], axes: Any, keep: bool) -> None:
+    if axes == [0, 1] and len(data) == 1:
+        axes = [-1]
+    given = [parameter("data", data)]
+    if isinstance(axes, str):
+        given.append(parameter("axes", {"one": [1], "some": [-1], "scalar": []}[axes], dtypes.INT64))
+    of = given[1] if isinstance(axes, str) else constant(np.array(axes, np.int64))
+    theirs, ours = _inferred(opset.reduce_max(given[0], of, keep), given)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("kind", ["numpy", "none"])
+@pytest.mark.parametrize("second", SHAPES, ids=_sizes)
+@pytest.mark.parametrize("first", SHAPES, ids=_sizes)
+def test_the_shape_of_maximum_is_inferred_as_openvino_does(first: list[Any], second: list[Any], kind: str) -> None:
+    given = [parameter("first", first), parameter("second", second)]
+    try:
+        node = opset.maximum(*given, kind)
+    except RuntimeError:  # whose shapes do not fit
+        return
+    theirs, ours = _inferred(node, given)
+    # of two sizes that are open, ours infers nothing that they have in common
+    assert ours in (theirs, theirs.replace("2..6", "?"))

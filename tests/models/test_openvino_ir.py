@@ -1,0 +1,245 @@
+"""OpenVINO's IR without OpenVINO: what its document prints, what it writes itself, and every way to be wrong."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import maxops as mo
+from helpers.bits import Array, assert_same_bits, mixed
+from helpers.ir_models import reduce_net, saved, segment_net
+from maxops import errors
+from maxops.cli.app import app
+from maxops.dtypes import FLOAT32, INT32
+from maxops.openvino import IRWarning, load
+from maxops.openvino.calls import DTYPES
+
+IDS = np.array([0, 0, 2, 3, 3])
+
+
+@pytest.mark.parametrize(("count", "out"), [(2, (2,)), (8, (8,))])
+def test_the_documents_first_examples(tmp_path: Path, count: int, out: tuple[int, ...]) -> None:
+    path = saved(tmp_path, segment_net('empty_segment_value="ZERO"', (5,), count=True, out=out))
+    data = np.array([1, -2, -3, 4, 5], np.float32)
+    with pytest.warns(IRWarning) as expected_message:
+        model = load(path)
+    assert [("empty_segment_value" in str(w.message), "<dim>0</dim>" in str(w.message)) for w in expected_message] == [
+        (True, False),
+        (False, True),
+    ]
+    got = model.run({"data": data, "ids": IDS, "count": np.array(count)})["y"]
+    assert_same_bits(got, mo.segment_max(data, IDS, count, fill_mode="ZERO"))
+
+
+def test_the_documents_third_example(tmp_path: Path) -> None:
+    path = saved(tmp_path, segment_net('empty_segment_value="LOWEST"', (3, 4), count=False, out=(2, 4), kind="i32"))
+    data = mixed(INT32, (3, 4), 1)
+    with pytest.warns(IRWarning, match="empty_segment_value"):
+        model = load(path)
+    ids = np.array([0, 1, 1])
+    assert_same_bits(model.run({"data": data, "ids": ids})["y"], mo.segment_max(data, ids, fill_mode="LOWEST"))
+
+
+def test_the_attribute_as_openvino_writes_it(tmp_path: Path) -> None:
+    path = saved(tmp_path, segment_net('fill_mode="lowest"', (5,), count=False, out=(-1,)))
+    data = np.array([1, -2, -3, 4, 5], np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = load(path).run({"data": data, "ids": IDS})["y"]
+    assert_same_bits(got, mo.segment_max(data, IDS, fill_mode="LOWEST"))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("", "has neither"),
+        ('fill_mode="zero" empty_segment_value="LOWEST"', "fill_mode=.* and empty_segment_value"),
+        ('fill_mode="none"', "'NONE'"),
+        ('fill_mode="zero" colour="red"', "unknown attribute 'colour'"),
+    ],
+)
+def test_the_fill_mode_is_never_chosen_silently(tmp_path: Path, data: str, message: str) -> None:
+    path = saved(tmp_path, segment_net(data, (5,), count=False, out=(4,)))
+    text = rf"layer 'top' \(SegmentMax.*{message}.*SegmentMax-16.fill_mode"
+    with pytest.raises(errors.AttributeValueError, match=text):
+        load(path)
+
+
+def test_segment_max_of_bool_is_refused(tmp_path: Path) -> None:
+    """Its document has numeric types only."""
+    model = load(saved(tmp_path, segment_net('fill_mode="zero"', (3,), False, (2,), "boolean")))
+    with pytest.raises(errors.DTypeError, match=r"SegmentMax-16 .*bool.* \[OpenVINO.SegmentMax-16.T\]"):
+        model.run({"data": np.ones(3, np.bool_), "ids": np.array([0, 0, 1])})
+
+
+def test_maximum_reduce_max_and_weights(tmp_path: Path) -> None:
+    path = saved(tmp_path, reduce_net(8, offset=8), np.array([7, -1]).tobytes())
+    x, b = mixed(FLOAT32, (5, 3), 2), mixed(FLOAT32, (3,), 3)
+    got = load(path).run({"x": x, "b": b})["y"]
+    assert_same_bits(got, mo.reduce_max(mo.maximum(x, b), axes=(1,)))
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = saved(tmp_path, segment_net('empty_segment_value="ZERO"', (5,), count=False, out=(4,)))
+    np.save(tmp_path / "data.npy", np.array([1, -2, -3, 4, 5], np.float32))
+    np.save(tmp_path / "ids.npy", IDS)
+    words = ["--input", f"data={tmp_path / 'data.npy'}", "--input", f"ids={tmp_path / 'ids.npy'}"]
+    result = CliRunner().invoke(app, ["run", str(path), *words])
+    assert result.exit_code == 0, result.output
+    assert "1.0, 0.0, -3.0, 5.0" in result.stdout
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"maxops: warning: {path}: layer 'top' (SegmentMax, id 3): writes empty_segment_value")
+
+
+# -------------------------------------------------------------------------------------------------- bad input
+
+GOOD = reduce_net(8)
+EDGE = '<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>'
+BACK = '<edge from-layer="4" from-port="2" to-layer="3" to-port="1"/>'
+BOMB = '<!DOCTYPE net [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><net version="11"><layers>&b;</layers></net>'
+OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/></net>'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not well-formed XML"),
+        (GOOD[:200], "not well-formed XML"),
+        ("<html/>", "root is not <net>"),
+        (BOMB, "document type or entities"),
+        (OUTSIDE, "document type or entities"),
+        ('<?xml version="1.0" encoding="klingon"?><net/>', "model.xml"),
+        (GOOD.replace('<net version="11"', '<net version="7"'), "version 7; maxops reads 10 and 11"),
+        (GOOD.replace('<net version="11"', "<net"), "version none"),
+        ('<net version="11"/>', "has no layers"),
+        (GOOD.replace('id="1" name="b"', 'id="0" name="b"'), "'0' appears twice"),
+        (GOOD.replace('type="Maximum"', 'type="Add"'), "types Parameter, Const"),
+        (GOOD.replace('type="Maximum"', ""), "needs an id and a type"),
+        (GOOD.replace('name="b"', 'name="x"'), "of one name"),
+        (GOOD.replace('from-layer="1"', 'from-layer="77"'), "layer '77', which does not exist"),
+        (GOOD.replace('to-port="1"', 'to-port="9"', 1), "not among the inputs of layer 'm'"),
+        (GOOD.replace('to-layer="3" to-port="1"', 'to-layer="3" to-port="0"'), "is the second into its port"),
+        (
+            GOOD.replace('<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>', ""),
+            "no edge leads to its input port 1",
+        ),
+        (
+            GOOD.replace('from-layer="1" from-port="0" to-layer="3"', 'from-layer="4" from-port="2" to-layer="3"'),
+            "cyclic",
+        ),
+        (GOOD.replace('type="Result"', 'type="Parameter"'), "has 1 input port; it takes 0"),
+        (GOOD.replace('shape="3"', 'shape="-3"'), "the size '-3'"),
+        (GOOD.replace('shape="3"', 'shape="9999999999999999999,9999999999999999999"'), "more elements"),
+        (GOOD.replace('shape="3" element_type="f32"', 'shape="3"'), "no attribute 'element_type'"),
+        (GOOD.replace('element_type="f32"', 'element_type="u4"'), "the type 'u4'"),
+        (GOOD.replace('auto_broadcast="numpy"', 'auto_broadcast="pdpd"'), "auto_broadcast is 'pdpd'"),
+        (GOOD.replace('keep_dims="true"', 'keep_dims="perhaps"'), "keep_dims is 'perhaps'"),
+        (reduce_net(4), "size 4, but int64 \\(1,\\) are 8 bytes"),
+        (reduce_net(8, offset=1), "lies at bytes 1 to 9"),
+        (reduce_net(8, offset=2**62 - 8), "which ends at 8"),
+        (reduce_net(8).replace('size="8"', 'size="-8"'), "size is '-8'"),
+        (reduce_net(8, shape="?"), "open shape"),
+    ],
+)
+def test_a_broken_file_is_one_error(tmp_path: Path, text: str, message: str) -> None:
+    path = saved(tmp_path, text, np.array([-1]).tobytes())
+    with pytest.raises(errors.ModelError, match=message) as caught:
+        load(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    with pytest.raises(errors.ModelError, match="cannot be read: No such file"):
+        load(tmp_path / "none.xml")
+    with pytest.raises(errors.ModelError, match=r"its weights, .*model\.bin, cannot be read"):
+        load(saved(tmp_path, GOOD))
+
+
+def test_every_mutation_is_a_model_or_one_error(tmp_path: Path) -> None:
+    """Bytes changed, taken out and doubled at random: nothing but a model or an error of ours comes back."""
+    random = np.random.default_rng(6)
+    texts = [GOOD.encode(), segment_net('fill_mode="zero"', (5,), count=True, out=(4,)).encode()]
+    seen = {"model": 0, "error": 0}
+    for turn in range(3000):
+        data = bytearray(texts[turn % 2])
+        for _ in range(random.integers(1, 3)):
+            at, kind = int(random.integers(len(data))), int(random.integers(3))
+            if kind == 0:
+                data[at] = int(random.integers(256))
+            elif kind == 1:
+                del data[at : at + int(random.integers(1, 60))]
+            else:
+                data[at:at] = data[at : at + int(random.integers(1, 60))]
+        path = saved(tmp_path, bytes(data), np.array([-1]).tobytes())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", IRWarning)
+                load(path)
+            seen["model"] += 1
+        except errors.MaxopsError:
+            seen["error"] += 1
+    assert min(seen.values()) > 10, seen
+
+
+# ---------------------------------------------------------------------------------------- OpenVINO's own files
+
+
+def test_what_openvino_serialises(tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    opset = openvino.opset16
+    x, ids = opset.parameter([-1, 3], np.float32, name="x"), opset.parameter([-1], np.int64, name="ids")
+    top = opset.segment_max(opset.maximum(x, opset.constant(np.array([0.5], np.float32))), ids, fill_mode="LOWEST")
+    model = openvino.Model([opset.reduce_max(top, opset.constant(np.array([1])), keep_dims=False)], [x, ids], "m")
+    openvino.serialize(model, str(tmp_path / "own.xml"))
+    data: Array = np.array([[1, -2, 3], [0, 0, 0], [-7, 8, 9]], np.float32)
+    loaded = load(tmp_path / "own.xml")
+    (got,) = loaded.run({"x": data, "ids": np.array([0, 0, 2])}).values()
+    assert_same_bits(got, np.array([3, np.finfo(np.float32).min, 9], np.float32))
+
+
+# Of each: the rows, num_segments if it is given, the fill mode and the ids.
+EXAMPLES: tuple[tuple[tuple[int, ...], int | None, str, Array], ...] = (
+    ((5,), 2, "ZERO", IDS),
+    ((5,), 8, "ZERO", IDS),
+    ((3, 4), None, "LOWEST", np.array([0, 1, 1])),
+)
+
+
+@pytest.mark.parametrize("writer", ["serialize", "save_model"])
+@pytest.mark.parametrize("number", [1, 2, 3], ids="example-{}".format)
+@pytest.mark.parametrize("kind", [kind for kind in DTYPES if kind != "boolean"])
+def test_the_documents_examples_as_openvino_writes_them(tmp_path: Path, kind: str, number: int, writer: str) -> None:
+    """In every type that SegmentMax has, and num_segments as an input and as a constant."""
+    openvino = pytest.importorskip("openvino")
+    opset, path = openvino.opset16, tmp_path / "own.xml"
+    rows, count, mode, segment_ids = EXAMPLES[number - 1]
+    x = opset.parameter(list(rows), getattr(openvino.Type, kind), name="x")
+    ids = opset.parameter(list(rows[:1]), np.int32 if count else np.int64, name="ids")
+    inputs = {"x": mixed(DTYPES[kind], rows, number), "ids": segment_ids.astype(np.int32 if count else np.int64)}
+    parameters, tops = (
+        [x, ids],
+        [opset.segment_max(x, ids, *([opset.constant(count)] if count else []), fill_mode=mode)],
+    )
+    if count:
+        parameters.append(opset.parameter([], np.int64, name="count"))
+        inputs["count"] = np.array(count)
+        tops.append(opset.segment_max(x, ids, parameters[-1], fill_mode=mode))
+    getattr(openvino, writer)(openvino.Model(tops, parameters, "example"), str(path))
+    expected = mo.reference.segment_max(inputs["x"], segment_ids, count or 2, mode)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = load(path).run(inputs)
+    assert len(got) == len(tops)
+    for array in got.values():
+        assert_same_bits(array, expected)
+
+
+def test_names_of_types_are_openvinos() -> None:
+    openvino = pytest.importorskip("openvino")
+    for name in DTYPES:
+        assert getattr(openvino.Type, name).get_type_name() == name

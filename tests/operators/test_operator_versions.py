@@ -1,0 +1,162 @@
+"""Which row `maxops.operator` gives for every version and operator set, and what it says of all others."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from maxops import spec
+from maxops.errors import UnknownOperatorError, VersionError
+
+NAMES = sorted({(row.standard, row.operator) for row in (*spec.ALL, *spec.PLAIN)})
+NOT_INTEGERS: list[Any] = ["13", 13.0, True, np.float64(13), np.bool(1), b"13", (13,), [13], 13j, np.array(13)]
+
+
+def rows_of(standard: str, name: str) -> list[spec.Spec]:
+    return [row for row in (*spec.ALL, *spec.PLAIN) if (row.standard, row.operator) == (standard, name)]
+
+
+@pytest.mark.parametrize("number", [*range(-1, 30), 2**70])
+@pytest.mark.parametrize(("standard", "name"), NAMES)
+def test_every_version_and_operator_set(standard: str, name: str, number: int) -> None:
+    rows = rows_of(standard, name)
+    versions = [row.version for row in rows if row.version is not None]
+    newest = max((version for version in versions if version <= number), default=None)
+    spellings: list[Any] = [number] if number >= 2**63 else [number, np.int64(number)]
+    for spelled in spellings:
+        if number in versions:
+            assert mo.operator(standard, name, spelled).version == number
+        else:
+            with pytest.raises(UnknownOperatorError) as caught:
+                mo.operator(standard, name, spelled)
+            expected = [str(version) for version in versions] if versions else ["has no versions", "leave it out"]
+            assert all(text in str(caught.value) for text in expected)
+            assert (f"opset={number} selects {name}-{newest}" in str(caught.value)) == (newest is not None)
+        if newest is not None:
+            assert mo.operator(standard.upper(), name.lower(), opset=spelled).version == newest
+        else:
+            with pytest.raises(
+                UnknownOperatorError, match=f"operator set {number} has no" if versions else "leave it out"
+            ):
+                mo.operator(standard, name, opset=spelled)
+
+
+@pytest.mark.parametrize(("standard", "name"), NAMES)
+def test_without_a_version(standard: str, name: str) -> None:
+    rows = rows_of(standard, name)
+    if len(rows) == 1:
+        assert mo.operator(standard, name).spec is rows[0]
+        return
+    with pytest.raises(UnknownOperatorError, match="needs a version") as caught:
+        mo.operator(standard, name)
+    assert all(str(row.version) in str(caught.value) for row in rows)
+    assert "opset=N" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", NOT_INTEGERS, ids=repr)
+@pytest.mark.parametrize("argument", ["version", "opset"])
+@pytest.mark.parametrize("name", [("ONNX", "Max"), ("SONNX", "Max"), ("no", "such")])
+def test_a_version_that_is_not_an_integer(name: tuple[str, str], argument: str, value: Any) -> None:
+    with pytest.raises(VersionError) as caught:
+        mo.operator(*name, **{argument: value})
+    assert isinstance(caught.value, TypeError)
+    assert (
+        str(caught.value)
+        == f"{argument} is {value!r} of type {type(value).__name__}; it is an integer, such as {argument}=13"
+    )
+
+
+def test_a_version_and_an_operator_set() -> None:
+    with pytest.raises(VersionError, match="got version 13 and opset 14; give one of them"):
+        mo.operator("ONNX", "Max", 13, opset=14)
+
+
+@pytest.mark.parametrize("of", mo.operators(), ids=repr)
+def test_help_tells_what_an_operator_is(of: mo.Operator) -> None:
+    text = pydoc.plain(pydoc.render_doc(of))
+    assert of.spec.name in text
+    if of.standard != "maxops":
+        assert all(clause.id in text for clause in of.clauses)
+        assert all(str(dtype) in text for dtype in of.types)
+        parameters = inspect.signature(of).parameters
+        assert [*parameters][len(of.spec.inputs) or 1 :] == [*of.spec.attributes, "out"]
+    assert repr(of) == f"<{of.standard} {of.spec.name}>"
+
+
+@pytest.mark.parametrize("name", ["maximum", "reduce_max", "segment_max"])
+def test_repr_and_help_of_the_functions(name: str) -> None:
+    function = getattr(mo, name)
+    assert repr(function) == f"<function maxops.{name}>"
+    assert str(inspect.signature(function.__wrapped__)) in pydoc.plain(pydoc.render_doc(function)).replace("'", "'")
+
+
+def test_dir_is_what_is_public() -> None:
+    assert dir(mo) == sorted(mo.__all__)
+    assert all(hasattr(mo, name) for name in dir(mo))
+
+
+# ------------------------------------------------------------------------------------- inputs and attributes
+
+INPUTS = {"Max": 2, "ReduceMax": 1, "SegmentMax": 2}
+
+
+@pytest.mark.parametrize("row", spec.ALL, ids=repr)
+def test_an_input_given_as_an_attribute(row: spec.Spec) -> None:
+    for position, (name, _) in enumerate(row.inputs):
+        called: Any = mo.operator(row.standard, row.operator, row.version)
+        with pytest.raises(mo.errors.AttributeValueError) as caught:
+            called(*[np.zeros(1)] * position, **{name: np.zeros(1)})
+        spelled = ", ".join(each for each, _ in row.inputs[: position + 1])
+        number = ("first", "second", "third")[position]
+        assert str(caught.value) == (
+            f"{row.name} has no attribute {name!r}: it is the {number} input; give it by position: operator({spelled}) "
+            f"[{row.clause('inputs')}]"
+        )
+
+
+@pytest.mark.parametrize("row", spec.ALL, ids=repr)
+def test_an_attribute_given_as_an_input(row: spec.Spec) -> None:
+    if row.operator == "ReduceMax" and not row.axes_input:
+        with pytest.raises(mo.errors.InputCountError, match=r"axes is an attribute, as in axes=\[0\]"):
+            mo.operator(row.standard, row.operator, row.version)(np.zeros(1), np.array([0]))
+
+
+# ------------------------------------------------------------------------------------------------ parameters
+
+ARGUMENTS = Path(__file__).resolve().parents[2] / "native" / "bindings" / "arguments.def"
+
+
+def name_of(parameter: spec.Parameter) -> str:
+    """In signatures and documentation: there `maximum` takes arrays, which are inputs of ONNX's operator."""
+    return "arrays" if parameter.kind == "arrays" else parameter.name
+
+
+@pytest.mark.parametrize("row", spec.PLAIN, ids=repr)
+def test_a_signature_is_that_of_the_row(row: spec.Spec) -> None:
+    written = inspect.signature(getattr(mo, row.operator).__wrapped__).parameters.values()
+    assert [(each.name, each.default) for each in written] == [
+        (name_of(each), inspect.Parameter.empty if each.kind in ("array", "arrays") else each.default)
+        for each in row.parameters
+    ]
+
+
+@pytest.mark.parametrize("row", spec.PLAIN, ids=repr)
+def test_the_core_has_the_parameters_of_the_row(row: spec.Spec) -> None:
+    lines = re.findall(r"^MAXOPS_(\w+)_ARGUMENT\((\w+)\)$", ARGUMENTS.read_text(), re.MULTILINE)
+    expected = [each.name for each in row.parameters if each.kind != "arrays"]
+    assert [name for function, name in lines if function.lower() == row.operator] == expected
+
+
+@pytest.mark.parametrize("row", spec.PLAIN, ids=repr)
+def test_each_parameter_has_a_clause_and_an_explanation(row: spec.Spec) -> None:
+    document = getattr(mo, row.operator).__doc__
+    for each in row.parameters:
+        assert f"        {name_of(each)}: " in document
+        assert row.has({"segment_ids": "ids", "data": "types"}.get(each.name, each.alias_of or each.name))

@@ -1,0 +1,589 @@
+"""ReduceMax against the reference, bit for bit, for every type on every instruction set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
+
+import maxops as mo
+from helpers.bits import (
+    FLOATS,
+    LAYOUTS,
+    STORED,
+    Array,
+    Guarded,
+    arrays,
+    assert_same_bits,
+    at_offset,
+    contiguous,
+    distinct,
+    fast_reduce_max,
+    mixed,
+    of_words,
+    spread,
+    swapped,
+    words,
+)
+from helpers.instruction_sets import by_itself, on_each_isa
+from maxops import reference
+from maxops.dtypes import FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, DType
+from maxops.engines import table
+from maxops.errors import AxesError
+from maxops.typing import Axes
+
+pytestmark = pytest.mark.usefixtures("isa")
+
+each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
+each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
+each_float = pytest.mark.parametrize("dtype", FLOATS, ids=str)
+
+
+def subsets(rank: int) -> list[tuple[int, ...]]:
+    """Every choice of axes but none."""
+    return list(chain.from_iterable(combinations(range(rank), count) for count in range(1, rank + 1)))
+
+
+@cache
+def _lengths(dtype: DType) -> list[tuple[Array, Array]]:
+    """(row, maximum) of every length from 0 to 130, NaNs being rare enough that other values win too."""
+    row = mixed(dtype, 130, 1, nans=0.01)
+    return [(row[-n:] if n else row[:0], reference.reduce_max(row[-n:] if n else row[:0])) for n in range(131)]
+
+
+def spelled_axes(axes: list[int]) -> Iterator[Any]:
+    """The same axes as lists, tuples and arrays of every integer type, byte order and stride."""
+    yield axes
+    yield tuple(axes)
+    yield [np.int8(axis) for axis in axes]
+    for dtype in (row for row in STORED if row.kind in ("int", "uint")):
+        if min(axes) >= 0 or dtype.kind == "int":
+            array = np.array(axes, dtype.numpy)
+            yield array
+            yield swapped(array)
+            yield np.repeat(array, 2)[::2]
+
+
+@by_itself
+@pytest.mark.parametrize("axes", [[0], [1, 0], [2, 0], [-1], [-1, 0], [2, 1, 0]], ids=str)
+def test_axes_however_they_are_written_stay_in_c(axes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = mixed(FLOAT32, (2, 3, 4))
+    expected = reference.reduce_max(data, tuple(axis % 3 for axis in axes))
+    monkeypatch.setattr(table, "run", None)  # what is not handled in C comes here
+    calls = list(spelled_axes(axes))
+    if axes == [0]:
+        calls += [0, np.uint8(0), range(1)]
+    for each in calls:
+        assert_same_bits(mo.reduce_max(data, each), expected)
+        assert_same_bits(mo.reduce_max(data, axis=each), expected)
+
+
+@by_itself
+def test_a_list_of_axes_that_changes_while_it_is_read() -> None:
+    class Shrinks(np.int64):
+        def __index__(self) -> int:
+            axes.clear()
+            return 0
+
+    axes: list[int | np.int64] = [Shrinks(0), *(10**6 + i for i in range(7))]
+    data = mixed(FLOAT32, (2,) * 8)
+    assert_same_bits(mo.reduce_max(data, axes), reference.reduce_max(data, (0,)))
+
+
+@by_itself
+@pytest.mark.parametrize("axes", [b"\0", bytearray(b"\0"), memoryview(b"\0"), "0"], ids=type)
+def test_bytes_are_no_axes(axes: Any) -> None:
+    with pytest.raises(AxesError, match="axes are integers"):
+        mo.reduce_max(mixed(FLOAT32, (2, 3)), axes)
+
+
+@by_itself
+@pytest.mark.parametrize("dtype", [UINT8, INT8, INT32, INT64], ids=str)
+def test_axes_of_a_standard_are_of_its_type(dtype: DType) -> None:
+    data, axes = mixed(FLOAT32, (2, 3)), np.array([1], dtype.numpy)
+    operator = mo.operator("ONNX", "ReduceMax", 18)
+    if dtype is INT64:
+        assert_same_bits(operator(data, axes), reference.reduce_max(data, (1,)))
+    else:
+        with pytest.raises(AxesError, match=f"axes is an array of {dtype} and shape .1,.; it is int64 and 1-D"):
+            operator(data, axes)
+
+
+@each_type
+def test_every_length(dtype: DType) -> None:
+    for row, expected in _lengths(dtype):
+        assert_same_bits(mo.reduce_max(row), expected)
+        assert_same_bits(mo.reduce_max(row[::-1]), expected)
+        assert_same_bits(mo.reduce_max(np.stack([row, row, row]), (1,), False), np.repeat(expected, 3))
+        assert_same_bits(mo.reduce_max(np.stack([row, row], 1), (0,), False), np.repeat(expected, 2))
+
+
+@each_type
+def test_every_length_writes_no_more(dtype: DType) -> None:
+    data = mixed(dtype, (3, 130), 2)
+    for n in range(131):
+        guarded = Guarded(dtype, (n,))
+        assert mo.reduce_max(data[:, :n], (0,), False, out=guarded.array) is guarded.array
+        assert_same_bits(guarded.array, fast_reduce_max(data[:, :n], (0,), False))
+        guarded.check()
+
+
+@each_float
+def test_nan_at_every_place(dtype: DType) -> None:
+    """Among negative numbers only, among others, and with an infinity beside it."""
+    nan = of_words(dtype, [dtype.lowest_bits | 1])[0]
+    result = of_words(dtype, [dtype.nan_bits])
+    negative, any_sign = np.full(131, dtype.numpy.type(-2)), mixed(dtype, 131, 3, nans=0)
+    for row in (negative, any_sign):
+        for place in range(131):
+            poisoned = row.copy()
+            poisoned[place] = nan
+            assert_same_bits(mo.reduce_max(poisoned), result)
+            assert_same_bits(mo.reduce_max(poisoned.reshape(1, 131).T.copy()).reshape(1), result)
+    poisoned = np.tile(any_sign[:40], (40, 1))
+    np.fill_diagonal(poisoned, nan)
+    assert_same_bits(mo.reduce_max(poisoned, (1,), False), np.repeat(result, 40))
+    assert_same_bits(mo.reduce_max(poisoned, (0,), False), np.repeat(result, 40))
+
+
+@each_float
+def test_zeros_of_either_sign_at_every_place(dtype: DType) -> None:
+    minus, plus = of_words(dtype, [1 << dtype.bits - 1]), of_words(dtype, [0])
+    for n in (1, 2, 3, 4, 8, 17, 64, 131):
+        row = np.repeat(minus, n)
+        assert_same_bits(mo.reduce_max(row), minus)
+        for place in range(n):
+            mixture = row.copy()
+            mixture[place] = plus[0]
+            assert_same_bits(mo.reduce_max(mixture), plus)
+
+
+@each_width
+def test_the_highest_at_every_place(dtype: DType) -> None:
+    """One element above the lowest: it must reach its own result, and no other."""
+    shape = (5, 3, 7)
+    lowest, one = of_words(dtype, [dtype.lowest_bits])[0], dtype.numpy.type(1)
+    for place in np.ndindex(shape):
+        data = np.full(shape, lowest)
+        data[place] = one
+        for axes in subsets(3):
+            expected = np.full([size for axis, size in enumerate(shape) if axis not in axes], lowest)
+            expected[tuple(at for axis, at in enumerate(place) if axis not in axes)] = one
+            assert_same_bits(mo.reduce_max(data, axes, False), expected)
+
+
+@pytest.mark.parametrize("shape", [(240,), (15, 16), (6, 5, 8), (2, 3, 4, 5)], ids=str)
+@each_type
+def test_distinct_values(dtype: DType, shape: tuple[int, ...]) -> None:
+    data = distinct(dtype, shape)
+    for axes in subsets(len(shape)):
+        for keepdims in (True, False):
+            expected = reference.reduce_max(data, axes, keepdims=keepdims)
+            assert_same_bits(mo.reduce_max(data, axes, keepdims), expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@each_type
+def test_layouts(dtype: DType, layout: str) -> None:
+    for shape in [(), (1,), (67,), (5, 7), (3, 1, 4), (3, 4, 131), (131, 3), (9, 70, 2)]:
+        values = mixed(dtype, shape, 4)
+        data = LAYOUTS[layout](values)
+        for axes in [(), *subsets(len(shape))]:
+            expected = fast_reduce_max(values, axes)
+            assert_same_bits(mo.reduce_max(data, axes), expected)
+            if layout != "read_only":
+                out = LAYOUTS[layout](np.zeros(expected.shape, dtype.numpy))
+                assert mo.reduce_max(values, axes, out=out) is out
+                assert_same_bits(out, expected)
+
+
+@each_type
+def test_a_new_result_is_native_and_writable(dtype: DType) -> None:
+    for layout in LAYOUTS.values():
+        for axes in [(), (0,), (1,)]:
+            result = mo.reduce_max(layout(mixed(dtype, (3, 4))), axes)
+            assert result.dtype == dtype.numpy
+            assert result.dtype.isnative
+            assert result.flags.writeable
+            assert result.flags.owndata
+
+
+@each_type
+def test_negative_axes_and_the_ways_to_write_axes(dtype: DType) -> None:
+    data = mixed(dtype, (3, 4, 5), 5)
+    expected = fast_reduce_max(data, (0, 2))
+    ways: list[Axes] = [
+        (0, 2),
+        (2, 0),
+        (-1, 0),
+        (-3, -1),
+        [0, 2],
+        np.array([0, -1]),
+        np.array([2, 0], ">i8"),
+        (np.int64(0), np.int8(2)),
+    ]
+    for axes in ways:
+        assert_same_bits(mo.reduce_max(data, axes), expected)
+        assert_same_bits(mo.reduce_max(data, axis=axes), expected)
+    assert_same_bits(mo.reduce_max(data, -1), fast_reduce_max(data, (2,)))
+    assert_same_bits(mo.reduce_max(data, np.int32(1)), fast_reduce_max(data, (1,)))
+    nothing: list[Axes | None] = [None, (), [], np.array([], np.int64)]
+    for empty in nothing:
+        assert_same_bits(mo.reduce_max(data, empty), fast_reduce_max(data))
+        assert_same_bits(mo.reduce_max(data, axis=empty), fast_reduce_max(data))
+        assert_same_bits(mo.reduce_max(data, empty, noop_with_empty_axes=True), data)
+
+
+@each_type
+def test_no_axes_and_noop_give_the_data_bit_for_bit(dtype: DType) -> None:
+    """NaN payloads too: nothing is reduced."""
+    values = np.tile(spread(dtype, 60), (2, 1))
+    for layout in LAYOUTS.values():
+        data = layout(values)
+        result = mo.reduce_max(data, (), noop_with_empty_axes=True)
+        assert_same_bits(result, values)
+        assert not np.shares_memory(result, data)
+        assert result.dtype.isnative
+        out = swapped(np.zeros(values.shape, dtype.numpy))
+        mo.reduce_max(data, noop_with_empty_axes=True, out=out)
+        assert_same_bits(out, values)
+    assert_same_bits(mo.reduce_max(values, (0,), noop_with_empty_axes=True), fast_reduce_max(values, (0,)))
+    buffer = values.copy()
+    mo.reduce_max(buffer[0, ::-1], noop_with_empty_axes=True, out=buffer[0])
+    assert_same_bits(buffer[0], values[0, ::-1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((0,), ()),
+        ((0,), (0,)),
+        ((0, 3), (0,)),
+        ((0, 3), (1,)),
+        ((3, 0), (0,)),
+        ((3, 0), (1,)),
+        ((2, 0, 3), (1,)),
+        ((2, 0, 3), (0, 2)),
+        ((2, 0, 3), (0, 1)),
+        ((2, 0, 0), (1,)),
+        ((2, 0, 0), ()),
+        ((300, 0, 200), (1,)),
+    ],
+    ids=str,
+)
+@each_type
+def test_nothing_to_reduce(dtype: DType, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    data = np.zeros(shape, dtype.numpy)
+    for keepdims in (True, False):
+        expected = fast_reduce_max(data, axes, keepdims)
+        assert_same_bits(mo.reduce_max(data, axes, keepdims), expected)
+        if expected.size:
+            assert (words(expected) == dtype.lowest_bits).all()
+        out = swapped(np.ones(expected.shape, dtype.numpy))
+        mo.reduce_max(data, axes, keepdims, out=out)
+        assert_same_bits(out, expected)
+
+
+@each_type
+def test_rank_0(dtype: DType) -> None:
+    for value in spread(dtype, 40):
+        data = np.array(value, dtype.numpy)
+        expected = reference.maximum(data)
+        for keepdims in (True, False):
+            assert_same_bits(mo.reduce_max(data, keepdims=keepdims), expected)
+            assert_same_bits(mo.reduce_max(data, (), keepdims), expected)
+
+
+@pytest.mark.parametrize("rank", range(65))
+def test_rank(rank: int) -> None:
+    shape = tuple(3 if axis in (0, rank // 2, rank - 1) else 1 for axis in range(rank))
+    data = mixed(INT16, shape, 6)
+    for axes in {(), tuple(range(0, rank, 2)), tuple(range(rank // 2, rank)), tuple(range(rank))}:
+        for keepdims in (True, False):
+            expected = fast_reduce_max(data, axes, keepdims)
+            assert_same_bits(mo.reduce_max(data, axes, keepdims), expected)
+            assert_same_bits(mo.reduce_max(data.T.copy().T, axes, keepdims), expected)
+
+
+def test_many_axes_that_do_not_merge() -> None:
+    data = mixed(FLOAT32, (2,) * 13, 7).transpose(np.random.default_rng(7).permutation(13))
+    for axes in [tuple(range(0, 13, 2)), tuple(range(1, 13, 2)), (0, 1, 2, 12), (5,)]:
+        assert_same_bits(mo.reduce_max(data, axes), fast_reduce_max(data, axes))
+
+
+# ------------------------------------------------------------------------------------------- blocks and shares
+
+
+@each_width
+def test_every_byte_offset(dtype: DType) -> None:
+    size = dtype.numpy.itemsize
+    for count in (13, 64, 2048 // size, 8192 // size + 77):
+        row = mixed(dtype, count, 8, nans=0)
+        expected = fast_reduce_max(row)
+        for offset in range(65):
+            assert_same_bits(mo.reduce_max(at_offset(row, offset)), expected)
+    for count in (3, 77):
+        data = mixed(dtype, (9, count), 9)
+        for offset in range(9):
+            for axes in [(0,), (1,)]:
+                assert_same_bits(mo.reduce_max(at_offset(data, offset), axes), fast_reduce_max(data, axes))
+
+
+@each_type
+def test_the_highest_at_the_ends_of_blocks(dtype: DType) -> None:
+    """Rows go in blocks of 8192 bytes, of negative floats by another loop; NaN and True end the row early."""
+    size = dtype.numpy.itemsize
+    block = 8192 // size
+    lowest, one = of_words(dtype, [dtype.lowest_bits])[0], dtype.numpy.type(1)
+    highest = of_words(dtype, [dtype.nan_bits])[0] if dtype.kind == "float" else one
+    low = dtype.numpy.type(-3) if dtype.kind == "float" else lowest
+    for n in (block - 1, block, block + 1, 2 * block + 1, 3 * block):
+        for place in {0, 63, 64, block - 1, block, n - 1} & set(range(n)):
+            for special in (one, highest, dtype.numpy.type(-1) if dtype.kind == "float" else one):
+                row = np.full(n, low)
+                row[place] = special
+                expected = reference.maximum(np.array([special]))
+                for layout in ("contiguous", "strided", "negative", "swapped"):
+                    assert_same_bits(mo.reduce_max(LAYOUTS[layout](row)), expected)
+
+
+@pytest.mark.parametrize("inner", [1, 2, 3, 4, 5, 7, 8, 9, 16, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1025])
+@each_width
+def test_widths(dtype: DType, inner: int) -> None:
+    """Short rows that follow one another are taken as long ones, and rows of 2, 3, 4 and 8 in loops of their own."""
+    outer = max(12_000 // inner, 5)
+    data = mixed(dtype, (outer, inner), 10, nans=1e-4)
+    for layout in ("contiguous", "pitched", "negative", "fortran", "swapped"):
+        own = LAYOUTS[layout](data)
+        for axes in [(0,), (1,), (0, 1)]:
+            assert_same_bits(mo.reduce_max(own, axes), fast_reduce_max(data, axes))
+    for axes in subsets(3):
+        cube = data[: outer // 5 * 5].reshape(5, -1, inner)
+        assert_same_bits(mo.reduce_max(cube, axes), fast_reduce_max(cube, axes))
+
+
+@pytest.mark.parametrize("turns", range(1, 14))
+@pytest.mark.parametrize("inner", [1, 2, 3, 100, 200])
+def test_short_columns_in_groups(inner: int, turns: int) -> None:
+    """512 // inner rows are one group: every remainder of rows by groups."""
+    for outer in (512 // inner * turns // 4 + 1, 512 // inner * turns // 2, 512 // inner * turns + 1):
+        data = distinct(INT32, (outer, inner), turns)
+        assert_same_bits(mo.reduce_max(data, (0,)), fast_reduce_max(data, (0,)))
+        cube = np.stack([data, data[::-1] - 1])
+        assert_same_bits(mo.reduce_max(cube, (0, 1)), fast_reduce_max(cube, (0, 1)))
+
+
+@cache
+def _long(dtype: DType, mebibytes: int) -> Array:
+    return mixed(dtype, (mebibytes << 20) // dtype.numpy.itemsize + 4_097, 11, nans=1e-6)
+
+
+LONG: dict[str, Callable[[Array], tuple[Array, tuple[int, ...]]]] = {
+    "all": lambda row: (row, ()),
+    "all_reversed": lambda row: (row[::-1], ()),
+    "all_strided": lambda row: (row[::2], ()),
+    "two_long_rows": lambda row: (row[: row.size // 2 * 2].reshape(2, -1), (1,)),
+    "three_long_columns": lambda row: (row[: row.size // 3 * 3].reshape(-1, 3), (0,)),
+    "few_columns": lambda row: (row[: row.size // 300 * 300].reshape(-1, 300), (0,)),
+    "columns_of_many": lambda row: (row[: row.size // 9 * 9].reshape(9, -1), (0,)),
+    "short_rows": lambda row: (row[: row.size // 7 * 7].reshape(-1, 7), (1,)),
+    "rows": lambda row: (row[: row.size // 3001 * 3001].reshape(-1, 3001), (1,)),
+    "middle": lambda row: (row[: row.size // 700 * 700].reshape(7, -1, 100), (1,)),
+    "ends": lambda row: (row[: row.size // 700 * 700].reshape(7, -1, 100), (0, 2)),
+    "outer_is_short": lambda row: (row[: row.size // 2 * 2].reshape(2, -1), (0, 1)),
+    "transposed": lambda row: (row[: row.size // 64 * 64].reshape(64, -1).T, (0,)),
+}
+
+
+MEBIBYTES = (2, 4)  # of which every second element is as much
+
+
+@pytest.mark.parametrize("case", LONG)
+@each_width
+def test_long_data_in_shares(dtype: DType, case: str, threads: int) -> None:
+    """Past 1 MiB the pool takes shares of outputs or, where outputs are few, parts of what is reduced."""
+    data, axes = LONG[case](_long(dtype, MEBIBYTES[case == "all_strided"]))
+    expected = _expected_of_long(dtype, case)
+    assert_same_bits(mo.reduce_max(data, axes), expected)
+    out = swapped(np.zeros(expected.shape, dtype.numpy))
+    assert_same_bits(mo.reduce_max(swapped(data), axes, out=out), expected)
+    del threads
+
+
+@cache
+def _expected_of_long(dtype: DType, case: str) -> Array:
+    data, axes = LONG[case](_long(dtype, MEBIBYTES[case == "all_strided"]))
+    return fast_reduce_max(data, axes)
+
+
+@each_width
+def test_one_high_element_in_long_data(dtype: DType, threads: int) -> None:
+    """The ends of shares and parts: an element that a share leaves out would be missed."""
+    n = (4 << 20) // dtype.numpy.itemsize + 3
+    row = np.full(n, of_words(dtype, [dtype.lowest_bits])[0])
+    share = (256 << 10) // dtype.numpy.itemsize
+    parts = 4 * 4  # of 4 MiB in 256 KiB
+    places = {0, n - 1, share - 1, share, 2 * share, n // 2, n // 3}
+    places |= {n * part // parts - back for part in range(1, parts) for back in (0, 1)}
+    expected = np.ones((1,), dtype.numpy)
+    for place in places:
+        row[place] = 1
+        assert_same_bits(mo.reduce_max(row), expected)
+        row[place] = of_words(dtype, [dtype.lowest_bits])[0]
+    del threads
+
+
+# ------------------------------------------------------------------------------------------- repeats, overlap
+
+
+@each_width
+def test_repeated_data(dtype: DType) -> None:
+    row, column = mixed(dtype, (1, 9), 12), mixed(dtype, (9, 1), 13)
+    for values in (
+        np.broadcast_to(row, (300, 9)),
+        np.broadcast_to(column, (9, 300)),
+        np.broadcast_to(row[0, 0], (4, 5)),
+    ):
+        for axes in subsets(2):
+            assert_same_bits(mo.reduce_max(values, axes), fast_reduce_max(values, axes))
+
+
+def test_repeats_are_looked_at_once() -> None:
+    """2^60 elements that are three: what is not there takes no time."""
+    data = as_strided(np.array([-0.0, 0.0, -1.0]), (1 << 30, 3, 1 << 28), (0, 8, 0))
+    assert_same_bits(mo.reduce_max(data), np.array([[[0.0]]]))
+    assert_same_bits(mo.reduce_max(data, (0, 2), False), np.array([-0.0, 0.0, -1.0]))
+
+
+@each_width
+def test_windows_that_overlap_each_other(dtype: DType) -> None:
+    values = mixed(dtype, 1500, 14, nans=1e-3)
+    for width in (1, 2, 3, 4, 8, 130, 600):
+        windows = sliding_window_view(values, width)
+        for axes in subsets(2):
+            assert_same_bits(mo.reduce_max(windows, axes, False), fast_reduce_max(windows, axes, False))
+            assert_same_bits(mo.reduce_max(windows.T, axes, False), fast_reduce_max(windows.T, axes, False))
+    image = sliding_window_view(mixed(dtype, (20, 21), 15), (3, 4))
+    assert_same_bits(mo.reduce_max(image, (2, 3), False), fast_reduce_max(image, (2, 3), False))
+
+
+OVERLAPS: dict[str, Callable[[Array], tuple[Array, tuple[int, ...], Array]]] = {
+    "first_row": lambda m: (m, (0,), m[:1]),
+    "last_row": lambda m: (m, (0,), m[-1:]),
+    "first_column": lambda m: (m, (1,), m[:, :1]),
+    "last_column": lambda m: (m, (1,), m[:, -1:]),
+    "column_from_rows": lambda m: (m, (0,), m[:, :1].T),
+    "row_from_columns": lambda m: (m, (1,), m[:1].T),
+    "reversed_row": lambda m: (m, (0,), m[:1, ::-1]),
+    "an_element": lambda m: (m, (0, 1), m[3:4, 2:3]),
+    "axis_of_size_1": lambda m: (m[:, np.newaxis], (1,), m[:, np.newaxis]),
+    "axis_of_size_1_shifted": lambda m: (m[:-1, np.newaxis], (1,), m[1:, np.newaxis]),
+    "axis_of_size_1_turned": lambda m: (m[np.newaxis], (0,), m[np.newaxis, ::-1]),
+    "repeated": lambda m: (np.broadcast_to(m[0], m.shape), (0,), m[:1]),
+}
+
+
+@pytest.mark.parametrize("side", [5, 90], ids="side-{}".format)
+@pytest.mark.parametrize("overlap", OVERLAPS)
+@each_width
+def test_out_overlaps_the_data(dtype: DType, overlap: str, side: int) -> None:
+    """The result is as if nothing overlapped, and nothing else of the buffer changes."""
+    start = mixed(dtype, (side, side), 16)
+    for wrap in (contiguous, swapped):
+        buffer, expected = wrap(start), wrap(start)
+        data, axes, out = OVERLAPS[overlap](buffer)
+        correct = fast_reduce_max(data, axes)
+        OVERLAPS[overlap](expected)[2].view(dtype.word)[...] = wrap(correct).view(dtype.word)
+        assert mo.reduce_max(data, axes, out=out) is out
+        assert_same_bits(out, correct)
+        assert_same_bits(buffer, expected)
+
+
+@pytest.mark.parametrize("n", [3, 100, 5000])
+@each_width
+def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
+    """The last that is read is the first that is written, or the other way round."""
+    start = mixed(dtype, 3 * n - 1, 18, nans=1e-3)
+    for first, begin in ((0, 2 * n - 1), (n - 1, 0)):
+        buffer, expected = start.copy(), start.copy()
+        data = buffer[first : first + 2 * n].reshape(n, 2)
+        expected[begin : begin + n] = fast_reduce_max(data, (1,), False)
+        mo.reduce_max(data, (1,), False, out=buffer[begin : begin + n])
+        assert_same_bits(buffer, expected)
+
+
+def test_out_overlaps_itself() -> None:
+    data = np.arange(30, dtype=np.int32).reshape(10, 3)
+    buffer = np.full(10, -1, np.int32)
+    out = as_strided(buffer, (10,), (0,), writeable=True)
+    mo.reduce_max(data, (1,), False, out=out)
+    assert buffer[0] in data.max(axis=1)
+    assert (buffer[1:] == -1).all()
+
+
+def test_data_is_left_alone() -> None:
+    values = mixed(FLOAT64, (6, 7), 17, nans=1)
+    for layout in LAYOUTS.values():
+        data = layout(values)
+        mo.reduce_max(data, (0,))
+        assert_same_bits(data, values)
+
+
+# ------------------------------------------------------------------------------------------------- hypothesis
+
+
+@by_itself
+@given(data=st.data())
+def test_anything_goes(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(STORED))
+    shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=5))
+    values = data.draw(arrays(dtype, shape))
+    axes = tuple(data.draw(st.sets(st.integers(0, len(shape) - 1)))) if shape else ()
+    keepdims, noop = data.draw(st.booleans()), data.draw(st.booleans())
+    written = tuple(axis - len(shape) if data.draw(st.booleans()) else axis for axis in axes)
+    expected = reference.reduce_max(values, axes, keepdims=keepdims, identity=noop and not axes)
+    out = data.draw(arrays(dtype, expected.shape))
+    before = out.copy()
+
+    def check() -> None:
+        assert_same_bits(mo.reduce_max(values, written, keepdims, noop), expected)
+        if out.flags.writeable:
+            out[...] = before
+            mo.reduce_max(values, written, keepdims, noop, out=out)
+            assert_same_bits(out, expected)
+
+    on_each_isa(check)
+
+
+@by_itself
+@given(data=st.data())
+def test_any_strides(data: st.DataObject) -> None:
+    """Data whose elements overlap in any way."""
+    dtype = data.draw(st.sampled_from((INT8, UINT16, FLOAT32, INT64)))
+    buffer = mixed(dtype, 4000, data.draw(st.integers(0, 9)), nans=1e-3)
+    shape = tuple(data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=4)))
+    strides = [data.draw(st.integers(-60, 60)) for _ in shape]
+    back = -sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True) if stride < 0)
+    size = dtype.numpy.itemsize
+    values = as_strided(buffer[back:], shape, [stride * size for stride in strides])
+    axes = tuple(data.draw(st.sets(st.integers(0, len(shape) - 1))))
+    expected = fast_reduce_max(values, axes)
+    on_each_isa(lambda: assert_same_bits(mo.reduce_max(values, axes), expected))
+
+
+@pytest.mark.parametrize("rows", [15, 16, 17, 63, 64, 65, 200])
+@each_width
+def test_short_rows_that_are_turned(dtype: DType, rows: int) -> None:
+    """Sixteen or more rows of a few elements go through tiles of 64 rows; every length, in and out of line."""
+    wide = mixed(dtype, (rows, 40), 21, nans=0.01)
+    for length in range(1, 37):
+        for data in (wide[:, :length], np.ascontiguousarray(wide[:, :length]), wide[::-1, 3 : 3 + length]):
+            assert_same_bits(mo.reduce_max(data, (1,)), fast_reduce_max(data, (1,)))

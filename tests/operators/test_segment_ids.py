@@ -1,0 +1,117 @@
+"""How ids are looked at: in the same pass as the data, ahead of it for the caller's own output, or not at all."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import Array, assert_same_bits, fast_segment_max, mixed
+from maxops.dtypes import FLOAT16, FLOAT32, INT64, UINT8, DType
+from maxops.errors import OutputTooLargeError, SegmentIdsError
+
+pytestmark = pytest.mark.usefixtures("isa")
+
+ROWS = 300_000  # of int64 ids and float32: past 1 MiB; a checked block is 2048 rows
+PLACES = (0, 1, 15, 16, 17, 2047, 2048, 2049, 4096, 150_000)
+
+
+def _ids(kind: str) -> Array:
+    runs = {"short": 3, "long": 5_000, "one": ROWS}[kind]
+    return np.arange(ROWS) // runs + 1
+
+
+@pytest.mark.parametrize("kind", ["short", "long", "one"])
+@pytest.mark.parametrize("width", [1, 3])
+def test_one_bad_id_anywhere_is_found(kind: str, width: int) -> None:
+    """In the pass that uses them, whatever the rows are like, and in every form of the ids."""
+    rows = ROWS // width
+    data = np.ones((rows, width) if width > 1 else rows, np.float32)
+    good = _ids(kind)[:rows]
+    for place in (*PLACES, rows - 2, rows - 1):
+        if place >= rows:
+            continue
+        for bad in (-1, -(2**63), int(good[place]) - 2) if place else (-1, -(2**40)):
+            ids = good.copy()
+            ids[place] = bad
+            with pytest.raises(SegmentIdsError, match=rf"position {place} holds {bad}\b"):
+                mo.segment_max(data, ids, fill_mode="ZERO")
+    ids = good.copy()
+    ids[rows // 2] += 5
+    at = rows // 2 + 1
+    for form in (ids, ids.astype(">i8"), np.repeat(ids, 2)[::2], ids.astype(np.int32)):
+        with pytest.raises(SegmentIdsError, match=f"position {at} holds {ids[at]} after {ids[at - 1]}"):
+            mo.segment_max(data, form, fill_mode="ZERO")
+        with pytest.raises(SegmentIdsError, match=f"position {at} holds"):
+            mo.segment_max(data, form, 7, fill_mode="ZERO")
+
+
+@pytest.mark.parametrize("num_segments", [None, 0, 5, 10**6])
+def test_the_callers_output_is_not_touched(num_segments: int | None) -> None:
+    """Its ids are checked ahead; with no output to write they are checked all the same."""
+    ids = _ids("short")
+    ids[-1] = 0
+    data = np.ones(ROWS, np.float32)
+    out = np.full(int(ids[-1]) + 1 if num_segments is None else num_segments, 7, np.float32)
+    with pytest.raises(SegmentIdsError, match=f"position {ROWS - 1} holds 0"):
+        mo.segment_max(data, ids, num_segments, fill_mode="ZERO", out=out)
+    assert (out == 7).all()
+    with pytest.raises(SegmentIdsError, match=f"position {ROWS - 1} holds 0"):
+        mo.segment_max(data, ids, num_segments, fill_mode="ZERO")
+    with pytest.raises(SegmentIdsError, match=f"position {ROWS - 1} holds 0"):
+        mo.segment_max(np.ones((ROWS, 0)), ids, num_segments, fill_mode="ZERO")
+
+
+@pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
+def test_long_runs_are_galloped_over(dtype: DType) -> None:
+    """Runs that end about every stretch, which doubles from 64 after the first 4096: each end is found."""
+    lengths = [
+        length + step
+        for length in (1, 63, 64, 65, 1024, 4_096, 4_160, 4_224, 4_288, 4_544, 6_016, 9_000)
+        for step in (-1, 0, 1, 2)
+    ]
+    ids = np.repeat(np.arange(len(lengths)) * 2, lengths)
+    data = mixed(dtype, (len(ids),), 1, nans=1e-3)
+    for form in (ids, ids.astype(np.int32)):
+        got = mo.segment_max(data, form, fill_mode="LOWEST", check_ids=False)
+        assert_same_bits(got, fast_segment_max(data, ids, int(ids[-1]) + 1, "LOWEST"))
+    rows = np.stack([data, data[::-1]], axis=1)
+    got = mo.segment_max(rows, ids, fill_mode="ZERO", check_ids=False)
+    assert_same_bits(got, fast_segment_max(rows, ids, int(ids[-1]) + 1, "ZERO"))
+
+
+def test_unsorted_ids_that_are_not_checked_write_every_row_and_no_other() -> None:
+    """The result is wrong, and nothing else is."""
+    random = np.random.default_rng(0)
+    data = np.ones(5_000, np.float32)
+    for spread in (3, 40, 10_000):
+        ids = random.integers(-spread, 5_000 + spread, 5_000)
+        around = np.full(6_000, 7, np.float32)
+        mo.segment_max(data, ids, 5_000, fill_mode="ZERO", out=around[500:5_500], check_ids=False)
+        assert set(around[500:5_500].tolist()) <= {0.0, 1.0}
+        assert (around[:500] == 7).all()
+        assert (around[5_500:] == 7).all()
+
+
+_LIMITS: list[dict[str, Any]] = [{"sorted": False}, {"out_of_range": "error"}, {}]
+
+
+class Count(enum.IntEnum):
+    THREE = 3
+
+
+def test_the_number_of_segments_is_any_integer() -> None:
+    data, ids = np.array([1.0, 2.0]), np.array([0, 2])
+    expected = mo.segment_max(data, ids, 3, fill_mode="ZERO")
+    for count in (Count.THREE, np.uint8(3), np.int64(3), np.array(3)):
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO"), expected)
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO", sorted=False), expected)
+    for more in (2**63, np.uint64(2**63), 2**70):
+        for options in _LIMITS:
+            with pytest.raises(OutputTooLargeError):
+                mo.segment_max(data, ids, more, fill_mode="ZERO", **options)
+            with pytest.raises(SegmentIdsError, match="must not be negative"):
+                mo.segment_max(data, np.array([-1, 2]), more, fill_mode="ZERO", **options)

@@ -1,0 +1,584 @@
+"""SegmentMax against the reference, bit for bit, for every type on every instruction set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
+
+import maxops as mo
+from helpers.bits import (
+    FLOATS,
+    LAYOUTS,
+    STORED,
+    Array,
+    Guarded,
+    arrays,
+    assert_same_bits,
+    at_offset,
+    contiguous,
+    distinct,
+    fast_segment_max,
+    mixed,
+    of_words,
+    swapped,
+    words,
+)
+from helpers.instruction_sets import by_itself, on_each_isa
+from maxops import reference
+from maxops.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8, DType
+from maxops.typing import FillMode
+
+pytestmark = pytest.mark.usefixtures("isa")
+
+each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
+each_width = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
+each_mode = pytest.mark.parametrize("mode", ["ZERO", "LOWEST"])
+ID_TYPES = ("int32", "int64", ">i4", ">i8")
+
+
+def some_ids(rows: int, segments: int, seed: int = 0) -> Array:
+    """Sorted ids in 0..segments-1: some segments are empty, some long."""
+    random = np.random.default_rng(seed)
+    return np.sort(random.choice(random.integers(0, max(segments, 1), max(segments // 2, 1)), rows))
+
+
+@cache
+def _lengths(dtype: DType) -> list[tuple[Array, Array, int, FillMode, Array]]:
+    data = mixed(dtype, 130, 1, nans=0.3)
+    cases = []
+    for rows in range(131):
+        for ids in (np.zeros(rows, np.int64), some_ids(rows, 8, rows), some_ids(rows, 2 * rows, rows), np.arange(rows)):
+            mode: FillMode = "LOWEST" if rows % 2 else "ZERO"
+            count = int(ids[-1]) + 1 if rows else 0
+            cases.append((data[:rows], ids, count, mode, reference.segment_max(data[:rows], ids, count, mode)))
+    return cases
+
+
+@each_type
+def test_every_length(dtype: DType) -> None:
+    for data, ids, count, mode, expected in _lengths(dtype):
+        assert_same_bits(mo.segment_max(data, ids, fill_mode=mode), expected)
+        assert_same_bits(mo.segment_max(data, ids.astype(np.int32), count, fill_mode=mode), expected)
+        two = np.stack([data, data], 1)
+        assert_same_bits(mo.segment_max(two, ids, fill_mode=mode), np.stack([expected, expected], 1))
+
+
+@each_type
+@each_mode
+def test_every_width(dtype: DType, mode: FillMode) -> None:
+    ids = np.array([0, 0, 0, 2, 5, 5, 5, 5, 5, 6, 9])
+    data = mixed(dtype, (len(ids), 70), 2)
+    for width in range(71):
+        for count in (None, 0, 3, 7, 12):
+            expected = fast_segment_max(data[:, :width], ids, 10 if count is None else count, mode)
+            assert_same_bits(mo.segment_max(data[:, :width], ids, count, fill_mode=mode), expected)
+
+
+@cache
+def _few_rows(dtype: DType, mode: FillMode) -> list[tuple[Array, Array, int, Array]]:
+    """(data, ids, num_segments, result)."""
+    cases = []
+    for width in (0, 1, 2, 3, 17):
+        for ids in ([], [0], [3], [0, 0, 4], [1, 2, 2, 2, 9]):
+            data, given_ids = mixed(dtype, (len(ids), width), 3), np.array(ids, np.int32)
+            for count in (0, 1, 2, 3, 5, 20):
+                cases.append((data, given_ids, count, reference.segment_max(data, given_ids, count, mode)))
+    return cases
+
+
+@each_type
+@each_mode
+def test_every_element_of_out_is_written_and_no_more(dtype: DType, mode: FillMode) -> None:
+    for data, given_ids, count, expected in _few_rows(dtype, mode):
+        guarded = Guarded(dtype, expected.shape)
+        assert mo.segment_max(data, given_ids, count, fill_mode=mode, out=guarded.array) is guarded.array
+        assert_same_bits(guarded.array, expected)
+        guarded.check()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_nan_at_every_place(dtype: DType) -> None:
+    ids = np.repeat([0, 1, 3], [50, 1, 80])
+    row = mixed(dtype, 131, 4, nans=0)
+    nan = of_words(dtype, [dtype.lowest_bits | 1])[0]
+    plain = words(fast_segment_max(row, ids, 4, "ZERO"))
+    for place in range(131):
+        poisoned = row.copy()
+        poisoned[place] = nan
+        bits = plain.copy()
+        bits[ids[place]] = dtype.nan_bits
+        expected = of_words(dtype, bits)
+        assert_same_bits(mo.segment_max(poisoned, ids, fill_mode="ZERO"), expected)
+        wide = np.stack([row, poisoned, row], 1)
+        assert_same_bits(mo.segment_max(wide, ids, fill_mode="ZERO")[:, 1], expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@each_mode
+def test_only_empty_segments_are_filled(dtype: DType, mode: FillMode) -> None:
+    """-3 stays -3 under ZERO, -Inf stays -Inf, -0 stays -0, a NaN is a NaN; LOWEST is finite."""
+    data = np.array([-3, -np.inf, -0.0, np.nan]).astype(dtype.numpy)
+    result = mo.segment_max(data, np.array([0, 1, 3, 5]), 7, fill_mode=mode)
+    fill = 0 if mode == "ZERO" else dtype.lowest_finite_bits
+    expected = [*words(data[:2]).tolist(), fill, 1 << dtype.bits - 1, fill, dtype.nan_bits, fill]
+    assert_same_bits(result, of_words(dtype, expected))
+
+
+@each_type
+def test_fill_mode_in_any_case(dtype: DType) -> None:
+    data, ids = mixed(dtype, (4, 2), 5), np.array([0, 0, 2, 2])
+    spellings: list[tuple[Any, str]] = [("zero", "ZERO"), ("Zero", "ZERO"), ("lowest", "LOWEST"), ("LoWeSt", "LOWEST")]
+    for written, mode in spellings:
+        assert_same_bits(mo.segment_max(data, ids, fill_mode=written), fast_segment_max(data, ids, 3, mode))
+
+
+@pytest.mark.parametrize("shape", [(30,), (30, 1), (30, 7), (10, 3, 5), (4, 3, 2, 5)], ids=str)
+@each_type
+def test_distinct_values(dtype: DType, shape: tuple[int, ...]) -> None:
+    data = distinct(dtype, shape)
+    for seed in range(4):
+        ids = some_ids(shape[0], 9, seed)
+        expected = reference.segment_max(data, ids, 9, "LOWEST")
+        assert_same_bits(mo.segment_max(data, ids, 9, fill_mode="LOWEST"), expected)
+
+
+@each_width
+def test_the_highest_at_every_place(dtype: DType) -> None:
+    """One element above the lowest: it must reach its own segment and column, and no other."""
+    for ids in (np.repeat([0, 1, 4], [33, 2, 40]), np.arange(75), np.zeros(75, np.int64)):
+        for width in (1, 3):
+            lowest = of_words(dtype, [dtype.lowest_bits])[0]
+            for row in range(75):
+                data = np.full((75, width), lowest)
+                data[row, row % width] = 1
+                expected = fast_segment_max(data, ids, int(ids[-1]) + 1, "ZERO")
+                assert (expected == 1).sum() == 1
+                assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), expected)
+                assert_same_bits(mo.segment_max(data, ids.astype(np.int32), fill_mode="ZERO"), expected)
+
+
+@cache
+def _layouts(dtype: DType) -> list[tuple[Array, Array, int | None, Array]]:
+    """(data, ids, num_segments, result)."""
+    cases = []
+    for shape in [(67,), (9, 7), (9, 1), (5, 3, 4), (9, 131), (131, 3), (3, 2, 1, 2)]:
+        values, ids = mixed(dtype, shape, 6), some_ids(shape[0], 12, 6)
+        for count in (None, 5, 15):
+            expected = fast_segment_max(values, ids, int(ids[-1]) + 1 if count is None else count, "LOWEST")
+            cases.append((values, ids, count, expected))
+    return cases
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@each_type
+def test_layouts(dtype: DType, layout: str) -> None:
+    for values, ids, count, expected in _layouts(dtype):
+        moved = LAYOUTS[layout](values)
+        for ids_as in ID_TYPES:
+            given_ids = LAYOUTS[layout](ids.astype(ids_as))
+            result = mo.segment_max(moved, given_ids, count, fill_mode="LOWEST")
+            assert_same_bits(result, expected)
+            assert result.dtype == dtype.numpy
+            if layout != "read_only":
+                out = LAYOUTS[layout](np.ones(expected.shape, dtype.numpy))
+                assert mo.segment_max(values, given_ids, count, fill_mode="LOWEST", out=out) is out
+                assert_same_bits(out, expected)
+
+
+@each_width
+def test_ids_by_strides_of_any_kind(dtype: DType) -> None:
+    data = mixed(dtype, 300, 7)
+    ids = some_ids(300, 40, 7)
+    expected = fast_segment_max(data, ids, 41, "ZERO")
+    table = np.zeros((300, 3), np.int32)
+    table[:, 1] = ids
+    for given_ids in (
+        table[:, 1],
+        ids[::-1].copy()[::-1],
+        table.T.copy()[1],
+        at_offset(ids, 3),
+        table[:, 1].astype(">i4")[:],
+    ):
+        assert_same_bits(mo.segment_max(data, given_ids, 41, fill_mode="ZERO"), expected)
+    repeated = np.broadcast_to(np.int64(3), 300)
+    assert_same_bits(mo.segment_max(data, repeated, fill_mode="ZERO"), fast_segment_max(data, repeated, 4, "ZERO"))
+
+
+def test_no_ids() -> None:
+    for row in [(), (3,), (0,), (2, 0)]:
+        data, ids = np.zeros((0, *row), np.float32), np.zeros(0, np.int64)
+        assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), np.zeros((0, *row), np.float32))
+        lowest = np.full((4, *row), np.finfo(np.float32).min)
+        assert_same_bits(mo.segment_max(data, ids, 4, fill_mode="LOWEST"), lowest)
+
+
+def test_ids_past_num_segments_are_dropped_however_high() -> None:
+    data = np.arange(6, dtype=np.int8)
+    for high in (2, 3, 2**31, 2**32, 2**32 + 1, 2**62, 2**63 - 1):
+        ids = np.array([0, 0, 1, high, high, 2**63 - 1])
+        assert_same_bits(mo.segment_max(data, ids, 2, fill_mode="ZERO"), np.array([1, 2], np.int8))
+        assert_same_bits(mo.segment_max(data, ids, 0, fill_mode="ZERO"), np.zeros(0, np.int8))
+
+
+def test_num_segments_as_every_kind_of_scalar() -> None:
+    data, ids = np.arange(3, dtype=np.int8), np.array([0, 1, 1])
+    expected = np.array([0, 2, 0], np.int8)
+    for count in (3, np.int32(3), np.int64(3), np.array(3), np.array(3, np.int32), np.array(3, ">i8")):
+        assert_same_bits(mo.segment_max(data, ids, count, fill_mode="ZERO"), expected)
+
+
+@pytest.mark.parametrize("rank", range(1, 65))
+def test_rank(rank: int) -> None:
+    shape = (4, *(3 if axis in (1, rank // 2, rank - 1) else 1 for axis in range(1, rank)))
+    values, ids = mixed(INT32, shape, 8), np.array([0, 2, 2, 3])
+    expected = fast_segment_max(values, ids, 5, "LOWEST")
+    assert_same_bits(mo.segment_max(values, ids, 5, fill_mode="LOWEST"), expected)
+    assert_same_bits(mo.segment_max(values.T.copy().T, ids, 5, fill_mode="LOWEST"), expected)
+
+
+def test_many_axes_that_do_not_merge() -> None:
+    values = mixed(FLOAT16, (2,) * 13, 9).transpose(np.random.default_rng(9).permutation(13))
+    for ids in ([0, 0], [1, 3]):
+        expected = fast_segment_max(values, np.array(ids), 4, "ZERO")
+        assert_same_bits(mo.segment_max(values, np.array(ids), 4, fill_mode="ZERO"), expected)
+
+
+# ------------------------------------------------------------------------------------------- blocks and shares
+
+
+@each_width
+def test_every_byte_offset(dtype: DType) -> None:
+    for shape in [(700,), (40, 3), (6, 2500 // dtype.numpy.itemsize)]:
+        values, ids = mixed(dtype, shape, 10), some_ids(shape[0], 4, 10)
+        expected = fast_segment_max(values, ids, 5, "ZERO")
+        for offset in range(0, 65, 1 if len(shape) == 1 else 7):
+            out = at_offset(np.zeros(expected.shape, dtype.numpy), 64 - offset)
+            mo.segment_max(at_offset(values, offset), at_offset(ids, offset % 8), 5, fill_mode="ZERO", out=out)
+            assert_same_bits(out, expected)
+
+
+@pytest.mark.parametrize("run", [1, 31, 32, 33, 63, 64, 65, 500, 4096, 8193])
+@each_width
+def test_runs_of_one_column(dtype: DType, run: int) -> None:
+    """Runs of 32 equal ids and more take another loop, and blocks of ids that are not in place end anywhere."""
+    rows = 3 * max(run, 400) + 7
+    ids = np.sort(np.concatenate([np.arange(rows) // run * 2, np.arange(50) * 3]))[:rows]
+    values = mixed(dtype, rows, 11, nans=1e-3)
+    count = int(ids[-1]) + 1
+    expected = fast_segment_max(values, ids, count, "LOWEST")
+    for given_ids in (ids, ids.astype(np.int32), ids.astype(">i8"), LAYOUTS["strided"](ids)):
+        for layout in ("contiguous", "strided", "swapped"):
+            result = mo.segment_max(LAYOUTS[layout](values), given_ids, fill_mode="LOWEST")
+            assert_same_bits(result, expected)
+        smaller = mo.segment_max(values, given_ids, count // 2, fill_mode="LOWEST")
+        assert_same_bits(smaller, expected[: count // 2])
+
+
+@pytest.mark.parametrize("step", [-1, 0, 1], ids="{:+}".format)
+@pytest.mark.parametrize("row_bytes", [8192, 16384, 32768, 65536])
+@each_width
+def test_widths_about_the_blocks(dtype: DType, row_bytes: int, step: int) -> None:
+    """Columns go in blocks of 8192 bytes, strided rows in 16384, and rows of 32768 are shared out by columns."""
+    width = row_bytes // dtype.numpy.itemsize + step
+    values = mixed(dtype, (5, width), 12, nans=1e-4)
+    for ids in (np.array([0, 0, 0, 0, 0]), np.array([0, 0, 2, 3, 3]), np.array([1, 2, 4, 5, 6])):
+        for count in (int(ids[-1]) + 1, 3, 9):
+            expected = fast_segment_max(values, ids, count, "ZERO")
+            for layout in ("contiguous", "pitched", "negative", "fortran", "swapped"):
+                result = mo.segment_max(LAYOUTS[layout](values), ids, count, fill_mode="ZERO")
+                assert_same_bits(result, expected)
+
+
+@cache
+def _long(dtype: DType) -> Array:
+    return mixed(dtype, (2 << 20) // dtype.numpy.itemsize, 13, nans=1e-5)
+
+
+def _one_segment(rows: int) -> Array:
+    return np.full(rows, 2)
+
+
+def _spanning(rows: int) -> Array:
+    """A few long segments, which go on over many shares, with empty ones between."""
+    return np.arange(rows) * 5 // rows * 3
+
+
+def _short(rows: int) -> Array:
+    return np.arange(rows) // 3
+
+
+def _own(rows: int) -> Array:
+    return np.arange(rows)
+
+
+def _uneven(rows: int) -> Array:
+    ids = np.sort(np.random.default_rng(rows).integers(0, 1000, rows) ** 2 // 500)
+    ids[rows // 3 : rows // 3 * 2] = ids[rows // 3]
+    return np.maximum.accumulate(ids)
+
+
+IDS: dict[str, Callable[[int], Array]] = {
+    function.__name__.strip("_"): function for function in (_one_segment, _spanning, _short, _own, _uneven)
+}
+
+
+@cache
+def _expected_of_long(dtype: DType, ids: str, width: int) -> Array:
+    data = _long(dtype)[: _long(dtype).size // width * width].reshape(-1, width)
+    given_ids = IDS[ids](len(data))
+    return fast_segment_max(data, given_ids, int(given_ids[-1]) + 3, "LOWEST")
+
+
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("width", [1, 2, 9, 1000])
+@pytest.mark.parametrize("dtype", [UINT8, FLOAT32], ids=str)
+def test_long_data_in_shares(dtype: DType, width: int, ids: str, threads: int) -> None:
+    """Past 1 MiB the pool takes shares of rows; a segment may begin in one and end in another."""
+    data = _long(dtype)[: _long(dtype).size // width * width].reshape(-1, width)
+    given_ids = IDS[ids](len(data)).astype(np.int32 if (width + threads) % 2 else np.int64)
+    expected = _expected_of_long(dtype, ids, width)
+    assert_same_bits(mo.segment_max(data, given_ids, len(expected), fill_mode="LOWEST"), expected)
+    if threads == 2:
+        fewer = len(expected) // 2
+        assert_same_bits(mo.segment_max(data, given_ids, fewer, fill_mode="LOWEST"), expected[:fewer])
+        result = mo.segment_max(swapped(data), given_ids.astype(">i8"), len(expected), fill_mode="LOWEST")
+        assert_same_bits(result, expected)
+        result = mo.segment_max(data[:, 0], given_ids, len(expected), fill_mode="LOWEST")
+        assert_same_bits(result, np.ascontiguousarray(expected[:, 0]))
+
+
+@cache
+def _wide(dtype: DType) -> tuple[Array, Array, Array]:
+    data, ids = mixed(dtype, (24, 100_003 // dtype.numpy.itemsize), 14, nans=1e-5), some_ids(24, 20, 14)
+    return data, ids, fast_segment_max(data, ids, 22, "LOWEST")
+
+
+def test_wide_rows_in_shares(threads: int) -> None:
+    for dtype in (UINT8, FLOAT64):
+        data, ids, expected = _wide(dtype)
+        for layout in ("contiguous", "pitched", "negative", "swapped"):
+            assert_same_bits(mo.segment_max(LAYOUTS[layout](data), ids, 22, fill_mode="LOWEST"), expected)
+    del threads
+
+
+def test_one_high_element_in_long_data(threads: int) -> None:
+    """The ends of shares: a row that a share leaves out, or gives to another segment, would show."""
+    rows = (5 << 20) // 9
+    data = np.zeros(rows, np.int8)
+    for ids in (np.zeros(rows, np.int64), np.arange(rows) * 7 // rows):
+        for share in range(0, 20):
+            for place in {max(rows * share // 20 - 1, 0), rows * share // 20, rows - 1 - share}:
+                data[place] = 1
+                expected = np.zeros(int(ids[-1]) + 1, np.int8)
+                expected[ids[place]] = 1
+                assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO"), expected)
+                data[place] = 0
+    del threads
+
+
+def test_many_empty_segments() -> None:
+    data, ids = np.array([-1.0, -2.0, -3.0], np.float32), np.array([5, 2_000_000, 2_000_000])
+    result = mo.segment_max(data, ids, 3_000_000, fill_mode="ZERO")
+    assert np.flatnonzero(result).tolist() == [5, 2_000_000]
+    assert result[[5, 2_000_000]].tolist() == [-1.0, -2.0]
+    assert not np.signbit(np.delete(result, [5, 2_000_000])).any()
+
+
+# ------------------------------------------------------------------------------------------- repeats, overlap
+
+
+@each_width
+def test_repeated_and_overlapping_rows(dtype: DType) -> None:
+    ids = some_ids(400, 30, 15)
+    values = mixed(dtype, 900, 15, nans=0.05)
+    for data in (
+        np.broadcast_to(values[:7], (400, 7)),
+        np.broadcast_to(values[:400, np.newaxis], (400, 7)),
+        np.broadcast_to(values[0], (400,)),
+        sliding_window_view(values, 5)[:400],
+        sliding_window_view(values, 400).T[:, :3],
+        as_strided(values, (400, 2, 3), [dtype.numpy.itemsize] * 3),
+    ):
+        expected = fast_segment_max(data, ids, 31, "ZERO")
+        assert_same_bits(mo.segment_max(data, ids, 31, fill_mode="ZERO"), expected)
+
+
+OVERLAPS: dict[str, Callable[[Array], tuple[Array, Array]]] = {
+    "first_rows": lambda m: (m, m[:4]),
+    "last_rows": lambda m: (m, m[-4:]),
+    "reversed": lambda m: (m, m[3::-1]),
+    "columns_reversed": lambda m: (m, m[:4, ::-1]),
+    "shifted": lambda m: (m[:, :-1], m[:4, 1:]),
+    "transposed": lambda m: (m[:, :4], m.T[:4, :4]),
+    "one_column": lambda m: (m[:, 0], m[:4, 0]),
+    "flat": lambda m: (m.reshape(-1)[:9], m.reshape(-1)[2:6]),
+}
+
+
+@pytest.mark.parametrize("overlap", OVERLAPS)
+@each_width
+def test_out_overlaps_the_data(dtype: DType, overlap: str) -> None:
+    start = mixed(dtype, (9, 9), 16, nans=0.3)
+    ids = np.array([0, 0, 1, 1, 1, 1, 3, 3, 9])
+    for wrap in (contiguous, swapped):
+        buffer, expected = wrap(start), wrap(start)
+        data, out = OVERLAPS[overlap](buffer)
+        correct = fast_segment_max(data, ids, 4, "LOWEST")
+        OVERLAPS[overlap](expected)[1].view(dtype.word)[...] = wrap(correct).view(dtype.word)
+        assert mo.segment_max(data, ids, 4, fill_mode="LOWEST", out=out) is out
+        assert_same_bits(out, correct)
+        assert_same_bits(buffer, expected)
+
+
+@pytest.mark.parametrize("n", [3, 100, 5000])
+@each_width
+def test_out_overlaps_by_one_element(dtype: DType, n: int) -> None:
+    """The last that is read is the first that is written, or the other way round."""
+    start, ids = mixed(dtype, 3 * n - 1, 22, nans=1e-3), np.arange(2 * n) // 2
+    for first, begin in ((0, 2 * n - 1), (n - 1, 0)):
+        buffer, expected = start.copy(), start.copy()
+        data = buffer[first : first + 2 * n]
+        expected[begin : begin + n] = fast_segment_max(data, ids, n, "ZERO")
+        mo.segment_max(data, ids, n, fill_mode="ZERO", out=buffer[begin : begin + n])
+        assert_same_bits(buffer, expected)
+
+
+@pytest.mark.parametrize("ids_as", [np.int32, np.int64])
+def test_out_overlaps_the_ids(ids_as: type[np.signedinteger]) -> None:
+    ids = np.array([0, 0, 1, 3, 3, 5], ids_as)
+    data = np.array([-5, -4, -3, -2, -1, 0], ids_as)
+    expected = fast_segment_max(data, ids, 6, "LOWEST")
+    buffer = ids.copy()
+    mo.segment_max(data, buffer, 6, fill_mode="LOWEST", out=buffer)
+    assert_same_bits(buffer, expected)
+    buffer = ids.copy()
+    mo.segment_max(data, buffer, 6, fill_mode="LOWEST", out=buffer[::-1])
+    assert_same_bits(buffer[::-1], expected)
+    buffer = ids.copy()
+    mo.segment_max(buffer, buffer, 6, fill_mode="ZERO", out=buffer)
+    assert_same_bits(buffer, fast_segment_max(ids, ids, 6, "ZERO"))
+
+
+def test_inputs_are_left_alone() -> None:
+    values, ids = mixed(FLOAT64, (6, 7), 17, nans=1), np.array([0, 0, 1, 1, 4, 4])
+    for layout in LAYOUTS.values():
+        data, given_ids = layout(values), layout(ids)
+        mo.segment_max(data, given_ids, fill_mode="ZERO")
+        assert_same_bits(data, values)
+        assert_same_bits(given_ids, ids)
+
+
+# ------------------------------------------------------------------------------------------------- unchecked ids
+
+
+def _initialised(dtype: DType, data: Array, ids: Array, count: int) -> None:
+    """Whatever the ids: nothing outside `out` is written, and each of its elements is of its column or the fill."""
+    results = []
+    for background in (0x11, 0xEE):
+        guarded = Guarded(dtype, (count, *data.shape[1:]))
+        guarded.array.view(np.uint8)[...] = background
+        mo.segment_max(data, ids, count, fill_mode="LOWEST", check_ids=False, out=guarded.array)
+        guarded.check()
+        results.append(words(guarded.array))
+    assert (results[0] == results[1]).all(), "an element of out was not written"
+    fill = dtype.lowest_finite_bits
+    row = int(np.prod(data.shape[1:]))
+    flat, columns = results[0].reshape(count, row), words(data).reshape(len(data), row)
+    for column in range(row):
+        assert set(flat[:, column].tolist()) <= {fill, *columns[:, column].tolist()}
+
+
+WRONG_IDS = {
+    "all_negative": [-1, -1, -5, -(2**31), -1, -2, -3, -4],
+    "decreasing": [7, 6, 5, 4, 3, 2, 1, 0],
+    "back_and_forth": [0, 5, 1, 6, 0, 7, 3, 3],
+    "negative_between": [0, 1, -1, 2, -7, 2, 5, -1],
+    "out_and_back": [0, 100, 1, 2**31 - 1, 2, -(2**31), 2, 3],
+    "past_the_end_twice": [100, 50, 100, 7, 100, 8, 9, 8],
+    "same_after_a_gap": [2, 2, 9, 2, 2, -1, 2, 2],
+}
+
+
+@pytest.mark.parametrize("ids_as", [np.int32, np.int64])
+@pytest.mark.parametrize("wrong", WRONG_IDS)
+@pytest.mark.parametrize("dtype", [INT8, BFLOAT16, FLOAT32, INT64], ids=str)
+def test_unchecked_wrong_ids_do_no_harm(dtype: DType, wrong: str, ids_as: type[np.signedinteger]) -> None:
+    ids = np.array(WRONG_IDS[wrong], ids_as)
+    for row in [(), (1,), (3,), (2, 5)]:
+        data = mixed(dtype, (8, *row), 18, nans=0)
+        for count in (0, 1, 3, 8, 9, 40):
+            _initialised(dtype, data, ids, count)
+            _initialised(dtype, LAYOUTS["strided"](data), LAYOUTS["negative"](ids), count)
+
+
+@pytest.mark.parametrize("ids_as", [np.int32, np.int64])
+@pytest.mark.parametrize("row", [(), (3,)], ids=str)
+def test_unchecked_random_ids_do_no_harm(row: tuple[int, ...], ids_as: type[np.signedinteger]) -> None:
+    random = np.random.default_rng(19)
+    info = np.iinfo(ids_as)
+    for rows in (1, 31, 33, 200, 1500):
+        for low, high in ((-3, 40), (0, 20), (info.min, info.max), (-1, 1)):
+            ids = random.integers(low, high, rows, ids_as)
+            ids[random.random(rows) < 0.3] = ids[0]
+            data = mixed(INT8, (rows, *row), rows, nans=0)
+            for count in (1, 17, 60):
+                _initialised(INT8, data, ids, count)
+                _initialised(INT8, data, np.sort(ids)[::-1], count)
+
+
+def test_unchecked_wrong_ids_do_no_harm_in_shares(threads: int) -> None:
+    random = np.random.default_rng(20)
+    rows = (5 << 20) // 8
+    data = mixed(INT32, (rows,), 20)
+    for ids in (random.integers(-10, 1000, rows), np.arange(rows)[::-1] // 600, np.full(rows, 2**40)):
+        for background in (1, -1):
+            guarded = Guarded(INT32, (900,))
+            guarded.array[...] = background
+            mo.segment_max(data, ids, 900, fill_mode="ZERO", check_ids=False, out=guarded.array)
+            guarded.check()
+    del threads
+
+
+def test_unchecked_right_ids_give_the_right_result() -> None:
+    data, ids = mixed(FLOAT32, (300, 4), 21), some_ids(300, 50, 21)
+    for given_ids in (ids, ids.astype(np.int32), ids.astype(">i8")):
+        expected = fast_segment_max(data, ids, 51, "ZERO")
+        assert_same_bits(mo.segment_max(data, given_ids, 51, fill_mode="ZERO", check_ids=False), expected)
+
+
+# ------------------------------------------------------------------------------------------------- hypothesis
+
+
+@by_itself
+@given(data=st.data())
+def test_anything_goes(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(STORED))
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=6))
+    values = data.draw(arrays(dtype, shape))
+    ids = np.array(sorted(data.draw(st.lists(st.integers(0, 9), min_size=shape[0], max_size=shape[0]))), np.int64)
+    count = data.draw(st.none() | st.integers(0, 12))
+    mode: FillMode = data.draw(st.sampled_from(("ZERO", "LOWEST")))
+    ids_as = data.draw(st.sampled_from(("int32", "int64", ">i4", ">i8")))
+    given_ids = LAYOUTS[data.draw(st.sampled_from(sorted(LAYOUTS)))](ids.astype(ids_as))
+    segments = (int(ids[-1]) + 1 if len(ids) else 0) if count is None else count
+    expected = reference.segment_max(values, ids, segments, mode)
+    check = data.draw(st.booleans())
+    out = data.draw(arrays(dtype, expected.shape))
+    before = out.copy()
+
+    def right() -> None:
+        assert_same_bits(mo.segment_max(values, given_ids, count, fill_mode=mode, check_ids=check), expected)
+        if out.flags.writeable:
+            out[...] = before
+            assert mo.segment_max(values, given_ids, count, fill_mode=mode, check_ids=check, out=out) is out
+            assert_same_bits(out, expected)
+
+    on_each_isa(right)

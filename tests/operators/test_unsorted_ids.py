@@ -1,0 +1,268 @@
+"""SegmentMax of ids in any order: every way in which threads share out the rows, every layout, and hostile ids."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import maxops as mo
+from helpers.bits import (
+    LAYOUTS,
+    STORED,
+    Array,
+    Guarded,
+    arrays,
+    assert_same_bits,
+    distinct,
+    fast_first_in_segments,
+    fast_unsorted_max,
+    mixed,
+    of_words,
+)
+from helpers.instruction_sets import by_itself, on_each_isa
+from maxops import _native, dtypes
+from maxops.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT64, UINT8, DType
+from maxops.errors import AttributeValueError, SegmentIdsError
+from maxops.typing import FillMode
+
+pytestmark = pytest.mark.usefixtures("isa")
+
+each_type = pytest.mark.parametrize("dtype", STORED, ids=str)
+each_size = pytest.mark.parametrize("dtype", [UINT8, FLOAT16, FLOAT32, INT64], ids=str)
+each_id_type = pytest.mark.parametrize("ids_as", [np.int32, np.int64], ids=["int32", "int64"])
+
+
+def _all(data: Array, ids: Array, count: int, mode: FillMode = "ZERO") -> tuple[Array, Array, Array]:
+    values, rows, empty = mo.segment_max(
+        data, ids, count, fill_mode=mode, sorted=False, out_of_range="drop", return_indices=True, return_empty=True
+    )
+    return values, rows, empty
+
+
+Expected = tuple[dict[str, Array], Array, Array]
+
+
+def _expected(data: Array, ids: Array, count: int) -> Expected:
+    """The values by fill mode, their first rows and the empty segments."""
+    values = {mode: fast_unsorted_max(data, ids, count, mode) for mode in ("ZERO", "LOWEST")}
+    return values, fast_first_in_segments(data, ids, values["ZERO"]), ~np.isin(np.arange(count), ids)
+
+
+def _assert_right(
+    data: Array,
+    ids: Array,
+    count: int,
+    given: Array | None = None,
+    named: Array | None = None,
+    expected: Expected | None = None,
+) -> None:
+    """The values, their first rows and the empty segments; `given` and `named` are data and ids in other layouts."""
+    given_data, given_ids = data if given is None else given, ids if named is None else named
+    correct, indices, without = _expected(data, ids, count) if expected is None else expected
+    for mode in ("ZERO", "LOWEST"):
+        values, rows, empty = _all(given_data, given_ids, count, mode)
+        assert_same_bits(values, correct[mode])
+        assert_same_bits(rows, indices)
+        assert_same_bits(empty, without)
+
+
+def _ids(rows: int, count: int, seed: int = 0) -> Array:
+    """In any order, some of them out of range."""
+    return np.random.default_rng(seed).integers(-count // 8 - 1, count + count // 8 + 1, rows)
+
+
+@each_id_type
+@each_type
+def test_widths(dtype: DType, ids_as: type[np.signedinteger]) -> None:
+    """Columns go by the line, by a quarter of it and one by one."""
+    for width in (1, 3, 8, 17, 65):
+        data = mixed(dtype, (90, width), width, nans=0.05)
+        for count in (7, 300):
+            _assert_right(data, _ids(90, count, width).astype(ids_as), count)
+
+
+@each_type
+def test_lowest_values_are_no_empty_segments(dtype: DType) -> None:
+    """Keys alone cannot tell -Inf, or the lowest integer, from no row at all: in the first column or another."""
+    lowest = dtype.lowest_bits
+    for width in (1, 3):
+        for column in range(width):
+            words = np.full((40, width), 0x21 if dtype is not BOOL else 1, dtype.word)
+            words[5:30, column] = lowest
+            _assert_right(of_words(dtype, words), np.arange(40)[::-1] % 17, 20)
+        _assert_right(of_words(dtype, np.full((40, width), lowest)), np.arange(40)[::-1] % 17, 20)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@each_size
+def test_layouts(dtype: DType, layout: Any) -> None:
+    ids = _ids(700, 50)
+    for row in ((), (3,), (2, 5)):
+        data = mixed(dtype, (700, *row), 3)
+        _assert_right(data, ids, 50, given=layout(data), named=layout(ids))
+
+
+@cache
+def _large() -> list[tuple[Array, Array, int, Expected]]:
+    """(data, ids, num_segments, what is expected)."""
+    cases = []
+    for rows, width, count in ((150_000, 1, 100), (150_000, 1, 140_000), (32_000, 9, 24_000), (32, 16_000, 20)):
+        data, ids = mixed(FLOAT32, (rows, width), rows, nans=0.01), _ids(rows, count, rows)
+        cases.append((data, ids, count, _expected(data, ids, count)))
+    return cases
+
+
+def test_every_way_to_share_out(threads: int) -> None:
+    """Copies of a small output, segments of a large one, columns of wide rows; and rows that have to be packed."""
+    for data, ids, count, expected in _large():
+        _assert_right(data, ids, count, expected=expected)
+        if data.shape[1] <= 9:
+            _assert_right(data, ids.astype(np.int32), count, given=LAYOUTS["swapped"](data), expected=expected)
+    data = mixed(FLOAT32, (8, 20, 2000), 1)
+    _assert_right(data, _ids(8, 3), 3, given=LAYOUTS["transposed"](data))
+
+
+def test_the_first_row_among_equals(threads: int) -> None:
+    """Threads take rows in any order, and the first of all that hold the maximum is found."""
+    for count in (1, 30, 90_000):
+        data, ids = np.zeros(200_000, np.float32), np.random.default_rng(1).integers(0, count, 200_000)
+        rows = _all(data, ids, count)[1]
+        found, first = np.unique(ids, return_index=True)
+        assert_same_bits(rows[found], first.astype(np.int64))
+
+
+def test_ids_that_are_in_order_after_all(threads: int) -> None:
+    data, ids = mixed(FLOAT32, 150_000, 2), np.sort(np.random.default_rng(2).integers(0, 9000, 150_000))
+    _assert_right(data, ids, 9100)
+    ids[:100] = -1
+    _assert_right(data, ids, 8000)
+
+
+@each_size
+def test_initial(dtype: DType) -> None:
+    """One more element of every segment, in its canonical bits; -1 where it alone holds the maximum."""
+    data, ids = mixed(dtype, (500, 3), 4), _ids(500, 40)
+    for word in (dtype.lowest_bits, 0, 0x31, *([dtype.infinity_bits + 1] if dtype.kind == "float" else [])):
+        initial = of_words(dtype, [word])[0]
+        values, rows = mo.segment_max(
+            data, ids, 60, sorted=False, out_of_range="drop", initial=initial, return_indices=True
+        )
+        rest = fast_unsorted_max(data, ids, 60, "LOWEST")
+        rest[~np.isin(np.arange(60), ids)] = initial
+        expected = mo.maximum(rest, initial)
+        assert_same_bits(values, expected)
+        assert_same_bits(rows, fast_first_in_segments(data, ids, expected))
+
+
+def test_an_output_that_shares_memory_with_the_input() -> None:
+    data, ids = mixed(INT64, (50, 2), 5), np.arange(50)[::-1] % 7
+    expected = fast_unsorted_max(data, ids, 7, "ZERO")
+    rows = fast_first_in_segments(data, ids, expected)
+    values, got = mo.segment_max(data, ids, 7, fill_mode="ZERO", sorted=False, out=data[3:10], return_indices=True)
+    assert_same_bits(np.array(values), expected)
+    assert_same_bits(np.array(data[3:10]), expected)
+    assert_same_bits(got, rows)
+    ids = np.array([4, 0, 2, 0, 1])
+    mo.segment_max(np.array([7, 8, 9, 1, 2]), ids, 5, fill_mode="ZERO", sorted=False, out=ids)
+    assert ids.tolist() == [8, 2, 9, 0, 7]
+
+
+@each_size
+def test_outputs_of_every_alignment(dtype: DType) -> None:
+    data, ids = mixed(dtype, (300, 3), 6), _ids(300, 20)
+    expected = fast_unsorted_max(data, ids, 20, "LOWEST")
+    for offset in range(16):
+        memory = np.zeros(expected.nbytes + 16, np.uint8)[offset : offset + expected.nbytes]
+        out = memory.view(dtype.numpy).reshape(expected.shape)
+        mo.segment_max(data, ids, 20, fill_mode="LOWEST", sorted=False, out_of_range="drop", out=out)
+        assert_same_bits(out, expected)
+
+
+@each_id_type
+@pytest.mark.parametrize("dtype", [INT8, FLOAT32], ids=str)
+def test_hostile_ids_touch_nothing_outside(dtype: DType, ids_as: type[np.signedinteger], threads: int) -> None:
+    """Unchecked ids may be any; what is in range comes out right, and no byte beside the output changes."""
+    info = np.iinfo(ids_as)
+    extremes = np.array([info.min, info.min + 1, -2, -1, 0, 5, 6, 7, info.max - 1, info.max], ids_as)
+    for rows, width in ((64, 3), (150_000, 1), (40_000, 9)):
+        data = mixed(dtype, (rows, width), 7)
+        ids = np.random.default_rng(3).choice(extremes, rows)
+        for is_sorted in (False, True):
+            guarded = Guarded(dtype, (7, width))
+            options: dict[str, Any] = {"fill_mode": "ZERO", "check_ids": False, "sorted": is_sorted}
+            mo.segment_max(data, ids, 7, **options, out=guarded.array)
+            guarded.check()
+            results: Any = mo.segment_max(data, ids, 7, **options, return_indices=True, return_empty=True)
+            assert results[1].min() >= -1
+            assert results[1].max() < rows
+            if not is_sorted:
+                assert_same_bits(guarded.array, fast_unsorted_max(data, ids, 7, "ZERO"))
+
+
+def test_the_checks_find_what_the_planner_finds() -> None:
+    """The core looks first; where it is not sure, the planner says what is wrong."""
+    data, ids = np.zeros(200_000, np.float32), np.random.default_rng(4).integers(0, 50, 200_000)
+    assert len(mo.segment_max(data, ids, fill_mode="ZERO", sorted=False)) == int(ids.max()) + 1
+    for place, bad, words in ((199_999, -5, "position 199999 holds -5"), (77_777, 50, "position 77777 holds 50")):
+        wrong = ids.copy()
+        wrong[place] = bad
+        choices: list[dict[str, Any]] = [{}, {"return_indices": True}, {"return_empty": True}]
+        for asked in choices:
+            with pytest.raises(SegmentIdsError, match=words):
+                mo.segment_max(data, wrong, 50, fill_mode="ZERO", sorted=False, **asked)
+            with pytest.raises(SegmentIdsError, match=words):
+                mo.segment_max(data, LAYOUTS["swapped"](wrong), 50, fill_mode="ZERO", sorted=False, **asked)
+    assert len(mo.segment_max(data[:0], ids[:0], fill_mode="ZERO", sorted=False)) == 0
+
+
+def test_the_core_alone_is_asked_for_plain_calls() -> None:
+    data, ids = np.array([3, 1, 2], np.float32), np.array([1, 0, 1])
+    assert _native.segment_max(data, ids, fill_mode="ZERO", sorted=False) is not None
+    assert _native.segment_max(data, ids, 1, fill_mode="ZERO", sorted=False) is None
+    assert _native.segment_max(data, ids, fill_mode="ZERO") is None
+    assert _native.segment_max(data, offsets=np.array([0, 2, 3]), fill_mode="ZERO") is not None
+    assert _native.segment_max(data, offsets=np.array([0, 2, 3]), initial=np.array(1, np.float32)) is not None
+    assert _native.segment_max(data, ids, offsets=np.array([0, 2, 3]), fill_mode="ZERO") is None
+
+
+@by_itself
+@given(st.data())
+def test_any_call(draw: st.DataObject) -> None:
+    dtype = draw.draw(st.sampled_from([d for d in STORED if d is not dtypes.BOOL]))
+    rows, row = draw.draw(st.integers(0, 40)), tuple(draw.draw(st.lists(st.integers(1, 9), max_size=2)))
+    count = draw.draw(st.integers(0, 12))
+    data = draw.draw(arrays(dtype, (rows, *row)))
+    ids = np.array(draw.draw(st.lists(st.integers(-2, 13), min_size=rows, max_size=rows)), np.int64)
+    on_each_isa(lambda: _assert_right(np.array(data), ids, count, given=data))
+
+
+def test_large_keys_are_called_for_ahead() -> None:
+    """Past what a cache holds; each row its own segment, shuffled."""
+    data = distinct(FLOAT32, (130_000,))
+    ids = np.random.default_rng(5).permutation(130_000)
+    values, rows, empty = _all(data, ids, 130_000)
+    assert_same_bits(values[ids], data)
+    assert_same_bits(rows[ids], np.arange(130_000))
+    assert not empty.any()
+
+
+@pytest.mark.parametrize("kind", [bool, int, np.bool])
+def test_sorted_as_any_flag(kind: type) -> None:
+    """What says whether ids are sorted may be 0, 1 or NumPy's bool, such as numpy.all gives: all are checked alike."""
+    data, ids = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1])
+    with pytest.raises(SegmentIdsError, match="must not decrease: position 1 holds 0 after 2"):
+        mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(True))
+    with pytest.raises(SegmentIdsError, match="must lie below num_segments, which is 2: position 0 holds 2"):
+        mo.segment_max(data, ids, 2, fill_mode="ZERO", sorted=kind(False))
+    assert_same_bits(mo.segment_max(data, ids, fill_mode="ZERO", sorted=kind(False)), np.array([2.0, 3.0, 1.0]))
+
+
+@pytest.mark.parametrize("options", [{"sorted": np.array([1, 0])}, {"out_of_range": np.array(["drop", "error"])}])
+def test_options_that_are_arrays(options: dict[str, Any]) -> None:
+    with pytest.raises(AttributeValueError, match=f"segment_max {next(iter(options))} is array"):
+        mo.segment_max(np.ones(2), np.array([1, 0]), 2, fill_mode="ZERO", **options)

@@ -1,0 +1,117 @@
+"""A part of maxops without what its extra installs says which extra that is, in an environment that has none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import maxops
+from maxops import _native
+from maxops.extras import needed
+
+PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+PARTS = {
+    "maxops.onnxruntime": ("onnx", "onnxruntime"),
+    "maxops.openvino": ("defusedxml", "openvino"),
+    "maxops.checker": ("onnx", "onnx"),
+    "maxops.onnx": ("onnx", "onnx"),
+    "maxops.onnx.load": ("onnx", "onnx"),
+    "maxops.openvino.extension": ("defusedxml", "openvino"),
+    "maxops.conformance.junit": ("junitparser", "onnx"),
+    "maxops.engines.dask": ("dask", "dask"),
+    "maxops.engines.jax": ("jax", "jax"),
+    "maxops.engines.torch": ("torch", "torch"),
+    "maxops.engines.xarray": ("xarray", "xarray"),
+}
+
+# Which of them speak for themselves; the others are of a package that does.
+ENTRIES = {part for part in PARTS if part.startswith(("maxops.engines.", "maxops.conformance."))}
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with maxops and what it cannot be without, to be all that Python finds beside its own library."""
+    folder = tmp_path_factory.mktemp("bare")
+    for package in (np, ml_dtypes):
+        assert package.__file__ is not None
+        place = Path(package.__file__).parent
+        for each in place.parent.glob(f"{place.name}*"):  # numpy.libs too
+            (folder / each.name).symlink_to(each)
+    (folder / "maxops").mkdir()
+    assert maxops.__file__ is not None
+    assert _native.__file__ is not None
+    # which are two folders where maxops is installed to be edited
+    for each in {*Path(maxops.__file__).parent.iterdir(), *Path(_native.__file__).parent.glob("*.so")}:
+        if not (folder / "maxops" / each.name).exists():
+            (folder / "maxops" / each.name).symlink_to(each)
+    return folder
+
+
+def _python(bare: Path, code: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    # -S: without the packages that are installed
+    command = [sys.executable, "-S", "-B", "-W", "error", "-c", code]
+    return subprocess.run(
+        command, env=environment | {"PYTHONPATH": str(bare)}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_without_its_extra_names_it(bare: Path, part: str) -> None:
+    package, extra = PARTS[part]
+    done = _python(bare, f"import maxops; maxops.operators(); import {part}")
+    parent = part if part in ENTRIES else ".".join(part.split(".")[:2])
+    says = f'{parent} needs the package {package!r}, which is not installed: pip install "maxops[{extra}]"'
+    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {says}"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_whose_package_cannot_be_imported_names_its_extra(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, extra = PARTS[part]
+    parent = part if part in ENTRIES else ".".join(part.split(".")[:2])
+    for name in [name for name in sys.modules if f"{name}.".startswith((f"{parent}.", f"{package}."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        import_module(part)
+    says = f'{parent} needs the package {package!r}, which is not installed: pip install "maxops[{extra}]"'
+    assert str(caught.value) == says
+
+
+def test_the_bare_folder_runs_the_functions(bare: Path) -> None:
+    done = _python(bare, "import numpy as np, maxops as mo; print(mo.maximum(np.int8([1, 5]), 3).tolist())")
+    assert (done.stdout.strip(), done.stderr) == ("[3, 5]", "")
+
+
+def test_extras_that_are_named_are_there() -> None:
+    extras = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert {extra for _, extra in PARTS.values()} <= set(extras)
+
+
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        ("maxops.nothing", "No module named 'maxops.nothing'"),
+        ("no_such.module", "a part needs the package 'no_such', which is not installed: pip install \"maxops[onnx]\""),
+    ],
+    ids=["our-own", "another-package"],
+)
+def test_only_packages_of_others_are_an_extra(module: str, says: str) -> None:
+    with pytest.raises(ModuleNotFoundError) as caught, needed("a part", "onnx"):
+        import_module(module)
+    assert str(caught.value) == says
+    assert caught.value.name in (module, module.partition(".")[0])
+
+
+def test_a_package_that_is_there_and_broken_is_no_missing_extra() -> None:
+    with pytest.raises(ImportError) as caught, needed("a part", "onnx"):
+        raise ImportError("cannot import name 'nothing' from 'onnx'", name="onnx")
+    assert str(caught.value) == "cannot import name 'nothing' from 'onnx'"

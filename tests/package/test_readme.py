@@ -1,0 +1,176 @@
+"""What the pages say is what is there: examples, generated tables, commands and the wrong answer of a runtime."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from maxops import program
+from maxops.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.read_text(encoding="utf-8"))
+# What a page's examples cannot run without, past the packages that every test has.
+NEEDS = {
+    "columns": "pandas",
+    "gpu": "torch",
+    "jax": "jax",
+    "onnxruntime": "onnxruntime",
+    "openvino_extension": "openvino",
+    "torch": "torch",
+    "xarray": "xarray",
+    "dask": "dask.array",
+}
+
+OF_OTHERS = {"OMP_NUM_THREADS"}  # which maxops honours
+INTERNAL = {"MAXOPS_BENCH_ENVIRONMENT"}  # how a program of the bench finds a line of another's output
+# Blocks of which nothing runs, by their first lines, and why.
+NOT_RUN = {
+    "clusters": [  # machines that nobody has here
+        "from distributed import Client, SSHCluster  # machines that take ssh; or `dask-ssh` on the command line",
+        "import ray",
+    ],
+    "torch": [
+        "@torch.compile(fullgraph=True)",  # takes a compiler, and a minute; test_torch_compile.py has such
+        "import maxops.onnx",  # a model of the reader's; test_torch_onnx.py exports some
+    ],
+    "types": ["import numpy as np"],  # mistakes, of which tests/package/test_types.py sees that type checkers find them
+}
+
+
+def test_readme_examples_run() -> None:
+    """Its Python examples give what it shows."""
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert result.attempted >= 7
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "coming-from"], ids=lambda page: page.stem)
+def test_examples_of_the_pages_run(page: Path) -> None:
+    if page.stem in NEEDS:
+        pytest.importorskip(NEEDS[page.stem])
+    result = doctest.testfile(str(page), module_relative=False)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_examples_beside_other_libraries_run() -> None:
+    """TensorFlow warns of itself, and leaves threads behind: a process of their own."""
+    for package in ("jax", "tensorflow", "flox"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"not installed: {package}")
+    page = ROOT / "docs" / "coming-from.md"
+    assert page in PAGES
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-W", "ignore", "-m", "doctest", str(page)]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stdout) == (0, ""), shown.stdout + shown.stderr
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_every_block_of_python_is_run_or_named_here(page: Path) -> None:
+    """What is no session with prompts is a script of a finding, a file of the examples, or one of these."""
+    if page.parent.name == "findings":  # its scripts were run when they were made, each by its runtime
+        return
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    files = [file.read_text(encoding="utf-8") for file in (ROOT / "examples").rglob("*.py")]
+    unrun = [block.splitlines()[0] for block in blocks if not block.startswith(">>> ") and block not in files]
+    assert unrun == NOT_RUN.get(page.stem, [])
+
+
+# A command in a block, after a prompt or as a step of CI, or among the words of a page.
+COMMAND = re.compile(r"^(?:\$ |- run: |.*&& )?(maxops .*)$|`(maxops [^`]+)`", re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    """What a page says to type, without what may be left out or stands in a column beside it."""
+    text = page.read_text(encoding="utf-8")
+    places = re.findall(r"^```.*?^```$|`[^`\n]+`", text, re.MULTILINE | re.DOTALL)
+    found = [block or inline for place in places for block, inline in COMMAND.findall(place)]
+    return [re.split(r"  +| \|| #|[;,]$", re.sub(r"\[([^]]*)\]|\.\.\.", r"\1", each))[0] for each in found]
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.stem
+)
+def test_commands_of_the_pages_are_ones_that_there_are(page: Path) -> None:
+    """That they are there, with these options; what some of them do is in tests of their own."""
+    group: Any = typer.main.get_command(app.app)
+    for each in commands(page):
+        name, *words = shlex.split(each)[1:] or [""]
+        command = group if not name or name.startswith("-") else group.commands[name]
+        words += ["VALUE"] if words and words[-1].startswith("--") else []  # an option that is spoken of
+        context = command.context_class(command, info_name=name)
+        command.make_parser(context).parse_args([name, *words] if command is group else words)  # raises NoSuchOption
+
+
+def test_generated_pages_are_fresh() -> None:
+    """The tables are those of the spec table."""
+    check = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert check.returncode == 0, check.stderr
+
+
+def test_the_page_of_installing_names_every_extra_and_variable() -> None:
+    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    table = text[text.index("## Extras") : text.index("## Environment")]
+    assert {
+        name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in row.strip("`").split("`, `")
+    } == set(extras)
+    sources = [*(ROOT / "src" / "maxops").rglob("*.py"), ROOT / "pyproject.toml"]
+    read = {
+        name for path in sources for name in re.findall(r"\bMAXOPS_[A-Z_]+[A-Z]\b", path.read_text(encoding="utf-8"))
+    }
+    assert (
+        set(re.findall(r"^\| `(\w+)`", text[text.index("## Environment") :], re.MULTILINE))
+        == read - INTERNAL | OF_OTHERS
+    )
+
+
+def test_every_exit_code_is_explained() -> None:
+    text = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    codes = {0, program.FAILED, program.BAD_USE, program.OUR_FAULT, program.INTERRUPTED, program.CLOSED_PIPE}
+    assert {int(code) for code in re.findall(r'^\| <a id="exit-(\d+)"></a>\1 \|', text, re.MULTILINE)} == codes
+    sentence = README[README.index("Exit codes: ") :].partition("\n\n")[0]
+    assert set(map(int, re.findall(r"(?:: |; |;\n)(\d+), ", sentence))) == codes
+
+
+def test_links_and_commands_name_what_exists() -> None:
+    """Every file that the README names is in the repository."""
+    named = re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(r"\bexamples/[\w./]+", README)
+    assert len(named) >= 6
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_places_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text[text.index("## Where what is done") : text.index("## What to edit")]
+    named = re.findall(r"`((?:native|src)/[\w./]+)`", table)
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_wrong_answer_is_given() -> None:
+    """The runtime answers as the README says, as long as it is the version that the README names."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    script = ROOT / "examples" / "wrong_in_onnxruntime.py"
+    shown = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+    version, *_ = shown.split("[")
+    assert f"onnxruntime {onnxruntime.__version__}" in version
+    assert shown.splitlines()[1] in README
+    if f"onnxruntime {onnxruntime.__version__} " in README:
+        assert shown.splitlines()[0] in README

@@ -1,0 +1,135 @@
+"""The site of docs/: that its links are looked at, that it is read and searched from a folder alone, what is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from site_tasks import SEARCHES, TASKS, Browser, Task, browser, by_links, by_search
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def faults(site: Path) -> list[str]:
+    return list(runpy.run_path(str(ROOT / "docs" / "links.py"))["faults"](site))
+
+
+def test_links_that_lead_nowhere_are_told(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "two.html").write_text('<a name="there"></a><a href="../one.html">one</a>')
+    right = '<p id="here"><a href="#here"></a><a href="folder/two.html#there"></a><a href="https://elsewhere.org"></a>'
+    (tmp_path / "one.html").write_text(right)
+    assert faults(tmp_path) == []
+    wrong = '<a href="#nowhere"></a><a href="folder"></a><script src="https://elsewhere.org/a.js"></script>'
+    (tmp_path / "one.html").write_text(
+        right + wrong + '<link rel="stylesheet" href="//fonts.org/a.css"><img src="a.png">'
+    )
+    assert faults(tmp_path) == [
+        "one.html: loads //fonts.org/a.css, from elsewhere",
+        "one.html: loads https://elsewhere.org/a.js, from elsewhere",
+        "one.html: #nowhere leads to no anchor",
+        "one.html: a.png leads to no file",
+        "one.html: folder leads to no file",
+    ]
+
+
+def test_what_the_reference_lacks_is_told(tmp_path: Path) -> None:
+    links = runpy.run_path(str(ROOT / "docs" / "links.py"))
+    expected = links["public"]()
+    assert "maxops.num_threads" in expected["reference/functions.html"]
+    assert "maxops.errors.SegmentIdsError" in expected["reference/errors.html"]
+    assert {"maxops-check", "exit-70"} <= expected["reference/commands.html"]
+    for name, anchors in expected.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("".join(f'<p id="{each}">' for each in anchors - {"ONNX.Max-13.T", "exit-70"}))
+    assert links["undocumented"](tmp_path) == [
+        "reference/commands.html: has no anchor exit-70",
+        "operators.html: has no anchor ONNX.Max-13.T",
+    ]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly."""
+    for package in ("mkdocs", "material", "mkdocstrings", "selenium"):
+        pytest.importorskip(package)
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
+        pytest.skip("not installed: chromium and chromium-driver, which look at the site")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    made = subprocess.run(
+        build, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium(site: Path) -> Iterator[Browser]:
+    """A browser that is shown it, without a server."""
+    with browser(site) as opened:
+        yield opened
+
+
+@pytest.mark.exhaustive  # `make docs` does that
+def test_the_site_is_whole(site: Path) -> None:
+    assert faults(site) == []
+    assert runpy.run_path(str(ROOT / "docs" / "links.py"))["undocumented"](site) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.looked_for)
+def test_what_people_look_for_is_found(chromium: Browser, task: Task) -> None:
+    by_links(chromium, task)
+    assert by_search(chromium, task)[0] <= 3
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("words", SEARCHES)
+def test_words_of_the_field_are_found(chromium: Browser, words: str) -> None:
+    chromium.start()
+    pages = list(dict.fromkeys(address.partition(".html")[0] for address in chromium.search(words)))
+    assert set(pages[:3]) & set(SEARCHES[words]), pages[:3]
+
+
+@pytest.mark.exhaustive
+def test_no_page_is_wider_than_a_phone(site: Path, chromium: Browser) -> None:
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    chromium.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        for page in sorted(set(site.rglob("*.html")) - {site / "404.html"}):  # that is for servers
+            chromium.driver.get(page.as_uri())
+            assert chromium.driver.execute_script("return document.documentElement.scrollWidth") <= 390, page
+    finally:
+        chromium.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.exhaustive
+def test_what_is_copied_of_an_example_runs(chromium: Browser) -> None:
+    """Not its prompts and answers."""
+    chromium.driver.get((chromium.site / "tutorial.html").as_uri())
+    copied = chromium.driver.execute_script(
+        "return [...document.querySelectorAll('[data-copy]')].map((each) => each.dataset.copy)"
+    )
+    assert len(copied) > 10
+    assert copied[0].startswith("import numpy as np\nimport maxops as mo\nmonday = ")
+    for each in copied:
+        compile(each, "tutorial", "exec")
+
+
+@pytest.mark.exhaustive
+def test_nothing_is_asked_of_a_network(chromium: Browser) -> None:
+    chromium.start()
+    chromium.search("empty segments")
+    assert chromium.driver.get_log("browser") == []  # type: ignore[no-untyped-call]
+    messages = [json.loads(each["message"])["message"] for each in chromium.driver.get_log("performance")]  # type: ignore[no-untyped-call]
+    asked = {each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"}
+    assert {address.split(":")[0] for address in asked} <= {"file", "data"}
