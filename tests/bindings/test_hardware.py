@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
-NATIVE = TESTS.parents[1] / "native"
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+NATIVE = PROGRAMS.parents[2] / "native"
 COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 
 pytestmark = [
@@ -32,7 +32,7 @@ def compiled(source: str, into: Path, *options: str) -> Path:
         pytest.skip("not installed: a C++ compiler")
     program = into / Path(source).stem
     command = [COMPILER, "-std=c++17", "-w", f"-I{NATIVE}", f"-I{into}", "-pthread", *options, "-o", str(program)]
-    subprocess.run([*command, str(TESTS / source)], check=True, timeout=300)
+    subprocess.run([*command, str(PROGRAMS / source)], check=True, timeout=300)
     return program
 
 

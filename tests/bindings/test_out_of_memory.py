@@ -388,7 +388,7 @@ def failing_malloc(tmp_path_factory: pytest.TempPathFactory) -> str:
     if compiler is None:
         pytest.skip("not installed: a C compiler")
     library = tmp_path_factory.mktemp("malloc") / "failing_malloc.so"
-    source = Path(__file__).with_name("failing_malloc.c")
+    source = Path(__file__).parent / "programs" / "failing_malloc.c"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
     return str(library)
 
