@@ -1,6 +1,6 @@
 // Max, ReduceMax and SegmentMax on arrays in memory: views in, a result or a Fault out. Every binding
-// (Python, ONNX Runtime, XLA) comes through here, and this alone checks shapes, axes, ids and offsets. No
-// Python, no exceptions but those of the caller's own poll.
+// (Python, ONNX Runtime, XLA) comes through here, and no call runs that breaks a rule of shapes, axes, ids or
+// offsets. Which rule it breaks, maxops.plan says. No Python, no exceptions but those of the caller's poll.
 //
 // A call has two steps, since the caller allocates its output: the first works out the output's shape, the
 // second writes it.

@@ -4,7 +4,6 @@
 #include "element_types.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 namespace maxops {
@@ -23,15 +22,10 @@ namespace {
 
 PyTypeObject* scalar_types[kTypes];  // NumPy's, for good
 
-int find_number(const char* name, PyTypeObject** scalar_type) {
-    PyObject* type = nullptr;
-    if (std::strcmp(name, "bfloat16") == 0) {  // NumPy has none of its own
-        PyObject* module = PyImport_ImportModule("ml_dtypes");
-        type = module == nullptr ? nullptr : PyObject_GetAttrString(module, name);
-        Py_XDECREF(module);
-    } else {
-        type = PyUnicode_FromString(name);
-    }
+// Of which NumPy has none, ml_dtypes has.
+int find_number(PyObject* ml_dtypes, const char* name, PyTypeObject** scalar_type) {
+    PyObject* type = PyObject_HasAttrString(ml_dtypes, name) != 0 ? PyObject_GetAttrString(ml_dtypes, name)
+                                                                  : PyUnicode_FromString(name);
     PyArray_Descr* descr = nullptr;
     if (type == nullptr || PyArray_DescrConverter(type, &descr) == NPY_FAIL) {
         Py_XDECREF(type);
@@ -49,8 +43,11 @@ int find_number(const char* name, PyTypeObject** scalar_type) {
 
 bool find_types() {
     std::fill(std::begin(types_by_number), std::end(types_by_number), static_cast<signed char>(-1));
+    PyObject* const ml_dtypes = PyImport_ImportModule("ml_dtypes");  // stays imported
+    if (ml_dtypes == nullptr) return false;
+    Py_DECREF(ml_dtypes);
     for (int type = 0; type < kTypes; ++type) {
-        int number = find_number(kTypeNames[type], scalar_types + type);
+        int number = find_number(ml_dtypes, kTypeNames[type], scalar_types + type);
         if (number < 0) return false;
         if (number >= static_cast<int>(std::size(types_by_number))) {
             PyErr_Format(PyExc_ImportError, "NumPy's number of %s is %d", kTypeNames[type], number);

@@ -16,7 +16,7 @@ namespace {
 // What the calls below give back: an array, or nothing; and nothing may mean this.
 inline PyObject* const kNotHandled = nullptr;
 
-constexpr int kMostParameters = 16;
+constexpr int kMostParameters = 32;  // Rules have a bit for each
 #define MAXOPS_PLACE(name) name,
 #define MAXOPS_NAME(name) #name,
 struct OfMaximum {
@@ -438,7 +438,7 @@ PyObject* call_segment_max(const Rules& rules, PyObject* const* args, Py_ssize_t
 
 template <std::size_t count>
 constexpr int size_of(const char* const (&)[count]) {
-    static_assert(count <= kMostParameters);
+    static_assert(count <= kMostParameters, "a function of more parameters: make kMostParameters larger");
     return static_cast<int>(count);
 }
 

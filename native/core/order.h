@@ -22,6 +22,8 @@ struct FloatOrder {
     using Bits = Int;
     using Key = Int;
     static constexpr bool is_float = true;
+    static_assert(sizeof(Int) >= 2,
+                  "KeyLanes moves floats of 16 bits up by 16, and has no step for narrower ones");
 
     using U = std::make_unsigned_t<Int>;
     static constexpr U kSign = static_cast<U>(U{1} << (8 * sizeof(Int) - 1));

@@ -67,7 +67,7 @@ class DType:
 
 
 def _numeric(name: str, onnx: str, kind: Kind, exponent_bits: int = 0) -> DType:
-    numpy = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    numpy = np.dtype(getattr(ml_dtypes, name, name))  # of which NumPy has none, ml_dtypes has
     return DType(name, onnx, kind, 8 * numpy.itemsize, numpy, exponent_bits)
 
 

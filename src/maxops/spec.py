@@ -107,6 +107,10 @@ class Spec:
         """The clauses in the table's order."""
         return tuple(self.rule(short) for short, _ in self.rules)
 
+    def choices(self, name: str) -> tuple[str, ...]:
+        """The words of which a parameter is one."""
+        return next(each.choices for each in self.parameters if each.name == name)
+
     def rule(self, short: str) -> Clause:
         """The clause of this row with a short name."""
         return Clause(self.clause(short), *dict(self.rules)[short])

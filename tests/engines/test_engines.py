@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+import maxops as mo
 from helpers.bits import assert_same_bits
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import CASES, Case, hold_to_the_table
+from maxops import errors, spec
+from maxops.plan import Array
 
 # Each engine with the cases of the types that its framework has.
 PAIRS = [(adapter, case) for adapter in ADAPTERS if adapter.is_here for case in CASES if case.dtype in adapter.types]
@@ -37,3 +42,20 @@ def test_the_table_asks_what_it_should() -> None:
                 wrong.reshape(-1).view(np.uint8)[0] ^= 1
                 with pytest.raises(AssertionError):
                     assert_same_bits(wrong, part)
+
+
+FLAGS = [(row, each.name) for row in spec.PLAIN for each in row.parameters if each.kind == "flag"]
+
+
+@pytest.mark.parametrize("adapter", [pytest.param(each, id=each.name) for each in ADAPTERS if each.is_here])
+@pytest.mark.parametrize(("row", "name"), FLAGS, ids=[f"{row.name}-{name}" for row, name in FLAGS])
+def test_each_flag_is_0_or_1(adapter: Adapter, row: spec.Spec, name: str) -> None:
+    arrays: dict[str, Array] = {"data": np.array([[1, 2], [3, 0]], np.float32)}
+    options: dict[str, Any] = {}
+    if row is spec.SEGMENT_MAX:
+        arrays["segment_ids"], options = np.array([0, 1]), {"num_segments": 2, "fill_mode": "ZERO"}
+    with adapter.around():
+        for value in (2, "1", None):
+            with pytest.raises(errors.AttributeValueError, match=f"{name} is .*; it is 0 or 1") as caught:
+                getattr(mo, row.operator)(**adapter.given(arrays), **options, **{name: value})
+            assert caught.value.clause == row.clause(name)

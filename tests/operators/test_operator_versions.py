@@ -6,7 +6,7 @@ import inspect
 import pydoc
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ import pytest
 import maxops as mo
 from maxops import spec
 from maxops.errors import UnknownOperatorError, VersionError
+from maxops.typing import FillMode, OutOfRange, Ties
 
 NAMES = sorted({(row.standard, row.operator) for row in (*spec.ALL, *spec.PLAIN)})
 NOT_INTEGERS: list[Any] = ["13", 13.0, True, np.float64(13), np.bool(1), b"13", (13,), [13], 13j, np.array(13)]
@@ -160,3 +161,17 @@ def test_each_parameter_has_a_clause_and_an_explanation(row: spec.Spec) -> None:
     for each in row.parameters:
         assert f"        {name_of(each)}: " in document
         assert row.has({"segment_ids": "ids", "data": "types"}.get(each.name, each.alias_of or each.name))
+
+
+@pytest.mark.parametrize(
+    ("alias", "row", "name"),
+    [
+        (Ties, spec.MAXIMUM, "ties"),
+        (FillMode, spec.SEGMENT_MAX, "fill_mode"),
+        (OutOfRange, spec.SEGMENT_MAX, "out_of_range"),
+    ],
+    ids=["ties", "fill_mode", "out_of_range"],
+)
+def test_an_annotation_has_the_words_of_the_row(alias: Any, row: spec.Spec, name: str) -> None:
+    choices = row.choices(name)
+    assert {*get_args(alias)} == {*choices, *(word.lower() for word in choices if word.isupper())}

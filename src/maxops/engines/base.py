@@ -6,15 +6,15 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, get_args
+from typing import Any, Protocol, cast
 
+from maxops import spec
 from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall
 from maxops.errors import AttributeValueError, OutputError
 from maxops.plan import choice
 from maxops.shown import shown
-from maxops.typing import Ties
 
-TIES: tuple[Ties, ...] = get_args(Ties)
+TIES = spec.MAXIMUM.choices("ties")
 
 
 class Engine(Protocol):

@@ -1,7 +1,8 @@
 """A call against a row of the spec table: a plan that engines run without looking back, or a clause error.
 
-Every check of every call is here. A plan holds plain NumPy arrays of one type whose shapes go together; an engine
-for other arrays plans with `abstract` ones, which have their shapes and types and hold nothing.
+What the core does not take at once comes here, since it breaks a rule or needs more than views of arrays. A plan holds
+plain NumPy arrays of one type whose shapes go together; an engine for other arrays plans with `abstract` ones, which
+have their shapes and types and hold nothing.
 """
 
 from typing import Any

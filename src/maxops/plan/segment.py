@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -39,10 +39,9 @@ from maxops.plan.values import (
 )
 from maxops.shapes import Shape
 from maxops.shown import shown
-from maxops.spec import Spec
+from maxops.spec import SEGMENT_MAX, Spec
 
-FillMode = Literal["ZERO", "LOWEST"]
-FILL_MODES: tuple[FillMode, ...] = get_args(FillMode)
+FILL_MODES = SEGMENT_MAX.choices("fill_mode")
 
 
 def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known: bool = True) -> Plan[SegmentCall]:
@@ -133,7 +132,7 @@ def axis_of(spec: Spec, value: object, rank: int) -> int:
     return axis % rank
 
 
-def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> FillMode | None:
+def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> str | None:
     clause = spec.clause("fill_mode")
     given = [name for name, other in others.items() if other is not None]
     if value is not None and given:
@@ -165,7 +164,7 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> Fi
     )
 
 
-def _fill(dtype: DType, mode: FillMode | None, value: Array | None) -> Array:
+def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
     """What empty segments hold: a value that was given, with the bits that a result has, or what a mode says."""
     if value is None and dtype is dtypes.REAL:
         return np.array(0, object)

@@ -545,7 +545,7 @@ def test_transforms_in_an_exported_program(names: tuple[str, ...]) -> None:
         assert torch.equal(part, expected)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.release
 @pytest.mark.parametrize("outer", TRANSFORMS)
 def test_any_three_transforms_in_each_other(outer: str) -> None:
     for inner in product(THREE, repeat=2):

@@ -56,7 +56,8 @@ LATER = {*SEGMENT_MAX} - {*_AT_FIRST}  # programs that were exported may lack th
 
 def schema(fields: dict[str, str], results: int) -> str:
     """The schema of an operator with this many tensors as results."""
-    listed = ", ".join(f"{kind} {name}" + "=None" * (name in LATER) for name, kind in fields.items())
+    defaults = {name: f"={SegmentCall._field_defaults[name]}" for name in LATER}
+    listed = ", ".join(f"{kind} {name}{defaults.get(name, '')}" for name, kind in fields.items())
     return f"({listed}) -> ({', '.join(['Tensor'] * results)})"
 
 
@@ -65,7 +66,8 @@ def _maker(request: Any, fields: dict[str, str]) -> Any:
     defaults = request._field_defaults
     order = itemgetter(*map([*fields, *defaults].index, request._fields))
     rest = tuple(defaults.values())
-    return lambda inputs: request._make(order(inputs + (None,) * (len(fields) - len(inputs)) + rest))
+    missing = tuple(map(defaults.get, fields))
+    return lambda inputs: request._make(order(inputs + missing[len(inputs) :] + rest))
 
 
 _reduce, _segment = _maker(ReduceCall, REDUCE_MAX), _maker(SegmentCall, SEGMENT_MAX)

@@ -169,9 +169,7 @@ def reduce_max(call: ReduceCall) -> Any:
         None,
         lambda name, value: _as_tensor(row, name, value, data, device),
         axes=axes if axes is None or isinstance(axes, list) else [axes],
-        keepdims=bool(call.keepdims),
-        noop_with_empty_axes=bool(call.noop_with_empty_axes),
-        return_indices=bool(call.return_indices),
+        **_flags(call),
     )
     run = _in_graph_reduce_max if transforming() else torch.ops.maxops.reduce_max
     values, indices = run(*arguments(call))
@@ -205,10 +203,7 @@ def segment_max(call: SegmentCall) -> Any:
         None,
         lambda name, value: _as_tensor(row, name, value, call.data, device),
         num_segments=num_segments,
-        check_ids=bool(call.check_ids),
-        sorted=bool(call.sorted),
-        return_indices=bool(call.return_indices),
-        return_empty=bool(call.return_empty),
+        **_flags(call),
     )
     values, indices, empty = segments_along(axis if rank else 0, torch.movedim, run(*arguments(call)))
     values = outputs.copy(row, call.out, values)
@@ -218,6 +213,11 @@ def segment_max(call: SegmentCall) -> Any:
 
 
 run: Run = by_operator(maximum, reduce_max, segment_max)
+
+
+def _flags(call: ReduceCall | SegmentCall) -> dict[str, bool]:
+    """A request's flags, which have been checked, as torch has them."""
+    return {name: bool(getattr(call, name)) for name in call.flags}
 
 
 def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:
