@@ -133,7 +133,7 @@ ROWS = (
     _listed("spec", "_types([dtypes.INT8, dtypes.UINT8]", "_types([dtypes.INT8, dtypes.UINT8, dtypes.INT16]"),
     _listed("spec", 'attributes=("keepdims", "noop_with_empty_axes"),', 'attributes=("keepdims",),'),
     _listed("spec", "    version=18,\n", "    version=17,\n"),
-    _listed("spec", '"noop_with_empty_axes", "flag", False', '"noop_with_empty_axes", "flag", True'),
+    _listed("calls", "noop_with_empty_axes: Any = False", "noop_with_empty_axes: Any = True"),
     _listed("dtypes", '_numeric("float64", "double"', '_numeric("float64", "float64"'),
     _planned("axes", "spec", "    negative_axes=False,\n", ""),
     _planned(

@@ -41,8 +41,8 @@ Kind = Literal["arrays", "array", "indices", "count", "axis", "axes", "dim", "fl
 class Parameter:
     """One parameter of a plain function: what it takes, its default, and what its clause says of it.
 
-    Requests (`maxops.calls`), signatures, the core's names (`arguments.def`), torch's schemas and the options of the
-    command line follow from it, or are compared with it. Without a `statement` a clause of another name speaks of it.
+    Torch's schemas and the options of the command line follow from it; requests (`maxops.calls`), signatures and the
+    core's names (`arguments.def`) are compared with it. Without a `statement` its clause stands among the row's rules.
     An input goes by position in operators, and is no attribute; an alias is another name of a parameter. Where
     gradients, devices or an array's own names are meant, a command line has no option, and there is no `help` for one.
     """
@@ -415,7 +415,7 @@ def _plain(
         dtypes.ALL,
         (*rules, *(_own(each.name, each.statement) for each in parameters if each.statement)),
         index_dtypes=index_dtypes,
-        attributes=tuple(each.name for each in parameters if not each.is_input and each is not _OUT),
+        attributes=tuple(each.name for each in parameters if not each.is_input and each.kind != "out"),
         leaves_open=frozenset(),
         parameters=parameters,
     )

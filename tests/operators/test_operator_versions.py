@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pydoc
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +14,7 @@ import pytest
 
 import maxops as mo
 from maxops import spec
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.errors import UnknownOperatorError, VersionError
 from maxops.typing import FillMode, OutOfRange, Ties
 
@@ -175,3 +177,28 @@ def test_each_parameter_has_a_clause_and_an_explanation(row: spec.Spec) -> None:
 def test_an_annotation_has_the_words_of_the_row(alias: Any, row: spec.Spec, name: str) -> None:
     choices = row.choices(name)
     assert {*get_args(alias)} == {*choices, *(word.lower() for word in choices if word.isupper())}
+
+
+@pytest.mark.parametrize(
+    ("row", "request_of"), list(zip(spec.PLAIN, (MaxCall, ReduceCall, SegmentCall), strict=True)), ids=repr
+)
+def test_a_request_has_the_parameters_of_the_row(row: spec.Spec, request_of: Any) -> None:
+    fields = [each for each in row.parameters if not each.alias_of]
+    assert request_of._fields == (*(each.name for each in fields), "row")
+    assert request_of._field_defaults == {
+        each.name: each.default for each in fields if each.kind not in ("array", "arrays")
+    } | {"row": row}
+
+
+class Word(StrEnum):
+    """A word of the user's own."""
+
+    EVEN = "even"
+
+
+@pytest.mark.parametrize("ties", [np.str_("first"), Word.EVEN], ids=repr)
+def test_words_of_any_class_of_str(ties: Any) -> None:
+    x = np.ones(3, np.float32)
+    assert mo.maximum(x, x, ties=ties).tolist() == [1, 1, 1]
+    assert mo.reduce_max(x, ties=ties).tolist() == [1]
+    assert mo.segment_max(x, np.array([0, 0, 1]), fill_mode="ZERO", ties=ties).tolist() == [1, 1]

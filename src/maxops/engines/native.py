@@ -30,7 +30,17 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
     """Run a plan of ReduceMax: its values, and with return_indices their argmax."""
     if plan.call.noop_with_empty_axes:
         return _identity(plan)
-    return _run(plan, _native.planned_reduce_max, **_options(plan.call))
+    call = plan.call
+    return _run(
+        plan,
+        _native.planned_reduce_max,
+        call.data,
+        call.axes,
+        call.keepdims,
+        out=call.out,
+        initial=call.initial,
+        return_indices=call.return_indices,
+    )
 
 
 def _identity(plan: Plan[ReduceCall]) -> Any:
@@ -44,13 +54,23 @@ def _identity(plan: Plan[ReduceCall]) -> Any:
 
 def segment_max(plan: Plan[SegmentCall]) -> Any:
     """Run a plan of SegmentMax: its values, and what else it asks for."""
-    # the fill is a value by now
-    return _run(plan, _native.planned_segment_max, **_options(plan.call._replace(fill_mode=None)))
-
-
-def _options(call: ReduceCall | SegmentCall) -> dict[str, Any]:
-    """The arguments that a checked request is."""
-    return dict(zip(call._fields[:-1], call, strict=False))  # but its row
+    call = plan.call
+    return _run(
+        plan,
+        _native.planned_segment_max,
+        call.data,
+        call.segment_ids,
+        call.num_segments,
+        fill_value=call.fill_value,
+        out=call.out,
+        check_ids=False,  # the planner has looked
+        offsets=call.offsets,
+        sorted=call.sorted,
+        axis=call.axis,
+        initial=call.initial,
+        return_indices=call.return_indices,
+        return_empty=call.return_empty,
+    )
 
 
 def _run(plan: Plan[Any], function: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -16,10 +16,11 @@ class Plan(NamedTuple, Generic[AnyCall]):
 
     Arrays are NumPy's, of one type, or abstract ones; ids and offsets are of int32 or int64, whatever type was given.
     Flags are True or False, `axes` and `axis` count from 0, and `num_segments` is there. `initial` and `fill_value` are
-    arrays of rank 0: unless there is an initial value, `fill_value` is what empty segments hold, canonical, however
-    that was asked for. `check_ids` says whether ids or offsets are still to be checked; an id outside
-    0..num_segments-1 after that is one to be dropped. `out_of_range` is None only of sorted ids, by default. With
-    `noop_with_empty_axes` the result is the data.
+    arrays of rank 0: unless there is an initial value, `fill_value` is what empty segments hold, however that was asked
+    for, with the bits that a result has (of an abstract one these are not known). `check_ids` says whether ids or
+    offsets are still to be checked; an id outside 0..num_segments-1 after that is one to be dropped. `out_of_range` is
+    None of sorted ids by default, and of offsets. With `noop_with_empty_axes` the result is the data. `dim` and `ties`
+    are as they were given: engines look at them.
     """
 
     dtype: DType

@@ -12,7 +12,7 @@ from maxops.calls import ReduceCall
 from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
 from maxops.plan.plan import Plan
-from maxops.plan.values import array_of, dtype_of, flags_of, int_of, is_integer, scalar_of
+from maxops.plan.values import array_of, dtype_of, flag, int_of, is_integer, scalar_of
 from maxops.shown import shown
 from maxops.spec import Spec
 
@@ -22,17 +22,19 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
     spec = call.row
     array = array_of(spec, "data", call.data)
     dtype = dtype_of(spec, "data", array)
-    flags = flags_of(call)
+    keeps = flag(spec, "keepdims", call.keepdims)
+    noop = flag(spec, "noop_with_empty_axes", call.noop_with_empty_axes)
+    indices = flag(spec, "return_indices", call.return_indices)
     first = scalar_of(spec, "initial", call.initial, dtype)
     listed = _axes(spec, call.axes, array.ndim)
-    identity = flags["noop_with_empty_axes"] and not listed
+    identity = noop and not listed
     if identity and first is not None:
         raise AttributeValueError(
             f"{spec.name} noop_with_empty_axes leaves the data as it is, without axes; initial does not apply there",
             spec.clause("noop_with_empty_axes"),
         )
     taken = () if identity else listed or tuple(range(array.ndim))
-    shape = array.shape if identity else shapes.reduced(array.shape, taken, keepdims=flags["keepdims"])
+    shape = array.shape if identity else shapes.reduced(array.shape, taken, keepdims=keeps)
     if dtype is dtypes.REAL and not identity and first is None and 0 in array.shape and prod(shape) > 0:
         raise EmptyReductionError(
             f"{spec.name} data has shape {array.shape}: the maximum of no rationals does not exist, since they have "
@@ -40,9 +42,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
             spec.clause("empty"),
         )
     whole_out = output_of(spec, call.out, dtype, shape, "value", in_memory=in_memory)
-    checked = call._replace(
-        **flags | {"noop_with_empty_axes": identity}, data=array, axes=taken, out=whole_out, initial=first
-    )
+    checked = ReduceCall(array, taken, keeps, identity, whole_out, call.dim, first, indices, call.ties, spec)
     return Plan(dtype, shape, checked)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from maxops.plan.values import (
     array_of,
     choice,
     dtype_of,
-    flags_of,
+    flag,
     index_dtype,
     int_of,
     is_integer,
@@ -56,9 +57,11 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     first = scalar_of(spec, "initial", call.initial, dtype)
     fill_value = scalar_of(spec, "fill_value", call.fill_value, dtype)
     mode = _fill_mode(spec, call.fill_mode, {"fill_value": fill_value, "initial": first})
-    flags = flags_of(call)
-    check, is_sorted = flags["check_ids"], flags["sorted"]
+    check = flag(spec, "check_ids", call.check_ids)
+    is_sorted = flag(spec, "sorted", call.sorted)
     outside = _out_of_range(spec, call.out_of_range, is_sorted)
+    indices = flag(spec, "return_indices", call.return_indices)
+    empty = flag(spec, "return_empty", call.return_empty)
     if array.ndim == 0:
         raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
     axis = axis_of(spec, call.axis, array.ndim)
@@ -94,18 +97,24 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     whole_out = output_of(spec, call.out, dtype, shape, "shape", in_memory=in_memory)
     if first is None:
         fill_value = _fill(dtype, mode, fill_value)
-    checked = call._replace(
-        **flags | {"check_ids": check and not values_known},
-        data=array,
-        segment_ids=ids,
-        num_segments=count,
-        fill_mode=mode,
-        fill_value=fill_value,
-        out=whole_out,
-        offsets=bounds,
-        out_of_range=outside,
-        axis=axis,
-        initial=first,
+    checked = SegmentCall(
+        array,
+        ids,
+        count,
+        mode,
+        fill_value,
+        whole_out,
+        check and not values_known,
+        bounds,
+        is_sorted,
+        outside,
+        axis,
+        call.dim,
+        first,
+        indices,
+        empty,
+        call.ties,
+        spec,
     )
     return Plan(dtype, shape, checked)
 
@@ -166,19 +175,26 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> st
 
 def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
     """What empty segments hold: a value that was given, with the bits that a result has, or what a mode says."""
-    if value is None and dtype is dtypes.REAL:
-        return np.array(0, object)
     if value is None:
-        bits = dtype.lowest_finite_bits if mode == "LOWEST" else 0
-    elif isinstance(value, AbstractArray) or dtype is dtypes.REAL:
+        return _filled(dtype, mode)
+    if isinstance(value, AbstractArray) or dtype is dtypes.REAL:
         return value
-    else:
-        bits = bits_of(value, dtype)
-        if dtype.kind == "bool":  # any byte but 0 is True
-            bits = int(bits != 0)
-        elif dtype.kind == "float" and bits & ((1 << dtype.bits - 1) - 1) > dtype.infinity_bits:
-            bits = dtype.nan_bits
+    bits = bits_of(value, dtype)
+    if dtype.kind == "bool":  # any byte but 0 is True
+        bits = int(bits != 0)
+    elif dtype.kind == "float" and bits & ((1 << dtype.bits - 1) - 1) > dtype.infinity_bits:
+        bits = dtype.nan_bits
     return np.array(bits, dtype.word).view(dtype.numpy)
+
+
+@cache
+def _filled(dtype: DType, mode: str | None) -> Array:
+    """An array of rank 0 of what a mode says. Rationals have no lowest value, and 0 where no segment is to be empty."""
+    if dtype is dtypes.REAL:
+        return np.array(0, object)
+    filled: Array = np.array(dtype.lowest_finite_bits if mode == "LOWEST" else 0, dtype.word).view(dtype.numpy)
+    filled.flags.writeable = False
+    return filled
 
 
 def bits_of(value: Array, dtype: DType) -> int:

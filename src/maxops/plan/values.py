@@ -15,7 +15,6 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 
 from maxops import _native, dtypes
-from maxops.calls import ReduceCall, SegmentCall
 from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, DTypeError, OffsetsError, SegmentIdsError, ShapeError
 from maxops.physical_memory import physical_memory
@@ -347,11 +346,6 @@ def flag(spec: Spec, name: str, value: object) -> bool:
     if is_integer(value) and (number := int_of(value)) in (0, 1):
         return number == 1
     raise AttributeValueError(f"{spec.name} {name} is {shown(value)}; it is 0 or 1 (False or True)", spec.clause(name))
-
-
-def flags_of(call: ReduceCall | SegmentCall) -> dict[str, bool]:
-    """The values of all attributes of a request that are 0 or 1."""
-    return {name: flag(call.row, name, getattr(call, name)) for name in call.flags}
 
 
 def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> str:

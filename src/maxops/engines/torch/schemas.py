@@ -35,7 +35,9 @@ def _fields(row: Spec, *first: str) -> dict[str, str]:
 
 
 MAXIMUM = {"tensors": "Tensor[]", "ties": "str"}
-REDUCE_MAX = _fields(spec.REDUCE_MAX)
+REDUCE_MAX = _fields(
+    spec.REDUCE_MAX, "data", "axes", "keepdims", "noop_with_empty_axes", "initial", "return_indices", "ties"
+)
 _AT_FIRST = (
     "data",
     "segment_ids",

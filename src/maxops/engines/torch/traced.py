@@ -217,7 +217,8 @@ run: Run = by_operator(maximum, reduce_max, segment_max)
 
 def _flags(call: ReduceCall | SegmentCall) -> dict[str, bool]:
     """A request's flags, which have been checked, as torch has them."""
-    return {name: bool(getattr(call, name)) for name in call.flags}
+    fields = REDUCE_MAX if isinstance(call, ReduceCall) else SEGMENT_MAX
+    return {name: bool(getattr(call, name)) for name, kind in fields.items() if kind == "bool"}
 
 
 def _options(call: ReduceCall | SegmentCall, fields: dict[str, str]) -> list[Any]:
