@@ -31,8 +31,8 @@ CHECKS = {
     "JAX as the README installs it": """
         python3 -m venv {place}/jax
         {place}/jax/bin/python -m pip install -q ".[test,jax]"
-        MAXOPS_TESTS_MAY_MISS=1 {place}/jax/bin/python -m pytest -q tests/engines/jax tests/package/test_imports.py \
-          tests/package/test_extras.py""",
+        MAXOPS_TESTS_MAY_MISS=1 {place}/jax/bin/python -m pytest -q tests/engines/with_jax \
+          tests/package/test_imports.py tests/package/test_extras.py""",
     "oldest releases": ".ci/lowest {place}/lowest",
     "tests for releases": "python -m pytest -q -m release",
     "x86-64-v2, the baseline's source for other instructions": """
