@@ -1,6 +1,6 @@
 """Dask's workers as processes of their own: killed in the middle, short of memory, and the same bits as in memory.
 
-The two workers have 300 MB each, Python and its packages included.
+The two workers have 400 MB each, Python and its packages included.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from math import ceil, log
 from pathlib import Path
@@ -25,14 +26,13 @@ distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
 da = pytest.importorskip("dask.array")
 
-LIMIT = 300_000_000
+LIMIT = 400_000_000
 PATIENCE = 300  # seconds, for a machine that has other things to do; nothing waits for them to pass
 FLOAT = dtypes.FLOAT32
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A client of two workers that the test may kill."""
+@contextmanager
+def client_of_two(folder: Path) -> Iterator[Any]:
     settings = {
         "distributed.comm.timeouts.connect": f"{PATIENCE}s",
         "distributed.comm.timeouts.tcp": f"{PATIENCE}s",
@@ -47,20 +47,28 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             n_workers=2,
             threads_per_worker=1,
             memory_limit=LIMIT,
-            dashboard_address=None,
-            local_directory=str(tmp_path_factory.mktemp("workers")),
+            dashboard_address=":0",
+            local_directory=str(folder),
             silence_logs=logging.CRITICAL,  # workers that are killed say so
         ) as cluster,
         distributed.Client(cluster, timeout=PATIENCE) as client,
     ):
+        client.wait_for_workers(2, timeout=PATIENCE)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A client of two workers."""
+    with client_of_two(tmp_path_factory.mktemp("workers")) as client:
         yield client
 
 
 @pytest.fixture
-def workers(client: Any) -> Any:
-    """The client, once both workers are there: a test before may have killed one."""
-    client.wait_for_workers(2, timeout=PATIENCE)
-    return client
+def mortal_workers(tmp_path: Path) -> Iterator[Any]:
+    """A client of two workers that the test may kill: Dask does not always recover (dask/distributed#3196)."""
+    with client_of_two(tmp_path) as client:
+        yield client
 
 
 def pids(client: Any) -> dict[str, int]:
@@ -72,7 +80,14 @@ def ids_of(rows: int, segments: int) -> Any:
 
 
 def assert_same(client: Any, lazy: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
-    got = client.gather(client.compute(list(lazy)))
+    futures = client.compute(list(lazy))
+    try:
+        distributed.wait(futures, timeout=PATIENCE)
+    except TimeoutError:
+        workers = client.scheduler_info()["workers"].values()
+        states = [(worker["status"], worker["metrics"]["memory"]) for worker in workers]
+        pytest.fail(f"no result after {PATIENCE} s: workers {states}, calls {client.call_stack()}")
+    got = client.gather(futures)
     assert len(got) == len(expected)
     for one, other in zip(got, expected, strict=True):
         assert_same_bits(one, other)
@@ -118,30 +133,30 @@ def block_that_kills(block: Any, marker: str, block_info: Any = None) -> Any:
     return block
 
 
-def test_a_worker_that_is_killed_amid_its_work_costs_no_bit(workers: Any, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_amid_its_work_costs_no_bit(mortal_workers: Any, tmp_path: Path) -> None:
     data, marker = mixed(FLOAT, (400, 50), 3), tmp_path / "killed"
     lazy = da.from_array(data, chunks=(10, 50)).map_blocks(block_that_kills, marker=str(marker), dtype=data.dtype)
-    before, ids = pids(workers), ids_of(400, 25)
+    before, ids = pids(mortal_workers), ids_of(400, 25)
     assert_same(
-        workers,
+        mortal_workers,
         (*mo.reduce_max(lazy, axes=0, return_indices=True), *mo.segment_max(lazy, ids, **EVERYTHING)),
         (*mo.reduce_max(data, axes=0, return_indices=True), *mo.segment_max(data, ids, **EVERYTHING)),
     )
     assert int(marker.read_text()) in before.values()
-    workers.wait_for_workers(2, timeout=PATIENCE)
-    assert int(marker.read_text()) not in pids(workers).values()
+    mortal_workers.wait_for_workers(2, timeout=PATIENCE)
+    assert int(marker.read_text()) not in pids(mortal_workers).values()
 
 
-def test_a_worker_that_is_killed_with_what_it_held_costs_no_bit(workers: Any) -> None:
+def test_a_worker_that_is_killed_with_what_it_held_costs_no_bit(mortal_workers: Any) -> None:
     """Half of the data is gone before the maximum is asked for; the other worker makes it again."""
     data = mixed(FLOAT, (400, 50), 4)
-    lazy = workers.persist(da.from_array(data, chunks=(20, 50)) + np.float32(0))
+    lazy = mortal_workers.persist(da.from_array(data, chunks=(20, 50)) + np.float32(0))
     distributed.wait(lazy, timeout=PATIENCE)
     expected = mo.reduce_max(lazy.compute(), axes=0)
-    address, pid = next(iter(pids(workers).items()))
-    assert any(address in holders for holders in workers.who_has(lazy).values())
+    address, pid = next(iter(pids(mortal_workers).items()))
+    assert any(address in holders for holders in mortal_workers.who_has(lazy).values())
     os.kill(pid, signal.SIGKILL)
-    assert_same(workers, (mo.reduce_max(lazy, axes=0),), (expected,))
+    assert_same(mortal_workers, (mo.reduce_max(lazy, axes=0),), (expected,))
 
 
 # -------------------------------------------------------------------------------------------------- traffic
@@ -185,7 +200,7 @@ def test_workers_keep_no_memory_for_later_results(workers: Any) -> None:
 
 # ------------------------------------------------------------------------------------------- short of memory
 
-ROWS, COLUMNS, BLOCK = 4096, 40960, 40  # 671 MB, in blocks of 6.6 MB
+ROWS, COLUMNS, BLOCK = 5120, 40960, 40  # 839 MB, in blocks of 6.6 MB
 
 
 @pytest.fixture(scope="module")
