@@ -297,13 +297,13 @@ PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] =
 }
 
 
-def all_calls(which: int) -> Function:
-    """All calls at once, each with its own ties: a vector."""
+def all_calls(which: int, part: slice = slice(None)) -> Function:
+    """All calls at once or a part of them, each with its own ties: a vector."""
 
     def function(x: Any) -> Any:
         ties = ("even", "first")
-        every = [pair[which](x, ties[count % 2]) for count, pair in enumerate(PAIRED.values())]
-        return jnp.concatenate([part.ravel() for part in every])
+        every = [pair[which](x, ties[count % 2]) for count, pair in list(enumerate(PAIRED.values()))[part]]
+        return jnp.concatenate([each.ravel() for each in every])
 
     return function
 
@@ -372,13 +372,15 @@ def batched(names: tuple[str, ...]) -> Array:
     return x
 
 
-def check_nested(every: list[tuple[str, ...]]) -> None:
-    """All compiled at once."""
+def check_nested(every: list[tuple[str, ...]], step: int = 1) -> None:
+    """All compiled at once; with a step, each of them of other calls."""
     given = [batched(names) for names in every]
 
     def run(given: list[Any]) -> Any:
+        parts = [slice(number % step, None, step) for number in range(len(every))]
         return [
-            [nested(all_calls(which), names)(x) for which in range(2)] for names, x in zip(every, given, strict=True)
+            [nested(all_calls(which, part), names)(x) for which in range(2)]
+            for names, x, part in zip(every, given, parts, strict=True)
         ]
 
     for names, (got, expected) in zip(every, compiled(run, given), strict=True):
@@ -402,12 +404,17 @@ def test_derivatives_of_a_batch_of_batches() -> None:
     check_nested([("vmap-last", "vmap", "grad")])
 
 
-# The rules of transforms are the same in both lowerings, and compiling takes minutes.
-@pytest.mark.exhaustive
+# The rules of transforms are the same in both lowerings, and tracing and compiling take minutes.
+@pytest.mark.parametrize(
+    "step", [pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(1, marks=pytest.mark.release)]
+)
 @pytest.mark.parametrize("lowering", ["custom-calls"], indirect=True)
 @pytest.mark.parametrize("outer", TRANSFORMS)
-def test_each_transform_in_each_other(outer: str) -> None:
-    check_nested([(inner, outer) for inner in TRANSFORMS if goes((inner, outer))])
+def test_each_transform_in_each_other(outer: str, step: int) -> None:
+    """With a step of 2, each transform is inside and outside of others with every call, each pair with every second."""
+    number = list(TRANSFORMS).index(outer)
+    inner = list(TRANSFORMS)[number % 2 :] + list(TRANSFORMS)[: number % 2]
+    check_nested([(each, outer) for each in inner if goes((each, outer))], step)
 
 
 @pytest.mark.release
