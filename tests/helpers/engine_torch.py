@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from helpers.engine_adapter import Adapter
 from maxops.dtypes import BFLOAT16
@@ -33,7 +35,20 @@ def _only_torch_operators() -> AbstractContextManager[object]:
     return engine.only_torch_operators()
 
 
+@contextmanager
+def traced() -> Iterator[None]:
+    """Calls go to the functions that compilers follow, and are run at once."""
+    from maxops.engines import torch as engine  # noqa: PLC0415
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "is_tracing", lambda: True)
+        yield
+
+
+# Of an axis: the rows come first in a graph.
+_TRACED_WORDS = {f"segment_max-refused-axis-{name}": "segment_ids has shape" for name in ("length", "rank")}
 ADAPTERS = (
     Adapter("torch", "torch", _to_torch, _from_torch),
     Adapter("torch-any-device", "torch", _to_torch, _from_torch, around=_only_torch_operators),
+    Adapter("torch-traced", "torch", _to_torch, _from_torch, words=_TRACED_WORDS, around=traced),
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -15,6 +17,7 @@ import pytest
 import maxops as mo
 from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import CASES as TABLE
+from helpers.engine_torch import traced
 from maxops import errors
 from maxops.typing import Ties
 
@@ -68,6 +71,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda a: mo.reduce_max(a, (-1,), keepdims=False, initial=0.5, return_indices=True),
         (X,),
     ),
+    "reduce-axes-of-a-deque": (lambda a: mo.reduce_max(a, deque([0, -1])), (X,)),
     "reduce-tensor-initial": (lambda a, i: mo.reduce_max(a, 1, initial=i), (X, torch.tensor(0.2))),
     "reduce-noop": (lambda a: mo.reduce_max(a, noop_with_empty_axes=True), (X,)),
     "segments": (lambda a, i: mo.segment_max(a, i, 4, fill_mode="LOWEST", **ALL), (X, IDS)),
@@ -265,7 +269,7 @@ REFUSED = dict(
         ("fill_mode", [3]),
         ("out_of_range", [3]),
         ("ties", [3]),
-        ("axes", [True, (0, "a"), torch.tensor([0])]),
+        ("axes", [True, (0, "a"), torch.tensor([0]), "01", b"1", bytearray(b"1")]),
         ("initial", [THIRD, [1.0], torch.ones(2)]),
     ]
     for pair in _calls_with(name, values)
@@ -289,6 +293,8 @@ REFUSED = dict(
 @pytest.mark.parametrize("call", REFUSED)
 def test_whatever_a_call_refuses_it_refuses_when_compiled(call: str) -> None:
     with pytest.raises(errors.MaxopsError) as plain:
+        REFUSED[call](X, IDS)
+    with traced(), pytest.raises(type(plain.value), match=re.escape(str(plain.value))):
         REFUSED[call](X, IDS)
     with pytest.raises(Exception) as compiled:  # noqa: PT011 - torch's own class, around the text
         _compiled(REFUSED[call], "eager")(X, IDS)

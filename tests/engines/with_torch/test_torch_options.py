@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import product
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import maxops as mo
 from helpers.bits import assert_same_bits, mixed
 from helpers.engine_adapters import ADAPTERS
+from helpers.engine_torch import traced
 from maxops import dtypes, errors
 
 torch = pytest.importorskip("torch")
@@ -61,6 +63,15 @@ def _calls() -> Iterator[Call]:
 CALLS = [*_calls()]
 
 
+@pytest.fixture(params=[nullcontext, traced], ids=["now", "traced"])
+def _way(request: pytest.FixtureRequest) -> Iterator[None]:
+    with request.param():
+        yield
+
+
+TRACED_TOO = pytest.mark.usefixtures("_way")
+
+
 def outcome(function: str, arrays: dict[str, Any], options: dict[str, Any]) -> Any:
     """The results, or the error."""
     try:
@@ -98,6 +109,7 @@ GIVEN: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
+@TRACED_TOO
 @pytest.mark.parametrize("given", GIVEN)
 def test_every_combination_of_options(given: str) -> None:
     for function, arrays, options in CALLS:
@@ -111,6 +123,7 @@ def test_every_combination_of_options(given: str) -> None:
             assert_same_bits(TENSORS.take(part.detach().contiguous()), np.asarray(expected))
 
 
+@TRACED_TOO
 @pytest.mark.parametrize("kind", [int, np.bool_, np.int64], ids=["int", "numpy-bool", "numpy-int"])
 def test_flags_of_each_kind(kind: Callable[[bool], Any], torch_way: str) -> None:
     """Where torch's operators take them, whose schema has Python's bool."""
@@ -153,6 +166,7 @@ def test_results_lie_where_the_tensors_do(ties: Any, torch_way: str) -> None:
         assert tangent.is_cpu
 
 
+@TRACED_TOO
 def test_every_combination_of_options_with_an_output() -> None:
     """The values are the output itself, also where the call is refused in the end."""
     for function, arrays, options in CALLS:
@@ -168,6 +182,7 @@ def test_every_combination_of_options_with_an_output() -> None:
             assert_same_bits(TENSORS.take(part), np.asarray(expected))
 
 
+@TRACED_TOO
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_maximum_of_tensors_and_scalars(count: int) -> None:
     """Each argument a tensor, one that has a gradient, NumPy's array or scalar, or Python's."""
@@ -220,6 +235,7 @@ TAKEN: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 EACH = [(call, name) for call, (_, taken) in TAKEN.items() for name in taken]
 
 
+@TRACED_TOO
 @pytest.mark.parametrize(("call", "name"), EACH)
 def test_each_tensor_lies_where_the_others_do(call: str, name: str) -> None:
     """Where a gradient may be asked for, too."""
@@ -233,6 +249,7 @@ def test_each_tensor_lies_where_the_others_do(call: str, name: str) -> None:
             function(**given | {"out": None} | elsewhere)
 
 
+@TRACED_TOO
 @pytest.mark.parametrize(("call", "name"), EACH)
 def test_each_tensor_is_strided(call: str, name: str) -> None:
     function, taken = TAKEN[call]
@@ -241,6 +258,7 @@ def test_each_tensor_is_strided(call: str, name: str) -> None:
         function(**taken | {name: odd})
 
 
+@TRACED_TOO
 @pytest.mark.parametrize(("call", "name"), EACH)
 def test_only_elements_have_gradients(call: str, name: str) -> None:
     """Neither what a maximum begins with nor what empty segments hold; and none flows into an output."""
@@ -272,6 +290,7 @@ def watching(see: Callable[[str], None] = lambda _: None) -> Any:
     return made()
 
 
+@TRACED_TOO
 @pytest.mark.parametrize("call", TAKEN)
 def test_a_mode_of_dispatch_sees_each_call(call: str) -> None:
     seen: list[str] = []
@@ -284,6 +303,7 @@ def test_a_mode_of_dispatch_sees_each_call(call: str) -> None:
 # ------------------------------------------------------------------------------------------------- outputs
 
 
+@TRACED_TOO
 @pytest.mark.parametrize("dispatched", BOOLS, ids=["plain", "dispatched"])
 @pytest.mark.parametrize("call", TAKEN)
 def test_a_refused_output_is_as_it_was(call: str, dispatched: bool) -> None:
@@ -311,6 +331,7 @@ def test_a_refused_output_is_as_it_was(call: str, dispatched: bool) -> None:
         assert column.tolist() == [[1.0]] * size
 
 
+@TRACED_TOO
 @pytest.mark.parametrize("call", TAKEN)
 def test_where_torch_does_not_write_to_an_output_its_own_error_says_so(call: str) -> None:
     def refuse(name: str) -> None:
@@ -336,6 +357,7 @@ def test_an_output_is_written_to_if_a_call_is_interrupted(monkeypatch: pytest.Mo
         assert taken["out"]._version == version + 1
 
 
+@TRACED_TOO
 @pytest.mark.parametrize("call", TAKEN)
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
 def test_nested_tensors_are_refused(call: str) -> None:

@@ -71,7 +71,9 @@ def copy(spec: Spec, out: Tensor | None, result: Tensor) -> Tensor:
         )
     if out.shape != result.shape:
         expected, actual = (tuple(map(int, tensor.shape)) for tensor in (result, out))  # sizes in a trace are tensors
-        raise OutputError(f"{spec.name} out has shape {actual}, but the result has shape {expected}")
+        raise OutputError(
+            f"{spec.name} out has shape {actual}, but the result has shape {expected}", spec.clause("out")
+        )
     try:
         out.copy_(result)
     except RuntimeError as error:

@@ -8,7 +8,7 @@ Imported by such calls alone, since what it needs is slow to import.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, wraps
 from operator import index
@@ -161,7 +161,8 @@ def reduce_max(call: ReduceCall) -> Any:
     row, data, axes = call.row, call.data, call.axes
     if isinstance(axes, np.ndarray):
         axes = _listed(row, axes)
-    axes = [_constant(axis) for axis in axes] if isinstance(axes, (list, tuple, range)) else _constant(axes)
+    several = isinstance(axes, Sequence) and not isinstance(axes, (str, bytes, bytearray, memoryview))
+    axes = [_constant(axis) for axis in axes] if several else _constant(axes)
     _raise(_check_reduce_options(data.ndim, *_options(call._replace(axes=axes), REDUCE_MAX)[1:]))
     device = memory.device_of(row, [*call.arrays, *call.scalars])
     outputs.check(row, call.out, device, data)
