@@ -78,6 +78,10 @@ class _Reader:
                 with self._faults_at(where):
                     self._add_values(net, layer)
             for layer in net.layers.values():
+                for port in layer.inputs:
+                    if (layer.id, port) not in net.sources:
+                        text = f"no edge leads to its input port {port}"
+                        self.faults.append(Finding(f"{path} / {layer}", MODEL, "broken", text))
                 if layer.type in OPERATORS:
                     self.nodes.append(self._node(net, layer))
 
@@ -183,8 +187,6 @@ class _Reader:
         row, note = self._row(layer)
         inputs = []
         for number, port in enumerate(layer.inputs):
-            if (layer.id, port) not in net.sources:
-                self.faults.append(Finding(where, MODEL, "broken", f"no edge leads to its input port {port}"))
             known = self._fed(net, layer, port)
             if operator == "SegmentMax" and number == 2 and known.dims == (0,):
                 known = replace(known, dims=())  # as the document's examples write a scalar
