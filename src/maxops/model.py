@@ -173,7 +173,8 @@ class Model:
             if progress is not None:
                 progress(0, 1, "the graph")
             made = self.evaluator(given, [value.name for value in self.outputs])
-            return self._results(made, owned=[*given.values()])
+            # all are copied: they may be views of an input or of another result, or constants that the evaluator keeps
+            return self._results(made, owned=[*made.values()])
         values = dict(self.constants) | given
         last_use = {name: number for number, step in enumerate(self.steps) for name in step.inputs}
         kept = {value.name for value in self.outputs}

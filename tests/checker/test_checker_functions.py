@@ -209,3 +209,23 @@ def test_functions_know_the_initializers_of_their_branches() -> None:
     report = check(made)
     assert not report.faults
     assert {each.verdict for each in report.findings if not each.at_run_time} == {"holds"}
+
+
+@pytest.mark.parametrize("side", ["input", "output"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_call_gives_no_more_than_the_function_has(count: int, side: str) -> None:
+    made = model([function("f", helper.make_node("Max", ["x"], ["y"]))])
+    names = {"input": ["x"], "output": ["y"]} | {side: ["x", "v", "w"][:count]}
+    made.graph.node[1].CopyFrom(helper.make_node("f", names["input"], names["output"], "call", domain="own"))
+    said = [(each.node, each.verdict, each.message) for each in check(made).faults if "the function" in each.message]
+    text = f"has {count} {side}s; the function own.f has 1"
+    assert said == [("graph / node 'call' (own.f)", "broken", text)] * (count > 1)
+
+
+@pytest.mark.parametrize("operator", ["Max", "ReduceMax"])
+@pytest.mark.parametrize("outputs", [[], [""], ["y"], ["y", "z"]], ids=len)
+def test_a_max_node_makes_one_value(outputs: list[str], operator: str) -> None:
+    made = helper.make_model(graph(helper.make_node(operator, ["x"], outputs, "top")), opset_imports=IMPORTS)
+    said = [each.message for each in check(made).faults if "it makes one" in each.message]
+    counted = {0: "0 outputs", 1: "1 output", 2: "2 outputs"}[len(outputs)]
+    assert said == ([] if outputs == ["y"] else [f"has {counted}; it makes one"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -162,9 +163,9 @@ def test_what_an_operator_makes_has_the_type_of_its_first_input(
 def test_an_operator_has_one_output(outputs: int, tmp_path: Path) -> None:
     parts = [
         layer(0, "x", "Parameter", 'shape="1" element_type="f32"', outputs=[(0, (1,))]),
-        layer(1, "m", "Maximum", "", [(0, (1,))], [(5 + number, (1,)) for number in range(outputs)]),
+        layer(1, "m", "Maximum", "", [(0, (1,)), (1, (1,))], [(5 + number, (1,)) for number in range(outputs)]),
     ]
-    found = faults(check(saved(tmp_path, net(parts, [(0, 0, 1, 0)]))))
+    found = faults(check(saved(tmp_path, net(parts, [(0, 0, 1, 0), (0, 0, 1, 1)]))))
     count = {0: "0 output ports", 2: "2 output ports"}
     where = "net / layer 'm' (Maximum, id 1)"
     assert found == ([] if outputs == 1 else [f"{where}: has {count[outputs]}; it has 1"])
@@ -380,10 +381,6 @@ def test_what_is_no_ir_is_one_error(text: str, message: str, tmp_path: Path) -> 
         (reduce_net(8, offset=2**62 - 8), "which ends at 8"),
         (reduce_net(8).replace('size="8"', 'size="-8"'), "size is '-8'"),
         (reduce_net(8).replace('auto_broadcast="numpy"', 'auto_broadcast="odd"'), "auto_broadcast is 'odd'"),
-        (
-            reduce_net(8).replace('<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>', ""),
-            "no edge leads to",
-        ),
     ],
 )
 def test_a_fault_is_a_finding(text: str, message: str, tmp_path: Path) -> None:
@@ -391,6 +388,44 @@ def test_a_fault_is_a_finding(text: str, message: str, tmp_path: Path) -> None:
     assert report.broken
     assert message in " ".join(faults(report))
     assert {each.clause for each in report.faults} == {"model"}
+
+
+@pytest.mark.parametrize("kind", ["Maximum", "Concat"])
+@pytest.mark.parametrize("edge", range(5))
+def test_every_input_port_is_fed(edge: int, kind: str, tmp_path: Path) -> None:
+    """Of max operators, of Results and of all others: OpenVINO reads no IR in which one is not."""
+    whole = reduce_net(8).replace('type="Maximum"', f'type="{kind}"')
+    text = re.findall("<edge [^>]*>", whole)[edge]
+    layer_id, port = re.findall('to-[a-z]*="([0-9])"', text)
+    weights = np.array([-1]).tobytes()
+    assert not faults(check(saved(tmp_path, whole, weights)))
+    (found,) = faults(check(saved(tmp_path, whole.replace(text, ""), weights)))
+    assert re.fullmatch(rf"net / layer '.*' \(.*, id {layer_id}\): no edge leads to its input port {port}", found)
+
+
+@pytest.mark.parametrize("standard", [None, "onnx"])
+@pytest.mark.parametrize(
+    ("number", "kind"), [(0, "Parameter"), (2, "Const"), (3, "Maximum"), (4, "ReduceMax"), (5, "Result")]
+)
+@pytest.mark.parametrize("count", range(4))
+def test_a_layer_has_so_many_input_ports(
+    count: int, number: int, kind: str, standard: str | None, tmp_path: Path
+) -> None:
+    """Of operators of which a clause speaks, it does so; OpenVINO reads no IR with another number."""
+    takes = {"Parameter": [0], "Const": [0], "Result": [1]}.get(kind, [2])
+    if standard == "onnx" and kind in ("Maximum", "ReduceMax"):
+        takes = [1, 2, 3] if kind == "Maximum" else [1, 2]
+    text = reduce_net(8)
+    ((head, data, rest),) = re.findall(rf'^(.*<layer id="{number}"[^>]*>)(<data [^>]*>)?(.*)$', text)
+    rest = re.sub("^<input>.*?</input>", "", rest)
+    ports = "".join(f'<port id="{port}"/>' for port in range(10, 10 + count))
+    edges = "".join(
+        f'<edge from-layer="1" from-port="0" to-layer="{number}" to-port="{port}"/>' for port in range(10, 10 + count)
+    )
+    rest = re.sub(f'<edge [^>]* to-layer="{number}"[^>]*>', "", rest).replace("<edges>", "<edges>" + edges)
+    report = check(saved(tmp_path, f"{head}{data}<input>{ports}</input>{rest}", np.array([-1]).tobytes()), standard)
+    said = [each for each in report.findings if each.verdict == "broken" and f"has {count} input" in each.message]
+    assert len(said) == (count not in takes), report.findings
 
 
 def test_what_openvino_writes(tmp_path: Path) -> None:

@@ -581,3 +581,16 @@ def test_external_data_that_is_missing_is_a_finding(place: str, is_there: bool, 
     assert report.broken is not is_there
     if not is_there:
         assert "is not beside the model" in named[0]
+
+
+@pytest.mark.parametrize("since_version", [1, 11, 13, 18, 20])
+@pytest.mark.parametrize(("axes", "verdict"), [(1, "holds"), (0, "broken")])
+def test_axes_are_an_input_at_every_version_in_our_domain(
+    axes: int, verdict: str, since_version: int, unsandboxed: None
+) -> None:
+    text = f"""<ir_version: 10, opset_import: ["maxops": 1]>
+        g (float[2,3] x) => (float[2,1] y) <int64[1] axes = {{{axes}}}>
+        {{ y = maxops.ReduceMax<since_version = {since_version}>(x, axes) }}"""
+    (judged,) = check(parser.parse_model(text)).nodes
+    verdicts = {each.clause.rpartition(".")[2]: each.verdict for each in judged.findings}
+    assert (verdicts["inputs"], verdicts["keepdims"]) == ("holds", verdict)

@@ -26,14 +26,14 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)
 
 
-def tensor(**entries: str) -> TensorProto:
+def tensor(*more: tuple[str, str], **entries: str) -> TensorProto:
     """Two floats: here, or in another file that these entries name."""
     made = TensorProto(name="w", data_type=FLOAT, dims=[2])
     if not entries:
         made.raw_data = bytes(8)
     else:
         made.data_location = TensorProto.EXTERNAL
-        for key, value in entries.items():
+        for key, value in (*entries.items(), *more):
             made.external_data.add(key=key, value=value)
     return made
 
@@ -44,12 +44,21 @@ def of_sizes(*sizes: int) -> TensorProto:
     return made
 
 
+def segment() -> TensorProto:
+    made = tensor()
+    made.segment.SetInParent()
+    return made
+
+
 # A faulty tensor, and what is said of it; the model's folder has w.bin of 8 bytes, a folder, and a link that leads out.
 FAULTS: dict[str, tuple[TensorProto, str]] = {
     "negative size": (of_sizes(-1, 2), "has the negative size -1"),
     "negative size behind": (of_sizes(2, -3), "has the negative size -3"),
     "too many elements": (of_sizes(2**62, 4), "more elements than can be counted"),
     "too little data": (of_sizes(3), "12 bytes, but it holds 8"),
+    "a segment": (segment(), "is a segment of a tensor"),
+    "unknown key": (tensor(location="w.bin", ofset="4"), "says of its external data 'ofset', unknown or twice"),
+    "key twice": (tensor(("offset", "4"), location="w.bin", offset="0"), "external data 'offset', unknown or twice"),
     "no location": (tensor(offset="0"), "its external data has no location"),
     "outside": (tensor(location="../w.bin"), "its external data, '../w.bin', lies outside the model's folder"),
     "absolute": (tensor(location="/w.bin"), "its external data, '/w.bin', lies outside the model's folder"),
@@ -138,6 +147,10 @@ PLACES: dict[str, tuple[Callable[[TensorProto], ModelProto], str]] = {
     "attribute": (
         lambda faulty: model(helper.make_node("Constant", [], ["z"], value=faulty)),
         "the tensor in attribute 'value'",
+    ),
+    "second attribute": (
+        lambda faulty: model(helper.make_node("Own", ["x"], ["z"], domain="own", first=tensor(), second=faulty)),
+        "the tensor in attribute 'second'",
     ),
     "list in an attribute": (
         lambda faulty: model(helper.make_node("Own", ["x"], ["z"], domain="own", values=[tensor(), faulty])),

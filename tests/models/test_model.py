@@ -353,6 +353,32 @@ def test_two_outputs_share_nothing() -> None:
     assert not np.shares_memory(results["y"], results["z"])
 
 
+MAKERS_OF_Z = {
+    **{f"reshaped {name}": [node("Reshape", [name, "shape"], "z")] for name in ("x", "y", "w")},
+    **{f"identity of {name}": [node("Identity", [name], "z")] for name in ("x", "y", "w")},
+    "constant tensor": [node("Constant", [], "z", value=tensor("c", Y))],
+    "constant list": [node("Constant", [], "z", value_floats=Y.tolist())],
+    "initializer": [],
+}
+
+
+@pytest.mark.parametrize("others", [[], [node("Abs", ["x"], "a")]], ids=["alone", "beside another operator"])
+@pytest.mark.parametrize("maker", MAKERS_OF_Z)
+def test_who_changes_a_result_changes_nothing_else(maker: str, others: list[onnx.NodeProto]) -> None:
+    """Neither an input, nor another result, nor the model, whose operators may return views or its own constants."""
+    nodes = [node("Max", ["x"], "y"), *MAKERS_OF_Z[maker], *others]
+    given = {"shape": np.array([4]), "w" if MAKERS_OF_Z[maker] else "z": Y}
+    made = from_proto(model(nodes, outputs=("y", "z"), initializers=[tensor(*each) for each in given.items()]))
+    x = X.copy()
+    before = made.run({"x": x})
+    expected = {name: array.copy() for name, array in before.items()}
+    before["z"][:] = 7
+    assert_same_bits(x, X)
+    assert_same_bits(before["y"], expected["y"])
+    for name, array in made.run({"x": x}).items():
+        assert_same_bits(array, expected[name])
+
+
 def test_intermediate_values_are_freed() -> None:
     steps, size = 20, 1 << 18
     chain = [node("Max", [f"v{i}", f"v{i}"], f"v{i + 1}") for i in range(steps)]

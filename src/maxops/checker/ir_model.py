@@ -78,6 +78,13 @@ class _Reader:
                 with self._faults_at(where):
                     self._add_values(net, layer)
             for layer in net.layers.values():
+                where = f"{path} / {layer}"
+                if layer.type in layers.INPUTS and not self._is_judged(layer):
+                    with self._faults_at(where):
+                        layers.check_count(layer, "")
+                for port in layer.inputs:
+                    if (layer.id, port) not in net.sources:
+                        self.faults.append(Finding(where, MODEL, "broken", f"no edge leads to its input port {port}"))
                 if layer.type in OPERATORS:
                     self.nodes.append(self._node(net, layer))
 
@@ -129,7 +136,7 @@ class _Reader:
             fact = dims if own is None else own
             net.values[layer.id, port] = Known(layer.name, dtype, fact, declared)
             net.written[layer.id, port] = Known(layer.name, judged_type, dims, declared)
-            if layer.type in OPERATORS and self._row(layer)[0] is not None:
+            if self._is_judged(layer):
                 continue  # a clause speaks of what it makes
             if not _same_type(dtype, written):
                 raise ModelError(f"its output port {port} says {written}, but it makes {dtype}")
@@ -178,13 +185,14 @@ class _Reader:
     def _row(self, layer: Layer) -> tuple[Spec | None, str]:
         return standards.unversioned(self._standard or "OpenVINO", OPERATORS[layer.type])
 
+    def _is_judged(self, layer: Layer) -> bool:
+        return layer.type in OPERATORS and self._row(layer)[0] is not None
+
     def _node(self, net: _Net, layer: Layer) -> Node:
         operator, where = OPERATORS[layer.type], f"{net.path} / {layer}"
         row, note = self._row(layer)
         inputs = []
         for number, port in enumerate(layer.inputs):
-            if (layer.id, port) not in net.sources:
-                self.faults.append(Finding(where, MODEL, "broken", f"no edge leads to its input port {port}"))
             known = self._fed(net, layer, port)
             if operator == "SegmentMax" and number == 2 and known.dims == (0,):
                 known = replace(known, dims=())  # as the document's examples write a scalar

@@ -176,12 +176,17 @@ def check_precisions(layer: Layer, where: str) -> None:
             raise ModelError(f"{where}: its output port {port} says {name!r}, a type that OpenVINO does not have")
 
 
-def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple[str, ...]:
-    """The ids of the layer's input ports in order, each of them fed."""
+def check_count(layer: Layer, where: str) -> None:
+    """Refuse a number of input ports that a layer of this type does not take."""
     fewest, most = INPUTS[layer.type]
     if not fewest <= len(layer.inputs) <= most:
         expected = str(most) if fewest == most else f"{fewest} or {most}"
         raise ModelError(f"{where}: has {counted(len(layer.inputs), 'input port')}; it takes {expected}")
+
+
+def input_ports(layer: Layer, sources: Mapping[Port, Port], where: str) -> tuple[str, ...]:
+    """The ids of the layer's input ports in order, each of them fed."""
+    check_count(layer, where)
     for port in layer.inputs:
         if (layer.id, port) not in sources:
             raise ModelError(f"{where}: no edge leads to its input port {port}")
