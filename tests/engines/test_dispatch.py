@@ -17,8 +17,8 @@ import maxops as mo
 from helpers.bits import assert_same_bits
 from maxops import errors
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.engines import base, table
 from maxops.engines import numpy as numpy_engine
-from maxops.engines import table
 from maxops.plan import Array
 
 
@@ -144,6 +144,19 @@ def test_only_few_kinds_together_are_remembered(engine: WrappedEngine, count: in
     assert all(len(kinds) <= 8 for kinds in table._found)
 
 
+def test_an_engine_that_is_named_is_imported_at_its_first_call(
+    engine: WrappedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "_imported", {})
+    mo.register_engine("named", iter([Other, Wrapped]), "no_such_package.engine")
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        mo.maximum(Wrapped(A))
+    monkeypatch.setitem(sys.modules, "no_such_package", type(sys)("no_such_package"))
+    monkeypatch.setitem(sys.modules, "no_such_package.engine", engine)
+    for _ in range(2):
+        assert_same_bits(mo.maximum(Wrapped(A), B).values, np.maximum(A, B))
+
+
 def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:
     mo.register_engine("other", Other, engine, beside=())
     says = re.escape("maximum input 0 is of type Wrapped (wrapped), input 1 is of type Other (other): no engine takes")
@@ -174,9 +187,11 @@ def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
         ((), WrappedEngine(), "the types of engine 'bad' are"),
         ("numpy.ndarray", WrappedEngine(), "each is a class or 'module:class'"),
         ((3,), WrappedEngine(), "each is a class or 'module:class'"),
+        ((Wrapped, "late:Late", "late"), WrappedEngine(), "each is a class or 'module:class'"),
         (Wrapped, object(), "engine 'bad' has no function run; it runs a call by run(call)"),
+        (Wrapped, type("Number", (), {"run": 3}), "engine 'bad' has no function run; it runs a call by run(call)"),
     ],
-    ids=["none", "dotted", "number", "no-run"],
+    ids=["none", "dotted", "number", "one-of-three", "no-run", "run-is-a-number"],
 )
 def test_a_bad_engine_is_refused(types: Any, broken: Any, says: str) -> None:
     with pytest.raises(errors.ConfigurationError, match=re.escape(says)):
@@ -218,6 +233,25 @@ def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monk
     with pytest.raises(AttributeError):
         mo.reduce_max(late())  # reaches the engine, which looks for .values
     assert type(engine.calls[-1]) is ReduceCall
+
+
+@pytest.mark.parametrize("before", [[], [2]], ids=["first", "with-other-arguments-before"])
+def test_a_call_that_is_exported_keeps_nothing(before: list[int]) -> None:
+    """Dynamo warns of whatever a traced function keeps."""
+    torch: Any = pytest.importorskip("torch")
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, y: Any) -> Any:
+            return mo.maximum(x, y)
+
+    kept = [table._known, table._found]
+    for each in kept:
+        each.clear()
+    for scalar in before:
+        mo.maximum(torch.ones(3), scalar)
+    expected = [*map(dict, kept)]
+    torch.export.export(Model(), (torch.ones(3), torch.ones(3)), strict=True)
+    assert kept == expected
 
 
 # ------------------------------------------------------------------------------------------------ interchange
