@@ -179,12 +179,14 @@ def test_reduce_max_of_odd_shapes(shape: tuple[int, ...]) -> None:
     assert_same_bits(run(model, {"x": data})[0], mo.reduce_max(data, keepdims=False))
 
 
-def test_noop_with_empty_axes() -> None:
+@pytest.mark.parametrize("shape", [(3, 4), (1, 1), (0, 4)], ids=str)
+@pytest.mark.parametrize("dtype", [dtypes.FLOAT32, dtypes.INT8], ids=str)
+def test_noop_with_empty_axes(dtype: DType, shape: tuple[int, ...]) -> None:
     text = (
-        '<ir_version: 10, opset_import: ["": 18]> g (float[a,b] x, int64[k] axes) => (float[a,b] y) '
+        f'<ir_version: 10, opset_import: ["": 18]> g ({dtype.onnx}[a,b] x, int64[k] axes) => ({dtype.onnx}[a,b] y) '
         "{ y = ReduceMax <noop_with_empty_axes = 1> (x, axes) }"
     )
-    data = mixed(dtypes.FLOAT32, (3, 4), 1)
+    data = mixed(dtype, shape, 1)
     assert_same_bits(run(parser.parse_model(text), {"x": data, "axes": np.array([], np.int64)})[0], data)
     (got,) = run(parser.parse_model(text), {"x": data, "axes": np.array([0])})
     assert_same_bits(got, fast_reduce_max(data, (0,), True))
@@ -226,6 +228,15 @@ def test_segment_max(dtype: DType, mode: str, ids: DType, count: DType | None) -
         assert_same_bits(got, reference.segment_max(data, given, expected, mode.upper()))
 
 
+@pytest.mark.parametrize("width", [0, 2])
+@pytest.mark.parametrize("count", INDEX_TYPES, ids=str)
+def test_of_num_segments_its_own_bytes_are_read(count: DType, width: int) -> None:
+    inputs: dict[str, Array] = {"x": mixed(dtypes.FLOAT32, (3, width), 1), "ids": np.array([0, 0, 2])}
+    inputs["k"] = np.array([9, 4, 9], count.numpy)[1:2].reshape(())
+    (got,) = run(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, count), inputs)
+    assert_same_bits(got, reference.segment_max(inputs["x"], inputs["ids"], 4, "ZERO"))
+
+
 def test_segment_max_without_rows() -> None:
     inputs: dict[str, Array] = {"x": np.zeros((0, 3), np.float32), "ids": np.zeros(0, np.int64)}
     (got,) = run(segment_model(dtypes.FLOAT32, "ZERO", dtypes.INT64, None), inputs)
@@ -248,6 +259,7 @@ def segment_error(ids: list[int], count: int | None = None) -> Callable[[], obje
     [
         (segment_error([0, 2, 1]), r"position 2 holds 1 after 2 \[OpenVINO\.SegmentMax-16\.ids\]"),
         (segment_error([-1, 2, 2]), r"position 0 holds -1 \[OpenVINO\.SegmentMax-16\.ids\]"),
+        (segment_error([0, 1], -1), r"num_segments is -1; .*\[OpenVINO\.SegmentMax-16\.num_segments\]"),
         (segment_error([0, 1], -3), r"num_segments is -3; .*\[OpenVINO\.SegmentMax-16\.num_segments\]"),
         (segment_error([0, 1], 2**62), r"GiB of memory \[OpenVINO\.SegmentMax-16\.shape\]"),
         (segment_error([0, 2**63 - 1]), r"\[OpenVINO\.SegmentMax-16\.shape\]"),
@@ -439,6 +451,33 @@ def test_an_output_that_the_caller_binds(start: int, stop: int) -> None:
     binding.bind_output("y", "cpu", 0, TensorProto.FLOAT, list(out.shape), out.ctypes.data)
     session.run_with_iobinding(binding)
     assert_same_bits(out, expected)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.UINT8, dtypes.INT64], ids=str)
+@pytest.mark.parametrize("operator", ["Max", "ReduceMax", "SegmentMax"])
+def test_an_output_anywhere_in_the_memory_of_the_inputs(operator: str, dtype: DType) -> None:
+    text = (
+        f'<ir_version: 10, opset_import: ["": 20]> g ({dtype.onnx}[n] x, int64[k] axes) => ({dtype.onnx}[1] y) '
+        "{ y = ReduceMax (x, axes) }"
+    )
+    model, other, expected = {
+        "Max": (max_model(dtype, [(3,)] * 2), np.array([2, 1, 3], dtype.numpy), [3, 1, 3]),
+        "ReduceMax": (parser.parse_model(text), np.array([0]), [3]),
+        "SegmentMax": (segment_model(dtype, "ZERO", dtypes.INT64, None, 1), np.array([0, 0, 1]), [3, 2]),
+    }[operator]
+    session = maxops_onnxruntime.session(model)
+    inputs = [(24, np.array([3, 1, 2], dtype.numpy)), (48, other)]
+    start, out = np.zeros(96, np.uint8), np.array(expected, dtype.numpy)
+    for place, array in inputs:
+        start[place : place + array.nbytes] = array.view(np.uint8)
+    for place in range(0, start.nbytes - out.nbytes + 1, out.itemsize):
+        memory, result, binding = start.copy(), start.copy(), session.io_binding()
+        for node, (at, array) in zip(session.get_inputs(), inputs, strict=True):
+            binding.bind_input(node.name, "cpu", 0, array.dtype, array.shape, memory.ctypes.data + at)
+        binding.bind_output("y", "cpu", 0, out.dtype, out.shape, memory.ctypes.data + place)
+        session.run_with_iobinding(binding)
+        result[place : place + out.nbytes] = out.view(np.uint8)
+        assert memory.tobytes() == result.tobytes(), place
 
 
 def test_from_many_threads_at_once() -> None:
@@ -722,38 +761,37 @@ def test_what_a_runtime_may_answer(code: str) -> None:
 
 
 AT_EXIT = """
-import os, threading, time
+import os, sys, threading, time
 import numpy as np, onnx
 import maxops.onnxruntime
 text = '<ir_version: 8, opset_import: ["": 13]> g (float[n] a) => (float[n] y) { y = Max(' + ", ".join("a" * 60) + ") }"
 session = maxops.onnxruntime.session(onnx.parser.parse_model(text))
-"""
-
-# The runtime's frames abort the process where Python ends a thread by unwinding it.
-ELSEWHERE = """
-a = np.ones(20_000_000, np.float32)
-threading.Thread(target=lambda: session.run(None, {"a": a}), daemon=True).start()
-time.sleep(0.05)
-os.write(1, b"[3.0]")
-"""
-
-# The thread that ends the interpreter goes on.
-IN_A_FINALIZER = """
-a, y, binding = np.full(1, 3, np.float32), np.zeros(1, np.float32), session.io_binding()
-binding.bind_input("a", "cpu", 0, 1, [1], a.ctypes.data)
-binding.bind_output("y", "cpu", 0, 1, [1], y.ctypes.data)
+size = 20_000_000
+a, y, binding = np.full(size, 3, np.float32), np.zeros(size, np.float32), session.io_binding()
+binding.bind_input("a", "cpu", 0, 1, [size], a.ctypes.data)
+binding.bind_output("y", "cpu", 0, 1, [size], y.ctypes.data)
+run = session._sess.run_with_iobinding, (binding._iobinding, None)  # which imports nothing
 class Last:
-    held = session._sess.run_with_iobinding, binding._iobinding, a, y  # which imports nothing
-    def __del__(self, write=os.write):
-        run, bound, _, y = self.held
-        run(bound, None)
-        write(1, str(y.tolist()).encode())
+    held = run, a, y, sys.argv[1], time.sleep, os.write
+    def __del__(self):
+        (run, inputs), _, y, where, sleep, write = self.held
+        if where == "here":
+            run(*inputs)
+        while y[-1] != 3:
+            sleep(0.01)
+        sleep(0.2)  # in which another thread goes on
+        write(1, b"ended")
 last = Last()
+if sys.argv[1] == "elsewhere":
+    threading.Thread(target=run[0], args=run[1], daemon=True).start()
+    while y[0] != 3:
+        time.sleep(0.001)
 """
 
 
-@pytest.mark.parametrize("code", [ELSEWHERE, IN_A_FINALIZER], ids=["elsewhere", "in a finalizer"])
-def test_the_interpreter_ends_while_a_session_runs(code: str) -> None:
-    command = [sys.executable, "-c", AT_EXIT + code]
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_the_interpreter_ends_while_a_session_runs(where: str) -> None:
+    """On the thread that ends it, or on another: there the runtime's frames abort the process when it is unwound."""
+    command = [sys.executable, "-c", AT_EXIT, where]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[3.0]", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended", "")
