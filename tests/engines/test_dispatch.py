@@ -119,6 +119,9 @@ def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedE
     mo.register_engine("narrower", Narrower, third, beside=("numpy", "wrapped"))
     mo.maximum(Narrower(A), Wrapped(B))
     assert [len(one.calls) for one in (engine, second, third)] == [0, 1, 1]
+    mo.register_engine("wrapped", Other, second)  # in the place of all that the name had
+    with pytest.raises(errors.DTypeError, match="input 0 is of type Wrapped, not an array"):
+        mo.maximum(Wrapped(A))
 
 
 def test_what_was_looked_up_is_looked_up_anew_after_a_registration() -> None:
@@ -165,6 +168,47 @@ def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:
     assert caught.value.clause == "maxops.maximum.arrays"
     with pytest.raises(errors.EngineError, match="numpy"):
         mo.maximum(A, Other())
+
+
+KINDS: dict[str, Any] = {
+    "numpy": np.asarray,
+    "dask": lambda array: pytest.importorskip("dask.array").from_array(array),
+    "xarray": lambda array: pytest.importorskip("xarray").DataArray(array),
+    "torch": lambda array: pytest.importorskip("torch").from_numpy(array),
+    "jax": lambda array: pytest.importorskip("jax.numpy").asarray(array),
+    "interchange": Lent,
+}
+
+
+@pytest.mark.parametrize("other", KINDS)
+@pytest.mark.parametrize("one", KINDS)
+def test_which_kinds_go_together(one: str, other: str) -> None:
+    """Each with NumPy's, xarray's with Dask's, and no others."""
+    x, y = KINDS[one](A), KINDS[other](B)
+    if one == other or "numpy" in (one, other) or {one, other} == {"dask", "xarray"}:
+        assert_same_bits(np.asarray(mo.maximum(x, y)), np.maximum(A, B))
+        return
+    listed = f"input 0 is of type {type(x).__name__} ({one}), input 1 is of type {type(y).__name__} ({other})"
+    with pytest.raises(errors.EngineError, match=re.escape(f"maximum {listed}: no engine takes these together")):
+        mo.maximum(x, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_which_kinds_take_an_output(kind: str) -> None:
+    array = KINDS[kind](A.copy())
+    if kind in ("numpy", "torch"):
+        assert mo.maximum(array, 2, out=array) is array
+        return
+    says = f"maximum out is given, but results of the {kind} engine are always new arrays; leave it out"
+    with pytest.raises(errors.OutputError, match=says):
+        mo.maximum(array, 2, out=B)
+
+
+@pytest.mark.parametrize("ties", [3, "odd", None, np.array(["even", "even"])], ids=repr)
+def test_ties_that_are_none(ties: Any) -> None:
+    for call in (lambda: mo.maximum(A, ties=ties), lambda: mo.reduce_max(A, ties=ties)):
+        with pytest.raises(errors.AttributeValueError, match="ties is .*; it is 'first' or 'even'"):
+            call()
 
 
 @pytest.mark.parametrize(
@@ -227,12 +271,14 @@ def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monk
     """A failed look-up is not remembered."""
     late = type("Late", (), {"__array__": lambda self, dtype=None, copy=None: A})
     mo.register_engine("late", "no_such_module:Late", engine)
-    assert type(mo.maximum(late())) is np.ndarray
+    assert type(mo.maximum(late())) is type(mo.maximum(A, late())) is np.ndarray
     monkeypatch.setitem(sys.modules, "no_such_module", type(sys)("no_such_module"))
     monkeypatch.setattr(sys.modules["no_such_module"], "Late", late, raising=False)
     with pytest.raises(AttributeError):
         mo.reduce_max(late())  # reaches the engine, which looks for .values
-    assert type(engine.calls[-1]) is ReduceCall
+    with pytest.raises(AttributeError):
+        mo.maximum(A, late())
+    assert [type(call) for call in engine.calls] == [ReduceCall, MaxCall]
 
 
 @pytest.mark.parametrize("before", [[], [2]], ids=["first", "with-other-arguments-before"])
