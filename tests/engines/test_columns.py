@@ -290,7 +290,7 @@ def test_names_of_columns_that_differ_are_an_error(library: str) -> None:
     assert_same_bits(
         mo.segment_max(table, pd.Series([0, 0], index=["a", "b"]), axis=1, fill_mode="ZERO"), TWO.max(1, keepdims=True)
     )
-    with pytest.raises(ShapeError, match="segment_ids has labels that differ .* position 0 is 'b' against 'a'"):
+    with pytest.raises(ShapeError, match=r"segment_ids has labels that differ .* position 0 is 'b' against 'a'"):
         mo.segment_max(table, pd.Series([0, 0], index=["b", "a"]), axis=1, fill_mode="ZERO")
 
 

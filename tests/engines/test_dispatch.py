@@ -206,9 +206,9 @@ def test_which_kinds_take_an_output(kind: str) -> None:
 
 @pytest.mark.parametrize("ties", [3, "odd", None, np.array(["even", "even"])], ids=repr)
 def test_ties_that_are_none(ties: Any) -> None:
-    for call in (lambda: mo.maximum(A, ties=ties), lambda: mo.reduce_max(A, ties=ties)):
-        with pytest.raises(errors.AttributeValueError, match="ties is .*; it is 'first' or 'even'"):
-            call()
+    for function in (mo.maximum, mo.reduce_max):
+        with pytest.raises(errors.AttributeValueError, match=r"ties is .*; it is 'first' or 'even'"):
+            function(A, ties=ties)
 
 
 @pytest.mark.parametrize(
@@ -286,16 +286,16 @@ def test_a_call_that_is_exported_keeps_nothing(before: list[int]) -> None:
     """Dynamo warns of whatever a traced function keeps."""
     torch: Any = pytest.importorskip("torch")
 
-    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Model(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any, y: Any) -> Any:
             return mo.maximum(x, y)
 
-    kept = [table._known, table._found]
+    kept: list[dict[Any, Any]] = [table._known, table._found]
     for each in kept:
         each.clear()
     for scalar in before:
         mo.maximum(torch.ones(3), scalar)
-    expected = [*map(dict, kept)]
+    expected = [each.copy() for each in kept]
     torch.export.export(Model(), (torch.ones(3), torch.ones(3)), strict=True)
     assert kept == expected
 
