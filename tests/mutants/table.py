@@ -37,6 +37,7 @@ TABLE = (
     ("src/maxops/engines/columns.py", "columns xarray* doctests"),
     ("src/maxops/engines/cupy.py", "cupy engines"),
     ("src/maxops/engines/interchange.py", "interchange dispatch engines rare_calls contracts torch"),
+    ("src/maxops/engines/native.py", f"environment memory bindings out_of_memory {CALLS}"),
     ("src/maxops/engines/*", f"{CALLS} dispatch columns cupy"),
     ("src/maxops/plan/*", CALLS),
     ("src/maxops/ops.py", CALLS),
