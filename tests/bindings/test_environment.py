@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import maxops as mo
 from maxops import _native
+from maxops.engines import native
 from maxops.engines.native import _configure, usable_cpus
 from maxops.errors import ConfigurationError
 
@@ -107,6 +109,41 @@ def test_the_default_is_the_cpus_that_the_process_may_use() -> None:
     assert report()[1] == usable_cpus()
     assert report(MAXOPS_NUM_THREADS="")[1] == usable_cpus()
     assert 1 <= usable_cpus() <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [
+        *(
+            (None, 8),
+            ("", 8),
+            ("max 100000\n", 8),
+            ("100000 100000\n", 1),
+            ("200000 50000\n", 4),
+            ("10000 100000\n", 1),
+        ),
+        *(("240000 100000\n", 2), ("360000 100000\n", 4), ("1600000 100000\n", 8)),
+    ],
+)
+@pytest.mark.parametrize("system", ["with affinities", "without"])
+def test_a_quota_of_a_container_limits_the_cpus(
+    system: str, quota: str | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(path: str, **_: str) -> io.StringIO:
+        assert path == "/sys/fs/cgroup/cpu.max"
+        if quota is None:
+            raise FileNotFoundError(path)
+        return io.StringIO(quota)
+
+    monkeypatch.setattr(native, "open", opened, raising=False)
+    if system == "without":
+        monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+        monkeypatch.setattr(os, "cpu_count", lambda: None)
+        assert usable_cpus() == 1
+        monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    else:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert usable_cpus() == expected
 
 
 @pytest.mark.parametrize(

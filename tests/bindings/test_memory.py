@@ -15,6 +15,7 @@ import pytest
 import maxops as mo
 from helpers.bits import assert_same_bits
 from maxops import _native
+from maxops.plan import LARGEST_OUTPUT
 
 LARGE = (4 << 20) // 4  # float32 elements: the smallest output that the cache serves
 
@@ -116,7 +117,11 @@ def test_an_array_outlives_the_limit_and_a_fork() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "limit"), [("0", 0), ("1000000", 1_000_000), ("64k", 64 << 10), ("256M", 256 << 20), ("1G", 1 << 30)]
+    ("text", "limit"),
+    [
+        *(("0", 0), ("1000000", 1_000_000), ("64k", 64 << 10), ("256M", 256 << 20), ("1G", 1 << 30)),
+        ("", min(LARGEST_OUTPUT // 16, 1 << 30)),
+    ],
 )
 def test_the_limit_from_the_environment(text: str, limit: int) -> None:
     assert _in_environment(text, "print(mo.memory_info().limit)") == (0, f"{limit}\n")

@@ -256,6 +256,8 @@ def test_labels_that_differ_are_an_error() -> None:
         with pytest.raises(ShapeError, match=f"{says}.*aligns nothing: give both in one order"):
             mo.maximum(first, second)
     assert_same_bits(mo.maximum(*abc.align(cba)), np.array([1, 2, 3]))
+    nans = (pd.Series([value, 2], index=[np.nan, 1.0]) for value in (1, 3))  # which equal nothing
+    assert_same_bits(mo.maximum(*nans), np.array([3, 2]))
     assert_same_bits(mo.maximum(abc, cba.to_numpy()), np.array([3, 2, 3]))
     assert_same_bits(mo.maximum(abc, 2, np.array([1, 2, 4])), np.array([2, 2, 4]))
     assert_same_bits(mo.maximum(frame, abc), np.maximum(frame.to_numpy(), [1, 2, 3]))
@@ -277,6 +279,19 @@ def test_names_of_columns_that_differ_are_an_error(library: str) -> None:
     with pytest.raises(ShapeError, match=r"input 1 has labels .* position 0 is 'b' against 'a'"):
         mo.maximum(make({"a": [1], "b": [2]}), make({"b": [1], "a": [2]}))
     assert_same_bits(mo.maximum(make(BOTH), make(BOTH)), TWO)
+    # beside tables of pandas, and ids along the columns
+    pd = pytest.importorskip("pandas")
+    table, frame = make(BOTH), pd.DataFrame(BOTH)
+    for pair in ((table, frame), (frame, table)):
+        assert_same_bits(mo.maximum(*pair), TWO)
+    for pair in ((table, frame[["b", "a"]]), (frame[["b", "a"]], table)):
+        with pytest.raises(ShapeError, match=r"input 1 has labels .* position 0 is '[ab]' against '[ab]'"):
+            mo.maximum(*pair)
+    assert_same_bits(
+        mo.segment_max(table, pd.Series([0, 0], index=["a", "b"]), axis=1, fill_mode="ZERO"), TWO.max(1, keepdims=True)
+    )
+    with pytest.raises(ShapeError, match=r"segment_ids has labels that differ .* position 0 is 'b' against 'a'"):
+        mo.segment_max(table, pd.Series([0, 0], index=["b", "a"]), axis=1, fill_mode="ZERO")
 
 
 class Measured:

@@ -17,8 +17,8 @@ import maxops as mo
 from helpers.bits import assert_same_bits
 from maxops import errors
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.engines import base, table
 from maxops.engines import numpy as numpy_engine
-from maxops.engines import table
 from maxops.plan import Array
 
 
@@ -119,6 +119,9 @@ def test_a_later_engine_is_asked_first_and_a_name_is_taken_once(engine: WrappedE
     mo.register_engine("narrower", Narrower, third, beside=("numpy", "wrapped"))
     mo.maximum(Narrower(A), Wrapped(B))
     assert [len(one.calls) for one in (engine, second, third)] == [0, 1, 1]
+    mo.register_engine("wrapped", Other, second)  # in the place of all that the name had
+    with pytest.raises(errors.DTypeError, match="input 0 is of type Wrapped, not an array"):
+        mo.maximum(Wrapped(A))
 
 
 def test_what_was_looked_up_is_looked_up_anew_after_a_registration() -> None:
@@ -144,6 +147,19 @@ def test_only_few_kinds_together_are_remembered(engine: WrappedEngine, count: in
     assert all(len(kinds) <= 8 for kinds in table._found)
 
 
+def test_an_engine_that_is_named_is_imported_at_its_first_call(
+    engine: WrappedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "_imported", {})
+    mo.register_engine("named", iter([Other, Wrapped]), "no_such_package.engine")
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        mo.maximum(Wrapped(A))
+    monkeypatch.setitem(sys.modules, "no_such_package", type(sys)("no_such_package"))
+    monkeypatch.setitem(sys.modules, "no_such_package.engine", engine)
+    for _ in range(2):
+        assert_same_bits(mo.maximum(Wrapped(A), B).values, np.maximum(A, B))
+
+
 def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:
     mo.register_engine("other", Other, engine, beside=())
     says = re.escape("maximum input 0 is of type Wrapped (wrapped), input 1 is of type Other (other): no engine takes")
@@ -152,6 +168,47 @@ def test_kinds_that_no_engine_takes_together(engine: WrappedEngine) -> None:
     assert caught.value.clause == "maxops.maximum.arrays"
     with pytest.raises(errors.EngineError, match="numpy"):
         mo.maximum(A, Other())
+
+
+KINDS: dict[str, Any] = {
+    "numpy": np.asarray,
+    "dask": lambda array: pytest.importorskip("dask.array").from_array(array),
+    "xarray": lambda array: pytest.importorskip("xarray").DataArray(array),
+    "torch": lambda array: pytest.importorskip("torch").from_numpy(array),
+    "jax": lambda array: pytest.importorskip("jax.numpy").asarray(array),
+    "interchange": Lent,
+}
+
+
+@pytest.mark.parametrize("other", KINDS)
+@pytest.mark.parametrize("one", KINDS)
+def test_which_kinds_go_together(one: str, other: str) -> None:
+    """Each with NumPy's, xarray's with Dask's, and no others."""
+    x, y = KINDS[one](A), KINDS[other](B)
+    if one == other or "numpy" in (one, other) or {one, other} == {"dask", "xarray"}:
+        assert_same_bits(np.asarray(mo.maximum(x, y)), np.maximum(A, B))
+        return
+    listed = f"input 0 is of type {type(x).__name__} ({one}), input 1 is of type {type(y).__name__} ({other})"
+    with pytest.raises(errors.EngineError, match=re.escape(f"maximum {listed}: no engine takes these together")):
+        mo.maximum(x, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_which_kinds_take_an_output(kind: str) -> None:
+    array = KINDS[kind](A.copy())
+    if kind in ("numpy", "torch"):
+        assert mo.maximum(array, 2, out=array) is array
+        return
+    says = f"maximum out is given, but results of the {kind} engine are always new arrays; leave it out"
+    with pytest.raises(errors.OutputError, match=says):
+        mo.maximum(array, 2, out=B)
+
+
+@pytest.mark.parametrize("ties", [3, "odd", None, np.array(["even", "even"])], ids=repr)
+def test_ties_that_are_none(ties: Any) -> None:
+    for function in (mo.maximum, mo.reduce_max):
+        with pytest.raises(errors.AttributeValueError, match=r"ties is .*; it is 'first' or 'even'"):
+            function(A, ties=ties)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +231,11 @@ def test_what_is_not_an_array_is_told_the_next_step(unknown: Any) -> None:
         ((), WrappedEngine(), "the types of engine 'bad' are"),
         ("numpy.ndarray", WrappedEngine(), "each is a class or 'module:class'"),
         ((3,), WrappedEngine(), "each is a class or 'module:class'"),
+        ((Wrapped, "late:Late", "late"), WrappedEngine(), "each is a class or 'module:class'"),
         (Wrapped, object(), "engine 'bad' has no function run; it runs a call by run(call)"),
+        (Wrapped, type("Number", (), {"run": 3}), "engine 'bad' has no function run; it runs a call by run(call)"),
     ],
-    ids=["none", "dotted", "number", "no-run"],
+    ids=["none", "dotted", "number", "one-of-three", "no-run", "run-is-a-number"],
 )
 def test_a_bad_engine_is_refused(types: Any, broken: Any, says: str) -> None:
     with pytest.raises(errors.ConfigurationError, match=re.escape(says)):
@@ -212,12 +271,33 @@ def test_a_type_is_found_once_its_module_is_imported(engine: WrappedEngine, monk
     """A failed look-up is not remembered."""
     late = type("Late", (), {"__array__": lambda self, dtype=None, copy=None: A})
     mo.register_engine("late", "no_such_module:Late", engine)
-    assert type(mo.maximum(late())) is np.ndarray
+    assert type(mo.maximum(late())) is type(mo.maximum(A, late())) is np.ndarray
     monkeypatch.setitem(sys.modules, "no_such_module", type(sys)("no_such_module"))
     monkeypatch.setattr(sys.modules["no_such_module"], "Late", late, raising=False)
     with pytest.raises(AttributeError):
         mo.reduce_max(late())  # reaches the engine, which looks for .values
-    assert type(engine.calls[-1]) is ReduceCall
+    with pytest.raises(AttributeError):
+        mo.maximum(A, late())
+    assert [type(call) for call in engine.calls] == [ReduceCall, MaxCall]
+
+
+@pytest.mark.parametrize("before", [[], [2]], ids=["first", "with-other-arguments-before"])
+def test_a_call_that_is_exported_keeps_nothing(before: list[int]) -> None:
+    """Dynamo warns of whatever a traced function keeps."""
+    torch: Any = pytest.importorskip("torch")
+
+    class Model(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any, y: Any) -> Any:
+            return mo.maximum(x, y)
+
+    kept: list[dict[Any, Any]] = [table._known, table._found]
+    for each in kept:
+        each.clear()
+    for scalar in before:
+        mo.maximum(torch.ones(3), scalar)
+    expected = [each.copy() for each in kept]
+    torch.export.export(Model(), (torch.ones(3), torch.ones(3)), strict=True)
+    assert kept == expected
 
 
 # ------------------------------------------------------------------------------------------------ interchange

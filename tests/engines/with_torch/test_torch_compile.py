@@ -354,19 +354,6 @@ def test_export_for_any_number_of_rows(strict: bool) -> None:
         assert torch.equal(got, expected)
 
 
-def test_a_process_whose_first_call_is_exported_is_not_warned() -> None:
-    script = """
-import torch, maxops as mo
-class Model(torch.nn.Module):
-    def forward(self, x, y):
-        return mo.maximum(x, y, x)
-torch.export.export(Model(), (torch.ones(3), torch.ones(3)), strict=True)
-"""
-    command = [sys.executable, "-W", "error::UserWarning", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_make_fx_for_any_number_of_rows() -> None:
     def function(a: Any, b: Any, ids: Any) -> Any:
         gradient = torch.func.grad(lambda a: (mo.maximum(a, b) ** 2).sum())(a)
