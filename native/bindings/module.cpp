@@ -15,6 +15,7 @@
 #include "module_slots.h"
 #include "operators.h"
 #include "released.h"
+#include "tensors.h"
 
 #include <cstddef>
 #include <exception>
@@ -202,6 +203,7 @@ PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     if (!read_rules(*found, types, index_types, parameters, broadcasting, &rules)) return nullptr;
     rules.negative_axes = negative_axes != 0;
     rules.explicit_types = explicit_types != 0;
+    rules.tensors = types == nullptr;  // standards' operators are of arrays
     if (positional < -1 || positional > found->count || (positional > 0 && found->positional == 0))
         return PyErr_Format(PyExc_ValueError, "%R has no %zd parameters", name, positional);
     if (positional >= 0) rules.positional = positional;
@@ -437,6 +439,7 @@ PyMethodDef methods[] = {
      nullptr},
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
     {"widened", py_widened, METH_O, nullptr},
+    {"take_tensors", py_take_tensors, METH_VARARGS, nullptr},
     {"can_write_through", py_can_write_through, METH_VARARGS, nullptr},
     {"build", py_build, METH_NOARGS, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},

@@ -108,61 +108,78 @@ bool read_initial(PyObject* object, int type, Item* item, const char** initial) 
 }
 
 // Says which array beside the output it is that memory cannot hold.
-PyArrayObject* named(PyArrayObject* made, const char* what) {
-    if (made != nullptr || !PyErr_ExceptionMatches(out_of_memory_error())) return made;
+template <class Array>
+Array named(Array made, const char* what) {
+    if (made || !PyErr_Occurred() || !PyErr_ExceptionMatches(out_of_memory_error())) return made;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_Format(out_of_memory_error(), "of %s: %S", what, value == nullptr ? Py_None : value);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
-    return nullptr;
+    return Array{};
+}
+
+// A new array beside the values, or a tensor of their framework.
+Made new_array(const Framework* framework, Type type, int rank, const npy_intp* dims, const int* axes,
+               const char* what) {
+    bool is_mapped = false;
+    if (framework != nullptr) return Made::tensor(framework, static_cast<int>(type), rank, dims);
+    return named(Made::array(static_cast<int>(type), rank, dims, axes, &is_mapped), what);
 }
 
 // A new int64 array of an output's shape and layout.
-PyArrayObject* new_indices(const Shape& shape, const int* axes = nullptr) {
+Made new_indices(const Framework* framework, const Shape& shape, const int* axes = nullptr) {
     npy_intp dims[kMaxRank];
     for (int axis = 0; axis < shape.rank; ++axis) dims[axis] = static_cast<npy_intp>(shape.size[axis]);
-    bool is_mapped = false;
-    return named(new_output(NPY_INT64, shape.rank, dims, axes, &is_mapped), "its indices");
+    return new_array(framework, Type::int64_, shape.rank, dims, axes, "its indices");
 }
 
 // A new array of bools, one for each segment.
-PyArrayObject* new_mask(npy_intp count) {
-    bool is_mapped = false;
-    return named(new_output(NPY_BOOL, 1, &count, nullptr, &is_mapped), "its mask of empty segments");
+Made new_mask(const Framework* framework, npy_intp count) {
+    return new_array(framework, Type::bool_, 1, &count, nullptr, "its mask of empty segments");
 }
 
-// The values, and what else is asked for; takes the references of the latter.
-PyObject* together(PyObject* values, PyArrayObject* indices, PyArrayObject* empty) {
-    if (indices == nullptr && empty == nullptr) return values;
-    PyObject* all = values == nullptr ? nullptr : PyTuple_New(1 + (indices != nullptr) + (empty != nullptr));
+// The values, and what else is asked for, which it takes.
+PyObject* together(PyObject* values, Made* indices, Made* empty) {
+    if (!*indices && !*empty) return values;
+    PyObject* all = values == nullptr ? nullptr : PyTuple_New(1 + bool{*indices} + bool{*empty});
     if (all == nullptr) {
         Py_XDECREF(values);
-        Py_XDECREF(as_object(indices));
-        Py_XDECREF(as_object(empty));
+        indices->drop();
+        empty->drop();
         return nullptr;
     }
     Py_ssize_t place = 0;
     PyTuple_SetItem(all, place++, values);
-    for (PyArrayObject* more : {indices, empty})
-        if (more != nullptr) PyTuple_SetItem(all, place++, as_object(more));
+    for (Made* more : {indices, empty}) {
+        if (!*more) continue;
+        PyObject* const given = all == nullptr ? nullptr : more->give();
+        if (given != nullptr) {
+            PyTuple_SetItem(all, place++, given);
+        } else {
+            more->drop();
+            Py_CLEAR(all);
+        }
+    }
     return all;
 }
 
 // ---------------------------------------------------------------------------- Max
 
-PyObject* run_maximum(const Rules& rules, View* inputs, std::size_t count, PyObject* out) {
+PyObject* run_maximum(const Rules& rules, const Tensors& tensors, View* inputs, std::size_t count,
+                      PyObject* out) {
     const int type = inputs[0].type;
     Maximum call(inputs, count);
     if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
     const std::size_t bytes = call.shape.elements() * kernels_of(type).itemsize * (count + 1);
     Release release(bytes);
+    if (tensors.needs_python(release)) return kNotHandled;
     release.own(inputs, count);
-    Output output(out, type, call.shape, &release);
+    Output output(out, type, call.shape, &release, tensors.framework());
     if (!output.fits()) return kNotHandled;
     int axes[kMaxRank];
-    const bool is_ordered = !output.is_given() && layout(call, axes);
+    const bool is_ordered = tensors.framework() == nullptr && !output.is_given() && layout(call, axes);
     if (!output.prepare(inputs, count, true, is_ordered ? axes : nullptr)) return nullptr;
     const View view = output.view();
     const Fault fault =
@@ -184,6 +201,7 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     View* views = count > kFew ? many_views.data() : few_views;
     Item* items = count > kFew ? many_items.data() : few_items;
     // Those with a type of their own first: Python's numbers take it.
+    Tensors tensors(rules, args, positional, keywords);
     int type = -1;
     bool has_numbers = false;
     for (std::size_t k = 0; k < count; ++k) {
@@ -191,15 +209,16 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
             has_numbers = true;
             continue;
         }
-        if (!read_typed(args[k], views + k, items + k)) return kNotHandled;
+        if (!tensors.read(args[k], views + k, items + k)) return kNotHandled;
         if (type >= 0 && views[k].type != type) return kNotHandled;
         type = views[k].type;
     }
     if (type < 0 || !rules.takes(type) || (has_numbers && rules.explicit_types)) return kNotHandled;
+    if (!tensors.are_contiguous()) return kNotHandled;  // the result has the layout of one of them
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
-    return run_maximum(rules, views, count, given[OfMaximum::out]);
+    return run_maximum(rules, tensors, views, count, given[OfMaximum::out]);
 }
 
 // ---------------------------------------------------------------------------- ReduceMax
@@ -223,7 +242,8 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     std::size_t count = 0;
     PyObject* const named = is_given(given[Of::axes]) ? given[Of::axes] : given[Of::axis];
     if (!read_axes(named, rules.index_types, axes, &count) || (noop && count == 0)) return kNotHandled;
-    if (!read_typed(given[Of::data], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
+    Tensors tensors(rules, args, positional, keywords);
+    if (!tensors.read(given[Of::data], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
     if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;
     if (!read_initial(given[Of::initial], call.data.type, &first, &call.initial)) return kNotHandled;
 
@@ -232,31 +252,37 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     const std::size_t bytes =
         std::max(call.data.bytes(), out_bytes) + (with_indices ? results * sizeof(std::int64_t) : 0);
     Release release(bytes);
+    if (tensors.needs_python(release)) return kNotHandled;
     release.own(&call.data);
-    Output output(given[Of::out], call.data.type, shape, &release);
+    Output output(given[Of::out], call.data.type, shape, &release, tensors.framework());
     if (!output.fits()) return kNotHandled;
-    std::ptrdiff_t* const room = with_indices ? release.room_for(shape.rank) : nullptr;
-    PyArrayObject* indices = nullptr;
-    if (with_indices && (indices = new_indices(shape)) == nullptr) return nullptr;
+    std::ptrdiff_t steps[kMaxRank];
+    std::ptrdiff_t* const room = !with_indices                    ? nullptr
+                                 : tensors.framework() != nullptr ? steps
+                                                                  : release.room_for(shape.rank);
+    Made indices;
+    if (with_indices && !(indices = new_indices(tensors.framework(), shape))) return nullptr;
     int order[kMaxRank];
-    int* const axes_out = count > 0 && layout(call, order) ? order : nullptr;
+    int* const axes_out =
+        tensors.framework() == nullptr && count > 0 && layout(call, order) ? order : nullptr;
     // Nothing is written to the caller's output before the indices are there.
     if (with_indices ? !output.make(axes_out) : !output.prepare(&call.data, 1, false, axes_out)) {
-        Py_XDECREF(as_object(indices));
+        indices.drop();
         return nullptr;
     }
     const View view = output.view();
-    const View places = with_indices ? view_of(indices, static_cast<int>(Type::int64_), room) : View{};
+    const View places = with_indices ? indices.view(static_cast<int>(Type::int64_), room) : View{};
     const Fault fault = run_released(release, bytes, [&] {
         Fault found = reduce_max(poll_signals, call, view);
         if (with_indices && !found) found = argmax(poll_signals, call, view, places);
         return found;  // which no call without indices copies: that would wait for its stores
     });
     if (fault) {
-        Py_XDECREF(as_object(indices));
+        indices.drop();
         return output.fail();
     }
-    return together(output.result(), indices, nullptr);
+    Made no_mask;
+    return together(output.result(), &indices, &no_mask);
 }
 
 // ---------------------------------------------------------------------------- SegmentMax
@@ -311,17 +337,17 @@ bool read_out_of_range(PyObject* object, Segmentation* call) {
 
 // Ids or offsets of any integer type, in one that the core has: `widened` becomes a new reference if that
 // takes a copy. `is_unsigned`: of uint64; those past 2^63 - 1 come out negative, which is not clearly valid.
-bool read_indices(PyObject* object, const Rules& rules, View* view, PyArrayObject** widened,
+bool read_indices(PyObject* object, const Rules& rules, Tensors* tensors, View* view, PyArrayObject** widened,
                   bool* is_unsigned) {
-    PyArrayObject* array = plain_array(object);
-    const int type = array == nullptr ? -1 : type_of(array);
-    if (type < 0 || (rules.index_types >> type & 1) == 0 || PyArray_NDIM(array) != 1) return false;
-    *view = view_of(array, type);
+    Item item;
+    if (!tensors->read(object, view, &item)) return false;
+    const int type = view->type;
+    if ((rules.index_types >> type & 1) == 0 || view->rank != 1) return false;
     *is_unsigned = type == static_cast<int>(Type::uint64_);
     if (*is_unsigned) view->type = static_cast<int>(Type::int64_);  // the same bits
     if (view->type == static_cast<int>(Type::int32_) || view->type == static_cast<int>(Type::int64_))
         return true;
-    return widen(view, widened);
+    return tensors->framework() == nullptr && widen(view, widened);  // which may let others run
 }
 
 bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count) {
@@ -344,7 +370,8 @@ bool read_axis(PyObject* object, Segmentation* call) {
     return true;
 }
 
-PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObject** widened) {
+PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors tensors,
+                          PyArrayObject** widened) {
     using Of = OfSegmentMax;
     Segmentation call;
     Item item, first;
@@ -361,10 +388,11 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         return kNotHandled;
     // The ids first: to widen them may let others run, who may change the data's shape.
     bool is_unsigned = false;
-    if (!read_indices(given[call.by_offsets ? Of::offsets : Of::segment_ids], rules, &call.indices, widened,
-                      &is_unsigned))
+    if (!read_indices(given[call.by_offsets ? Of::offsets : Of::segment_ids], rules, &tensors, &call.indices,
+                      widened, &is_unsigned))
         return kNotHandled;
-    if (!read_typed(given[Of::data], &call.data, &item) || !rules.takes(call.data.type) || call.data.rank < 1)
+    if (!tensors.read(given[Of::data], &call.data, &item) || !rules.takes(call.data.type) ||
+        call.data.rank < 1)
         return kNotHandled;
     if (!read_axis(given[Of::axis], &call)) return kNotHandled;
     const int type = call.data.type;
@@ -379,6 +407,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
     const bool is_new = !is_given(given[Of::out]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();
     Release planning(call.data.bytes() + index_bytes);
+    if (tensors.needs_python(planning)) return kNotHandled;
     planning.own(&call.data);
     planning.own(&call.indices);
     const auto plan = [&] { return plan_segments(poll_signals, &call, is_new); };
@@ -390,27 +419,30 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
                               (with_indices ? results * sizeof(std::int64_t) : 0) +
                               (with_empty ? shape.size[call.axis] : 0);
     Release release(bytes);
+    if (tensors.needs_python(release)) return kNotHandled;
     release.own(&call.data);
     release.own(&call.indices);
-    Output output(given[Of::out], type, shape, &release);
+    const Framework* const framework = tensors.framework();
+    Output output(given[Of::out], type, shape, &release, framework);
     if (!output.fits()) return kNotHandled;
     int order[kMaxRank];
     const int* const axes = layout(call, order) ? order : nullptr;
-    PyArrayObject *indices = nullptr, *empty = nullptr;
+    if (framework != nullptr && axes != nullptr) return kNotHandled;  // tensors are in C order
+    Made indices, empty;
     const auto fail = [&]() -> PyObject* {
-        Py_XDECREF(as_object(indices));
-        Py_XDECREF(as_object(empty));
+        indices.drop();
+        empty.drop();
         return output.fail();
     };
-    if (with_empty && (empty = new_mask(static_cast<npy_intp>(call.num_segments))) == nullptr) return fail();
-    if (with_indices && (indices = new_indices(shape, axes)) == nullptr) return fail();
+    if (with_empty && !(empty = new_mask(framework, static_cast<npy_intp>(call.num_segments)))) return fail();
+    if (with_indices && !(indices = new_indices(framework, shape, axes))) return fail();
     const View inputs[] = {call.data, call.indices};
     const bool is_direct =
         !with_indices && output.has_layout(axes) && (!output.is_given() || !writes_in_parts(call));
     if (is_direct ? !output.prepare(inputs, 2, false, axes) : !output.make(axes)) return fail();
     const View view = output.view();
-    auto* const places = with_indices ? static_cast<std::int64_t*>(PyArray_DATA(indices)) : nullptr;
-    auto* const mask = with_empty ? static_cast<std::uint8_t*>(PyArray_DATA(empty)) : nullptr;
+    auto* const places = with_indices ? reinterpret_cast<std::int64_t*>(indices.data()) : nullptr;
+    auto* const mask = with_empty ? reinterpret_cast<std::uint8_t*>(empty.data()) : nullptr;
     const Fault fault = run_released(release, bytes, [&] {
         // The mask first: nothing is written to the caller's output before all memory is there.
         Fault found = with_empty ? empty_segments(poll_signals, call, mask) : Fault{};
@@ -418,7 +450,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, PyArrayObj
         if (!found && with_indices) found = argmax(poll_signals, call, view, places);
         return found;
     });
-    return fault ? fail() : together(output.result(), indices, empty);
+    return fault ? fail() : together(output.result(), &indices, &empty);
 }
 
 PyObject* call_segment_max(const Rules& rules, PyObject* const* args, Py_ssize_t positional,
@@ -427,7 +459,8 @@ PyObject* call_segment_max(const Rules& rules, PyObject* const* args, Py_ssize_t
     if (!given.sort(rules, args, positional, keywords)) return kNotHandled;
     PyArrayObject* widened = nullptr;
     try {
-        PyObject* result = run_segment_max(rules, given, &widened);
+        PyObject* result =
+            run_segment_max(rules, given, Tensors(rules, args, positional, keywords), &widened);
         Py_XDECREF(as_object(widened));
         return result;
     } catch (const std::bad_alloc&) {

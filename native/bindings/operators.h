@@ -15,6 +15,7 @@ struct Rules {
     Broadcasting broadcasting = Broadcasting::kNumpy;
     bool negative_axes = true;
     bool explicit_types = false;  // no Python scalars
+    bool tensors = true;          // of frameworks, beside arrays
     Py_ssize_t positional = 0;    // how many parameters may be given by position
     std::uint32_t keywords = 0;   // a bit for each parameter that may be given by name
 

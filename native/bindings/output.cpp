@@ -12,11 +12,14 @@ inline bool Output::is_as_planned() const {
            PyArray_NDIM(out_) == shape_.rank && std::equal(dims(), dims() + shape_.rank, PyArray_DIMS(out_));
 }
 
-Output::Output(PyObject* given, int type, const Shape& shape, Release* release)
-    : type_(type), shape_(shape), room_(release->room_for(shape.rank)) {
+Output::Output(PyObject* given, int type, const Shape& shape, Release* release, const Framework* framework)
+    : type_(type),
+      shape_(shape),
+      framework_(framework),
+      room_(framework != nullptr ? strides_ : release->room_for(shape.rank)) {
     static_assert(sizeof(npy_intp) == sizeof shape.size[0]);
     fits_ = given == nullptr || given == Py_None;
-    if (fits_) return;
+    if (fits_ || framework != nullptr) return;
     out_ = plain_array(given);
     fits_ = is_as_planned();
     if (fits_) given_ = view_of(out_, type, room_);
@@ -41,19 +44,16 @@ bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const
 }
 
 bool Output::make(const int* axes) {
-    made_ = new_output(number_of(type_), shape_.rank, dims(), axes, &is_mapped_);
-    return made_ != nullptr;
+    made_ = framework_ != nullptr ? Made::tensor(framework_, type_, shape_.rank, dims())
+                                  : Made::array(type_, shape_.rank, dims(), axes, &is_mapped_);
+    return static_cast<bool>(made_);
 }
 
 PyObject* Output::result() {
-    if (out_ == nullptr) {
-        PyArrayObject* made = made_;
-        made_ = nullptr;
-        return as_object(made);
-    }
+    if (out_ == nullptr) return made_.give();
     // Another thread may have changed the caller's array meanwhile: then it is as one that does not fit.
-    const bool is_copied = made_ == nullptr || (is_as_planned() && PyArray_CopyInto(out_, made_) == 0);
-    Py_CLEAR(made_);
+    const bool is_copied = !made_ || (is_as_planned() && PyArray_CopyInto(out_, made_.array()) == 0);
+    made_.drop();
     return is_copied ? Py_NewRef(as_object(out_)) : nullptr;
 }
 

@@ -1,13 +1,14 @@
 // The output of a call: the caller's, a new one, or one that is copied into the caller's at the end.
 #pragma once
-#include "arguments.h"
+#include "tensors.h"
 
 namespace maxops {
 
 class Output {
 public:
-    // The shape and the release stay the caller's.
-    Output(PyObject* given, int type, const Shape& shape, Release* release);
+    // The shape and the release stay the caller's. A new output is a tensor of the framework, if there is
+    // one.
+    Output(PyObject* given, int type, const Shape& shape, Release* release, const Framework* framework);
     // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
     // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
     Output(const Output&) = delete;
@@ -30,7 +31,7 @@ public:
     bool make(const int* axes);
 
     // Of the array to write.
-    View view() const { return made_ == nullptr ? given_ : view_of(made_, type_, room_); }
+    View view() const { return made_ ? made_.view(type_, room_) : given_; }
     // Whether the array to write has pages already, and is none of the inputs.
     bool is_mapped() const { return is_mapped_; }
 
@@ -38,7 +39,7 @@ public:
     // no longer fits.
     PyObject* result();
     PyObject* fail() {
-        Py_CLEAR(made_);
+        made_.drop();
         return nullptr;
     }
 
@@ -49,12 +50,14 @@ private:
 
     const int type_;
     const Shape& shape_;
+    const Framework* const framework_;
     std::ptrdiff_t* const room_;  // had first: where memory ends, nothing is made yet
     bool fits_;
-    PyArrayObject* out_ = nullptr;   // the caller's, borrowed
-    View given_;                     // of the caller's
-    PyArrayObject* made_ = nullptr;  // ours
+    PyArrayObject* out_ = nullptr;  // the caller's, borrowed
+    View given_;                    // of the caller's
+    Made made_;                     // ours
     bool is_mapped_ = false;
+    std::ptrdiff_t strides_[kMaxRank];  // of a tensor
 };
 
 }  // namespace maxops

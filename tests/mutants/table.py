@@ -19,6 +19,7 @@ TABLE = (
     ("native/bindings/xla.cpp", "jax jax_gradients jax_processes"),
     ("native/bindings/module.cpp", "bindings rare_calls contracts threads"),
     ("native/bindings/memory.*", "overlap memory out_of_memory rare_calls maximum segment_max bad_input leaks"),
+    ("native/bindings/tensors.*", "tensors torch_small_calls"),
     ("native/bindings/*", "bindings scalar_bits long_lists overlap bad_input maximum segment_max indices leaks"),
     ("native/drivers/cache.*", "memory hardware threads leaks"),
     ("native/drivers/system.*", "memory hardware threads environment small_stacks"),

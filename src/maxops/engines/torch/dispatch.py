@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from maxops import _native
+
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 # Whether the call is inside torch.vmap or one of torch.func's transforms.
@@ -80,3 +82,14 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
         for value in values
         if isinstance(value, torch.Tensor)
     )
+
+
+# Small calls run natively, without Python, while all these say no: nothing above, and no gradient, imaginary part of a
+# conjugate, subclass or other device among the tensors. False with torch before 2.10, which has no table for it.
+runs_natively: bool = _native.take_tensors(
+    _PLAIN,
+    (_modes, transforming, is_tracing),
+    ((vars(forward_ad), "_current_level", -1), (globals(), "_core_is_off", False)),
+    (torch.Tensor.requires_grad,),
+    (torch.Tensor.is_neg,),
+)

@@ -1,0 +1,259 @@
+#include "tensors.h"
+
+#include <cstring>
+#include <string_view>
+
+namespace maxops {
+
+constexpr int kMostAnswers = 8, kMostClasses = 4, kMostFrameworks = 4;
+
+struct Framework {
+    const dlpack::Table* table;
+    dlpack::ElementType types[kTypes];
+    int classes, functions, settings, attributes, methods;
+    PyTypeObject* class_[kMostClasses];
+    PyObject* function[kMostAnswers];
+    struct Setting {
+        PyObject *names, *name, *value;
+    } setting[kMostAnswers];
+    struct Attribute {
+        PyObject* descriptor;
+        descrgetfunc get;
+    } attribute[kMostAnswers];
+    PyObject* method[kMostAnswers];
+
+    // Whether nothing asks for Python, whatever the tensors.
+    bool is_idle() const;
+    bool has(PyTypeObject* type) const {
+        for (int k = 0; k < classes; ++k)
+            if (class_[k] == type) return true;
+        return false;
+    }
+    // Whether a tensor is its elements and no more.
+    bool is_plain(PyObject* tensor) const;
+    int type_of(const dlpack::ElementType& type) const {
+        for (int k = 0; k < kTypes; ++k)
+            if (types[k].code == type.code && types[k].bits == type.bits && type.lanes == 1) return k;
+        return -1;
+    }
+};
+
+namespace {
+
+Framework frameworks[kMostFrameworks];  // for good, as the objects that they hold
+int count_of_frameworks = 0;
+
+const Framework* framework_of(PyTypeObject* type) {
+    for (int k = 0; k < count_of_frameworks; ++k)
+        if (frameworks[k].has(type)) return frameworks + k;
+    return nullptr;
+}
+
+// Whether an answer, whose reference this takes, is false. An error is none.
+bool is_false(PyObject* answer) {
+    const bool is_so = answer != nullptr && PyObject_IsTrue(answer) == 0;
+    Py_XDECREF(answer);
+    if (!is_so) PyErr_Clear();
+    return is_so;
+}
+
+// A type's code in DLPack, by the family of its name.
+std::uint8_t code_of(std::string_view name) {
+    using namespace dlpack;
+    const std::string_view family = name.substr(0, name.find_first_of("0123456789"));
+    return family == "float"    ? kFloat
+           : family == "bfloat" ? kBFloat
+           : family == "int"    ? kInt
+           : family == "uint"   ? kUInt
+                                : kBool;
+}
+
+bool is_in_c_order(const dlpack::Tensor& tensor) {
+    std::int64_t expected = 1;
+    bool is_so = true;
+    for (int axis = tensor.rank - 1; axis >= 0; --axis) {
+        if (tensor.sizes[axis] == 0) return true;
+        if (tensor.sizes[axis] != 1 && tensor.strides != nullptr && tensor.strides[axis] != expected)
+            is_so = false;
+        expected *= tensor.sizes[axis];
+    }
+    return is_so;
+}
+
+void ignore_error(void*, const char*, const char*) {}
+
+}  // namespace
+
+bool Framework::is_idle() const {
+    for (int k = 0; k < settings; ++k)
+        if (PyDict_GetItemWithError(setting[k].names, setting[k].name) != setting[k].value) {
+            PyErr_Clear();
+            return false;
+        }
+    for (int k = 0; k < functions; ++k)
+        if (!is_false(PyObject_Vectorcall(function[k], nullptr, 0, nullptr))) return false;
+    return true;
+}
+
+bool Framework::is_plain(PyObject* tensor) const {
+    auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
+    for (int k = 0; k < attributes; ++k)
+        if (!is_false(attribute[k].get(attribute[k].descriptor, tensor, type))) return false;
+    for (int k = 0; k < methods; ++k)
+        if (!is_false(PyObject_Vectorcall(method[k], &tensor, 1, nullptr))) return false;
+    return true;
+}
+
+Tensors::Tensors(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    if (!rules.tensors || count_of_frameworks == 0) return;
+    const Py_ssize_t count = positional + (keywords == nullptr ? 0 : PyTuple_Size(keywords));
+    const Framework* found = nullptr;
+    for (Py_ssize_t k = 0; k < count; ++k) {
+        const Framework* const other = framework_of(Py_TYPE(args[k]));
+        if (other == nullptr) continue;
+        if ((found == nullptr ? !other->is_idle() : found != other) || !other->is_plain(args[k])) return;
+        found = other;
+    }
+    framework_ = found;
+}
+
+bool Tensors::look(PyObject* object, View* view) {
+    if (!framework_->has(Py_TYPE(object))) return false;
+    dlpack::Tensor tensor;
+    if (framework_->table->look(object, &tensor) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    const int type = framework_->type_of(tensor.type);
+    constexpr int kRoom = sizeof strides_ / sizeof *strides_;
+    if (type < 0 || tensor.device.type != dlpack::kCpu || tensor.rank > kRoom - used_) return false;
+    const auto itemsize = static_cast<std::int64_t>(kernels_of(type).itemsize);
+    const bool is_contiguous = is_in_c_order(tensor);
+    static_assert(sizeof(std::ptrdiff_t) == sizeof *tensor.sizes);
+    std::ptrdiff_t* const strides = strides_ + used_;
+    std::int64_t dense = itemsize;
+    for (int axis = tensor.rank - 1; axis >= 0; --axis) {
+        strides[axis] = tensor.strides == nullptr ? dense : tensor.strides[axis] * itemsize;
+        dense *= tensor.sizes[axis];
+    }
+    used_ += tensor.rank;
+    are_contiguous_ = are_contiguous_ && is_contiguous;
+    *view = {static_cast<char*>(tensor.data) + tensor.offset,
+             reinterpret_cast<const std::ptrdiff_t*>(tensor.sizes),
+             strides,
+             tensor.rank,
+             type,
+             false,
+             is_contiguous};
+    return tensor.data != nullptr || view->elements() == 0;
+}
+
+Made Made::tensor(const Framework* framework, int type, int rank, const npy_intp* dims) {
+    static_assert(sizeof(npy_intp) == sizeof(std::int64_t));
+    auto* const sizes = reinterpret_cast<std::int64_t*>(const_cast<npy_intp*>(dims));
+    dlpack::Tensor prototype{nullptr, {dlpack::kCpu, 0}, rank, framework->types[type], sizes, nullptr, 0};
+    dlpack::OwnedTensor* made = nullptr;
+    if (framework->table->allocate(&prototype, &made, nullptr, ignore_error) != 0) {
+        PyErr_Clear();
+        return {};
+    }
+    if (made->version.major == dlpack::kMajor && is_in_c_order(made->tensor))
+        return {nullptr, made, framework};
+    made->release(made);
+    return {};
+}
+
+View Made::view(int type, std::ptrdiff_t* room) const {
+    if (array_ != nullptr) return view_of(array_, type, room);
+    const dlpack::Tensor& tensor = tensor_->tensor;
+    auto step = static_cast<std::ptrdiff_t>(kernels_of(type).itemsize);
+    for (int axis = tensor.rank - 1; axis >= 0; --axis) {
+        room[axis] = step;
+        step *= tensor.sizes[axis];
+    }
+    return {data(), reinterpret_cast<const std::ptrdiff_t*>(tensor.sizes), room, tensor.rank, type, false,
+            true};
+}
+
+PyObject* Made::give() {
+    if (tensor_ == nullptr) {
+        PyObject* const object = as_object(array_);
+        array_ = nullptr;
+        return object;
+    }
+    void* object = nullptr;
+    const bool is_given = framework_->table->give(tensor_, &object) == 0;
+    tensor_ = nullptr;  // its own by now
+    return is_given ? static_cast<PyObject*>(object) : nullptr;
+}
+
+void Made::drop() {
+    Py_CLEAR(array_);
+    if (tensor_ != nullptr) tensor_->release(tensor_);
+    tensor_ = nullptr;
+}
+
+// ---------------------------------------------------------------------------- registering
+
+PyObject* py_take_tensors(PyObject*, PyObject* args) {
+    PyObject *classes, *functions, *settings, *attributes, *methods;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!:take_tensors", &PyTuple_Type, &classes, &PyTuple_Type, &functions,
+                          &PyTuple_Type, &settings, &PyTuple_Type, &attributes, &PyTuple_Type, &methods))
+        return nullptr;
+    if (PyTuple_Size(classes) == 0) Py_RETURN_FALSE;
+    if (framework_of(reinterpret_cast<PyTypeObject*>(PyTuple_GetItem(classes, 0))) != nullptr) Py_RETURN_TRUE;
+    if (count_of_frameworks == kMostFrameworks) Py_RETURN_FALSE;
+    Framework made{};
+    const auto read = [](PyObject* tuple, int most, int* count, const auto& put) {
+        *count = static_cast<int>(PyTuple_Size(tuple));
+        if (*count > most) PyErr_Format(PyExc_ValueError, "take_tensors takes %d of a kind", most);
+        for (int k = 0; k < *count && !PyErr_Occurred(); ++k) put(k, PyTuple_GetItem(tuple, k));
+        return !PyErr_Occurred();
+    };
+    const bool is_read =
+        read(classes, kMostClasses, &made.classes,
+             [&](int k, PyObject* item) {
+                 if (PyType_Check(item))
+                     made.class_[k] = reinterpret_cast<PyTypeObject*>(Py_NewRef(item));
+                 else
+                     PyErr_SetString(PyExc_TypeError, "take_tensors takes classes");
+             }) &&
+        read(functions, kMostAnswers, &made.functions,
+             [&](int k, PyObject* item) { made.function[k] = Py_NewRef(item); }) &&
+        read(settings, kMostAnswers, &made.settings,
+             [&](int k, PyObject* item) {
+                 Framework::Setting& to = made.setting[k];
+                 if (!PyTuple_Check(item)) {
+                     PyErr_SetString(PyExc_TypeError,
+                                     "take_tensors takes tuples of a dict, a name and a value");
+                     return;
+                 }
+                 if (!PyArg_ParseTuple(item, "O!UO", &PyDict_Type, &to.names, &to.name, &to.value)) return;
+                 for (PyObject* each : {to.names, to.name, to.value}) Py_INCREF(each);
+             }) &&
+        read(attributes, kMostAnswers, &made.attributes,
+             [&](int k, PyObject* item) {
+                 auto* const get = PyType_GetSlot(Py_TYPE(item), Py_tp_descr_get);
+                 made.attribute[k] = {Py_NewRef(item), reinterpret_cast<descrgetfunc>(get)};
+                 if (get == nullptr) PyErr_SetString(PyExc_TypeError, "take_tensors takes descriptors");
+             }) &&
+        read(methods, kMostAnswers, &made.methods,
+             [&](int k, PyObject* item) { made.method[k] = Py_NewRef(item); });
+    if (!is_read) return nullptr;
+    PyObject* capsule = PyObject_GetAttrString(PyTuple_GetItem(classes, 0), "__dlpack_c_exchange_api__");
+    made.table = capsule == nullptr
+                     ? nullptr
+                     : static_cast<const dlpack::Table*>(PyCapsule_GetPointer(capsule, dlpack::kTableName));
+    Py_XDECREF(capsule);  // the table stays as long as the process
+    PyErr_Clear();
+    if (made.table == nullptr || made.table->version.major != dlpack::kMajor ||
+        made.table->version.minor < dlpack::kTableSince || made.table->look == nullptr)
+        Py_RETURN_FALSE;
+    for (int type = 0; type < kTypes; ++type)
+        made.types[type] = {code_of(kTypeNames[type]),
+                            static_cast<std::uint8_t>(8 * kernels_of(type).itemsize), 1};
+    frameworks[count_of_frameworks++] = made;
+    Py_RETURN_TRUE;
+}
+
+}  // namespace maxops

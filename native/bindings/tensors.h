@@ -1,0 +1,80 @@
+// Tensors of a framework whose class has DLPack's table of C functions: small calls read and make them here,
+// without Python between. Whatever the framework has to know of a call (a gradient, a transform, a mode) is
+// asked of it first, and then the call goes to Python.
+#pragma once
+#include "arguments.h"
+#include "dlpack_abi.h"
+#include "operators.h"
+
+namespace maxops {
+
+struct Framework;
+
+// The arguments of one call, of which some may be tensors, all of one framework. Views of them are valid
+// until other code runs: for calls that keep the GIL. What is asked first may let it run.
+class Tensors {
+public:
+    // Of a call as vectorcall has it.
+    Tensors(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
+
+    // A view of an array, a NumPy scalar or a tensor, of one of our types.
+    bool read(PyObject* object, View* view, Item* item) {
+        return read_typed(object, view, item) ||
+               (framework_ != nullptr && object != nullptr && look(object, view));
+    }
+    // Null where no argument is a tensor that is taken here.
+    const Framework* framework() const { return framework_; }
+    bool are_contiguous() const { return are_contiguous_; }
+    // Whether other code may run while the call does.
+    bool needs_python(const Release& release) const {
+        return framework_ != nullptr && release.lets_others_run();
+    }
+
+private:
+    bool look(PyObject* object, View* view);
+
+    const Framework* framework_ = nullptr;
+    bool are_contiguous_ = true;
+    int used_ = 0;
+    std::ptrdiff_t strides_[32];  // in bytes; tensors of more axes go to Python
+};
+
+// A new array of NumPy's, or a framework's tensor that is not given to Python yet.
+class Made {
+public:
+    // Null if it cannot be had: of NumPy's with an error set, of a framework's without one, which Python then
+    // sets.
+    static Made array(int type, int rank, const npy_intp* dims, const int* axes, bool* is_mapped) {
+        return {new_output(number_of(type), rank, dims, axes, is_mapped), nullptr, nullptr};
+    }
+    static Made tensor(const Framework* framework, int type, int rank, const npy_intp* dims);
+    Made() = default;
+
+    explicit operator bool() const { return array_ != nullptr || tensor_ != nullptr; }
+    char* data() const {
+        return array_ != nullptr ? PyArray_BYTES(array_)
+                                 : static_cast<char*>(tensor_->tensor.data) + tensor_->tensor.offset;
+    }
+    // A view of it: of a tensor with this room for its strides.
+    View view(int type, std::ptrdiff_t* room) const;
+    PyArrayObject* array() const { return array_; }
+    // A new reference to it, which it gives away; null with an error set.
+    PyObject* give();
+    void drop();
+
+private:
+    Made(PyArrayObject* array, dlpack::OwnedTensor* tensor, const Framework* framework)
+        : array_(array), tensor_(tensor), framework_(framework) {}
+
+    PyArrayObject* array_ = nullptr;
+    dlpack::OwnedTensor* tensor_ = nullptr;
+    const Framework* framework_ = nullptr;
+};
+
+// (classes, functions, settings, attributes, methods): tensors of these classes, the first of which has the
+// table, are taken from now on while no function's result is true and each setting (a dict, a name, the
+// value) is as it says, where no attribute and no method, descriptors of the first class, says True. False if
+// there is no table, or one that is too old.
+PyObject* py_take_tensors(PyObject* self, PyObject* args);
+
+}  // namespace maxops

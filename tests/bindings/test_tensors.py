@@ -1,0 +1,189 @@
+"""A framework's table of DLPack's functions: what calls make of its tensors, and of each function that fails.
+
+The framework is one of ctypes, in a process of its own, since a table stays for good.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+import ctypes as c
+import gc
+import sys
+import numpy as np
+from maxops import _native
+
+class Device(c.Structure):
+    _fields_ = [("type", c.c_int32), ("number", c.c_int32)]
+class ElementType(c.Structure):
+    _fields_ = [("code", c.c_uint8), ("bits", c.c_uint8), ("lanes", c.c_uint16)]
+class DLTensor(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("device", Device), ("rank", c.c_int32), ("type", ElementType),
+                ("sizes", c.POINTER(c.c_int64)), ("strides", c.POINTER(c.c_int64)), ("offset", c.c_uint64)]
+class Owned(c.Structure):
+    pass
+RELEASE = c.CFUNCTYPE(None, c.POINTER(Owned))
+Owned._fields_ = [("major", c.c_uint32), ("minor", c.c_uint32), ("context", c.c_void_p), ("release", RELEASE),
+                  ("flags", c.c_uint64), ("tensor", DLTensor)]
+ALLOCATE = c.PYFUNCTYPE(c.c_int, c.POINTER(DLTensor), c.POINTER(c.POINTER(Owned)), c.c_void_p, c.c_void_p)
+GIVE = c.PYFUNCTYPE(c.c_int, c.POINTER(Owned), c.POINTER(c.c_void_p))
+LOOK = c.PYFUNCTYPE(c.c_int, c.py_object, c.POINTER(DLTensor))
+class Table(c.Structure):
+    _fields_ = [("major", c.c_uint32), ("minor", c.c_uint32), ("older", c.c_void_p), ("allocate", ALLOCATE),
+                ("own", c.c_void_p), ("give", GIVE), ("look", LOOK), ("stream", c.c_void_p)]
+
+fault = None       # the function that fails, or what is odd
+alive = {}         # owned tensors by address
+released = 0
+
+class Tensor:
+    asks = False
+    def __init__(self, array):
+        self.array = array
+        self.sizes = (c.c_int64 * max(1, array.ndim))(*array.shape)
+        self.strides = (c.c_int64 * max(1, array.ndim))(*(step // array.itemsize for step in array.strides))
+    def gradient(self):
+        return fault == "asks"
+    @property
+    def is_odd(self):
+        return fault == "is_odd"
+
+def fail():
+    return -1  # an error that a callback sets, ctypes prints and clears
+
+CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+def look(tensor, seen):
+    if fault == "look":
+        return fail()
+    array = tensor.array
+    lanes = 2 if fault == "lanes" else 1
+    seen[0] = DLTensor(array.ctypes.data - 8, Device(2 if fault == "device" else 1, 0), array.ndim,
+                       ElementType(CODES[array.dtype.kind], 8 * array.itemsize, lanes),
+                       tensor.sizes, None if fault == "no strides" else tensor.strides, 8)
+    if fault == "no memory":
+        seen[0].data, seen[0].offset = None, 0
+    return 0
+
+def release(owned):
+    global released
+    released += 1
+    del alive[c.addressof(owned[0])]
+
+def allocate(prototype, made, _, set_error):
+    asked = prototype[0]
+    assert (asked.device.type, asked.device.number, asked.offset) == (1, 0, 0)
+    if fault == "allocate" or fault == f"allocate {len(alive)}":
+        c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_char_p)(set_error)(None, b"RuntimeError", b"a fault")
+        return -1
+    shape = tuple(asked.sizes[axis] for axis in range(asked.rank))
+    kind = {0: "i", 1: "u", 2: "f", 6: "b"}[asked.type.code]
+    array = np.empty(shape, "?" if kind == "b" else f"{kind}{asked.type.bits // 8}",
+                     order="F" if fault == "layout" else "C")
+    tensor = Tensor(array)
+    owned = Owned(2 if fault == "version" else 1, 3, None, keep_release, 0,
+                  DLTensor(array.ctypes.data - 16, Device(1, 0), asked.rank, asked.type, tensor.sizes,
+                           tensor.strides, 16))
+    alive[c.addressof(owned)] = owned, tensor
+    made[0] = c.pointer(owned)
+    return 0
+
+given = 0
+def give(owned, to):
+    global given
+    _, tensor = alive.pop(c.addressof(owned[0]))
+    given += 1
+    if fault == "give" or fault == f"give {given}":
+        return fail()
+    c.pythonapi.Py_IncRef(c.py_object(tensor))
+    to[0] = id(tensor)
+    return 0
+
+keep_release = RELEASE(release)
+table = Table(1, 3, None, ALLOCATE(allocate), None, GIVE(give), LOOK(look), None)
+c.pythonapi.PyCapsule_New.restype = c.py_object
+c.pythonapi.PyCapsule_New.argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
+NAME = b"dlpack_exchange_api"
+def capsule(of):
+    return c.pythonapi.PyCapsule_New(c.addressof(of), NAME, None)
+Tensor.__dlpack_c_exchange_api__ = capsule(table)
+
+settings = {"level": -1}
+def mode():
+    return fault == "mode"
+
+class None_: pass
+class Old: __dlpack_c_exchange_api__ = capsule(Table(1, 2))
+class Next: __dlpack_c_exchange_api__ = capsule(Table(2, 0))
+class Blind: __dlpack_c_exchange_api__ = capsule(Table(1, 3))
+for kind in (None_, Old, Next, Blind):
+    assert _native.take_tensors((kind,), (), (), (), ()) is False
+assert _native.take_tensors((), (), (), (), ()) is False
+for wrong in (((1,), (), (), (), ()), ((None_,), (), (1,), (), ()), ((None_,), (), (({}, 1, 2),), (), ()),
+              ((None_,), (), (), (1,), ()), ((None_,) * 5, (), (), (), ()), ((None_,), (len,) * 9, (), (), ()),
+              ([None_], (), (), (), ()), ((None_,), ())):
+    try:
+        _native.take_tensors(*wrong)
+    except (TypeError, ValueError):
+        continue
+    raise AssertionError(wrong)
+
+x, y = Tensor(np.array([[1.0, 5.0], [3.0, 2.0]])), Tensor(np.array([4.0, 3.0]))
+assert _native.maximum(x, y) is None
+for _ in range(2):  # again is no second time
+    assert _native.take_tensors((Tensor,), (mode,), ((settings, "level", -1),), (Tensor.is_odd,),
+                                (Tensor.gradient,)) is True
+
+everything = {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}
+ids = Tensor(np.array([0, 2]))
+def calls():
+    yield _native.maximum(x, y), [[[4, 5], [4, 3]]]
+    yield _native.maximum(x, y.array, 3.0), [[[4, 5], [4, 3]]]
+    yield _native.reduce_max(x, 1, return_indices=True), [[[5], [3]], [[1], [0]]]
+    yield _native.segment_max(x, ids, 3, **everything), [
+        [[1, 5], [0, 0], [3, 2]], [[0, 0], [-1, -1], [1, 1]], [0, 1, 0]]
+    yield _native.segment_max(x.array, ids, 3, fill_mode="ZERO"), [[[1, 5], [0, 0], [3, 2]]]
+
+def arrays(results):
+    return [each.array.tolist() for each in (results if type(results) is tuple else (results,))]
+
+for found, expected in calls():
+    assert arrays(found) == expected, (found, expected)
+assert not alive and released == 0
+
+before = [sys.getrefcount(each) for each in (x, y, ids, Tensor, mode)]
+for fault in ("look", "lanes", "device", "no memory", "asks", "is_odd", "mode", "allocate", "version"):
+    assert all(found is None for found, _ in calls()), fault
+    assert not alive, fault
+assert released == 5
+fault = "no strides"
+assert [arrays(found) for found, _ in calls()] == [expected for _, expected in calls()]
+for count in (1, 2):  # what is there by then is given back
+    fault, released = f"allocate {count}", 0
+    assert _native.reduce_max(x, 1, return_indices=True) is None or count == 2
+    assert _native.segment_max(x, ids, 3, **everything) is None and released == count + (count == 1)
+fault, released = "layout", 0
+assert _native.maximum(x, y) is None and released == 1 and not alive
+fault, settings["level"] = None, 0
+assert _native.maximum(x, y) is None
+del settings["level"]
+assert _native.maximum(x, y) is None
+settings["level"] = -1
+for number in (1, 2, 3):
+    fault, given, released = f"give {number}", 0, 0
+    assert _native.segment_max(x, ids, 3, **everything) is None
+    assert not alive and given + released == 3, (fault, alive, given, released)
+fault = None
+gc.collect()
+assert [sys.getrefcount(each) for each in (x, y, ids, Tensor, mode)] == before
+class Other: pass
+others = [type(f"Other{k}", (), {"__dlpack_c_exchange_api__": capsule(table)}) for k in range(4)]
+assert [_native.take_tensors((kind,), (), (), (), ()) for kind in others] == [True, True, True, False]
+print("done")
+"""
+
+
+def test_each_function_of_a_table() -> None:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", SCRIPT], capture_output=True, text=True, check=False)
+    assert done.stdout == "done\n", done.stdout + done.stderr

@@ -1,0 +1,315 @@
+"""Small calls on torch's tensors, which run natively: the bits are NumPy's, and all that torch has to know of is left
+to Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from helpers.bits import STORED, assert_same_bits, mixed
+from maxops import _native
+from maxops.dtypes import DType
+from maxops.errors import MaxopsError, SegmentIdsError
+
+torch: Any = pytest.importorskip("torch")
+
+from maxops.engines.torch import dispatch, memory, only_torch_operators  # noqa: E402 - with torch alone
+
+if not dispatch.runs_natively:
+    pytest.skip("torch before 2.10 has no table of C functions", allow_module_level=True)
+
+Call = Callable[..., Any]
+# As many elements as a small call may have in this build, and one more.
+MOST = _native.parameters()["kKeepsGilBytes"][0]
+
+
+def layouts(dtype: DType) -> Iterator[tuple[Any, Any]]:
+    """Arrays and tensors of the same elements: each small shape, in each order of axes, with steps, broadcast."""
+    shapes = [(), (0,), (1,), (3,), (2, 3), (1, 2), (2, 0), (2, 1, 3), (2, 2, 2, 2)]
+    for seed, shape in enumerate(shapes):
+        array = mixed(dtype, shape, seed)
+        whole = memory.tensor_of(array)
+        yield array, whole
+        if len(shape) > 1:
+            yield array.T, whole.mT if len(shape) == 2 else whole.permute(*reversed(range(len(shape))))
+        if shape and shape[0] > 1:
+            yield array[::2], whole[::2]
+            yield array[:, 1:] if len(shape) > 1 else array[1:], whole[:, 1:] if len(shape) > 1 else whole[1:]
+            yield np.broadcast_to(array[:1], shape), whole[:1].expand(shape)
+
+
+def assert_same(got: Any, expected: Any) -> None:
+    """The bits, types and shapes of NumPy's results, in plain new tensors in C order."""
+    got, expected = (each if isinstance(each, tuple) else (each,) for each in (got, expected))
+    for tensor, array in zip(got, expected, strict=True):
+        assert type(tensor) is torch.Tensor
+        assert not tensor.requires_grad
+        assert tensor.is_leaf
+        assert tensor.is_contiguous()
+        assert_same_bits(memory.view(tensor), np.ascontiguousarray(array).reshape(array.shape))
+
+
+def is_small(*arrays: Any) -> bool:
+    """Whether a call on these, and a result as large as all of them, is small in every build."""
+    return bool(sum(array.nbytes for array in arrays) * 2 + 64 < MOST)
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_maximum(dtype: DType) -> None:
+    scalar = mixed(dtype, (), 9)[()]
+    for (a, x), (b, y) in product(layouts(dtype), repeat=2):
+        try:
+            expected = mo.maximum(a, b, scalar)
+        except MaxopsError as error:
+            with pytest.raises(type(error)):
+                mo.maximum(x, y, scalar)
+            continue
+        done = _native.maximum(x, y, scalar)
+        assert done is not None or not is_small(a, b) or not (x.is_contiguous() and y.is_contiguous())
+        if done is not None:
+            assert_same(done, expected)
+        if a.ndim:
+            beside = _native.maximum(a, y)  # an array beside a tensor
+            if beside is not None:
+                assert_same(beside, mo.maximum(a, b))
+    one = memory.tensor_of(mixed(dtype, (3,), 1))
+    copied = mo.maximum(one)
+    assert copied.data_ptr() != one.data_ptr()
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_reduce_max(dtype: DType) -> None:
+    for array, tensor in layouts(dtype):
+        every = range(-array.ndim, array.ndim)
+        for axes in [None, *every, *combinations(range(array.ndim), 2)]:
+            for options in (  # type: dict[str, Any]
+                {"keepdims": False},
+                {"return_indices": True},
+                {"initial": mixed(dtype, (), 3)[()], "return_indices": True, "keepdims": 0},
+            ):
+                try:
+                    expected = mo.reduce_max(array, axes, **options)
+                except MaxopsError as error:
+                    with pytest.raises(type(error)):
+                        mo.reduce_max(tensor, axes, **options)
+                    continue
+                done = _native.reduce_max(tensor, axes, **options)
+                assert done is not None or not is_small(array)
+                assert_same(mo.reduce_max(tensor, axes, **options), expected)
+
+
+IDS = ([0, 0, 2], [2, 0, 2], [0, -1, 7])
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64, np.uint8], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_segment_max(dtype: DType, index_type: Any) -> None:
+    everything: dict[str, Any] = {"return_indices": True, "return_empty": True}
+    for array, tensor in layouts(dtype):
+        for axis in range(-array.ndim, array.ndim):
+            rows = array.shape[axis]
+            for number, options in enumerate(
+                (
+                    {"num_segments": 4, "fill_mode": "LOWEST"},
+                    {"num_segments": 3, "fill_mode": "zero", "sorted": False, **everything},
+                    {
+                        "num_segments": 3,
+                        "initial": mixed(dtype, (), 4)[()],
+                        "sorted": False,
+                        "out_of_range": "drop",
+                        **everything,
+                    },
+                )
+            ):
+                ids = np.array(IDS[number], np.int64)[:rows].astype(index_type)
+                if len(ids) != rows:
+                    continue
+                expected = mo.segment_max(array, ids, axis=axis, **options)
+                done = _native.segment_max(tensor, torch.from_numpy(ids), axis=axis, **options)
+                if axis == 0 and tensor.is_contiguous() and index_type is not np.uint8 and is_small(array, ids):
+                    assert done is not None
+                if done is not None:
+                    assert_same(done, expected)
+                assert_same(mo.segment_max(tensor, torch.from_numpy(ids), axis=axis, **options), expected)
+                assert_same(mo.segment_max(tensor, ids, axis=axis, **options), expected)
+            offsets = np.array([0, rows // 2, rows, rows], index_type)
+            expected = mo.segment_max(array, offsets=offsets, axis=axis, fill_mode="ZERO", **everything)
+            assert_same(
+                mo.segment_max(tensor, offsets=torch.from_numpy(offsets), axis=axis, fill_mode="ZERO", **everything),
+                expected,
+            )
+
+
+def test_a_wrong_id_is_the_planners_error() -> None:
+    for ids, is_sorted in (([0, 2, 1], True), ([-1, 0, 0], True), ([-1, 0, 0], False), ([0, 1, 9], False)):
+        with pytest.raises(SegmentIdsError) as raised:
+            mo.segment_max(torch.zeros(3), torch.tensor(ids), 3, fill_mode="ZERO", sorted=is_sorted)
+        with pytest.raises(SegmentIdsError) as expected:
+            mo.segment_max(np.zeros(3, np.float32), np.array(ids), 3, fill_mode="ZERO", sorted=is_sorted)
+        assert str(raised.value) == str(expected.value)
+
+
+# ------------------------------------------------------------------------------------- what torch has to know of
+
+
+class Subclass(torch.Tensor):  # type: ignore[misc]
+    """A class of a user's."""
+
+
+class Mode(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[misc]
+    """A mode that sees what is called."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+def nested() -> Any:
+    return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
+PLAIN = torch.tensor([1.0, 3.0])
+NOT_PLAIN: dict[str, Callable[[], Any]] = {
+    "gradient": lambda: torch.ones(2, requires_grad=True),
+    "parameter": lambda: torch.nn.Parameter(torch.ones(2)),
+    "of a function": lambda: torch.ones(2, requires_grad=True) * 2,
+    "negated": lambda: torch.tensor([1 + 2j, 3 - 4j]).conj().imag,
+    "negated, of rank 0": lambda: torch.tensor(1 + 2j).conj().imag,
+    "negated, in C order": lambda: torch._neg_view(torch.ones(2)),
+    "zero without memory": lambda: torch._efficientzerotensor(2),
+    "subclass": lambda: torch.ones(2).as_subclass(Subclass),
+    "meta": lambda: torch.ones(2, device="meta"),
+    "sparse": lambda: torch.ones(2).to_sparse(),
+    "nested": nested,
+    "quantized": lambda: torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.quint8),
+    "complex": lambda: torch.ones(2, dtype=torch.complex64),
+    "float8": lambda: torch.ones(2).to(torch.float8_e4m3fn),
+    "functional": lambda: torch._to_functional_tensor(torch.ones(2)),
+    "33 axes": lambda: torch.ones((1,) * 33),
+}
+
+
+@pytest.mark.parametrize("name", NOT_PLAIN)
+@pytest.mark.filterwarnings("ignore")  # of torch, of nested and quantized tensors
+def test_a_tensor_that_is_more_than_its_elements_goes_to_python(name: str) -> None:
+    tensor = NOT_PLAIN[name]()
+    assert _native.maximum(PLAIN, PLAIN) is not None
+    for arrays in ((tensor, PLAIN), (PLAIN, tensor), (tensor,)):
+        assert _native.maximum(*arrays) is None
+    assert _native.reduce_max(tensor) is None
+    ids = torch.tensor([0, 1])
+    assert _native.segment_max(tensor, ids, 2, fill_mode="ZERO") is None
+    assert _native.segment_max(PLAIN, tensor, 2, fill_mode="ZERO") is None
+    assert _native.segment_max(PLAIN, ids, tensor, fill_mode="ZERO") is None
+    assert _native.segment_max(PLAIN, ids, 2, initial=tensor) is None
+    assert _native.reduce_max(PLAIN, out=tensor) is None
+
+
+def test_what_is_negated_or_zero_without_memory_has_its_values() -> None:
+    negated, expected = torch.tensor([1 + 2j, 3 - 4j]).conj().imag, torch.tensor([-2.0, 4.0])
+    assert torch.equal(mo.maximum(negated, torch.tensor([0.0, 0.0])), torch.tensor([0.0, 4.0]))
+    assert torch.equal(mo.reduce_max(negated, keepdims=False), expected.max())
+    zero = torch._efficientzerotensor(2)
+    assert torch.equal(mo.maximum(zero, torch.tensor([-1.0, 1.0])), torch.tensor([0.0, 1.0]))
+
+
+def in_vmap(call: Call) -> None:
+    torch.func.vmap(lambda _: (call(), PLAIN)[1])(torch.ones(3))
+
+
+def in_grad(call: Call) -> None:
+    torch.func.grad(lambda x: (call(), x.sum())[1])(torch.ones(3))
+
+
+def in_jvp(call: Call) -> None:
+    torch.func.jvp(lambda x: (call(), x)[1], (torch.ones(3),), (torch.ones(3),))
+
+
+def in_trace(call: Call) -> None:
+    torch.jit.trace(lambda x: (call(), x)[1], (torch.ones(3),), check_trace=False)
+
+
+def within(make: Callable[[], AbstractContextManager[Any]]) -> Callable[[Call], None]:
+    def run(call: Call) -> None:
+        with make():
+            call()
+
+    return run
+
+
+SITUATIONS: dict[str, Callable[[Call], None]] = {
+    "vmap": in_vmap,
+    "grad": in_grad,
+    "jvp": in_jvp,
+    "jit.trace": in_trace,
+    "mode": within(Mode),
+    "forward gradients": within(torch.autograd.forward_ad.dual_level),
+    "any device": within(only_torch_operators),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+@pytest.mark.filterwarnings("ignore")  # of torch.jit
+def test_a_transform_or_mode_goes_to_python(name: str) -> None:
+    found: list[Any] = []
+
+    def call() -> None:
+        found.extend((_native.maximum(PLAIN, PLAIN), _native.reduce_max(PLAIN)))
+        found.append(_native.segment_max(PLAIN, torch.tensor([0, 1]), 2, fill_mode="ZERO"))
+
+    within(nullcontext)(call)
+    assert len(found) == 3
+    assert None not in found
+    found.clear()
+    SITUATIONS[name](call)
+    assert found == [None] * 3
+
+
+def test_what_escapes_a_transform_goes_to_python() -> None:
+    escaped: list[Any] = []
+
+    def kept(tensor: Any) -> Any:
+        escaped.append(tensor)
+        return tensor
+
+    torch.func.vmap(kept)(torch.ones(3, 2))
+    torch.func.grad(lambda x: kept(x).sum())(torch.ones(2))
+    assert len(escaped) == 2
+    for tensor in escaped:
+        assert _native.maximum(tensor, PLAIN) is None
+        assert _native.reduce_max(tensor) is None
+
+
+def test_what_lets_others_run_goes_to_python() -> None:
+    """The memory of a tensor is looked at without a reference."""
+    itemsize = PLAIN.element_size()
+    for elements in (MOST // itemsize // 3, MOST // itemsize):
+        tensor = torch.ones(elements + 1)
+        assert (_native.maximum(tensor, tensor) is None) == (3 * tensor.nbytes >= MOST)
+        assert (_native.reduce_max(tensor) is None) == (tensor.nbytes >= MOST)
+    few, ids = torch.ones(1), torch.tensor([0])
+    assert _native.segment_max(few, ids, MOST, fill_mode="ZERO") is None  # a large result
+    assert mo.segment_max(few, ids, MOST, fill_mode="ZERO").shape == (MOST,)
+
+
+def test_standards_operators_take_arrays_alone() -> None:
+    with pytest.raises(MaxopsError):
+        mo.operator("ONNX", "Max", version=13)(PLAIN, PLAIN)
+
+
+def test_results_come_from_torchs_allocator() -> None:
+    with torch.profiler.profile(profile_memory=True) as profile:
+        kept = mo.maximum(PLAIN, PLAIN)
+    assert [(event.name, event.cpu_memory_usage) for event in profile.events()] == [("aten::empty", kept.nbytes)]
+
+
+def test_in_inference_mode_results_are_of_it() -> None:
+    with torch.inference_mode():
+        assert mo.maximum(PLAIN, PLAIN).is_inference()
+    assert not mo.maximum(PLAIN, PLAIN).is_inference()
