@@ -6,6 +6,7 @@ import itertools
 import pickle
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -205,6 +206,30 @@ def test_an_error_in_any_run_is_told(run: int, valid: bool, error: BaseException
     text = {"garbage": "gave None for 1 output", "crashed": "raised SystemExit(3)", "refused": "ValueError: no"}[kind]
     when = ("", ", in a second run on the same arrays", ", in run 3 on the same arrays")[run]
     assert (outcome.kind, outcome.text) == (kind, text + when)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "told"),
+    [
+        ((0.0, 0.0), "refused", "in run 3"),
+        ((-0.0,), "refused", "in a second run"),  # the other zero, which a standard may permit
+        ((7.0,), "returned", "in a second run"),
+        ((7.0, 7.0), "returned", "in run 3"),
+        ((0.0, 7.0), "nondeterministic", "2 different results in 4 runs"),
+    ],
+)
+def test_a_wrong_result_is_not_lost_to_a_later_refusal(values: tuple[float, ...], kind: str, told: str) -> None:
+    trial = replace(trial_of(1.0), expected=(np.zeros(4, np.float32),))
+    outputs = iter(values)
+
+    def result(a: Array, b: Array) -> Array:
+        for value in outputs:
+            return np.full(4, value, np.float32)
+        raise ValueError("no")
+
+    outcome = attempt(with_result(Returns, result), trial, Memory(), 4)
+    assert outcome.kind == kind
+    assert told in (outcome.note if kind == "returned" else outcome.text)
 
 
 @pytest.mark.parametrize("constant", [True, False])

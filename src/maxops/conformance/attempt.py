@@ -80,7 +80,11 @@ class _Running:
         self._note = ""
 
     def outcome(self, repeats: int) -> Outcome:
-        """The outcome of all runs. An invalid call has to be refused in each: one result is the outcome."""
+        """The outcome of all runs.
+
+        An invalid call has to be refused in each: one result is the outcome. So is a wrong result that another run
+        refuses to give again.
+        """
         distinct: list[list[Array]] = []
         seen: set[frozenset[str]] = set()
         first_error: Outcome | None = None
@@ -91,6 +95,9 @@ class _Running:
                 which = "a second run" if number == 1 else f"run {number + 1}"
                 when = f", in {which} on the same arrays" if number else ""
                 failed = Outcome(error.kind, text=f"{error}{when}", feed=self.feed)
+                if not self._is_refusal and error.kind == "refused" and any(map(self._is_wrong, distinct)):
+                    self._note = failed.text
+                    break
                 if not self._is_refusal or error.kind != "refused":
                     return failed
                 first_error = first_error or failed
@@ -120,6 +127,10 @@ class _Running:
         expected = self._trial.expected or ()
         each = zip(outputs, expected, self._trial.without_nan or expected, strict=False)
         return frozenset(found.kind for arrays in each for found in differences(*arrays))
+
+    def _is_wrong(self, outputs: Sequence[Array]) -> bool:
+        """Whether a result differs in a way that no standard permits."""
+        return not self._differences(outputs).isdisjoint({"type", "shape", "wrong"})
 
     def _run(self, number: int) -> list[Array]:
         """One run: every second with the other pattern, and the feeds in reverse order."""
