@@ -61,8 +61,8 @@ FAULTS = (
     Fault(
         "native/bindings/operators.cpp",
         "indices are taken from another thread's shape",
-        "    release.own(&call.data);\n    release.own(&call.indices);\n    Output output",
-        "    Output output",
+        "    release.own(&call.data);\n    release.own(&call.indices);\n    const Framework",
+        "    const Framework",
     ),
     Fault(
         "native/bindings/operators.cpp",
@@ -79,21 +79,32 @@ FAULTS = (
     Fault(
         "native/bindings/operators.cpp",
         "the ids are left behind where they are widened",
-        "        PyObject* result = run_segment_max(rules, given, &widened);\n"
-        "        Py_XDECREF(as_object(widened));\n",
-        "        PyObject* result = run_segment_max(rules, given, &widened);\n",
+        "        Py_XDECREF(as_object(widened));\n        return result;\n",
+        "        return result;\n",
     ),
     Fault(
         "native/bindings/operators.cpp",
         "indices are left behind where a call fails",
-        "    if (fault) {\n        Py_XDECREF(as_object(indices));\n",
+        "    if (fault) {\n        indices.drop();\n",
         "    if (fault) {\n",
     ),
     Fault(
         "native/bindings/operators.cpp",
         "results given together lose a reference",
-        "if (more != nullptr) PyTuple_SetItem(all, place++, as_object(more));",
-        "if (more != nullptr) PyTuple_SetItem(all, place++, Py_NewRef(as_object(more)));",
+        "PyTuple_SetItem(all, place++, given);",
+        "PyTuple_SetItem(all, place++, Py_NewRef(given));",
+    ),
+    Fault(
+        "native/bindings/tensors.h",
+        "a tensor's memory is borrowed while others run",
+        "return framework_ != nullptr && release.lets_others_run();",
+        "return false;",
+    ),
+    Fault(
+        "native/bindings/tensors.cpp",
+        "a tensor is not asked what it is beside its elements",
+        "|| !other->is_plain(args[k])) return;",
+        ") return;",
     ),
     Fault(
         "native/bindings/operators.cpp",
