@@ -91,6 +91,15 @@ def test_a_trace_computes_anew(call: str) -> None:
             assert torch.equal(got, expected)
 
 
+def test_segments_of_numpys_data_along_an_axis() -> None:
+    def call(ids: Any) -> Any:
+        return mo.segment_max(np.arange(6.0).reshape(2, 3), ids, 3, axis=-1, fill_mode="ZERO", **ALL)
+
+    traced = torch.jit.trace(call, torch.tensor([0, 0, 2]))
+    for got, expected in zip(traced(torch.tensor([0, 1, 1])), call(torch.tensor([0, 1, 1])), strict=True):
+        assert torch.equal(got, expected)
+
+
 def test_a_traced_module_has_gradients() -> None:
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:

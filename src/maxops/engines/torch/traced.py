@@ -184,7 +184,8 @@ def segment_max(call: SegmentCall) -> Any:
     if rank:
         _raise(_check_axis(axis, rank))
         if axis := int(axis) % rank:
-            call = call._replace(data=torch.movedim(call.data, axis, 0))
+            move: Any = torch.movedim if isinstance(call.data, Tensor) else np.moveaxis
+            call = call._replace(data=move(call.data, axis, 0))
     row, num_segments = call.row, call.num_segments
     counted = isinstance(num_segments, Tensor)
     if counted:
