@@ -14,7 +14,7 @@ struct Framework {
     PyTypeObject* class_[kMostClasses];
     PyObject* function[kMostAnswers];
     struct Setting {
-        PyObject *names, *name, *value;
+        PyObject *items, *key, *value;
     } setting[kMostAnswers];
     struct Attribute {
         PyObject* descriptor;
@@ -86,7 +86,7 @@ void ignore_error(void*, const char*, const char*) {}
 
 bool Framework::is_idle() const {
     for (int k = 0; k < settings; ++k)
-        if (PyDict_GetItemWithError(setting[k].names, setting[k].name) != setting[k].value) {
+        if (PyDict_GetItemWithError(setting[k].items, setting[k].key) != setting[k].value) {
             PyErr_Clear();
             return false;
         }
@@ -225,11 +225,11 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
                  Framework::Setting& to = made.setting[k];
                  if (!PyTuple_Check(item)) {
                      PyErr_SetString(PyExc_TypeError,
-                                     "take_tensors takes tuples of a dict, a name and a value");
+                                     "take_tensors takes tuples of a dict, a key and a value");
                      return;
                  }
-                 if (!PyArg_ParseTuple(item, "O!UO", &PyDict_Type, &to.names, &to.name, &to.value)) return;
-                 for (PyObject* each : {to.names, to.name, to.value}) Py_INCREF(each);
+                 if (!PyArg_ParseTuple(item, "O!OO", &PyDict_Type, &to.items, &to.key, &to.value)) return;
+                 for (PyObject* each : {to.items, to.key, to.value}) Py_INCREF(each);
              }) &&
         read(attributes, kMostAnswers, &made.attributes,
              [&](int k, PyObject* item) {

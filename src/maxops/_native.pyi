@@ -43,7 +43,7 @@ def widened(indices: _Array, /) -> _Array: ...
 def take_tensors(
     classes: tuple[type, ...],
     functions: tuple[Callable[[], Any], ...],
-    settings: tuple[tuple[dict[str, Any], str, Any], ...],
+    settings: tuple[tuple[dict[Any, Any], Any, Any], ...],
     attributes: tuple[Any, ...],
     methods: tuple[Callable[[Any], Any], ...],
     /,

@@ -105,7 +105,9 @@ table = Table(1, 3, None, ALLOCATE(allocate), None, GIVE(give), LOOK(look), None
 c.pythonapi.PyCapsule_New.restype = c.py_object
 c.pythonapi.PyCapsule_New.argtypes = [c.c_void_p, c.c_char_p, c.c_void_p]
 NAME = b"dlpack_exchange_api"
+tables = []  # which stay as long as the process
 def capsule(of):
+    tables.append(of)
     return c.pythonapi.PyCapsule_New(c.addressof(of), NAME, None)
 Tensor.__dlpack_c_exchange_api__ = capsule(table)
 
@@ -120,7 +122,7 @@ class Blind: __dlpack_c_exchange_api__ = capsule(Table(1, 3))
 for kind in (None_, Old, Next, Blind):
     assert _native.take_tensors((kind,), (), (), (), ()) is False
 assert _native.take_tensors((), (), (), (), ()) is False
-for wrong in (((1,), (), (), (), ()), ((None_,), (), (1,), (), ()), ((None_,), (), (({}, 1, 2),), (), ()),
+for wrong in (((1,), (), (), (), ()), ((None_,), (), (1,), (), ()), ((None_,), (), (([], 1, 2),), (), ()),
               ((None_,), (), (), (1,), ()), ((None_,) * 5, (), (), (), ()), ((None_,), (len,) * 9, (), (), ()),
               ([None_], (), (), (), ()), ((None_,), ())):
     try:

@@ -24,9 +24,11 @@ def leaks() -> list[str]:
     """What LeakSanitizer finds of ours: an allocation and its callers each."""
     gc.collect()
     # Lost with the stack and the registers of a thread that has ended: on this one's an address may outlast the call.
-    leaking = threading.Thread(target=ctypes.CDLL(None).malloc, args=[KNOWN])
-    leaking.start()
-    leaking.join()
+    # Several, since a stale copy of an address hides one now and then.
+    for _ in range(8):
+        leaking = threading.Thread(target=ctypes.CDLL(None).malloc, args=[KNOWN])
+        leaking.start()
+        leaking.join()
     with tempfile.TemporaryFile() as report:
         kept = os.dup(2)
         os.dup2(report.fileno(), 2)

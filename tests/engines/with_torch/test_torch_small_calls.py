@@ -16,6 +16,7 @@ import maxops as mo
 from helpers.bits import STORED, assert_same_bits, mixed
 from maxops import _native
 from maxops.dtypes import DType
+from maxops.engines import table
 from maxops.errors import MaxopsError, SegmentIdsError
 
 torch: Any = pytest.importorskip("torch")
@@ -28,6 +29,12 @@ if not dispatch.runs_natively:
 Call = Callable[..., Any]
 # As many elements as a small call may have in this build, and one more.
 MOST = _native.parameters()["kKeepsGilBytes"][0]
+
+
+@pytest.fixture(autouse=True)
+def _engine_is_found() -> None:
+    """As after each `register_engine`, the first call looks the engine up."""
+    mo.maximum(torch.ones(1))
 
 
 def layouts(dtype: DType) -> Iterator[tuple[Any, Any]]:
@@ -178,6 +185,7 @@ PLAIN = torch.tensor([1.0, 3.0])
 NOT_PLAIN: dict[str, Callable[[], Any]] = {
     "gradient": lambda: torch.ones(2, requires_grad=True),
     "parameter": lambda: torch.nn.Parameter(torch.ones(2)),
+    "parameter without a gradient": lambda: torch.nn.Parameter(torch.ones(2), requires_grad=False),
     "of a function": lambda: torch.ones(2, requires_grad=True) * 2,
     "negated": lambda: torch.tensor([1 + 2j, 3 - 4j]).conj().imag,
     "negated, of rank 0": lambda: torch.tensor(1 + 2j).conj().imag,
@@ -296,6 +304,25 @@ def test_what_lets_others_run_goes_to_python() -> None:
     few, ids = torch.ones(1), torch.tensor([0])
     assert _native.segment_max(few, ids, MOST, fill_mode="ZERO") is None  # a large result
     assert mo.segment_max(few, ids, MOST, fill_mode="ZERO").shape == (MOST,)
+
+
+def test_an_engine_that_is_registered_for_tensors_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mine:
+        def run(self, call: Any) -> str:
+            return "mine"
+
+    monkeypatch.setattr("maxops.engines.table._rows", rows := table._rows[:])
+    try:
+        mo.register_engine("unrelated", Subclass, Mine())
+        mo.maximum(PLAIN, PLAIN)
+        assert _native.maximum(PLAIN, PLAIN) is not None
+        mo.register_engine("mine", torch.Tensor, Mine())
+        assert mo.maximum(PLAIN, PLAIN) == mo.reduce_max(PLAIN) == "mine"
+        assert mo.maximum(PLAIN, PLAIN) == "mine"
+    finally:
+        rows.clear()
+        table._known.clear()
+        table._found.clear()
 
 
 def test_standards_operators_take_arrays_alone() -> None:

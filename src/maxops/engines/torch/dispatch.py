@@ -14,6 +14,7 @@ import torch
 from torch.autograd import forward_ad
 
 from maxops import _native
+from maxops.engines import table
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
@@ -85,11 +86,16 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
 
 
 # Small calls run natively, without Python, while all these say no: nothing above, and no gradient, imaginary part of a
-# conjugate, subclass or other device among the tensors. False with torch before 2.10, which has no table for it.
+# conjugate, subclass, parameter or other device among the tensors. False with torch before 2.10, which has no table.
 runs_natively: bool = _native.take_tensors(
-    _PLAIN,
+    (torch.Tensor,),
     (_modes, transforming, is_tracing),
-    ((vars(forward_ad), "_current_level", -1), (globals(), "_core_is_off", False)),
+    (
+        (vars(forward_ad), "_current_level", -1),
+        (globals(), "_core_is_off", False),
+        # A row that `register_engine` puts first takes its place, and each new row has it looked up again.
+        (table._known, torch.Tensor, next((row for row in table._rows if row.engine == "maxops.engines.torch"), None)),
+    ),
     (torch.Tensor.requires_grad,),
     (torch.Tensor.is_neg,),
 )
