@@ -257,6 +257,7 @@ SITUATIONS: dict[str, Callable[[Call], None]] = {
     "jvp": in_jvp,
     "jit.trace": in_trace,
     "mode": within(Mode),
+    "mode of functions": within(lambda: torch.device("cpu")),
     "forward gradients": within(torch.autograd.forward_ad.dual_level),
     "any device": within(only_torch_operators),
 }

@@ -18,6 +18,8 @@ from maxops.engines import table
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+# Modes of functions, which the questions about a tensor would run.
+_function_modes = getattr(torch._C, "_is_torch_function_mode_enabled", lambda: True)
 # Whether the call is inside torch.vmap or one of torch.func's transforms.
 transforming: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 _stack: Callable[[], Any] = getattr(getattr(torch._C, "_functorch", None), "get_interpreter_stack", lambda: None)
@@ -89,7 +91,7 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
 # conjugate, subclass, parameter or other device among the tensors. False with torch before 2.10, which has no table.
 runs_natively: bool = _native.take_tensors(
     (torch.Tensor,),
-    (_modes, transforming, is_tracing),
+    (_modes, _function_modes, transforming, is_tracing),
     (
         (vars(forward_ad), "_current_level", -1),
         (globals(), "_core_is_off", False),
