@@ -21,6 +21,8 @@ from maxops.errors import MaxopsError, SegmentIdsError
 
 torch: Any = pytest.importorskip("torch")
 
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+
 from maxops.engines.torch import dispatch, memory, only_torch_operators  # noqa: E402 - with torch alone
 
 if not dispatch.runs_natively:
@@ -243,6 +245,10 @@ def in_trace(call: Call) -> None:
     torch.jit.trace(lambda x: (call(), x)[1], (torch.ones(3),), check_trace=False)
 
 
+def in_pre_dispatch(call: Call) -> None:
+    make_fx(lambda x: (call(), x)[1], pre_dispatch=True)(torch.ones(3))
+
+
 def within(make: Callable[[], AbstractContextManager[Any]]) -> Callable[[Call], None]:
     def run(call: Call) -> None:
         with make():
@@ -256,6 +262,7 @@ SITUATIONS: dict[str, Callable[[Call], None]] = {
     "grad": in_grad,
     "jvp": in_jvp,
     "jit.trace": in_trace,
+    "pre-dispatch trace": in_pre_dispatch,
     "mode": within(Mode),
     "mode of functions": within(lambda: torch.device("cpu")),
     "forward gradients": within(torch.autograd.forward_ad.dual_level),
@@ -278,6 +285,24 @@ def test_a_transform_or_mode_goes_to_python(name: str) -> None:
     found.clear()
     SITUATIONS[name](call)
     assert found == [None] * 3
+
+
+@pytest.mark.parametrize("pre_dispatch", [False, True])
+@pytest.mark.parametrize("tracing_mode", ["real", "fake", "symbolic"])
+def test_a_graph_of_make_fx_computes_anew(tracing_mode: Any, pre_dispatch: bool) -> None:
+    ids = torch.tensor([0, 1, 1])
+
+    def calls(x: Any, ids: Any) -> Any:
+        return (
+            mo.maximum(x, torch.zeros_like(x)),
+            mo.reduce_max(x, keepdims=False),
+            mo.segment_max(x, ids, 2, fill_mode="ZERO"),
+        )
+
+    graph = make_fx(calls, tracing_mode=tracing_mode, pre_dispatch=pre_dispatch)(torch.ones(3), ids)
+    x = torch.tensor([5.0, -2.0, 7.0])
+    for got, expected in zip(graph(x, ids), calls(x, ids), strict=True):
+        assert torch.equal(got, expected)
 
 
 def test_what_escapes_a_transform_goes_to_python() -> None:

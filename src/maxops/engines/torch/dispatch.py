@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,6 +19,15 @@ from maxops.engines import table
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+# Those of `make_fx(..., pre_dispatch=True)`, which no stack has.
+_pre_dispatch = partial(
+    any,
+    getattr(
+        getattr(torch._ops, "_mode_stack_state_for_pre_dispatch", None),
+        "_ModeStackStateForPreDispatch__infra_modes",
+        (True,),
+    ),
+)
 # Modes of functions, which the questions about a tensor would run.
 _function_modes = getattr(torch._C, "_is_torch_function_mode_enabled", lambda: True)
 # Whether the call is inside torch.vmap or one of torch.func's transforms.
@@ -66,7 +76,7 @@ def core_is_off() -> bool:
 
 def modes_are_active() -> bool:
     """Whether a mode, a transform or forward gradients are active, whatever the arguments."""
-    return bool(_modes()) or transforming() or has_forward_gradients()
+    return bool(_modes()) or _pre_dispatch() or transforming() or has_forward_gradients()
 
 
 def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
@@ -91,7 +101,7 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
 # conjugate, subclass, parameter or other device among the tensors. False with torch before 2.10, which has no table.
 runs_natively: bool = _native.take_tensors(
     (torch.Tensor,),
-    (_modes, _function_modes, transforming, is_tracing),
+    (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),
     (
         (vars(forward_ad), "_current_level", -1),
         (globals(), "_core_is_off", False),
