@@ -1,11 +1,11 @@
 """Mutants: small changes to what a user's call goes through, one by one, and whether the tests notice.
 
-    PYTHONPATH=tests python -m mutants [FILE ...] [--sample 40] [--all] [--keep FOLDER] [--json PATH]
+    PYTHONPATH=tests python -m mutants [FILE ...] [--sample 40] [--cases 12] [--all] [--keep FOLDER] [--json PATH]
 
 Of each file some changes are drawn, twice as many where the rate is near its bound. The tests of a file are those that
-table.py names and that reach the change; where 15 seconds of them notice too few, what lives has 60. Prints a rate for
-each file, and the survivors; ends with 1 if a rate is below 85 %. Mutants that do the same as the source count as
-alive.
+table.py names and that reach the change, of each function some cases; where three seconds of them notice too few, what
+lives has 15, then 60. Prints a rate for each file, and the survivors; ends with 1 if a rate is below 85 %. Mutants that
+do the same as the source count as alive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import places_python, running, table
+from . import places_python, running, table, watching
 from .running import ROOT, Mutant, Runner
 
 KILLED = 0.85
@@ -38,29 +38,27 @@ def python_mutants(file: str) -> list[Mutant]:
     ]
 
 
-def judge_python(files: Sequence[str], folder: Path, jobs: int) -> Iterator[tuple[str, list[Mutant], Judge]]:
+def judge_python(
+    files: Sequence[str], folder: Path, jobs: int, cases: int
+) -> Iterator[tuple[str, list[Mutant], Judge]]:
     """For Python sources of which the same tests speak, one by one: its mutants, and what judges some of them."""
     libraries = running.installed()
     trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
-    runner = Runner(trees, table.tests_of(files[0]), running.Lines(trees[0], files))
-    changed = dict.fromkeys(trees, files[0])
-
-    def start(tree: Path, mutant: Mutant) -> None:
-        running.write(tree, changed[tree], (ROOT / changed[tree]).read_text(encoding="utf-8"))
-        running.write(tree, mutant.file, mutant.source)
-        changed[tree] = mutant.file
-
-    for file in files:
-        yield file, python_mutants(file), lambda mutants, limit: runner.fates(mutants, start, limit)
+    runner = Runner(trees, table.tests_of(files[0]), watching.Lines(trees[0], files), cases=cases)
+    try:
+        for file in files:
+            yield file, python_mutants(file), runner.fates
+    finally:
+        runner.close()
 
 
-def judged(files: Sequence[str], folder: Path, jobs: int) -> Iterator[tuple[str, list[Mutant], Judge]]:
+def judged(files: Sequence[str], folder: Path, jobs: int, cases: int) -> Iterator[tuple[str, list[Mutant], Judge]]:
     """For each of some files of one group: its mutants, and what judges some of them."""
     if files[0].startswith("native/"):
         from .native import judge_native  # noqa: PLC0415  (it needs libclang)
 
-        return iter([(files[0], *judge_native(files[0], folder, jobs))])
-    return judge_python(files, folder, jobs)
+        return judge_native(files[0], folder, jobs, cases)
+    return judge_python(files, folder, jobs, cases)
 
 
 def grouped(files: Sequence[str]) -> list[list[str]]:
@@ -84,12 +82,13 @@ def rate_of(fates: Mapping[Mutant, str]) -> float:
 def fates_of(file: str, mutants: list[Mutant], judge: Judge, sample: int) -> dict[Mutant, str]:
     """The fates of a file's sample."""
     random.Random(file).shuffle(mutants)
-    quick, thorough = running.SECONDS
-    fates = judge(mutants[:sample], quick)
+    first, *more = running.SECONDS
+    fates = judge(mutants[:sample], first)
     if len(mutants) > sample and is_near(rate_of(fates), sample):
-        fates |= judge(mutants[sample : 2 * sample], quick)
-    if rate_of(fates) < KILLED:
-        fates |= judge([each for each, fate in fates.items() if fate == "survived"], thorough)
+        fates |= judge(mutants[sample : 2 * sample], first)
+    for seconds in more:
+        if rate_of(fates) < KILLED:
+            fates |= judge([each for each, fate in fates.items() if fate == "survived"], seconds)
     return fates
 
 
@@ -119,6 +118,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="*", help="a path from the root, or a pattern of several; all files without one")
     parser.add_argument("--sample", type=int, default=40, metavar="N", help="so many of each file, by chance")
+    parser.add_argument(
+        "--cases", type=int, default=running.CASES, metavar="N", help="so many of each test function; 0: all"
+    )
     parser.add_argument("--all", action="store_true", help="every change")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N", help="so many at a time")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where what is made stays")
@@ -130,7 +132,7 @@ def main() -> int:
     for files in grouped(table.files(options.file)):
         began = time.monotonic()
         with making_in(options.keep) as folder:
-            for file, mutants, judge in judged(files, folder, options.jobs):
+            for file, mutants, judge in judged(files, folder, options.jobs, options.cases or sys.maxsize):
                 fates = fates_of(file, mutants, judge, sample)
                 killed = sum(fate.startswith("killed") for fate in fates.values())
                 rates[file] = {"killed": killed, "of": len(fates), "rate": round(rate_of(fates), 4)}

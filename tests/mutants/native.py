@@ -12,15 +12,15 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from . import running, table
+from . import running, table, watching
+from .putting import SWITCH
 from .running import ROOT, Mutant, Runner
 
 HERE = Path(__file__).resolve().parent
-SWITCH = "MAXOPS_MUTANT"  # the number of a place's first mutant, and of the one that is on
 DEFINED = f"""
 #include <cstdio>
 #include <cstdlib>
@@ -38,23 +38,6 @@ MINIATURE = (
 # Narrowing is of constants that are none any more; what overflows goes on.
 COMPILED = f"-include {HERE / 'switches.h'} -w -fpermissive -Wno-narrowing -fwrapv"
 ISAS = {"x86_64_v3": ("-mavx2", "-mbmi", "-mbmi2", "-mpopcnt", "-msse4.2"), "baseline": ()}
-
-
-class Nothing:
-    """A watch that notes nothing: every test of a file runs."""
-
-    def start(self) -> None:
-        """Nothing."""
-
-    def before(self, test: str) -> None:
-        """Nothing."""
-
-    def after(self, test: str) -> None:
-        """Nothing."""
-
-    def found(self) -> dict[str, list[str]]:
-        """Nothing."""
-        return {}
 
 
 class Build:
@@ -142,9 +125,9 @@ class Build:
 
 
 def judge_native(
-    file: str, folder: Path, jobs: int
-) -> tuple[list[Mutant], Callable[[Sequence[Mutant], float], dict[Mutant, str]]]:
-    """A native source's mutants, and what judges some of them."""
+    file: str, folder: Path, jobs: int, cases: int
+) -> Iterator[tuple[str, list[Mutant], Callable[[Sequence[Mutant], float], dict[Mutant, str]]]]:
+    """A native source, its mutants, and what judges some of them."""
     libraries = running.installed()
     trees = [running.make_tree(folder / f"tree{number}", libraries) for number in range(jobs)]
     build = Build(trees[0], file.removeprefix("native/"))
@@ -154,15 +137,9 @@ def judge_native(
             shutil.copy(library, tree / "src" / "maxops")
     os.environ.pop(SWITCH, None)
     more = ("-m", "exhaustive", "--short") if build.is_miniature else ()
-    runner = Runner(trees, table.tests_of(file), Nothing(), more)
-
-    def start(_: Path, mutant: Mutant) -> None:
-        os.environ[SWITCH] = f"{mutant.first} {mutant.number}"  # the child that is forked next has it
-
-    def judge(mutants: Sequence[Mutant], limit: float) -> dict[Mutant, str]:
-        try:
-            return runner.fates(mutants, start, limit)
-        finally:
-            os.environ.pop(SWITCH, None)
-
-    return mutants, judge
+    watch = watching.Differences(max((each.number for each in mutants), default=0))
+    runner = Runner(trees, table.tests_of(file), watch, more, cases)
+    try:
+        yield file, mutants, runner.fates
+    finally:
+        runner.close()

@@ -1,27 +1,43 @@
-"""Runs tests on a copy of the tree, in a process of its own that is forked, and says what noticed something."""
+"""Runs tests on a copy of the tree for each mutant, in a process that is forked, and says what noticed something.
+
+Pytest collects the tests once (`serve`); for each mutant the process with the collected tests forks, and the child puts
+the mutant in: the code of Python's functions, or the switch of a native module. What an import runs cannot be put in
+afterwards: for such a mutant the tests are collected anew (`run_tests`).
+"""
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import math
 import os
+import random
 import resource
+import select
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+from .putting import SWITCH, put_in, switch_on
+from .watching import Watch
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MEMORY = 12 << 30
-SECONDS = 15.0, 60.0  # of tests for a mutant, the quickest of each function first; the more if a rate needs them
+# Of tests for a mutant: those that killed before and the quickest of each function first; more where a rate needs them.
+SECONDS = 3.0, 15.0, 60.0
+CASES = 12  # of a test function, by chance
+COLLECTING = 1.0  # second that collecting another file of tests is taken to cost, where that is done for each mutant
 PATIENCE = 60.0  # beyond five times what the tests take without a mutant
 # Without what an editable install puts before PYTHONPATH.
 NO_EDITABLE = """import sys
@@ -49,6 +65,10 @@ class Mutant:
     number: int = 0  # of native code: its switch, and its place's first
     first: int = 0
 
+    def places(self) -> list[str]:
+        """What a watch notes where a test reaches it."""
+        return [str(self.number)] if self.number else [f"{self.file}:{line}" for line in self.lines]
+
 
 @dataclass
 class Baseline:
@@ -56,57 +76,7 @@ class Baseline:
 
     seconds: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
-    reached: dict[str, list[str]] = field(default_factory=dict)  # by file and line
-    frameworks: list[str] = field(default_factory=list)
-
-
-class Watch(Protocol):
-    """What notes which mutants a test reaches."""
-
-    def start(self) -> None:
-        """Before maxops is imported."""
-
-    def before(self, test: str) -> None:
-        """Before each test."""
-
-    def after(self, test: str) -> None:
-        """After it."""
-
-    def found(self) -> dict[str, list[str]]:
-        """The tests by what they reach."""
-
-
-class Lines:
-    """Notes the lines of some Python sources of a tree."""
-
-    def __init__(self, tree: Path, files: Sequence[str]) -> None:
-        self.paths = {file: str(tree / file) for file in files}
-
-    def start(self) -> None:
-        """Count from here on."""
-        import coverage  # noqa: PLC0415  (only this needs it)
-
-        self.counted = coverage.Coverage(
-            data_file=None, config_file=False, include=[*self.paths.values()], messages=False
-        )
-        self.counted.start()
-
-    def before(self, test: str) -> None:
-        """The lines from here on are this test's."""
-        self.counted.switch_context(test)
-
-    def after(self, test: str) -> None:
-        """The next ones are nobody's."""
-        self.counted.switch_context("")
-
-    def found(self) -> dict[str, list[str]]:
-        """The tests by file and line."""
-        self.counted.stop()
-        return {
-            f"{file}:{line}": [each for each in contexts if each]
-            for file, path in self.paths.items()
-            for line, contexts in self.counted.get_data().contexts_by_lineno(path).items()
-        }
+    reached: dict[str, list[str]] = field(default_factory=dict)  # by a mutant's keys; "" is the import
 
 
 # ---------------------------------------------------------------------- trees
@@ -160,7 +130,7 @@ class Plugin:
     They are the processor's, which do not depend on what else it does; of what waits, a quarter of the clock's.
     """
 
-    def __init__(self, order: Sequence[str], watch: Watch | None) -> None:
+    def __init__(self, order: Sequence[str] = (), watch: Watch | None = None) -> None:
         self.order, self.watch = order, watch
         self.baseline = Baseline()
         self.began = 0.0
@@ -168,8 +138,7 @@ class Plugin:
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """The tests that are named; all if none is."""
         if self.order:
-            by_name = {item.nodeid: item for item in items}
-            items[:] = [by_name[name] for name in self.order if name in by_name]
+            items[:] = chosen(items, self.order)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note what failed, and the clock's seconds."""
@@ -192,43 +161,116 @@ class Plugin:
             self.watch.after(nodeid)
 
 
-def run_tests(tree: Path, files: Sequence[str], order: Sequence[str], watch: Watch | None) -> int:
-    """In a child: what pytest ends with; what it found is in the tree's found.json."""
+def chosen(items: Sequence[Any], order: Sequence[str]) -> list[Any]:
+    """Tests by their names."""
+    by_name = {item.nodeid: item for item in items}
+    return [by_name[name] for name in order if name in by_name]
+
+
+class Server(Plugin):
+    """A plugin of pytest: runs no test, but for each question that comes, in a child, those that it names."""
+
+    def __init__(self, tree: Path, connection: socket.socket, watch: Watch | None, more: Sequence[str]) -> None:
+        super().__init__()
+        self.tree, self.connection, self.watched, self.more = tree, connection, watch, more
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Say what was collected, and answer until nobody asks: a child's number, then what it ended with."""
+        collected = {
+            "tests": [item.nodeid for item in session.items],
+            "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
+            "imported": [key for key, tests in self.watched.found().items() if "" in tests] if self.watched else [],
+            "can_fork": not has_jax_backend(),
+        }
+        (self.tree / "collected.json").write_text(json.dumps(collected), encoding="utf-8")
+        gc.collect()
+        gc.freeze()
+        self.connection.sendall(struct.pack("i", 0))
+        for line in self.connection.makefile("r"):
+            question = json.loads(line)
+            pid = fork(self.tree, lambda question=question: self.answer(session, **question), logged=False)  # type: ignore[misc]
+            self.connection.sendall(struct.pack("i", pid))
+            status = os.waitpid(pid, 0)[1]
+            end(pid)
+            self.connection.sendall(struct.pack("i", os.waitstatus_to_exitcode(status)))
+        return True
+
+    def answer(self, session: Any, order: Sequence[str], change: Mapping[str, Any], watched: bool, stop: bool) -> int:
+        """In a child: run tests with a change; 1 if one fails, and CANNOT if the change cannot be put in."""
+        gc.unfreeze()
+        if change and not self.put(**change):
+            return CANNOT
+        if watched and self.watched:
+            self.watch = self.watched
+            self.watch.start()
+        items = chosen(session.items, order) if order else session.items
+        failed = self.baseline.failed
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if stop and failed:
+                break
+        if self.watch:
+            self.baseline.reached = self.watch.found()
+        (self.tree / "found.json").write_text(json.dumps(vars(self.baseline)), encoding="utf-8")
+        return int(bool(failed)) or (more_notices(self.more) if change else 0)
+
+    def put(self, file: str, source: str, first: int, number: int) -> bool:
+        """Put a mutant in."""
+        if number:
+            switch_on(first, number)
+            return True
+        return put_in(self.tree / file, (ROOT / file).read_text(encoding="utf-8"), source)
+
+
+def has_jax_backend() -> bool:
+    """Whether JAX's threads run, which a child would not have."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return bridge is not None and bool(bridge.backends_are_initialized())
+
+
+CANNOT = 98  # what a child ends with where a mutant cannot be put in
+
+
+def more_notices(more: Sequence[str]) -> int:
+    """What another command that looks at a mutant ends with."""
+    return subprocess.run([sys.executable, *more], check=False).returncode if more else 0
+
+
+def pytest_main(tree: Path, files: Sequence[str], plugin: Plugin, watch: Watch | None, *more: str) -> int:
+    """Pytest's own code, on a tree."""
     paths = [str(tree / name) for name in ("site", "src", "tests")]
     sys.path[:0] = paths
     sys.meta_path[:] = [each for each in sys.meta_path if not type(each).__module__.startswith("_editable_")]
     os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "CI": "true", "MAXOPS_TESTS_MAY_MISS": "1"}
-    if watch is None:
-        sys.dont_write_bytecode = True
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    else:
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    if watch is not None:
         watch.start()
     import pytest  # noqa: PLC0415
 
-    options = [
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "-o",
-        "addopts=",
-        "-m",
-        "not exhaustive and not release",
-    ]
     ignored = ("os.fork() was called:RuntimeWarning", ":pytest.PytestAssertRewriteWarning")
-    options += ["-W", "error", *(f"-Wignore:{each}" for each in ignored), "--rootdir", str(tree), "--tb=short"]
+    words = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "--tb=short", "-W", "error"]
+    words += ["-m", "not exhaustive and not release", "--rootdir", str(tree), *(f"-Wignore:{each}" for each in ignored)]
+    return int(pytest.main([*words, *more, *files], plugins=[plugin]))
+
+
+def serve(tree: Path, files: Sequence[str], connection: socket.socket, watch: Watch | None, more: Sequence[str]) -> int:
+    """In a child: collect tests, and answer questions."""
+    return pytest_main(tree, files, Server(tree, connection, watch, more), watch)
+
+
+def run_tests(tree: Path, files: Sequence[str], order: Sequence[str], watch: Watch | None, *more: str) -> int:
+    """In a child: what pytest ends with; what it found is in the tree's found.json."""
     plugin = Plugin(order, watch)
-    code = pytest.main([*options, *(["-x"] if watch is None else []), *files], plugins=[plugin])
+    code = pytest_main(tree, files, plugin, watch, *more)
     found = plugin.baseline
     if watch is not None:
         found.reached = watch.found()
-        found.frameworks = [name for name in FRAMEWORKS if name in sys.modules]
     (tree / "found.json").write_text(json.dumps(vars(found)), encoding="utf-8")
-    return int(code)
+    return code
 
 
-def fork(tree: Path, act: Callable[[], int]) -> int:
+def fork(tree: Path, act: Callable[[], int], *, logged: bool = True) -> int:
     """A process of its own group that does this in a tree; its id."""
     (tree / "found.json").unlink(missing_ok=True)
     sys.stdout.flush()
@@ -237,9 +279,10 @@ def fork(tree: Path, act: Callable[[], int]) -> int:
     code = 99
     try:
         os.setsid()
-        os.dup2(os.open(tree / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
-        os.dup2(1, 2)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        if logged:
+            os.dup2(os.open(tree / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+            os.dup2(1, 2)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(tree)
         os.setpriority(os.PRIO_PROCESS, 0, max(10, os.getpriority(os.PRIO_PROCESS, 0)))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -273,48 +316,132 @@ def end(pid: int) -> None:
 def finished(tree: Path) -> Baseline:
     """What a child wrote; nothing if it did not come to that."""
     path = tree / "found.json"
-    if not path.exists():
-        return Baseline()
-    return Baseline(**json.loads(path.read_text(encoding="utf-8")))
+    return Baseline(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else Baseline()
+
+
+class Tree:
+    """A copy of the tree, and the process that has its tests collected."""
+
+    def __init__(self, folder: Path, files: Sequence[str], watch: Watch | None, more: Sequence[str]) -> None:
+        self.folder = folder
+        self.connection, theirs = socket.socketpair()
+        self.server = fork(folder, lambda: serve(folder, files, theirs, watch, more))
+        theirs.close()
+        if not (number := self.connection.recv(4)) or struct.unpack("i", number)[0]:
+            raise RuntimeError(f"the tests were not collected:\n{(folder / 'log.txt').read_text()[-6000:]}")
+        self.collected = json.loads((folder / "collected.json").read_text(encoding="utf-8"))
+        self.pid = 0
+        self.is_served = True
+
+    def start(
+        self, order: Sequence[str], change: Mapping[str, Any], *, watched: bool = False, stop: bool = True
+    ) -> None:
+        """Run tests with a change in a child of the server."""
+        (self.folder / "found.json").unlink(missing_ok=True)
+        question = {"order": order, "change": change, "watched": watched, "stop": stop}
+        self.connection.sendall(json.dumps(question).encode() + b"\n")
+        self.pid, self.is_served = self.number(), True
+
+    def start_anew(self, act: Callable[[], int]) -> None:
+        """Do something in a child without what is collected."""
+        self.pid, self.is_served = fork(self.folder, act), False
+
+    def number(self) -> int:
+        """The server's next number."""
+        number = self.connection.recv(4)
+        if len(number) < 4:
+            raise RuntimeError(f"the tests' process ended:\n{(self.folder / 'log.txt').read_text()[-6000:]}")
+        return int(struct.unpack("i", number)[0])
+
+    def ended(self) -> int | None:
+        """What the child ended with; None if it has not."""
+        if self.is_served:
+            return self.number() if select.select([self.connection], [], [], 0.0)[0] else None
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid == 0:
+            return None
+        end(pid)
+        return os.waitstatus_to_exitcode(status)
+
+    def wait(self) -> int:
+        """What the child ends with."""
+        while (code := self.ended()) is None:
+            time.sleep(0.02)
+        return code
+
+    def close(self) -> None:
+        """End the server."""
+        self.connection.close()
+        end(self.server)
+        os.waitpid(self.server, 0)
 
 
 # ---------------------------------------------------------------------- mutants
 
 
+@dataclass
+class Run:
+    """A mutant that tests are run with."""
+
+    mutant: Mutant
+    order: list[str]
+    began: float
+    most: float
+    is_late: bool = False
+
+
+def sampled(tests: Sequence[str], cases: int) -> list[str]:
+    """So many of each test function, in their order."""
+    of: defaultdict[str, list[str]] = defaultdict(list)
+    for name in tests:
+        of[name.partition("[")[0]].append(name)
+    drawn = {
+        name for function, names in of.items() for name in random.Random(function).sample(names, min(cases, len(names)))
+    }
+    return [name for name in tests if name in drawn]
+
+
 class Runner:
     """Tests of some files, on trees that each run one mutant at a time."""
 
-    def __init__(self, trees: Sequence[Path], files: Sequence[str], watch: Watch, more: Sequence[str] = ()) -> None:
-        self.trees, self.files, self.more = trees, files, more
+    def __init__(
+        self, trees: Sequence[Path], files: Sequence[str], watch: Watch, more: Sequence[str] = (), cases: int = CASES
+    ) -> None:
+        self.files, self.more = files, more
         self.killers: Counter[str] = Counter()
-        self.found = self.alone(lambda: run_tests(trees[0], files, (), watch))
-        for name in self.found.frameworks:
+        first = Tree(trees[0], files, watch, more)
+        self.trees = [first, *(Tree(tree, files, None, more) for tree in trees[1:])]
+        for name in first.collected["frameworks"]:
             importlib.import_module(name)
-        self.leave_out(self.found.failed)
+        self.imported = set(first.collected["imported"])
+        self.can_serve = first.collected["can_fork"]
+        tests = sampled(first.collected["tests"], cases)
+        if self.can_serve:
+            first.start(tests, {}, watched=True, stop=False)
+        else:
+            first.start_anew(lambda: run_tests(first.folder, files, tests, watch))
+        self.found = self.without_mutant(first)
         # Once more as mutants have it: what fails then, by chance or by the order, says nothing of a mutant.
-        while True:
+        while self.found.failed:
+            self.leave_out(self.found.failed)
             order = self.ordered(self.found.seconds)
-            again = self.alone(lambda order=order: run_tests(trees[0], self.files_of(order), order, None))  # type: ignore[misc]
-            if not again.failed:
-                break
-            self.leave_out(again.failed)
-        self.found.seconds = again.seconds
+            if self.can_serve:
+                first.start(order, {}, stop=False)
+            else:
+                first.start_anew(lambda order=order: run_tests(first.folder, self.files_of(order), order, None))  # type: ignore[misc]
+            self.found.failed = self.without_mutant(first).failed
 
-    def noticed_by(self, tree: Path, order: Sequence[str]) -> int:
-        """In a child: the tests, then the other command if they notice nothing; what the first to notice ends with."""
-        code = run_tests(tree, self.files_of(order), order, None)
-        if code == 0 and self.more:
-            code = subprocess.run([sys.executable, *self.more], check=False).returncode
-        return code
+    def close(self) -> None:
+        """End what runs."""
+        for tree in self.trees:
+            tree.close()
 
-    def alone(self, act: Callable[[], int]) -> Baseline:
-        """Run tests without a mutant."""
-        pid = fork(self.trees[0], act)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        end(pid)
-        if code not in (0, 1):
-            raise RuntimeError(f"the tests ended with {code}:\n{(self.trees[0] / 'log.txt').read_text()[-6000:]}")
-        return finished(self.trees[0])
+    @staticmethod
+    def without_mutant(tree: Tree) -> Baseline:
+        """What a run of tests without a mutant found."""
+        if (code := tree.wait()) not in (0, 1):
+            raise RuntimeError(f"the tests ended with {code}:\n{(tree.folder / 'log.txt').read_text()[-6000:]}")
+        return finished(tree.folder)
 
     def leave_out(self, failed: Sequence[str]) -> None:
         """Leave out tests that fail without a mutant."""
@@ -327,7 +454,7 @@ class Runner:
         """The files of tests."""
         return list(dict.fromkeys(name.partition("::")[0] for name in order))
 
-    def ordered(self, tests: Iterator[str] | Mapping[str, Any] | set[str], limit: float = math.inf) -> list[str]:
+    def ordered(self, tests: Iterable[str], limit: float = math.inf, *, anew: bool = False) -> list[str]:
         """Those that killed before, then the quickest of each function, then the next of each, to a limit of time."""
         seconds = self.found.seconds
         rounds: defaultdict[str, int] = defaultdict(int)
@@ -336,57 +463,86 @@ class Runner:
             rounds[name.partition("[")[0]] += 1
             keyed.append((-self.killers[name], rounds[name.partition("[")[0]], seconds[name], name))
         order: list[str] = []
+        files = set[str]()
         total = 0.0
         for *_, took, name in sorted(keyed):
-            total += took
+            file = name.partition("::")[0]
+            total += took + (COLLECTING if anew and file not in files else 0.0)
             if order and total > limit:
                 break
             order.append(name)
+            files.add(file)
         return order
 
-    def tests_of(self, mutant: Mutant, limit: float) -> list[str]:
-        """The tests that reach a mutant; all of them where none is known to, as in processes that tests start."""
-        keys = [f"{mutant.file}:{line}" for line in mutant.lines]
-        reached = {name for key in keys for name in self.found.reached.get(key, ()) if name in self.found.seconds}
-        return self.ordered(reached or self.found.seconds, limit)
+    def can_put_in(self, mutant: Mutant) -> bool:
+        """Whether it can be put in where tests are collected: nothing of it ran before, and a test is known to."""
+        keys = mutant.places()
+        return self.can_serve and self.imported.isdisjoint(keys) and any(self.found.reached.get(key) for key in keys)
 
-    def fates(
-        self, mutants: Sequence[Mutant], start: Callable[[Path, Mutant], None], limit: float
-    ) -> dict[Mutant, str]:
+    def tests_of(self, mutant: Mutant, limit: float, *, anew: bool) -> list[str]:
+        """The tests that reach a mutant; all of them where none is known to, as in processes that tests start."""
+        reached = {
+            name for key in mutant.places() for name in self.found.reached.get(key, ()) if name in self.found.seconds
+        }
+        return self.ordered(reached or self.found.seconds, limit, anew=anew)
+
+    def start(self, tree: Tree, mutant: Mutant, limit: float, *, anew: bool) -> Run:
+        """Run the tests of a mutant, with what is collected or anew."""
+        order = self.tests_of(mutant, limit, anew=anew)
+        if mutant.source:
+            write(tree.folder, mutant.file, mutant.source)
+        if anew:
+            tree.start_anew(lambda: self.noticed_by(tree.folder, mutant, order))
+        else:
+            tree.start(order, {key: value for key, value in asdict(mutant).items() if key in CHANGE})
+        expected = sum(self.found.seconds[name] for name in order)
+        return Run(mutant, order, time.monotonic(), PATIENCE * (10 if self.more else 1) + 5 * expected)
+
+    def noticed_by(self, folder: Path, mutant: Mutant, order: Sequence[str]) -> int:
+        """In a child: the tests, then the other command if they notice nothing; what the first to notice ends with."""
+        if mutant.number:
+            os.environ[SWITCH] = f"{mutant.first} {mutant.number}"
+        return run_tests(folder, self.files_of(order), order, None, "-x") or more_notices(self.more)
+
+    def fates(self, mutants: Sequence[Mutant], limit: float) -> dict[Mutant, str]:
         """What becomes of each within so many seconds of tests: killed (and by what), or survived."""
-        todo, fates = list(mutants), {}
-        free, running = list(self.trees), dict[int, tuple[Mutant, Path, float, float]]()
-        late = set[int]()
+        todo = [(each, not self.can_put_in(each)) for each in mutants]
+        fates: dict[Mutant, str] = {}
+        free, running = list(self.trees), dict[Tree, Run]()
         while todo or running:
             if todo and free:
-                mutant, tree = todo.pop(0), free.pop()
-                order = self.tests_of(mutant, limit)
-                start(tree, mutant)
-                pid = fork(tree, lambda tree=tree, order=order: self.noticed_by(tree, order))  # type: ignore[misc]
-                expected = sum(self.found.seconds[name] for name in order)
-                running[pid] = mutant, tree, time.monotonic(), PATIENCE * (10 if self.more else 1) + 5 * expected
+                mutant, anew = todo.pop(0)
+                tree = free.pop()
+                running[tree] = self.start(tree, mutant, limit, anew=anew)
                 continue
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                for child in running.keys() - late:
-                    *_, began, most = running[child]
-                    took = time.monotonic() - began
+            time.sleep(0.005)
+            for tree, run in list(running.items()):
+                code = tree.ended()
+                if code is None:
                     # where others take the processor, a child has more time
-                    if took > 3 * most or (took > most and group_seconds(child) > most / 2):
-                        end(child)
-                        late.add(child)
-                time.sleep(0.02)
-                continue
-            mutant, tree, *_ = running.pop(pid)
-            end(pid)
-            free.append(tree)
-            noticed = finished(tree).failed[:1]
-            self.killers.update(noticed)
-            fates[mutant] = _fate(os.waitstatus_to_exitcode(status), pid in late, noticed)
-            late.discard(pid)
-            if "pytest's 5" in fates[mutant]:
-                raise RuntimeError(f"{mutant} ran no tests")
+                    took = time.monotonic() - run.began
+                    if not run.is_late and (
+                        took > 3 * run.most or (took > run.most and group_seconds(tree.pid) > run.most / 2)
+                    ):
+                        end(tree.pid)
+                        run.is_late = True
+                    continue
+                del running[tree]
+                free.append(tree)
+                if run.mutant.source:
+                    write(tree.folder, run.mutant.file, (ROOT / run.mutant.file).read_text(encoding="utf-8"))
+                if code == CANNOT:
+                    todo.insert(0, (run.mutant, True))
+                    continue
+                noticed = finished(tree.folder).failed[:1]
+                self.killers.update(noticed)
+                fates[run.mutant] = _fate(code, run.is_late, noticed)
+                if "pytest's 5" in fates[run.mutant]:
+                    raise RuntimeError(f"{run.mutant} ran no tests")
         return fates
+
+
+CHANGE = ("file", "source", "first", "number")
 
 
 def _fate(code: int, late: bool, noticed: Sequence[str]) -> str:
