@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 
 #include "../drivers/cache.h"
 
@@ -30,7 +32,7 @@ struct Extent {
 
 // Sure to be free of overlap: from the innermost axis outwards, each steps over all that lies within.
 bool has_no_internal_overlap(const View& array) {
-    if (array.contiguous || array.elements() == 0) return true;
+    if (array.contiguous) return true;
     struct Axis {
         std::ptrdiff_t stride, size;
     };
@@ -58,12 +60,13 @@ void set_largest_output(std::size_t bytes) {
     largest_output = bytes;
 }
 
+// As a double, which no sizes overflow, and which is exact as far as there are computers with so much.
+static double byte_count(std::size_t itemsize, int rank, const npy_intp* dims) {
+    return std::accumulate(dims, dims + rank, static_cast<double>(itemsize), std::multiplies<double>());
+}
+
 bool fits_memory(std::size_t itemsize, int rank, const npy_intp* dims) {
-    if (std::find(dims, dims + rank, 0) != dims + rank) return true;
-    std::size_t bytes = itemsize;
-    for (int axis = 0; axis < rank; ++axis)
-        if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(dims[axis]), &bytes)) return false;
-    return bytes <= largest_output;
+    return byte_count(itemsize, rank, dims) <= static_cast<double>(largest_output);
 }
 
 PyObject* out_of_memory_error() {
@@ -97,25 +100,26 @@ static void set_out_of_memory_from_numpy() {
 
 PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const int* axes, bool* is_mapped) {
     PyArray_Descr* descr = PyArray_DescrFromType(type_number);
-    npy_intp strides[kMaxRank];
-    npy_intp bytes = PyDataType_ELSIZE(descr);
-    for (int i = rank - 1; i >= 0; --i) {
-        int axis = axes == nullptr ? i : axes[i];
-        strides[axis] = bytes;
-        if (dims[axis] > 1 && __builtin_mul_overflow(bytes, dims[axis], &bytes)) bytes = NPY_MAX_INTP;
-    }
-    if (!fits_memory(static_cast<std::size_t>(PyDataType_ELSIZE(descr)), rank, dims)) {
+    const auto itemsize = static_cast<std::size_t>(PyDataType_ELSIZE(descr));
+    if (!fits_memory(itemsize, rank, dims)) {
         Py_DECREF(descr);
         PyErr_Format(out_of_memory_error(), "it is larger than the %zu bytes of memory that this machine has",
                      largest_output.load());
         return nullptr;
     }
-    const bool is_empty = std::find(dims, dims + rank, 0) != dims + rank;
-    const bool is_large =
-        !is_empty && static_cast<std::size_t>(bytes) >= kCachedBytes && cache_info().limit > 0;
+    npy_intp strides[kMaxRank];
+    if (axes != nullptr) {
+        std::size_t bytes = itemsize;
+        for (int i = rank - 1; i >= 0; --i) {
+            strides[axes[i]] = static_cast<npy_intp>(bytes);
+            if (dims[axes[i]] > 1) bytes *= static_cast<std::size_t>(dims[axes[i]]);
+        }
+    }
+    CacheInfo cache{};
+    if (byte_count(itemsize, rank, dims) >= static_cast<double>(kCachedBytes)) cache = cache_info();
+    const bool is_cached = cache.limit != 0;
     PyObject* before = nullptr;
-    const std::size_t reused = is_large ? cache_info().reused : 0;
-    if (is_large) {
+    if (is_cached) {
         PyObject* ours = output_handler();
         before = ours == nullptr ? nullptr : PyDataMem_SetHandler(ours);
         if (before == nullptr) {
@@ -127,19 +131,18 @@ PyArrayObject* new_output(int type_number, int rank, const npy_intp* dims, const
     const npy_intp* const laid_out = axes == nullptr ? nullptr : strides;
     auto* array = reinterpret_cast<PyArrayObject*>(
         PyArray_NewFromDescr(&PyArray_Type, descr, rank, dims, laid_out, nullptr, 0, nullptr));
-    if (array == nullptr && PyErr_ExceptionMatches(PyExc_MemoryError) && empty_cache()) {
+    if (array == nullptr && empty_cache()) {
         PyErr_Clear();
         array = reinterpret_cast<PyArrayObject*>(PyArray_NewFromDescr(
             &PyArray_Type, PyArray_DescrFromType(type_number), rank, dims, laid_out, nullptr, 0, nullptr));
     }
-    *is_mapped = is_large && cache_info().reused > reused;
-    if (is_large) {
+    *is_mapped = is_cached && cache_info().reused > cache.reused;
+    if (is_cached) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        PyObject* ours = PyDataMem_SetHandler(before);
-        if (ours == nullptr) PyErr_Clear();  // ours stays in this context: large arrays come from the cache
+        // where that fails, ours stays in this context: large arrays come from the cache
+        Py_XDECREF(PyDataMem_SetHandler(before));
         PyErr_Restore(type, value, trace);
-        Py_XDECREF(ours);
         Py_DECREF(before);
     }
     if (array == nullptr) set_out_of_memory_from_numpy();

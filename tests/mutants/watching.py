@@ -103,7 +103,7 @@ class Differences:
 
     def after(self, test: str) -> None:
         """What was."""
-        for number, how in enumerate(self.seen):
+        for number, how in enumerate(self.seen[:]):
             if how & DIFFERS:
                 self.reached[str(number)].append(test)
 
