@@ -423,8 +423,8 @@ def test_arguments_reach_the_session() -> None:
 
 
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "bytes"])
-def test_only_a_file_with_data_beside_it_names_a_folder(in_file: bool, tmp_path: Path) -> None:
-    """An entry of the options' own stays as it is."""
+def test_a_folder_of_external_data_is_of_one_session(in_file: bool, tmp_path: Path) -> None:
+    """An entry of the options' own stays as it is; options without one have an empty one, which names no folder."""
     options = ort.SessionOptions()
     name = "session.model_external_initializers_file_folder_path"
     options.add_session_config_entry(name, "of the user")
@@ -435,7 +435,12 @@ def test_only_a_file_with_data_beside_it_names_a_folder(in_file: bool, tmp_path:
     (tmp_path / "w.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
     (tmp_path / "e.onnx").write_bytes(models.external(location="w.bin").SerializeToString())
     maxops_onnxruntime.session(tmp_path / "e.onnx", options)
-    assert options.get_session_config_entry(name) == str(tmp_path)
+    assert options.get_session_config_entry(name) == "of the user"
+    options = ort.SessionOptions()
+    maxops_onnxruntime.session(tmp_path / "e.onnx", options)
+    assert options.get_session_config_entry(name) == ""
+    with pytest.raises(Exception, match="External data path"):  # of bytes, which have no folder
+        maxops_onnxruntime.session((tmp_path / "e.onnx").read_bytes(), options)
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 90_000), (1, 90_001), (0, 10)], ids=["in place", "beside", "short"])

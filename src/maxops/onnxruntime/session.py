@@ -57,9 +57,22 @@ def session(
     proto, path = _read(model)
     options = register(onnxruntime.SessionOptions() if sess_options is None else sess_options)
     result = moved(proto)
-    if path is not None and any(external_tensors(result)):
-        options.add_session_config_entry(_DATA_FOLDER, str(follow_links(result, path)))
-    return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
+    if path is None or not any(external_tensors(result)):
+        return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
+    before = _entry(options, _DATA_FOLDER)
+    options.add_session_config_entry(_DATA_FOLDER, str(follow_links(result, path)))
+    try:
+        return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
+    finally:  # the options may be another model's, too
+        options.add_session_config_entry(_DATA_FOLDER, before)
+
+
+def _entry(options: onnxruntime.SessionOptions, key: str) -> str:
+    """An entry of options; empty where there is none, which onnxruntime reads as none."""
+    try:
+        return str(options.get_session_config_entry(key))
+    except RuntimeError:
+        return ""
 
 
 def _read(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProto, Path | None]:

@@ -323,6 +323,34 @@ def test_an_array_of_axes_is_an_error_in_a_graph() -> None:
         _compiled(lambda x: mo.reduce_max(x, np.array([1])), "eager")(X)
 
 
+@pytest.mark.parametrize("axis", range(3))
+def test_results_of_every_axis_lie_as_uncompiled_ones_do(axis: int) -> None:
+    data, ids = torch.randn(2, 3, 4), torch.arange([2, 3, 4][axis]) // 2
+
+    def call(data: Any, ids: Any) -> Any:
+        return mo.segment_max(data, ids, 4, axis=axis, fill_mode="LOWEST", **ALL)
+
+    for result, expected in zip(_compiled(call)(data, ids), call(data, ids), strict=True):
+        assert torch.equal(result, expected)
+        assert result.stride() == expected.stride()
+
+
+@pytest.mark.parametrize("value", [2**70, -(2**70), 2**64])
+@pytest.mark.parametrize("call", ["reduce_max", "maximum"])
+def test_integers_that_a_graph_does_not_hold(call: str, value: int) -> None:
+    """A float that is the same number takes their place; where the type has none, our error says so."""
+
+    def run(data: Any) -> Any:
+        return mo.maximum(data, value) if call == "maximum" else mo.reduce_max(data, initial=value)
+
+    data = torch.ones(3)
+    assert torch.equal(_compiled(run)(data), run(data))
+    with pytest.raises(errors.DTypeError, match=f"Python int {value}, which int64") as caught:
+        run(data.long())
+    with pytest.raises(Exception, match=re.escape(caught.value.message)):
+        _compiled(run)(data.long())
+
+
 def test_errors_of_values_come_when_the_graph_is_run() -> None:
     function = _compiled(lambda a, i: mo.segment_max(a, i, 4, fill_mode="ZERO"))
     with pytest.raises(errors.SegmentIdsError, match="position 1 holds 0 after 2"):

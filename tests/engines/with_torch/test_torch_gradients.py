@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import maxops as mo
@@ -210,6 +211,19 @@ def _by_operator(*tensors: Any, ties: Ties) -> Any:
 
 
 @TIES
+@pytest.mark.parametrize("kind", [">f4", "<f4"])
+def test_scalars_of_either_byte_order(kind: str) -> None:
+    data, ids, one = torch.zeros(3, requires_grad=True), torch.tensor([0, 1, 1]), np.array(1, kind)
+    for result in (
+        mo.maximum(data, one),
+        mo.reduce_max(data, initial=one),
+        mo.segment_max(data, ids, 3, initial=one),
+        mo.segment_max(data + 1, ids, 3, fill_value=one),
+    ):
+        assert result.requires_grad
+        assert result.tolist() == [1.0] * len(result)
+
+
 @pytest.mark.parametrize("maximum", [mo.maximum, _by_operator], ids=["function", "operator"])
 @pytest.mark.parametrize("needed", [(True, False, False), (False, True, False), (True, False, True)], ids=str)
 def test_gradients_are_computed_for_those_who_need_them(

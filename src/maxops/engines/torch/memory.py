@@ -120,6 +120,8 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
             f"{spec.name} {name} is a NumPy array, but the tensors lie on {device}; maxops copies nothing from device "
             "to device silently"
         )
+    if not array.ndim:
+        array = array.astype(array.dtype.newbyteorder("="))
     if not array.flags.writeable:
         array = np.asarray(_Unlocked(array)).view(array.dtype)  # inputs are only read, so torch need not warn
     try:

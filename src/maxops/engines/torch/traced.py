@@ -207,11 +207,16 @@ def segment_max(call: SegmentCall) -> Any:
         num_segments=num_segments,
         **_flags(call),
     )
-    values, indices, empty = segments_along(axis if rank else 0, torch.movedim, run(*arguments(call)))
+    values, indices, empty = segments_along(axis if rank else 0, _move, run(*arguments(call)))
     values = outputs.copy(row, call.out, values)
     if call.return_indices:
         return (values, indices, empty) if call.return_empty else (values, indices)
     return (values, empty) if call.return_empty else values
+
+
+def _move(tensor: Tensor, source: int, destination: int) -> Tensor:
+    """An axis moved, in C order as results are."""
+    return torch.movedim(tensor, source, destination).contiguous()
 
 
 run: Run = by_operator(maximum, reduce_max, segment_max)
@@ -263,8 +268,9 @@ def _scalar(row: Spec, name: str, value: Any, like: Tensor, beside: str) -> Any:
     """A Python scalar as a tensor of the type of another; tensors as they are."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction) or (isinstance(value, int) and not -(2**63) <= value < 2**64):
         _raise(_is_held(row.name, name, value, like.dtype, beside))
+        value = float(value)  # of which torch's graphs have those that are larger than their integers
     return torch.ops.maxops.scalar(like.detach(), value, row.name, name, beside)
 
 
