@@ -1,6 +1,6 @@
 """Mutants: small changes to what a user's call goes through, one by one, and whether the tests notice.
 
-    PYTHONPATH=tests python -m mutants [FILE ...] [--sample 40] [--cases 12] [--all] [--keep FOLDER] [--json PATH]
+    PYTHONPATH=tests python -m mutants [FILE ...] [--sample 40] [--cases 60] [--all] [--keep FOLDER] [--json PATH]
 
 Of each file some changes are drawn, twice as many where the rate is near its bound. The tests of a file are those that
 table.py names and that reach the change, of each function some cases; where three seconds of them notice too few, what

@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MEMORY = 12 << 30
 # Of tests for a mutant: those that killed before and the quickest of each function first; more where a rate needs them.
 SECONDS = 3.0, 15.0, 60.0
-CASES = 12  # of a test function, by chance
+CASES = 60  # of a test function, by chance
 COLLECTING = 1.0  # second that collecting another file of tests is taken to cost, where that is done for each mutant
 PATIENCE = 60.0  # beyond five times what the tests take without a mutant
 # Without what an editable install puts before PYTHONPATH.
