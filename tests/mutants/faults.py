@@ -165,8 +165,8 @@ FAULTS = (
     Fault(
         "native/bindings/memory.cpp",
         "NumPy's handler is not put back",
-        "PyDataMem_SetHandler(before);",
-        "Py_NewRef(before);",
+        "PyDataMem_SetHandler(before)",
+        "Py_NewRef(before)",
     ),
     Fault(
         "native/bindings/memory.cpp",
