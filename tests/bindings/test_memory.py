@@ -87,33 +87,6 @@ def test_without_the_cache() -> None:
     assert mo.memory_info() == before
 
 
-NOT_ALLOCATED = """
-import resource, sys
-import numpy as np
-import maxops as mo
-from maxops import _native
-_native.set_cache_limit(int(sys.argv[1]))
-data = np.broadcast_to(np.float32(1), 1 << 28)
-resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
-handler = np._core.multiarray.get_handler_name()
-try:
-    mo.maximum(data, data)
-except MemoryError as error:
-    print(error)
-assert np._core.multiarray.get_handler_name() == handler
-"""
-
-
-@pytest.mark.parametrize("limit", [0, 64 << 20], ids=["without the cache", "from the cache"])
-def test_an_array_that_cannot_be_allocated(limit: int) -> None:
-    """NumPy's error says how much was asked for; what NumPy allocates afterwards comes from where it came before."""
-    command = [sys.executable, "-c", NOT_ALLOCATED, str(limit)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    )
-    assert "Unable to allocate 1.00 GiB for an array with shape (268435456,) and data type float32" in done.stdout
-
-
 def test_every_operator_and_layout() -> None:
     data = np.arange(LARGE * 2, dtype=np.float32).reshape(2048, -1)
     ids = np.arange(2048)

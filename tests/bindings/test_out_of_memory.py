@@ -417,3 +417,30 @@ def test_a_threads_first_call_where_memory_ends(failing_malloc: str) -> None:
 def test_a_call_asks_for_no_more_than_its_bound(failing_malloc: str, threads: int) -> None:
     code = (CALLS + BOUNDED).replace("mo.set_num_threads(4)", f"mo.set_num_threads({threads})")
     assert int(run(code, LD_PRELOAD=failing_malloc, PYTHONMALLOC="malloc")) > 10
+
+
+NOT_ALLOCATED = """
+import resource, sys
+import numpy as np
+import maxops as mo
+from maxops import _native
+_native.set_cache_limit(int(sys.argv[1]))
+data = np.broadcast_to(np.float32(1), 1 << 28)
+with open("/proc/self/statm") as file:
+    in_use = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (in_use + (1 << 29), resource.getrlimit(resource.RLIMIT_AS)[1]))
+handler = np._core.multiarray.get_handler_name()
+try:
+    mo.maximum(data, data)
+except MemoryError as error:
+    print(error)
+assert np._core.multiarray.get_handler_name() == handler
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what is mapped as Linux lists it")
+@pytest.mark.parametrize("limit", [0, 64 << 20], ids=["without the cache", "from the cache"])
+def test_an_array_that_cannot_be_allocated(limit: int) -> None:
+    """NumPy's error says how much was asked for; what NumPy allocates afterwards comes from where it came before."""
+    said = run(NOT_ALLOCATED, str(limit), OPENBLAS_NUM_THREADS="1")
+    assert "Unable to allocate 1.00 GiB for an array with shape (268435456,) and data type float32" in said
