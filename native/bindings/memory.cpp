@@ -60,8 +60,9 @@ void set_largest_output(std::size_t bytes) {
     largest_output = bytes;
 }
 
-// As a double, which no sizes overflow, and which is exact as far as there are computers with so much.
+// As a double, which does not wrap around. Exact up to 2^53 bytes.
 static double byte_count(std::size_t itemsize, int rank, const npy_intp* dims) {
+    if (std::find(dims, dims + rank, 0) != dims + rank) return 0;  // infinity times 0 is NaN
     return std::accumulate(dims, dims + rank, static_cast<double>(itemsize), std::multiplies<double>());
 }
 

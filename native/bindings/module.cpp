@@ -8,6 +8,7 @@
 #include "../drivers/cache.h"
 #include "../core_table.h"
 #include "element_types.h"
+#include "gradients.h"
 #include "memory.h"
 #include "../drivers/scratch.h"
 #include "sources.h"
@@ -440,6 +441,7 @@ PyMethodDef methods[] = {
     {"check_indices", as_c_function(py_check_indices), METH_FASTCALL, nullptr},
     {"widened", py_widened, METH_O, nullptr},
     {"take_tensors", py_take_tensors, METH_VARARGS, nullptr},
+    {"spread", as_c_function(py_spread), METH_FASTCALL, nullptr},
     {"can_write_through", py_can_write_through, METH_VARARGS, nullptr},
     {"build", py_build, METH_NOARGS, nullptr},
     {"isas", isas, METH_NOARGS, nullptr},

@@ -21,6 +21,7 @@ struct Framework {
         descrgetfunc get;
     } attribute[kMostAnswers];
     PyObject* method[kMostAnswers];
+    PyObject* gradients;
 
     // Whether nothing asks for Python, whatever the tensors.
     bool is_idle() const;
@@ -98,7 +99,9 @@ bool Framework::is_idle() const {
 bool Framework::is_plain(PyObject* tensor) const {
     auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
     for (int k = 0; k < attributes; ++k)
-        if (!is_false(attribute[k].get(attribute[k].descriptor, tensor, type))) return false;
+        if (!is_false(attribute[k].get(attribute[k].descriptor, tensor, type)) &&
+            !is_false(PyObject_Vectorcall(gradients, nullptr, 0, nullptr)))
+            return false;
     for (int k = 0; k < methods; ++k)
         if (!is_false(PyObject_Vectorcall(method[k], &tensor, 1, nullptr))) return false;
     return true;
@@ -196,9 +199,10 @@ void Made::drop() {
 // ---------------------------------------------------------------------------- registering
 
 PyObject* py_take_tensors(PyObject*, PyObject* args) {
-    PyObject *classes, *functions, *settings, *attributes, *methods;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!:take_tensors", &PyTuple_Type, &classes, &PyTuple_Type, &functions,
-                          &PyTuple_Type, &settings, &PyTuple_Type, &attributes, &PyTuple_Type, &methods))
+    PyObject *classes, *functions, *settings, *gradients, *attributes, *methods;
+    if (!PyArg_ParseTuple(args, "O!O!O!OO!O!:take_tensors", &PyTuple_Type, &classes, &PyTuple_Type,
+                          &functions, &PyTuple_Type, &settings, &gradients, &PyTuple_Type, &attributes,
+                          &PyTuple_Type, &methods))
         return nullptr;
     if (PyTuple_Size(classes) == 0) Py_RETURN_FALSE;
     if (framework_of(reinterpret_cast<PyTypeObject*>(PyTuple_GetItem(classes, 0))) != nullptr) Py_RETURN_TRUE;
@@ -252,6 +256,7 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
     for (int type = 0; type < kTypes; ++type)
         made.types[type] = {code_of(kTypeNames[type]),
                             static_cast<std::uint8_t>(8 * kernels_of(type).itemsize), 1};
+    made.gradients = Py_NewRef(gradients);
     frameworks[count_of_frameworks++] = made;
     Py_RETURN_TRUE;
 }

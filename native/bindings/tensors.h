@@ -71,10 +71,10 @@ private:
     const Framework* framework_ = nullptr;
 };
 
-// (classes, functions, settings, attributes, methods): tensors of these classes, the first of which has the
-// table, are taken from now on while no function's result is true and each setting (a dict, a name, the
-// value) is as it says, where no attribute and no method, descriptors of the first class, says True. False if
-// there is no table, or one that is too old.
+// (classes, functions, settings, gradients, attributes, methods): tensors of these classes, the first of
+// which has the table, are taken from now on while no function's result is true and each setting (a dict, a
+// name, the value) is as it says, where no method, descriptors of the first class, says True, and no
+// attribute while the function `gradients` does. False if there is no table, or one that is too old.
 PyObject* py_take_tensors(PyObject* self, PyObject* args);
 
 }  // namespace maxops

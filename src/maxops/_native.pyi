@@ -44,10 +44,23 @@ def take_tensors(
     classes: tuple[type, ...],
     functions: tuple[Callable[[], Any], ...],
     settings: tuple[tuple[dict[Any, Any], Any, Any], ...],
+    gradients: Callable[[], bool],
     attributes: tuple[Any, ...],
     methods: tuple[Callable[[Any], Any], ...],
     /,
 ) -> bool: ...
+def spread(
+    first: bool,
+    needed: int,
+    length: int,
+    inner: int,
+    ids: Any,
+    by_offsets: bool,
+    maxima: Any,
+    gradient: Any,
+    /,
+    *data: Any,
+) -> tuple[Any, ...] | None: ...
 def can_write_through(out: _Array, input: _Array, in_place: bool, /) -> bool: ...  # for tests
 def build() -> dict[str, Any]: ...
 def isas() -> list[str]: ...

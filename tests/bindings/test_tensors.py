@@ -114,17 +114,21 @@ Tensor.__dlpack_c_exchange_api__ = capsule(table)
 settings = {"level": -1}
 def mode():
     return fault == "mode"
+watches = True
+def watched():
+    return watches
 
 class None_: pass
 class Old: __dlpack_c_exchange_api__ = capsule(Table(1, 2))
 class Next: __dlpack_c_exchange_api__ = capsule(Table(2, 0))
 class Blind: __dlpack_c_exchange_api__ = capsule(Table(1, 3))
 for kind in (None_, Old, Next, Blind):
-    assert _native.take_tensors((kind,), (), (), (), ()) is False
-assert _native.take_tensors((), (), (), (), ()) is False
-for wrong in (((1,), (), (), (), ()), ((None_,), (), (1,), (), ()), ((None_,), (), (([], 1, 2),), (), ()),
-              ((None_,), (), (), (1,), ()), ((None_,) * 5, (), (), (), ()), ((None_,), (len,) * 9, (), (), ()),
-              ([None_], (), (), (), ()), ((None_,), ())):
+    assert _native.take_tensors((kind,), (), (), bool, (), ()) is False
+assert _native.take_tensors((), (), (), bool, (), ()) is False
+for wrong in (((1,), (), (), bool, (), ()), ((None_,), (), (1,), bool, (), ()),
+              ((None_,), (), (([], 1, 2),), bool, (), ()), ((None_,), (), (), bool, (1,), ()),
+              ((None_,) * 5, (), (), bool, (), ()), ((None_,), (len,) * 9, (), bool, (), ()),
+              ([None_], (), (), bool, (), ()), ((None_,), ())):
     try:
         _native.take_tensors(*wrong)
     except (TypeError, ValueError):
@@ -134,11 +138,13 @@ for wrong in (((1,), (), (), (), ()), ((None_,), (), (1,), (), ()), ((None_,), (
 x, y = Tensor(np.array([[1.0, 5.0], [3.0, 2.0]])), Tensor(np.array([4.0, 3.0]))
 assert _native.maximum(x, y) is None
 for _ in range(2):  # again is no second time
-    assert _native.take_tensors((Tensor,), (mode,), ((settings, "level", -1),), (Tensor.is_odd,),
-                                (Tensor.gradient,)) is True
+    assert _native.take_tensors((Tensor,), (mode,), ((settings, "level", -1),), watched,
+                                (Tensor.is_odd,), (Tensor.gradient,)) is True
 
 everything = {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}
-ids = Tensor(np.array([0, 2]))
+ids = Tensor(np.array([0, 2]))  # offsets of one segment, too
+tops, halves, top = (Tensor(np.array(values)) for values in ([5.0, 3.0], [0.5, 1.0], [[3.0, 5.0]]))
+rows = Tensor(np.array([[1.0, 5.0], [0.0, 0.0], [3.0, 2.0]]))
 def calls():
     yield _native.maximum(x, y), [[[4, 5], [4, 3]]]
     yield _native.maximum(x, y.array, 3.0), [[[4, 5], [4, 3]]]
@@ -146,25 +152,33 @@ def calls():
     yield _native.segment_max(x, ids, 3, **everything), [
         [[1, 5], [0, 0], [3, 2]], [[0, 0], [-1, -1], [1, 1]], [0, 1, 0]]
     yield _native.segment_max(x.array, ids, 3, fill_mode="ZERO"), [[[1, 5], [0, 0], [3, 2]]]
+    yield _native.spread(False, 1, 2, 1, None, False, tops, halves, x), [[[0, 0.5], [1, 0]]]
+    yield _native.spread(False, 2, 1, 4, None, False, x, x, x, x), [None, [[0.5, 2.5], [1.5, 1]]]
+    yield _native.spread(True, 5, 1, 2, ids, False, rows, rows, x, x, x), [[[1, 5], [3, 2]], None, [[0, 0], [0, 0]]]
+    yield _native.spread(True, 1, 1, 2, ids, True, top, top, x), [[[0, 5], [3, 0]]]
 
 def arrays(results):
-    return [each.array.tolist() for each in (results if type(results) is tuple else (results,))]
+    return [each and each.array.tolist() for each in (results if type(results) is tuple else (results,))]
 
 for found, expected in calls():
     assert arrays(found) == expected, (found, expected)
 assert not alive and released == 0
 
-before = [sys.getrefcount(each) for each in (x, y, ids, Tensor, mode)]
+before = [sys.getrefcount(each) for each in (x, y, ids, tops, halves, top, rows, Tensor, mode)]
 for fault in ("look", "lanes", "device", "no memory", "asks", "is_odd", "mode", "allocate", "version"):
     assert all(found is None for found, _ in calls()), fault
     assert not alive, fault
-assert released == 5
-fault = "no strides"
+assert released == 9
+fault, watches = "is_odd", False  # asked of each, and of no matter
+assert [arrays(found) for found, _ in calls()] == [expected for _, expected in calls()]
+fault, watches = "no strides", True
 assert [arrays(found) for found, _ in calls()] == [expected for _, expected in calls()]
 for count in (1, 2):  # what is there by then is given back
     fault, released = f"allocate {count}", 0
     assert _native.reduce_max(x, 1, return_indices=True) is None or count == 2
     assert _native.segment_max(x, ids, 3, **everything) is None and released == count + (count == 1)
+    assert _native.spread(True, 7, 1, 2, ids, False, rows, rows, x, x, x) is None
+    assert released == 2 * count + (count == 1)
 fault, released = "layout", 0
 assert _native.maximum(x, y) is None and released == 1 and not alive
 fault, settings["level"] = None, 0
@@ -176,12 +190,15 @@ for number in (1, 2, 3):
     fault, given, released = f"give {number}", 0, 0
     assert _native.segment_max(x, ids, 3, **everything) is None
     assert not alive and given + released == 3, (fault, alive, given, released)
+    given = released = 0
+    assert _native.spread(True, 7, 1, 2, ids, False, rows, rows, x, x, x) is None
+    assert not alive and given + released == 3, (fault, alive, given, released)
 fault = None
 gc.collect()
-assert [sys.getrefcount(each) for each in (x, y, ids, Tensor, mode)] == before
+assert [sys.getrefcount(each) for each in (x, y, ids, tops, halves, top, rows, Tensor, mode)] == before
 class Other: pass
 others = [type(f"Other{k}", (), {"__dlpack_c_exchange_api__": capsule(table)}) for k in range(4)]
-assert [_native.take_tensors((kind,), (), (), (), ()) for kind in others] == [True, True, True, False]
+assert [_native.take_tensors((kind,), (), (), bool, (), ()) for kind in others] == [True, True, True, False]
 print("done")
 """
 

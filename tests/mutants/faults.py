@@ -219,6 +219,36 @@ FAULTS = (
     Fault(
         "native/drivers/threads.cpp", "a caller leaves while others work", "        idle_.wait(lock, is_alone);\n", ""
     ),
+    Fault(
+        "native/bindings/gradients.cpp",
+        "every maximum has the gradient of the first",
+        "& -static_cast<Bits>(held[i] == 0)",
+        "",
+    ),
+    Fault(
+        "native/bindings/gradients.cpp",
+        "a row of no segment keeps what its memory held",
+        "std::fill(to[k], to[k] + rows.count * rows.inner, 0);",
+        "{}",
+    ),
+    Fault(
+        "native/bindings/gradients.cpp",
+        "a result is left behind where one fails",
+        "for (Made& each : of) each.drop();",
+        "of[0].drop();",
+    ),
+    Fault(
+        "engines/torch/plain.py",
+        "the core has gradients that have gradients",
+        "return not (torch.is_grad_enabled() or modes_are_active())",
+        "return not modes_are_active()",
+    ),
+    Fault(
+        "engines/torch/eager.py",
+        "axes that change until backward",
+        "tuple(axes) if type(axes) is list else axes",
+        "axes",
+    ),
     Fault("native/drivers/threads.cpp", "a worker takes a signal", "            const SignalsBlocked blocked;\n", ""),
     Fault(
         "native/drivers/dispatch.cpp",

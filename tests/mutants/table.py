@@ -20,6 +20,7 @@ TABLE = (
     ("native/bindings/module.cpp", "bindings rare_calls contracts threads"),
     ("native/bindings/memory.*", "overlap memory out_of_memory rare_calls maximum segment_max bad_input leaks"),
     ("native/bindings/tensors.*", "tensors torch_small_calls"),
+    ("native/bindings/gradients.*", "tensors torch_plain_gradients"),
     ("native/bindings/*", "bindings scalar_bits long_lists overlap bad_input maximum segment_max indices leaks"),
     ("native/drivers/cache.*", "memory hardware threads leaks"),
     ("native/drivers/system.*", "memory hardware threads environment small_stacks"),
@@ -31,6 +32,7 @@ TABLE = (
         "maximum reduce_max segment_max unsorted_ids indices offsets order ranks far runs sizes paths segment_paths "
         "transposed bad_input scalars id_types hard_cases",
     ),
+    ("src/maxops/engines/torch/plain.py", "torch_plain_gradients torch_gradients torch_small_calls"),
     ("src/maxops/engines/torch/*", "torch* engines extras imports doctests"),
     ("src/maxops/engines/jax/*", "jax* engines extras imports doctests"),
     ("src/maxops/engines/dask/*", "dask* cluster engines xarray* extras imports doctests"),

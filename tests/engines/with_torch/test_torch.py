@@ -58,7 +58,7 @@ def test_a_call_needs_dispatch_where_its_tensors_are_not_what_runs(monkeypatch: 
     class OnAccelerator(torch.Tensor):  # type: ignore[misc, name-defined]
         is_cpu = False
 
-    monkeypatch.setattr(dispatch, "_PLAIN", (*dispatch._PLAIN, OnAccelerator))
+    monkeypatch.setattr(dispatch, "PLAIN", (*dispatch.PLAIN, OnAccelerator))
     here, meta, away = torch.ones(2), torch.ones(2, device="meta"), torch.ones(2).as_subclass(OnAccelerator)
     parameter = torch.nn.Parameter(here, requires_grad=False)
     subclass = here.as_subclass(type("Subclass", (torch.Tensor,), {}))

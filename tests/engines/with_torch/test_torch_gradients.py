@@ -321,7 +321,7 @@ def test_a_plain_call_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With gradients neither; and without, no call goes through torch.autograd.Function."""
-    from maxops.engines.torch import any_device, functions, kernels, operators  # noqa: PLC0415 - after the skip
+    from maxops.engines.torch import any_device, functions, kernels, operators, plain  # noqa: PLC0415 - after the skip
 
     def fail(*_: Any) -> None:
         raise AssertionError("a call went the long way")
@@ -342,6 +342,7 @@ def test_no_call_of_tensors_alone_goes_through_the_dispatcher(torch_way: str, mo
     for function in (functions.Maximum, functions.ReduceMax, functions.SegmentMax):
         assert "__signature__" in vars(function.forward)  # which apply asks for at each call
         monkeypatch.setattr(function, "setup_context", staticmethod(fail))
+    monkeypatch.setattr(plain, "maximum", fail)
     for name, call in calls.items():
         assert call(x).tolist() == expected[name]
         with pytest.raises(AssertionError, match="the long way"):
@@ -406,3 +407,15 @@ def test_unchecked_offsets_that_are_wrong_have_no_gradient(ties: Ties) -> None:
         x = torch.zeros(2, requires_grad=True)
         result = mo.segment_max(x, offsets=torch.tensor(offsets), fill_mode="ZERO", check_ids=False, ties=ties)
         assert torch.autograd.grad(result.sum(), x)[0].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_shares_are_summed_before_they_are_rounded(dtype: Any) -> None:
+    """Along axes of size 1 and axes that an input lacks, for the types of which a sum of rounded shares is another."""
+    for count in range(100, 1000, 37):
+        ones = torch.ones(count, dtype=dtype)
+        for shape in ((), (1,)):
+            x = torch.ones(shape, dtype=dtype, requires_grad=True)
+            mo.maximum(x, ones, ones, ties="even").backward(ones)
+            assert x.grad is not None
+            assert x.grad.item() == torch.tensor(count / 3, dtype=torch.float32).to(dtype).item()

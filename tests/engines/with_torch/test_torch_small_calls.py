@@ -187,7 +187,6 @@ PLAIN = torch.tensor([1.0, 3.0])
 NOT_PLAIN: dict[str, Callable[[], Any]] = {
     "gradient": lambda: torch.ones(2, requires_grad=True),
     "parameter": lambda: torch.nn.Parameter(torch.ones(2)),
-    "parameter without a gradient": lambda: torch.nn.Parameter(torch.ones(2), requires_grad=False),
     "of a function": lambda: torch.ones(2, requires_grad=True) * 2,
     "negated": lambda: torch.tensor([1 + 2j, 3 - 4j]).conj().imag,
     "negated, of rank 0": lambda: torch.tensor(1 + 2j).conj().imag,

@@ -32,7 +32,7 @@ def save(ctx: Any, *tensors: Tensor | None) -> None:
 
 def holds(elements: Tensor, maxima: Tensor) -> Tensor:
     """Whether the order has each element equal to its maximum."""
-    elements, maxima = elements.detach(), maxima.detach()
+    elements, maxima = elements.detach().resolve_neg(), maxima.detach().resolve_neg()
     word = _WORDS[elements.dtype.itemsize]
     return (elements.view(word) == maxima.view(word)) | (elements.isnan() & maxima.isnan())
 
@@ -95,18 +95,24 @@ def in_inputs(
 # ------------------------------------------------------------------------------------------------ ReduceMax
 
 
-def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """For ReduceMax."""
+def describe_reduce_max(ctx: Any, inputs: tuple[Any, ...]) -> None:
+    """What ReduceMax's gradients need beside its tensors."""
     call = reduce_call(*inputs)
     data, rank = call.data, call.data.ndim
     ctx.identity, ctx.shape, ctx.arguments = is_identity(call), data.shape, len(inputs)
     ctx.axes = () if ctx.identity else tuple(axis % rank for axis in call.axes or range(rank))
     ctx.call = call._replace(data=None, axes=ctx.axes, noop_with_empty_axes=False, initial=None)
+
+
+def save_reduce_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    """For ReduceMax."""
+    describe_reduce_max(ctx, inputs)
+    call = reduce_call(*inputs)
     ctx.mark_non_differentiable(output[1])
     if ctx.identity:
         save(ctx)
     else:
-        save(ctx, data, call.initial)
+        save(ctx, call.data, call.initial)
 
 
 def in_axes(ctx: Any) -> Any:
@@ -135,21 +141,27 @@ def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
 # ----------------------------------------------------------------------------------------------- SegmentMax
 
 
-def save_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    """For SegmentMax."""
+def describe_segment_max(ctx: Any, inputs: tuple[Any, ...], segments: int) -> None:
+    """What SegmentMax's gradients need beside its tensors."""
     call = segment_call(*inputs)
-    values, indices, empty = output
-    ctx.rows, ctx.segments, ctx.arguments = call.data.shape[0], values.shape[0], len(inputs)
+    ctx.rows, ctx.segments, ctx.arguments = call.data.shape[0], segments, len(inputs)
     ctx.call = call._replace(
         data=None,
         segment_ids=None,
         offsets=None,
         initial=None,
-        num_segments=ctx.segments,
+        num_segments=segments,
         fill_mode="ZERO" if call.initial is None else None,  # no element of the data is an index of a fill
         fill_value=None,
         check_ids=False,  # they were checked if they were to be
     )
+
+
+def save_segment_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+    """For SegmentMax."""
+    call = segment_call(*inputs)
+    values, indices, empty = output
+    describe_segment_max(ctx, inputs, values.shape[0])
     ctx.mark_non_differentiable(indices, empty)
     save(ctx, call.data, call.segment_ids, call.offsets, call.initial)
 

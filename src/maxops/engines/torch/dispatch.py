@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from maxops import _native
 from maxops.engines import table
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 # Those of `make_fx(..., pre_dispatch=True)`, which no stack has.
 _pre_dispatch = partial(
@@ -88,7 +88,7 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
         return True
     gradients = torch.is_grad_enabled()
     return any(
-        type(value) not in _PLAIN
+        type(value) not in PLAIN
         or (not value.is_cpu if on_core else value.is_meta)
         or _is_lazy(value)
         or (gradients and value.requires_grad)
@@ -98,9 +98,9 @@ def needs_dispatch(*values: Any, on_core: bool = True) -> bool:
 
 
 # Small calls run natively, without Python, while all these say no: nothing above, and no gradient, imaginary part of a
-# conjugate, subclass, parameter or other device among the tensors. False with torch before 2.10, which has no table.
+# conjugate, other subclass or device among the tensors. False with torch before 2.10, which has no table.
 runs_natively: bool = _native.take_tensors(
-    (torch.Tensor,),
+    PLAIN,
     (_modes, _pre_dispatch, _function_modes, transforming, is_tracing),
     (
         (vars(forward_ad), "_current_level", -1),
@@ -108,6 +108,7 @@ runs_natively: bool = _native.take_tensors(
         # A row that `register_engine` puts first takes its place, and each new row has it looked up again.
         (table._known, torch.Tensor, next((row for row in table._rows if row.engine == "maxops.engines.torch"), None)),
     ),
+    torch.is_grad_enabled,
     (torch.Tensor.requires_grad,),
     (torch.Tensor.is_neg,),
 )

@@ -5,7 +5,7 @@ Before its dispatcher, every check that shapes and types allow is made here, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,8 @@ from maxops import _native
 from maxops.calls import MaxCall, ReduceCall, SegmentCall
 from maxops.engines import numpy as engine
 from maxops.engines.base import alone_if_one, as_tuple, segments_along
-from maxops.engines.torch import functions, memory, outputs
+from maxops.engines.torch import functions, memory, outputs, plain
 from maxops.engines.torch.dispatch import core_is_off, modes_are_active, needs_dispatch
-from maxops.engines.torch.memory import NATIVE
 from maxops.engines.torch.schemas import arguments
 from maxops.errors import EngineError, NumSegmentsError
 from maxops.plan import Array, plan_max, plan_reduce_max, plan_segment_max
@@ -28,7 +27,9 @@ from maxops.spec import Spec
 def maximum(call: MaxCall) -> Any:
     """Max."""
     row, arrays, out = call.row, call.inputs, call.out
-    if out is None and (views := _at_once(arrays)) is not None:
+    if out is None and plain.has_gradients_alone(*arrays):
+        return plain.maximum(maximum, call, *arrays)
+    if out is None and (views := plain.at_once(arrays)) is not None:
         done = _native.maximum(*views)
         if done is not None:
             return memory.elementwise(done, *arrays)
@@ -52,7 +53,13 @@ def maximum(call: MaxCall) -> Any:
 def reduce_max(call: ReduceCall) -> Any:
     """ReduceMax."""
     row, data, out = call.row, call.data, call.out
-    if _has_only(call, _SHORT_REDUCE) and (views := _at_once((data,))) is not None:
+    if _has_only(call, _PLAIN_REDUCE) and plain.has_gradients_alone(data):
+        axes = call.axes
+        if axes is not None:  # a list may be changed until backward
+            axes = (axes,) if type(axes) is int else tuple(axes) if type(axes) is list else axes
+        if plain.takes_axes(axes):
+            return plain.reduce_max(reduce_max, call._replace(axes=axes), data)
+    if _has_only(call, _SHORT_REDUCE) and (views := plain.at_once((data,))) is not None:
         done = _native.reduce_max(*views, call.axes, call.keepdims)
         if done is not None:
             return memory.result(done)
@@ -77,8 +84,12 @@ def reduce_max(call: ReduceCall) -> Any:
 def segment_max(call: SegmentCall) -> Any:
     """SegmentMax."""
     row, out = call.row, call.out
+    if _has_only(call, _PLAIN_SEGMENT) and type(call.num_segments) in (int, NoneType):
+        ids = call.segment_ids if call.offsets is None else call.offsets
+        if plain.has_gradients_alone(call.data, ids):
+            return plain.segment_max(segment_max, call, call.data, ids)
     if _has_only(call, _SHORT_SEGMENT):
-        views = _at_once((call.data, call.segment_ids))
+        views = plain.at_once((call.data, call.segment_ids))
         if views is not None:
             rows, ids = views
             done = _native.segment_max(
@@ -136,34 +147,20 @@ _SHORT_SEGMENT = _unless_default(
 )
 
 
+# The same, for what `plain` takes.
+_PLAIN_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "return_indices", "ties", "dim", "row")
+_PLAIN_SEGMENT = _unless_default(
+    SegmentCall, "segment_ids", "offsets", "num_segments", "fill_mode", "check_ids", "sorted", "out_of_range",
+    "return_indices", "return_empty", "ties", "dim", "row",
+)  # fmt: skip
+
+
 def _has_only(call: Any, others: tuple[tuple[int, Any], ...]) -> bool:
     """Whether a request's other fields are as they are by default."""
     for place, default in others:  # noqa: SIM110 - 0.20 us for segments; `all` takes 0.35
         if call[place] is not default:
             return False
     return True
-
-
-def _at_once(arrays: Iterable[Any]) -> list[Any] | None:
-    """The arguments' memory for the core, which takes clearly valid calls; None where more has to be looked at.
-
-    `Tensor.numpy` itself refuses what is not plain, other devices and layouts. A gradient is asked for first: a view
-    of other types would hide it, and the error of `numpy` takes longer than the rest of a small call.
-    """
-    if modes_are_active() or core_is_off():
-        return None
-    views = []
-    try:
-        for array in arrays:
-            if type(array) is not Tensor:
-                views.append(array)
-            elif array.requires_grad:
-                return None
-            else:
-                views.append(array.numpy() if array.dtype in NATIVE else memory.view(array))
-    except (RuntimeError, TypeError):
-        return None
-    return views
 
 
 def _number(row: Spec, num_segments: Tensor) -> Any:

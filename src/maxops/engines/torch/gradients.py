@@ -39,10 +39,11 @@ def _sum_to(grad: Tensor, tensor: Tensor) -> Tensor:
 
 def reduce_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     """The gradient of ReduceMax."""
-    return (_reduce_max(ctx, grad) if ctx.needs_input_grad[0] else None, *(None,) * (ctx.arguments - 1))
+    return (of_reduced(ctx, grad) if ctx.needs_input_grad[0] else None, *(None,) * (ctx.arguments - 1))
 
 
-def _reduce_max(ctx: Any, grad: Tensor) -> Tensor:
+def of_reduced(ctx: Any, grad: Tensor) -> Tensor:
+    """The gradient of ReduceMax, for the data."""
     if ctx.identity:
         return grad
     if ctx.call.ties == "even":
@@ -55,10 +56,11 @@ def _reduce_max(ctx: Any, grad: Tensor) -> Tensor:
 
 def segment_max(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     """The gradient of SegmentMax."""
-    return (_segment_max(ctx, grad) if ctx.needs_input_grad[0] else None, *(None,) * (ctx.arguments - 1))
+    return (of_rows(ctx, grad) if ctx.needs_input_grad[0] else None, *(None,) * (ctx.arguments - 1))
 
 
-def _segment_max(ctx: Any, grad: Tensor) -> Tensor:
+def of_rows(ctx: Any, grad: Tensor) -> Tensor:
+    """The gradient of SegmentMax, for the data."""
     if ctx.call.ties == "first":
         return argmax.put(grad, argmax.in_segments(ctx), ctx.rows, 0)
     held, ids, count = argmax.mask_in_segments(ctx)

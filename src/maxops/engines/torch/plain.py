@@ -1,0 +1,215 @@
+"""Calls on plain tensors that gradients alone ask more of than their results: they run as without, and no plan is kept.
+
+Backward is one native pass. Where it needs gradients in its turn, or another way than the core's, `gradients` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from maxops import _native
+from maxops.calls import MaxCall, ReduceCall, SegmentCall
+from maxops.engines.torch import argmax, gradients, memory
+from maxops.engines.torch.dispatch import PLAIN, core_is_off, modes_are_active
+from maxops.engines.torch.schemas import arguments
+
+_TYPES, _MOST = (torch.float32, torch.float64), 8
+
+
+def _takes(*tensors: Tensor) -> bool:
+    """Whether the core may take these, so that it pays to have their maxima."""
+    return len(tensors) <= _MOST and all(tensor.dtype in _TYPES and tensor.is_contiguous() for tensor in tensors)
+
+
+def at_once(arrays: Iterable[Any]) -> list[Any] | None:
+    """The arguments' memory for the core, which takes clearly valid calls; None where more has to be looked at.
+
+    `Tensor.numpy` itself refuses what is not plain, other devices and layouts. A gradient is asked for first: a view
+    of other types would hide it, and the error of `numpy` takes longer than the rest of a small call.
+    """
+    if modes_are_active() or core_is_off():
+        return None
+    views = []
+    try:
+        for array in arrays:
+            if type(array) not in PLAIN:
+                views.append(array)
+            elif array.requires_grad and torch.is_grad_enabled():
+                return None
+            else:
+                is_plain = array.dtype in memory.NATIVE and not array.requires_grad
+                views.append(array.numpy() if is_plain else memory.view(array))
+    except (RuntimeError, TypeError):
+        return None
+    return views
+
+
+def _spread(
+    ties: str, tensors: Sequence[Tensor], needed: int, maxima: Tensor, gradient: Tensor,
+    length: int = 1, inner: int = 1, ids: Tensor | None = None, by_offsets: bool = False,
+) -> tuple[Any, ...] | None:  # fmt: skip
+    """The gradients of tensors whose bit is in `needed`, by the core; None where it does not take them.
+
+    Arrays are taken where tensors are not: for Parameters, large calls, and with torch before 2.10.
+    """
+    options, tensors = (ties == "first", needed, length, inner), (maxima, gradient.contiguous(), *tensors)
+    found = _native.spread(*options, ids, by_offsets, *tensors)
+    if found is None:
+        arrays = at_once((ids, *tensors))
+        found = None if arrays is None else _native.spread(*options, arrays[0], by_offsets, *arrays[1:])
+        return found and tuple([each if each is None else torch.from_numpy(each) for each in found])
+    return found
+
+
+def _is_last() -> bool:
+    """Whether nobody asks for gradients of these gradients, and no mode or transform sees them."""
+    return not (torch.is_grad_enabled() or modes_are_active())
+
+
+def has_gradients_alone(*tensors: Any) -> bool:
+    """Whether a call of plain tensors on the CPU is asked for gradients, and for nothing else of torch's."""
+    return (
+        torch.is_grad_enabled()
+        and all(type(tensor) in PLAIN and tensor.is_cpu for tensor in tensors)
+        and any(tensor.requires_grad for tensor in tensors)
+        and not modes_are_active()
+        and not core_is_off()
+    )
+
+
+def takes_axes(axes: Any) -> bool:
+    """Whether these are axes as `ReduceMax` takes them."""
+    return axes is None or (type(axes) in (list, tuple) and all(type(axis) is int for axis in axes))
+
+
+class Maximum(Function):
+    """Max: what runs it, its request, and its inputs."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Callable[[MaxCall], Tensor], call: MaxCall, *tensors: Tensor) -> Tensor:
+        """Run it."""
+        ctx.run, ctx.ties = run, call.ties
+        ctx.save_for_backward(*tensors)
+        result = _native.maximum(*tensors)
+        return run(call) if result is None else result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        """The gradients of the inputs."""
+        needed, tensors = ctx.needs_input_grad[2:], ctx.saved_tensors
+        if _is_last() and _takes(*tensors) and all(tensor.shape == grad.shape for tensor in tensors):
+            bits = sum(1 << place for place, is_needed in enumerate(needed) if is_needed)
+            maxima = _native.maximum(*tensors)
+            if maxima is None:
+                maxima = ctx.run(MaxCall(tensors))
+            found = _spread(ctx.ties, tensors, bits, maxima, grad, inner=max(1, grad.numel()))
+            if found is not None:
+                return None, None, *found
+        kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties)  # read once
+        return None, None, *gradients.for_inputs(kept, grad, needed)
+
+
+class ReduceMax(Function):
+    """ReduceMax: what runs it, its request, and its data."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Callable[[ReduceCall], Any], call: ReduceCall, data: Tensor) -> Any:
+        """Run it."""
+        ctx.run, ctx.request = run, call._replace(data=None)
+        ctx.save_for_backward(data)
+        result = _native.reduce_max(data, call.axes, call.keepdims, return_indices=call.return_indices)
+        if result is None:
+            result = run(call)
+        if call.return_indices:
+            ctx.mark_non_differentiable(result[1])
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
+        """The gradient of the data."""
+        (data,) = ctx.saved_tensors
+        call = ctx.request._replace(data=data)
+        if _is_last() and _takes(data) and (found := _of_reduction(ctx.run, call, grad)) is not None:
+            return None, None, found
+        kept = SimpleNamespace(saved_tensors=(data, None))
+        argmax.describe_reduce_max(kept, arguments(call))
+        return None, None, gradients.of_reduced(kept, grad)
+
+
+def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tensor) -> Tensor | None:
+    """The gradient by the core, which takes reduced axes that follow one another."""
+    data, rank = call.data, call.data.ndim
+    axes = sorted(axis % rank for axis in call.axes or range(rank))
+    if not axes or axes[-1] - axes[0] + 1 != len(axes):
+        return None
+    length, inner = prod(data.shape[axes[0] : axes[-1] + 1]), prod(data.shape[axes[-1] + 1 :])
+    if not length or not inner:
+        return None
+    maxima = _native.reduce_max(data, call.axes, call.keepdims)
+    if maxima is None:
+        maxima = run(call._replace(return_indices=False))
+    found = _spread(call.ties, [data], 1, maxima, grad, length, inner)
+    return None if found is None else found[0]
+
+
+_OPTIONS = {
+    name: default for name, default in SegmentCall._field_defaults.items() if name not in ("ties", "dim", "row", "out")
+}
+
+
+def _options(call: SegmentCall) -> dict[str, Any]:
+    """The options of a request that are given."""
+    return {name: value for name, default in _OPTIONS.items() if (value := getattr(call, name)) is not default}
+
+
+class SegmentMax(Function):
+    """SegmentMax along the first axis: what runs it, its request, its data, and its ids or offsets."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Callable[[SegmentCall], Any], call: SegmentCall, data: Tensor, ids: Tensor) -> Any:
+        """Run it."""
+        result = _native.segment_max(data, **_options(call))
+        if result is None:
+            result = run(call)
+        values, *others = result if isinstance(result, tuple) else (result,)
+        ctx.run = run
+        ctx.request = call._replace(data=None, segment_ids=None, offsets=None, num_segments=values.shape[0])
+        by_offsets = call.offsets is not None
+        ctx.save_for_backward(data, None if by_offsets else ids, ids if by_offsets else None)
+        ctx.mark_non_differentiable(*others)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
+        """The gradient of the data."""
+        data, ids, offsets = ctx.saved_tensors
+        call = ctx.request._replace(data=data, segment_ids=ids, offsets=offsets)
+        if _is_last() and _takes(data) and (found := _of_segments(ctx.run, call, grad)) is not None:
+            return None, None, found, None
+        kept = SimpleNamespace(saved_tensors=(data, ids, offsets, None))
+        argmax.describe_segment_max(kept, arguments(call), call.num_segments)
+        return None, None, gradients.of_rows(kept, grad), None
+
+
+def _of_segments(run: Callable[[SegmentCall], Any], call: SegmentCall, grad: Tensor) -> Tensor | None:
+    """The gradient by the core."""
+    again = call._replace(fill_mode="ZERO", check_ids=False, return_indices=False, return_empty=False)
+    maxima = _native.segment_max(call.data, **_options(again))
+    if maxima is None:
+        maxima = run(again)
+    ids, by_offsets = (call.segment_ids, False) if call.offsets is None else (call.offsets, True)
+    inner = max(1, prod(call.data.shape[1:]))
+    found = _spread(call.ties, [call.data], 1, maxima, grad, inner=inner, ids=ids, by_offsets=by_offsets)
+    return None if found is None else found[0]
+
+
+maximum: Any = Maximum.apply
+reduce_max: Any = ReduceMax.apply
+segment_max: Any = SegmentMax.apply

@@ -1,0 +1,254 @@
+"""Gradients of plain tensors, which the core computes: the same bits as by torch's operators, in every layout."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from maxops import _native
+from maxops.typing import Ties
+
+torch = pytest.importorskip("torch")
+
+TIES = pytest.mark.parametrize("ties", ["even", "first"])
+TYPES = pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+NAN = float("nan")
+VALUES = -1.0, -0.0, 0.0, NAN
+
+
+def _gradients(call: Callable[..., Any], tensors: Sequence[Any], grad: Any, *, graph: bool) -> list[Any]:
+    """The gradients of some tensors; with a graph of them, torch's operators compute them."""
+    tensors = [tensor.detach().requires_grad_() for tensor in tensors]
+    result = call(*tensors)
+    result = result[0] if isinstance(result, tuple) else result
+    found = torch.autograd.grad(result, tensors, grad(result).requires_grad_(graph), create_graph=graph)
+    assert all(each.requires_grad == graph for each in found)
+    return [each.detach() for each in found]
+
+
+def _odd(result: Any) -> Any:
+    """A gradient of another value for each element, one of them -0, one NaN."""
+    grad = torch.arange(result.numel(), dtype=torch.float64) * 0.3 - 1
+    grad[3:4], grad[4:5] = -0.0, NAN
+    return grad.to(result.dtype).reshape(result.shape)
+
+
+def _compare(call: Callable[..., Any], tensors: Sequence[Any], grad: Any = _odd) -> None:
+    found = _gradients(call, tensors, grad, graph=False)
+    expected = _gradients(call, tensors, grad, graph=True)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        bits = torch.int16 if one.dtype.itemsize == 2 else torch.int32 if one.dtype.itemsize == 4 else torch.int64
+        assert torch.equal(one.contiguous().view(bits), other.contiguous().view(bits)), (tensors, one, other)
+
+
+@pytest.fixture
+def spread(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the core took each backward, of tensors or of arrays."""
+    taken: list[bool] = []
+    inner = _native.spread
+
+    def watched(*args: Any) -> Any:
+        found = inner(*args)
+        taken.append(found is not None)
+        return found
+
+    monkeypatch.setattr(_native, "spread", watched)
+    return taken
+
+
+@TIES
+@TYPES
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_every_tie_of_inputs(count: int, dtype: str, ties: Ties, spread: list[bool]) -> None:
+    every = torch.tensor([*itertools.product(VALUES, repeat=count)], dtype=getattr(torch, dtype)).T
+    _compare(lambda *tensors: mo.maximum(*tensors, ties=ties), [row.clone() for row in every])
+    assert spread == [True] * (dtype in ("float32", "float64"))
+
+
+@TIES
+@TYPES
+@pytest.mark.parametrize("axes", [None, 0, 1, 2, [0, 1], [1, 2], [0, 2], [-1], (0, 1, 2)], ids=str)
+def test_every_set_of_axes(axes: Any, dtype: str, ties: Ties, spread: list[bool]) -> None:
+    data = torch.tensor(VALUES, dtype=getattr(torch, dtype)).repeat(6)[torch.randperm(24)].reshape(2, 3, 4)
+    for keepdims, return_indices in itertools.product((True, False), repeat=2):
+        _compare(
+            lambda x: mo.reduce_max(x, axes, keepdims, ties=ties, return_indices=return_indices),  # noqa: B023
+            [data],
+        )
+    assert spread == [True] * 4 * (dtype in ("float32", "float64") and axes != [0, 2])
+
+
+IDS: dict[str, dict[str, Any]] = {
+    "ids": {"segment_ids": [0, 0, 2, 2, 2, 3], "num_segments": 5},
+    "int32": {"segment_ids": [0, 0, 2, 2, 2, 3], "of": "int32"},
+    "int8": {"segment_ids": [0, 0, 2, 2, 2, 3], "of": "int8"},
+    "too large": {"segment_ids": [0, 0, 2, 2, 7, 9], "num_segments": 3},
+    "in any order": {"segment_ids": [3, 0, 2, 0, 2, 3], "sorted": False},
+    "dropped": {"segment_ids": [3, -1, 2, 9, 2, 3], "num_segments": 4, "sorted": False, "out_of_range": "drop"},
+    "offsets": {"offsets": [0, 2, 2, 5, 6]},
+    "every": {"segment_ids": [0, 0, 2, 2, 2, 3], "return_indices": True, "return_empty": True},
+}
+
+
+@TIES
+@TYPES
+@pytest.mark.parametrize("width", [(), (1,), (3,), (2, 2)], ids=str)
+@pytest.mark.parametrize("name", IDS)
+def test_every_kind_of_segments(name: str, width: tuple[int, ...], dtype: str, ties: Ties, spread: list[bool]) -> None:
+    options = IDS[name].copy()
+    kind = getattr(torch, options.pop("of", "int64"))
+    for each in {"segment_ids", "offsets"} & options.keys():
+        options[each] = torch.tensor(options[each], dtype=kind)
+    for values in itertools.islice(itertools.product(VALUES, repeat=6), 0, None, 97):
+        data = torch.tensor(values, dtype=getattr(torch, dtype)).reshape(6, *(1 for _ in width)).repeat(1, *width)
+        _compare(lambda x: mo.segment_max(x, **options, fill_mode="LOWEST", ties=ties), [data])
+    assert {*spread} == ({name != "int8"} if dtype in ("float32", "float64") else set())
+
+
+@TIES
+def test_layouts_and_sizes(ties: Ties) -> None:
+    """Of data and gradients; where the core does not take one, torch's operators do. The last are no small calls."""
+    ids = torch.tensor([0, 0, 1, 3])
+    for data in (torch.randn(4, 6), torch.randn(6, 4).T, torch.randn(4, 12)[:, ::2], torch.zeros(4, 1).expand(4, 6)):
+        for grad in (_odd, torch.ones_like, lambda result: torch.ones(()).expand(result.shape)):
+            _compare(lambda a, b: mo.maximum(a, b, ties=ties), [data, data.flip(0)], grad)
+            _compare(lambda a, b: mo.maximum(a, b, ties=ties), [data, data[:1]], grad)
+            _compare(lambda a: mo.reduce_max(a, [1], ties=ties), [data], grad)
+            _compare(lambda a: mo.segment_max(a, ids, fill_mode="ZERO", ties=ties), [data], grad)
+            _compare(lambda a: mo.segment_max(a, ids[:4] // 2, axis=0, fill_mode="ZERO", ties=ties), [data], grad)
+    large = torch.randint(0, 3, (20_000,)).to(torch.float32)
+    many = torch.arange(20_000) // 3
+    _compare(lambda a, b: mo.maximum(a, b, ties=ties), [large, large.flip(0)])
+    _compare(lambda a: mo.reduce_max(a.reshape(5000, 4), [1], ties=ties), [large])
+    _compare(lambda a: mo.segment_max(a, many, fill_mode="ZERO", ties=ties), [large])
+    for shape in ((0,), (0, 3), (3, 0)):
+        empty = torch.ones(shape)
+        _compare(lambda a, b: mo.maximum(a, b, ties=ties), [empty, empty])
+        _compare(lambda a: mo.reduce_max(a, ties=ties), [empty])
+        _compare(
+            lambda a: mo.segment_max(a, torch.zeros(len(a), dtype=torch.int64), 2, fill_mode="ZERO", ties=ties), [empty]
+        )
+
+
+def test_a_gradient_for_some_of_the_inputs() -> None:
+    for needed in itertools.product((False, True), repeat=3):
+        tensors = [torch.tensor([1.0, NAN, 0.0], requires_grad=is_needed) for is_needed in needed]
+        if any(needed):
+            mo.maximum(*tensors, ties="even").sum().backward()
+        for tensor, is_needed in zip(tensors, needed, strict=True):
+            assert (tensor.grad is not None) == is_needed
+            assert tensor.grad is None or torch.equal(tensor.grad, torch.full((3,), 1 / 3))
+
+
+def test_without_gradients_nothing_of_them_is_asked() -> None:
+    x = torch.tensor([1.0, 5.0], requires_grad=True)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            for result in (
+                mo.maximum(x, x),
+                mo.reduce_max(x),
+                mo.segment_max(x, torch.tensor([0, 1]), fill_mode="ZERO"),
+            ):
+                assert not result.requires_grad
+                assert result.grad_fn is None
+
+
+@TIES
+def test_parameters(ties: Ties, spread: list[bool]) -> None:
+    """The core takes them, too, and results are no parameters."""
+    weights = torch.nn.Parameter(torch.tensor([1.0, 5.0, 5.0]))
+    ids = torch.tensor([0, 0, 0])
+    for call in (
+        lambda: mo.maximum(weights, weights.detach(), ties=ties),
+        lambda: mo.reduce_max(weights, ties=ties),
+        lambda: mo.segment_max(weights, ids, fill_mode="ZERO", ties=ties),
+    ):
+        weights.grad = None
+        result = call()  # type: ignore[no-untyped-call]
+        assert type(result) is torch.Tensor
+        result.sum().backward()
+        assert type(weights.grad) is torch.Tensor
+        with torch.no_grad():
+            assert type(call()) is torch.Tensor  # type: ignore[no-untyped-call]
+    share = 0.5 if ties == "even" else 1.0
+    assert weights.grad.tolist() == [0.0, share, 1 - share]
+    assert spread == [True] * 3
+
+
+def test_axes_that_change_until_backward() -> None:
+    data, axes = torch.tensor([[5.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True), [0]
+    result = mo.reduce_max(data, axes, keepdims=False)
+    axes[0] = 1
+    result.backward(torch.tensor([1.0, 2.0, 3.0]))
+    assert data.grad is not None
+    assert data.grad.tolist() == [[1.0, 0.0, 0.0], [0.0, 2.0, 3.0]]
+
+
+@TIES
+def test_imaginary_parts_of_conjugates(ties: Ties) -> None:
+    """Which torch keeps as they are, and negates where they are read."""
+    for call in (
+        lambda x: mo.reduce_max(x, ties=ties),
+        lambda x: mo.maximum(x, x.detach().flip(0), ties=ties),
+        lambda x: mo.segment_max(x, torch.zeros(2, dtype=torch.int64), fill_mode="ZERO", ties=ties),
+    ):
+        z = torch.tensor([1 + 2j, 3 - 4j], requires_grad=True)
+        part = z.conj().imag
+        assert part.is_neg()
+        (found,) = torch.autograd.grad(call(part).sum(), part)
+        plain = torch.tensor([-2.0, 4.0], requires_grad=True)
+        (expected,) = torch.autograd.grad(call(plain).sum(), plain)
+        assert found.tolist() == expected.tolist()
+
+
+def test_more_inputs_than_the_core_takes(spread: list[bool]) -> None:
+    tensors = [torch.tensor([1.0, float(k)], requires_grad=True) for k in range(9)]
+    mo.maximum(*tensors, ties="even").sum().backward()
+    grads = [tensor.grad.tolist() for tensor in tensors if tensor.grad is not None]
+    assert grads == [[torch.tensor(1 / 9).item(), float(k == 8)] for k in range(9)]
+    assert not spread
+
+
+def test_arrays_in_place_of_tensors() -> None:
+    """Of large calls, and NumPy's scalars; what does not lie at multiples of its size goes to Python."""
+    assert _native.spread(False, 1, 1, 1, None, False, np.array(3.0), np.float64(2), np.float64(3)) == (2.0,)
+    odd = np.zeros(33, np.uint8)[1:].view(np.float64)
+    even = np.zeros(4)
+    assert _native.spread(False, 1, 1, 4, None, False, even, even, even) is not None
+    for place in range(3):
+        arrays = [even] * place + [odd] + [even] * (2 - place)
+        assert _native.spread(False, 1, 1, 4, None, False, *arrays) is None
+        swapped = [even] * place + [even.astype(">f8")] + [even] * (2 - place)
+        assert _native.spread(False, 1, 1, 4, None, False, *swapped) is None
+    ids = np.zeros(33, np.uint8)[1:].view(np.int64)
+    assert _native.spread(False, 1, 1, 1, ids, False, even[:1], even[:1], even) is None
+
+
+def test_what_the_core_does_not_take() -> None:
+    one = torch.ones(4)
+    mo.maximum(one, one)  # torch's row is known from here on
+    with torch.no_grad():
+        right = (False, 1, 1, 4, None, False, one, one, one)
+        assert _native.spread(*right)[0].tolist() == [1.0] * 4  # type: ignore[index]
+        for place, wrong in (
+            *((place, each) for place in (0, 1) for each in ("no", None)),
+            *((place, each) for place in (2, 3) for each in (0, -1, 3, 5, "no")),
+            *((4, each) for each in (one, torch.tensor([0, 0]), torch.ones(1, 1, dtype=torch.int64), 0)),
+            (5, "no"),
+            *((place, each) for place in (6, 7, 8) for each in (one[:3], one.double(), one[::2], "no", None)),
+        ):
+            assert _native.spread(*right[:place], wrong, *right[place + 1 :]) is None, (place, wrong)  # type: ignore[arg-type]
+        wraps = 2**62 + 1  # times 4, in 64 bits, 4
+        assert _native.spread(False, 1, wraps, 1, None, False, one, one, one) is None
+        assert _native.spread(*right[:8]) is None
+        assert _native.spread(*right, *[one] * 8) is None
+        for offsets in ([1, 4], [0, 3], [0, 5], [0, 4, 4], [-1, 4]):
+            given = (False, 1, 1, 1, torch.tensor(offsets), True, one[:1].clone(), one[:1].clone(), one)
+            assert _native.spread(*given) is None, offsets
