@@ -1,0 +1,472 @@
+"""Which calls the core takes itself: everything that is clearly valid, in each spelling, with the result of the first.
+
+The planner would give the same result for any of them, later: so `_native` is asked. For what it does not take, it
+gives None.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from math import inf, isfinite, isnan, nan, nextafter
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from helpers.bits import assert_same_bits
+from maxops import _native
+from maxops.dtypes import ALL, REAL, DType
+
+core: Any = _native
+TYPES = [row for row in ALL if row is not REAL]
+INTEGERS = [np.dtype(kind + str(size)) for kind in "iu" for size in (1, 2, 4, 8)]
+X = np.array([[1, 5, 2], [4, 3, 6]], np.float32)
+IDS = np.array([0, 2])
+
+
+def reduce_max(*args: Any, **options: Any) -> Any:
+    return core.reduce_max(X, *args, **options)
+
+
+def segment_max(*args: Any, **options: Any) -> Any:
+    return core.segment_max(X, *(args or (IDS,)), **({"fill_mode": "ZERO"} | options))
+
+
+def same(found: Any, expected: Any) -> None:
+    """The core took both calls, and the results are the same."""
+    assert found is not None
+    found, expected = (each if type(each) is tuple else (each,) for each in (found, expected))
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert_same_bits(one, other)
+
+
+# -------------------------------------------------------------------------------------------------- numbers
+
+
+def _floats() -> Iterator[float]:
+    """Around the limits of each format: what it holds, and what lies a little beside."""
+    for kind in (np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)):
+        info = ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
+        for limit in (info.max, info.tiny, info.smallest_subnormal, 1 + info.eps, info.tiny - info.smallest_subnormal):
+            value = float(limit)
+            yield from (value, value / 2, value * 1.5, value * 2, nextafter(value, 0), nextafter(value, inf))
+    yield from (0.0, 1.0, 2.5, 1 / 3, inf, nan)
+
+
+def _integers() -> Iterator[int]:
+    for bits in (0, 1, 7, 8, 11, 15, 16, 24, 31, 32, 53, 63, 64, 70):
+        yield from (2**bits - 1, 2**bits, 2**bits + 1)
+    yield from (65504, 65505, 65536 + 2**9, 2**63 - 512, 2**63 - 1024)
+
+
+def _is_held(value: Any, dtype: DType) -> bool:
+    """Whether a type has a number, exactly."""
+    if dtype.name == "bool" or type(value) is bool:
+        return dtype.name == "bool" and type(value) is bool
+    if dtype.kind == "float":
+        if type(value) is float and not isfinite(value):
+            return True
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            return False  # which the planner reads
+        try:
+            with np.errstate(over="ignore"):
+                stored = float(np.float64(value).astype(dtype.numpy))
+        except OverflowError:
+            return False
+        return isfinite(stored) and Fraction(stored) == Fraction(value)
+    info = np.iinfo(dtype.numpy)
+    return type(value) is int and info.min <= value <= info.max
+
+
+NUMBERS = [sign * value for value in [*_floats(), *_integers()] for sign in (1, -1)] + [True, False]
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda row: row.name)
+def test_numbers_of_python(dtype: DType) -> None:
+    """Taken where the type has them exactly, by each parameter: those of other types have an error, or are rounded."""
+    data = np.ones((1, 1), dtype.numpy)
+    for value in NUMBERS:
+        calls: list[Callable[[], Any]] = [
+            lambda: core.maximum(data[:0], value),  # noqa: B023
+            lambda: core.maximum(value, data[:0], data[:0]),  # noqa: B023
+            lambda: core.reduce_max(data[:0], initial=value),  # noqa: B023
+            lambda: core.segment_max(data[:0], IDS[:0], 1, initial=value),  # noqa: B023
+            lambda: core.segment_max(data[:0], IDS[:0], 1, fill_value=value),  # noqa: B023
+        ]
+        results = [call() for call in calls]
+        if not _is_held(value, dtype):
+            assert results == [None] * 5, value
+            continue
+        for result in results[2:]:
+            assert result is not None, value
+            stored = np.array(np.float64(value) if dtype.kind == "float" else value).astype(dtype.numpy)
+            if np.isnan(value):
+                assert isnan(result.item())
+            else:
+                assert result.reshape(()).tobytes() == stored.tobytes(), value
+        assert results[0] is not None
+        assert results[1] is not None
+
+
+def test_numbers_of_another_kind() -> None:
+    value: Any
+    for value in (np.float64(2), "2", None, 2j, np.array([2.0], np.float32), np.array(2.0), [2.0], Fraction(2)):
+        assert (value is None) == (reduce_max(initial=value) is not None)
+        assert segment_max(fill_mode=None, fill_value=value) is None
+    for value in (np.float32(2), np.array(2, np.float32), np.array(2, ">f4")):
+        same(reduce_max(initial=value), reduce_max(initial=2.0))
+        same(segment_max(fill_mode=None, fill_value=value), segment_max(fill_mode=None, fill_value=2.0))
+
+
+# ---------------------------------------------------------------------------------------------------- flags
+
+FLAGS = [
+    *((reduce_max, name) for name in ("keepdims", "return_indices", "noop_with_empty_axes")),
+    *((segment_max, name) for name in ("check_ids", "sorted", "return_indices", "return_empty")),
+]
+
+
+@pytest.mark.parametrize(("function", "name"), FLAGS, ids=lambda each: getattr(each, "__name__", each))
+def test_flags(function: Callable[..., Any], name: str) -> None:
+    # Without axes, `noop_with_empty_axes` leaves the call to Python.
+    options = {"axes": [1]} if name == "noop_with_empty_axes" else {}
+    for value in (True, False):
+        expected = function(**options, **{name: value})
+        same(expected, expected)
+        numbers = [int(value), np.bool_(value), *(kind.type(value) for kind in INTEGERS)]
+        for spelled in numbers:
+            same(function(**options, **{name: spelled}), expected)
+    for wrong in (2, -1, None, "1", 1.0, np.float32(1), np.array(1), np.array(True), [True], 2**64, np.int8(-1)):
+        assert function(**options, **{name: wrong}) is None, wrong
+    if name == "noop_with_empty_axes":
+        assert reduce_max(noop_with_empty_axes=True) is None
+        assert reduce_max([], noop_with_empty_axes=1) is None
+        same(reduce_max([], noop_with_empty_axes=0), reduce_max())
+
+
+# ----------------------------------------------------------------------------------------------------- axes
+
+
+@pytest.mark.parametrize("name", ["axes", "axis"])
+def test_axes(name: str) -> None:
+    wrong: Any
+    data = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+
+    def call(axes: Any, **options: Any) -> Any:
+        return core.reduce_max(data, **{name: axes}, **options)
+
+    for axes in ([0], [1], [2], [-1], [-3], [0, 2], [2, -3], [0, 1, 2], []):
+        expected = np.max(data, axis=tuple(axes) or None, keepdims=True)
+        spelled: list[Any] = [axes, tuple(axes), np.array(axes, np.int64)]
+        if all(axis >= 0 for axis in axes):
+            spelled += [np.array(axes, kind) for kind in INTEGERS]
+        spelled += [np.array(axes, np.dtype(np.int16).newbyteorder()), np.array([axes, axes], np.int64).T[:, 0]]
+        spelled += [[kind.type(axis) for axis in axes] for kind in INTEGERS if kind.kind == "i"]
+        if len(axes) == 1:
+            spelled += [axes[0], np.int64(axes[0]), np.int8(axes[0])]
+        for each in spelled:
+            same(call(each), expected)
+    for steps in (range(3), range(2, 0, -1), range(-1, 0), range(0)):
+        same(call(steps), call([*steps]))
+    for wrong in (
+        3,
+        -4,
+        [3],
+        [0, 0],
+        [0, -3],
+        1.0,
+        "0",
+        [1.0],
+        ["0"],
+        [True],
+        True,
+        [None],
+        np.array(1),
+        2**70,
+        [2**70],
+    ):
+        assert call(wrong) is None, wrong
+    for wrong in (
+        np.array([[0]]),
+        np.array([0.0]),
+        np.array(["0"]),
+        np.array([True]),
+        np.array([0], object),
+        {0},
+        {0: 1},
+    ):
+        assert call(wrong) is None, wrong
+    for size in (64, 65, 1000):
+        assert call(range(size)) is None
+        assert call([0] * size) is None
+        assert call(np.zeros(size, np.int64)) is None
+    for largest in (np.iinfo(np.uint64).max, np.iinfo(np.int64).max, np.iinfo(np.int64).min):
+        assert call(np.array([largest])) is None
+        assert call(np.array([largest])[0]) is None
+    assert core.reduce_max(data, axes=[0], axis=[0]) is None
+    same(core.reduce_max(data, axes=None, axis=[0]), call([0]))
+    same(core.reduce_max(data, axes=[0], axis=None), call([0]))
+    for count in (sys.maxsize, 2**80):
+        assert call(range(count)) is None
+
+
+def test_the_axis_of_ids() -> None:
+    data = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    for axis in range(-3, 3):
+        ids = np.arange(data.shape[axis])
+        for spelled in (axis, np.int8(axis), np.int64(axis)):
+            same(core.segment_max(data, ids, axis=spelled, fill_mode="ZERO"), data)
+    for wrong in (3, -4, None, 0.0, "0", [0], True, np.array(0), 2**64):
+        assert core.segment_max(data, np.arange(2), axis=wrong, fill_mode="ZERO") is None, wrong
+    assert core.segment_max(np.array(1), np.arange(1), fill_mode="ZERO") is None
+
+
+# ------------------------------------------------------------------------------------------- ids and offsets
+
+
+@pytest.mark.parametrize("kind", INTEGERS, ids=str)
+def test_ids_and_offsets(kind: np.dtype[Any]) -> None:
+    offsets = np.array([0, 1, 1, 2])
+    wide = np.zeros(4, kind)
+    for order in ("=", "S"):
+        swapped = kind.newbyteorder(order)
+        wide = np.zeros(4, swapped)
+        wide[::2] = IDS
+        for ids in (IDS.astype(swapped), wide[::2]):
+            same(segment_max(ids), segment_max())
+            same(segment_max(ids, 5), segment_max(IDS, 5))
+            same(segment_max(ids, sorted=False), segment_max())
+            same(segment_max(ids, out_of_range="error"), segment_max())
+            if kind != np.uint64:
+                same(segment_max(ids, out_of_range="drop"), segment_max())
+            assert (segment_max(ids, check_ids=False) is None) == (kind == np.uint64)
+        same(segment_max(None, offsets=offsets.astype(swapped)), segment_max())
+    same(segment_max(IDS, kind.type(4)), segment_max(IDS, 4))
+    for number in (np.array(4, kind), np.array(4, kind.newbyteorder())):
+        same(segment_max(IDS, number), segment_max(IDS, 4))
+    if kind.kind == "i":
+        assert segment_max(IDS, kind.type(-1)) is None
+
+
+def test_ids_that_are_not_taken() -> None:
+    wrong: Any
+    for wrong in (
+        None,
+        [0, 2],
+        (0, 2),
+        IDS.astype(float),
+        IDS.astype(bool),
+        IDS[:, None],
+        IDS[:1],
+        np.arange(3),
+        np.int64(0),
+    ):
+        assert segment_max(wrong) is None, wrong
+    for wrong in (
+        [0, 1],
+        np.array([0.0, 2.0]),
+        np.array([[0, 2]]),
+        np.array([], np.int64),
+        np.array([0, 1]),
+        np.array([1, 2]),
+    ):
+        assert segment_max(None, offsets=wrong) is None, wrong
+    for ids in ([2, 0], [0, -1]):
+        assert segment_max(np.array(ids), 3) is None
+    offsets = np.array([0, 2])
+    assert segment_max(IDS, offsets=offsets) is None
+    same(segment_max(None, offsets=offsets), np.max(X, axis=0, keepdims=True))
+    assert segment_max(None, offsets=offsets, sorted=False) is None
+    for word in ("drop", "error"):
+        assert segment_max(None, offsets=offsets, out_of_range=word) is None
+    for wrong in ("DROP", "dro", "drops", b"drop", True, 0):
+        assert segment_max(out_of_range=wrong) is None, wrong
+    for wrong in (-1, 2.0, "3", [3], np.array([3]), np.array(3.0), True, np.float64(3), np.True_, 2**64):
+        assert segment_max(IDS, wrong) is None, wrong
+    same(segment_max(IDS, None), segment_max())
+    past = np.array([0, 2**63 + 2], np.uint64)
+    for options in ({}, {"sorted": False}, {"out_of_range": "drop"}, {"check_ids": False}):
+        assert segment_max(past, 3, **options) is None, options
+
+
+# ----------------------------------------------------------------------------------------------------- words
+
+
+def test_fill_modes() -> None:
+    wrong: Any
+    lowest = np.finfo(np.float32).min
+    for word, fill in (("zero", 0.0), ("lowest", lowest)):
+        expected = np.stack([X[0], np.full(3, fill, np.float32), X[1]])
+        for spelled in (word, word.upper(), word.title(), word[0] + word[1:].upper(), "".join([*word])):
+            same(segment_max(fill_mode=spelled), expected)
+        for wrong in (
+            word[:-1],
+            word + "s",
+            " " + word,
+            word.encode(),
+            word.replace("o", "\u043e"),
+            word.replace("e", "\xc5"),
+        ):
+            assert segment_max(fill_mode=wrong) is None, wrong
+    # Each letter is 32 from its other case, and the signs beside the letters are 32 from others.
+    for wrong in ("", "\ud800", "ze\x12o", "ZER/", "zerO\0", "\x5aero\0", "[ero", "\x1aero", None, 0, "LOWER"):
+        assert segment_max(fill_mode=wrong) is None, wrong
+    for more in ({"fill_value": 1.0}, {"initial": 1.0}, {"fill_value": "1"}):
+        assert segment_max(**more) is None, more
+    assert core.segment_max(X, IDS) is None
+    assert core.segment_max(X, IDS, initial=1.0, fill_value=1.0) is None
+    same(core.segment_max(X, IDS, fill_value=1.0), np.stack([X[0], np.ones(3, np.float32), X[1]]))
+    same(core.segment_max(X, IDS, initial=4.0), np.maximum(np.stack([X[0], X[0] * 0, X[1]]), np.float32(4)))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda **options: core.maximum(X, **options), reduce_max, segment_max], ids=["max", "reduce", "segment"]
+)
+def test_ties(call: Callable[..., Any]) -> None:
+    for word in ("even", "first"):
+        same(call(ties=word), call())
+    for wrong in (None, "Even", "firsts", b"even", 0, ["even"]):
+        assert call(ties=wrong) is None, wrong
+
+
+# ------------------------------------------------------------------------------------------------ parameters
+
+
+def test_parameters_by_position_and_by_name() -> None:
+    same(core.reduce_max(X, [1], False, False), X.max(1))
+    same(core.reduce_max(data=X, axes=[1], keepdims=False), X.max(1))
+    out = np.empty(2, np.float32)
+    assert core.reduce_max(X, [1], False, False, out) is out
+    assert core.reduce_max(X, [1], False, False, None) is not None
+    assert core.reduce_max(X, [1], False, False, None, None) is None  # one more than by position
+    assert core.reduce_max(X, data=X) is None
+    assert core.reduce_max() is None
+    assert core.reduce_max(axes=[1]) is None
+    same(core.segment_max(data=X, segment_ids=IDS, fill_mode="ZERO"), segment_max())
+    assert core.segment_max(X, IDS, None, "ZERO") is None
+    assert core.segment_max(X, IDS, segment_ids=IDS, fill_mode="ZERO") is None
+    assert core.segment_max(fill_mode="ZERO") is None
+    assert core.maximum() is None
+    assert core.maximum(out=X) is None
+    for call in (core.maximum, core.reduce_max, segment_max):
+        assert call(*(() if call is segment_max else (X,)), **{"nobody": 1}) is None
+    name = "".join(["keep", "dims"])  # a string that is not the interned one
+    same(core.reduce_max(X, [1], **{name: False}), X.max(1))
+    for call in (reduce_max, segment_max):
+        assert call(dim=0) is None
+        same(call(dim=None), call())
+
+
+# --------------------------------------------------------------------------------------------------- arrays
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 9, 10, 40])
+def test_any_number_of_inputs(count: int) -> None:
+    arrays = [np.full((2, 3), -k, np.float32) for k in range(count)]
+    for place in (0, count // 2, count - 1):
+        mixed: list[Any] = arrays.copy()
+        mixed[place] = X
+        same(core.maximum(*mixed), X)
+        mixed[place] = 7.0
+        if count > 1:
+            same(core.maximum(*mixed), np.full((2, 3), 7, np.float32))
+        for wrong in (X.astype(float), X.astype(np.int32), np.ones(4, np.float32), [1.0], "1", None, X.astype(complex)):
+            mixed[place] = wrong
+            assert (core.maximum(*mixed) is None) == (count > 1 or not _is_alone(wrong))
+    assert core.maximum(*[1.0] * count) is None
+
+
+def _is_alone(array: Any) -> bool:
+    """Whether an argument is an array that the core takes if there is no other."""
+    return isinstance(array, np.ndarray) and array.dtype.kind != "c"
+
+
+def test_arrays_that_are_not_taken() -> None:
+    class Subclass(np.ndarray):
+        pass
+
+    for wrong in (
+        [1.0], 1.0, None, "1", X.astype(complex), X.astype("M8[s]"), X.astype("U1"), X.astype(object),
+        X.astype(np.longdouble), np.ma.masked_array(X), X.view(Subclass), np.zeros(2, [("a", "f4")]), memoryview(X.tobytes()), range(3),
+    ):  # fmt: skip
+        assert core.maximum(wrong) is None
+        assert core.maximum(X, wrong) is None or type(wrong) is float
+        assert core.reduce_max(wrong) is None
+        assert core.segment_max(wrong, IDS, fill_mode="ZERO") is None
+    same(core.maximum(np.float32(2), np.array(3, np.float32)), np.array(3, np.float32))
+    same(core.reduce_max(np.float32(2)), np.array(2, np.float32))
+    same(core.maximum(X, X[:1], X[:, :1]), np.maximum(np.maximum(X, X[:1]), X[:, :1]))
+
+
+def test_outputs() -> None:
+    calls: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
+        (lambda **options: core.maximum(X, X, **options), (2, 3)),
+        (lambda **options: reduce_max([1], **options), (2, 1)),
+        (segment_max, (3, 3)),
+    ]
+    for call, shape in calls:
+        expected = call()
+        for out in (np.empty(shape, np.float32), np.asfortranarray(np.empty(shape, np.float32)),
+                    np.empty(shape[::-1], np.float32).T,
+                    np.empty((shape[0], 2 * shape[1]), np.float32)[:, ::2]):  # fmt: skip
+            assert call(out=out) is out
+            same(out.copy(), expected)
+        same(call(out=None), expected)
+        locked = np.empty(shape, np.float32)
+        locked.flags.writeable = False
+        for wrong in (locked, np.empty(shape), np.empty(shape, np.int32), np.empty((*shape, 1), np.float32),
+                      np.empty((4, 4), np.float32), np.empty(shape[:1], np.float32), [[0.0]], 0, "out"):  # fmt: skip
+            assert call(out=wrong) is None, wrong
+
+
+# ------------------------------------------------------------------------------------- functions of the planner
+
+
+def test_indices_that_are_widened() -> None:
+    wrong: Any
+    for kind in INTEGERS:
+        for order in ("=", "S"):
+            ids = np.array([0, 5, 7, 2], kind.newbyteorder(order))
+            if kind.itemsize == 8 or (kind.itemsize == 4 and kind.kind == "i"):
+                if order == "=" and kind != np.uint64:
+                    with pytest.raises(TypeError, match="int32 or int64"):
+                        core.widened(ids)
+                continue
+            wide = core.widened(ids[::2])
+            assert wide.dtype == (np.int32 if kind.itemsize < 4 else np.int64)
+            assert wide.tolist() == [0, 7]
+    for wrong in (np.zeros((1, 1), np.int8), np.zeros(1), np.zeros(1, bool), [1], None, np.int8(1)):
+        with pytest.raises(TypeError, match="1-D array of integers"):
+            core.widened(wrong)
+
+
+def test_indices_that_are_checked() -> None:
+    wrong: Any
+    check = core.check_indices
+    assert check(IDS, False, True, True, None, 2) is None
+    assert check(np.array([0, 2], np.uint64), False, True, True, 3, 2) is None
+    assert check(np.array([0, 2]), True, True, True, None, 2) is None
+    assert check(np.array([2, 0]), False, True, True, None, 2) == ("ids_decrease", 1, 0, 2)
+    assert check(np.array([2, 0]), False, False, True, None, 2) is None
+    assert check(np.array([0, 4]), False, False, True, 4, 2) == ("id_too_large", 1, 4, 4)
+    assert check(np.array([0, -4]), False, False, True, 4, 2) == ("negative_id", 1, -4, 0)
+    assert check(np.array([0, -4]), False, False, False, 4, 2) is None
+    assert check(np.array([1, 2]), True, True, True, None, 2) == ("offsets_begin", 0, 1, 0)
+    assert check(np.array([0, 3, 2]), True, True, True, None, 2) == ("offsets_decrease", 2, 2, 3)
+    assert check(np.array([0, 3]), True, True, True, None, 2) == ("offsets_end", 1, 3, 2)
+    right = (IDS, False, True, True, None, 2)
+    for place, wrong in (
+        *((0, each) for each in (None, [0], IDS[:, None], IDS.astype(float), IDS.astype(np.int16), np.int64(0))),
+        *((place, each) for place in (1, 2, 3) for each in (None, 2, "no")),
+        *((4, each) for each in ("no", 1.0)),
+        *((5, each) for each in ("no", None)),
+    ):
+        with pytest.raises(TypeError, match="its rules"):
+            check(*right[:place], wrong, *right[place + 1 :])
+    for wrong in (right[:5], (*right, 1), (), (IDS[:0], True, *right[2:])):
+        with pytest.raises(TypeError, match="its rules"):
+            check(*wrong)
