@@ -50,11 +50,11 @@ const Framework* framework_of(PyTypeObject* type) {
     return nullptr;
 }
 
-// Whether an answer, whose reference this takes, is false. An error is none.
+// Whether an answer, whose reference this takes, is false. An error is none; Ctrl-C stays set.
 bool is_false(PyObject* answer) {
     const bool is_so = answer != nullptr && PyObject_IsTrue(answer) == 0;
     Py_XDECREF(answer);
-    if (!is_so) PyErr_Clear();
+    if (!is_so && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
     return is_so;
 }
 
@@ -218,31 +218,28 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
         read(classes, kMostClasses, &made.classes,
              [&](int k, PyObject* item) {
                  if (PyType_Check(item))
-                     made.class_[k] = reinterpret_cast<PyTypeObject*>(Py_NewRef(item));
+                     made.class_[k] = reinterpret_cast<PyTypeObject*>(item);
                  else
                      PyErr_SetString(PyExc_TypeError, "take_tensors takes classes");
              }) &&
         read(functions, kMostAnswers, &made.functions,
-             [&](int k, PyObject* item) { made.function[k] = Py_NewRef(item); }) &&
+             [&](int k, PyObject* item) { made.function[k] = item; }) &&
         read(settings, kMostAnswers, &made.settings,
              [&](int k, PyObject* item) {
                  Framework::Setting& to = made.setting[k];
-                 if (!PyTuple_Check(item)) {
+                 if (!PyTuple_Check(item))
                      PyErr_SetString(PyExc_TypeError,
                                      "take_tensors takes tuples of a dict, a key and a value");
-                     return;
-                 }
-                 if (!PyArg_ParseTuple(item, "O!OO", &PyDict_Type, &to.items, &to.key, &to.value)) return;
-                 for (PyObject* each : {to.items, to.key, to.value}) Py_INCREF(each);
+                 else
+                     PyArg_ParseTuple(item, "O!OO", &PyDict_Type, &to.items, &to.key, &to.value);
              }) &&
         read(attributes, kMostAnswers, &made.attributes,
              [&](int k, PyObject* item) {
                  auto* const get = PyType_GetSlot(Py_TYPE(item), Py_tp_descr_get);
-                 made.attribute[k] = {Py_NewRef(item), reinterpret_cast<descrgetfunc>(get)};
+                 made.attribute[k] = {item, reinterpret_cast<descrgetfunc>(get)};
                  if (get == nullptr) PyErr_SetString(PyExc_TypeError, "take_tensors takes descriptors");
              }) &&
-        read(methods, kMostAnswers, &made.methods,
-             [&](int k, PyObject* item) { made.method[k] = Py_NewRef(item); });
+        read(methods, kMostAnswers, &made.methods, [&](int k, PyObject* item) { made.method[k] = item; });
     if (!is_read) return nullptr;
     PyObject* capsule = PyObject_GetAttrString(PyTuple_GetItem(classes, 0), "__dlpack_c_exchange_api__");
     made.table = capsule == nullptr
@@ -256,7 +253,8 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
     for (int type = 0; type < kTypes; ++type)
         made.types[type] = {code_of(kTypeNames[type]),
                             static_cast<std::uint8_t>(8 * kernels_of(type).itemsize), 1};
-    made.gradients = Py_NewRef(gradients);
+    made.gradients = gradients;
+    Py_INCREF(args);  // which has all of them, for good
     frameworks[count_of_frameworks++] = made;
     Py_RETURN_TRUE;
 }

@@ -391,7 +391,8 @@ def test_arrays_that_are_not_taken() -> None:
 
     for wrong in (
         [1.0], 1.0, None, "1", X.astype(complex), X.astype("M8[s]"), X.astype("U1"), X.astype(object),
-        X.astype(np.longdouble), np.ma.masked_array(X), X.view(Subclass), np.zeros(2, [("a", "f4")]), memoryview(X.tobytes()), range(3),
+        X.astype(np.longdouble), np.ma.masked_array(X), X.view(Subclass), np.zeros(2, [("a", "f4")]),
+        memoryview(X.tobytes()), range(3),
     ):  # fmt: skip
         assert core.maximum(wrong) is None
         assert core.maximum(X, wrong) is None or type(wrong) is float

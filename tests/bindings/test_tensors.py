@@ -113,6 +113,10 @@ Tensor.__dlpack_c_exchange_api__ = capsule(table)
 
 settings = {"level": -1}
 def mode():
+    if fault == "interrupt":
+        raise KeyboardInterrupt
+    if fault == "mode fails":
+        raise RuntimeError
     return fault == "mode"
 watches = True
 def watched():
@@ -125,7 +129,10 @@ class Blind: __dlpack_c_exchange_api__ = capsule(Table(1, 3))
 for kind in (None_, Old, Next, Blind):
     assert _native.take_tensors((kind,), (), (), bool, (), ()) is False
 assert _native.take_tensors((), (), (), bool, (), ()) is False
-for wrong in (((1,), (), (), bool, (), ()), ((None_,), (), (1,), bool, (), ()),
+held = [sys.getrefcount(each) for each in (None_, mode, settings)]
+for wrong in (((None_,), (mode,), ((settings, "level", -1),), bool, (1,), ()),
+              ((None_,), (mode,), (), bool, (), (mode,) * 9),
+              ((1,), (), (), bool, (), ()), ((None_,), (), (1,), bool, (), ()),
               ((None_,), (), (([], 1, 2),), bool, (), ()), ((None_,), (), (), bool, (1,), ()),
               ((None_,) * 5, (), (), bool, (), ()), ((None_,), (len,) * 9, (), bool, (), ()),
               ([None_], (), (), bool, (), ()), ((None_,), ())):
@@ -135,6 +142,8 @@ for wrong in (((1,), (), (), bool, (), ()), ((None_,), (), (1,), bool, (), ()),
         continue
     raise AssertionError(wrong)
 
+del wrong
+assert [sys.getrefcount(each) for each in (None_, mode, settings)] == held
 x, y = Tensor(np.array([[1.0, 5.0], [3.0, 2.0]])), Tensor(np.array([4.0, 3.0]))
 assert _native.maximum(x, y) is None
 for _ in range(2):  # again is no second time
@@ -165,7 +174,7 @@ for found, expected in calls():
 assert not alive and released == 0
 
 before = [sys.getrefcount(each) for each in (x, y, ids, tops, halves, top, rows, Tensor, mode)]
-for fault in ("look", "lanes", "device", "no memory", "asks", "is_odd", "mode", "allocate", "version"):
+for fault in ("look", "lanes", "device", "no memory", "asks", "is_odd", "mode", "mode fails", "allocate", "version"):
     assert all(found is None for found, _ in calls()), fault
     assert not alive, fault
 assert released == 9
@@ -181,6 +190,15 @@ for count in (1, 2):  # what is there by then is given back
     assert released == 2 * count + (count == 1)
 fault, released = "layout", 0
 assert _native.maximum(x, y) is None and released == 1 and not alive
+fault = "interrupt"
+for call in (lambda: _native.maximum(x, y), lambda: _native.maximum(y.array, x), lambda: _native.reduce_max(x),
+             lambda: _native.segment_max(x, ids, 3, **everything),
+             lambda: _native.spread(False, 1, 2, 1, None, False, tops, halves, x)):
+    try:
+        call()
+    except KeyboardInterrupt:
+        continue
+    raise AssertionError
 fault, settings["level"] = None, 0
 assert _native.maximum(x, y) is None
 del settings["level"]
