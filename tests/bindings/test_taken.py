@@ -385,6 +385,17 @@ def _is_alone(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.kind != "c"
 
 
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda row: row.name)
+def test_scalars_of_numpy(dtype: DType) -> None:
+    one, zero = dtype.numpy.type(1), dtype.numpy.type(0)
+    for scalar in (one, np.array(one), np.array(one).astype(dtype.numpy.newbyteorder("S"))):
+        same(core.maximum(zero, scalar), np.array(1, dtype.numpy))
+        same(core.maximum(scalar, np.zeros(2, dtype.numpy)), np.ones(2, dtype.numpy))
+        same(core.reduce_max(scalar), np.array(1, dtype.numpy))
+        same(core.reduce_max(np.zeros(2, dtype.numpy), initial=scalar), np.ones(1, dtype.numpy))
+        same(core.segment_max(np.zeros(1, dtype.numpy), IDS[:1], 2, fill_value=scalar), np.array([0, 1], dtype.numpy))
+
+
 def test_arrays_that_are_not_taken() -> None:
     class Subclass(np.ndarray):
         pass

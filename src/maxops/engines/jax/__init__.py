@@ -25,36 +25,88 @@ from maxops.engines.jax.segments import Segments
 from maxops.plan import bits_of, plan_max, plan_reduce_max, plan_segment_max, shape_along
 from maxops.plan.output import output_of
 from maxops.plan.values import is_python_scalar
+from maxops.spec import MAXIMUM, REDUCE_MAX
 
 __all__ = ["only_integer_keys", "run"]
 
 
+# Plain calls that were planned, compiled with their options, by what their plans depend on: a plan takes longer than a
+# small call.
+_planned: dict[Any, Any] = {}
+_MOST_PLANS = 4096
+
+
+def _remember(key: Any, function: Any) -> Any:
+    if len(_planned) >= _MOST_PLANS:
+        _planned.clear()
+    _planned[key] = compiled_once = jax.jit(function, inline=True)
+    return compiled_once
+
+
 def _maximum(call: MaxCall) -> jax.Array:
-    row, call = call.row, call._replace(inputs=inputs.typed(call.inputs))
-    planned = plan_max(call.map(partial(inputs.abstract_of, row)), in_memory=inputs.are_on_cpu(*call.inputs)).call
-    arrays = [
-        known if is_python_scalar(array) else inputs.as_jax(row, name, array)
-        for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
-    ]
-    result: jax.Array = compiled.maximum(*arrays, ties=call.ties, native=are_native())
+    arrays, native, key = call.inputs, are_native(), None
+    if call.out is None and call.row is MAXIMUM and (known := inputs.signature(*arrays)) is not None:
+        key = native, call.ties, known
+    function = _planned.get(key)
+    if function is None:
+        arrays = _plan_maximum(call)
+        function = partial(compiled.maximum, ties=call.ties, native=native)
+        if key is not None and all(map(inputs.is_plain, call.inputs)):
+            function = _remember(key, function)
+    result: jax.Array = function(*arrays)
     return result
 
 
+def _plan_maximum(call: MaxCall) -> list[Any]:
+    row, call = call.row, call._replace(inputs=inputs.typed(call.inputs))
+    planned = plan_max(call.map(partial(inputs.abstract_of, row)), in_memory=inputs.are_on_cpu(*call.inputs)).call
+    return [
+        known if is_python_scalar(array) else inputs.as_jax(row, name, array)
+        for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
+    ]
+
+
 def _reduce_max(call: ReduceCall) -> Any:
+    data, initial, native, key = call.data, call.initial, are_native(), None
+    if _is_plain_reduction(call) and (known := inputs.signature(data)) is not None:
+        axes = tuple(call.axes) if type(call.axes) is list else call.axes
+        key = native, call.ties, known, axes, call.keepdims, call.noop_with_empty_axes, call.return_indices
+    function = _planned.get(key)
+    if function is None:
+        data, initial, options = _plan_reduce_max(call)
+        function = partial(compiled.reduce_max, ties=call.ties, native=native, **options)
+        if key is not None and inputs.is_plain(call.data):
+            function = _remember(key, function)
+    return alone_if_one(function(data, initial))
+
+
+def _is_plain_reduction(call: ReduceCall) -> bool:
+    """Whether a call has nothing beside its data but Python's bools and integers, which compare as keys do."""
+    axes = call.axes
+    return (
+        call.out is None
+        and call.initial is None
+        and call.row is REDUCE_MAX
+        and type(call.keepdims) is bool
+        and type(call.noop_with_empty_axes) is bool
+        and type(call.return_indices) is bool
+        and (axes is None or type(axes) is int or (type(axes) in (list, tuple) and {*map(type, axes)} <= {int}))
+    )
+
+
+def _plan_reduce_max(call: ReduceCall) -> tuple[Any, Any, dict[str, Any]]:
     data, initial = inputs.typed([call.data, call.initial])
     row, call = call.row, call._replace(data=data, initial=initial)
     abstract = partial(inputs.abstract_of, row)
     planned = plan_reduce_max(call.map(abstract, abstract), in_memory=inputs.are_on_cpu(data)).call
-    return alone_if_one(
-        compiled.reduce_max(
-            inputs.as_jax(row, "data", data),
-            inputs.initial_as_jax(row, call.initial, planned.initial),
-            axes=None if planned.noop_with_empty_axes else tuple(sorted(planned.axes)),
-            keepdims=planned.keepdims,
-            return_indices=planned.return_indices,
-            ties=call.ties,
-            native=are_native(),
-        )
+    return (
+        inputs.as_jax(row, "data", data),
+        inputs.initial_as_jax(row, call.initial, planned.initial),
+        {
+            "axes": None if planned.noop_with_empty_axes else tuple(sorted(planned.axes)),
+            "keepdims": planned.keepdims,
+            "return_indices": planned.return_indices,
+        },
     )
 
 

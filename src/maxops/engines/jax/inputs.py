@@ -109,6 +109,19 @@ def are_on_cpu(*arrays: Any) -> bool:
     return all(map(_is_cpu, placed)) if placed else jax.default_backend() == "cpu"
 
 
+def signature(*arrays: Any) -> Any:
+    """What a plan for JAX's arrays depends on, as a key; None where one of them is no such array."""
+    try:
+        return jax.config.jax_enable_x64, *[array.aval for array in arrays]  # type: ignore[attr-defined]
+    except AttributeError:
+        return None
+
+
+def is_plain(array: Any) -> bool:
+    """Whether a plan for this array goes for each of its signature: of a known shape, and a type of its own."""
+    return isinstance(array, jax.Array) and not is_tracer(array) and not _is_weak(array) and are_on_cpu(array)
+
+
 @lru_cache(maxsize=64)
 def _is_cpu(sharding: jax.sharding.Sharding) -> bool:
     devices: set[Any] = sharding.device_set
