@@ -137,14 +137,17 @@ def test_layouts_and_sizes(ties: Ties) -> None:
         )
 
 
-def test_a_gradient_for_some_of_the_inputs() -> None:
+@TIES
+@pytest.mark.parametrize("values", [[1.0, NAN, 0.0], [1.0]], ids=len)
+def test_a_gradient_for_some_of_the_inputs(values: list[float], ties: Ties) -> None:
     for needed in itertools.product((False, True), repeat=3):
-        tensors = [torch.tensor([1.0, NAN, 0.0], requires_grad=is_needed) for is_needed in needed]
+        tensors = [torch.tensor(values, requires_grad=is_needed) for is_needed in needed]
         if any(needed):
-            mo.maximum(*tensors, ties="even").sum().backward()
-        for tensor, is_needed in zip(tensors, needed, strict=True):
+            mo.maximum(*tensors, ties=ties).sum().backward()
+        for place, (tensor, is_needed) in enumerate(zip(tensors, needed, strict=True)):
             assert (tensor.grad is not None) == is_needed
-            assert tensor.grad is None or torch.equal(tensor.grad, torch.full((3,), 1 / 3))
+            share = 1 / 3 if ties == "even" else float(place == 0)
+            assert tensor.grad is None or torch.equal(tensor.grad, torch.full((len(values),), share))
 
 
 def test_without_gradients_nothing_of_them_is_asked() -> None:
@@ -228,7 +231,9 @@ def test_arrays_in_place_of_tensors() -> None:
         swapped = [even] * place + [even.astype(">f8")] + [even] * (2 - place)
         assert _native.spread(False, 1, 1, 4, None, False, *swapped) is None
     ids = np.zeros(33, np.uint8)[1:].view(np.int64)
-    assert _native.spread(False, 1, 1, 1, ids, False, even[:1], even[:1], even) is None
+    for wrong in (ids, ids.astype(">i8"), ids.astype(np.uint64), ids[:, None], np.int64(0)):
+        assert _native.spread(False, 1, 1, 1, wrong, False, even[:1], even[:1], even) is None
+    assert _native.spread(False, 1, 1, 1, ids.copy(), False, even[:1], even[:1], even) is not None
 
 
 def test_what_the_core_does_not_take() -> None:
@@ -247,6 +252,15 @@ def test_what_the_core_does_not_take() -> None:
             assert _native.spread(*right[:place], wrong, *right[place + 1 :]) is None, (place, wrong)  # type: ignore[arg-type]
         wraps = 2**62 + 1  # times 4, in 64 bits, 4
         assert _native.spread(False, 1, wraps, 1, None, False, one, one, one) is None
+        many = torch.ones(200_000)  # which release the GIL
+        assert _native.spread(False, 1, 1, many.numel(), None, False, many, many, many) is None
+        for length, maxima, gradient, rows in ((1, 4, 3, 4), (2, 3, 3, 4), (2, 2, 2, 5), (1, 3, 3, 4)):
+            sizes = (torch.ones(size) for size in (maxima, gradient, rows))
+            assert _native.spread(False, 1, length, 1, None, False, *sizes) is None
+        two = torch.ones(2)
+        for offsets in ([0, 5, 4], [0, 3, 3], [1, 3, 4], [0, 4, 4, 4]):
+            assert _native.spread(False, 1, 1, 1, torch.tensor(offsets), True, two, two, one) is None
+        assert _native.spread(False, 1, 1, 1, torch.tensor([0, 3, 4]), True, two, two, one) is not None
         assert _native.spread(*right[:8]) is None
         assert _native.spread(*right, *[one] * 8) is None
         for offsets in ([1, 4], [0, 3], [0, 5], [0, 4, 4], [-1, 4]):
