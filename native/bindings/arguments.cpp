@@ -155,10 +155,8 @@ bool read_python_scalar(PyObject* object, int type, View* view, Item* item) {
     return true;
 }
 
-bool read_scalar(PyObject* object, int type, Item* item) {
-    View view;
-    if (is_python_scalar(object)) return read_python_scalar(object, type, &view, item);
-    if (!read_typed(object, &view, item) || view.rank != 0 || view.type != type) return false;
+bool read_scalar(const View& view, int type, Item* item) {
+    if (view.rank != 0 || view.type != type) return false;
     char native[8];
     kernels_of(type).gather(native, view.data, 0, 1, view.swapped);
     std::memcpy(item->bytes, native, sizeof native);

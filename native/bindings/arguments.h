@@ -68,8 +68,8 @@ inline bool is_python_scalar(PyObject* object) {
 // A Python number in a type that holds it exactly.
 bool read_python_scalar(PyObject* object, int type, View* view, Item* item);
 
-// Either; a scalar of this type.
-bool read_scalar(PyObject* object, int type, Item* item);
+// The element of an array of rank 0 of this type.
+bool read_scalar(const View& view, int type, Item* item);
 
 // Of a view of rank 0 of one of our integer types; false if it is past int64's highest.
 bool read_integer_item(const View& item, std::int64_t* value);

@@ -99,9 +99,9 @@ bool is_ties(PyObject* object) {
                                              PyUnicode_CompareWithASCIIString(object, "first") == 0));
 }
 
-bool read_initial(PyObject* object, int type, Item* item, const char** initial) {
+bool read_initial(PyObject* object, int type, Tensors* tensors, Item* item, const char** initial) {
     if (!is_given(object)) return true;
-    if (!read_scalar(object, type, item)) return false;
+    if (!tensors->read_scalar(object, type, item)) return false;
     canonical(type, item->bytes);
     *initial = item->bytes;
     return true;
@@ -167,16 +167,17 @@ PyObject* together(PyObject* values, Made* indices, Made* empty) {
 
 // ---------------------------------------------------------------------------- Max
 
-PyObject* run_maximum(const Rules& rules, const Tensors& tensors, View* inputs, std::size_t count,
-                      PyObject* out) {
+PyObject* run_maximum(const Rules& rules, Tensors& tensors, View* inputs, std::size_t count, PyObject* out) {
     const int type = inputs[0].type;
     Maximum call(inputs, count);
     if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
+    // A new tensor has the layout of one of the inputs, and is made in C order here.
+    if (!is_given(out) && call.shape.rank > 1 && !tensors.are_contiguous()) return kNotHandled;
     const std::size_t bytes = call.shape.elements() * kernels_of(type).itemsize * (count + 1);
     Release release(bytes);
     if (tensors.needs_python(release)) return kNotHandled;
     release.own(inputs, count);
-    Output output(out, type, call.shape, &release, tensors.framework());
+    Output output(out, type, call.shape, &release, &tensors);
     if (!output.fits()) return kNotHandled;
     int axes[kMaxRank];
     const bool is_ordered = tensors.framework() == nullptr && !output.is_given() && layout(call, axes);
@@ -214,7 +215,6 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
         type = views[k].type;
     }
     if (type < 0 || !rules.takes(type) || (has_numbers && rules.explicit_types)) return kNotHandled;
-    if (!tensors.are_contiguous()) return kNotHandled;  // the result has the layout of one of them
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
@@ -245,7 +245,8 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     Tensors tensors(rules, args, positional, keywords);
     if (!tensors.read(given[Of::data], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
     if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;
-    if (!read_initial(given[Of::initial], call.data.type, &first, &call.initial)) return kNotHandled;
+    if (!read_initial(given[Of::initial], call.data.type, &tensors, &first, &call.initial))
+        return kNotHandled;
 
     const Shape shape = output_shape(call);
     const std::size_t results = shape.elements(), out_bytes = results * kernels_of(call.data.type).itemsize;
@@ -254,7 +255,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     Release release(bytes);
     if (tensors.needs_python(release)) return kNotHandled;
     release.own(&call.data);
-    Output output(given[Of::out], call.data.type, shape, &release, tensors.framework());
+    Output output(given[Of::out], call.data.type, shape, &release, &tensors);
     if (!output.fits()) return kNotHandled;
     std::ptrdiff_t steps[kMaxRank];
     std::ptrdiff_t* const room = !with_indices                    ? nullptr
@@ -288,7 +289,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
 // ---------------------------------------------------------------------------- SegmentMax
 
 // What empty segments hold.
-bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Segmentation* call) {
+bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Tensors* tensors, Segmentation* call) {
     const Kernels& kernels = kernels_of(type);
     if (call->initial != nullptr) {
         call->fill = bits_of(call->initial, kernels.itemsize);
@@ -296,7 +297,7 @@ bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Segmentation
     }
     if (is_given(fill_value)) {
         Item item;
-        if (is_given(fill_mode) || !read_scalar(fill_value, type, &item)) return false;
+        if (is_given(fill_mode) || !tensors->read_scalar(fill_value, type, &item)) return false;
         call->fill = canonical(type, item.bytes);
         return true;
     }
@@ -396,8 +397,8 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
         return kNotHandled;
     if (!read_axis(given[Of::axis], &call)) return kNotHandled;
     const int type = call.data.type;
-    if (!read_initial(given[Of::initial], type, &first, &call.initial) ||
-        !read_fill(given[Of::fill_mode], given[Of::fill_value], type, &call))
+    if (!read_initial(given[Of::initial], type, &tensors, &first, &call.initial) ||
+        !read_fill(given[Of::fill_mode], given[Of::fill_value], type, &tensors, &call))
         return kNotHandled;
     if (call.by_offsets ? call.indices.sizes[0] == 0 : call.indices.sizes[0] != call.data.sizes[call.axis])
         return kNotHandled;
@@ -423,7 +424,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     release.own(&call.data);
     release.own(&call.indices);
     const Framework* const framework = tensors.framework();
-    Output output(given[Of::out], type, shape, &release, framework);
+    Output output(given[Of::out], type, shape, &release, &tensors);
     if (!output.fits()) return kNotHandled;
     int order[kMaxRank];
     const int* const axes = layout(call, order) ? order : nullptr;

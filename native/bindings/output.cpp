@@ -12,14 +12,20 @@ inline bool Output::is_as_planned() const {
            PyArray_NDIM(out_) == shape_.rank && std::equal(dims(), dims() + shape_.rank, PyArray_DIMS(out_));
 }
 
-Output::Output(PyObject* given, int type, const Shape& shape, Release* release, const Framework* framework)
+Output::Output(PyObject* given, int type, const Shape& shape, Release* release, Tensors* tensors)
     : type_(type),
       shape_(shape),
-      framework_(framework),
-      room_(framework != nullptr ? strides_ : release->room_for(shape.rank)) {
+      tensors_(*tensors),
+      room_(tensors->framework() != nullptr ? strides_ : release->room_for(shape.rank)) {
     static_assert(sizeof(npy_intp) == sizeof shape.size[0]);
     fits_ = given == nullptr || given == Py_None;
-    if (fits_ || framework != nullptr) return;
+    if (fits_) return;
+    if (tensors->framework() != nullptr) {
+        fits_ = tensors->read_output(given, &given_) && given_.type == type && given_.rank == shape.rank &&
+                std::equal(dims(), dims() + shape.rank, given_.sizes);
+        if (fits_) tensor_ = given;
+        return;
+    }
     out_ = plain_array(given);
     fits_ = is_as_planned();
     if (fits_) given_ = view_of(out_, type, room_);
@@ -37,19 +43,22 @@ bool Output::has_order(const int* axes) const {
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {
-    if (out_ == nullptr || !can_write_through(given_, inputs, count, in_place)) return make(axes);
+    if (!is_given() || !can_write_through(given_, inputs, count, in_place)) return make(axes);
     is_mapped_ = true;  // or the first to be touched here: it cannot be known
     for (std::size_t k = 0; k < count; ++k) is_mapped_ = is_mapped_ && inputs[k].data != given_.data;
     return true;
 }
 
 bool Output::make(const int* axes) {
-    made_ = framework_ != nullptr ? Made::tensor(framework_, type_, shape_.rank, dims())
-                                  : Made::array(type_, shape_.rank, dims(), axes, &is_mapped_);
+    if (tensor_ != nullptr) return false;
+    const Framework* const framework = tensors_.framework();
+    made_ = framework != nullptr ? Made::tensor(framework, type_, shape_.rank, dims())
+                                 : Made::array(type_, shape_.rank, dims(), axes, &is_mapped_);
     return static_cast<bool>(made_);
 }
 
 PyObject* Output::result() {
+    if (tensor_ != nullptr) return tensors_.was_written(tensor_) ? Py_NewRef(tensor_) : nullptr;
     if (out_ == nullptr) return made_.give();
     // Another thread may have changed the caller's array meanwhile: then it is as one that does not fit.
     const bool is_copied = !made_ || (is_as_planned() && PyArray_CopyInto(out_, made_.array()) == 0);

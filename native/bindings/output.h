@@ -8,7 +8,7 @@ class Output {
 public:
     // The shape and the release stay the caller's. A new output is a tensor of the framework, if there is
     // one.
-    Output(PyObject* given, int type, const Shape& shape, Release* release, const Framework* framework);
+    Output(PyObject* given, int type, const Shape& shape, Release* release, Tensors* tensors);
     // No destructor: when the interpreter ends a thread that waits for the GIL, it unwinds the stack without
     // the GIL, and nothing may be released. What was made is given by result(), or back by fail().
     Output(const Output&) = delete;
@@ -16,14 +16,15 @@ public:
 
     // Whether the caller gave none, or one that fits.
     bool fits() const { return fits_; }
-    bool is_given() const { return out_ != nullptr; }
+    bool is_given() const { return out_ != nullptr || tensor_ != nullptr; }
     // Whether the caller gave none, or one in this layout without gaps: in C order if `axes` is null, else
     // with axes from outermost to innermost.
     bool has_layout(const int* axes) const {
-        return out_ == nullptr || (axes == nullptr ? given_.contiguous : has_order(axes));
+        return !is_given() || (axes == nullptr ? given_.contiguous : has_order(axes));
     }
 
-    // Has the array to write; false with an error set if it cannot be had. The caller's own, if it shares no
+    // Has the array to write; false with an error set if it cannot be had, or without one if it would have to
+    // be copied into a tensor. The caller's own, if it shares no
     // memory with the inputs but for one that it is in place of (`in_place`). New ones are laid out by `axes`
     // from outermost to innermost, or in C order if null.
     bool prepare(const View* inputs, std::size_t count, bool in_place, const int* axes);
@@ -50,12 +51,13 @@ private:
 
     const int type_;
     const Shape& shape_;
-    const Framework* const framework_;
+    const Tensors& tensors_;
     std::ptrdiff_t* const room_;  // had first: where memory ends, nothing is made yet
     bool fits_;
-    PyArrayObject* out_ = nullptr;  // the caller's, borrowed
-    View given_;                    // of the caller's
-    Made made_;                     // ours
+    PyArrayObject* out_ = nullptr;  // the caller's, borrowed; or
+    PyObject* tensor_ = nullptr;
+    View given_;  // of the caller's
+    Made made_;   // ours
     bool is_mapped_ = false;
     std::ptrdiff_t strides_[kMaxRank];  // of a tensor
 };

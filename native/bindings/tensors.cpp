@@ -22,6 +22,7 @@ struct Framework {
     } attribute[kMostAnswers];
     PyObject* method[kMostAnswers];
     PyObject* gradients;
+    PyObject *is_guarded, *is_guard_off, *was_written;  // of outputs
 
     // Whether nothing asks for Python, whatever the tensors.
     bool is_idle() const;
@@ -50,12 +51,20 @@ const Framework* framework_of(PyTypeObject* type) {
     return nullptr;
 }
 
-// Whether an answer, whose reference this takes, is false. An error is none; Ctrl-C stays set.
-bool is_false(PyObject* answer) {
-    const bool is_so = answer != nullptr && PyObject_IsTrue(answer) == 0;
+// Whether an answer, whose reference this takes, is as expected. An error is none; Ctrl-C stays set.
+bool is(int expected, PyObject* answer) {
+    const bool is_so = answer != nullptr && PyObject_IsTrue(answer) == expected;
     Py_XDECREF(answer);
     if (!is_so && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
     return is_so;
+}
+
+bool is_false(PyObject* answer) {
+    return is(0, answer);
+}
+
+bool is_true(PyObject* answer) {
+    return is(1, answer);
 }
 
 // A type's code in DLPack, by the family of its name.
@@ -120,6 +129,18 @@ Tensors::Tensors(const Rules& rules, PyObject* const* args, Py_ssize_t positiona
     framework_ = found;
 }
 
+bool Tensors::read_output(PyObject* object, View* view) {
+    return framework_ != nullptr && has_tensor_ && look(object, view) &&
+           (is_false(PyObject_Vectorcall(framework_->is_guarded, &object, 1, nullptr)) ||
+            is_true(PyObject_Vectorcall(framework_->is_guard_off, nullptr, 0, nullptr)));
+}
+
+bool Tensors::was_written(PyObject* output) const {
+    PyObject* const none = PyObject_Vectorcall(framework_->was_written, &output, 1, nullptr);
+    Py_XDECREF(none);
+    return none != nullptr;
+}
+
 bool Tensors::look(PyObject* object, View* view) {
     if (!framework_->has(Py_TYPE(object))) return false;
     dlpack::Tensor tensor;
@@ -148,6 +169,7 @@ bool Tensors::look(PyObject* object, View* view) {
              type,
              false,
              is_contiguous};
+    has_tensor_ = true;
     return tensor.data != nullptr || view->elements() == 0;
 }
 
@@ -199,10 +221,10 @@ void Made::drop() {
 // ---------------------------------------------------------------------------- registering
 
 PyObject* py_take_tensors(PyObject*, PyObject* args) {
-    PyObject *classes, *functions, *settings, *gradients, *attributes, *methods;
-    if (!PyArg_ParseTuple(args, "O!O!O!OO!O!:take_tensors", &PyTuple_Type, &classes, &PyTuple_Type,
+    PyObject *classes, *functions, *settings, *gradients, *attributes, *methods, *guarded, *off, *written;
+    if (!PyArg_ParseTuple(args, "O!O!O!OO!O!(OOO):take_tensors", &PyTuple_Type, &classes, &PyTuple_Type,
                           &functions, &PyTuple_Type, &settings, &gradients, &PyTuple_Type, &attributes,
-                          &PyTuple_Type, &methods))
+                          &PyTuple_Type, &methods, &guarded, &off, &written))
         return nullptr;
     if (PyTuple_Size(classes) == 0) Py_RETURN_FALSE;
     if (framework_of(reinterpret_cast<PyTypeObject*>(PyTuple_GetItem(classes, 0))) != nullptr) Py_RETURN_TRUE;
@@ -254,6 +276,9 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
         made.types[type] = {code_of(kTypeNames[type]),
                             static_cast<std::uint8_t>(8 * kernels_of(type).itemsize), 1};
     made.gradients = gradients;
+    made.is_guarded = guarded;
+    made.is_guard_off = off;
+    made.was_written = written;
     Py_INCREF(args);  // which has all of them, for good
     frameworks[count_of_frameworks++] = made;
     Py_RETURN_TRUE;

@@ -22,6 +22,17 @@ public:
         return read_typed(object, view, item) ||
                (framework_ != nullptr && object != nullptr && look(object, view));
     }
+    // A number, or an array of rank 0 of this type; a tensor only beside another one.
+    bool read_scalar(PyObject* object, int type, Item* item) {
+        View view;
+        if (is_python_scalar(object)) return read_python_scalar(object, type, &view, item);
+        return (read_typed(object, &view, item) || (has_tensor_ && look(object, &view))) &&
+               maxops::read_scalar(view, type, item);
+    }
+    // A tensor beside others that may be written to.
+    bool read_output(PyObject* object, View* view);
+    // After it was written to; false with an error set.
+    bool was_written(PyObject* output) const;
     // Null where no argument is a tensor that is taken here.
     const Framework* framework() const { return framework_; }
     bool are_contiguous() const { return are_contiguous_; }
@@ -34,7 +45,7 @@ private:
     bool look(PyObject* object, View* view);
 
     const Framework* framework_ = nullptr;
-    bool are_contiguous_ = true;
+    bool has_tensor_ = false, are_contiguous_ = true;
     int used_ = 0;
     std::ptrdiff_t strides_[32];  // in bytes; tensors of more axes go to Python
 };
@@ -71,10 +82,12 @@ private:
     const Framework* framework_ = nullptr;
 };
 
-// (classes, functions, settings, gradients, attributes, methods): tensors of these classes, the first of
-// which has the table, are taken from now on while no function's result is true and each setting (a dict, a
-// name, the value) is as it says, where no method, descriptors of the first class, says True, and no
-// attribute while the function `gradients` does. False if there is no table, or one that is too old.
+// (classes, functions, settings, gradients, attributes, methods, outputs): tensors of these classes, the
+// first of which has the table, are taken from now on while no function's result is true and each setting (a
+// dict, a name, the value) is as it says, where no method, descriptors of the first class, says True, and no
+// attribute while the function `gradients` does. `outputs` are a method that says True of those that may be
+// written to only while a function does, that function, and what is called with each that was. None of them
+// but the last lets other code run. False if there is no table, or one that is too old.
 PyObject* py_take_tensors(PyObject* self, PyObject* args);
 
 }  // namespace maxops

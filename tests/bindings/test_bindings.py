@@ -392,14 +392,14 @@ def test_an_out_of_torch_that_is_refused_keeps_its_version() -> None:
 
 def test_an_out_of_torch_whose_write_is_stopped_moves_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
-    out = torch.zeros(3)
+    out, ones = torch.zeros(60_000), torch.ones(60_000)
 
     def stopped(_: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("maxops.engines.numpy.run", stopped)
     with pytest.raises(KeyboardInterrupt):
-        mo.maximum(torch.ones(3), torch.ones(3), out=out)
+        mo.maximum(ones, ones, out=out)
     assert out._version == 1
 
 

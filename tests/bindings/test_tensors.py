@@ -35,6 +35,7 @@ class Table(c.Structure):
                 ("own", c.c_void_p), ("give", GIVE), ("look", LOOK), ("stream", c.c_void_p)]
 
 fault = None       # the function that fails, or what is odd
+written = []
 alive = {}         # owned tensors by address
 released = 0
 
@@ -44,6 +45,12 @@ class Tensor:
         self.array = array
         self.sizes = (c.c_int64 * max(1, array.ndim))(*array.shape)
         self.strides = (c.c_int64 * max(1, array.ndim))(*(step // array.itemsize for step in array.strides))
+    def is_locked(self):
+        return fault == "locked"
+    def write(self):
+        if fault == "write fails":
+            raise RuntimeError("a fault")
+        written.append(self)
     def gradient(self):
         return fault == "asks"
     @property
@@ -119,23 +126,27 @@ def mode():
         raise RuntimeError
     return fault == "mode"
 watches = True
+is_unlocked = False
+def unlocked():
+    return is_unlocked
 def watched():
     return watches
 
+NONE = (bool, bool, bool)
 class None_: pass
 class Old: __dlpack_c_exchange_api__ = capsule(Table(1, 2))
 class Next: __dlpack_c_exchange_api__ = capsule(Table(2, 0))
 class Blind: __dlpack_c_exchange_api__ = capsule(Table(1, 3))
 for kind in (None_, Old, Next, Blind):
-    assert _native.take_tensors((kind,), (), (), bool, (), ()) is False
-assert _native.take_tensors((), (), (), bool, (), ()) is False
+    assert _native.take_tensors((kind,), (), (), bool, (), (), NONE) is False
+assert _native.take_tensors((), (), (), bool, (), (), NONE) is False
 held = [sys.getrefcount(each) for each in (None_, mode, settings)]
-for wrong in (((None_,), (mode,), ((settings, "level", -1),), bool, (1,), ()),
-              ((None_,), (mode,), (), bool, (), (mode,) * 9),
-              ((1,), (), (), bool, (), ()), ((None_,), (), (1,), bool, (), ()),
-              ((None_,), (), (([], 1, 2),), bool, (), ()), ((None_,), (), (), bool, (1,), ()),
-              ((None_,) * 5, (), (), bool, (), ()), ((None_,), (len,) * 9, (), bool, (), ()),
-              ([None_], (), (), bool, (), ()), ((None_,), ())):
+for wrong in (((None_,), (mode,), ((settings, "level", -1),), bool, (1,), (), NONE),
+              ((None_,), (mode,), (), bool, (), (mode,) * 9, NONE),
+              ((1,), (), (), bool, (), (), NONE), ((None_,), (), (1,), bool, (), (), NONE),
+              ((None_,), (), (([], 1, 2),), bool, (), (), NONE), ((None_,), (), (), bool, (1,), (), NONE),
+              ((None_,) * 5, (), (), bool, (), (), NONE), ((None_,), (len,) * 9, (), bool, (), (), NONE),
+              ([None_], (), (), bool, (), (), NONE), ((None_,), ())):
     try:
         _native.take_tensors(*wrong)
     except (TypeError, ValueError):
@@ -148,7 +159,8 @@ x, y = Tensor(np.array([[1.0, 5.0], [3.0, 2.0]])), Tensor(np.array([4.0, 3.0]))
 assert _native.maximum(x, y) is None
 for _ in range(2):  # again is no second time
     assert _native.take_tensors((Tensor,), (mode,), ((settings, "level", -1),), watched,
-                                (Tensor.is_odd,), (Tensor.gradient,)) is True
+                                (Tensor.is_odd,), (Tensor.gradient,),
+                                (Tensor.is_locked, unlocked, Tensor.write)) is True
 
 everything = {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}
 ids = Tensor(np.array([0, 2]))  # offsets of one segment, too
@@ -173,6 +185,50 @@ for found, expected in calls():
     assert arrays(found) == expected, (found, expected)
 assert not alive and released == 0
 
+out, wide, three = Tensor(np.zeros((2, 2))), np.zeros((2, 4)), Tensor(np.zeros((3, 2)))
+def into(out, three):
+    return [lambda: _native.maximum(x, y, out=out), lambda: _native.maximum(y, x.array, out=out),
+            lambda: _native.maximum(x, out=out),
+            lambda: _native.segment_max(x, ids, 3, fill_mode="ZERO", out=three)]
+for target in (out, Tensor(wide[:, ::2]), Tensor(np.zeros((2, 2)).T)):
+    results = [[4, 5], [4, 3]], [[4, 5], [4, 3]], [[1, 5], [3, 2]], [[1, 5], [0, 0], [3, 2]]
+    for call, expected in zip(into(target, three), results):
+        found = call()
+        assert found in (target, three) and written.pop() is found and not written
+        assert found.array.tolist() == expected and not alive
+for wrong in (Tensor(np.zeros((2, 3))), Tensor(np.zeros(2)), Tensor(np.zeros((2, 2), np.float32)),
+              np.zeros((2, 2)), 1.0,
+              Tensor(np.broadcast_to(np.zeros(2), (2, 2))), Tensor(x.array[::-1]), Tensor(x.array.T)):
+    assert all(call() is None for call in into(wrong, wrong)) and not written and not alive
+assert _native.maximum(x.array, y.array, out=out) is None  # no tensor among the arrays
+assert _native.reduce_max(x, 1, return_indices=True, out=Tensor(np.zeros((2, 1)))) is None
+same = Tensor(x.array.copy())
+assert _native.maximum(same, y, out=same) is same and same.array.tolist() == [[4, 5], [4, 3]] and written.pop() is same
+fault = "locked"
+assert all(call() is None for call in into(out, three)) and not written
+is_unlocked = True
+assert all(call() in (out, three) for call in into(out, three)) and len(written) == 4
+fault, is_unlocked = "write fails", False
+for call in into(out, three):
+    try:
+        call()
+    except RuntimeError:
+        continue
+    raise AssertionError
+fault = None
+six = Tensor(np.array(6.0))
+assert arrays(_native.reduce_max(x, 1, initial=six)) == [[[6], [6]]]
+assert arrays(_native.segment_max(x, ids, 3, initial=six)) == [[[6, 6]] * 3]
+assert arrays(_native.segment_max(x, ids, 3, fill_value=six)) == [[[1, 5], [6, 6], [3, 2]]]
+for wrong in (Tensor(np.array(6)), Tensor(np.array([6.0])), Tensor(np.array(6.0, np.float32))):
+    assert _native.reduce_max(x, 1, initial=wrong) is None and _native.segment_max(x, ids, 3, fill_value=wrong) is None
+assert _native.reduce_max(x.array, 1, initial=six) is None
+assert _native.segment_max(x.array, ids.array, 3, fill_value=six) is None
+column, columns = Tensor(x.array[:, 0]), Tensor(x.array.T)
+assert arrays(_native.maximum(column, y)) == [[4, 3]]  # of one axis, in C order
+assert _native.maximum(columns, columns) is None and _native.maximum(columns, columns, out=out) is out
+written.clear()
+released = 0
 before = [sys.getrefcount(each) for each in (x, y, ids, tops, halves, top, rows, Tensor, mode)]
 for fault in ("look", "lanes", "device", "no memory", "asks", "is_odd", "mode", "mode fails", "allocate", "version"):
     assert all(found is None for found, _ in calls()), fault
@@ -216,7 +272,7 @@ gc.collect()
 assert [sys.getrefcount(each) for each in (x, y, ids, tops, halves, top, rows, Tensor, mode)] == before
 class Other: pass
 others = [type(f"Other{k}", (), {"__dlpack_c_exchange_api__": capsule(table)}) for k in range(4)]
-assert [_native.take_tensors((kind,), (), (), bool, (), ()) for kind in others] == [True, True, True, False]
+assert [_native.take_tensors((kind,), (), (), bool, (), (), NONE) for kind in others] == [True, True, True, False]
 print("done")
 """
 

@@ -17,7 +17,7 @@ from helpers.bits import STORED, assert_same_bits, mixed
 from maxops import _native
 from maxops.dtypes import DType
 from maxops.engines import table
-from maxops.errors import MaxopsError, SegmentIdsError
+from maxops.errors import MaxopsError, OutputError, SegmentIdsError
 
 torch: Any = pytest.importorskip("torch")
 
@@ -154,6 +154,102 @@ def test_segment_max(dtype: DType, index_type: Any) -> None:
                 mo.segment_max(tensor, offsets=torch.from_numpy(offsets), axis=axis, fill_mode="ZERO", **everything),
                 expected,
             )
+
+
+def outputs(expected: Any) -> Iterator[Any]:
+    """Tensors for a result: in C order, in reverse order, with steps, of inference mode's own, a parameter."""
+    shape = expected.shape
+    like = memory.tensor_of(np.zeros(shape, expected.dtype))
+    yield like
+    backwards = tuple(reversed(range(like.ndim)))
+    yield like.permute(backwards).contiguous().permute(backwards)
+    if shape:
+        yield memory.tensor_of(np.zeros((*shape[:-1], 2 * shape[-1]), expected.dtype))[..., ::2]
+    yield torch.nn.Parameter(like.clone(), requires_grad=False)
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_outputs(dtype: DType) -> None:
+    """Each in its layout, and torch knows that it was written."""
+    ids = torch.tensor([0, 0, 2])
+    for array, tensor in layouts(dtype):
+        calls: list[Callable[..., Any]] = [
+            lambda x, out=None: mo.maximum(x, x, out=out),
+            lambda x, out=None: mo.reduce_max(x, out=out),
+            lambda x, out=None: mo.reduce_max(x, -1, keepdims=False, out=out),
+            lambda x, out=None: mo.segment_max(
+                x, (ids if isinstance(x, torch.Tensor) else ids.numpy())[: len(x)], 3, fill_mode="ZERO", out=out
+            ),
+        ]
+        for call in calls[: 4 if array.ndim and array.shape[0] <= 3 and 0 not in array.shape else 1]:
+            expected = call(array)
+            for out in outputs(expected):
+                before = out._version
+                assert call(tensor, out=out) is out
+                assert out._version > before
+                assert_same_bits(memory.view(out), np.asarray(expected))
+
+
+def test_outputs_that_torch_guards() -> None:
+    x = torch.tensor([1.0, 3.0])
+    with torch.inference_mode():
+        guarded = torch.zeros(2)
+        assert _native.maximum(x, x, out=guarded) is guarded
+    assert guarded.tolist() == [1.0, 3.0]
+    with pytest.raises(OutputError, match="inference_mode"):
+        mo.maximum(x, x, out=guarded)
+    assert _native.maximum(x, x, out=guarded) is None
+    needs = torch.zeros(2, requires_grad=True)
+    with pytest.raises(OutputError, match="requires a gradient"):
+        mo.maximum(x, x, out=needs)
+    with torch.no_grad():
+        assert mo.maximum(x, x, out=needs) is needs
+    kept = torch.ones(2, requires_grad=True)
+    out = torch.ones(2)
+    product = (kept * out).sum()
+    mo.maximum(x, x, out=out)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
+    for wrong in (x[:1], x.double(), x.numpy(), [0.0, 0.0], torch.zeros(1).expand(2)):
+        with pytest.raises(OutputError):
+            mo.maximum(x, x, out=wrong)
+    with pytest.raises(OutputError):
+        mo.maximum(x.numpy(), x.numpy(), out=x)
+
+
+def test_outputs_that_overlap_inputs() -> None:
+    for shift in range(-3, 4):
+        memory_of = torch.arange(10.0)
+        x = memory_of[3:7]
+        out = memory_of[3 + shift : 7 + shift]
+        expected = torch.maximum(x, 4 - x)
+        assert mo.maximum(x, 4 - x, out=out) is out
+        assert torch.equal(out, expected)
+        rows = torch.arange(10.0)
+        expected = rows[3:7].amax(0, keepdim=True)
+        assert torch.equal(mo.reduce_max(rows[3:7], out=rows[3 + shift : 4 + shift]), expected)
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_scalars_in_tensors(dtype: DType) -> None:
+    array = mixed(dtype, (3, 2), 1)
+    tensor, ids = memory.tensor_of(array), torch.tensor([0, 0, 2])
+    value = mixed(dtype, (), 5)
+    scalar = memory.tensor_of(value.copy())
+    for got, expected in (
+        (_native.reduce_max(tensor, 1, initial=scalar), mo.reduce_max(array, 1, initial=value)),
+        (
+            _native.segment_max(tensor, ids, 4, initial=scalar),
+            mo.segment_max(array, ids.numpy(), 4, initial=value),
+        ),
+        (
+            _native.segment_max(tensor, ids, 4, fill_value=scalar),
+            mo.segment_max(array, ids.numpy(), 4, fill_value=value),
+        ),
+    ):
+        assert_same(got, expected)
+    assert _native.reduce_max(tensor, 1, initial=scalar.reshape(1)) is None
+    assert _native.reduce_max(array, 1, initial=scalar) is None
 
 
 def test_a_wrong_id_is_the_planners_error() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch.autograd import forward_ad
+from torch.autograd.graph import increment_version
 
 from maxops import _native
 from maxops.engines import table
@@ -111,4 +112,6 @@ runs_natively: bool = _native.take_tensors(
     torch.is_grad_enabled,
     (torch.Tensor.requires_grad,),
     (torch.Tensor.is_neg,),
+    # Outputs of inference mode are written to there alone; and torch does not see that they are.
+    (torch.Tensor.is_inference, torch.is_inference_mode_enabled, increment_version),
 )
