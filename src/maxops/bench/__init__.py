@@ -3,6 +3,7 @@
     grid <- inputs                        cases, as data; their arrays, and the expected results
     timing <- limits, libraries           what is timed: bare loads and stores, other libraries' calls, ours
     session, compare                      a run, as JSON; two installs of maxops in turn
+    random_calls                          calls drawn at random beside NumPy's and torch's, timed and reported
     report <- page                        what a run's JSON says
 
 Nothing here is imported by `import maxops`.

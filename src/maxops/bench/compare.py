@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 import maxops
 from maxops.bench import environment
 from maxops.bench.grid import Case
-from maxops.bench.report import Table, spread, times
+from maxops.bench.report import Table, by_family, spread
 from maxops.bench.timing import Json, paired
 from maxops.errors import MaxopsError
 from maxops.machine import commit, machine
@@ -144,24 +143,14 @@ def tables(result: Json) -> list[Table]:
         "The other's time over this one's: above 1 this one is faster. "
         f"Where it is not between {LOW} and {1 / LOW:.2f} at first: the median of three."
     )
-    groups: dict[tuple[str, ...], list[float]] = {}  # the operator, the family, and "all" or nothing
-    timed = [(float(case["ratio"]["median"]), case) for case in result["cases"] if case["status"] == "timed"]
-    for ratio, case in timed:
-        groups.setdefault((case["operator"], case["family"]), []).append(ratio)
-    for ratio, case in timed:
-        groups.setdefault((case["operator"], "all", "all"), []).append(ratio)
-    rows = []
-    for name, ratios in groups.items():
-        below = sum(ratio < LOW for ratio in ratios)
-        rows.append((*name[:2], str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), str(below)))
-    low = sorted((ratio, case["id"], spread(case["ratio"])) for ratio, case in timed if ratio < LOW)
+    timed = [case for case in result["cases"] if case["status"] == "timed"]
+    low = sorted((float(case["ratio"]["median"]), case["id"], spread(case["ratio"])) for case in timed)
     others = [(case["id"], case["status"]) for case in result["cases"] if case["status"] != "timed"]
-    columns = ("operator", "family", "cases", "median", "lowest", f"below {LOW}")
     found = [
-        Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), [row[1:] for row in low]),
+        Table(f"Cases below {LOW}", "", ("case", "speedup (quartiles)"), [row[1:] for row in low if row[0] < LOW]),
         Table("Not timed", "", ("case", "why"), others),
     ]
-    return [Table("Speedup over the other", note, columns, rows), *(table for table in found if table.rows)]
+    return [by_family("Speedup over the other", note, timed, (LOW,)), *(table for table in found if table.rows)]
 
 
 def different(result: Json) -> list[str]:

@@ -64,14 +64,14 @@ class Work:
 def build(case: Case) -> Work:
     """The arrays of a case."""
     random = np.random.default_rng(crc32(case.id.encode()))
-    bases = tuple(_values(case, operand, random, number) for number, operand in enumerate(case.operands))
+    bases = tuple(values(case, operand, random, number) for number, operand in enumerate(case.operands))
     arrays = tuple(view(base, operand.view) for base, operand in zip(bases, case.operands, strict=True))
     ids = _segment_ids(case, random) if case.operator == "SegmentMax" else None
-    out = _empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
+    out = empty(prod(case.shape), case.dtype.numpy, len(bases) + 1).reshape(case.shape) if case.out else None
     return Work(case, bases, arrays, ids, out)
 
 
-def _empty(size: int, dtype: Any, number: int) -> Array:
+def empty(size: int, dtype: Any, number: int) -> Array:
     """The array of this number, in the same place of a page in every process: it changes times by up to 1.4."""
     dtype = np.dtype(dtype)
     room = np.zeros(size * dtype.itemsize + _PAGE, np.uint8)
@@ -88,10 +88,10 @@ def view(base: Any, kind: View) -> Any:
     return base[..., ::2] if kind == "every-second" else base
 
 
-def _values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
+def values(case: Case, operand: Operand, random: np.random.Generator, number: int) -> Array:
     """Ordinary values: of both signs, no NaN, no zero, and none at the type's end, where a reduction could stop."""
     size = prod(operand.base_shape)
-    array = _empty(size, case.dtype.numpy, number)
+    array = empty(size, case.dtype.numpy, number)
     if case.dtype is dtypes.BOOL and case.operator == "ReduceMax":
         array[-1] = True
         return array.reshape(operand.base_shape)
@@ -115,7 +115,7 @@ def _ordinary(dtype: DType, size: int, random: np.random.Generator) -> Array:
 def _segment_ids(case: Case, random: np.random.Generator) -> Array:
     """Sorted ids, exactly as many segments as the case says."""
     rows, count = case.operands[0].shape[0], case.shape[0]
-    ids = _empty(rows, case.id_type, len(case.operands))
+    ids = empty(rows, case.id_type, len(case.operands))
     if case.lengths == "mean-1":
         ids[:] = np.arange(rows)
         return ids

@@ -118,17 +118,29 @@ def chain(maximum: Callable[..., Any], first: Any, second: Any, *others: Any, ou
     return result
 
 
-def by_starts(data: Array, ids: Array, num_segments: int, lowest: Any) -> Array:
+def by_starts(
+    data: Array, ids: Array, num_segments: int, lowest: Any, axis: int = 0, out: Array | None = None
+) -> Array:
     """Of NumPy: starts from ids, reduceat between them, and empty segments filled."""
     starts = np.flatnonzero(ids[1:] != ids[:-1])
     starts += 1
     starts = np.concatenate(([0], starts))
-    highest = np.maximum.reduceat(data, starts, axis=0)
+    filled = ids if len(starts) == num_segments else ids[starts]
+    return between_starts(data, starts, filled, num_segments, lowest, axis, out)
+
+
+def between_starts(
+    data: Array, starts: Array, filled: Array, num_segments: int, lowest: Any, axis: int = 0, out: Array | None = None
+) -> Array:
+    """Of NumPy: reduceat, which gives the segments of `filled`, and empty segments filled."""
     if len(starts) == num_segments:
-        return np.asarray(highest)
-    result = np.full((num_segments, *data.shape[1:]), lowest, data.dtype)
-    result[ids[starts]] = highest
-    return result
+        return np.asarray(np.maximum.reduceat(data, starts, axis=axis, out=out))
+    highest = np.maximum.reduceat(data, starts, axis=axis)
+    if out is None:
+        out = np.empty((*data.shape[:axis], num_segments, *data.shape[axis + 1 :]), data.dtype)
+    out.fill(lowest)
+    out[(slice(None),) * axis + (filled,)] = highest
+    return out
 
 
 def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
@@ -223,7 +235,7 @@ def request_of(openvino: Any, work: Work, threads: int) -> Any:
 
 
 _HELPERS: tuple[Callable[..., Any], ...] = (
-    chain, by_starts, jitted, scattered, session_of, request_of,
+    chain, by_starts, between_starts, jitted, scattered, session_of, request_of,
 )  # fmt: skip
 
 

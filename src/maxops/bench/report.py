@@ -122,6 +122,21 @@ def headline(run: Json) -> str:
     )
 
 
+def by_family(title: str, note: str, timed: Sequence[Json], levels: Sequence[float]) -> Table:
+    """Timed cases by operator and family, then by operator: the ratios' median and lowest, and how many are low."""
+    groups: dict[tuple[str, ...], list[float]] = {}  # the operator, the family, and "all" or nothing
+    for case in timed:
+        groups.setdefault((case["operator"], case["family"]), []).append(float(case["ratio"]["median"]))
+    for case in timed:
+        groups.setdefault((case["operator"], "all", "all"), []).append(float(case["ratio"]["median"]))
+    rows = []
+    for name, ratios in groups.items():
+        below = (str(sum(ratio < level for ratio in ratios)) for level in levels)
+        rows.append((*name[:2], str(len(ratios)), times(statistics.median(ratios)), times(min(ratios)), *below))
+    columns = ("operator", "family", "cases", "median", "lowest", *(f"below {level}" for level in levels))
+    return Table(title, note, columns, rows)
+
+
 _MEANINGS = {
     FASTEST: ("{}", "The speedup over the fastest correct library"),
     LIMIT: ("{}, share of the memory's limit", "The time of bare loads and stores of as many bytes over ours"),

@@ -14,7 +14,7 @@ from typer import Option
 
 import maxops
 from maxops.atomic_files import check_writable, write_text
-from maxops.bench import compare, environment, grid, page, report, session
+from maxops.bench import compare, environment, grid, page, random_calls, report, session
 from maxops.bench.grid import OPERATORS, Case, label
 from maxops.bench.libraries import LIBRARIES, supports
 from maxops.bench.timing import Json
@@ -59,6 +59,16 @@ def bench(
         Option(metavar="N", min=1, max=MOST_THREADS, help="Threads for everybody. Default: as maxops has."),
     ] = None,
     other: Annotated[_FILE, Option("--compare", metavar="PATH", exists=True, help=_ANOTHER)] = None,
+    random: Annotated[
+        float | None,
+        Option(metavar="SECONDS", callback=_check_seconds, help="Calls drawn at random instead, for so many seconds."),
+    ] = None,
+    seed: Annotated[
+        int | None, Option(metavar="N", min=0, help="Of --random: which calls, the same on every machine. Default: 0.")
+    ] = None,
+    only_call: Annotated[
+        int | None, Option("--only-call", metavar="N", min=0, help="Of --random: one call alone, by its number.")
+    ] = None,
     listed: Annotated[bool, Option("--list", help="List the cases and end.")] = False,
     earlier: Annotated[_FILE, Option("--from", metavar="FILE", help="Show an earlier run's JSON.")] = None,
     form: streams.Format = "text",
@@ -80,13 +90,25 @@ def bench(
     reports = {json_file: report.as_text, html_file: page.html, markdown_file: report.markdown}
     given = [file for file in (json_file, html_file, markdown_file) if file is not None]
     _check_files(given, earlier, overwrite=overwrite, parents=parents)
+    if random is None and (seed is not None or only_call is not None):
+        raise typer.BadParameter("--seed and --only-call need --random", param_hint="--random")
+    if random is not None:
+        unused = {"--quick": quick, "--sizes": sizes, "--only": only, "--compare": other, "--list": listed}
+        unused |= {"--from": earlier, "--html": html_file, "--markdown": markdown_file}
+        for option in (option for option, value in unused.items() if value):
+            raise typer.BadParameter(f"--random does not go with {option}", param_hint=option)
     if earlier is not None:
         run = report.parse(streams.read_stdin(), streams.STDIN) if streams.is_stream(earlier) else report.read(earlier)
         _report(run, report.summary(run), reports, parents)
         return
     if other is not None and (html_file or markdown_file):
         raise typer.BadParameter("--compare prints tables and takes --json, but not --html or --markdown")
-    names = _names(library or [], list(LIBRARIES), "--libraries", "library")
+    names = _names(library or [], list(LIBRARIES if random is None else random_calls.BESIDE), "--libraries", "library")
+    if random is not None:
+        run = _random(operators or [], types or [], names, threads, random, seed or 0, only_call, seconds)
+        _report_tables(run, random_calls.headline(run), random_calls.tables(run), json_file, parents)
+        _fail(random_calls.failures(run), "{}", "call's bits differ from NumPy's", "calls' bits differ from NumPy's")
+        return
     cases = _cases(operators or [], types or [], sizes or [], only, quick=quick)
     if listed and form == "json":
         show_json([{"case": case.id, "bytes_touched": case.bytes_touched} for case in cases])
@@ -94,9 +116,7 @@ def bench(
         show(("case", "touches"), [(case.id, report.scaled(case.bytes_touched, report.BYTES)) for case in cases])
     if listed:
         return
-    count = maxops.get_num_threads() if threads is None else threads
-    if not environment.is_quiet(count):
-        environment.re_execute(count)
+    count = _quiet(threads)
     budget = (session.QUICK_SECONDS if quick else session.SECONDS) if seconds is None else seconds
 
     def keep(run: Json) -> None:  # of a run that is not done yet, which may take hours
@@ -114,8 +134,33 @@ def bench(
         _report(run, [*report.cases(run), *report.summary(run)], reports, parents)
         _fail(report.our_failures(run), "{}", "of our own results is wrong", "of our own results are wrong")
     else:
-        _report_comparison(run, json_file, parents)
+        about = "\n".join(
+            "{0}: maxops {maxops} {commit}, {isa}, {folder}".format(name, **run[name]) for name in ("this", "other")
+        )
+        _report_tables(run, about, compare.tables(run), json_file, parents)
         _fail(compare.different(run), "the two differ in bits in {}", "case", "cases")
+
+
+def _quiet(threads: int | None) -> int:
+    """How many threads everybody has, in an environment where none of them spins."""
+    count = maxops.get_num_threads() if threads is None else threads
+    if not environment.is_quiet(count):
+        environment.re_execute(count)
+    return count
+
+
+def _random(
+    operators: list[str], types: list[str], names: list[str], threads: int | None, run_seconds: float, seed: int,
+    only_call: int | None, seconds: float | None,
+) -> Json:
+    """Time calls that are drawn at random."""
+    chosen = _names(operators, OPERATORS, "OP", "operator")
+    kinds = _names(types, list(map(str, grid.TYPES)), "--types", "type")
+    count, command = _quiet(threads), " ".join(["maxops", *sys.argv[1:]])
+    options: dict[str, Any] = {"seed": seed, "run_seconds": run_seconds, "only_call": only_call, "command": command}
+    options |= {"operators": chosen, "types": kinds, "seconds": seconds or random_calls.SECONDS}
+    with _progress(None) as done:
+        return random_calls.run(names, count, done=done, **options)
 
 
 def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, parents: bool) -> None:
@@ -129,7 +174,7 @@ def _check_files(files: list[Path], earlier: Path | None, *, overwrite: bool, pa
 
 
 @contextmanager
-def _progress(count: int) -> Iterator[Callable[[str, Json | None], None]]:
+def _progress(count: int | None) -> Iterator[Callable[[str, Json | None], None]]:
     """A bar on stderr, if that is a terminal; call the result with each stage's name, and with each case when done."""
     with counting_bar(refresh_per_second=2) as bar:
         task = bar.add_task("maxops bench", total=count)
@@ -146,11 +191,12 @@ def _report(
             streams.give_text(file, text(run), make_folders=parents)
 
 
-def _report_comparison(run: Json, json_file: Path | None, parents: bool) -> None:
+def _report_tables(
+    run: Json, first: str, tables: Sequence[report.Table], json_file: Path | None, parents: bool
+) -> None:
     with streams.stdout_kept_for([json_file]):
-        for name in ("this", "other"):
-            print("{0}: maxops {maxops} {commit}, {isa}, {folder}".format(name, **run[name]))
-        _show(compare.tables(run), f"interrupted {run['interrupted']}" if "interrupted" in run else "")
+        print(first)
+        _show(tables, f"interrupted {run['interrupted']}" if "interrupted" in run else "")
     if json_file is not None:
         streams.give_text(json_file, in_lines(run) + "\n", make_folders=parents)
 

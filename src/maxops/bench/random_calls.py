@@ -1,0 +1,352 @@
+"""Calls drawn at random, each timed beside NumPy's or torch's own: `maxops bench --random`.
+
+The grid has the cases that somebody thought of. These have the layouts, shapes and axes between them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import prod
+from random import Random
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+import maxops as mo
+from maxops import shapes
+from maxops.bench.grid import OPERATORS, TYPES, Case, Operand, OperatorName
+from maxops.bench.inputs import FILL_MODE, Work, empty, same_bits, values
+from maxops.bench.libraries import LIBRARIES, Names, Text
+from maxops.bench.report import TIME, Table, by_family, scaled, spread, times
+from maxops.bench.timing import Candidate, Json, Stopwatch, one_line, paired
+from maxops.dtypes import BFLOAT16, BOOL
+from maxops.machine import machine
+from maxops.plan import Array
+from maxops.shapes import Shape
+
+FORMAT = 1
+BESIDE = ("numpy", "torch")
+MAX_RANK, MAX_SIZE = 5, 1e6
+SECONDS, AGAIN = 0.01, 10  # the budget of a pair; how many times that a call below 1.0 gets, on new arrays
+LEVELS = (1.0, 0.8, 0.5)
+LOWEST = 20
+
+# By kind: how many times as long the base is along an axis, and the step. Without length, one element is broadcast.
+KINDS = {
+    "whole": (1, 1), "half": (2, 1), "every-second": (2, 2), "every-third": (3, 3), "reversed": (1, -1),
+    "broadcast": (0, 1), "unaligned": (1, 1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Layout:
+    """An array's shape; its axes in the order of memory, outermost first; and what it is of its base, along an axis.
+
+    >>> print(Layout((3, 4), (1, 0), "reversed", 1))
+    (3, 4) F reversed axis 1
+    """
+
+    shape: Shape
+    order: tuple[int, ...]
+    kind: str = "whole"
+    axis: int = 0
+
+    def __str__(self) -> str:
+        """The layout in a few words."""
+        axes = tuple(range(len(self.shape)))
+        order = {axes[::-1]: "F", axes: "C"}.get(self.order, f"order {self.order}")
+        along = "" if self.kind in ("whole", "unaligned") else f" axis {self.axis}"
+        return f"{self.shape} {order}" + (f" {self.kind}{along}" if self.kind != "whole" else "")
+
+    def build(self, case: Case, random: np.random.Generator, number: int) -> Array:
+        """The array, with ordinary values."""
+        lengths, (factor, step) = list(self.shape), KINDS[self.kind]
+        if lengths:
+            lengths[self.axis] = lengths[self.axis] * factor or 1
+        base = values(case, Operand(tuple(lengths[axis] for axis in self.order)), random, number)
+        if case.dtype is BOOL:  # some True, from one in a million elements to all: a reduction stops at the first
+            base |= random.random(base.shape) < MAX_SIZE ** -random.random()
+        if self.kind == "unaligned":
+            moved = empty(base.nbytes + 1, np.uint8, number)[1:].view(base.dtype).reshape(base.shape)
+            moved[...] = base
+            base = moved
+        array = base.transpose(np.argsort(np.array(self.order, int)))
+        if not lengths:
+            return array
+        array = array[(slice(None),) * self.axis + (slice(None, None, step),)]
+        strides = [0 if axis == self.axis and not factor else each for axis, each in enumerate(array.strides)]
+        return as_strided(array, self.shape, strides)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call, as data. `keepdims` belongs to ReduceMax, `axis` and `by` (sorted ids, ids or offsets) to SegmentMax."""
+
+    seed: int
+    number: int
+    case: Case
+    layouts: tuple[Layout, ...]
+    out: Layout | None
+    keepdims: bool = False
+    axis: int = 0
+    by: str = ""
+    has_empty: bool = False
+
+    def __str__(self) -> str:
+        """The call in one line."""
+        case = self.case
+        parts = [f"{case.operator} {case.dtype} {' with '.join(map(str, self.layouts))}"]
+        if case.operator == "ReduceMax":
+            parts.append(f"axes {case.axes}" + " keepdims" * self.keepdims)
+        if self.by:
+            segments = f"{case.shape[self.axis]} segments" + " that may be empty" * self.has_empty
+            parts.append(f"axis {self.axis}, {segments} by {case.id_type} {self.by}")
+        return ", ".join(parts + ([f"out {self.out}"] if self.out else []))
+
+    def build(self) -> Work:
+        """The arrays: the same in every run."""
+        random = np.random.default_rng([self.seed, self.number])
+        arrays = tuple(each.build(self.case, random, number) for number, each in enumerate(self.layouts))
+        ids = self._ids(random) if self.by else None
+        out = self.out.build(self.case, random, len(arrays) + 1) if self.out else None
+        return Work(self.case, arrays, arrays, ids, out)
+
+    def _ids(self, random: np.random.Generator) -> Array:
+        rows, segments = self.layouts[0].shape[self.axis], self.case.shape[self.axis]
+        ids = random.integers(0, segments, rows)
+        if not self.has_empty:
+            ids[:segments] = np.arange(segments)
+        ids = random.permutation(ids) if self.by == "ids" else np.sort(ids)
+        return ids.astype(self.case.id_type)
+
+
+def draw(seed: int, number: int) -> Call:
+    """The call of this number: the same on every machine, whatever else is drawn.
+
+    >>> print(draw(1, 2))
+    Max int32 (23, 30, 2, 2) C half axis 2 with (23, 30, 2, 2) order (2, 1, 0, 3)
+    """
+    random = Random(f"{seed}/{number}")
+    operator, dtype, shape = random.choice(OPERATORS), random.choice(TYPES), _shape(random)
+    more: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    if operator == "Max":
+        family = random.choice(("2 inputs", "2 inputs", "3 inputs", "broadcast", "outer", "scalar"))
+        layouts = _inputs(random, family, shape)
+        result = shapes.broadcast([each.shape for each in layouts])
+        more["spelling"] = "python-scalar" if family == "scalar" else "plain"
+    elif operator == "ReduceMax":
+        layouts = (_layout(random, shape),)
+        axes = tuple(sorted(random.sample(range(len(shape)), random.randint(1, len(shape)))))
+        more["axes"], options["keepdims"] = axes, random.random() < 0.5
+        kept = [(1,) if axis in axes else (length,) for axis, length in enumerate(shape)]
+        result = sum((each for axis, each in enumerate(kept) if options["keepdims"] or axis not in axes), ())
+        family = "all axes" if len(axes) == len(shape) else "last axis" if len(shape) - 1 in axes else "other axes"
+    else:
+        layouts = (_layout(random, shape),)
+        axis, by = random.randrange(len(shape)), random.choice(("sorted ids", "ids", "offsets"))
+        segments = round(shape[axis] ** random.random())
+        result, family = (*shape[:axis], segments, *shape[axis + 1 :]), by
+        options |= {"axis": axis, "by": by, "has_empty": random.random() < 0.5}
+        more["id_type"] = random.choice(("int32", "int64"))
+    out = _layout(random, result, KINDS.keys() - {"broadcast"}) if random.random() < 0.3 else None
+    operands = tuple(Operand(each.shape) for each in layouts)
+    size = max(prod(each.shape) for each in layouts)
+    case = Case(operator, family, dtype, size, operands, result, out=out is not None, **more)
+    return Call(seed, number, case, layouts, out, **options)
+
+
+def _shape(random: Random) -> Shape:
+    """A shape of 1 to MAX_SIZE elements or so: as likely 10 as 100,000, and often with axes of length 1."""
+    size = MAX_SIZE ** random.random()
+    weights = [random.random() * (random.random() < 0.85) for _ in range(random.randint(1, MAX_RANK))]
+    return tuple(max(1, round(size ** (each / (sum(weights) or 1)))) for each in weights)
+
+
+def _layout(random: Random, shape: Shape, kinds: Collection[str] = KINDS.keys()) -> Layout:
+    axes = tuple(range(len(shape)))
+    order = random.choice((axes, axes, axes[::-1], tuple(random.sample(axes, len(axes)))))
+    kind = random.choice(sorted(kinds)) if random.random() < 0.5 else "whole"
+    return Layout(shape, order, kind, random.randrange(len(shape))) if shape else Layout((), ())
+
+
+def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
+    """Of Max: the first of `shape`, except "outer", where each of two has the axes that the other lacks."""
+    if family == "scalar":
+        return _layout(random, shape), Layout((), ())
+    if family in ("broadcast", "outer"):
+        lacks = [random.random() < 0.5 for _ in shape]
+        second = tuple(1 if lack else length for lack, length in zip(lacks, shape, strict=True))
+        if family == "broadcast":
+            return _layout(random, shape), _layout(random, second[random.randrange(len(shape)) :])
+        first = tuple(length if lack else 1 for lack, length in zip(lacks, shape, strict=True))
+        return _layout(random, first), _layout(random, second)
+    layouts = [_layout(random, shape)]
+    while len(layouts) < int(family[0]):
+        layouts.append(layouts[0] if random.random() < 0.5 else _layout(random, shape))
+    return tuple(layouts)
+
+
+# ------------------------------------------------------------------------------------------------- how it is written
+
+
+def ours(call: Call, name: str) -> Text:
+    """Our call, on a library's arrays."""
+    case, out = call.case, ", out=out" * (call.out is not None)
+    if case.operator == "Max":
+        return Text("mo.maximum({inputs}{out})", _scalar(call) if name == "numpy" else "")
+    if case.operator == "ReduceMax":
+        return Text(f"mo.reduce_max(data, {case.axes}, {call.keepdims}{out})")
+    options = f'fill_mode="{FILL_MODE}", axis={call.axis}' + ", sorted=False" * (call.by == "ids") + out
+    if call.by != "offsets":
+        return Text(f"mo.segment_max(data, ids, {case.shape[call.axis]}, {options})")
+    offsets = f"np.searchsorted(ids, np.arange({case.shape[call.axis]} + 1)).astype(ids.dtype)"
+    own = offsets if name == "numpy" else f"torch.from_numpy({offsets})"
+    return Text(f"mo.segment_max(data, offsets=offsets, {options})", f"offsets = {own}")
+
+
+def theirs(call: Call, name: str) -> Text:
+    """A library's fastest way to the same result."""
+    case, out = call.case, ", out=out" * (call.out is not None)
+    if case.operator == "Max":
+        maximum = "chain({0}.maximum, {{inputs}}{{out}})" if len(call.layouts) > 2 else "{0}.maximum({{inputs}}{{out}})"
+        return Text(maximum.format("np" if name == "numpy" else name), _scalar(call) if name == "numpy" else "")
+    if case.operator == "ReduceMax" and name == "numpy":  # which np.max and the method max end in
+        return Text(f"np.maximum.reduce(data, axis={case.axes}, keepdims={call.keepdims}{out})")
+    if case.operator == "ReduceMax":
+        return Text(f"torch.amax(data, dim={case.axes}, keepdim={call.keepdims}{out})")
+    axis, segments = call.axis, case.shape[call.axis]
+    if name == "torch":
+        filled = "out.fill_(least)" if out else f"torch.full({case.shape}, least, dtype=data.dtype)"
+        index = [-1 if each == axis else 1 for each in range(len(case.shape))]
+        setup = f"index = torch.from_numpy(ids).long().reshape({index}).expand(data.shape); least = lowest.item()"
+        return Text(f'{filled}.scatter_reduce_({axis}, index, data, "amax")', setup)
+    if call.by == "sorted ids":
+        return Text(f"by_starts(data, ids, {segments}, lowest, {axis}{out})")
+    if call.by == "offsets":
+        setup = "starts = np.flatnonzero(np.diff(ids, prepend=-1)); filled = ids[starts]"
+        return Text(f"between_starts(data, starts, filled, {segments}, lowest, {axis}{out})", setup)
+    setup = f"result = np.full({case.shape}, lowest, data.dtype); at = (slice(None),) * {axis} + (ids,)"
+    return Text("np.maximum.at(result, at, data)", setup, "result")
+
+
+def _scalar(call: Call) -> str:
+    return "x1 = x1.item()" if call.case.spelling == "python-scalar" and call.case.dtype is not BFLOAT16 else ""
+
+
+# ------------------------------------------------------------------------------------------------------------ a run
+
+
+def measure(call: Call, name: str, started: dict[str, Names], seconds: float) -> Json:
+    """Compare the bits with NumPy's, then time in pairs; what is below 1.0 is timed again on new arrays, for longer."""
+    first = _measure(call, name, started, seconds)
+    if first["status"] != "timed" or first["ratio"]["median"] >= 1:
+        return first
+    return _measure(call, name, started, seconds * AGAIN) | {"first": first["ratio"]["median"]}
+
+
+def _measure(call: Call, name: str, started: dict[str, Names], seconds: float) -> Json:
+    work, case = call.build(), call.case
+
+    def candidate(text: Text, library: str) -> Candidate:
+        return LIBRARIES[library].candidate(text, started[library] | {"mo": mo}, work)
+
+    expected = candidate(theirs(call, "numpy"), "numpy").result(case)
+    try:
+        other = candidate(theirs(call, name), name)
+        if not same_bits(other.result(case), expected):
+            return {"status": "unsupported", "reason": "its bits are not NumPy's"}
+    except Exception as error:  # noqa: BLE001  (whatever a library raises means that it cannot do it)
+        return {"status": "unsupported", "reason": one_line(error)}
+    try:
+        own = candidate(ours(call, name), name)
+        if not same_bits(own.result(case), expected):
+            return {"status": "wrong", "reason": "different bits"}
+        figures = paired(Stopwatch(own), Stopwatch(other), seconds)
+        if not same_bits(own.result(case), expected):
+            return {"status": "wrong", "reason": "different bits after timing"}
+    except Exception as error:  # noqa: BLE001  (an error of ours is a result)
+        return {"status": "wrong", "reason": one_line(error)}
+    return {"status": "timed", "code": own.code, "library_code": other.code} | figures
+
+
+def run(
+    names: Sequence[str],
+    threads: int,
+    *,
+    seed: int,
+    run_seconds: float,
+    seconds: float = SECONDS,
+    operators: Collection[OperatorName] = OPERATORS,
+    types: Collection[str] = tuple(map(str, TYPES)),
+    only_call: int | None = None,
+    command: str = "maxops bench --random",
+    done: Callable[[str, Json | None], None] = lambda text, measured: None,
+) -> Json:
+    """Time calls of some operators and types until `run_seconds` are over, or one call. Ctrl-C ends it earlier."""
+    result: Json = {"format": FORMAT, "command": command, "seed": seed, "machine": machine(threads), "cases": []}
+    started: dict[str, Names] = {}
+    for name in ("numpy", *names):
+        try:
+            started[name] = LIBRARIES[name].start(threads)
+        except ModuleNotFoundError:
+            continue
+    began = perf_counter()
+    try:
+        for number in count() if only_call is None else (only_call,):
+            call = draw(seed, number)
+            case = call.case
+            if only_call is None and (case.operator not in operators or str(case.dtype) not in types):
+                continue
+            for name in (each for each in names if each in started):
+                done(f"{number}: {call}", None)
+                row: Json = {"id": str(number), "operator": case.operator, "family": case.family, "call": str(call)}
+                row |= {"type": str(case.dtype), "size": case.size, "library": name}
+                result["cases"].append(row | measure(call, name, started, seconds))
+                done(str(number), row)
+            if perf_counter() - began > run_seconds:
+                break
+    except KeyboardInterrupt:
+        result["interrupted"] = f"after {len(result['cases'])} calls"
+    result["seconds"] = perf_counter() - began
+    return result
+
+
+def tables(result: Json) -> list[Table]:
+    """Of each library: by operator and family, and the lowest; then what a library could not do."""
+    found = []
+    note = "Its time over ours: above 1 ours is faster. A call below 1.0 was timed again, on new arrays, for longer."
+    repeat = f"To repeat a call: maxops bench --random 1 --seed {result['seed']} --only-call NUMBER"
+    columns = ("number", "call", "ours", "speedup (quartiles)")
+    for name in BESIDE:
+        timed = [case for case in result["cases"] if (case["status"], case["library"]) == ("timed", name)]
+        lowest = sorted(timed, key=lambda case: float(case["ratio"]["median"]))[:LOWEST]
+        rows = [(each["id"], each["call"], scaled(each["ours"], TIME), spread(each["ratio"])) for each in lowest]
+        found += [
+            by_family(f"Beside {name}", note, timed, LEVELS),
+            Table(f"Lowest beside {name}", repeat, columns, rows),
+        ]
+    unsupported = (case for case in result["cases"] if case["status"] == "unsupported")
+    reasons = Counter((case["library"], case["operator"], case["reason"]) for case in unsupported)
+    counts = [(*key, str(number)) for key, number in reasons.most_common()]
+    found.append(Table("Not timed", "", ("library", "operator", "why", "calls"), counts))
+    return [table for table in found if table.rows]
+
+
+def headline(result: Json) -> str:
+    """A run in one line."""
+    ratios = [float(case["ratio"]["median"]) for case in result["cases"] if case["status"] == "timed"]
+    below = ", ".join(f"{sum(ratio < level for ratio in ratios)} below {level}" for level in LEVELS)
+    return f"{len(ratios)} timed; {times(statistics.median(ratios) if ratios else None)} at the median; {below}"
+
+
+def failures(result: Json) -> list[str]:
+    """The calls of ours whose bits differ from NumPy's, or that fail."""
+    wrong = (case for case in result["cases"] if case["status"] == "wrong")
+    return [f"{case['id']} ({case['library']}): {case['call']}: {case['reason']}" for case in wrong]
