@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import maxops as mo
 from helpers.bits import assert_same_bits
 from maxops import _native
 from maxops.dtypes import ALL, REAL, DType
@@ -482,3 +483,87 @@ def test_indices_that_are_checked() -> None:
     for wrong in (right[:5], (*right, 1), (), (IDS[:0], True, *right[2:])):
         with pytest.raises(TypeError, match="its rules"):
             check(*wrong)
+
+
+# ------------------------------------------------------------------------------------------------- whose rules
+
+
+def entry(operator: str, **rules: Any) -> Callable[..., Any]:
+    """An operator under rules; "asked" for what the core does not take."""
+    made: Callable[..., Any] = core.Entry(lambda *_, **__: "asked", operator, **rules)
+    return made
+
+
+def is_taken(result: Any) -> bool:
+    assert isinstance(result, (np.ndarray, str))
+    return isinstance(result, np.ndarray)
+
+
+def test_nobody_is_asked_about_what_the_core_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Any) -> None:
+        raise AssertionError("the planner was asked")
+
+    monkeypatch.setattr("maxops.engines.table.run", fail)
+    same(mo.maximum(X, X), X)
+    same(mo.reduce_max(X), np.full((1, 1), 6, np.float32))
+    same(mo.segment_max(X, IDS, fill_mode="ZERO"), segment_max())
+    same(mo.operator("ONNX", "Max", 13)(X, X), X)
+    same(mo.operator("ONNX", "ReduceMax", 13)(X, axes=[0]), X.max(0, keepdims=True))
+    with pytest.raises(AssertionError, match="asked"):
+        mo.maximum(X, X.astype(float))
+
+
+def test_types_of_rules() -> None:
+    for name in ("maximum", "reduce_max"):
+        for row in TYPES:
+            of_one = entry(name, types=[row.name])
+            for other in TYPES:
+                assert is_taken(of_one(np.ones(2, other.numpy))) == (other is row)
+    for kind in INTEGERS:
+        reduced = entry("reduce_max", index_types=[kind.name])
+        segments = entry("segment_max", index_types=[kind.name])
+        for index in INTEGERS:
+            assert is_taken(reduced(X, np.array([0], index))) == (index == kind)
+            assert is_taken(segments(X, IDS.astype(index), fill_mode="ZERO")) == (index == kind)
+
+
+def test_other_rules() -> None:
+    row, alike, zero = X[:1], X.copy(), np.ones((0, 3), np.float32)
+    for broadcast, taken in (
+        ("none", [True] * 2 + [False] * 3),
+        ("strict", [True] * 4 + [False]),
+        ("numpy", [True] * 5),
+    ):
+        maximum = entry("maximum", broadcast=broadcast)
+        calls = [(X, alike), (X,), (X, row), (X, X[:, :1]), (row, zero)]
+        assert [is_taken(maximum(*arrays)) for arrays in calls] == taken
+    assert is_taken(entry("maximum")(X, 1.0))
+    assert not is_taken(entry("maximum", explicit_types=True)(X, 1.0))
+    assert is_taken(entry("maximum", explicit_types=True)(X, X))
+    for axes in (-1, [-2], [0, -1]):
+        assert is_taken(entry("reduce_max")(X, axes))
+        assert not is_taken(entry("reduce_max", negative_axes=False)(X, axes))
+    assert is_taken(entry("reduce_max", negative_axes=False)(X, [0, 1]))
+
+
+def test_parameters_of_rules() -> None:
+    given = (X, [1], False, False)
+    for count in range(6):
+        reduced = entry("reduce_max", positional=count)
+        assert [is_taken(reduced(*given[:few])) for few in range(1, 5)] == [few <= count for few in range(1, 5)]
+    names = {"axes": [1], "keepdims": False, "initial": 1.0, "return_indices": False, "ties": "even"}
+    for name, value in names.items():
+        reduced = entry("reduce_max", keywords=(name,))
+        assert [is_taken(reduced(X, **{other: names[other]})) for other in names] == [other == name for other in names]
+        assert is_taken(reduced(X, **{name: value}))
+    assert is_taken(entry("maximum", positional=0)(X))
+
+
+def test_only_arrays_are_written_through() -> None:
+    assert core.can_write_through(X.copy(), X, False) is True
+    assert core.can_write_through(X, X, False) is False
+    assert core.can_write_through(X, X, True) is True
+    for wrong in (None, [1.0], "x", X.astype(complex)):
+        for arrays in ((wrong, X), (X, wrong)):
+            with pytest.raises(TypeError, match="arrays of maxops's types"):
+                core.can_write_through(*arrays, False)
