@@ -294,13 +294,17 @@ Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
         const Run run{kernels, poll};
         Initial initial(call.initial, out);
         if (bytes > 0 && bytes < kKeepsGilBytes && out.contiguous && data.contiguous &&
-            are_rows(call, &rows)) {
+            (out.elements() != data.elements() || out.elements() == 1) && are_rows(call, &rows)) {
             reduce_rows(kernels, data.data, rows, out.data);
             return finished(initial.fold(run));
         }
         if (bytes == 0) return finished(fill_with_lowest(run, out) && initial.fold(run));
         Shape shape = data.shape();
         Operand operands[2] = {data.operand(data.rank), along_data(call, out)};
+        if (out.elements() == data.elements()) {  // axes of length 1: each element is its own maximum
+            std::vector<Operand> each(operands, operands + 2);
+            return finished(fold(run, shape, each) && initial.fold(run));
+        }
         return finished(reduce(run, shape, operands) && initial.fold(run));
     });
 }

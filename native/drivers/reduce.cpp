@@ -8,6 +8,12 @@
 namespace maxops {
 namespace {
 
+bool holds_highest(const Kernels& kernels, const char* element) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, element, kernels.itemsize);  // a big-endian machine misses the shortcut, nothing else
+    return bits == kernels.highest;
+}
+
 class Reduce {
 public:
     // The axes are simplified; those where the output does not move are reduced.
@@ -170,7 +176,9 @@ private:
         }
         for (std::size_t r = 0; r < n; ++r, from += across)
             in_blocks(from, along, length, [&](const char* block, std::size_t, std::size_t m) {
-                kernels_.rows(keys + r * kernels_.itemsize, block, 0, 1, m);
+                char* const key = keys + r * kernels_.itemsize;
+                kernels_.rows(key, block, 0, 1, m);
+                return !is_saturated(key);
             });
     }
 
@@ -190,17 +198,28 @@ private:
         for (std::size_t r = 0; r < length; ++r, from += across)
             in_blocks(from, along, n, [&](const char* block, std::size_t at, std::size_t m) {
                 kernels_.columns(keys + at * kernels_.itemsize, block, 0, 1, m);
+                return true;
             });
     }
 
+    // Whether nothing is above what an output has by now.
+    bool is_saturated(const char* key) const {
+        char value[8];
+        kernels_.finish(value, key, 1);
+        return holds_highest(kernels_, value);
+    }
+
+    // visit(block, at, m) for n elements that are copied to one place, as long as it is true. The first block
+    // is short: many rows are saturated by then.
     template <class Visit>
     void in_blocks(const char* from, std::ptrdiff_t stride, std::size_t n, const Visit& visit) const {
         char* block = scratch<ReduceBuffers>().gathered;
         const std::size_t most = kBlockBytes / kernels_.itemsize;
-        for (std::size_t at = 0; at < n; at += most) {
-            std::size_t m = std::min(most, n - at);
+        const std::size_t first = std::min(kFirstBlockBytes, kBlockBytes) / kernels_.itemsize;
+        for (std::size_t at = 0, m = 0; at < n; at += m) {
+            m = std::min(at == 0 ? first : most, n - at);
             kernels_.gather(block, from + static_cast<std::ptrdiff_t>(at) * stride, stride, m, data_.swapped);
-            visit(block, at, m);
+            if (!visit(block, at, m)) return;
         }
     }
 
@@ -211,12 +230,6 @@ private:
     bool row_is_reduced_, rows_are_apart_;
     int split_;  // which of the reduced axes parts are made of
 };
-
-bool holds_highest(const Kernels& kernels, const char* element) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, element, kernels.itemsize);  // a big-endian machine misses the shortcut, nothing else
-    return bits == kernels.highest;
-}
 
 }  // namespace
 
