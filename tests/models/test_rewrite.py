@@ -241,7 +241,7 @@ def test_data_that_cannot_be_read(call: str, file: str, tmp_path: Path, monkeypa
     def fails(*words: object, **_: object) -> None:
         raise OSError(5, "Input/output error", str(words[0]))
 
-    monkeypatch.setattr(*((filecmp, "cmp") if call == "cmp" else (Path, "open")), fails)
+    monkeypatch.setattr(filecmp if call == "cmp" else Path, call, fails)
     found = external.files(onnx.load(path, load_external_data=False), path, "m")
     with pytest.raises(errors.MaxopsError, match=f"{re.escape(str(tmp_path / file))}: cannot be .*Input/output error"):
         external.copies(found, out)
