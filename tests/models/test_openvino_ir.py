@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import maxops as mo
 from helpers.bits import Array, assert_same_bits, mixed
-from helpers.ir_models import reduce_net, saved, segment_net
+from helpers.ir_models import layer, net, reduce_net, saved, segment_net
 from maxops import errors
 from maxops.cli.app import app
-from maxops.dtypes import FLOAT32, INT32
-from maxops.openvino import IRWarning, load
+from maxops.dtypes import FLOAT32, INT16, INT32
+from maxops.openvino import IRWarning, calls, load
 from maxops.openvino.calls import DTYPES
 
 IDS = np.array([0, 0, 2, 3, 3])
@@ -74,6 +74,60 @@ def test_segment_max_of_bool_is_refused(tmp_path: Path) -> None:
     model = load(saved(tmp_path, segment_net('fill_mode="zero"', (3,), False, (2,), "boolean")))
     with pytest.raises(errors.DTypeError, match=r"SegmentMax-16 .*bool.* \[OpenVINO.SegmentMax-16.T\]"):
         model.run({"data": np.ones(3, np.bool_), "ids": np.array([0, 0, 1])})
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"), [([0, 1, 0, 2, 3], "must not decrease"), ([0, 0, 1, 2, -1], "must not be negative")]
+)
+def test_ids_are_checked_where_a_model_runs(ids: list[int], message: str, tmp_path: Path) -> None:
+    path = saved(tmp_path, segment_net('fill_mode="zero"', (5,), count=False, out=(4,)))
+    with pytest.raises(errors.SegmentIdsError, match=rf"layer 'top' .*{message}.*SegmentMax-16\.ids") as caught:
+        load(path).run({"data": np.ones(5, np.float32), "ids": np.array(ids)})
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize(("kind", "size"), [("f32", 4), ("boolean", 1), ("bf16", 2)])
+def test_axes_are_integers_even_if_there_are_none(kind: str, size: int, count: int, tmp_path: Path) -> None:
+    text = reduce_net(size * count, shape=str(count)).replace('element_type="i64"', f'element_type="{kind}"')
+    model = load(saved(tmp_path, text, bytes(size * count)))
+    with pytest.raises(errors.AxesError, match=rf"axes are b?\w+ \({count},\); they are a scalar or 1-D, of integers"):
+        model.run({"x": np.ones((2, 3), np.float32), "b": np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("kind", ["Maximum", "Result"])
+def test_a_constant_gives_its_type_to_what_reads_it(kind: str, tmp_path: Path) -> None:
+    layers = [
+        layer(0, "c", "Const", 'element_type="i16" offset="0" size="4" shape="2"', outputs=[(0, (2,))]),
+        layer(1, "x", "Parameter", 'shape="2" element_type="i16"', outputs=[(0, (2,))]),
+        layer(2, "m", "Maximum", "", [(0, (2,)), (1, (2,))], [(2, (2,))]),
+        layer(3, "y", "Result", inputs=[(0, (2,))]),
+    ]
+    start = (2, 2) if kind == "Maximum" else (0, 0)
+    made = load(
+        saved(
+            tmp_path, net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (*start, 3, 0)]), np.array([7, -7], np.int16).tobytes()
+        )
+    )
+    assert made.outputs[0].dtype is INT16
+    got = made.run({"x": np.zeros(2, np.int16)})["y"]
+    assert_same_bits(got, np.array([7, 0 if kind == "Maximum" else -7], np.int16))
+
+
+def test_a_layer_of_a_version_without_it_is_not_run(tmp_path: Path) -> None:
+    text = segment_net('fill_mode="zero"', (5,), count=False, out=(4,)).replace(
+        '"SegmentMax"', '"SegmentMax" version="{}"'
+    )
+    assert load(saved(tmp_path, text.format("opset16"))).outputs[0].name == "y"
+    with pytest.raises(errors.ModelError, match="is of version 'opset15'; OpenVINO has SegmentMax in opset16"):
+        load(saved(tmp_path, text.format("opset15")))
+
+
+def test_a_warning_is_of_the_line_that_loads(tmp_path: Path) -> None:
+    path = saved(tmp_path, segment_net('empty_segment_value="ZERO"', (5,), count=True, out=(4,)))
+    with pytest.warns(IRWarning) as caught:
+        load(path)
+    assert [each.filename for each in caught] == [__file__, __file__]
 
 
 def test_maximum_reduce_max_and_weights(tmp_path: Path) -> None:
@@ -243,3 +297,23 @@ def test_names_of_types_are_openvinos() -> None:
     openvino = pytest.importorskip("openvino")
     for name in DTYPES:
         assert getattr(openvino.Type, name).get_type_name() == name
+    assert {*calls.OTHER_TYPES} == {
+        name
+        for name, each in vars(openvino.Type).items()
+        if isinstance(each, openvino.Type) and name not in (*DTYPES, *calls.OPEN_TYPES)
+    }
+
+
+def test_what_ports_call_types() -> None:
+    """In the letters that OpenVINO's documents have, and in those of its own names."""
+    named = {
+        "FP16": "f16", "FP32": "f32", "FP64": "f64", "BF16": "bf16", "BOOL": "boolean", "I64": "i64", "U8": "u8",
+        "U1": "u1", "BIN": "u1", "bin": "u1", "NF4": "nf4", "STRING": "string", "": "dynamic",
+        "UNSPECIFIED": "undefined",
+    }  # fmt: skip
+    for text, name in named.items():
+        assert calls.PORT_TYPES[text] == calls.PORT_TYPES[name] == calls.ELEMENT_TYPES[name]
+    assert {name for name, kind in calls.PORT_TYPES.items() if kind is None} == {
+        "", "UNSPECIFIED", "dynamic", "undefined",
+    }  # fmt: skip
+    assert calls.ELEMENT_TYPES["u1"] == "u1"
