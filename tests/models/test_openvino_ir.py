@@ -119,7 +119,7 @@ def test_a_layer_of_a_version_without_it_is_not_run(tmp_path: Path) -> None:
         '"SegmentMax"', '"SegmentMax" version="{}"'
     )
     assert load(saved(tmp_path, text.format("opset16"))).outputs[0].name == "y"
-    with pytest.raises(errors.ModelError, match="is of version 'opset15'; OpenVINO has SegmentMax in opset16"):
+    with pytest.raises(errors.ModelError, match=r"is of version 'opset15'; OpenVINO has SegmentMax in opset16$"):
         load(saved(tmp_path, text.format("opset15")))
 
 
@@ -154,6 +154,14 @@ def test_the_command(tmp_path: Path) -> None:
 GOOD = reduce_net(8)
 EDGE = '<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>'
 BACK = '<edge from-layer="4" from-port="2" to-layer="3" to-port="1"/>'
+
+
+def beside_good(kind: str, data: str = "", inputs: int = 0, outputs: int = 0) -> str:
+    """With a layer z, to which no edge leads."""
+    more = layer(9, "z", kind, data, [(n, ()) for n in range(inputs)], [(n + 5, ()) for n in range(outputs)])
+    return GOOD.replace("<layers>", f"<layers>{more}")
+
+
 BOMB = '<!DOCTYPE net [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><net version="11"><layers>&b;</layers></net>'
 OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/></net>'
 
@@ -197,6 +205,19 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
         (reduce_net(8, offset=2**62 - 8), "which ends at 8"),
         (reduce_net(8).replace('size="8"', 'size="-8"'), "size is '-8'"),
         (reduce_net(8, shape="?"), "open shape"),
+        (GOOD.replace('shape="3"', 'shape="3]"'), "the size '3\\]'"),
+        (
+            GOOD.replace('<data auto_broadcast="numpy"/>', '<data auto_broadcast="numpy"/><data/>'),
+            "more than one <data>",
+        ),
+        (GOOD.replace('<data shape="3" element_type="f32"/>', ""), "no attribute 'element_type'; it has none$"),
+        (GOOD.replace('shape="3" element_type="f32"', 'shape="3" some="x"'), "'element_type'; it has shape, some$"),
+        (beside_good("Parameter", 'shape="" element_type="f32"'), "'z' .* has 0 output ports; it takes 1$"),
+        (beside_good("Parameter", 'shape="" element_type="f32"', outputs=2), "'z' .* has 2 output ports; it takes 1$"),
+        (beside_good("Result"), "'z' .* has 0 input ports; it takes 1$"),
+        (beside_good("SegmentMax", inputs=1, outputs=1), "'z' .* has 1 input port; it takes 2 or 3$"),
+        (GOOD.replace('type="Maximum"', 'type="Maximum" version="opset17"'), "Maximum in opset1 to opset16$"),
+        (GOOD.replace('type="Result"', 'type="Result" version="maxops"'), "version 'maxops'; OpenVINO has Result in"),
     ],
 )
 def test_a_broken_file_is_one_error(tmp_path: Path, text: str, message: str) -> None:
