@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -112,6 +113,37 @@ def test_a_constant_gives_its_type_to_what_reads_it(kind: str, tmp_path: Path) -
     assert made.outputs[0].dtype is INT16
     got = made.run({"x": np.zeros(2, np.int16)})["y"]
     assert_same_bits(got, np.array([7, 0 if kind == "Maximum" else -7], np.int16))
+
+
+def constant_net(kind: str, shape: tuple[int, ...], size: int) -> str:
+    """A model that gives a constant."""
+    data = f'element_type="{kind}" offset="0" size="{size}" shape="{",".join(map(str, shape))}"'
+    layers = [layer(0, "c", "Const", data, outputs=[(0, shape)]), layer(1, "y", "Result", inputs=[(0, shape)])]
+    return net(layers, [(0, 0, 1, 0)])
+
+
+@pytest.mark.parametrize("held", [b"", b"\0\1", b"\1\1\0"])
+def test_constants_are_kept_as_they_are_read(held: bytes, tmp_path: Path) -> None:
+    model = load(saved(tmp_path, constant_net("boolean", (len(held),), len(held)), held))
+    (constant,) = model.constants.values()
+    assert not constant.flags.writeable
+    assert_same_bits(model.run({})["y"], np.frombuffer(held, np.bool_))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "held", "message"),
+    [
+        ("boolean", (3,), b"\0\1\2", "holds a byte other than 0 and 1"),
+        ("boolean", (1,), b"\xff", "holds a byte other than 0 and 1"),
+        ("i8", (1,) * 70, b"\1", "has a shape that NumPy does not take"),
+    ],
+)
+def test_a_constant_that_no_array_holds(
+    kind: str, shape: tuple[int, ...], held: bytes, message: str, tmp_path: Path
+) -> None:
+    path = saved(tmp_path, constant_net(kind, shape, len(held)), held)
+    with pytest.raises(errors.ModelError, match=rf"{re.escape(str(path))}: layer 'c' .*{message}"):
+        load(path)
 
 
 def test_a_layer_of_a_version_without_it_is_not_run(tmp_path: Path) -> None:
