@@ -500,6 +500,7 @@ def test_another_build_is_told(monkeypatch: pytest.MonkeyPatch, change: dict[str
         ("a.py", "ab\n", "a, b\n", False),
         ("a.py", "x = '# 1'\n", "x = '# 2'\n", False),
         ("a.cpp", "int a;\nint b;\n", "int a; // one\n/* two\n* three */ int b;", True),
+        ("a.c", "int a;\nint b;\n", "int a; int b;", True),
         ("a.h", "int a, b", "int a, /**/b", True),
         ("a.def", "ab", "a/**/b", False),
         ("a.c", 's = "// 1";', 's = "// 2";', False),
