@@ -510,6 +510,18 @@ def test_an_error_on_few_threads(threads: int) -> None:
             request.wait()
 
 
+def test_what_reads_nothing_of_ours_stays_as_it_is() -> None:
+    """Converts stand where types are kept, and nowhere else; once more nothing changes."""
+    a, b, c = (parameter(name, [4], dtypes.INT64) for name in "abc")
+    top = opset.abs(opset.maximum(opset.abs(a), b))
+    model = ov.Model([top, opset.abs(opset.abs(c))], [a, b, c], "m")
+    for _ in range(2):
+        model = maxops.openvino.rewrite(model)
+        converts = [node for node in model.get_ordered_ops() if node.get_type_name() == "Convert"]
+        sources = [node.input_value(0).get_node().get_type_name() for node in converts]
+        assert sorted(sources) == ["Abs", "Maximum"]
+
+
 def if_model(then: Any, otherwise: Any) -> Any:
     """A model whose If applies one of two operators to its input."""
     condition, x = opset.parameter([], ov.Type.boolean, name="condition"), parameter("x", [4])
