@@ -15,7 +15,7 @@ import pytest
 
 import maxops.openvino
 from helpers.bits import FLOATS, INTEGERS, Array, assert_same_bits, mixed
-from maxops import dtypes, errors, reference
+from maxops import dtypes, errors, ops, reference
 from maxops.dtypes import DType
 from maxops.openvino.calls import DTYPES
 
@@ -478,6 +478,17 @@ def test_an_error_of_an_asynchronous_call() -> None:
     request = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU").create_infer_request()
     request.start_async([np.zeros((1, 2), np.float32), np.array([-1])])
     with pytest.raises(RuntimeError, match=r"position 0 holds -1 \[OpenVINO.SegmentMax-16.ids\]"):
+        request.wait()
+
+
+def test_an_error_that_the_clause_does_not_explain_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise errors.MaxopsError("of the core alone")
+
+    request = CORE.compile_model(maxops.openvino.rewrite(segments()), "CPU").create_infer_request()
+    monkeypatch.setattr(ops, "segment_max", fails)
+    request.start_async([np.zeros((1, 2), np.float32), np.array([0])])
+    with pytest.raises(RuntimeError, match="of the core alone"):
         request.wait()
 
 
