@@ -18,6 +18,11 @@ ONE, TWO = np.array([1, BIG]), np.array([[1, 2], [BIG, 3]])
 BOTH = {"a": ONE, "b": np.array([2, 3])}
 Make = Callable[[Any], Any]
 
+
+def _arrow(name: str, *words: int) -> Any:
+    return getattr(pytest.importorskip("pyarrow"), name)(*words)
+
+
 # By the library and what is made of it: how, and the elements that it holds.
 EXACT: dict[str, dict[str, tuple[Make, Array]]] = {
     "pandas": {
@@ -83,6 +88,11 @@ REFUSED: dict[str, dict[str, tuple[Make, str]]] = {
         "categories": (lambda pd: pd.Series([3, 1]).astype("category"), f"holds category, {NO_TYPE}"),
         "times": (lambda pd: pd.Series(pd.to_datetime(["2020"])), NO_TYPE),
         "times-in-a-zone": (lambda pd: pd.Series(pd.to_datetime(["2020"], utc=True)), NO_TYPE),
+        "text[pyarrow]": (lambda pd: pd.Series(["a"], dtype=pd.ArrowDtype(_arrow("string"))), NO_TYPE),
+        "decimals[pyarrow]": (
+            lambda pd: pd.Series([decimal.Decimal("1.5")], dtype=pd.ArrowDtype(_arrow("decimal128", 5, 2))),
+            NO_TYPE,
+        ),
         "intervals": (lambda pd: pd.Series(pd.interval_range(0, 2)), NO_TYPE),
     },
     "polars": {

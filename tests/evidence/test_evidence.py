@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import csv
 import dataclasses
+import hashlib
+import html
 import io
 import json
 import re
@@ -22,6 +25,7 @@ from typer.testing import CliRunner
 import maxops as mo
 from maxops import _native, evidence, spec
 from maxops.cli.app import app
+from maxops.evidence.tokens import digest_of
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "proofs"), str(ROOT / "native")]
@@ -486,6 +490,38 @@ def test_another_build_is_told(monkeypatch: pytest.MonkeyPatch, change: dict[str
     assert CliRunner().invoke(app, ["evidence"]).exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "other", "is_same"),
+    [
+        ("a.py", "x = f(1, 2)\n", "# one\n\nx = f(  # two\n    1,\n    2)\n", True),
+        ("a.py", "if x:\n  y\n", "if x:\n    y\n", True),
+        ("a.py", "if x:\n    y\nz\n", "if x:\n    y\n    z\n", False),
+        ("a.py", "x\ny\n", "x;y\n", False),
+        ("a.py", "ab\n", "a, b\n", False),
+        ("a.py", "x = '# 1'\n", "x = '# 2'\n", False),
+        ("a.cpp", "int a;\nint b;\n", "int a; // one\n/* two\n* three */ int b;", True),
+        ("a.c", "int a;\nint b;\n", "int a; int b;", True),
+        ("a.h", "int a, b", "int a, /**/b", True),
+        ("a.def", "ab", "a/**/b", False),
+        ("a.c", 's = "// 1";', 's = "// 2";', False),
+        ("a.c", 's = "a b";', 's = "a  b";', False),
+        ("a.c", """s = "\\"// 1";""", """s = "\\"// 2";""", False),
+        ("a.c", "c = '\\'' + 1; // '", "c = '\\'' + 2; // '", False),
+        ("a.c", "# define A 1\nint b;", "# define A 1 int b;", False),
+        ("a.c", "#define A 1\n", "#define A \\\n  1\n", True),
+        ("a.txt", "x = 1\n", "x  = 1\n", False),
+    ],
+)
+def test_a_digest_is_of_a_files_tokens(name: str, text: str, other: str, is_same: bool, tmp_path: Path) -> None:
+    """Comments and layout are none, but in texts and in files of other kinds."""
+    digests = []
+    for each in (text, other, text):
+        (tmp_path / name).write_text(each, encoding="utf-8")
+        digests.append(digest_of(tmp_path / name))
+    assert digests[0] == digests[2]
+    assert (digests[0] == digests[1]) == is_same
+
+
 def test_another_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, files={f"src/maxops/{name}.py": ["0" * 64, ["order"]] for name in ("spec", "none")})
     assert evidence.differences()[-2:] == ["none.py", "spec.py"]
@@ -556,6 +592,20 @@ def test_the_page_loads_nothing() -> None:
     assert text == evidence.as_html()
     assert not re.search(r"""(?:src|href)=(?!"data:,")|url\(|@import|https?:""", text)
     assert "default-src 'none'" in text
+
+
+def test_the_page_has_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As text, whatever the letters, and its policy lets its own style and script run alone."""
+    odd = {name: f'<b> & "{name}"' for name in evidence.COLUMNS}
+    monkeypatch.setattr(evidence, "table", lambda: [odd, dict.fromkeys(odd, "")])
+    text = evidence.as_html()
+    lines = [re.findall(r"<t[hd]>(.*?)</t[hd]>", line) for line in re.findall("<tr>.*?</tr>", text)]
+    assert [[*map(html.unescape, line)] for line in lines] == [[*evidence.COLUMNS], [*odd.values()], [""] * len(odd)]
+    assert "<b>" not in text
+    for tag in ("style", "script"):
+        (inner,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inner.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in text
 
 
 def test_the_page_filters(browser: Browser) -> None:

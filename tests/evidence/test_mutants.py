@@ -73,6 +73,19 @@ def test_places_of_python() -> None:
         assert lines[: change.lines.start - 1] == rest[: change.lines.start - 1], change.what
 
 
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("Kind = Literal['a', 'b']", 0),
+        ("Kind = Literal['a', 'b']\nKINDS = get_args(Kind)", 2),
+        ("@overload\ndef f(a: int, b: Literal[True] = True) -> int: ...", 0),
+        ("def f(a: int, b: bool = True) -> int: ...", 1),
+    ],
+)
+def test_what_is_for_type_checkers_has_no_places(source: str, count: int) -> None:
+    assert len(places_python.Finder(source).changes) == count
+
+
 def test_every_file_that_is_looked_at_has_tests() -> None:
     files = table.files(())
     assert {"native/bindings/memory.cpp", "native/bindings/operators.cpp", "src/maxops/engines/columns.py"} <= {*files}

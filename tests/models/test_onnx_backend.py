@@ -22,6 +22,7 @@ from maxops import errors, reference
 from maxops.cli.app import app
 from maxops.onnx import Backend, from_proto, load, nodes
 from maxops.onnx.suite import data_set_folders, read_data_set
+from maxops.plan import Array
 
 OURS = re.compile(r"test_(max|reduce_max)_(?!.*expanded)\w+|test_operator_max")
 PYTORCH = Path(DATA_DIR) / "pytorch-operator"
@@ -99,6 +100,50 @@ def test_other_pytorch_model_runs_with_our_operators_inside(folder: Path) -> Non
         data = read_data_set(path, loaded)
         for name, result in loaded.run(data.inputs).items():
             np.testing.assert_allclose(result, data.expected[name], rtol=1e-3, atol=1e-7)
+
+
+# --------------------------------------------------------------------------------------------------- data sets
+
+TWO = model([node("Max", ["a", "b"], "y"), node("Identity", ["a"], "z")], ["a", "b"], ["y", "z"])
+WHOLE = {"input_0": X, "input_1": Y, "output_0": reference.maximum(X, Y), "output_1": X}
+
+
+def data_set(folder: Path, arrays: dict[str, Array]) -> Path:
+    folder.mkdir()
+    for name, array in arrays.items():
+        (folder / f"{name}.pb").write_bytes(tensor("whatever", array).SerializeToString())
+    return folder
+
+
+def test_data_sets_are_folders_by_their_numbers(tmp_path: Path) -> None:
+    for number in (10, 9, 0):
+        (tmp_path / f"test_data_set_{number}").mkdir()
+    (tmp_path / "test_data_set_1").touch()
+    assert [path.name for path in data_set_folders(tmp_path)] == [f"test_data_set_{n}" for n in (0, 9, 10)]
+
+
+def test_the_files_of_a_data_set_go_by_their_numbers(tmp_path: Path) -> None:
+    """What has no such number is not read."""
+    folder = data_set(tmp_path / "test_data_set_7", {**WHOLE, "input_01": Y, "output_x": Y})
+    (folder / "input_2.txt").touch()
+    data = read_data_set(folder, from_proto(TWO))
+    assert (data.name, [*data.inputs], [*data.expected]) == ("test_data_set_7", ["a", "b"], ["y", "z"])
+    for array, expected in zip((*data.inputs.values(), *data.expected.values()), WHOLE.values(), strict=True):
+        assert_same_bits(array, expected)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "text"),
+    [
+        ("output_1", "has 1 file output_*.pb; the model's outputs are 'y': float32 (4,), 'z': float32 (4,)"),
+        ("output_0", "has output_*.pb numbered [1]; numbers run from 0 without a gap"),
+        ("input_0", "has input_*.pb numbered [1]; numbers run from 0 without a gap"),
+    ],
+)
+def test_a_data_set_that_lacks_a_file(left_out: str, text: str, tmp_path: Path) -> None:
+    folder = data_set(tmp_path / "test_data_set_0", {name: each for name, each in WHOLE.items() if name != left_out})
+    with pytest.raises(errors.ModelInputError, match=re.escape(text)):
+        read_data_set(folder, from_proto(TWO))
 
 
 # ----------------------------------------------------------------------------------------------------- the class

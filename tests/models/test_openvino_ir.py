@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -11,11 +12,11 @@ from typer.testing import CliRunner
 
 import maxops as mo
 from helpers.bits import Array, assert_same_bits, mixed
-from helpers.ir_models import reduce_net, saved, segment_net
+from helpers.ir_models import layer, net, reduce_net, saved, segment_net
 from maxops import errors
 from maxops.cli.app import app
-from maxops.dtypes import FLOAT32, INT32
-from maxops.openvino import IRWarning, load
+from maxops.dtypes import FLOAT32, INT16, INT32
+from maxops.openvino import IRWarning, calls, load
 from maxops.openvino.calls import DTYPES
 
 IDS = np.array([0, 0, 2, 3, 3])
@@ -76,6 +77,91 @@ def test_segment_max_of_bool_is_refused(tmp_path: Path) -> None:
         model.run({"data": np.ones(3, np.bool_), "ids": np.array([0, 0, 1])})
 
 
+@pytest.mark.parametrize(
+    ("ids", "message"), [([0, 1, 0, 2, 3], "must not decrease"), ([0, 0, 1, 2, -1], "must not be negative")]
+)
+def test_ids_are_checked_where_a_model_runs(ids: list[int], message: str, tmp_path: Path) -> None:
+    path = saved(tmp_path, segment_net('fill_mode="zero"', (5,), count=False, out=(4,)))
+    with pytest.raises(errors.SegmentIdsError, match=rf"layer 'top' .*{message}.*SegmentMax-16\.ids") as caught:
+        load(path).run({"data": np.ones(5, np.float32), "ids": np.array(ids)})
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize(("kind", "size"), [("f32", 4), ("boolean", 1), ("bf16", 2)])
+def test_axes_are_integers_even_if_there_are_none(kind: str, size: int, count: int, tmp_path: Path) -> None:
+    text = reduce_net(size * count, shape=str(count)).replace('element_type="i64"', f'element_type="{kind}"')
+    model = load(saved(tmp_path, text, bytes(size * count)))
+    with pytest.raises(errors.AxesError, match=rf"axes are b?\w+ \({count},\); they are a scalar or 1-D, of integers"):
+        model.run({"x": np.ones((2, 3), np.float32), "b": np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("kind", ["Maximum", "Result"])
+def test_a_constant_gives_its_type_to_what_reads_it(kind: str, tmp_path: Path) -> None:
+    layers = [
+        layer(0, "c", "Const", 'element_type="i16" offset="0" size="4" shape="2"', outputs=[(0, (2,))]),
+        layer(1, "x", "Parameter", 'shape="2" element_type="i16"', outputs=[(0, (2,))]),
+        layer(2, "m", "Maximum", "", [(0, (2,)), (1, (2,))], [(2, (2,))]),
+        layer(3, "y", "Result", inputs=[(0, (2,))]),
+    ]
+    start = (2, 2) if kind == "Maximum" else (0, 0)
+    made = load(
+        saved(
+            tmp_path, net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (*start, 3, 0)]), np.array([7, -7], np.int16).tobytes()
+        )
+    )
+    assert made.outputs[0].dtype is INT16
+    got = made.run({"x": np.zeros(2, np.int16)})["y"]
+    assert_same_bits(got, np.array([7, 0 if kind == "Maximum" else -7], np.int16))
+
+
+def constant_net(kind: str, shape: tuple[int, ...], size: int) -> str:
+    """A model that gives a constant."""
+    data = f'element_type="{kind}" offset="0" size="{size}" shape="{",".join(map(str, shape))}"'
+    layers = [layer(0, "c", "Const", data, outputs=[(0, shape)]), layer(1, "y", "Result", inputs=[(0, shape)])]
+    return net(layers, [(0, 0, 1, 0)])
+
+
+@pytest.mark.parametrize("held", [b"", b"\0\1", b"\1\1\0"])
+def test_constants_are_kept_as_they_are_read(held: bytes, tmp_path: Path) -> None:
+    model = load(saved(tmp_path, constant_net("boolean", (len(held),), len(held)), held))
+    (constant,) = model.constants.values()
+    assert not constant.flags.writeable
+    assert_same_bits(model.run({})["y"], np.frombuffer(held, np.bool_))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "held", "message"),
+    [
+        ("boolean", (3,), b"\0\1\2", "holds a byte other than 0 and 1"),
+        ("boolean", (1,), b"\xff", "holds a byte other than 0 and 1"),
+        ("i8", (1,) * 70, b"\1", "has a shape that NumPy does not take"),
+    ],
+)
+def test_a_constant_that_no_array_holds(
+    kind: str, shape: tuple[int, ...], held: bytes, message: str, tmp_path: Path
+) -> None:
+    path = saved(tmp_path, constant_net(kind, shape, len(held)), held)
+    with pytest.raises(errors.ModelError, match=rf"{re.escape(str(path))}: layer 'c' .*{message}"):
+        load(path)
+
+
+def test_a_layer_of_a_version_without_it_is_not_run(tmp_path: Path) -> None:
+    text = segment_net('fill_mode="zero"', (5,), count=False, out=(4,)).replace(
+        '"SegmentMax"', '"SegmentMax" version="{}"'
+    )
+    assert load(saved(tmp_path, text.format("opset16"))).outputs[0].name == "y"
+    with pytest.raises(errors.ModelError, match=r"is of version 'opset15'; OpenVINO has SegmentMax in opset16$"):
+        load(saved(tmp_path, text.format("opset15")))
+
+
+def test_a_warning_is_of_the_line_that_loads(tmp_path: Path) -> None:
+    path = saved(tmp_path, segment_net('empty_segment_value="ZERO"', (5,), count=True, out=(4,)))
+    with pytest.warns(IRWarning) as caught:
+        load(path)
+    assert [each.filename for each in caught] == [__file__, __file__]
+
+
 def test_maximum_reduce_max_and_weights(tmp_path: Path) -> None:
     path = saved(tmp_path, reduce_net(8, offset=8), np.array([7, -1]).tobytes())
     x, b = mixed(FLOAT32, (5, 3), 2), mixed(FLOAT32, (3,), 3)
@@ -100,6 +186,14 @@ def test_the_command(tmp_path: Path) -> None:
 GOOD = reduce_net(8)
 EDGE = '<edge from-layer="1" from-port="0" to-layer="3" to-port="1"/>'
 BACK = '<edge from-layer="4" from-port="2" to-layer="3" to-port="1"/>'
+
+
+def beside_good(kind: str, data: str = "", inputs: int = 0, outputs: int = 0) -> str:
+    """With a layer z, to which no edge leads."""
+    more = layer(9, "z", kind, data, [(n, ()) for n in range(inputs)], [(n + 5, ()) for n in range(outputs)])
+    return GOOD.replace("<layers>", f"<layers>{more}")
+
+
 BOMB = '<!DOCTYPE net [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><net version="11"><layers>&b;</layers></net>'
 OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/></net>'
 
@@ -143,6 +237,19 @@ OUTSIDE = '<!DOCTYPE net SYSTEM "file:///etc/passwd"><net version="11"><layers/>
         (reduce_net(8, offset=2**62 - 8), "which ends at 8"),
         (reduce_net(8).replace('size="8"', 'size="-8"'), "size is '-8'"),
         (reduce_net(8, shape="?"), "open shape"),
+        (GOOD.replace('shape="3"', 'shape="3]"'), "the size '3\\]'"),
+        (
+            GOOD.replace('<data auto_broadcast="numpy"/>', '<data auto_broadcast="numpy"/><data/>'),
+            "more than one <data>",
+        ),
+        (GOOD.replace('<data shape="3" element_type="f32"/>', ""), "no attribute 'element_type'; it has none$"),
+        (GOOD.replace('shape="3" element_type="f32"', 'shape="3" some="x"'), "'element_type'; it has shape, some$"),
+        (beside_good("Parameter", 'shape="" element_type="f32"'), "'z' .* has 0 output ports; it takes 1$"),
+        (beside_good("Parameter", 'shape="" element_type="f32"', outputs=2), "'z' .* has 2 output ports; it takes 1$"),
+        (beside_good("Result"), "'z' .* has 0 input ports; it takes 1$"),
+        (beside_good("SegmentMax", inputs=1, outputs=1), "'z' .* has 1 input port; it takes 2 or 3$"),
+        (GOOD.replace('type="Maximum"', 'type="Maximum" version="opset17"'), "Maximum in opset1 to opset16$"),
+        (GOOD.replace('type="Result"', 'type="Result" version="maxops"'), "version 'maxops'; OpenVINO has Result in"),
     ],
 )
 def test_a_broken_file_is_one_error(tmp_path: Path, text: str, message: str) -> None:
@@ -243,3 +350,23 @@ def test_names_of_types_are_openvinos() -> None:
     openvino = pytest.importorskip("openvino")
     for name in DTYPES:
         assert getattr(openvino.Type, name).get_type_name() == name
+    assert {*calls.OTHER_TYPES} == {
+        name
+        for name, each in vars(openvino.Type).items()
+        if isinstance(each, openvino.Type) and name not in (*DTYPES, *calls.OPEN_TYPES)
+    }
+
+
+def test_what_ports_call_types() -> None:
+    """In the letters that OpenVINO's documents have, and in those of its own names."""
+    named = {
+        "FP16": "f16", "FP32": "f32", "FP64": "f64", "BF16": "bf16", "BOOL": "boolean", "I64": "i64", "U8": "u8",
+        "U1": "u1", "BIN": "u1", "bin": "u1", "NF4": "nf4", "STRING": "string", "": "dynamic",
+        "UNSPECIFIED": "undefined",
+    }  # fmt: skip
+    for text, name in named.items():
+        assert calls.PORT_TYPES[text] == calls.PORT_TYPES[name] == calls.ELEMENT_TYPES[name]
+    assert {name for name, kind in calls.PORT_TYPES.items() if kind is None} == {
+        "", "UNSPECIFIED", "dynamic", "undefined",
+    }  # fmt: skip
+    assert calls.ELEMENT_TYPES["u1"] == "u1"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import filecmp
+import os
+import re
 import shutil
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from maxops import onnx as mx
 from maxops.checker import check
 from maxops.cli.app import app
 from maxops.dtypes import FLOAT32
+from maxops.onnx import external
 from maxops.onnx.rewrite import counts
 from maxops.onnx.structure import all_nodes
 
@@ -212,6 +216,48 @@ def test_the_command(tmp_path: Path) -> None:
     assert rewritten(path, out)[0] == 0  # again: the data is there, and the same
     (out.parent / "w.bin").write_bytes(b"other")
     assert "already exists and differs" in rewritten(path, out)[1]
+
+
+def test_data_is_compared_by_its_bytes(tmp_path: Path) -> None:
+    """Other data that is as long and as old is other data."""
+    path, out = with_weights(tmp_path / "in"), tmp_path / "out"
+    out.mkdir()
+    (out / "w.bin").write_bytes(bytes(16))
+    for place in (path.parent, out):
+        os.utime(place / "w.bin", (1, 1))
+    code, text = rewritten(path, out / "moved.onnx")
+    assert (code, "already exists and differs" in text) == (2, True)
+    assert (out / "w.bin").read_bytes() == bytes(16)
+
+
+@pytest.mark.parametrize(("call", "file"), [("cmp", "out/w.bin"), ("open", "in/w.bin")])
+def test_data_that_cannot_be_read(call: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy is not begun."""
+    path, out = with_weights(tmp_path / "in"), tmp_path / "out"
+    if call == "cmp":
+        out.mkdir()
+        (out / "w.bin").write_bytes((path.parent / "w.bin").read_bytes())
+
+    def fails(*words: object, **_: object) -> None:
+        raise OSError(5, "Input/output error", str(words[0]))
+
+    monkeypatch.setattr(filecmp if call == "cmp" else Path, call, fails)
+    found = external.files(onnx.load(path, load_external_data=False), path, "m")
+    with pytest.raises(errors.MaxopsError, match=f"{re.escape(str(tmp_path / file))}: cannot be .*Input/output error"):
+        external.copies(found, out)
+
+
+def test_what_is_copied_is_what_is_not_there(tmp_path: Path) -> None:
+    found = {}
+    for name in ("same.bin", "parts/new.bin", "linked.bin"):
+        found[name] = tmp_path / "in" / name
+        found[name].parent.mkdir(parents=True, exist_ok=True)
+        found[name].write_bytes(name.encode())
+    out = tmp_path / "out"
+    out.mkdir()
+    shutil.copyfile(found["same.bin"], out / "same.bin")
+    (out / "linked.bin").hardlink_to(found["linked.bin"])
+    assert external.copies(found, out) == {out / "parts/new.bin": found["parts/new.bin"]}
 
 
 def test_in_the_same_folder_nothing_is_copied(tmp_path: Path) -> None:

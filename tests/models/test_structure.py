@@ -177,3 +177,63 @@ def test_external_data_is_seen_everywhere(tmp_path: Path) -> None:
     left = external.without_external(made)
     assert not any(external.external_tensors(left))
     assert any(external.external_tensors(made))
+
+
+@pytest.mark.parametrize("elsewhere", [(), ("w",), ("values",), ("indices",), ("values", "indices")], ids="-".join)
+def test_tensors_without_their_external_data_are_empty(elsewhere: tuple[str, ...]) -> None:
+    """They keep their names and types; a sparse one loses both of its parts; all others stay as they are."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) {y = Max(x)}'
+    )
+    sparse = made.graph.sparse_initializer.add(dims=[3])
+    placed = {"w": made.graph.initializer.add(), "values": sparse.values, "indices": sparse.indices}
+    for name, tensor in placed.items():
+        kind = TensorProto.INT64 if name == "indices" else TensorProto.FLOAT
+        tensor.CopyFrom(TensorProto(name=name, data_type=kind, dims=[1], raw_data=bytes(8 if name == "indices" else 4)))
+        if name in elsewhere:
+            tensor.data_location = TensorProto.EXTERNAL
+    before = made.SerializeToString()
+    left = external.without_external(made)
+    assert made.SerializeToString() == before
+    assert (left is made) == (not elsewhere)
+    (inner,) = left.graph.sparse_initializer
+    for tensor in (left.graph.initializer[0], inner.values, inner.indices):
+        is_empty = tensor.name in elsewhere or (tensor.name != "w" and {"values", "indices"} & {*elsewhere})
+        assert tensor.data_type == placed[tensor.name].data_type
+        assert ([*tensor.dims], tensor.raw_data != b"") == (([0], False) if is_empty else ([1], True))
+
+
+@pytest.mark.parametrize(
+    ("links", "is_followed"),
+    [
+        pytest.param((), False, id="none"),
+        pytest.param(("model",), False, id="the model alone"),
+        pytest.param(("a", "b"), False, id="the data alone"),
+        pytest.param(("model", "a"), False, id="not all of the data"),
+        pytest.param(("model", "b"), False, id="not the first of the data"),
+        pytest.param(("model", "a", "b"), True, id="all"),
+    ],
+)
+def test_links_are_followed_where_all_data_is_linked(links: tuple[str, ...], is_followed: bool, tmp_path: Path) -> None:
+    """Then the tensors get the files' names there, and nothing else of them changes."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for name, other in (("model", "m"), ("a", "blobs/1"), ("b", "blobs/2")):
+        place, blob = here / name, there / other
+        place.parent.mkdir(exist_ok=True)
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        blob.touch()
+        if name in links:
+            place.symlink_to(blob)
+        else:
+            place.touch()
+    made = ModelProto()
+    for name in ("a", "b"):
+        tensor = made.graph.initializer.add(name=name, data_location=TensorProto.EXTERNAL)
+        for key, value in (("offset", "0"), ("location", name), ("length", "4")):
+            tensor.external_data.add(key=key, value=value)
+    assert external.follow_links(made, here / "model") == (there if is_followed else here)
+    locations = ["blobs/1", "blobs/2"] if is_followed else ["a", "b"]
+    for tensor, location in zip(made.graph.initializer, locations, strict=True):
+        assert [(entry.key, entry.value) for entry in tensor.external_data] == [
+            ("offset", "0"), ("location", location), ("length", "4"),
+        ]  # fmt: skip

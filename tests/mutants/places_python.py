@@ -1,8 +1,8 @@
 """The places of a Python source that can be broken, and the source with one of them broken.
 
 `ast` finds operators, conditions, constants, calls, loops and statements, those that an import runs too. A mutant is
-the file's text with one expression or statement replaced. Left out and counted: annotations and assertions, which are
-for type checkers, and texts that are not single words.
+the file's text with one expression or statement replaced. Left out and counted: annotations, assertions, overloads and
+`Literal`s, which are for type checkers, and texts that are not single words.
 """
 
 from __future__ import annotations
@@ -71,6 +71,12 @@ class Finder:
             self.lines = range(node.lineno, min(held, default=(node.end_lineno or node.lineno) + 1))
         owner = slot[0]
         match node:
+            case ast.FunctionDef(decorator_list=[ast.Name(id="overload")]):
+                self.leave_out(node, TYPES)
+                return
+            case ast.Subscript(value=ast.Name(id="Literal")) if "get_args(" not in self.source:
+                self.leave_out(node, TYPES)
+                return
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 before, self.function = self.function, f"{self.function}.{node.name}".lstrip(".")
                 self.inside(node)

@@ -36,6 +36,8 @@ TABLE = (
         "transposed bad_input scalars id_types hard_cases",
     ),
     ("src/maxops/engines/torch/plain.py", "torch_plain_gradients torch_gradients torch_small_calls"),
+    ("src/maxops/engines/torch/dispatch.py", "torch torch_small_calls torch_gradients torch_transforms"),
+    ("src/maxops/engines/[dt]*/__init__.py", "imports extras engines torch torch_trace dask doctests"),
     ("src/maxops/engines/torch/*", "torch* engines extras imports doctests"),
     ("src/maxops/engines/jax/*", "jax* engines extras imports doctests"),
     ("src/maxops/engines/dask/*", "dask* cluster engines xarray* extras imports doctests"),
@@ -54,6 +56,8 @@ TABLE = (
     ("src/maxops/reference.py", f"{CALLS} reference order"),
     ("src/maxops/model.py", "model* operator_versions doctests"),
     ("src/maxops/onnx/from_torch.py", "torch_onnx"),
+    ("src/maxops/onnx/external.py", "structure rewrite model checker_onnx onnxruntime doctests"),
+    ("src/maxops/onnx/suite.py", "onnx_backend conformance_folder cli"),
     (
         "src/maxops/onnx/*",
         "model* onnx_* rewrite structure long_values checker_onnx checker_malformed extras imports doctests",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -116,20 +115,6 @@ def test_every_module_was_read() -> None:
 )
 def test_wrong_imports_are_found(part: str, source: str, package: tuple[str, ...], wrong: list[str]) -> None:
     assert wrong_imports(part, source, package) == wrong
-
-
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if "\n__all__ = " in path.read_text(encoding="utf-8")],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_every_public_name_is_there(path: Path) -> None:
-    name = ".".join(("maxops", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        pytest.skip(f"could not import {error.name!r}")
-    assert {each for each in module.__all__ if not hasattr(module, each)} == set()
 
 
 def test_an_unknown_part_has_no_place() -> None:

@@ -205,8 +205,6 @@ def _labels_along(value: Any, axis: Any) -> Any:
 
 
 def _are_equal(labels: Any, other: Any) -> bool:
-    if labels is other:
-        return True
     if hasattr(labels, "equals") and hasattr(other, "equals"):
         return bool(labels.equals(other))
     return list(labels) == list(other)

@@ -88,17 +88,16 @@ def load(path: str | PathLike[str]) -> Model:
             types[name] = layers.dtype(layer, where)
         else:
             types[name] = types[fed[0]]
-            steps.append(Step(str(layer), tuple(fed), name, layers.compute(layer, where, _warn)))
+            said: list[str] = []
+            steps.append(Step(str(layer), tuple(fed), name, layers.compute(layer, where, said.append)))
+            for text in said:
+                warnings.warn(text, IRWarning, stacklevel=2)
     for values, kind in ((inputs, "Parameters"), (outputs, "Results")):
         if len({value.name for value in values}) < len(values):
             raise ModelError(f"{source}: has {kind} of one name: {', '.join(map(str, values))}")
     if not outputs:
         raise ModelError(f"{source}: has no Result layer, so that it gives nothing")
     return Model(source, 0, tuple(inputs), tuple(outputs), constants, tuple(steps))
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, IRWarning, stacklevel=4)
 
 
 def parse_net(path: Path, source: str) -> Element:
