@@ -9,7 +9,7 @@ from pathlib import Path
 from .running import ROOT
 
 CALLS = (
-    "planner contracts bad_input scalars segment_ids unsorted_ids indices offsets rare_calls maximum reduce_max "
+    "calls planner contracts bad_input scalars segment_ids unsorted_ids indices offsets rare_calls maximum reduce_max "
     "segment_max real integer_lists operator_versions changed_arrays types interchange engines portable_elsewhere "
     "id_types long_values doctests"
 )
