@@ -22,7 +22,7 @@ struct Framework {
     } attribute[kMostAnswers];
     PyObject* method[kMostAnswers];
     PyObject* gradients;
-    PyObject *is_guarded, *is_guard_off, *was_written;  // of outputs
+    PyObject *new_like, *is_guarded, *is_guard_off, *was_written;  // of outputs
 
     // Whether nothing asks for Python, whatever the tensors.
     bool is_idle() const;
@@ -135,6 +135,16 @@ bool Tensors::read_output(PyObject* object, View* view) {
             is_true(PyObject_Vectorcall(framework_->is_guard_off, nullptr, 0, nullptr)));
 }
 
+bool Tensors::has(PyObject* object) const {
+    return framework_ != nullptr && framework_->has(Py_TYPE(object));
+}
+
+PyObject* Tensors::new_like(PyObject* tensor) const {
+    PyObject* const made = PyObject_Vectorcall(framework_->new_like, &tensor, 1, nullptr);
+    if (made == nullptr && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();  // Python says why
+    return made;
+}
+
 bool Tensors::was_written(PyObject* output) const {
     PyObject* const none = PyObject_Vectorcall(framework_->was_written, &output, 1, nullptr);
     Py_XDECREF(none);
@@ -221,10 +231,11 @@ void Made::drop() {
 // ---------------------------------------------------------------------------- registering
 
 PyObject* py_take_tensors(PyObject*, PyObject* args) {
-    PyObject *classes, *functions, *settings, *gradients, *attributes, *methods, *guarded, *off, *written;
-    if (!PyArg_ParseTuple(args, "O!O!O!OO!O!(OOO):take_tensors", &PyTuple_Type, &classes, &PyTuple_Type,
+    PyObject *classes, *functions, *settings, *gradients, *attributes, *methods, *like, *guarded, *off,
+        *written;
+    if (!PyArg_ParseTuple(args, "O!O!O!OO!O!(OOOO):take_tensors", &PyTuple_Type, &classes, &PyTuple_Type,
                           &functions, &PyTuple_Type, &settings, &gradients, &PyTuple_Type, &attributes,
-                          &PyTuple_Type, &methods, &guarded, &off, &written))
+                          &PyTuple_Type, &methods, &like, &guarded, &off, &written))
         return nullptr;
     if (PyTuple_Size(classes) == 0) Py_RETURN_FALSE;
     if (framework_of(reinterpret_cast<PyTypeObject*>(PyTuple_GetItem(classes, 0))) != nullptr) Py_RETURN_TRUE;
@@ -276,6 +287,7 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
         made.types[type] = {code_of(kTypeNames[type]),
                             static_cast<std::uint8_t>(8 * kernels_of(type).itemsize), 1};
     made.gradients = gradients;
+    made.new_like = like;
     made.is_guarded = guarded;
     made.is_guard_off = off;
     made.was_written = written;

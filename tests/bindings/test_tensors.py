@@ -132,7 +132,13 @@ def unlocked():
 def watched():
     return watches
 
-NONE = (bool, bool, bool)
+NONE = (bool, bool, bool, bool)
+def like(tensor):
+    if fault == "like":
+        raise RuntimeError("a fault")
+    if fault == "like is cut":
+        return Tensor(np.zeros(1))
+    return Tensor(np.zeros_like(tensor.array))  # in the same layout
 class None_: pass
 class Old: __dlpack_c_exchange_api__ = capsule(Table(1, 2))
 class Next: __dlpack_c_exchange_api__ = capsule(Table(2, 0))
@@ -160,7 +166,7 @@ assert _native.maximum(x, y) is None
 for _ in range(2):  # again is no second time
     assert _native.take_tensors((Tensor,), (mode,), ((settings, "level", -1),), watched,
                                 (Tensor.is_odd,), (Tensor.gradient,),
-                                (Tensor.is_locked, unlocked, Tensor.write)) is True
+                                (like, Tensor.is_locked, unlocked, Tensor.write)) is True
 
 everything = {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}
 ids = Tensor(np.array([0, 2]))  # offsets of one segment, too
@@ -226,7 +232,16 @@ assert _native.reduce_max(x.array, 1, initial=six) is None
 assert _native.segment_max(x.array, ids.array, 3, fill_value=six) is None
 column, columns = Tensor(x.array[:, 0]), Tensor(x.array.T)
 assert arrays(_native.maximum(column, y)) == [[4, 3]]  # of one axis, in C order
-assert _native.maximum(columns, columns) is None and _native.maximum(columns, columns, out=out) is out
+assert _native.maximum(columns, columns, out=out) is out
+for arguments, expected in (((columns, columns), [[1, 3], [5, 2]]), ((y, columns), [[4, 3], [5, 3]]),
+                            ((columns, x), [[1, 5], [5, 2]]), ((y.array, columns, 4.0), [[4, 4], [5, 4]])):
+    found = _native.maximum(*arguments)
+    assert found.array.flags.f_contiguous and not found.array.flags.c_contiguous
+    assert found.array.tolist() == expected
+assert arrays(_native.maximum(x, columns)) == [[[1, 5], [5, 2]]]  # in C order, as the first
+for fault in ("like", "like is cut", "locked"):
+    assert _native.maximum(columns, columns) is None and not alive
+fault = None
 written.clear()
 released = 0
 before = [sys.getrefcount(each) for each in (x, y, ids, tops, halves, top, rows, Tensor, mode)]
