@@ -509,6 +509,13 @@ def test_another_build_is_told(monkeypatch: pytest.MonkeyPatch, change: dict[str
         ("a.c", "c = '\\'' + 1; // '", "c = '\\'' + 2; // '", False),
         ("a.c", "# define A 1\nint b;", "# define A 1 int b;", False),
         ("a.c", "#define A 1\n", "#define A \\\n  1\n", True),
+        ("a.c", "a+ ++b;", "a++ +b;", False),
+        ("a.c", "a & &b;", "a && b;", False),
+        ("a.c", "a- -b;", "a --b;", False),
+        ("a.c", "a < -b;", "a<-b;", True),
+        ("a.c", "x = 1e-3;", "x = 1e - 3;", False),
+        ("a.c", "x = 1.5f+y;", "x = 1.5f + y;", True),
+        ("a.c", "x = 1.;", "x = 1 .;", False),
         ("a.txt", "x = 1\n", "x  = 1\n", False),
     ],
 )

@@ -14,7 +14,11 @@ from pathlib import Path
 
 _C = (".c", ".cpp", ".h", ".def")
 _C_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
-_C_TOKEN = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\w+|\S""")
+# Texts, numbers, names, and signs of several characters before those of one, as compilers read them.
+_C_TOKEN = re.compile(
+    r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\.?\d(?:[eEpP][+-]|'?\w|\.)*|\w+"""
+    r"""|<=>|<<=|>>=|->\*|\.\.\.|::|\+\+|--|->|\.\*|<<|>>|<=|>=|==|!=|&&|\|\||##|[-+*/%&|^]=|\S"""
+)
 _PYTHON_LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 
 
