@@ -95,10 +95,6 @@ class Row:
             engine = _imported[self.engine] = cast(Engine, importlib.import_module(self.engine))
         return engine
 
-    def __str__(self) -> str:
-        first = self.types[0]
-        return f"{self.name} ({first.replace(':', '.') if isinstance(first, str) else first.__qualname__})"
-
 
 def check_options(row: Row, call: Call) -> None:
     """Raise for an option that the engine does not take, and for a choice of `ties` that is none."""
