@@ -146,7 +146,7 @@ def of_node(row: Spec, inputs: Sequence[Any], attributes: Mapping[str, Any], out
                 f"{row.name} got {counted(len(inputs), 'input')}; it takes 2 or 3: data, segment_ids and num_segments",
                 row.clause("inputs"),
             )
-        return SegmentCall(*inputs[:3], **named)
+        return SegmentCall(*inputs, **named)
     if not 1 <= len(inputs) <= 1 + row.axes_input:
         takes = "1 or 2: data and axes" if row.axes_input else "1: data; axes is an attribute, as in axes=[0]"
         raise InputCountError(f"{row.name} got {counted(len(inputs), 'input')}; it takes {takes}", row.clause("inputs"))
