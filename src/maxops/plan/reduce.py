@@ -35,7 +35,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
         )
     taken = () if identity else listed or tuple(range(array.ndim))
     shape = array.shape if identity else shapes.reduced(array.shape, taken, keepdims=keeps)
-    if dtype is dtypes.REAL and not identity and first is None and 0 in array.shape and prod(shape) > 0:
+    if dtype is dtypes.REAL and first is None and 0 in array.shape and prod(shape) > 0:
         raise EmptyReductionError(
             f"{spec.name} data has shape {array.shape}: the maximum of no rationals does not exist, since they have "
             "no lowest value; give initial",
