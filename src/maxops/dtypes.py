@@ -12,7 +12,7 @@ import numpy as np
 Kind = Literal["float", "int", "uint", "bool", "real"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DType:
     """One element type: its names, its NumPy type and its format.
 

@@ -7,7 +7,7 @@ the place where it stands; "undecided" marks those where the document leaves som
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -80,6 +80,10 @@ class Spec:
     explicit_types: bool = False
     leaves_open: frozenset[Open] = frozenset({"NaN", "NaN's bits", "sign of zero"})
     parameters: tuple[Parameter, ...] = ()
+    _rules: dict[str, tuple[str, str, Level]] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rules", dict(self.rules))
 
     def __repr__(self) -> str:
         return f"<{self.standard} {self.name}>"
@@ -113,7 +117,7 @@ class Spec:
 
     def rule(self, short: str) -> Clause:
         """The clause of this row with a short name."""
-        return Clause(self.clause(short), *dict(self.rules)[short])
+        return Clause(self.clause(short), *self._rules[short])
 
     def clause(self, *shorts: str) -> str:
         """The id of a clause of this row, the first of these that it has: "ONNX.Max-13.T"."""
@@ -124,7 +128,7 @@ class Spec:
 
     def has(self, short: str) -> bool:
         """Whether this row has a clause of a short name."""
-        return any(name == short for name, _ in self.rules)
+        return short in self._rules
 
 
 def _evolve(row: Spec, rules: dict[str, tuple[str, str, Level]] | None = None, **changes: object) -> Spec:

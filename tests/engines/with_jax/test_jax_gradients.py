@@ -237,9 +237,14 @@ def exact_shares(call: str, shape: tuple[int, ...], ties: Ties) -> Any:
     return np.asarray(back(jnp.ones(values.shape))[0])
 
 
+# What counts the ties is the same in both lowerings, and float32 and float64 count past every shape here.
+@pytest.mark.parametrize("lowering", ["custom-calls"], indirect=True)
 @pytest.mark.parametrize("ties", ["first", "even"])
-@pytest.mark.parametrize("shape", [(3, 70_000), (4_100, 2)], ids=str)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [("float16", (3, 70_000)), ("float16", (4_100, 2)), ("bfloat16", (4_100, 2)), ("float32", (3, 70_000))],
+    ids=str,
+)
 @pytest.mark.parametrize("call", HALF_CALLS)
 def test_the_forward_gradient_is_the_mean_of_all_that_tie(
     call: str, dtype: str, shape: tuple[int, ...], ties: Ties

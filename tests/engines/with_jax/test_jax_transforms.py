@@ -125,7 +125,7 @@ def some(trials: list[Any], count: int) -> list[Any]:
     return trials[:: -(-len(trials) // count)]
 
 
-EVERY = pytest.mark.parametrize("count", [12, pytest.param(10**6, marks=pytest.mark.exhaustive, id="all")])
+EVERY = pytest.mark.parametrize("count", [12, pytest.param(10**6, marks=pytest.mark.release, id="all")])
 
 
 def check_mapped(trials: list[Mapped], lowering: str, count: int) -> None:
@@ -297,12 +297,12 @@ PAIRED: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] =
 }
 
 
-def all_calls(which: int, part: slice = slice(None)) -> Function:
-    """All calls at once or a part of them, each with its own ties: a vector."""
+def all_calls(which: int) -> Function:
+    """All calls at once, each with its own ties: a vector."""
 
     def function(x: Any) -> Any:
         ties = ("even", "first")
-        every = [pair[which](x, ties[count % 2]) for count, pair in list(enumerate(PAIRED.values()))[part]]
+        every = [pair[which](x, ties[count % 2]) for count, pair in enumerate(PAIRED.values())]
         return jnp.concatenate([each.ravel() for each in every])
 
     return function
@@ -372,15 +372,13 @@ def batched(names: tuple[str, ...]) -> Array:
     return x
 
 
-def check_nested(every: list[tuple[str, ...]], step: int = 1) -> None:
-    """All compiled at once; with a step, each of them of other calls."""
+def check_nested(every: list[tuple[str, ...]]) -> None:
+    """All compiled at once."""
     given = [batched(names) for names in every]
 
     def run(given: list[Any]) -> Any:
-        parts = [slice(number % step, None, step) for number in range(len(every))]
         return [
-            [nested(all_calls(which, part), names)(x) for which in range(2)]
-            for names, x, part in zip(every, given, parts, strict=True)
+            [nested(all_calls(which), names)(x) for which in range(2)] for names, x in zip(every, given, strict=True)
         ]
 
     for names, (got, expected) in zip(every, compiled(run, given), strict=True):
@@ -405,16 +403,11 @@ def test_derivatives_of_a_batch_of_batches() -> None:
 
 
 # The rules of transforms are the same in both lowerings, and tracing and compiling take minutes.
-@pytest.mark.parametrize(
-    "step", [pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(1, marks=pytest.mark.release)]
-)
+@pytest.mark.release
 @pytest.mark.parametrize("lowering", ["custom-calls"], indirect=True)
 @pytest.mark.parametrize("outer", TRANSFORMS)
-def test_each_transform_in_each_other(outer: str, step: int) -> None:
-    """With a step of 2, each transform is inside and outside of others with every call, each pair with every second."""
-    number = list(TRANSFORMS).index(outer)
-    inner = list(TRANSFORMS)[number % 2 :] + list(TRANSFORMS)[: number % 2]
-    check_nested([(each, outer) for each in inner if goes((each, outer))], step)
+def test_each_transform_in_each_other(outer: str) -> None:
+    check_nested([(each, outer) for each in TRANSFORMS if goes((each, outer))])
 
 
 @pytest.mark.release

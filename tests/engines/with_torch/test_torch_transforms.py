@@ -519,7 +519,7 @@ COMPILED = [
     ],
     ids="-".join,
 )
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("eager", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("eager", marks=pytest.mark.release)])
 def test_transforms_in_a_compiled_function(backend: str, names: tuple[str, ...]) -> None:
     function, x = all_calls(names), batched(X, names)
     try:
