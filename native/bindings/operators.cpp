@@ -124,14 +124,13 @@ Array named(Array made, const char* what) {
 Made new_array(const Framework* framework, Type type, int rank, const npy_intp* dims, const int* axes,
                const char* what) {
     bool is_mapped = false;
-    if (framework != nullptr) return Made::tensor(framework, static_cast<int>(type), rank, dims);
+    if (framework != nullptr) return Made::tensor(framework, static_cast<int>(type), rank, dims, axes);
     return named(Made::array(static_cast<int>(type), rank, dims, axes, &is_mapped), what);
 }
 
 // A new int64 array of an output's shape and layout.
 Made new_indices(const Framework* framework, const Shape& shape, const int* axes = nullptr) {
-    npy_intp dims[kMaxRank];
-    for (int axis = 0; axis < shape.rank; ++axis) dims[axis] = static_cast<npy_intp>(shape.size[axis]);
+    const auto* const dims = reinterpret_cast<const npy_intp*>(shape.size);
     return new_array(framework, Type::int64_, shape.rank, dims, axes, "its indices");
 }
 
@@ -189,7 +188,7 @@ PyObject* run_maximum(const Rules& rules, Tensors& tensors, PyObject* const* arg
     Maximum call(inputs, count);
     if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
     const std::size_t bytes = call.shape.elements() * kernels_of(type).itemsize * (count + 1);
-    Release release(bytes);
+    Release release = tensors.release(bytes);
     if (tensors.needs_python(release)) return kNotHandled;
     if (!is_given(out) && (*like = giver_of_layout(tensors, args, call)) != nullptr) return kNotHandled;
     release.own(inputs, count);
@@ -200,7 +199,7 @@ PyObject* run_maximum(const Rules& rules, Tensors& tensors, PyObject* const* arg
     if (!output.prepare(inputs, count, true, is_ordered ? axes : nullptr)) return nullptr;
     const View view = output.view();
     const Fault fault =
-        run_released(release, bytes, [&] { return maximum(poll_signals, call, view, output.is_mapped()); });
+        run_released(release, bytes, [&] { return maximum(tensors.poll(), call, view, output.is_mapped()); });
     return fault ? output.fail() : output.result();
 }
 
@@ -280,7 +279,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     const std::size_t results = shape.elements(), out_bytes = results * kernels_of(call.data.type).itemsize;
     const std::size_t bytes =
         std::max(call.data.bytes(), out_bytes) + (with_indices ? results * sizeof(std::int64_t) : 0);
-    Release release(bytes);
+    Release release = tensors.release(bytes);
     if (tensors.needs_python(release)) return kNotHandled;
     release.own(&call.data);
     Output output(given[Of::out], call.data.type, shape, &release, &tensors);
@@ -302,8 +301,8 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     const View view = output.view();
     const View places = with_indices ? indices.view(static_cast<int>(Type::int64_), room) : View{};
     const Fault fault = run_released(release, bytes, [&] {
-        Fault found = reduce_max(poll_signals, call, view);
-        if (with_indices && !found) found = argmax(poll_signals, call, view, places);
+        Fault found = reduce_max(tensors.poll(), call, view);
+        if (with_indices && !found) found = argmax(tensors.poll(), call, view, places);
         return found;  // which no call without indices copies: that would wait for its stores
     });
     if (fault) {
@@ -335,23 +334,28 @@ bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Tensors* ten
     return is_lowest || is_word(fill_mode, "zero");
 }
 
-// Ids or offsets of a type that the core does not have, as a new array of one that it has. False if there is
-// no such array, with or without an error set.
-bool widen(View* view, PyArrayObject** widened) {
+// Ids or offsets of a type that the core does not have, as a new array of one that it has, and that array.
+struct Widened {
+    Made made;
+    std::ptrdiff_t step;
+};
+
+// False if there is no such array, with or without an error set. To make one of NumPy's may let others run.
+bool widen(const Tensors& tensors, View* view, Widened* widened) {
     const bool is_narrow = kernels_of(view->type).itemsize < 4;
     const auto size = static_cast<npy_intp>(view->sizes[0]);
     const std::size_t bytes = view->elements() * (is_narrow ? sizeof(std::int32_t) : sizeof(std::int64_t));
-    Release release(bytes);
+    Release release = tensors.release(bytes);
+    if (tensors.needs_python(release)) return false;
     release.own(view);
-    std::ptrdiff_t* const room = release.room_for(1);
-    bool is_mapped = false;
-    *widened = named(new_output(is_narrow ? NPY_INT32 : NPY_INT64, 1, &size, nullptr, &is_mapped),
-                     "ids or offsets in a wider type");
-    if (*widened == nullptr) return false;
-    const auto type = static_cast<int>(is_narrow ? Type::int32_ : Type::int64_);
-    const View to = view_of(*widened, type, room);
-    if (run_released(release, bytes, [&] { return widen_indices(poll_signals, *view, to); })) return false;
-    *view = view_of(*widened, type);
+    const Framework* const framework = tensors.framework();
+    std::ptrdiff_t* const room = framework != nullptr ? &widened->step : release.room_for(1);
+    const Type type = is_narrow ? Type::int32_ : Type::int64_;
+    widened->made = new_array(framework, type, 1, &size, nullptr, "ids or offsets in a wider type");
+    if (!widened->made) return false;
+    const View to = widened->made.view(static_cast<int>(type), room);
+    if (run_released(release, bytes, [&] { return widen_indices(tensors.poll(), *view, to); })) return false;
+    *view = framework != nullptr ? to : view_of(widened->made.array(), static_cast<int>(type));
     return true;
 }
 
@@ -366,7 +370,7 @@ bool read_out_of_range(PyObject* object, Segmentation* call) {
 
 // Ids or offsets of any integer type, in one that the core has: `widened` becomes a new reference if that
 // takes a copy. `is_unsigned`: of uint64; those past 2^63 - 1 come out negative, which is not clearly valid.
-bool read_indices(PyObject* object, const Rules& rules, Tensors* tensors, View* view, PyArrayObject** widened,
+bool read_indices(PyObject* object, const Rules& rules, Tensors* tensors, View* view, Widened* widened,
                   bool* is_unsigned) {
     Item item;
     if (!tensors->read(object, view, &item)) return false;
@@ -376,7 +380,7 @@ bool read_indices(PyObject* object, const Rules& rules, Tensors* tensors, View* 
     if (*is_unsigned) view->type = static_cast<int>(Type::int64_);  // the same bits
     if (view->type == static_cast<int>(Type::int32_) || view->type == static_cast<int>(Type::int64_))
         return true;
-    return tensors->framework() == nullptr && widen(view, widened);  // which may let others run
+    return widen(*tensors, view, widened);
 }
 
 bool read_num_segments(PyObject* object, const Rules& rules, std::int64_t* count) {
@@ -399,8 +403,7 @@ bool read_axis(PyObject* object, Segmentation* call) {
     return true;
 }
 
-PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors tensors,
-                          PyArrayObject** widened) {
+PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors tensors, Widened* widened) {
     using Of = OfSegmentMax;
     Segmentation call;
     Item item, first;
@@ -435,11 +438,11 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
 
     const bool is_new = !is_given(given[Of::out]) || with_indices;
     const std::size_t index_bytes = call.indices.bytes();
-    Release planning(call.data.bytes() + index_bytes);
+    Release planning = tensors.release(call.data.bytes() + index_bytes);
     if (tensors.needs_python(planning)) return kNotHandled;
     planning.own(&call.data);
     planning.own(&call.indices);
-    const auto plan = [&] { return plan_segments(poll_signals, &call, is_new); };
+    const auto plan = [&] { return plan_segments(tensors.poll(), &call, is_new); };
     if (run_released(planning, index_bytes, plan)) return nullptr;
     Shape shape = call.data.shape();
     shape.size[call.axis] = static_cast<std::size_t>(call.num_segments);
@@ -447,7 +450,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     const std::size_t bytes = call.data.bytes() + index_bytes + out_bytes +
                               (with_indices ? results * sizeof(std::int64_t) : 0) +
                               (with_empty ? shape.size[call.axis] : 0);
-    Release release(bytes);
+    Release release = tensors.release(bytes);
     if (tensors.needs_python(release)) return kNotHandled;
     release.own(&call.data);
     release.own(&call.indices);
@@ -456,7 +459,6 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     if (!output.fits()) return kNotHandled;
     int order[kMaxRank];
     const int* const axes = layout(call, order) ? order : nullptr;
-    if (framework != nullptr && axes != nullptr) return kNotHandled;  // tensors are in C order
     Made indices, empty;
     const auto fail = [&]() -> PyObject* {
         indices.drop();
@@ -474,26 +476,27 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     auto* const mask = with_empty ? reinterpret_cast<std::uint8_t*>(empty.data()) : nullptr;
     const Fault fault = run_released(release, bytes, [&] {
         // The mask first: nothing is written to the caller's output before all memory is there.
-        Fault found = with_empty ? empty_segments(poll_signals, call, mask) : Fault{};
-        if (!found) found = segment_max(poll_signals, call, view);
-        if (!found && with_indices) found = argmax(poll_signals, call, view, places);
+        Fault found = with_empty ? empty_segments(tensors.poll(), call, mask) : Fault{};
+        if (!found) found = segment_max(tensors.poll(), call, view);
+        if (!found && with_indices) found = argmax(tensors.poll(), call, view, places);
         return found;
     });
-    return fault ? fail() : together(output.result(), &indices, &empty);
+    // All memory is there before the caller's output is written to.
+    return fault || !indices.put_in_c_order() ? fail() : together(output.result(), &indices, &empty);
 }
 
 PyObject* call_segment_max(const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                            PyObject* keywords) {
     Arguments given(2);
     if (!given.sort(rules, args, positional, keywords)) return kNotHandled;
-    PyArrayObject* widened = nullptr;
+    Widened widened;
     try {
         PyObject* result =
             run_segment_max(rules, given, Tensors(rules, args, positional, keywords), &widened);
-        Py_XDECREF(as_object(widened));
+        widened.made.drop();
         return result;
     } catch (const std::bad_alloc&) {
-        Py_XDECREF(as_object(widened));
+        widened.made.drop();
         throw;
     }
 }
@@ -561,9 +564,9 @@ PyObject* py_widened(PyObject*, PyObject* object) {
         return nullptr;
     }
     View view = view_of(array, type);
-    PyArrayObject* made = nullptr;
-    if (widen(&view, &made)) return as_object(made);
-    Py_XDECREF(as_object(made));
+    Widened widened;
+    if (widen(Tensors(), &view, &widened)) return widened.made.give();
+    widened.made.drop();
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "widened takes no array of int32 or int64");
     return nullptr;
 }

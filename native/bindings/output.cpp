@@ -22,7 +22,8 @@ Output::Output(PyObject* given, int type, const Shape& shape, Release* release, 
     if (fits_) return;
     if (tensors->framework() != nullptr) {
         fits_ = tensors->read_output(given, &given_) && given_.type == type && given_.rank == shape.rank &&
-                std::equal(dims(), dims() + shape.rank, given_.sizes);
+                std::equal(dims(), dims() + shape.rank, given_.sizes) &&
+                can_write_through(given_, nullptr, 0, false);  // nor itself: Python refuses some of those
         if (fits_) tensor_ = given;
         return;
     }
@@ -50,15 +51,18 @@ bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const
 }
 
 bool Output::make(const int* axes) {
-    if (tensor_ != nullptr) return false;
     const Framework* const framework = tensors_.framework();
-    made_ = framework != nullptr ? Made::tensor(framework, type_, shape_.rank, dims())
+    made_ = framework != nullptr ? Made::tensor(framework, type_, shape_.rank, dims(), axes)
                                  : Made::array(type_, shape_.rank, dims(), axes, &is_mapped_);
     return static_cast<bool>(made_);
 }
 
 PyObject* Output::result() {
-    if (tensor_ != nullptr) return tensors_.was_written(tensor_) ? Py_NewRef(tensor_) : nullptr;
+    if (tensor_ != nullptr) {
+        const bool is_written = !made_ || copy_results(view(), given_);
+        made_.drop();
+        return is_written && tensors_.was_written(tensor_) ? Py_NewRef(tensor_) : nullptr;
+    }
     if (out_ == nullptr) return made_.give();
     // Another thread may have changed the caller's array meanwhile: then it is as one that does not fit.
     const bool is_copied = !made_ || (is_as_planned() && PyArray_CopyInto(out_, made_.array()) == 0);

@@ -23,10 +23,9 @@ public:
         return !is_given() || (axes == nullptr ? given_.contiguous : has_order(axes));
     }
 
-    // Has the array to write; false with an error set if it cannot be had, or without one if it would have to
-    // be copied into a tensor. The caller's own, if it shares no
-    // memory with the inputs but for one that it is in place of (`in_place`). New ones are laid out by `axes`
-    // from outermost to innermost, or in C order if null.
+    // Has the array to write; false if it cannot be had, with an error set unless it is a framework's. The
+    // caller's own, if it shares no memory with the inputs but for one that it is in place of (`in_place`).
+    // New ones are laid out by `axes` from outermost to innermost, or in C order if null.
     bool prepare(const View* inputs, std::size_t count, bool in_place, const int* axes);
     // The same, but never the caller's own.
     bool make(const int* axes);

@@ -37,8 +37,8 @@ inline void own(View* view, std::ptrdiff_t* room) {
 // could run keeps the GIL, and NumPy's shapes.
 class Release {
 public:
-    explicit Release(std::size_t bytes)
-        : lets_others_run_(bytes >= std::min(kKeepsGilBytes, kThreadedBytes)) {}
+    explicit Release(std::size_t bytes, std::size_t least = std::min(kKeepsGilBytes, kThreadedBytes))
+        : lets_others_run_(bytes >= least) {}
     Release(const Release&) = delete;
     Release& operator=(const Release&) = delete;
 

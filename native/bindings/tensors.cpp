@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace maxops {
 
@@ -183,17 +184,22 @@ bool Tensors::look(PyObject* object, View* view) {
     return tensor.data != nullptr || view->elements() == 0;
 }
 
-Made Made::tensor(const Framework* framework, int type, int rank, const npy_intp* dims) {
+Made Made::tensor(const Framework* framework, int type, int rank, const npy_intp* dims, const int* axes) {
     static_assert(sizeof(npy_intp) == sizeof(std::int64_t));
-    auto* const sizes = reinterpret_cast<std::int64_t*>(const_cast<npy_intp*>(dims));
+    std::int64_t sizes[kMaxRank];
+    for (int axis = 0; axis < rank; ++axis) sizes[axis] = dims[axes == nullptr ? axis : axes[axis]];
     dlpack::Tensor prototype{nullptr, {dlpack::kCpu, 0}, rank, framework->types[type], sizes, nullptr, 0};
     dlpack::OwnedTensor* made = nullptr;
     if (framework->table->allocate(&prototype, &made, nullptr, ignore_error) != 0) {
         PyErr_Clear();
         return {};
     }
-    if (made->version.major == dlpack::kMajor && is_in_c_order(made->tensor))
-        return {nullptr, made, framework};
+    if (made->version.major == dlpack::kMajor && is_in_c_order(made->tensor)) {
+        Made result(nullptr, made, framework);
+        result.axes_ = axes;
+        result.dims_ = dims;
+        return result;
+    }
     made->release(made);
     return {};
 }
@@ -203,11 +209,28 @@ View Made::view(int type, std::ptrdiff_t* room) const {
     const dlpack::Tensor& tensor = tensor_->tensor;
     auto step = static_cast<std::ptrdiff_t>(kernels_of(type).itemsize);
     for (int axis = tensor.rank - 1; axis >= 0; --axis) {
-        room[axis] = step;
+        room[axes_ == nullptr ? axis : axes_[axis]] = step;
         step *= tensor.sizes[axis];
     }
-    return {data(), reinterpret_cast<const std::ptrdiff_t*>(tensor.sizes), room, tensor.rank, type, false,
-            true};
+    const auto* const sizes = axes_ == nullptr ? reinterpret_cast<const std::ptrdiff_t*>(tensor.sizes)
+                                               : reinterpret_cast<const std::ptrdiff_t*>(dims_);
+    return {data(), sizes, room, tensor.rank, type, false, axes_ == nullptr};
+}
+
+bool copy_results(const View& from, const View& to) {
+    Maximum same(&from, 1);
+    return !plan_maximum(Broadcasting::kNone, &same) && !maximum(nullptr, same, to, false);
+}
+
+bool Made::put_in_c_order() {
+    if (axes_ == nullptr) return true;
+    const int type = framework_->type_of(tensor_->tensor.type);
+    Made ordered = tensor(framework_, type, tensor_->tensor.rank, dims_);
+    std::ptrdiff_t room[2][kMaxRank];
+    const bool is_copied = ordered && copy_results(view(type, room[0]), ordered.view(type, room[1]));
+    std::swap(*this, ordered);
+    ordered.drop();
+    return is_copied;
 }
 
 PyObject* Made::give() {
@@ -216,6 +239,7 @@ PyObject* Made::give() {
         array_ = nullptr;
         return object;
     }
+    if (!put_in_c_order()) return nullptr;
     void* object = nullptr;
     const bool is_given = framework_->table->give(tensor_, &object) == 0;
     tensor_ = nullptr;  // its own by now

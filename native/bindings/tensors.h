@@ -5,6 +5,7 @@
 #include "arguments.h"
 #include "dlpack_abi.h"
 #include "operators.h"
+#include "released.h"
 
 namespace maxops {
 
@@ -14,6 +15,7 @@ struct Framework;
 // until other code runs: for calls that keep the GIL. What is asked first may let it run.
 class Tensors {
 public:
+    Tensors() = default;
     // Of a call as vectorcall has it.
     Tensors(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 
@@ -40,6 +42,12 @@ public:
     // Null where no argument is a tensor that is taken here.
     const Framework* framework() const { return framework_; }
     bool are_contiguous() const { return are_contiguous_; }
+    // Calls on tensors that touch fewer bytes keep the GIL, for 0.1 ms or so, and hear no signal: nothing
+    // else may run. Python, which others take their turn beside, adds 10 to 30 microseconds to a call.
+    Release release(std::size_t bytes) const {
+        return framework_ != nullptr ? Release(bytes, kThreadedBytes) : Release(bytes);
+    }
+    Poll poll() const { return framework_ != nullptr ? nullptr : poll_signals; }
     // Whether other code may run while the call does.
     bool needs_python(const Release& release) const {
         return framework_ != nullptr && release.lets_others_run();
@@ -58,11 +66,13 @@ private:
 class Made {
 public:
     // Null if it cannot be had: of NumPy's with an error set, of a framework's without one, which Python then
-    // sets.
+    // sets. Laid out by `axes` from outermost to innermost, or in C order if null. Of a tensor, which is in C
+    // order once it is given, the axes and the shape stay the caller's.
     static Made array(int type, int rank, const npy_intp* dims, const int* axes, bool* is_mapped) {
         return {new_output(number_of(type), rank, dims, axes, is_mapped), nullptr, nullptr};
     }
-    static Made tensor(const Framework* framework, int type, int rank, const npy_intp* dims);
+    static Made tensor(const Framework* framework, int type, int rank, const npy_intp* dims,
+                       const int* axes = nullptr);
     Made() = default;
 
     explicit operator bool() const { return array_ != nullptr || tensor_ != nullptr; }
@@ -73,7 +83,10 @@ public:
     // A view of it: of a tensor with this room for its strides.
     View view(int type, std::ptrdiff_t* room) const;
     PyArrayObject* array() const { return array_; }
-    // A new reference to it, which it gives away; null with an error set.
+    // A tensor as the same in C order; false if it cannot be had.
+    bool put_in_c_order();
+    // A new reference to it, which it gives away; null with an error set, or without one if it cannot be put
+    // in C order.
     PyObject* give();
     void drop();
 
@@ -84,7 +97,12 @@ private:
     PyArrayObject* array_ = nullptr;
     dlpack::OwnedTensor* tensor_ = nullptr;
     const Framework* framework_ = nullptr;
+    const int* axes_ = nullptr;  // of a tensor that is not in C order, whose own shape is of these axes
+    const npy_intp* dims_ = nullptr;
 };
+
+// Copies results to another layout; false if there is no memory for it.
+bool copy_results(const View& from, const View& to);
 
 // (classes, functions, settings, gradients, attributes, methods, outputs): tensors of these classes, the
 // first of which has the table, are taken from now on while no function's result is true and each setting (a

@@ -392,7 +392,7 @@ def test_an_out_of_torch_that_is_refused_keeps_its_version() -> None:
 
 def test_an_out_of_torch_whose_write_is_stopped_moves_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
-    out, ones = torch.zeros(60_000), torch.ones(60_000)
+    out, ones = torch.zeros(600_000), torch.ones(600_000)
 
     def stopped(_: Any) -> Any:
         raise KeyboardInterrupt

@@ -13,6 +13,7 @@ import ctypes as c
 import gc
 import sys
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from maxops import _native
 
 class Device(c.Structure):
@@ -203,11 +204,38 @@ for target in (out, Tensor(wide[:, ::2]), Tensor(np.zeros((2, 2)).T)):
         assert found in (target, three) and written.pop() is found and not written
         assert found.array.tolist() == expected and not alive
 for wrong in (Tensor(np.zeros((2, 3))), Tensor(np.zeros(2)), Tensor(np.zeros((2, 2), np.float32)),
-              np.zeros((2, 2)), 1.0,
-              Tensor(np.broadcast_to(np.zeros(2), (2, 2))), Tensor(x.array[::-1]), Tensor(x.array.T)):
+              np.zeros((2, 2)), 1.0, Tensor(np.broadcast_to(np.zeros(2), (2, 2))),
+              Tensor(as_strided(np.zeros(3), (2, 2), (8, 8)))):
     assert all(call() is None for call in into(wrong, wrong)) and not written and not alive
 assert _native.maximum(x.array, y.array, out=out) is None  # no tensor among the arrays
-assert _native.reduce_max(x, 1, return_indices=True, out=Tensor(np.zeros((2, 1)))) is None
+for turned in (lambda array: array[::-1], lambda array: array.T):  # which share an input's memory, and are copied to
+    shared = Tensor(x.array.copy())
+    target = Tensor(turned(shared.array))
+    assert _native.maximum(shared, y, out=target) is target and written.pop() is target
+    assert target.array.tolist() == [[4, 5], [4, 3]] and not alive
+column = Tensor(np.zeros((2, 1)))
+assert arrays(_native.reduce_max(x, 1, return_indices=True, out=column)) == [[[5], [3]], [[1], [0]]]
+assert written.pop() is column and not written and not alive
+# Segments of an inner axis and of columns are taken in another order than C's, which the results are in.
+deep = Tensor(np.arange(24.0).reshape(2, 3, 4).transpose(0, 2, 1) % 7)
+deep_ids = [Tensor(np.array([0, 0, 2, 2], kind)) for kind in "bBhHiIqQ"]
+best = [deep.array[:, :2].max(1), np.zeros((2, 3)), deep.array[:, 2:].max(1)]
+first = [deep.array[:, :2].argmax(1), np.full((2, 3), -1), deep.array[:, 2:].argmax(1) + 2]
+expected = [np.stack(best, 1).tolist(), np.stack(first, 1).tolist(), [0, 1, 0]]
+deep_out = Tensor(np.zeros((3, 2, 3)).transpose(1, 0, 2))
+for each in deep_ids:
+    found = _native.segment_max(deep, each, 3, axis=1, **everything)
+    assert arrays(found) == expected and not alive and all(one.array.flags.c_contiguous for one in found)
+    values, *others = _native.segment_max(deep, each, 3, axis=1, out=deep_out, **everything)
+    assert values is deep_out and written.pop() is values and arrays((values, *others)) == expected and not alive
+    assert arrays(_native.segment_max(deep, each, 3, axis=1, fill_mode="ZERO")) == expected[:1]
+for failing in range(6):  # at each allocation
+    fault = f"allocate {failing}"
+    for options in ({}, {"out": deep_out}):
+        done = _native.segment_max(deep, deep_ids[0], 3, axis=1, **everything, **options)
+        assert (done is None or failing > 3) and not alive and len(written) == (done is not None and bool(options))
+        written.clear()
+fault = None
 same = Tensor(x.array.copy())
 assert _native.maximum(same, y, out=same) is same and same.array.tolist() == [[4, 5], [4, 3]] and written.pop() is same
 fault = "locked"
@@ -230,8 +258,8 @@ for wrong in (Tensor(np.array(6)), Tensor(np.array([6.0])), Tensor(np.array(6.0,
     assert _native.reduce_max(x, 1, initial=wrong) is None and _native.segment_max(x, ids, 3, fill_value=wrong) is None
 assert _native.reduce_max(x.array, 1, initial=six) is None
 assert _native.segment_max(x.array, ids.array, 3, fill_value=six) is None
-column, columns = Tensor(x.array[:, 0]), Tensor(x.array.T)
-assert arrays(_native.maximum(column, y)) == [[4, 3]]  # of one axis, in C order
+one, columns = Tensor(x.array[:, 0]), Tensor(x.array.T)
+assert arrays(_native.maximum(one, y)) == [[4, 3]]  # of one axis, in C order
 assert _native.maximum(columns, columns, out=out) is out
 for arguments, expected in (((columns, columns), [[1, 3], [5, 2]]), ((y, columns), [[4, 3], [5, 3]]),
                             ((columns, x), [[1, 5], [5, 2]]), ((y.array, columns, 4.0), [[4, 4], [5, 4]])):

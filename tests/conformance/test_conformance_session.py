@@ -304,3 +304,35 @@ def test_a_library_is_asked_the_newest_versions_and_refuses_nothing_it_does_not_
 def test_a_time_that_is_none(seconds: float) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(f"{seconds} is not a number of seconds from 0.1 to 1e+06")):
         conformance.conform("numpy", ["ONNX.Max-13.T/int64/two-short-vectors"], seconds=seconds)
+
+
+def test_a_program_selects_what_the_command_does() -> None:
+    assert [each.id for each in conformance.select()] == [each.id for each in ALL]
+    quick = [each.id for each in conformance.select(quick=True)]
+    assert quick == [each.id for each in select(ALL, quick=True)]
+    assert 0 < len(quick) < len(ALL)
+    only = ["ONNX.Max-13.T/*", "short-vec"]
+    assert [each.id for each in conformance.select(only, quick=True)] == [
+        each.id for each in select(ALL, only, quick=True)
+    ]
+
+
+@pytest.mark.parametrize("quick", [None, True])
+def test_a_program_s_run_says_how_it_was_made(quick: bool | None) -> None:
+    told: list[tuple[int, int, str]] = []
+    case = "ONNX.Max-13.T/int64/two-short-vectors"
+    options = {} if quick is None else {"quick": quick}
+    run = conformance.conform("numpy", (case,), repeats=3, progress=lambda *each: told.append(each), **options)
+    assert run["cases"] == {case: "conforms"}
+    assert told == [(1, 1, case)]
+    assert {key: run["kit"][key] for key in ("quick", "only", "repeats")} == {
+        "quick": bool(quick),
+        "only": [case],
+        "repeats": 3,
+    }
+
+
+def test_what_a_program_imports() -> None:
+    assert sorted(conformance.__all__) == ["Case", "Run", "conform", "select"]
+    for name in conformance.__all__:
+        assert getattr(conformance, name).__module__.startswith("maxops.conformance")

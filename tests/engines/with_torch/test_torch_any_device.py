@@ -66,8 +66,8 @@ def test_the_core_is_off_only_within(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: dict[str, Any] = {
         "maximum": lambda: torch.ops.maxops.maximum([x], "even"),
         "reduce_max": lambda: torch.ops.maxops.reduce_max(x, None, True, False, None, False, "even"),
-        # ids that are widened by way of Python
-        "segment_max": lambda: mo.segment_max(x, torch.tensor([0, 1], dtype=torch.uint8), fill_mode="ZERO"),
+        # a number of segments that is read by way of Python
+        "segment_max": lambda: mo.segment_max(x, torch.tensor([0, 1]), torch.tensor(2), fill_mode="ZERO"),
     }
 
     def fail(*_: Any, **__: Any) -> None:

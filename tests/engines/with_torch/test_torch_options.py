@@ -351,9 +351,9 @@ def test_an_output_is_written_to_if_a_call_is_interrupted(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("maxops.engines.numpy.run", interrupted)
     for function, few in TAKEN.values():  # many elements: small calls hold the GIL
-        taken = {name: value.repeat(20_000) if value.shape == (3,) else value.clone() for name, value in few.items()}
+        taken = {name: value.repeat(200_000) if value.shape == (3,) else value.clone() for name, value in few.items()}
         if "offsets" in taken:
-            taken["offsets"] *= 20_000
+            taken["offsets"] *= 200_000
         version = taken["out"]._version
         with pytest.raises(KeyboardInterrupt):
             function(**taken)

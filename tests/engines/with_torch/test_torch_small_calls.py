@@ -30,7 +30,7 @@ if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
 
 Call = Callable[..., Any]
 # As many elements as a small call may have in this build, and one more.
-MOST = _native.parameters()["kKeepsGilBytes"][0]
+MOST = _native.parameters()["kThreadedBytes"][0]
 
 
 @pytest.fixture(autouse=True)
