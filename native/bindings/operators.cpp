@@ -168,7 +168,7 @@ PyObject* together(PyObject* values, Made* indices, Made* empty) {
 
 // The tensor whose layout a new result has, as memory.like says: the first of its shape, unless that lies in
 // C order. Null where the result does, as every result of one axis.
-PyObject* giver_of_layout(const Tensors& tensors, PyObject* const* args, const Maximum& call) {
+const View* giver_of_layout(const Tensors& tensors, PyObject* const* args, const Maximum& call) {
     if (call.shape.rank <= 1 || tensors.are_contiguous()) return nullptr;
     const auto has_shape = [&](const View& input) {
         const auto is_same = [](std::ptrdiff_t a, std::size_t b) { return static_cast<std::size_t>(a) == b; };
@@ -177,34 +177,39 @@ PyObject* giver_of_layout(const Tensors& tensors, PyObject* const* args, const M
     };
     for (std::size_t k = 0; k < call.count; ++k)
         if (tensors.has(args[k]) && has_shape(call.inputs[k]))
-            return call.inputs[k].contiguous ? nullptr : args[k];
+            return call.inputs[k].contiguous ? nullptr : call.inputs + k;
     return nullptr;
 }
 
-// `like` becomes the tensor whose layout a new result has to have; then nothing is done yet.
 PyObject* run_maximum(const Rules& rules, Tensors& tensors, PyObject* const* args, View* inputs,
-                      std::size_t count, PyObject* out, PyObject** like) {
+                      std::size_t count, PyObject* out) {
     const int type = inputs[0].type;
     Maximum call(inputs, count);
     if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
     const std::size_t bytes = call.shape.elements() * kernels_of(type).itemsize * (count + 1);
     Release release = tensors.release(bytes);
     if (tensors.needs_python(release)) return kNotHandled;
-    if (!is_given(out) && (*like = giver_of_layout(tensors, args, call)) != nullptr) return kNotHandled;
     release.own(inputs, count);
     Output output(out, type, call.shape, &release, &tensors);
     if (!output.fits()) return kNotHandled;
+    const View* const like = output.is_given() ? nullptr : giver_of_layout(tensors, args, call);
     int axes[kMaxRank];
     const bool is_ordered = tensors.framework() == nullptr && !output.is_given() && layout(call, axes);
-    if (!output.prepare(inputs, count, true, is_ordered ? axes : nullptr)) return nullptr;
+    const bool is_made = like != nullptr ? output.make_like(*like)
+                                         : output.prepare(inputs, count, true, is_ordered ? axes : nullptr);
+    if (!is_made) return nullptr;
     const View view = output.view();
     const Fault fault =
         run_released(release, bytes, [&] { return maximum(tensors.poll(), call, view, output.is_mapped()); });
     return fault ? output.fail() : output.result();
 }
 
-PyObject* read_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t positional, Tensors tensors,
-                       PyObject* out, PyObject** like) {
+PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
+    Arguments given(0);
+    if (positional == 0 || !given.sort_keywords(rules, args + positional, keywords) ||
+        !is_ties(given[OfMaximum::ties]))
+        return kNotHandled;
+    Tensors tensors(rules, args, positional, keywords);
     constexpr std::size_t kFew = 8;
     View few_views[kFew];
     Item few_items[kFew];
@@ -229,23 +234,7 @@ PyObject* read_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
-    return run_maximum(rules, tensors, args, views, count, out, like);
-}
-
-PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
-    Arguments given(0);
-    if (positional == 0 || !given.sort_keywords(rules, args + positional, keywords) ||
-        !is_ties(given[OfMaximum::ties]))
-        return kNotHandled;
-    PyObject* like = nullptr;
-    const Tensors tensors(rules, args, positional, keywords);
-    PyObject* result = read_maximum(rules, args, positional, tensors, given[OfMaximum::out], &like);
-    if (like == nullptr) return result;
-    PyObject* const made = tensors.new_like(like);  // which may let others run: all is read again
-    if (made == nullptr) return kNotHandled;
-    result = read_maximum(rules, args, positional, Tensors(rules, args, positional, keywords), made, &like);
-    Py_DECREF(made);
-    return result;
+    return run_maximum(rules, tensors, args, views, count, given[OfMaximum::out]);
 }
 
 // ---------------------------------------------------------------------------- ReduceMax

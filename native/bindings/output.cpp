@@ -57,6 +57,11 @@ bool Output::make(const int* axes) {
     return static_cast<bool>(made_);
 }
 
+bool Output::make_like(const View& other) {
+    made_ = Made::like(tensors_.framework(), other);
+    return static_cast<bool>(made_);
+}
+
 PyObject* Output::result() {
     if (tensor_ != nullptr) {
         const bool is_written = !made_ || copy_results(view(), given_);

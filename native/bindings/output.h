@@ -29,6 +29,8 @@ public:
     bool prepare(const View* inputs, std::size_t count, bool in_place, const int* axes);
     // The same, but never the caller's own.
     bool make(const int* axes);
+    // The same, a new tensor that is laid out like another of its shape.
+    bool make_like(const View& other);
 
     // Of the array to write.
     View view() const { return made_ ? made_.view(type_, room_) : given_; }

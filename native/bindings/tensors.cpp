@@ -1,12 +1,16 @@
 #include "tensors.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 namespace maxops {
 
 constexpr int kMostAnswers = 8, kMostClasses = 4, kMostFrameworks = 4;
+constexpr int kMostAxes = 32;  // of all tensors of a call together
 
 struct Framework {
     const dlpack::Table* table;
@@ -23,7 +27,7 @@ struct Framework {
     } attribute[kMostAnswers];
     PyObject* method[kMostAnswers];
     PyObject* gradients;
-    PyObject *new_like, *is_guarded, *is_guard_off, *was_written;  // of outputs
+    PyObject *is_guarded, *is_guard_off, *was_written;  // of outputs
 
     // Whether nothing asks for Python, whatever the tensors.
     bool is_idle() const;
@@ -140,12 +144,6 @@ bool Tensors::has(PyObject* object) const {
     return framework_ != nullptr && framework_->has(Py_TYPE(object));
 }
 
-PyObject* Tensors::new_like(PyObject* tensor) const {
-    PyObject* const made = PyObject_Vectorcall(framework_->new_like, &tensor, 1, nullptr);
-    if (made == nullptr && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();  // Python says why
-    return made;
-}
-
 bool Tensors::was_written(PyObject* output) const {
     PyObject* const none = PyObject_Vectorcall(framework_->was_written, &output, 1, nullptr);
     Py_XDECREF(none);
@@ -160,8 +158,8 @@ bool Tensors::look(PyObject* object, View* view) {
         return false;
     }
     const int type = framework_->type_of(tensor.type);
-    constexpr int kRoom = sizeof strides_ / sizeof *strides_;
-    if (type < 0 || tensor.device.type != dlpack::kCpu || tensor.rank > kRoom - used_) return false;
+    static_assert(sizeof strides_ / sizeof *strides_ == kMostAxes);
+    if (type < 0 || tensor.device.type != dlpack::kCpu || tensor.rank > kMostAxes - used_) return false;
     const auto itemsize = static_cast<std::int64_t>(kernels_of(type).itemsize);
     const bool is_contiguous = is_in_c_order(tensor);
     static_assert(sizeof(std::ptrdiff_t) == sizeof *tensor.sizes);
@@ -182,6 +180,74 @@ bool Tensors::look(PyObject* object, View* view) {
              is_contiguous};
     has_tensor_ = true;
     return tensor.data != nullptr || view->elements() == 0;
+}
+
+namespace {
+
+// The steps of a new tensor that is laid out like another one, as PyTorch's empty_like has them: the other's
+// own if it has neither gaps nor repetitions; else its axes are packed in the order of its steps, where those
+// of 0 take no part.
+void get_packed_steps(const View& other, std::ptrdiff_t itemsize, std::int64_t* steps) {
+    const int rank = other.rank;
+    int axes[kMaxRank];  // from innermost to outermost
+    for (int i = 0; i < rank; ++i) axes[i] = rank - 1 - i;
+    const auto compare = [&](int a, int b) {
+        const std::ptrdiff_t left = std::abs(other.strides[a]), right = std::abs(other.strides[b]);
+        if (left == 0 || right == 0) return 0;
+        if (left != right) return left < right ? -1 : 1;
+        return other.sizes[a] > other.sizes[b] ? 1 : 0;
+    };
+    for (int i = 1; i < rank; ++i)
+        for (int place = i, before = i - 1; before >= 0; --before) {
+            const int order = compare(axes[before], axes[place]);
+            if (order < 0) break;
+            if (order > 0) {
+                std::swap(axes[before], axes[place]);
+                place = before;
+            }
+        }
+    std::int64_t step = 1;
+    bool is_packed = true;
+    for (int i = 0; i < rank; ++i) {
+        const int axis = axes[i];
+        steps[axis] = step;
+        is_packed = is_packed && (other.sizes[axis] == 1 || other.strides[axis] == step * itemsize);
+        step *= other.sizes[axis];
+    }
+    for (int axis = 0; is_packed && axis < rank; ++axis) steps[axis] = other.strides[axis] / itemsize;
+}
+
+// A framework's tensor of one axis, as one of more.
+struct Shaped {
+    dlpack::OwnedTensor tensor;
+    dlpack::OwnedTensor* flat;
+    std::int64_t sizes[kMostAxes], steps[kMostAxes];
+};
+
+void release_shaped(dlpack::OwnedTensor* tensor) {
+    auto* const shaped = static_cast<Shaped*>(tensor->context);
+    shaped->flat->release(shaped->flat);
+    delete shaped;
+}
+
+}  // namespace
+
+Made Made::like(const Framework* framework, const View& other) {
+    const auto elements = static_cast<npy_intp>(other.elements());
+    std::unique_ptr<Shaped> shaped(new Shaped);
+    Made made = tensor(framework, other.type, 1, &elements);
+    if (!made) return made;
+    shaped->flat = made.tensor_;
+    shaped->tensor = *made.tensor_;
+    shaped->tensor.context = shaped.get();
+    shaped->tensor.release = release_shaped;
+    std::copy(other.sizes, other.sizes + other.rank, shaped->sizes);
+    get_packed_steps(other, static_cast<std::ptrdiff_t>(kernels_of(other.type).itemsize), shaped->steps);
+    shaped->tensor.tensor.rank = other.rank;
+    shaped->tensor.tensor.sizes = shaped->sizes;
+    shaped->tensor.tensor.strides = shaped->steps;
+    made.tensor_ = &shaped.release()->tensor;
+    return made;
 }
 
 Made Made::tensor(const Framework* framework, int type, int rank, const npy_intp* dims, const int* axes) {
@@ -207,14 +273,16 @@ Made Made::tensor(const Framework* framework, int type, int rank, const npy_intp
 View Made::view(int type, std::ptrdiff_t* room) const {
     if (array_ != nullptr) return view_of(array_, type, room);
     const dlpack::Tensor& tensor = tensor_->tensor;
-    auto step = static_cast<std::ptrdiff_t>(kernels_of(type).itemsize);
+    const auto itemsize = static_cast<std::ptrdiff_t>(kernels_of(type).itemsize);
+    std::int64_t dense = 1;
     for (int axis = tensor.rank - 1; axis >= 0; --axis) {
-        room[axes_ == nullptr ? axis : axes_[axis]] = step;
-        step *= tensor.sizes[axis];
+        const std::int64_t step = tensor.strides == nullptr ? dense : tensor.strides[axis];
+        room[axes_ == nullptr ? axis : axes_[axis]] = step * itemsize;
+        dense *= tensor.sizes[axis];
     }
     const auto* const sizes = axes_ == nullptr ? reinterpret_cast<const std::ptrdiff_t*>(tensor.sizes)
                                                : reinterpret_cast<const std::ptrdiff_t*>(dims_);
-    return {data(), sizes, room, tensor.rank, type, false, axes_ == nullptr};
+    return {data(), sizes, room, tensor.rank, type, false, axes_ == nullptr && is_in_c_order(tensor)};
 }
 
 bool copy_results(const View& from, const View& to) {
@@ -255,11 +323,10 @@ void Made::drop() {
 // ---------------------------------------------------------------------------- registering
 
 PyObject* py_take_tensors(PyObject*, PyObject* args) {
-    PyObject *classes, *functions, *settings, *gradients, *attributes, *methods, *like, *guarded, *off,
-        *written;
-    if (!PyArg_ParseTuple(args, "O!O!O!OO!O!(OOOO):take_tensors", &PyTuple_Type, &classes, &PyTuple_Type,
+    PyObject *classes, *functions, *settings, *gradients, *attributes, *methods, *guarded, *off, *written;
+    if (!PyArg_ParseTuple(args, "O!O!O!OO!O!(OOO):take_tensors", &PyTuple_Type, &classes, &PyTuple_Type,
                           &functions, &PyTuple_Type, &settings, &gradients, &PyTuple_Type, &attributes,
-                          &PyTuple_Type, &methods, &like, &guarded, &off, &written))
+                          &PyTuple_Type, &methods, &guarded, &off, &written))
         return nullptr;
     if (PyTuple_Size(classes) == 0) Py_RETURN_FALSE;
     if (framework_of(reinterpret_cast<PyTypeObject*>(PyTuple_GetItem(classes, 0))) != nullptr) Py_RETURN_TRUE;
@@ -311,7 +378,6 @@ PyObject* py_take_tensors(PyObject*, PyObject* args) {
         made.types[type] = {code_of(kTypeNames[type]),
                             static_cast<std::uint8_t>(8 * kernels_of(type).itemsize), 1};
     made.gradients = gradients;
-    made.new_like = like;
     made.is_guarded = guarded;
     made.is_guard_off = off;
     made.was_written = written;

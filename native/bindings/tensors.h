@@ -37,8 +37,6 @@ public:
     bool was_written(PyObject* output) const;
     // Whether an argument is a tensor of the framework.
     bool has(PyObject* object) const;
-    // A new tensor of the shape, type and layout of one; null without an error if it cannot be had.
-    PyObject* new_like(PyObject* tensor) const;
     // Null where no argument is a tensor that is taken here.
     const Framework* framework() const { return framework_; }
     bool are_contiguous() const { return are_contiguous_; }
@@ -73,6 +71,8 @@ public:
     }
     static Made tensor(const Framework* framework, int type, int rank, const npy_intp* dims,
                        const int* axes = nullptr);
+    // A tensor of the shape, type and layout of another one, without its gaps and repetitions.
+    static Made like(const Framework* framework, const View& other);
     Made() = default;
 
     explicit operator bool() const { return array_ != nullptr || tensor_ != nullptr; }
@@ -107,10 +107,9 @@ bool copy_results(const View& from, const View& to);
 // (classes, functions, settings, gradients, attributes, methods, outputs): tensors of these classes, the
 // first of which has the table, are taken from now on while no function's result is true and each setting (a
 // dict, a name, the value) is as it says, where no method, descriptors of the first class, says True, and no
-// attribute while the function `gradients` does. `outputs` are what makes a tensor like another; a method
-// that says True of those that may be written to only while a function does; that function; and what is
-// called with each that was written. The first and the last may let other code run. False if there is no
-// table, or one that is too old.
+// attribute while the function `gradients` does. `outputs` are a method that says True of those that may be
+// written to only while a function does; that function; and what is called with each that was written, which
+// may let other code run. False if there is no table, or one that is too old.
 PyObject* py_take_tensors(PyObject* self, PyObject* args);
 
 }  // namespace maxops

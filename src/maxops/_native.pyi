@@ -47,7 +47,7 @@ def take_tensors(
     gradients: Callable[[], bool],
     attributes: tuple[Any, ...],
     methods: tuple[Callable[[Any], Any], ...],
-    outputs: tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[], Any], Callable[[Any], Any]],
+    outputs: tuple[Callable[[Any], Any], Callable[[], Any], Callable[[Any], Any]],
     /,
 ) -> bool: ...
 def spread(

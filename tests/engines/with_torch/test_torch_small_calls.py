@@ -95,6 +95,19 @@ def test_maximum(dtype: DType) -> None:
     assert copied.data_ptr() != one.data_ptr()
 
 
+def test_every_layout_is_kept() -> None:
+    """As `torch.empty_like` has it: any order of the axes, with gaps, repetitions and axes of one element."""
+    count = 0
+    for sizes in ((2, 3), (1, 3), (2, 1), (2, 2, 3), (1, 2, 3), (2, 1, 2), (3, 1, 1), (2, 2, 2, 2), (1, 2, 1, 3)):
+        for steps in product((0, 1, 2, 3, 4, 6, 7) if len(sizes) < 4 else (0, 1, 2, 4, 8), repeat=len(sizes)):
+            x = torch.arange(200.0).as_strided(sizes, steps)
+            done = _native.maximum(x, 5.0)
+            assert done.stride() == memory.like((x,), x.shape).stride(), (sizes, steps)
+            assert done.equal(torch.clamp_min(x, 5.0))
+            count += 1
+    assert count == 3 * 7**2 + 4 * 7**3 + 2 * 5**4
+
+
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_reduce_max(dtype: DType) -> None:
     for array, tensor in layouts(dtype):

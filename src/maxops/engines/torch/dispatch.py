@@ -113,5 +113,5 @@ runs_natively: bool = _native.take_tensors(
     (torch.Tensor.requires_grad,),
     (torch.Tensor.is_neg,),
     # Outputs of inference mode are written to there alone; and torch does not see that they are.
-    (torch.empty_like, torch.Tensor.is_inference, torch.is_inference_mode_enabled, increment_version),
+    (torch.Tensor.is_inference, torch.is_inference_mode_enabled, increment_version),
 )
