@@ -280,10 +280,12 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     Made indices;
     if (with_indices && !(indices = new_indices(tensors.framework(), shape))) return nullptr;
     int order[kMaxRank];
-    int* const axes_out =
-        tensors.framework() == nullptr && count > 0 && layout(call, order) ? order : nullptr;
-    // Nothing is written to the caller's output before the indices are there.
-    if (with_indices ? !output.make(axes_out) : !output.prepare(&call.data, 1, false, axes_out)) {
+    const bool is_few = results < kFewResults, is_laid_out = tensors.framework() == nullptr || !is_few;
+    int* const axes_out = is_laid_out && count > 0 && layout(call, order) ? order : nullptr;
+    // Nothing is written to the caller's output before the indices are there. Across the order of the data it
+    // is written element by element, which takes longer than to copy results that are more than a few.
+    const bool is_direct = !with_indices && (is_few || output.runs_along(axes_out));
+    if (is_direct ? !output.prepare(&call.data, 1, false, axes_out) : !output.make(axes_out)) {
         indices.drop();
         return nullptr;
     }

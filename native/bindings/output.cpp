@@ -1,6 +1,7 @@
 #include "output.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "element_types.h"
 #include "memory.h"
@@ -41,6 +42,18 @@ bool Output::has_order(const int* axes) const {
         out.strides[i] = given_.strides[axes[i]];
     }
     return out.is_contiguous(shape, kernels_of(type_).itemsize);
+}
+
+bool Output::runs_along(const int* axes) const {
+    std::ptrdiff_t before = PTRDIFF_MAX;
+    for (int i = 0; is_given() && i < shape_.rank; ++i) {
+        const int axis = axes == nullptr ? i : axes[i];
+        if (shape_.size[axis] == 1) continue;
+        const std::ptrdiff_t step = std::abs(given_.strides[axis]);
+        if (step > before) return false;
+        before = step;
+    }
+    return true;
 }
 
 bool Output::prepare(const View* inputs, std::size_t count, bool in_place, const int* axes) {

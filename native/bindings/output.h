@@ -23,6 +23,9 @@ public:
         return !is_given() || (axes == nullptr ? given_.contiguous : has_order(axes));
     }
 
+    // Whether the caller gave none, or one whose axes lie in this order in memory, with or without gaps.
+    bool runs_along(const int* axes) const;
+
     // Has the array to write; false if it cannot be had, with an error set unless it is a framework's. The
     // caller's own, if it shares no memory with the inputs but for one that it is in place of (`in_place`).
     // New ones are laid out by `axes` from outermost to innermost, or in C order if null.
