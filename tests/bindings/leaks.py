@@ -38,7 +38,7 @@ ROUNDS = 3
 # a while and lets go does not grow with them.
 TIMES = {"numpy": 340, "natives": 340, "errors": 340, "where memory ends": 3}
 FEW = 15  # of the others, which cost a millisecond
-MORE = (1, 4, 16, 64)
+MORE = (1, 4, 16, 64, 256)
 MOST_KIB = 3 << 20  # of memory: what leaks so much is known
 BYTES = 40  # of a leak for each call, at the least
 # ONNX Runtime itself leaves up to 130 bytes for each session, of any model. What our C++ allocates for one and does not

@@ -1,0 +1,69 @@
+"""No case is lost, and none changes, unless that is meant: their digests by family, in `case_digests.json`.
+
+To write the file again: python tests/conformance/test_conformance_cases_kept.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxops.conformance.case import Case, Trial
+from maxops.conformance.cases import FAMILIES, large
+from maxops.spec import Spec
+
+DIGESTS = Path(__file__).parent / "case_digests.json"
+
+
+def parts(value: Any) -> Any:
+    """What a value holds, in types whose text is the same everywhere."""
+    if isinstance(value, np.ndarray):
+        data = repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes()
+        return (value.dtype.name, value.shape, hashlib.sha256(data).hexdigest())
+    if isinstance(value, (tuple, list)):
+        return tuple(map(parts, value))
+    if isinstance(value, dict):
+        return tuple((name, parts(each)) for name, each in value.items())
+    if isinstance(value, Spec) or not is_dataclass(value):
+        return repr(value)
+    return tuple(parts(getattr(value, field.name)) for field in fields(value))
+
+
+def trial_of(case: Case, family: ModuleType) -> Trial | None:
+    """A case's trial; of the large ones those of one type, since they take a minute."""
+    return case.make() if family is not large or case.dtype.name == "float32" else None
+
+
+def digest(family: ModuleType) -> dict[str, Any]:
+    """How many cases a family has, and what they are."""
+    whole = hashlib.sha256()
+    made: tuple[str, Any] = ("", None)
+    count = 0
+    for case in family.cases():
+        if case.trial_id != made[0]:  # those that share one stand together
+            made = case.trial_id, parts(trial_of(case, family))
+        whole.update(repr((case.id, case.refusal, case.quick, case.shared, made[1])).encode())
+        count += 1
+    return {"cases": count, "digest": whole.hexdigest()}
+
+
+def name_of(family: ModuleType) -> str:
+    return family.__name__.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=name_of)
+def test_cases_are_what_they_were(family: ModuleType) -> None:
+    kept = json.loads(DIGESTS.read_text(encoding="utf-8"))[name_of(family)]
+    assert digest(family) == kept, f"if that is meant, write them again: python {Path(__file__).name}"
+
+
+if __name__ == "__main__":
+    written = {name_of(family): digest(family) for family in FAMILIES}
+    DIGESTS.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
