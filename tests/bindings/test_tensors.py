@@ -212,9 +212,9 @@ for wrong in (Tensor(np.zeros((2, 3))), Tensor(np.zeros(2)), Tensor(np.zeros((2,
               Tensor(as_strided(np.zeros(3), (2, 2), (8, 8)))):
     assert all(call() is None for call in into(wrong, wrong)) and not written and not alive
 assert _native.maximum(x.array, y.array, out=out) is None  # no tensor among the arrays
-for turned in (lambda array: array[::-1], lambda array: array.T):  # which share an input's memory, and are copied to
+for flipped in (lambda array: array[::-1], lambda array: array.T):  # which share an input's memory, and are copied to
     shared = Tensor(x.array.copy())
-    target = Tensor(turned(shared.array))
+    target = Tensor(flipped(shared.array))
     assert _native.maximum(shared, y, out=target) is target and written.pop() is target
     assert target.array.tolist() == [[4, 5], [4, 3]] and not alive
 column = Tensor(np.zeros((2, 1)))

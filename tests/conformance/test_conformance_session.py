@@ -330,9 +330,3 @@ def test_a_program_s_run_says_how_it_was_made(quick: bool | None) -> None:
         "only": [case],
         "repeats": 3,
     }
-
-
-def test_what_a_program_imports() -> None:
-    assert sorted(conformance.__all__) == ["Case", "Run", "conform", "select"]
-    for name in conformance.__all__:
-        assert getattr(conformance, name).__module__.startswith("maxops.conformance")
