@@ -79,8 +79,20 @@ FAULTS = (
     Fault(
         "native/bindings/operators.cpp",
         "the ids are left behind where they are widened",
-        "        Py_XDECREF(as_object(widened));\n        return result;\n",
+        "        widened.made.drop();\n        return result;\n",
         "        return result;\n",
+    ),
+    Fault(
+        "native/bindings/tensors.cpp",
+        "a tensor is left behind where it is put in C order",
+        "    ordered.drop();\n",
+        "",
+    ),
+    Fault(
+        "native/bindings/output.cpp",
+        "results in another order than out's are not copied into a tensor",
+        "!made_ || copy_results(view(), given_);",
+        "true;",
     ),
     Fault(
         "native/bindings/operators.cpp",
