@@ -7,6 +7,7 @@
 #include "drivers/guarded.h"
 #include "drivers/initial.h"
 #include "drivers/segment_pieces.h"
+#include "drivers/segment_rows.h"
 
 namespace maxops {
 namespace {
@@ -279,19 +280,19 @@ bool take_pieces(const Run& run, const Segmentation& call, const SegmentPieces& 
     const std::size_t part =
         static_cast<std::size_t>(call.num_segments) * pieces.row_width() * run.kernels.itemsize;
     if (call.initial != nullptr) first.first = first.fill;
-    const auto take = [&](const Run& of_piece, Segments& piece, std::size_t number, bool* in_order) {
-        piece.out = out + number * part;
-        return call.is_sorted || call.by_offsets ? segment(of_piece, id_kernels, piece, in_order)
-                                                 : scatter(of_piece, id_kernels, piece);
-    };
     if (count == 1 || are_one_by_one(call, pieces))
-        return pieces(run.poll, 0, count, first,
-                      [&](Segments& piece, std::size_t number) { return take(run, piece, number, sorted); });
+        return pieces(run.poll, 0, count, first, [&](Segments& piece, std::size_t number) {
+            piece.out = out + number * part;
+            return call.is_sorted || call.by_offsets ? segment(run, id_kernels, piece, sorted)
+                                                     : scatter(run, id_kernels, piece);
+        });
     const auto share = [&](std::size_t begin, std::size_t end) {
         Segments of_task = first;
+        const SegmentsAlike alike(run.kernels, id_kernels, of_task);
         pieces(nullptr, begin, end, of_task, [&](Segments& piece, std::size_t number) {
-            bool in_order = true;
-            return take({run.kernels, nullptr}, piece, number, &in_order);
+            piece.out = out + number * part;
+            alike.take();
+            return true;
         });
     };
     return parallel_for(run, count, kTaskBytes / bytes + 1, count * bytes, share);

@@ -43,6 +43,12 @@ bool take(const Kernels& kernels, const SegmentRows& whole, SegmentWalk* walk, s
     return !walk->is_unsorted;
 }
 
+// Where most segments are empty, they are filled first, all of them: in shares, which the gaps within one
+// task are not.
+bool is_mostly_empty(const SegmentRows& whole, const Segments& call) {
+    return static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
+}
+
 // Rows `from` to `to` of the output get the fill value, in shares of their own.
 bool fill_rows(const Run& run, const SegmentRows& whole, const Segments& call, std::int64_t from,
                std::int64_t to) {
@@ -112,14 +118,27 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
 
 }  // namespace
 
+SegmentsAlike::SegmentsAlike(const Kernels& kernels, const Kernels& id_kernels, const Segments& call)
+    : kernels_(kernels),
+      call_(call),
+      whole_({kernels, nullptr}, id_kernels, call),
+      is_filled_(is_mostly_empty(whole_, call)),
+      last_(whole_.rows() == 0 ? -1 : whole_.segment_of(whole_.rows() - 1)) {}
+
+void SegmentsAlike::take() const {
+    SegmentWalk walk = walk_from(whole_, call_, 0, whole_.width(), 0, nullptr);
+    if (is_filled_) kernels_.fill(&walk, 0, call_.num_segments);
+    walk.is_filled = is_filled_;
+    maxops::take(kernels_, whole_, &walk, 0, 0, whole_.rows());
+    if (!is_filled_) kernels_.fill(&walk, last_ + 1, call_.num_segments);
+}
+
 bool segment(const Run& run, const Kernels& id_kernels, const Segments& call, bool* sorted) {
     *sorted = true;
     const SegmentRows whole(run, id_kernels, call);
     if (!whole.is_ready()) return false;
     if (whole.width() == 0 || call.num_segments == 0) return true;
-    // Where most segments are empty, they are filled first, all of them: in shares, which the gaps within one
-    // task are not.
-    const bool is_filled = static_cast<std::size_t>(call.num_segments) / kMostlyEmpty > whole.rows();
+    const bool is_filled = is_mostly_empty(whole, call);
     // Where a bad id would cost much before it is found, the ids are looked at ahead; beside the rest of the
     // work they are few.
     const bool is_wide =

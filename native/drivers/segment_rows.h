@@ -113,4 +113,21 @@ private:
     bool rows_in_place_, ids_in_place_;
 };
 
+// Calls that differ in where their data and their output lie, each too small to be shared out, by ids that
+// are known to be in order, or by offsets.
+class SegmentsAlike {
+public:
+    // The call stays the caller's, who changes its data and its output.
+    SegmentsAlike(const Kernels& kernels, const Kernels& id_kernels, const Segments& call);
+    // The maxima of the call as it is now.
+    void take() const;
+
+private:
+    const Kernels& kernels_;
+    const Segments& call_;
+    const SegmentRows whole_;
+    const bool is_filled_;
+    const std::int64_t last_;  // the last row's segment
+};
+
 }  // namespace maxops
