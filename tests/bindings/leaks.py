@@ -12,6 +12,7 @@ import ctypes
 import gc
 import os
 import resource
+import signal
 import sys
 import tempfile
 from array import array
@@ -36,7 +37,7 @@ Call = Callable[[], object]
 ROUNDS = 3
 # Calls of a round. Where something seems to be left, four times as many follow, and again: what a library keeps for
 # a while and lets go does not grow with them.
-TIMES = {"numpy": 340, "natives": 340, "errors": 340, "where memory ends": 3}
+TIMES = {"numpy": 340, "natives": 340, "errors": 340, "where memory ends": 3, "interrupted": 4}
 FEW = 15  # of the others, which cost a millisecond
 MORE = (1, 4, 16, 64, 256)
 MOST_KIB = 3 << 20  # of memory: what leaks so much is known
@@ -298,6 +299,35 @@ def where_memory_ends() -> Iterator[tuple[str, Call]]:
             yield name, partial(each_failing, call)
 
 
+class _Stopped(Exception):
+    pass
+
+
+def interrupted() -> Iterator[tuple[str, Call]]:
+    """Calls that a signal's handler ends: they ask for one after 50 ms."""
+
+    def stop(*_: object) -> None:
+        raise _Stopped
+
+    signal.signal(signal.SIGALRM, stop)
+    # much data in little memory, whose rows begin one element apart
+    rows = np.lib.stride_tricks.as_strided(np.zeros((1 << 22) + 512, np.float16), (1 << 22, 512), (2, 2))
+    one = np.broadcast_to(np.int64(0), len(rows))
+    more = {"fill_mode": "ZERO", "return_indices": True, "return_empty": True}
+
+    def stopped(call: Call) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        call()
+
+    for name, call in {
+        "maximum": lambda: mo.maximum(rows, rows),
+        "reduce_max, indices": lambda: mo.reduce_max(rows, 0, return_indices=True),
+        "segment_max, indices": lambda: mo.segment_max(rows, one, **more),
+        "segment_max, any order": lambda: mo.segment_max(rows, one, 1, sorted=False, **more),
+    }.items():
+        yield name, _refused(partial(stopped, call), _Stopped)
+
+
 def columns() -> Iterator[tuple[str, Call]]:
     """Tables and columns of pandas, Polars and Arrow."""
     import pandas  # noqa: PLC0415
@@ -377,6 +407,7 @@ GROUPS: dict[str, Callable[[], Iterator[tuple[str, Call]]]] = {
     "natives": natives,
     "errors": errors,
     "where memory ends": where_memory_ends,
+    "interrupted": interrupted,
     "columns": columns,
     "onnxruntime": onnxruntimes,
     "gradients": gradients,
