@@ -299,7 +299,7 @@ def where_memory_ends() -> Iterator[tuple[str, Call]]:
             yield name, partial(each_failing, call)
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     pass
 
 
@@ -307,7 +307,7 @@ def interrupted() -> Iterator[tuple[str, Call]]:
     """Calls that a signal's handler ends: they ask for one after 50 ms."""
 
     def stop(*_: object) -> None:
-        raise _Stopped
+        raise _StoppedError
 
     signal.signal(signal.SIGALRM, stop)
     # much data in little memory, whose rows begin one element apart
@@ -325,7 +325,7 @@ def interrupted() -> Iterator[tuple[str, Call]]:
         "segment_max, indices": lambda: mo.segment_max(rows, one, **more),
         "segment_max, any order": lambda: mo.segment_max(rows, one, 1, sorted=False, **more),
     }.items():
-        yield name, _refused(partial(stopped, call), _Stopped)
+        yield name, _refused(partial(stopped, call), _StoppedError)
 
 
 def columns() -> Iterator[tuple[str, Call]]:

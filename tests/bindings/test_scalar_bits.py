@@ -6,6 +6,8 @@ a True is 1.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
@@ -17,6 +19,7 @@ import maxops
 from helpers.bits import FLOATS, STORED, Array, assert_same_bits, at_offset, of_words, strided, swapped, words
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS
+from maxops import _native
 from maxops.dtypes import BFLOAT16, BOOL, FLOAT32, FLOAT64, DType
 
 
@@ -247,3 +250,17 @@ def test_a_true_of_another_byte_by_every_engine(adapter: Adapter) -> None:
             arrays = adapter.given({"data": np.zeros(3, bool), "segment_ids": ids})
             options: dict[str, Any] = {name: scalar, "num_segments": 4}
             assert words(adapter.take(mo.segment_max(**arrays, **options))).tolist() == held
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="where an object's bytes lie")
+@pytest.mark.parametrize("kind", ["u1", "u2", "u4", "i1", "i2", "i4"])
+def test_what_lies_behind_a_scalar_is_not_read(kind: str) -> None:
+    count = np.dtype(kind).type(3)
+    own = object.__basicsize__ + count.itemsize
+    ctypes.memset(id(count) + own, 0xFF, type(count).__basicsize__ - own)
+    found = _native.segment_max(np.ones(2), np.array([0, 1]), count, fill_mode="ZERO")
+    assert found is not None
+    assert found.tolist() == [1, 1, 0]
+    assert _native.reduce_max(np.ones((2, 1, 1, 1)), count, False).shape == (2, 1, 1)
+    x = np.array([1], kind)
+    assert _native.maximum(x, count).tolist() == [3]

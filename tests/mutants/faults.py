@@ -144,9 +144,9 @@ FAULTS = (
     ),
     Fault(
         "native/bindings/arguments.cpp",
-        "a scalar of four bytes is read as eight",
+        "of a scalar of eight bytes four are read",
         "std::memcpy(item->bytes, scalar_bytes(object), itemsize);",
-        "std::memcpy(item->bytes, scalar_bytes(object), 8);",
+        "std::memcpy(item->bytes, scalar_bytes(object), std::min<std::size_t>(itemsize, 4));",
     ),
     Fault(
         "native/bindings/arguments.cpp",
