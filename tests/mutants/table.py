@@ -23,7 +23,7 @@ TABLE = (
     ("native/bindings/gradients.*", "tensors torch_plain_gradients"),
     (
         "native/bindings/*",
-        "taken tensors torch_small_calls bindings scalar_bits long_lists overlap bad_input out_of_memory maximum "
+        "taken tensors torch_small_calls layouts_of_outputs bindings scalar_bits long_lists overlap bad_input out_of_memory maximum "
         "segment_max indices leaks",
     ),
     ("native/drivers/cache.*", "memory hardware threads leaks"),

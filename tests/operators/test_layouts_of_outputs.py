@@ -1,0 +1,127 @@
+"""Data and an output in every order of their axes, with gaps: the bits are those of arrays in C order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxops as mo
+from maxops import _native
+from maxops.plan import Array
+
+Give = Callable[[Array], Any]
+SIZES = (5, 4, 7)  # more results than are written one by one across the order of the data
+ORDERS = list(permutations(range(3)))
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def give(request: pytest.FixtureRequest) -> Give:
+    """An array, or the tensor of its memory, both of which the core takes."""
+    if request.param == "numpy":
+        return lambda array: array
+    torch: Any = pytest.importorskip("torch")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("torch before 2.10 has no table of C functions")
+    if _native.is_miniature:
+        pytest.skip("the miniature leaves all but a few bytes to Python")
+    mo.maximum(torch.ones(1))  # the first call looks the engine up
+    from_numpy: Give = torch.from_numpy
+    return from_numpy
+
+
+def laid_out(array: Array, order: tuple[int, ...], gap: int) -> Array:
+    """The same elements with axes in an order from outermost to innermost, and so many steps from one to the next."""
+    whole = np.full([gap * size for size in np.array(array.shape)[list(order)]], 99, array.dtype)
+    there = whole[(slice(None, None, gap),) * array.ndim].transpose(np.argsort(order))
+    there[...] = array
+    return there
+
+
+def outputs(expected: Array) -> Iterator[Array]:
+    for order in permutations(range(expected.ndim)):
+        for gap in (1, 2):
+            yield laid_out(np.full_like(expected, 99), order, gap)
+
+
+def numbers(kind: Any) -> Array:
+    return np.random.default_rng(1).integers(0, 50, SIZES).astype(kind)
+
+
+def same(found: Any, expected: Array) -> bool:
+    return bool(np.asarray(found).shape == expected.shape and np.array_equal(np.asarray(found), expected))
+
+
+@pytest.mark.parametrize("kind", ["f4", "i1"])
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_reduce_max(order: tuple[int, ...], kind: str, give: Give) -> None:
+    array = numbers(kind)
+    every: list[Any] = [0, 1, 2, (0, 2)]
+    for axes, gap in product(every, (1, 2)):
+        data = give(laid_out(array, order, gap))
+        expected = array.max(axes)
+        if gap == 1:
+            assert same(_native.reduce_max(data, axes, False), expected)
+        for room in outputs(expected):
+            out = give(room)
+            assert _native.reduce_max(data, axes, False, out=out) is out
+            assert same(room, expected)
+            if isinstance(axes, int):
+                values, indices = _native.reduce_max(data, axes, False, out=out, return_indices=True)
+                assert values is out
+                assert same(room, expected)
+                assert same(indices, array.argmax(axes))
+
+
+@pytest.mark.parametrize("kind", ["f4", "i1"])
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("in_order", [True, False], ids=["sorted", "any"])
+def test_segment_max(order: tuple[int, ...], kind: str, in_order: bool, give: Give) -> None:
+    array = numbers(kind)
+    for axis, gap in product(range(3), (1, 2)):
+        data = give(laid_out(array, order, gap))
+        rows = np.moveaxis(array, axis, 0)
+        ids = np.arange(len(rows)) * 3 // len(rows) * (1 if in_order else -1) % 3
+        each = [np.flatnonzero(ids == segment) for segment in range(3)]
+        expected = np.moveaxis(np.stack([rows[of].max(0) for of in each]), 0, axis)
+        places = np.moveaxis(np.stack([of[rows[of].argmax(0)] for of in each]), 0, axis)
+        options = {"fill_mode": "ZERO", "sorted": in_order, "axis": axis}
+        indexes = give(ids)
+        if gap == 1:
+            assert same(_native.segment_max(data, indexes, 3, **options), expected)
+        for room in outputs(expected):
+            out = give(room)
+            assert _native.segment_max(data, indexes, 3, out=out, **options) is out
+            assert same(room, expected)
+        values, indices = _native.segment_max(data, indexes, 3, out=give(room), return_indices=True, **options)
+        assert same(values, expected)
+        assert same(indices, places)
+
+
+@pytest.mark.parametrize("orders", list(product(ORDERS, repeat=2)), ids=str)
+def test_maximum(orders: tuple[tuple[int, ...], tuple[int, ...]], give: Give) -> None:
+    a, b = numbers("f4"), numbers("f4")[::-1]
+    first, second = (give(laid_out(array, order, 1)) for array, order in zip((a, b), orders, strict=True))
+    expected = np.maximum(a, b)
+    assert same(_native.maximum(first, second), expected)
+    for room in outputs(expected):
+        out = give(room)
+        assert _native.maximum(first, second, out=out) is out
+        assert same(room, expected)
+
+
+def test_an_output_that_is_the_data_in_another_order(give: Give) -> None:
+    cube = np.random.default_rng(2).integers(0, 50, (6, 6, 6)).astype("f4")
+    for order in ORDERS:
+        room = cube.copy()
+        out = give(room.transpose(order))
+        assert _native.maximum(give(room), 20.0, out=out) is out
+        assert same(room.transpose(order), np.maximum(cube, 20))
+        room = cube.copy()
+        target = room[0].T
+        expected = cube.max(1)
+        assert _native.reduce_max(give(room), 1, False, out=give(target)) is not None
+        assert same(target, expected)
