@@ -23,8 +23,8 @@ TABLE = (
     ("native/bindings/gradients.*", "tensors torch_plain_gradients"),
     (
         "native/bindings/*",
-        "taken tensors torch_small_calls layouts_of_outputs bindings scalar_bits long_lists overlap bad_input out_of_memory maximum "
-        "segment_max indices leaks",
+        "taken tensors torch_small_calls layouts_of_outputs bindings scalar_bits long_lists overlap bad_input "
+        "out_of_memory maximum segment_max indices leaks",
     ),
     ("native/drivers/cache.*", "memory hardware threads leaks"),
     ("native/drivers/system.*", "memory hardware threads environment small_stacks"),
