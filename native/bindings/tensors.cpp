@@ -167,7 +167,8 @@ bool Tensors::look(PyObject* object, View* view) {
     std::int64_t dense = itemsize;
     for (int axis = tensor.rank - 1; axis >= 0; --axis) {
         strides[axis] = tensor.strides == nullptr ? dense : tensor.strides[axis] * itemsize;
-        dense *= tensor.sizes[axis];
+        // more bytes than there are addresses, as of a tensor that was expanded: no array of NumPy's has them
+        if (__builtin_mul_overflow(dense, tensor.sizes[axis], &dense)) return false;
     }
     used_ += tensor.rank;
     are_contiguous_ = are_contiguous_ && is_contiguous;
@@ -307,7 +308,10 @@ PyObject* Made::give() {
         array_ = nullptr;
         return object;
     }
-    if (!put_in_c_order()) return nullptr;
+    if (!put_in_c_order()) {
+        drop();
+        return nullptr;
+    }
     void* object = nullptr;
     const bool is_given = framework_->table->give(tensor_, &object) == 0;
     tensor_ = nullptr;  // its own by now

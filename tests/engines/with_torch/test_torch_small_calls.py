@@ -430,6 +430,22 @@ def test_what_escapes_a_transform_goes_to_python() -> None:
         assert _native.reduce_max(tensor) is None
 
 
+@pytest.mark.parametrize("sizes", [(2**61,), (2, 2**60), (2**31, 2**30), (2**59, 8), (0, 2**60, 8)], ids=str)
+def test_an_expanded_tensor_of_more_bytes_than_there_are_addresses(sizes: tuple[int, ...]) -> None:
+    many, ids = torch.ones((), dtype=torch.float64).expand(sizes), torch.zeros((), dtype=torch.int64).expand(sizes[0])
+    calls: list[Call] = [
+        lambda of: of.reduce_max(many),
+        lambda of: of.reduce_max(many, 0, return_indices=True),
+        lambda of: of.maximum(many, 2.0),
+        lambda of: of.segment_max(many, ids, 1, fill_mode="ZERO"),
+        lambda of: of.segment_max(torch.ones(1), ids, 1, fill_mode="ZERO", sorted=False),
+    ]
+    for call in calls[: 4 if 0 in sizes else None]:
+        assert call(_native) is None
+        with pytest.raises(ValueError, match="array is too big|ids has shape"):
+            call(mo)
+
+
 def test_what_lets_others_run_goes_to_python() -> None:
     """The memory of a tensor is looked at without a reference."""
     itemsize = PLAIN.element_size()
