@@ -6,12 +6,15 @@ SANITIZED_TESTS = $(addprefix tests/operators/test_,segment_axis.py maximum.py r
   bindings.py changed_arrays.py robustness.py threads.py memory.py overlap.py scalar_bits.py long_lists.py \
   rare_calls.py tensors.py) tests/models/test_onnxruntime.py tests/engines/with_jax/test_jax.py
 SANITIZED_MARK ?= exhaustive or not exhaustive
+SANITIZED_WITHOUT ?= torch or dask or xarray or pandas
 MINIATURE ?= build/miniature
 RACES ?= build/races
 EMULATED ?= build/emulated
 ARM ?= build/arm
 WHEELS ?= dist
 RELEASE ?= build/release
+FINDINGS ?= build/findings
+RUNTIMES ?=
 FILE ?=
 MUTANTS ?=
 PAGES ?=
@@ -60,6 +63,14 @@ verify:  ## run every claim, and write evidence.json and its page if something c
 specification:  ## the Why3 specification of SONNX's Max: its lemmas, and its program against the reference
 	$(PYTHON) proofs/specification/check.py
 
+# The newest releases, but for torch, whose newest wheels on PyPI need gigabytes of CUDA's libraries: as pinned.
+findings:  ## judge the newest release of each runtime (or RUNTIMES=...), and write the ledger and the pages anew
+	$(PYTHON) -m venv $(FINDINGS)
+	$(FINDINGS)/bin/python -m pip install -q --upgrade ".[onnx]" -r .ci/frameworks.txt
+	$(FINDINGS)/bin/python -m pip install -q --upgrade onnxruntime openvino
+	$(FINDINGS)/bin/python conformance/renew.py $(RUNTIMES)
+	$(PYTHON) docs/generate.py
+
 coverage:  ## what tests reach of the native core and of Python; Debian's clang-19 and llvm-19, fifteen minutes
 	$(PYTHON) tests/coverage_report.py $(PAGES)
 
@@ -81,7 +92,7 @@ sanitize:  ## the native tests, ONNX Runtime's and XLA's under AddressSanitizer,
 	ASAN_OPTIONS=leak_check_at_exit=0:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONPATH=tests \
 	$(SANITIZED)/bin/python -m pytest -p no:cacheprovider -p helpers.sanitized -m "$(SANITIZED_MARK)" \
-	  -k "not (torch or dask or xarray or pandas)" --dist load \
+	  -k "not ($(SANITIZED_WITHOUT))" --dist load \
 	  --deselect "tests/models/test_onnxruntime.py::test_what_a_runtime_may_answer[inputs]" \
 	  $(SANITIZED_TESTS)
 
@@ -131,7 +142,8 @@ release-checks:  ## wheels, oldest releases, emulation, faults and mutants; hour
 
 release:  ## what would be uploaded as VERSION, built from its tag into dist/VERSION and checked; nothing is uploaded
 	@test -n "$(VERSION)" || { echo "make release VERSION=0.2.0"; exit 2; }
-	$(PYTHON) .ci/release_checks.py --unless-recorded
+	$(PYTHON) docs/generate.py --check --release
+	$(PYTHON) .ci/release_checks.py --unrecorded
 	$(RELEASE_TOOLS)
 	$(RELEASE)/bin/python .ci/release.py $(VERSION) $(WHEELS)/$(VERSION)
 
@@ -147,4 +159,4 @@ bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
 .PHONY: help install test lint format docs sanitize races miniature emulated arm verify coverage specification \
-  faults mutants wheels check-wheels release release-checks bench fuzz fuzz-values
+  findings faults mutants wheels check-wheels release release-checks bench fuzz fuzz-values

@@ -1,10 +1,10 @@
-"""Runs what takes hours and decides whether a release is made: `make release-checks`.
+"""Runs the checks that take hours and decide whether a release is made: `make release-checks`.
 
-    python .ci/release_checks.py [--only TEXT] [--unless-recorded]
+    python .ci/release_checks.py [--only TEXT] [--unrecorded]
 
-Each check is a command; all are run, whichever fails. When all pass, the date, the commit, the seconds of each and its
-last line go to the evidence, and `maxops evidence` prints them. With --unless-recorded nothing runs if the evidence has
-a result of these very sources: `make release` asks so.
+Each check is a command; all run, whichever fails. Each that passes is recorded in the evidence with its date, commit,
+seconds, last line and a digest of the sources, and `maxops evidence` prints the record. With --unrecorded, checks that
+have passed on these sources are left out, so that an interrupted run can be resumed; `make release` runs it so.
 """
 
 from __future__ import annotations
@@ -74,41 +74,43 @@ def run(name: str, command: str) -> tuple[bool, dict[str, Any]]:
     return process.returncode == 0, {"seconds": seconds, "result": last}
 
 
+def record(name: str, found: dict[str, Any]) -> None:
+    """Write the result of a check into the evidence."""
+    from maxops.json_text import in_lines  # noqa: PLC0415
+
+    evidence = json.loads(EVIDENCE.read_text(encoding="utf-8"))
+    evidence.setdefault("release_checks", {})[name] = found
+    EVIDENCE.write_text(in_lines(evidence) + "\n", encoding="utf-8")
+
+
 def main() -> int:
     """Run, and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="checks whose name has this; nothing is recorded")
-    parser.add_argument("--unless-recorded", action="store_true", help="not if the evidence has them of these sources")
+    parser.add_argument("--only", default="", metavar="TEXT", help="checks whose name has this")
+    parser.add_argument("--unrecorded", action="store_true", help="checks that have not passed on these sources")
     options = parser.parse_args()
     chosen = {name: command for name, command in CHECKS.items() if options.only in name}
     if not chosen:
         parser.error(f"--only {options.only}: there are {', '.join(CHECKS)}")
     recorded = json.loads(EVIDENCE.read_text(encoding="utf-8")).get("release_checks", {})
-    before = tree()
-    if options.unless_recorded and recorded.get("tree") == before:
-        print(f"all release checks passed on {recorded['date']} for these sources")
-        return 0
-    results = {name: run(name, command) for name, command in chosen.items()}
-    if failed := [name for name, (passed, _) in results.items() if not passed]:
-        print(f"failed: {', '.join(failed)}")
-        return 1
-    if tree() != before:
-        print("files changed while the checks ran: nothing is recorded")
-        return 1
-    if not options.only:
-        from maxops.json_text import in_lines  # noqa: PLC0415
-
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-        record = {
-            "date": datetime.now(UTC).date().isoformat(),
-            "commit": commit.stdout.strip(),
-            "tree": before,
-            "checks": {name: found for name, (_, found) in results.items()},
-        }
-        evidence = json.loads(EVIDENCE.read_text(encoding="utf-8")) | {"release_checks": record}
-        EVIDENCE.write_text(in_lines(evidence) + "\n", encoding="utf-8")
+    before, failed = tree(), []
+    if options.unrecorded:
+        chosen = {name: each for name, each in chosen.items() if recorded.get(name, {}).get("tree") != before}
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name, command in chosen.items():
+        passed, found = run(name, command)
+        if tree() != before:
+            print(f"files changed while {name} ran: stopped, and it is not recorded")
+            return 1
+        if passed:
+            date = datetime.now(UTC).date().isoformat()
+            record(name, {"date": date, "commit": commit.stdout.strip(), "tree": before, **found})
+        else:
+            failed.append(name)
+    print(f"failed: {', '.join(failed)}" if failed else f"{len(chosen)} of {len(CHECKS)} checks ran and passed")
+    if chosen:
         print(f"recorded in {EVIDENCE.relative_to(ROOT)}: run python docs/generate.py, and commit both")
-    return 0
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ With --check nothing is written, and a stale page is an error.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 from pathlib import Path
 
-from maxops import spec
-from maxops.bench import report
+from maxops import _native, spec
+from maxops.bench import page, report
+from maxops.bench.timing import Json
 from maxops.conformance import ledger
 from maxops.conformance import saved as saved_runs
 from maxops.json_text import in_lines
@@ -143,11 +145,32 @@ def evidence_page(made: matrix.Json, evidence: matrix.Json) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def pictures_of(file: Path, run: Json, check: bool) -> tuple[dict[str, str], int]:
+    """The pictures of a benchmark, by file name what each shows, drawn anew if they are of another run; 1 if stale.
+
+    Each names the digest of its run. matplotlib draws them, another release of it with other bytes.
+    """
+    digest, stale = hashlib.sha256(file.read_bytes()).hexdigest(), 0
+    paths = {name: file.with_name(f"{file.stem}-{name}.svg") for name in page.PICTURES}
+    for path in paths.values():
+        if path.exists() and digest in path.read_text(encoding="utf-8"):
+            continue
+        if check:
+            print(f"{path.relative_to(ROOT)} is stale: run python docs/generate.py", file=sys.stderr)
+            stale = 1
+        else:
+            for name, svg in page.pictures(run).items():
+                paths[name].write_text(f"{svg.rstrip()}<!-- {file.name} {digest} -->\n", encoding="utf-8")
+    return {path.name: page.PICTURES[name] for name, path in paths.items()}, stale
+
+
 def main() -> int:
     """Write the pages, or say which are stale."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
+    parser.add_argument("--check", action="store_true", help="write nothing; end with 1 if a page is stale")
+    parser.add_argument("--release", action="store_true", help="end with 1 if a benchmark is of another core, too")
+    options = parser.parse_args()
+    check = options.check
     require_this_tree()
     stale = 0
     known = ROOT / "conformance" / "known"
@@ -165,8 +188,15 @@ def main() -> int:
         pages[known / ledger.file_name(run)] = saved_runs.as_text([ledger.abridged(run)])
     for file in sorted((ROOT / "docs").glob("speed*.json")):
         benchmark = report.read(file)
+        if not check:
+            file.write_text(report.as_text(benchmark), encoding="utf-8")
         pages[file] = report.as_text(benchmark)
-        pages[file.with_suffix(".md")] = report.markdown(benchmark, file.name)
+        pictures, missing = pictures_of(file, benchmark, check)
+        stale |= missing
+        pages[file.with_suffix(".md")] = report.markdown(benchmark, file.name, pictures)
+        if benchmark["machine"].get("core") != _native.build()["sources"]:
+            print(f"docs/{file.name} is of another core: measure it again before a release", file=sys.stderr)
+            stale |= options.release
     for path in (ROOT / "docs" / "findings").glob("*.md"):
         if path not in pages:
             print(f"{path.relative_to(ROOT)} is of a runtime of which there is no run: remove it", file=sys.stderr)

@@ -6,6 +6,7 @@ import inspect
 import pydoc
 import re
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
@@ -83,8 +84,10 @@ def test_a_version_and_an_operator_set() -> None:
 
 @pytest.mark.parametrize("of", mo.operators(), ids=repr)
 def test_help_tells_what_an_operator_is(of: mo.Operator) -> None:
+    of = type(of)(of.spec)
     text = pydoc.plain(pydoc.render_doc(of))
     assert of.spec.name in text
+    assert vars(of)["__name__"] == of.spec.name
     if of.standard != "maxops":
         assert all(clause.id in text for clause in of.clauses)
         assert all(str(dtype) in text for dtype in of.types)
@@ -157,6 +160,19 @@ def test_the_core_has_the_parameters_of_the_row(row: spec.Spec) -> None:
     assert [name for function, name in lines if function.lower() == row.operator] == expected
 
 
+@pytest.mark.parametrize("row", [*spec.ALL, *spec.PLAIN], ids=repr)
+def test_a_row_has_the_words_of_the_table(row: spec.Spec) -> None:
+    not_of_the_command = {"inputs", "data", "segment_ids", "out", "dim", "ties"}
+    if row.operator != "segment_max":
+        not_of_the_command |= {"axis"}
+    for clause in row.clauses:
+        assert clause.level in get_args(spec.Level)
+        assert re.fullmatch(r"[\w.-]+", clause.id)
+    for each in row.parameters:
+        assert each.kind in get_args(spec.Kind)
+        assert bool(each.help) == (each.name not in not_of_the_command), each.name
+
+
 @pytest.mark.parametrize("row", spec.PLAIN, ids=repr)
 def test_each_parameter_has_a_clause_and_an_explanation(row: spec.Spec) -> None:
     document = getattr(mo, row.operator).__doc__
@@ -202,3 +218,16 @@ def test_words_of_any_class_of_str(ties: Any) -> None:
     assert mo.maximum(x, x, ties=ties).tolist() == [1, 1, 1]
     assert mo.reduce_max(x, ties=ties).tolist() == [1]
     assert mo.segment_max(x, np.array([0, 0, 1]), fill_mode="ZERO", ties=ties).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("data", [np.array([1.0, 2.0]), np.array([Fraction(1), Fraction(2)])], ids=["native", "exact"])
+def test_a_plain_operator_writes_into_out(data: Any) -> None:
+    calls: dict[str, tuple[Any, Any, list[int]]] = {
+        "maximum": ((data, data), {}, [1, 2]),
+        "reduce_max": ((data,), {"keepdims": True}, [2]),
+        "segment_max": ((data, np.array([0, 1])), {"fill_mode": "ZERO"}, [1, 2]),
+    }
+    for name, (inputs, attributes, expected) in calls.items():
+        out = np.zeros(len(expected), data.dtype)
+        assert mo.operator("maxops", name)(*inputs, out=out, **attributes) is out
+        assert out.tolist() == expected

@@ -364,10 +364,24 @@ def test_our_own_error_is_told(tiny_run: dict[str, Any]) -> None:
     assert "WRONG" in str(report.cases(tiny_run))
 
 
+def test_pictures_have_a_line_for_each_library_that_is_right(tiny_run: dict[str, Any]) -> None:
+    pytest.importorskip("matplotlib")
+    drawn = page.pictures(tiny_run)
+    assert {name: set(re.findall(r">([A-Za-z]+)</text>", svg)) for name, svg in drawn.items()} == {
+        "peers": {"Max", "ReduceMax", "SegmentMax", "elements", "numpy"},
+        "limit": {"Max", "ReduceMax", "SegmentMax", "elements"},
+    }
+    for case in tiny_run["cases"]:
+        case["libraries"]["numpy"]["status"] = "wrong"
+        case["limit"] = {}
+    assert page.pictures(tiny_run) == {}
+
+
 def test_the_page_needs_nothing_else(tiny_run: dict[str, Any]) -> None:
     pytest.importorskip("matplotlib")
     text = page.html(tiny_run)
-    assert text.count("<svg") == 3  # two cases of a family make a line, and only the larger has a share of the limit
+    # Two cases of a family make a line, and only the larger has a share of the limit; two pictures are of all families.
+    assert text.count("<svg") == 5
     assert 'name="viewport"' in text
     assert re.findall(r"<(?:script|link|img|iframe)\b", text) == []
     assert re.findall(r"(?:src|href)=\"(?!#)[^\"]+", text) == []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
+from statistics import median
 from typing import Any
 
 from maxops.bench import report
@@ -12,18 +14,25 @@ from maxops.bench.grid import OPERATORS
 from maxops.bench.report import FASTEST, LIMIT, Table
 from maxops.bench.timing import Json
 
+PICTURES = {
+    "peers": "Speedup over each library where its result is correct: the median, by number of elements",
+    "limit": "Share of the memory's limit: the median, by number of elements",
+}
 INK = "#7a828e"  # reads on white and on black
 # Variants that differ little from the ones that are drawn are in the tables only.
 UNDRAWN = (",int32", ",unchecked")
 LONG = 48  # letters from which a cell of a table wraps
 
-Lines = dict[str, list[tuple[int, float]]]  # by type, (size, ratio)
+Points = list[tuple[int, float]]  # size, ratio
+Lines = dict[str, Points]  # by name
 
 
 def html(run: Json) -> str:
     """The page. Plots need matplotlib, of the extra `bench`."""
     style = (files(__package__) / "page.css").read_text(encoding="utf-8")
     parts = [f"<h1>maxops against other libraries</h1><p>{escape(report.headline(run))}.</p>"]
+    drawn = (f"<figure><figcaption>{PICTURES[name]}</figcaption>{svg}</figure>" for name, svg in pictures(run).items())
+    parts.append(f'<div class="plots">{"".join(drawn)}</div>')
     for operator in OPERATORS:
         parts.append(_plots(run, operator, FASTEST, "speedup over the fastest correct library"))
         parts.append(_plots(run, operator, LIMIT, "share of the memory's limit"))
@@ -47,40 +56,84 @@ def _plots(run: Json, operator: str, against: str, title: str) -> str:
             families.setdefault(case["family"], {}).setdefault(case["type"], []).append((case["size"], ratio))
     figures = [
         f"<figure><figcaption>{escape(family.replace(',', ', '))}</figcaption>"
-        f"{_svg(lines, colours, f'{title}, {family}', is_speedup=against == FASTEST)}</figure>"
+        f"{_figure({'': lines}, colours, f'{title}, {family}', against == FASTEST)}</figure>"
         for family, lines in families.items()
         if any(len(points) > 1 for points in lines.values())
     ]
     return f'<h2>{operator}: {title}</h2><div class="plots">{"".join(figures)}</div>' if figures else ""
 
 
-def _svg(lines: Lines, colours: dict[str, str], title: str, *, is_speedup: bool) -> str:
-    """Lines by type over size, with text as text; below 1 a speedup is shaded."""
+def pictures(run: Json) -> dict[str, str]:
+    """A run in two pictures, as SVG by name: the speedup over each library, and the share of the memory's limit."""
+    over: dict[str, Lines] = {operator: {} for operator in OPERATORS}
+    share: Lines = {}
+    for operator in OPERATORS:
+        cases = [case for case in run["cases"] if case["operator"] == operator]
+        for name in run["libraries"]:
+            entries = [(case["size"], case["libraries"].get(name, {})) for case in cases]
+            over[operator][name] = _medians(
+                (size, float(entry["ratio"]["median"])) for size, entry in entries if entry.get("status") == "correct"
+            )
+        limited = [(case["size"], ratio) for case in cases if (ratio := report.value(case, LIMIT)) is not None]
+        share[operator] = _medians(limited)
+    names = [name for name in run["libraries"] if any(len(lines[name]) > 1 for lines in over.values())]
+    colours = {name: f"C{number}" for group in (names, OPERATORS) for number, name in enumerate(group)}
+    peers = {operator: {name: lines[name] for name in names if lines[name]} for operator, lines in over.items()}
+    panels = {"peers": peers, "limit": {"": {name: points for name, points in share.items() if points}}}
+    return {
+        name: _figure({title: lines for title, lines in of.items() if lines}, colours, PICTURES[name], name == "peers")
+        for name, of in panels.items()
+        if any(of.values())
+    }
+
+
+def _medians(points: Iterable[tuple[int, float]]) -> Points:
+    """By size, the median."""
+    found: dict[int, list[float]] = {}
+    for size, ratio in points:
+        found.setdefault(size, []).append(ratio)
+    return [(size, median(ratios)) for size, ratios in sorted(found.items())]
+
+
+def _figure(panels: dict[str, Lines], colours: dict[str, str], title: str, is_speedup: bool) -> str:
+    """Panels one below the other, of lines over size, with text as text; below 1 a speedup is shaded."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
     look: Any = dict.fromkeys(names, INK) | {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
     with mpl.rc_context(look | {"svg.hashsalt": "maxops"}):  # the same run gives the same page
-        figure = Figure(figsize=(4.2, 2.5), layout="constrained")
-        axes = figure.subplots()
-        for name, points in lines.items():
-            axes.plot(*zip(*sorted(points), strict=True), color=colours[name], label=name, marker="o", markersize=3)
-        axes.set_xscale("log")
-        axes.axhline(1, color=INK, linewidth=1, linestyle="--")
-        if is_speedup:
-            axes.set_yscale("log", subs=[2, 5])
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter("{x:g}")
-            axes.axhspan(min(axes.get_ylim()[0], 0.5), 1, color="red", alpha=0.07, linewidth=0)
-        else:
-            axes.set_ylim(bottom=0)
-        axes.grid(visible=True, axis="y", color=INK, alpha=0.18)
-        axes.legend(fontsize=7, frameon=False)
+        figure = Figure(figsize=(4.2, 2.5 * len(panels)), layout="constrained")
+        drawn: dict[str, Any] = {}
+        for axes, (name, lines) in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True):
+            drawn |= _draw(axes, lines, colours, is_speedup=is_speedup)
+            axes.set_title(name, fontsize=9, loc="left")
+        legend: Any = {"handles": list(drawn.values()), "labels": list(drawn), "loc": "outside lower center"}
+        figure.legend(**legend, fontsize=7, frameon=False, ncols=4)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     svg = text.getvalue()
     return svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+
+
+def _draw(axes: Any, lines: Lines, colours: dict[str, str], *, is_speedup: bool) -> dict[str, Any]:
+    """Draw lines over size, and return them by name."""
+    drawn = {}
+    for name, points in lines.items():
+        style = "-" if len(colours[name]) == 2 else "--"  # C10 has the colour of C0
+        (drawn[name],) = axes.plot(*zip(*sorted(points), strict=True), f"o{style}", color=colours[name], markersize=3)
+    axes.set_xscale("log", subs=[])
+    axes.axhline(1, color=INK, linewidth=1, linestyle="--")
+    if is_speedup:
+        axes.set_yscale("log", subs=[2, 5])
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
+        axes.axhspan(min(axes.get_ylim()[0], 0.5), 1, color="red", alpha=0.07, linewidth=0)
+    else:
+        axes.set_ylim(bottom=0)
+    axes.grid(visible=True, axis="y", color=INK, alpha=0.18)
+    axes.set_xlabel("elements")
+    return drawn
 
 
 def _table(table: Table) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -253,12 +253,13 @@ def summary(run: Json) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def markdown(run: Json, name: str = "speed.json") -> str:
-    """The page of a run, beside which its JSON lies by this name."""
+def markdown(run: Json, name: str = "speed.json", pictures: Mapping[str, str] | None = None) -> str:
+    """The page of a run, beside which its JSON lies by this name, and pictures by theirs, each with what it shows."""
     parts = [
         "# How fast",
         f"{headline(run)}. Every timed result, ours and theirs, was compared bit for bit with the expected one; a "
         f"library that is wrong is not compared with. Medians of pairs timed in turn (A B A B ...) in one process.",
+        *(f"![{shows}]({file})\n\n*{shows}*" for file, shows in (pictures or {}).items()),
         f"Generated from [{name}]({name}), which `{run['command']}` makes again; "
         f"`maxops bench --from docs/{name} --html speed.html` draws it.",
     ]

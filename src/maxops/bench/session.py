@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
 
+from maxops import _native
 from maxops.bench import libraries, limits
 from maxops.bench.grid import Case
 from maxops.bench.inputs import Work, bits, build, expected_result, same_bits
@@ -156,7 +157,12 @@ def run(
     done("importing the libraries", None)
     session = Session(names, threads, seconds, cases)
     result: Json = {"format": FORMAT, "began": began.isoformat(timespec="seconds"), "command": command, "quick": quick}
-    result |= {"seconds_per_pair": seconds, "machine": machine(threads), "libraries": session.about, "cases": []}
+    result |= {
+        "seconds_per_pair": seconds,
+        "machine": machine(threads) | {"core": _native.build()["sources"]},
+        "libraries": session.about,
+        "cases": [],
+    }
     kept = perf_counter()
     try:
         for number, case in enumerate(cases):

@@ -75,7 +75,8 @@ def _show(differing: list[str]) -> None:
     for name, value in evidence["run"].items():
         print(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
     if checks := evidence.get("release_checks"):
-        print(f"release checks: all {len(checks['checks'])} passed on {checks['date']}, commit {checks['commit']}")
+        dates = (f"{name} {each['date']} (commit {each['commit'][:10]})" for name, each in checks.items())
+        print(f"release checks that passed: {'; '.join(dates)}")
     else:
         print("release checks: not recorded")
     build = evidence["build"]

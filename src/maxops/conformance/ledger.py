@@ -145,7 +145,7 @@ def _of_runtime(run: Run, where: str) -> list[str]:
         lines += ["Seen besides, and part of no case:", "", *(f"- {_plain(note)}" for note in run["notes"]), ""]
     if reasons := Counter(run["reasons"].values()):
         title = f"Cases that are not applicable: {reasons.total()}"
-        lines += _folded(title, [f"- {count}: {_plain(reason)}" for reason, count in reasons.most_common()])
+        lines += _folded(title, [f"- {count}: {_plain(shortened(reason))}" for reason, count in reasons.most_common()])
     return lines
 
 
