@@ -469,6 +469,7 @@ def test_json_of_tables() -> None:
         ("maxops clause SONNX.Max.C", 2, "SONNX.Max.C1"),
         ("maxops conform onnx-", 2, "onnx-reference"),
         ("maxops check m --select mod", 4, "model"),
+        ("maxops check m --format json --format conc", 6, "concise"),
     ],
 )
 def test_shells_complete(words: str, number: int, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,6 +477,22 @@ def test_shells_complete(words: str, number: int, expected: str, monkeypatch: py
         monkeypatch.setenv(name, text)
     result = CliRunner().invoke(app, [], prog_name="maxops")
     assert expected in result.stdout.split(), result.output
+
+
+@pytest.mark.parametrize("words", ["TRUE", " true ", "False"])
+def test_a_bool_may_be_spelled_in_any_case(words: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(2, bool))
+    result = maxops("reduce-max", tmp_path / "x.npy", "--initial", words, "-o", tmp_path / "m.npy")
+    assert np.load(tmp_path / "m.npy").tolist() == [words.strip().lower() == "true"], result.output
+
+
+def test_help_names_the_value_of_each_option() -> None:
+    text = " ".join(maxops("segment-max", "--help").stdout.split()) + maxops("reduce-max", "--help").stdout
+    spelled = {
+        **{"--axes": "AXIS,...", "--axis": "AXIS", "--fill-mode": "MODE", "--num-segments": "N", "--offsets": "FILE"},
+        **{"--fill-value": "VALUE", "--initial": "VALUE", "--out-of-range": "<error|drop>"},
+    }
+    assert [name for name, value in spelled.items() if not re.search(rf"{name} +{re.escape(value)} ", text)] == []
 
 
 def test_a_terminal_gets_no_binary() -> None:

@@ -23,7 +23,7 @@ def test_mutants_are_read_or_refused(count: int) -> None:
     assert min(seen["read"], seen["refused"]) > seen["mutants"] / 10
 
 
-@pytest.mark.exhaustive
+@pytest.mark.release
 @pytest.mark.parametrize("seed", range(len(fuzz.SEEDS)))
 def test_every_change_of_one_field(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "sandboxed", in_process.sandboxed)

@@ -151,8 +151,8 @@ class Finder:
 
     def is_constant(self, cursor: Cursor, parent: Cursor | None, start: int) -> bool:
         """Whether this is of what the compiler evaluates."""
-        if cursor.kind == Kind.VAR_DECL:
-            return b"constexpr" in self.text[start : cursor.location.offset]
+        if cursor.kind == Kind.VAR_DECL:  # one of a file has its value before the switch has
+            return parent is None or b"constexpr" in self.text[start : cursor.location.offset]
         if parent is None or not (cursor.kind.is_expression()):
             return False
         end = cursor.extent.end.offset

@@ -52,7 +52,7 @@ def test_every_value_of_two_bytes_with_each_of_the_pool(dtype: DType) -> None:
         assert_same_bits(mo.maximum(other, values), expected)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.release  # beside it the next one, and the claims order.pairs and order.instructions
 @on_each_source
 @pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16], ids=str)
 def test_every_pair_of_two_bytes(dtype: DType) -> None:
