@@ -104,30 +104,30 @@ def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even")
            [5, 5]], dtype=int8)
 
     Args:
-        arrays: one or more arrays or NumPy scalars of one type, of shapes that broadcast together: NumPy's, or of
-            any kind that an engine takes (Dask, xarray, PyTorch, JAX, CuPy, and anything with ``__dlpack__`` on the
-            CPU or ``__array__``). A Python scalar beside an array takes the array's type if that type holds its
-            value exactly. A third array is a third input, where NumPy takes it as ``out``.
-        out: an array for the result, of its shape and type. It may overlap the inputs.
-        ties: where a framework takes gradients and several inputs hold the maximum: "even" gives each an equal part,
-            as the frameworks' own maxima do; "first" gives it all to the first of them. No result depends on it.
+        arrays: one or more arrays or NumPy scalars of the same type, with shapes that broadcast: NumPy arrays, or
+            arrays of a kind with an engine (Dask, xarray, PyTorch, JAX, CuPy, and any array with ``__dlpack__`` on
+            the CPU or ``__array__``). A Python scalar beside an array takes the array's type if the type represents
+            the value exactly. A third array is a third input, not ``out`` as in NumPy.
+        out: an array of the result's shape and type. It may overlap the inputs.
+        ties: the gradient if several inputs equal the maximum: "even" divides it equally, as the frameworks do;
+            "first" gives it to the first. It has no effect on results.
 
     Returns:
-        ``out``, or a new array of the broadcast shape, of the arguments' kind; an array for rank 0 too.
+        ``out``, or a new array of the broadcast shape and of the arguments' kind; an array at rank 0 too.
 
-    NaN propagates, and a NaN result is always the quiet NaN without sign and payload; -0 < +0. The types are float16,
+    NaN propagates, and a NaN result is always the quiet NaN with sign 0 and payload 0; -0 < +0. The types are float16,
     bfloat16, float32, float64, the integers, bool, and object arrays of `fractions.Fraction` and int.
 
     Raises:
-        InputCountError: no arrays.
-        DTypeError: types that differ, or that it does not take.
-        ShapeError: shapes that do not broadcast.
-        AttributeValueError: ties.
-        OutputError: an out that cannot take the result.
-        OutputTooLargeError: a result that memory cannot hold.
-        EngineError: arrays of kinds that do not go together.
+        InputCountError: there are no arrays.
+        DTypeError: the types differ, or one is not supported.
+        ShapeError: the shapes do not broadcast.
+        AttributeValueError: ties is neither "even" nor "first".
+        OutputError: out has another shape or type, or is read-only.
+        OutputTooLargeError: the result does not fit in memory.
+        EngineError: no engine takes these kinds of arrays together.
 
-    Source: ONNX Max-13, on more types.
+    Source: ONNX Max-13, with more types.
     """
     return table.run(MaxCall(arrays, out, ties))
 
@@ -220,10 +220,10 @@ def reduce_max(
     return_indices: Flag = False,
     ties: Ties = "even",
 ) -> AnyArray | tuple[AnyArray, ...]:
-    """Return the maximum along axes, which are kept with size 1 if `keepdims`.
+    """Return the maximum along axes. Reduced axes are kept with size 1 unless `keepdims` is False.
 
-    No axes, ``axes=()`` as well as None, are all axes, as ONNX says, where NumPy reduces none for ``axis=()``;
-    with ``noop_with_empty_axes=True`` they are none, and the data comes back.
+    ``axes=()`` and None reduce all axes, as in ONNX; NumPy reduces none for ``axis=()``. With
+    ``noop_with_empty_axes=True`` they reduce no axis, and the result is the data.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -239,34 +239,34 @@ def reduce_max(
     (array([7, 6], dtype=int32), array([ 1, -1]))
 
     Args:
-        data: an array of any shape: NumPy's, or of any kind that an engine takes, as in `maximum`.
-        axes: an integer, or a sequence or array of integers, each in -r..r-1 and named once, where r is the rank.
-            None or empty: all axes.
-        keepdims: keep reduced axes, with size 1.
-        noop_with_empty_axes: with no axes, return the data's own elements, bit for bit.
-        out: an array for the result, of its shape and type. It may overlap the data.
-        axis: NumPy's name for axes, with the meaning of axes; beside axes an error.
-        dim: for xarray's arrays, the name of an axis, or several, in place of axes; without keepdims.
-        initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
-            maximum, and what the maximum of an empty set is.
+        data: an array of any shape, of any kind that `maximum` takes.
+        axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or empty:
+            all axes.
+        keepdims: keep reduced axes with size 1.
+        noop_with_empty_axes: without axes, return the elements of the data, bit for bit.
+        out: an array of the result's shape and type. It may overlap the data.
+        axis: NumPy's name for ``axes``, with the same meaning; give only one of them.
+        dim: for xarray, the name of an axis, or several names, in place of ``axes``; drops the axes.
+        initial: a scalar of the data's type, or a Python scalar that the type represents exactly: one more element
+            of each maximum, and the maximum of no elements.
         return_indices: also return the indices of the maxima (argmax).
-        ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
+        ties: the gradient if several elements equal the maximum, as in `maximum`.
 
     Returns:
-        ``out``, or a new array of the data's kind; an array for rank 0 too. The maximum of an empty set is -Inf, the
-        lowest integer, or False. With ``return_indices`` a pair: the maxima, and an int64 array of the same shape
-        with the index of the first element that is each, or -1 if only ``initial`` does or there is none. It
-        counts along the reduced axis, or through all reduced axes in C order.
+        ``out``, or a new array of the data's kind; an array at rank 0 too. The maximum of no elements is -Inf, the
+        lowest integer, or False. With ``return_indices``, a pair: the maxima, and an int64 array of the same shape
+        with the index of the first element that equals each maximum, or -1 if there is none, or only ``initial``
+        does. Indices count along the reduced axis, or through several reduced axes in C order.
 
     Raises:
-        DTypeError: a type that it does not take.
-        AxesError: axes out of range, twice, or no integers.
-        AttributeValueError: an option outside its values.
-        EmptyReductionError: nothing to reduce, of a type without a lowest value.
-        OutputError: an out that cannot take the result.
-        OutputTooLargeError: a result that memory cannot hold.
+        DTypeError: the type is not supported.
+        AxesError: an axis is out of range, repeated, or not an integer.
+        AttributeValueError: an option has an invalid value.
+        EmptyReductionError: a reduction is empty, and the type has no lowest value.
+        OutputError: out has another shape or type, or is read-only.
+        OutputTooLargeError: the result does not fit in memory.
 
-    Source: ONNX ReduceMax-20, on more types.
+    Source: ONNX ReduceMax-20, with more types.
     """
     if axis is not None:
         if axes is not None:
@@ -430,7 +430,7 @@ def segment_max(
     return_empty: Flag = False,
     ties: Ties = "even",
 ) -> AnyArray | tuple[AnyArray, ...]:
-    """Return the maximum of each segment of rows: ids name the segments, or offsets bound them.
+    """Return the maximum of each segment of rows. Segments are given by ids or by offsets.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -449,55 +449,55 @@ def segment_max(
     (array([1, 0, 3]), array([ 1, -1,  0]), array([False,  True, False]))
 
     Args:
-        data: an array of shape ``(n, *row)``, or with n elements along ``axis``: NumPy's, or of any kind that an engine
-            takes, as in `maximum`.
-        segment_ids: of any integer type and shape ``(n,)``, non-negative and, if ``sorted``, never decreasing. Those of
-            uint64 past 2^63 - 1 are past every number of segments.
-        num_segments: how many segments the result has, an integer of Python's or NumPy's. Segments without ids are
-            empty. None: the highest id + 1, or 0 without ids; with offsets, one less than they are.
-        fill_mode: "ZERO" or "LOWEST", the lowest finite value: what empty segments hold. Required, but for fill_value
-            and initial.
-        fill_value: a scalar of the data's type, or a Python scalar that it holds exactly, NaN too: what empty segments
-            hold, and these alone. In place of fill_mode.
-        out: an array for the result, of its shape and type. It may overlap the inputs.
-        check_ids: False if the ids or offsets are known to be valid. If they are not, the result is wrong and
-            nothing worse.
-        offsets: in place of segment_ids: of any integer type and shape ``(segments + 1,)``, from 0 to n, non-decreasing
-            (CSR's row pointer). Segment i has the rows ``offsets[i]`` to ``offsets[i + 1]``, the last excluded.
-        sorted: False for ids in any order.
-        out_of_range: what an id below 0, or of num_segments and more, is: "error", or "drop" to leave its row out.
-            None: as OpenVINO has it for sorted ids, the former an error and the latter dropped; "error" for others.
-        axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. The segments take its place
-            in the result.
-        dim: for xarray's arrays, the name of that axis, in place of ``axis``.
-        initial: a scalar of the data's type, or a Python scalar that it holds exactly: one more element of each
-            segment, so that empty ones hold it. In place of fill_mode and fill_value.
+        data: an array of shape ``(n, *row)``, or with n elements along ``axis``, of any kind that `maximum` takes.
+        segment_ids: integers of any type and of shape ``(n,)``, non-negative and, if ``sorted``, non-decreasing. Ids
+            of uint64 above 2^63 - 1 are above every number of segments.
+        num_segments: the number of segments, a Python or NumPy integer. Segments without rows are empty. Default:
+            the highest id + 1, or 0 without ids; the number of offsets - 1.
+        fill_mode: the value of empty segments: "ZERO", or "LOWEST", the lowest finite value. Required without
+            fill_value and initial.
+        fill_value: the value of empty segments, in place of fill_mode: a scalar of the data's type, or a Python
+            scalar that the type represents exactly. It may be NaN.
+        out: an array of the result's shape and type. It may overlap the inputs.
+        check_ids: False skips the validation of ids and offsets. Invalid ones then give wrong maxima; memory stays
+            intact.
+        offsets: the bounds of the segments, in place of segment_ids: integers of any type and of shape
+            ``(segments + 1,)``, non-decreasing, from 0 to n (CSR's row pointer). Segment i has the rows
+            ``offsets[i]`` to ``offsets[i + 1] - 1``.
+        sorted: False accepts ids in any order.
+        out_of_range: "error" or "drop" (the row), for ids below 0 and for ids of num_segments and above. Default:
+            "error" for unsorted ids; for sorted ids, as in OpenVINO, an error below 0, and "drop" above.
+        axis: the axis of data whose slices are the rows, in -r..r-1 where r is the rank. The segments replace it in
+            the result.
+        dim: for xarray, the name of that axis, in place of ``axis``.
+        initial: one more element of each segment, and so the value of empty ones: a scalar of the data's type, or a
+            Python scalar that the type represents exactly. In place of fill_mode and fill_value.
         return_indices: also return the indices of the maxima (argmax).
         return_empty: also return which segments are empty.
-        ties: who gets the gradient where several elements hold the maximum, as in `maximum`.
+        ties: the gradient if several elements equal the maximum, as in `maximum`.
 
     Returns:
         ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``, of the
-        arguments' kind. NumPy's have the data's order of axes in memory, or the segments outermost where each piece of
-        the data along ``axis`` is small. With ``return_indices`` or ``return_empty`` a tuple: the maxima, then an int64
-        array of the same shape with the first row that holds each, or -1 if none does; then a bool array of shape
-        ``(num_segments,)``, True where a segment has no rows.
+        arguments' kind. New NumPy arrays have the memory order of the data, or the segments outermost if each piece of
+        the data along ``axis`` is small. With ``return_indices`` or ``return_empty``, a tuple: the maxima; an int64
+        array of the same shape with the first row that equals each maximum, or -1 if none does; a bool array of shape
+        ``(num_segments,)``, True for empty segments.
 
     Raises:
-        DTypeError: a type that it does not take.
-        ShapeError: data without rows.
-        AxesError: an axis out of range, or no integer.
-        SegmentIdsError: ids that are negative or out of order, or not one for each row.
-        OffsetsError: offsets that decrease, or do not run from 0 to n.
-        NumSegmentsError: a number of segments that is negative or no integer.
-        AttributeValueError: no fill_mode, or an option outside its values.
-        EmptyReductionError: an empty segment, of a type without a lowest value.
-        OutputError: an out that cannot take the result.
-        OutputTooLargeError: a result that memory cannot hold.
-        EngineError: arrays of kinds that do not go together.
+        DTypeError: the type is not supported.
+        ShapeError: the data has rank 0.
+        AxesError: the axis is out of range, or not an integer.
+        SegmentIdsError: an id is negative or out of order, or the number of ids is not that of rows.
+        OffsetsError: the offsets decrease, or do not run from 0 to n.
+        NumSegmentsError: the number of segments is negative, or not an integer.
+        AttributeValueError: fill_mode is missing, or an option has an invalid value.
+        EmptyReductionError: a segment is empty, and the type has no lowest value.
+        OutputError: out has another shape or type, or is read-only.
+        OutputTooLargeError: the result does not fit in memory.
+        EngineError: no engine takes these kinds of arrays together.
 
-    Source: OpenVINO SegmentMax-16, on more types; fill_value, offsets, sorted, out_of_range, axis, initial,
-    return_indices, return_empty and ties are maxops's own.
+    Source: OpenVINO SegmentMax-16, with more types; fill_value, offsets, sorted, out_of_range, axis, initial,
+    return_indices, return_empty and ties are extensions of maxops.
     """
     return table.run(
         SegmentCall(

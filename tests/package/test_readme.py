@@ -159,7 +159,7 @@ def test_links_and_commands_name_what_exists() -> None:
 
 def test_the_places_that_the_architecture_names_exist() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = text[text.index("## Where what is done") : text.index("## What to edit")]
+    table = text[text.index("## Source map") : text.index("## What to edit")]
     named = re.findall(r"`((?:native|src)/[\w./]+)`", table)
     assert len(named) > 20
     assert [name for name in named if not (ROOT / name).exists()] == []

@@ -75,7 +75,7 @@ class Table:
 
 
 def value(case: Json, against: str) -> float | None:
-    """Their time over ours: of the fastest correct library, or of the memory's limit."""
+    """The speedup over the fastest correct library, or the share of the memory's limit."""
     ratio = case["ratio"] if against == FASTEST else case["limit"].get("ratio")
     return None if ratio is None else float(ratio["median"])
 
@@ -139,7 +139,7 @@ def by_family(title: str, note: str, timed: Sequence[Json], levels: Sequence[flo
 
 _MEANINGS = {
     FASTEST: ("{}", "The speedup over the fastest correct library"),
-    LIMIT: ("{}, share of the memory's limit", "The time of bare loads and stores of as many bytes over ours"),
+    LIMIT: ("{}, share of the memory's limit", "The time of loads and stores of as many bytes, divided by ours"),
 }
 
 
@@ -255,13 +255,14 @@ def summary(run: Json) -> list[Table]:
 
 def markdown(run: Json, name: str = "speed.json", pictures: Mapping[str, str] | None = None) -> str:
     """The page of a run, beside which its JSON lies by this name, and pictures by theirs, each with what it shows."""
+    types = ", ".join(dict.fromkeys(case["type"] for case in run["cases"]))
     parts = [
-        "# How fast",
-        f"{headline(run)}. Every timed result, ours and theirs, was compared bit for bit with the expected one; a "
-        f"library that is wrong is not compared with. Medians of pairs timed in turn (A B A B ...) in one process.",
+        f"# Speed: {types} on {run['machine']['isa']}",
+        f"{headline(run)}. Each timed result, of maxops and of the library, was compared bit for bit with the expected "
+        "one; wrong libraries are left out. Times are medians of pairs, timed alternately in one process.",
         *(f"![{shows}]({file})\n\n*{shows}*" for file, shows in (pictures or {}).items()),
-        f"Generated from [{name}]({name}), which `{run['command']}` makes again; "
-        f"`maxops bench --from docs/{name} --html speed.html` draws it.",
+        f"To repeat the run: `{run['command']}`. `docs/generate.py` generates this page from [{name}]({name}); "
+        f"`maxops bench --from docs/{name} --html speed.html` plots each family.",
     ]
     for table in summary(run):
         lines = (table.columns, ["---"] * len(table.columns), *table.rows)

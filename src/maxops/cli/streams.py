@@ -1,4 +1,4 @@
-"""Files of a command: "-" is standard input or output; no output replaces an input or makes folders unless told."""
+"""Files of a command: "-" is standard input or output; inputs are overwritten, and folders created, only on request."""
 
 from __future__ import annotations
 
