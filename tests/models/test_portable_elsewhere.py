@@ -30,7 +30,7 @@ IDS = np.array([0, 0, 2, 2, 2, 5])
 
 # In CI another version is judged too: then the page has to say what that one does.
 pytestmark = pytest.mark.skipif(
-    ort.__version__ != "1.32.0" and not IN_CI, reason="the list was made with onnxruntime 1.31.1"
+    ort.__version__ != "1.32.0" and not IN_CI, reason="the list was made with onnxruntime 1.32.0"
 )
 
 
