@@ -32,7 +32,7 @@ View scalar_view(int type, Item* item) {
     return {item->bytes, kNoSizes, kNoSizes, 0, type, false, true};
 }
 
-// ---------------------------------------------------------------------------- exact conversions
+// ---------------------------------------------------------------------------- Python's numbers
 
 // A float's format, from the bits of its quiet NaN: the lowest of those is the highest of the mantissa.
 struct Format {
@@ -43,7 +43,8 @@ struct Format {
           exponent_bits(static_cast<int>(8 * kernels.itemsize) - 1 - mantissa_bits) {}
 };
 
-// The bits of a number in a narrower or the same format; false if it does not hold it exactly.
+// The bits of a number in a narrower or the same format, rounded to nearest, ties to even; false if it is
+// finite and rounds to infinity.
 bool encode(double number, const Kernels& kernels, std::uint64_t* bits) {
     if (std::isnan(number)) {
         *bits = kernels.nan;
@@ -58,29 +59,39 @@ bool encode(double number, const Kernels& kernels, std::uint64_t* bits) {
         return true;
     }
     const std::uint64_t sign = (wide >> 63) << (8 * kernels.itemsize - 1);
-    const std::uint64_t fraction = wide & ((std::uint64_t{1} << kMantissa) - 1);
-    const int exponent = static_cast<int>(wide >> kMantissa & 0x7FF) - kBias;
-    const int bias = (1 << (format.exponent_bits - 1)) - 1, dropped = kMantissa - format.mantissa_bits;
-    const auto is_exact = [](std::uint64_t from, int shift) {
-        return shift <= kMantissa && (from & ((std::uint64_t{1} << shift) - 1)) == 0;
-    };
+    const std::uint64_t infinity = ((std::uint64_t{1} << format.exponent_bits) - 1) << format.mantissa_bits;
     if (std::isinf(number)) {
-        *bits = sign | ((std::uint64_t{1} << format.exponent_bits) - 1) << format.mantissa_bits;
-    } else if (number == 0) {
-        *bits = sign;
-    } else if (exponent > bias) {
-        return false;
-    } else if (exponent >= 1 - bias) {
-        if (!is_exact(fraction, dropped)) return false;
-        *bits =
-            sign | static_cast<std::uint64_t>(exponent + bias) << format.mantissa_bits | fraction >> dropped;
-    } else {  // a subnormal there
-        const std::uint64_t significand = fraction | std::uint64_t{1} << kMantissa;
-        const int shift = dropped + (1 - bias - exponent);
-        if (exponent == -kBias || !is_exact(significand, shift)) return false;
-        *bits = sign | significand >> shift;
+        *bits = sign | infinity;
+        return true;
     }
-    return true;
+    const int exponent = static_cast<int>(wide >> kMantissa & 0x7FF) - kBias;
+    const std::uint64_t fraction = wide & ((std::uint64_t{1} << kMantissa) - 1);
+    const std::uint64_t significand =
+        exponent == -kBias ? fraction : fraction | std::uint64_t{1} << kMantissa;
+    const int lowest = 2 - (1 << (format.exponent_bits - 1));  // exponent of normal numbers
+    const int below = exponent < lowest ? lowest - exponent : 0;
+    const int dropped = kMantissa - format.mantissa_bits + below;
+    std::uint64_t kept = 0;
+    if (dropped <= kMantissa + 1) {  // else it is less than half of the least number
+        const std::uint64_t half = std::uint64_t{1} << (dropped - 1), rest = significand & (2 * half - 1);
+        kept = significand >> dropped;
+        kept += rest > half || (rest == half && kept % 2 == 1);
+    }
+    // The significand's first bit adds 1 to the exponent, and so does a carry.
+    const auto normal = static_cast<std::uint64_t>(below > 0 ? 0 : exponent - lowest);
+    *bits = (normal << format.mantissa_bits) + kept;
+    const bool is_finite = *bits < infinity;
+    *bits |= sign;
+    return is_finite;
+}
+
+// Whether a float's format holds an integer exactly, unless it is past its range.
+bool holds_digits(long long value, const Kernels& kernels) {
+    const auto unsigned_value = static_cast<std::uint64_t>(value);
+    const std::uint64_t magnitude = value < 0 ? 0 - unsigned_value : unsigned_value;
+    if (magnitude == 0) return true;
+    const int digits = 64 - __builtin_clzll(magnitude) - __builtin_ctzll(magnitude);
+    return digits <= Format(kernels).mantissa_bits + 1;
 }
 
 bool encode_integer(PyObject* object, int type, std::uint64_t* bits) {
@@ -88,12 +99,9 @@ bool encode_integer(PyObject* object, int type, std::uint64_t* bits) {
     const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
     const Kernels& kernels = kernels_of(type);
     const bool is_float = kernels.nan != 0, is_signed = kernels.lowest != 0;
-    if (is_float) {
-        constexpr double kPast = 9223372036854775808.0;  // 2^63, which a double may round up to
-        const auto number = static_cast<double>(value);
-        return overflow == 0 && number < kPast && static_cast<long long>(number) == value &&
-               encode(number, kernels, bits);
-    }
+    if (is_float)
+        return overflow == 0 && holds_digits(value, kernels) &&
+               encode(static_cast<double>(value), kernels, bits);
     const int width = static_cast<int>(8 * kernels.itemsize);
     if (!is_signed && width == 64 && overflow > 0) {
         *bits = PyLong_AsUnsignedLongLong(object);

@@ -65,7 +65,7 @@ inline bool read_typed(PyObject* object, View* view, Item* item) {
 inline bool is_python_scalar(PyObject* object) {
     return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object);
 }
-// A Python number in a type that holds it exactly.
+// A Python number in a type: a float to nearest beside floats, every other one exactly.
 bool read_python_scalar(PyObject* object, int type, View* view, Item* item);
 
 // The element of an array of rank 0 of this type.

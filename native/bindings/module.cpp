@@ -53,15 +53,44 @@ struct Entry {
     PyObject* function;
     PyObject* dict;
     PyObject* weakrefs;
-    Call call;
+    const OperatorEntry* operation;
     Rules rules;
 };
 
+// In the place of Python's TypeError of a keyword that a plain function does not have: what other libraries'
+// names are called here, if it is one.
+void explain_keywords(const Entry* entry, PyObject* keywords) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    for (Py_ssize_t k = 0; k < PyTuple_Size(keywords); ++k) {
+        PyObject* name = PyTuple_GetItem(keywords, k);
+        if (place_of_parameter(*entry->operation, name) >= 0) continue;
+        PyObject* calls = PyImport_ImportModule("maxops.calls");
+        PyObject* said = calls == nullptr ? nullptr
+                                          : PyObject_CallMethod(calls, "explain_argument", "sO",
+                                                                entry->operation->name, name);
+        Py_XDECREF(calls);
+        if (said == nullptr) {
+            Py_XDECREF(type);
+            Py_XDECREF(value);
+            Py_XDECREF(trace);
+            return;
+        }
+        Py_DECREF(said);
+    }
+    PyErr_Restore(type, value, trace);
+}
+
 PyObject* entry_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* keywords) {
     auto* entry = reinterpret_cast<Entry*>(self);
-    PyObject* result = guarded(entry->call, entry->rules, args, PyVectorcall_NARGS(nargsf), keywords);
+    PyObject* result =
+        guarded(entry->operation->call, entry->rules, args, PyVectorcall_NARGS(nargsf), keywords);
     if (result != nullptr || !goes_to_python()) return result;
-    return PyObject_Vectorcall(entry->function, args, nargsf, keywords);
+    result = PyObject_Vectorcall(entry->function, args, nargsf, keywords);
+    if (result == nullptr && keywords != nullptr && entry->rules.is_plain &&
+        PyErr_ExceptionMatches(PyExc_TypeError))
+        explain_keywords(entry, keywords);
+    return result;
 }
 
 int entry_traverse(PyObject* self, visitproc visit, void* arg) {
@@ -187,24 +216,23 @@ bool read_rules(const OperatorEntry& entry, PyObject* types, PyObject* index_typ
 // Entry(function, operator, ...): the function, with the native way in of an operator under these rules;
 // those of the plain function, where none are given.
 PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-    static const char* const kNames[] = {"function",  "operator",      "types",          "index_types",
-                                         "broadcast", "negative_axes", "explicit_types", "positional",
-                                         "keywords",  nullptr};
+    static const char* const kNames[] = {"function",    "operator",  "types",
+                                         "index_types", "broadcast", "negative_axes",
+                                         "positional",  "keywords",  nullptr};
     PyObject *function, *name, *types = nullptr, *index_types = nullptr, *parameters = nullptr;
     const char* broadcasting = "numpy";
-    int negative_axes = 1, explicit_types = 0;
+    int negative_axes = 1;
     Py_ssize_t positional = -1;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOsppnO", const_cast<char**>(kNames), &function,
-                                     &name, &types, &index_types, &broadcasting, &negative_axes,
-                                     &explicit_types, &positional, &parameters))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOspnO", const_cast<char**>(kNames), &function,
+                                     &name, &types, &index_types, &broadcasting, &negative_axes, &positional,
+                                     &parameters))
         return nullptr;
     const OperatorEntry* found = find_operator(name);
     if (found == nullptr) return PyErr_Format(PyExc_ValueError, "no native operator is called %R", name);
     Rules rules = plain_rules(*found);
     if (!read_rules(*found, types, index_types, parameters, broadcasting, &rules)) return nullptr;
     rules.negative_axes = negative_axes != 0;
-    rules.explicit_types = explicit_types != 0;
-    rules.tensors = types == nullptr;  // standards' operators are of arrays
+    rules.is_plain = types == nullptr;
     if (positional < -1 || positional > found->count || (positional > 0 && found->positional == 0))
         return PyErr_Format(PyExc_ValueError, "%R has no %zd parameters", name, positional);
     if (positional >= 0) rules.positional = positional;
@@ -214,7 +242,7 @@ PyObject* entry_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     entry->function = Py_NewRef(function);
     entry->dict = nullptr;
     entry->weakrefs = nullptr;
-    entry->call = found->call;
+    entry->operation = found;
     new (&entry->rules) Rules(rules);
     return reinterpret_cast<PyObject*>(entry);
 }

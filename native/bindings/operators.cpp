@@ -230,7 +230,7 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
         if (type >= 0 && views[k].type != type) return kNotHandled;
         type = views[k].type;
     }
-    if (type < 0 || !rules.takes(type) || (has_numbers && rules.explicit_types)) return kNotHandled;
+    if (type < 0 || !rules.takes(type) || (has_numbers && !rules.is_plain)) return kNotHandled;
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
@@ -249,15 +249,19 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     Reduction call;
     Item item, first;
     bool noop = false, with_indices = false;
+    // axes has ONNX's convention, and axis NumPy's.
+    const bool by_axis = given[Of::axis] != nullptr;
+    call.keepdims = !by_axis;
     if (!read_flag(given[Of::keepdims], &call.keepdims) ||
         !read_flag(given[Of::noop_with_empty_axes], &noop) ||
         !read_flag(given[Of::return_indices], &with_indices))
         return kNotHandled;
-    if (is_given(given[Of::axes]) && is_given(given[Of::axis])) return kNotHandled;
+    if (is_given(given[Of::axes]) && by_axis) return kNotHandled;
     std::int64_t axes[kMaxRank];
     std::size_t count = 0;
-    PyObject* const named = is_given(given[Of::axes]) ? given[Of::axes] : given[Of::axis];
-    if (!read_axes(named, rules.index_types, axes, &count) || (noop && count == 0)) return kNotHandled;
+    PyObject* const named = by_axis ? given[Of::axis] : given[Of::axes];
+    const bool is_identity = noop || (by_axis && is_given(named));  // without axes
+    if (!read_axes(named, rules.index_types, axes, &count) || (is_identity && count == 0)) return kNotHandled;
     Tensors tensors(rules, args, positional, keywords);
     if (!tensors.read(given[Of::data], &call.data, &item) || !rules.takes(call.data.type)) return kNotHandled;
     if (mark_axes(axes, count, rules.negative_axes, &call)) return kNotHandled;

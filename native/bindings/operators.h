@@ -14,10 +14,9 @@ struct Rules {
     std::uint32_t types = 0, index_types = 0;  // a bit for each type
     Broadcasting broadcasting = Broadcasting::kNumpy;
     bool negative_axes = true;
-    bool explicit_types = false;  // no Python scalars
-    bool tensors = true;          // of frameworks, beside arrays
-    Py_ssize_t positional = 0;    // how many parameters may be given by position
-    std::uint32_t keywords = 0;   // a bit for each parameter that may be given by name
+    bool is_plain = true;        // of a plain function, which takes tensors and Python's numbers too
+    Py_ssize_t positional = 0;   // how many parameters may be given by position
+    std::uint32_t keywords = 0;  // a bit for each parameter that may be given by name
 
     bool takes(int type) const { return (types >> type & 1) != 0; }
 };

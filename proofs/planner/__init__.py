@@ -55,7 +55,8 @@ RULES = {
     ),
     "planner.scalars": Says(
         trials.python_scalars,
-        "a Python scalar beside an array, as initial or as fill_value is taken if the array's type holds it exactly",
+        "a Python scalar beside an array, as initial or as fill_value: plain functions take a float that lies in the "
+        "range of the array's type, and every other value that the type holds exactly",
         "each type: integers up to one beside every power of two up to 2^67 and of those around the floats' bounds, "
         "floats around the precision and both ends of each format, bools, fractions; arrays and NumPy's scalars of "
         "every type in their place",
@@ -144,7 +145,7 @@ def seen(call: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any
     return (result.dtype, result.shape, *([bits_of(result)] if with_values else []))
 
 
-def is_left_to_planner(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+def is_left_to_planner(row: Row, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Whether the core may leave a valid call to the planner: what is rare, or has no number of NumPy's."""
     values = [*args, *options.values()]
     indices = [*args[1:], options.get("offsets")]  # where they are ids, or stand for them
@@ -154,6 +155,9 @@ def is_left_to_planner(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
         or any(isinstance(each, int) and not -(2**63) <= each < 2**63 for each in values)
         or any(isinstance(each, np.ndarray) and each.shape == () for each in (options.get("axes"), options.get("axis")))
         or bool(options.get("noop_with_empty_axes"))
+        or np.size(options.get("axis", 0)) == 0
+        or options.get("keepdims", 0) is None
+        or (row in MAX[:-1] and any(isinstance(each, (int, float)) for each in args))
         or "consumed_inputs" in options
     )
 
@@ -177,7 +181,7 @@ def claim(name: str, *, all_calls: bool = True) -> Claim:
         ]
         if is_taken and core != planner:
             said.append(f"gives {core} by the core, and {planner} by the planner")
-        if is_accepted and not is_taken and not is_left_to_planner(args, options):
+        if is_accepted and not is_taken and not is_left_to_planner(row, args, options):
             said.append("is accepted by the planner, and the core leaves it")
         found += [f"{args!r:.200} {options!r:.200} {each}" for each in said]
         if found and not all_calls:

@@ -117,6 +117,14 @@ def holds(name: str, value: Any) -> bool:
     return steps.denominator == 1 and exact < Fraction(2) ** (highest + 1) and odd.bit_length() <= precision
 
 
+def takes(row: Row, name: str, value: Any) -> bool:
+    """Whether a Python scalar goes beside a type: plain functions round floats, unless they would become infinite."""
+    if row.is_plain and name in FORMATS and type(value) is float and not (isnan(value) or isinf(value)):
+        precision, _, highest = FORMATS[name]
+        return abs(Fraction(value)) < 2**highest * (2 - Fraction(1, 2**precision))
+    return row.standard != "SONNX" and holds(name, value)
+
+
 def scalars() -> list[Any]:
     """Integers and floats around what each type holds."""
     powers = (*range(68), 127, 128, 129, 1023, 1024, 1025)
@@ -140,8 +148,8 @@ def python_scalars() -> Iterator[Trial]:
     for row in MAX:
         shape: Shape = () if row.version in (1, 6) else (2,)  # which do not broadcast
         for name, value in product(row.types, values):
-            fits = holds(name, value) and row.standard != "SONNX"
-            yield row, (zeros(shape, name), value), {}, gives(name, shape) if fits else row.breaks(SCALAR)
+            allowed = gives(name, shape) if takes(row, name, value) else row.breaks(SCALAR)
+            yield row, (zeros(shape, name), value), {}, allowed
         for value in (1, 1.0, True, Fraction(1)):
             only = row.breaks(SCALAR, *([TYPE] if row.standard == "SONNX" else []))
             yield row, (value,), {}, only
@@ -155,7 +163,7 @@ def python_scalars() -> Iterator[Trial]:
         for name in EVERY:
             result = gives(name, result_shape)
             for value in values:
-                yield row, args(name), {option: value}, result if holds(name, value) else row.breaks(SCALAR)
+                yield row, args(name), {option: value}, result if takes(row, name, value) else row.breaks(SCALAR)
             for other in (*EVERY, *FOREIGN):
                 wrong = row.breaks(("DTypeError", option), *([TYPE] if other in FOREIGN else []))
                 for form in forms(other):
@@ -263,7 +271,9 @@ def axes() -> Iterator[Trial]:
                     for way in ways:
                         yield row, *reduction(row, zeros(shape), way, options), allowed
                     if row.is_plain:
-                        yield row, *reduction(row, zeros(shape), ways[0], options, "axis"), allowed
+                        by_axis = reduced(row, shape, listed, bool(options.get("keepdims", 0)), True)
+                        as_numpy = by_axis if isinstance(by_axis, frozenset) else gives("float32", by_axis)
+                        yield row, *reduction(row, zeros(shape), ways[0], options, "axis"), as_numpy
                         if 0 not in shape:
                             rational = expected if isinstance(expected, frozenset) else gives("real", expected)
                             yield row, *reduction(row, zeros(shape, "real"), ways[0], options), rational
@@ -280,7 +290,11 @@ def axes() -> Iterator[Trial]:
         for far in (2**31, 2**63 - 1, 2**63, 2**64, 2**70, -(2**63), -(2**70)):
             yield row, *reduction(row, zeros((2, 3)), [far], {}), row.breaks(AXES_RANGE)
             yield row, *reduction(row, zeros((2, 3)), far, {}), row.breaks(AXES_RANGE)
-    yield REDUCE_MAX, (zeros((2, 3)), 0), {"axis": 0}, REDUCE_MAX.breaks(AXES)
+    for value in (0, None, ()):
+        yield REDUCE_MAX, (zeros((2, 3)), 0), {"axis": value}, REDUCE_MAX.breaks(AXES)
+    for keepdims in (None, True, False):
+        shape = (1, 1) if keepdims else ()
+        yield REDUCE_MAX, (zeros((2, 3)),), {"axis": None, "keepdims": keepdims}, gives("float32", shape)
     yield from _segment_axes()
 
 
@@ -556,7 +570,10 @@ def flags() -> Iterator[Trial]:
                 shape: Shape = ((1, 1) if is_set else ()) if name == "keepdims" else (2, 3) if is_set else (1, 1)
                 yield row, (zeros((2, 3)),), {name: value}, gives("float32", shape)
             for value in NO_FLAGS:
-                yield row, (zeros((2, 3)),), {name: value}, row.breaks(("AttributeValueError", name))
+                # of the plain function None is the default
+                is_default = value is None and name == "keepdims" and row.is_plain
+                allowed = gives("float32", (1, 1)) if is_default else row.breaks(("AttributeValueError", name))
+                yield row, (zeros((2, 3)),), {name: value}, allowed
     # what is given beside the maxima
     indices, empty = np.dtype(np.int64), (np.dtype(bool), (1,))
     for row, names in (

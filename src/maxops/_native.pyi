@@ -18,7 +18,6 @@ class Entry:
         index_types: Sequence[str] = ...,
         broadcast: str = "numpy",
         negative_axes: bool = True,
-        explicit_types: bool = False,
         positional: int = ...,
         keywords: Sequence[str] = ...,
     ) -> Self: ...

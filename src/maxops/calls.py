@@ -170,3 +170,43 @@ def check_attributes(row: Spec, attributes: Iterable[str]) -> None:
             )
         listed = ", ".join(row.attributes) or "none"
         raise AttributeValueError(f"{row.name} has no attribute {name!r}; its attributes are: {listed}")
+
+
+# What other libraries call a parameter, or have in place of one; of each plain function.
+INSTEAD = {
+    "maximum": {
+        "where": "np.where(where, maxops.maximum(a, b), ...) selects elements",
+        "dtype": "convert an input, as in .astype(...)",
+    },
+    "reduce_max": {
+        "keepdim": "it is called keepdims",
+        "dtype": "convert the data, as in .astype(...)",
+        "where": "replace what to leave out, as in np.where(where, data, -np.inf)",
+        "skipna": "replace NaN first, as in np.where(np.isnan(data), -np.inf, data)",
+    },
+    "segment_max": {
+        "src": "it is called data",
+        "index": "it is called segment_ids",
+        "indptr": "it is called offsets",
+        "ptr": "it is called offsets",
+        "indices": "it is called offsets, which end with the number of rows",
+        "dim_size": "it is called num_segments",
+        "ngroups": "it is called num_segments",
+        "fill": "it is called fill_value",
+        "indices_are_sorted": "it is called sorted",
+        "mode": "it is called out_of_range, 'error' or 'drop'",
+        "skipna": "replace NaN first, as in np.where(np.isnan(data), -np.inf, data)",
+    },
+}
+
+
+def explain_argument(function: str, name: str) -> None:
+    """Raise for an argument that a plain function does not have; with what another library's name is called here.
+
+    >>> explain_argument("reduce_max", "keepdim")
+    Traceback (most recent call last):
+        ...
+    TypeError: reduce_max() has no argument 'keepdim': it is called keepdims
+    """
+    if instead := INSTEAD.get(function, {}).get(name):
+        raise TypeError(f"{function}() has no argument {name!r}: {instead}")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from numpy.exceptions import AxisError
+
 
 class MaxopsError(Exception):
     """Base of all errors that maxops raises on purpose.
@@ -51,8 +53,11 @@ class AttributeValueError(MaxopsError, ValueError):
     """An attribute that is missing, unknown to the version, or outside its values."""
 
 
-class AxesError(MaxopsError, ValueError):
-    """Axes out of range, twice, or not a list of integers."""
+class AxesError(MaxopsError, AxisError):
+    """Axes out of range, twice, or not a list of integers. Also a `numpy.exceptions.AxisError`."""
+
+    axis = ndim = None  # as NumPy has them for an error with a text of its own
+    __str__ = Exception.__str__
 
 
 class SegmentIdsError(MaxopsError, ValueError):

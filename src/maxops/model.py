@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from maxops.dtypes import DType
 from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.plan import Array
 from maxops.sizes import Dims
+
+# What runs a model's operators that are not max operators: onnx's reference evaluator, or ONNX Runtime.
+Other = Literal["onnx", "onnxruntime"]
 
 # Called before each node with its number from 0, the number of nodes, and the node in words.
 Progress = Callable[[int, int, str], None]

@@ -20,9 +20,9 @@ from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
 from maxops.errors import AxesError
-from maxops.plan import Array, integers_of
+from maxops.plan import Array, flag, integers_of
 from maxops.shown import shown
-from maxops.spec import Clause, Spec
+from maxops.spec import NOT_GIVEN, Clause, NotGiven, Spec
 from maxops.typing import (
     AnyArray,
     ArrayT,
@@ -106,8 +106,9 @@ def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even")
     Args:
         arrays: one or more arrays or NumPy scalars of the same type, with shapes that broadcast: NumPy arrays, or
             arrays of a kind with an engine (Dask, xarray, PyTorch, JAX, CuPy, and any array with ``__dlpack__`` on
-            the CPU or ``__array__``). A Python scalar beside an array takes the array's type if the type represents
-            the value exactly. A third array is a third input, not ``out`` as in NumPy.
+            the CPU or ``__array__``). A Python scalar beside an array takes the array's type: a float is rounded to
+            the nearest value, and every other number is represented exactly. A third array is a third input, not
+            ``out`` as in NumPy.
         out: an array of the result's shape and type. It may overlap the inputs.
         ties: the gradient if several inputs equal the maximum: "even" divides it equally, as the frameworks do;
             "first" gives it to the first. It has no effect on results.
@@ -120,7 +121,7 @@ def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even")
 
     Raises:
         InputCountError: there are no arrays.
-        DTypeError: the types differ, or one is not supported.
+        DTypeError: the types differ, one is not supported, or a type does not represent a Python scalar.
         ShapeError: the shapes do not broadcast.
         AttributeValueError: ties is neither "even" nor "first".
         OutputError: out has another shape or type, or is read-only.
@@ -136,7 +137,7 @@ def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even")
 def reduce_max(
     data: _Numpy[RealT],
     axes: Axes | None = None,
-    keepdims: Flag = True,
+    keepdims: Flag | None = None,
     noop_with_empty_axes: Flag = False,
     out: NDArray[RealT] | None = None,
     *,
@@ -148,7 +149,7 @@ def reduce_max(
 def reduce_max(
     data: _Numpy[RealT],
     axes: Axes | None = None,
-    keepdims: Flag = True,
+    keepdims: Flag | None = None,
     noop_with_empty_axes: Flag = False,
     out: NDArray[RealT] | None = None,
     *,
@@ -160,7 +161,7 @@ def reduce_max(
 def reduce_max(
     data: _Numpy[RealT],
     axes: Axes | None = None,
-    keepdims: Flag = True,
+    keepdims: Flag | None = None,
     noop_with_empty_axes: Flag = False,
     out: NDArray[RealT] | None = None,
     *,
@@ -172,7 +173,7 @@ def reduce_max(
 def reduce_max(
     data: ArrayT,
     axes: Axes | None = None,
-    keepdims: Flag = True,
+    keepdims: Flag | None = None,
     noop_with_empty_axes: Flag = False,
     out: ArrayT | None = None,
     *,
@@ -184,7 +185,7 @@ def reduce_max(
 def reduce_max(
     data: ArrayT,
     axes: Axes | None = None,
-    keepdims: Flag = True,
+    keepdims: Flag | None = None,
     noop_with_empty_axes: Flag = False,
     out: ArrayT | None = None,
     *,
@@ -196,7 +197,7 @@ def reduce_max(
 def reduce_max(
     data: SupportsArray,
     axes: Axes | None = None,
-    keepdims: Flag = True,
+    keepdims: Flag | None = None,
     noop_with_empty_axes: Flag = False,
     out: Any = None,
     *,
@@ -210,20 +211,20 @@ def reduce_max(
 def reduce_max(
     data: AnyArray,
     axes: Axes | None = None,
-    keepdims: Flag = True,
+    keepdims: Flag | None = None,
     noop_with_empty_axes: Flag = False,
     out: AnyArray | None = None,
     *,
-    axis: Axes | None = None,
+    axis: Axes | NotGiven | None = NOT_GIVEN,
     dim: Dims | None = None,
     initial: Scalar | None = None,
     return_indices: Flag = False,
     ties: Ties = "even",
 ) -> AnyArray | tuple[AnyArray, ...]:
-    """Return the maximum along axes. Reduced axes are kept with size 1 unless `keepdims` is False.
+    """Return the maximum along axes.
 
-    ``axes=()`` and None reduce all axes, as in ONNX; NumPy reduces none for ``axis=()``. With
-    ``noop_with_empty_axes=True`` they reduce no axis, and the result is the data.
+    ``axes`` follows ONNX: reduced axes are kept with size 1, and ``axes=()`` reduces all axes. ``axis`` follows NumPy:
+    reduced axes are dropped, and ``axis=()`` reduces none. An explicit ``keepdims`` decides for both.
 
     >>> import numpy as np
     >>> import maxops as mo
@@ -231,24 +232,25 @@ def reduce_max(
     >>> mo.reduce_max(x, axes=(-1,))
     array([[5],
            [7]], dtype=int32)
-    >>> mo.reduce_max(x, axes=0, keepdims=False)
+    >>> mo.reduce_max(x, axis=0)
     array([7, 5], dtype=int32)
-    >>> mo.reduce_max(np.zeros((0, 2), np.float32), axes=(0,))
-    array([[-inf, -inf]], dtype=float32)
-    >>> mo.reduce_max(x, axes=0, keepdims=False, initial=6, return_indices=True)
+    >>> mo.reduce_max(np.zeros((0, 2), np.float32), axis=0)
+    array([-inf, -inf], dtype=float32)
+    >>> mo.reduce_max(x, axis=0, initial=6, return_indices=True)
     (array([7, 6], dtype=int32), array([ 1, -1]))
 
     Args:
         data: an array of any shape, of any kind that `maximum` takes.
         axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or empty:
             all axes.
-        keepdims: keep reduced axes with size 1.
+        keepdims: keep reduced axes with size 1. Default: True with ``axes`` or neither, False with ``axis`` or ``dim``.
         noop_with_empty_axes: without axes, return the elements of the data, bit for bit.
         out: an array of the result's shape and type. It may overlap the data.
-        axis: NumPy's name for ``axes``, with the same meaning; give only one of them.
-        dim: for xarray, the name of an axis, or several names, in place of ``axes``; drops the axes.
-        initial: a scalar of the data's type, or a Python scalar that the type represents exactly: one more element
-            of each maximum, and the maximum of no elements.
+        axis: the same in NumPy's convention, in place of ``axes``. None: all axes. Empty: no axis, as with
+            ``noop_with_empty_axes``.
+        dim: for xarray, the name of an axis, or several names, in place of ``axes``.
+        initial: a scalar of the data's type, or a Python scalar as in `maximum`: one more element of each maximum, and
+            the maximum of no elements.
         return_indices: also return the indices of the maxima (argmax).
         ties: the gradient if several elements equal the maximum, as in `maximum`.
 
@@ -268,13 +270,17 @@ def reduce_max(
 
     Source: ONNX ReduceMax-20, with more types.
     """
-    if axis is not None:
+    if axis is not NOT_GIVEN:
         if axes is not None:
             raise AxesError(
                 f"{spec.REDUCE_MAX.name} got axes {shown(axes)} and axis {shown(axis)}; one of them names the axes",
                 spec.REDUCE_MAX.clause("axes"),
             )
         axes = axis
+        if axis is not None:  # where it is empty, nothing is reduced
+            noop_with_empty_axes = flag(spec.REDUCE_MAX, "noop_with_empty_axes", noop_with_empty_axes) or True
+    if keepdims is None:
+        keepdims = axis is NOT_GIVEN and dim is None
     return table.run(ReduceCall(data, axes, keepdims, noop_with_empty_axes, out, dim, initial, return_indices, ties))
 
 
@@ -457,7 +463,7 @@ def segment_max(
         fill_mode: the value of empty segments: "ZERO", or "LOWEST", the lowest finite value. Required without
             fill_value and initial.
         fill_value: the value of empty segments, in place of fill_mode: a scalar of the data's type, or a Python
-            scalar that the type represents exactly. It may be NaN.
+            scalar as in `maximum`. It may be NaN.
         out: an array of the result's shape and type. It may overlap the inputs.
         check_ids: False skips the validation of ids and offsets. Invalid ones then give wrong maxima; memory stays
             intact.
@@ -471,7 +477,7 @@ def segment_max(
             the result.
         dim: for xarray, the name of that axis, in place of ``axis``.
         initial: one more element of each segment, and so the value of empty ones: a scalar of the data's type, or a
-            Python scalar that the type represents exactly. In place of fill_mode and fill_value.
+            Python scalar as in `maximum`. In place of fill_mode and fill_value.
         return_indices: also return the indices of the maxima (argmax).
         return_empty: also return which segments are empty.
         ties: the gradient if several elements equal the maximum, as in `maximum`.
@@ -691,7 +697,6 @@ def _native_rules(row: Spec) -> dict[str, Any]:
         "index_types": [dtype.name for dtype in row.index_dtypes],
         "broadcast": row.broadcast,
         "negative_axes": row.negative_axes,
-        "explicit_types": row.explicit_types,
         "positional": positional,
         "keywords": ["out", *(name for name in row.attributes if name != "consumed_inputs")],  # which Max ignores
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, Literal
 
 import numpy as np
@@ -35,6 +36,18 @@ class Clause:
 # What a parameter takes: one array or several, ids or offsets, a number of segments, axes by number or by name, True or
 # False, one of a few words, a scalar of the data's type, or an array for the result.
 Kind = Literal["arrays", "array", "indices", "count", "axis", "axes", "dim", "flag", "choice", "scalar", "out"]
+
+
+class NotGiven(Enum):
+    """The default of a parameter where None is a value of its own."""
+
+    NOT_GIVEN = "<not given>"
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
+NOT_GIVEN = NotGiven.NOT_GIVEN
 
 
 @dataclass(frozen=True)
@@ -371,7 +384,11 @@ _TYPES = _own(
     "types",
     "one type for all inputs and out: the floats, integers and bool listed, or exact rationals; nothing is converted",
 )
-_SCALARS = _own("scalars", "a Python scalar takes the type of the arrays beside it, if that holds its value exactly")
+_SCALARS = _own(
+    "scalars",
+    "a Python scalar takes the type of the arrays beside it: a float is rounded to nearest, every other value is held "
+    "exactly",
+)
 _ARRAYS = _own(
     "arrays", "arrays that one engine supports together, without copies to another device and without loss of meaning"
 )
@@ -386,7 +403,7 @@ _INITIAL = Parameter(
     "initial",
     "scalar",
     None,
-    "a scalar of the data's type, or a Python scalar that this holds exactly; not beside a fill",
+    "a scalar of the data's type, or a Python scalar; not beside a fill",
     help="One more element of each maximum; empty sets hold it.",
 )
 _INDICES = Parameter(
@@ -447,13 +464,19 @@ REDUCE_MAX = _plain(
             "axes",
             "axes",
             None,
-            "an integer, or a sequence or array of integers: the axes to reduce, each once; also called axis",
+            "an integer, or a sequence or array of integers: the axes to reduce, each once; axis in NumPy's convention",
             help="Axes to reduce, such as 0,-1. Default: all.",
         ),
-        Parameter("keepdims", "flag", True, help="Keep reduced axes, with size 1."),
+        Parameter(
+            "keepdims",
+            "flag",
+            True,
+            "0 or 1: keep reduced axes, of size 1; by default 1 with axes, and 0 with axis or dim",
+            help="Keep reduced axes, with size 1.",
+        ),
         Parameter("noop_with_empty_axes", "flag", False, help="Without axes, give the input itself."),
         _OUT,
-        Parameter("axis", "axes", alias_of="axes"),
+        Parameter("axis", "axes", NOT_GIVEN, alias_of="axes"),
         _DIM,
         _INITIAL,
         _INDICES,
@@ -464,8 +487,7 @@ REDUCE_MAX = _plain(
         _SCALARS,
         _ARRAYS,
         _as(REDUCE_MAX_20, "axes.range"),
-        _own("axes.default", "None and no axes: all are reduced"),
-        _as(REDUCE_MAX_20, "keepdims"),
+        _own("axes.default", "None: all axes are reduced; no axes: all of axes=(), and none of axis=()"),
         _as(REDUCE_MAX_20, "noop_with_empty_axes"),
         _as(REDUCE_MAX_20, "value"),
         _PLAIN_NAN,
@@ -491,7 +513,7 @@ SEGMENT_MAX = _plain(
             "fill_value",
             "scalar",
             None,
-            "a scalar of the data's type, or a Python scalar that this holds exactly, for empty segments",
+            "a scalar of the data's type, or a Python scalar, for empty segments",
             help="What empty segments hold, such as 7, nan or -inf.",
         ),
         _OUT,

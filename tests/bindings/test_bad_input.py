@@ -124,7 +124,10 @@ CASES = [
     _max("record", lambda out: mo.maximum(f4.view([("a", "f4")]), out=out), DTypeError, "types", "input 0", "'a'"),
     _max("dates", lambda out: mo.maximum(np.zeros(3, "M8[s]"), out=out), DTypeError, "types", "input 0", "datetime64"),
     _max(
-        "inexact_scalar", lambda out: mo.maximum(f4, 0.1, out=out), DTypeError, "scalars", "input 1", "0.1", "float32"
+        "inexact_scalar", lambda out: mo.maximum(f4, 2**24 + 1, out=out), DTypeError, "scalars", "16777217", "float32"
+    ),
+    _max(
+        "far_scalar", lambda out: mo.maximum(f4, 1e39, out=out), DTypeError, "scalars", "input 1", r"1e\+39", "float32"
     ),
     _max("big_scalar", lambda out: mo.maximum(i1, 300, out=out), DTypeError, "scalars", "input 1", "300", "int8"),
     _max(

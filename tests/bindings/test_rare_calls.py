@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import platform
 import re
 import subprocess
@@ -27,7 +28,7 @@ from helpers.bits import (
 )
 from helpers.float_modes import float_modes
 from helpers.instruction_sets import on_each_isa
-from maxops import _native
+from maxops import _native, calls
 from maxops.dtypes import FLOAT32
 from maxops.errors import (
     AttributeValueError,
@@ -270,12 +271,24 @@ def test_names_and_words_that_are_spelled_when_called() -> None:
     """Python interns what stands in a program's text, and not what it puts together."""
     option = "".join(["keep", "dims"])
     assert ANYHOW.reduce_max(DATA, 1, **{option: False}).tolist() == [5, 7]
-    assert mo.reduce_max(DATA, axis=1).tolist() == [[5], [7]]
+    assert mo.reduce_max(DATA, axis=1).tolist() == [5, 7]
     assert mo.maximum(DATA, ties="first").tolist() == DATA.tolist()
     assert of_segments(fill_mode="zero", out_of_range="error").tolist() == DATA.tolist()
     assert of_segments(fill_mode=None, fill_value=2.0, num_segments=3).tolist() == [*DATA.tolist(), [2, 2, 2]]
-    with pytest.raises(TypeError, match=r"reduce_max\(\) got an unexpected keyword argument 'keepdim'"):
+    with pytest.raises(TypeError, match=r"reduce_max\(\) got an unexpected keyword argument 'keepdi'"):
+        ANYHOW.reduce_max(DATA, **{option[:-2]: False})
+    with pytest.raises(TypeError, match=r"reduce_max\(\) has no argument 'keepdim': it is called keepdims"):
         ANYHOW.reduce_max(DATA, **{option[:-1]: False})
+
+
+@pytest.mark.parametrize("function", calls.INSTEAD)
+def test_an_argument_of_another_library_names_ours(function: str) -> None:
+    for name in calls.INSTEAD[function]:
+        assert name not in inspect.signature(getattr(mo, function)).parameters
+        with pytest.raises(TypeError, match=rf"{function}\(\) has no argument '{name}': ") as caught:
+            getattr(ANYHOW, function)(DATA, 0, **{name: 1})
+        if called := re.search(r"it is called (\w+)", str(caught.value)):
+            assert called[1] in inspect.signature(getattr(mo, function)).parameters
 
 
 # ------------------------------------------------------------------------------------------ the native module's own
@@ -395,7 +408,7 @@ LONG_LOOK = """
 import signal, sys
 import numpy as np
 import maxops as mo
-from maxops import _native
+from maxops import _native, calls
 def stop(*_):
     raise TimeoutError("stopped")
 signal.signal(signal.SIGALRM, stop)

@@ -1,4 +1,4 @@
-"""NumPy's scalars, and Python's beside arrays: taken if the array's type holds them exactly, and only then."""
+"""NumPy's scalars, and Python's beside arrays: a float is rounded to nearest, every other number is held exactly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 
 import maxops as mo
 from helpers.bits import FLOATS, INTEGERS, STORED, assert_same_bits, of_words, pool, spread, words
-from maxops import reference
+from maxops import reference, spec
 from maxops.dtypes import ALL, BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, UINT8, UINT64, DType
 from maxops.errors import DTypeError
+from maxops.plan.values import scalar_as
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -79,9 +80,9 @@ HELD = [
     (FLOAT64, [0.1, 2**53, 2**1000, 5e-324, 10**22]),
 ]
 NOT_HELD = [
-    (FLOAT16, [0.1, 65505, 65520.0, 1e9, 2.0**-25, 2049, 2**2000, 1e-300, True]),
-    (BFLOAT16, [0.1, 257, 2.0**-134, 3.4e38, 1e39, 2**128, 10**400, False]),
-    (FLOAT32, [0.1, 2**24 + 1, 1e39, 1e-46, 2**128, -(10**400), True]),
+    (FLOAT16, [65505, 65520.0, -65520.0, 1e9, 2049, 2**2000, -1e300, True]),
+    (BFLOAT16, [257, 3.4e38, 1e39, -1e39, 2**128, 10**400, False]),
+    (FLOAT32, [2**24 + 1, 1e39, -3.4028235677973366e38, 2**128, -(10**400), True]),
     (FLOAT64, [2**53 + 1, 10**23, 2**1024, -(10**400), False]),
     (BOOL, [0, 1, 1.0, float("nan")]),
 ]
@@ -106,45 +107,78 @@ def test_python_numbers_that_are_not_held(dtype: DType, values: list[float]) -> 
     array, out = of_words(dtype, [0, 0]), of_words(dtype, [1, 1])
     for value in values:
         for inputs in ((array, value), (value, array)):
-            with pytest.raises(DTypeError, match=r"does not hold exactly|a Python \w+ goes with"):
+            with pytest.raises(DTypeError, match=r"does not hold exactly|past the range of|a Python \w+ goes with"):
                 mo.maximum(*inputs, out=out)
     assert_same_bits(out, of_words(dtype, [1, 1]))
 
 
+# Each way from a Python float to the bits of the array's type: of the core, and of the planner.
+LOWEST = {dtype: of_words(dtype, [dtype.lowest_bits]) for dtype in FLOATS}
+WAYS: dict[str, Callable[[DType, float], int]] = {
+    "core": lambda dtype, number: int(words(mo.maximum(LOWEST[dtype], number))[0]),
+    "planner": lambda dtype, number: int(words(scalar_as(spec.MAXIMUM, "x", number, dtype, "data").reshape(1))[0]),
+}
+each_way = pytest.mark.parametrize("way", WAYS)
+
+
+@each_way
 @pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16], ids=str)
-def test_every_number_of_two_bytes_is_held_and_none_between(dtype: DType) -> None:
-    magnitudes = np.arange(dtype.infinity_bits, dtype=np.uint16).view(dtype.numpy).astype(np.float64)
-    lowest = of_words(dtype, [dtype.lowest_bits])[0]
-    numbers = np.concatenate([-magnitudes[::-1], magnitudes])
-    for number in numbers.tolist():
-        assert float(mo.maximum(lowest, number)) == number
+def test_floats_beside_two_bytes_are_rounded_to_nearest(dtype: DType, way: str) -> None:
+    """Each number of the type, each middle between two, and what is next to these."""
+    bits_of = WAYS[way]
+    finite = np.arange(dtype.infinity_bits, dtype=np.uint16)
+    numbers = finite.view(dtype.numpy).astype(np.float64)
+    step = 1 if way == "core" else 97
+    for bits, number in zip(finite.tolist()[::step], numbers.tolist()[::step], strict=True):
+        assert bits_of(dtype, number) == bits
+        assert bits_of(dtype, -number) == bits | 1 << 15
         if number == int(number):
-            assert float(mo.maximum(lowest, int(number))) == number
-    between = np.concatenate([(numbers[1:] + numbers[:-1]) / 2, np.nextafter(numbers, np.inf)])
-    between = between[~np.isin(between, numbers)]
-    for number in between[:: 7 if dtype is BFLOAT16 else 5].tolist():
-        with pytest.raises(DTypeError, match="does not hold exactly"):
-            mo.maximum(lowest, number)
+            assert float(mo.maximum(LOWEST[dtype], int(number))[0]) == number
+    past = 2 * numbers[-1] - numbers[-2]  # the next number, if the type had it
+    middles = (numbers + np.append(numbers[1:], past)) / 2
+    for bits, middle in zip(finite.tolist()[:-1:step], middles.tolist()[:-1:step], strict=True):
+        below, above = np.nextafter(middle, 0), np.nextafter(middle, np.inf)
+        for sign in (0, 1 << 15):
+            signed = 1.0 if sign == 0 else -1.0
+            assert bits_of(dtype, signed * middle) == sign | bits + bits % 2
+            assert bits_of(dtype, signed * float(below)) == sign | bits
+            assert bits_of(dtype, signed * float(above)) == sign | bits + 1
+    assert bits_of(dtype, float(np.nextafter(middles[-1], 0))) == dtype.infinity_bits - 1
+    for factor in (1.0, -1.0):
+        with pytest.raises(DTypeError, match=f"past the range of {dtype}"):
+            bits_of(dtype, factor * float(middles[-1]))
 
 
-def test_numbers_around_every_power_of_two_in_float32() -> None:
-    lowest = np.float32(-np.inf)
+@each_way
+def test_floats_around_every_power_of_two_in_float32(way: str) -> None:
     with np.errstate(all="ignore"):
-        for exponent in range(-152, 130):
-            for factor in (1.0, 1 + 2**-23, 1 + 2**-24, 2 - 2**-23, 2 - 2**-24, -1.0, -1 - 2**-23, -1 - 2**-24):
-                number = factor * 2.0**exponent
-                if float(np.float32(number)) == number:
-                    assert float(mo.maximum(lowest, number)) == number
-                else:
-                    with pytest.raises(DTypeError, match="does not hold exactly"):
-                        mo.maximum(lowest, number)
+        for exponent in range(-152, 128):
+            for factor in (1.0, 1 + 2**-23, 1 + 2**-24, 1 + 2**-24 + 2**-50, 2 - 2**-23, 2 - 2**-24, 1 + 3 * 2**-24):
+                for number in (factor * 2.0**exponent, -factor * 2.0**exponent):
+                    if np.isinf(rounded := np.float32(number)):
+                        with pytest.raises(DTypeError, match="past the range of float32"):
+                            WAYS[way](FLOAT32, number)
+                    else:
+                        assert WAYS[way](FLOAT32, number) == int(rounded.view(np.uint32))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_named_standards_round_nothing(dtype: DType) -> None:
+    operator, draft = mo.operator("ONNX", "Max", 13), mo.operator("SONNX draft", "Max")
+    for each in (operator, draft):
+        assert_same_bits(each(LOWEST[dtype], 0.5), of_words(dtype, words(mo.maximum(LOWEST[dtype], 0.5))))
+        assert words(each(LOWEST[dtype], float("nan"))).tolist() == [dtype.nan_bits]
+        if dtype is not FLOAT64:
+            with pytest.raises(DTypeError, match="does not hold exactly"):
+                each(LOWEST[dtype], 0.1)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_numpys_error_state_changes_nothing(dtype: DType) -> None:
     array = of_words(dtype, [0])
     with np.errstate(all="raise"):
-        for value in (1e-320, 1e300, 10**300):
+        assert words(mo.maximum(array, 1e-320)).tolist() == [0 if dtype is not FLOAT64 else 2024]
+        for value in (1e300, 10**300):
             if dtype is not FLOAT64:
                 with pytest.raises(DTypeError):
                     mo.maximum(array, value)
@@ -251,3 +285,4 @@ def test_a_kind_that_does_not_go_with_the_array_is_named(dtype: DType, value: An
             ENTRIES[entry](array, eval(match[1], {}))
     elif text:
         assert "does not hold exactly" in text
+        assert entry == "operator" or type(value) is not float

@@ -64,23 +64,36 @@ def _integers() -> Iterator[int]:
     yield from (65504, 65505, 65536 + 2**9, 2**63 - 512, 2**63 - 1024)
 
 
-def _is_held(value: Any, dtype: DType) -> bool:
-    """Whether a type has a number, exactly."""
+def _stored(value: Any, dtype: DType) -> Any:
+    """A number in a type: a float as the nearest one, every other number exactly; None if the type has none."""
     if dtype.name == "bool" or type(value) is bool:
-        return dtype.name == "bool" and type(value) is bool
-    if dtype.kind == "float":
-        if type(value) is float and not isfinite(value):
-            return True
-        if type(value) is int and not -(2**63) <= value < 2**63:
-            return False  # which the planner reads
-        try:
-            with np.errstate(over="ignore"):
-                stored = float(np.float64(value).astype(dtype.numpy))
-        except OverflowError:
-            return False
-        return isfinite(stored) and Fraction(stored) == Fraction(value)
-    info = np.iinfo(dtype.numpy)
-    return type(value) is int and info.min <= value <= info.max
+        return value if dtype.name == "bool" and type(value) is bool else None
+    if dtype.kind != "float":
+        info = np.iinfo(dtype.numpy)
+        return value if type(value) is int and info.min <= value <= info.max else None
+    if type(value) is float and not isfinite(value):
+        return value
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return None  # which the planner reads
+    bits = np.arange(dtype.infinity_bits, dtype=dtype.word) if dtype.bits == 16 else None
+    if bits is None:
+        with np.errstate(over="ignore"):
+            nearest = np.float64(value).astype(dtype.numpy)
+        if np.isinf(nearest):
+            return None
+    else:
+        numbers = bits.view(dtype.numpy).astype(np.float64)
+        if abs(value) >= numbers[-1] + (numbers[-1] - numbers[-2]) / 2:
+            return None
+        place = int(np.searchsorted(numbers, abs(value)))
+        nearest = min(numbers[max(place - 1, 0) : place + 1], key=lambda each: _distance(each, value, numbers))
+        nearest = np.copysign(nearest, value)
+    return float(nearest) if type(value) is float or Fraction(float(nearest)) == Fraction(value) else None
+
+
+def _distance(number: float, value: float, numbers: Any) -> tuple[Fraction, int]:
+    """How far a number is from the magnitude of a value, and whether it is odd."""
+    return abs(Fraction(float(number)) - abs(Fraction(value))), int(np.searchsorted(numbers, number)) % 2
 
 
 NUMBERS = [sign * value for value in [*_floats(), *_integers()] for sign in (1, -1)] + [True, False]
@@ -88,7 +101,7 @@ NUMBERS = [sign * value for value in [*_floats(), *_integers()] for sign in (1, 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda row: row.name)
 def test_numbers_of_python(dtype: DType) -> None:
-    """Taken where the type has them exactly, by each parameter: those of other types have an error, or are rounded."""
+    """Taken by each parameter where the type has them: floats rounded, others exactly. All else goes to the planner."""
     data = np.ones((1, 1), dtype.numpy)
     for value in NUMBERS:
         calls: list[Callable[[], Any]] = [
@@ -99,12 +112,12 @@ def test_numbers_of_python(dtype: DType) -> None:
             lambda: core.segment_max(data[:0], IDS[:0], 1, fill_value=value),  # noqa: B023
         ]
         results = [call() for call in calls]
-        if not _is_held(value, dtype):
+        if (number := _stored(value, dtype)) is None:
             assert results == [None] * 5, value
             continue
         for result in results[2:]:
             assert result is not None, value
-            stored = np.array(np.float64(value) if dtype.kind == "float" else value).astype(dtype.numpy)
+            stored = np.array(np.float64(number) if dtype.kind == "float" else number).astype(dtype.numpy)
             if np.isnan(value):
                 assert isnan(result.item())
             else:
@@ -154,14 +167,19 @@ def test_flags(function: Callable[..., Any], name: str) -> None:
 
 @pytest.mark.parametrize("name", ["axes", "axis"])
 def test_axes(name: str) -> None:
+    """Reduced axes are kept with axes, and dropped with axis, of which none is the planner's."""
     wrong: Any
     data = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    is_kept = name == "axes"
 
     def call(axes: Any, **options: Any) -> Any:
         return core.reduce_max(data, **{name: axes}, **options)
 
-    for axes in ([0], [1], [2], [-1], [-3], [0, 2], [2, -3], [0, 1, 2], []):
-        expected = np.max(data, axis=tuple(axes) or None, keepdims=True)
+    nothings: list[Any] = [[], (), range(0), np.array([], np.int64)]
+    for nothing in nothings:
+        assert (call(nothing) is None) == (not is_kept)
+    for axes in ([0], [1], [2], [-1], [-3], [0, 2], [2, -3], [0, 1, 2], *([[]] if is_kept else [])):
+        expected = np.max(data, axis=tuple(axes) or None, keepdims=is_kept)
         spelled: list[Any] = [axes, tuple(axes), np.array(axes, np.int64)]
         if all(axis >= 0 for axis in axes):
             spelled += [np.array(axes, kind) for kind in INTEGERS]
@@ -171,8 +189,12 @@ def test_axes(name: str) -> None:
             spelled += [axes[0], np.int64(axes[0]), np.int8(axes[0])]
         for each in spelled:
             same(call(each), expected)
-    for steps in (range(3), range(2, 0, -1), range(-1, 0), range(0)):
+        for keepdims in (False, True):
+            other = np.max(data, axis=tuple(axes) or None, keepdims=keepdims)
+            same(call(axes, keepdims=keepdims), np.array(other))
+    for steps in (range(3), range(2, 0, -1), range(-1, 0)):
         same(call(steps), call([*steps]))
+    same(call(None), np.max(data, keepdims=True) if is_kept else np.array(23, np.int32))
     for wrong in (
         3,
         -4,
@@ -209,8 +231,8 @@ def test_axes(name: str) -> None:
         assert call(np.array([largest])) is None
         assert call(np.array([largest])[0]) is None
     assert core.reduce_max(data, axes=[0], axis=[0]) is None
-    same(core.reduce_max(data, axes=None, axis=[0]), call([0]))
-    same(core.reduce_max(data, axes=[0], axis=None), call([0]))
+    assert core.reduce_max(data, axes=[0], axis=None) is None
+    same(core.reduce_max(data, axes=None, axis=[0]), np.max(data, axis=0))
     for count in (sys.maxsize, 2**80):
         assert call(range(count)) is None
 
@@ -538,8 +560,9 @@ def test_other_rules() -> None:
         calls = [(X, alike), (X,), (X, row), (X, X[:, :1]), (row, zero)]
         assert [is_taken(maximum(*arrays)) for arrays in calls] == taken
     assert is_taken(entry("maximum")(X, 1.0))
-    assert not is_taken(entry("maximum", explicit_types=True)(X, 1.0))
-    assert is_taken(entry("maximum", explicit_types=True)(X, X))
+    of_standard = entry("maximum", types=["float32"])  # whose numbers the planner reads
+    assert not is_taken(of_standard(X, 1.0))
+    assert is_taken(of_standard(X, X))
     for axes in (-1, [-2], [0, -1]):
         assert is_taken(entry("reduce_max")(X, axes))
         assert not is_taken(entry("reduce_max", negative_axes=False)(X, axes))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -120,6 +121,11 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
             ["--seed", "1", "--against", "maxops"],
             "'maxops' stands for several runtimes; one takes a model: onnxruntime, ",
         ),
+        (["--seed", "1", "--whole"], "--whole: has no effect without --against"),
+        (
+            ["--seed", "1", "--against", "onnx-reference", "--tolerance", "1"],
+            "--tolerance: has no effect without --whole",
+        ),
         (["--seed", "1", "--output", "-"], "stdout: takes one array, and there are 2"),
         ([], "give each as --input NAME=FILE, or --seed N draws them"),
     ],
@@ -153,7 +159,7 @@ def test_models_and_inputs_of_pipes(place: Path) -> None:
     )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    for words in ("2 of 2 outputs agree", "0.0, 1.0, 2.0", "/dev/fd/", "ONNX.Max-13.T holds"):
+    for words in ("2 of 2 nodes agree", "0.0, 1.0, 2.0", "/dev/fd/", "ONNX.Max-13.T holds"):
         assert words in done.stdout
 
 
@@ -171,7 +177,10 @@ def test_a_runtime_that_agrees(runtime: str, place: Path) -> None:
     name = f"command:{sys.executable} program.py" if runtime == "program" else runtime
     result = run("m.onnx", "--seed", 1, "--against", name)
     assert (result.exit_code, result.stderr) == (0, ""), result.output
-    assert f"2 of 2 outputs agree bit for bit with {name}" in result.stdout
+    assert f"2 of 2 nodes agree bit for bit with {name}" in result.stdout
+    whole = run("m.onnx", "--seed", 1, "--against", name, "--whole")
+    assert (whole.exit_code, whole.stderr) == (0, ""), whole.output
+    assert f"2 of 2 outputs agree bit for bit with {name}" in whole.stdout
 
 
 def test_the_first_difference_is_shown(place: Path) -> None:
@@ -185,8 +194,18 @@ def test_the_first_difference_is_shown(place: Path) -> None:
         "1 of 3 elements differ; first at (2,): trial_backend:Zero gives 10 (0x000000000000000A), "
         "maxops gives 9 (0x0000000000000009)"
     ) in result.stdout
-    assert "1 of 2 outputs agree bit for bit with trial_backend:Zero" in result.stdout
+    assert "[ONNX.Max-13.value]" in result.stdout
+    assert "1 of 2 nodes agree bit for bit with trial_backend:Zero" in result.stdout
     (document,) = json.loads(run(*words, "--format", "json").stdout)["runs"]
+    assert document["agree"] is False
+    assert [(each["node"], each["difference"] is None) for each in document["nodes"]] == [
+        ("node (Max) that makes 'y'", True),
+        ("node (Max) that makes 'j'", False),
+    ]
+    whole = run(*words, "--whole")
+    assert whole.exit_code == 1
+    assert "1 of 2 outputs agree bit for bit with trial_backend:Zero" in whole.stdout
+    (document,) = json.loads(run(*words, "--whole", "--format", "json").stdout)["runs"]
     assert document["agree"] is False
     assert [each["compared"][0]["difference"] is None for each in document["outputs"]] == [True, False]
 
@@ -210,6 +229,130 @@ def test_bfloat16_and_openvino(place: Path) -> None:
     pytest.importorskip("openvino")
     result = run("b.onnx", "--seed", 1, "--against", "openvino", "-o", ".")
     assert result.exit_code == 0, result.output
-    assert "1 of 1 outputs agree bit for bit with openvino" in result.stdout
+    assert "1 of 1 nodes agree bit for bit with openvino" in result.stdout
     x, y = (random_inputs.draw(Value(name, dtypes.BFLOAT16, ("n",)), 1, {}, "m", special=False) for name in "xy")
     assert_same_bits(np.load("z.npy").view(ml_dtypes.bfloat16), reference.maximum(x, y))
+
+
+# -------------------------------------------------------------------------------------- models of other operators
+
+DRIFT = """
+import numpy as np
+from onnx.reference import ReferenceEvaluator
+class Prepared:
+    def __init__(self, model, wrong):
+        self.evaluator, self.wrong = ReferenceEvaluator(model), wrong
+        self.names = [each.name for each in model.graph.input]
+    def run(self, inputs):
+        found = self.evaluator.run(None, dict(zip(self.names, inputs)))
+        return [self.wrong(name, np.array(array)) for name, array in zip(self.evaluator.output_names, found)]
+class Drift:
+    @classmethod
+    def prepare(cls, model, device="CPU"):
+        return Prepared(model, cls.wrong)
+    def wrong(name, array):
+        return array * np.float32(1.000001)
+class Zeros(Drift):
+    def wrong(name, array):
+        return np.where(array == 0, np.float32(-0.0), array) if name == "m" else array
+class Nans(Drift):
+    def wrong(name, array):
+        return np.where(np.isnan(array), np.float32(3), array) if name == "z" else array
+"""
+CHAIN = """g (float[n, 4] x, bool b) => (float[n, 1] z)
+    <float[4] w = {0, 2, -3, -1}, int64[1] axes = {1}> {
+        s = Sqrt(x)
+        m = Max(s, w)
+        r = Add(m, x)
+        z = ReduceMax<keepdims = 1>(r, axes)
+    }"""
+BRANCH = """g (float[n] x, bool b) => (float[n] y) {
+        m = Max(x, x)
+        y = If(b) <
+            then_branch = t () => (float[n] a) { a = Max(m, m) },
+            else_branch = e () => (float[n] c) { c = Abs(m) }
+        >
+    }"""
+
+
+@pytest.fixture
+def chain(place: Path) -> Path:
+    save_onnx(place / "chain.onnx", CHAIN.replace(", bool b", ""))
+    (place / "drift.py").write_text(DRIFT)
+    np.save(place / "x.npy", np.array([[0, 0, 0, 0], [np.nan, 9, 1, 4], [1, 2, 3, 4]], np.float32))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "rule"),
+    [("Zeros", "m", "ONNX.Max-13.nan, decided by maxops"), ("Nans", "z", "ONNX.ReduceMax-18.nan, decided by maxops")],
+)
+def test_a_node_that_differs_is_named_with_its_rule(kind: str, wrong: str, rule: str, chain: Path) -> None:
+    result = run("chain.onnx", "-i", "x=x.npy", "--against", f"drift:{kind}", "--format", "json")
+    assert result.exit_code == 1, result.output
+    (document,) = json.loads(result.stdout)["runs"]
+    found = {each["node"]: each["difference"] for each in document["nodes"]}
+    assert [name for name, difference in found.items() if difference] == [
+        next(name for name in found if name.endswith(f"that makes '{wrong}'"))
+    ]
+    (difference,) = filter(None, found.values())
+    assert difference.endswith(f"[{rule}]")
+
+
+def test_outputs_within_a_tolerance(chain: Path) -> None:
+    whole = ["chain.onnx", "-i", "x=x.npy", "--against", "drift:Drift", "--whole"]
+    assert run(*whole).exit_code == 1
+    result = run(*whole, "--tolerance", "1e-5")
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 outputs agree within 1e-05 with drift:Drift" in result.stdout
+    assert run(*whole, "--tolerance", "1e-9").exit_code == 1
+
+
+def test_nodes_in_subgraphs_are_not_judged(place: Path) -> None:
+    save_onnx(place / "branch.onnx", BRANCH)
+    result = run("branch.onnx", "--seed", 1, "--against", "onnx-reference")
+    assert result.exit_code == 0, result.output
+    assert "warning: branch.onnx: not judged: 1 max node in subgraphs" in result.stderr
+    assert "1 of 1 nodes agree" in result.stdout
+    save_onnx(place / "inside.onnx", BRANCH.replace("m = Max(x, x)", "m = Abs(x)"))
+    inside = run("inside.onnx", "--seed", 1, "--against", "onnx-reference")
+    assert inside.exit_code == 2
+    assert "has no Max or ReduceMax to judge; 1 node is in subgraphs" in inside.stderr
+    assert "--whole compares its outputs" in inside.stderr
+
+
+def test_other_operators_run_in_onnxruntime(chain: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    for words, other in (([], "onnxruntime"), (["--on", "onnxruntime"], "onnxruntime"), (["--on", "onnx"], "onnx's")):
+        result = run("chain.onnx", "-i", "x=x.npy", *words, "--parents", "-o", other, "--format", "json")
+        assert result.exit_code == 0, result.output
+        places = {each["operator"]: each["runs_on"] for each in json.loads(result.stdout)["placements"]}
+        assert (places["Max"], places["ReduceMax"], places["Sqrt"].split()[0]) == ("maxops", "maxops", other)
+    assert_same_bits(np.load("onnxruntime/z.npy"), np.load("onnx's/z.npy"))
+
+
+def test_what_onnxruntime_cannot_run_names_the_other_way(place: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    save_onnx(place / "big.onnx", "g (bfloat16[n] x) => (bfloat16[n] y) { s = Sin(x) y = Max(s, s) }")
+    result = run("big.onnx", "--seed", 1)
+    assert result.exit_code == 2
+    assert "big.onnx: onnxruntime " in result.stderr
+    assert "cannot run it: " in result.stderr
+    assert "--on onnx" in result.stderr
+    save_onnx(place / "fails.onnx", "g (float[n] x, float[m] b) => (float[k] y) { s = Add(x, b) y = Max(s, s) }")
+    result = run("fails.onnx", "--seed", 1, "--size", "n=2", "--size", "m=3")
+    assert result.exit_code == 2
+    assert "fails.onnx: onnxruntime " in result.stderr
+    assert " fails: " in result.stderr
+
+
+def test_an_open_size_without_a_name(place: Path) -> None:
+    path = save_onnx(place / "open.onnx", "g (float[k, 2] x, float[n] y) => (float[m, 2] z) { z = Max(x, x) }")
+    made = onnx.load(path)
+    made.graph.input[0].type.tensor_type.shape.dim[0].Clear()
+    onnx.save(made, path)
+    assert run("open.onnx", "--seed", 1, "--size", "x.0=3", "-o", ".").exit_code == 0
+    assert np.load("z.npy").shape == (3, 2)
+    wrong = run("open.onnx", "--seed", 1, "--size", "x.1=3")
+    assert wrong.exit_code == 2
+    assert "no input that is drawn has an axis of that name; there are x.0, n" in wrong.stderr

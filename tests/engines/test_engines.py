@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import maxops as mo
-from helpers.bits import assert_same_bits
+from helpers.bits import FLOATS, assert_same_bits, of_words
 from helpers.engine_adapter import Adapter
 from helpers.engine_adapters import ADAPTERS
 from helpers.engine_cases import CASES, Case, hold_to_the_table
@@ -55,7 +55,22 @@ def test_each_flag_is_0_or_1(adapter: Adapter, row: spec.Spec, name: str) -> Non
     if row is spec.SEGMENT_MAX:
         arrays["segment_ids"], options = np.array([0, 1]), {"num_segments": 2, "fill_mode": "ZERO"}
     with adapter.around():
-        for value in (2, "1", None):
+        for value in (2, "1", *([None] if name != "keepdims" else [])):
             with pytest.raises(errors.AttributeValueError, match=f"{name} is .*; it is 0 or 1") as caught:
                 getattr(mo, row.operator)(**adapter.given(arrays), **options, **{name: value})
             assert caught.value.clause == row.clause(name)
+
+
+@pytest.mark.parametrize("adapter", [pytest.param(each, id=each.name) for each in ADAPTERS if each.is_here])
+def test_a_python_float_is_rounded(adapter: Adapter) -> None:
+    for dtype in FLOATS:
+        if dtype not in adapter.types:
+            continue
+        data = of_words(dtype, [dtype.lowest_bits, 0, dtype.infinity_bits])
+        with adapter.around():
+            given = adapter.given({"data": data})["data"]
+            for value in (0.1, 1 / 3, 1 + 2.0**-dtype.mantissa_bits * 0.75):
+                expected = mo.maximum(data, value)
+                assert abs(float(expected[0]) - value) <= 2.0 ** -(dtype.mantissa_bits + 1) * max(value, 2.0**-14)
+                assert_same_bits(adapter.take(mo.maximum(given, value)), expected)
+                assert_same_bits(adapter.take(mo.maximum(value, given)), expected)

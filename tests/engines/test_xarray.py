@@ -133,6 +133,12 @@ def test_named_dimensions_go(heat: Any, dim: Any) -> None:
     np.testing.assert_array_equal(got, expected)
 
 
+def test_named_dimensions_are_kept_on_request(heat: Any) -> None:
+    got = mo.reduce_max(heat, dim="time", keepdims=True)
+    xr.testing.assert_identical(got, mo.reduce_max(heat, axes=0))
+    xr.testing.assert_identical(mo.reduce_max(heat, dim="time", keepdims=False), mo.reduce_max(heat, axis=0))
+
+
 def test_axes_are_kept_as_elsewhere(heat: Any) -> None:
     got = mo.reduce_max(heat, axes=(0,))
     assert (got.dims, got.shape) == (("time", "x"), (1, 3))

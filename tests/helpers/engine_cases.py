@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -98,9 +98,23 @@ def _reduce_case(
     return Case(f"reduce_max-{name}-{dtype}", "reduce_max", {"data": data}, given, tuple(expected), dtype)
 
 
+def _axis_case(data: Array, axis: Any, dtype: DType, **options: Any) -> Case:
+    """In NumPy's convention: axes are dropped, and of none none is reduced."""
+    same = _reduce_case(
+        f"axis-{axis}",
+        data,
+        axis,
+        dtype,
+        **{"keepdims": False, "noop_with_empty_axes": np.size(axis) == 0 and axis is not None, **options},
+    )
+    return replace(same, options={"axis": axis, **options})
+
+
 def _reduce_cases() -> Iterator[Case]:
     for dtype in STORED:
         data = mixed(dtype, (3, 5, 4), 11, nans=0.1)
+        for axis in (0, -1, (0, 2), None, ()):
+            yield _axis_case(data, axis, dtype, return_indices=True)
         yield _reduce_case("all", data, dtype=dtype)
         yield _reduce_case("last", data, -1, dtype=dtype)
         yield _reduce_case("first-indices", data, 0, dtype=dtype, keepdims=False, return_indices=True)
@@ -125,7 +139,13 @@ def _reduce_cases() -> Iterator[Case]:
         yield _reduce_case("initial-empty-set", mixed(dtype, (2, 0)), 1, dtype=dtype, initial=7, return_indices=True)
         yield _reduce_case("empty-set-indices", mixed(dtype, (2, 0)), 1, dtype=dtype, return_indices=True)
         yield _reduce_case("no-outputs", mixed(dtype, (0, 2)), 1, dtype=dtype, return_indices=True)
+    yield _axis_case(data, (2, 0), dtype)
+    yield _axis_case(data, 1, dtype, keepdims=True)
     for dtype in FLOATS:
+        between = 1 + 2.0**-dtype.mantissa_bits * 1.25  # of which the type has the next lower
+        few = as_dtype(dtype, np.random.default_rng(3).integers(0, 2, (4, 6)))
+        rounded = _reduce_case("initial-rounded", few, 1, dtype=dtype, initial=1 + 2.0**-dtype.mantissa_bits)
+        yield replace(rounded, options=rounded.options | {"initial": between})
         nans = mixed(dtype, (6, 8), 13, nans=0.5)
         yield _reduce_case("nans-indices", nans, 1, dtype=dtype, return_indices=True)
         zeros = of_words(dtype, [[0, 1 << dtype.bits - 1, 0], [1 << dtype.bits - 1, 0, 0]])
@@ -142,14 +162,14 @@ def _reduce_cases() -> Iterator[Case]:
     yield refused("axes-twice", errors.AxesError, "axes names axis 1 twice", axes=(1, -1))
     yield refused("axes-type", errors.AxesError, "axes holds 0.5 of type float", axes=0.5)
     yield refused("keepdims", errors.AttributeValueError, "keepdims is 2; it is 0 or 1", keepdims=2)
-    yield refused("initial", errors.DTypeError, "initial is the Python float 0.1, which float32", initial=0.1)
+    yield refused("initial", errors.DTypeError, "initial is the Python float 1e+39, past the range of", initial=1e39)
     yield refused("initial-shape", errors.ShapeError, "initial has shape (1,)", initial=np.zeros(1, np.float32))
     yield refused("initial-type", errors.DTypeError, "initial is int8, but data is float32", initial=np.int8(1))
     yield refused(
         "noop-initial", errors.AttributeValueError, "initial does not apply", initial=1, noop_with_empty_axes=True
     )
     yield refused("ties", errors.AttributeValueError, "ties is 'last'; it is 'first' or 'even'", ties="last")
-    yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the axes of xarray", dim="x")
+    yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the dimensions of xarray", dim="x")
 
 
 # ----------------------------------------------------------------------------------------------- SegmentMax
@@ -303,7 +323,8 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     fill_error = errors.AttributeValueError
     yield refused("fill_value-fill_mode", fill_error, "fill_mode 'ZERO' and fill_value", fill_value=1)
     yield refused("fill_value-initial", fill_error, "fill_value and initial", fill_mode=None, fill_value=1, initial=1)
-    yield refused("fill_value", errors.DTypeError, "fill_value is the Python float 0.1", fill_mode=None, fill_value=0.1)
+    wrong = "fill_value is the Python int 16777217, which float32"
+    yield refused("fill_value", errors.DTypeError, wrong, fill_mode=None, fill_value=2**24 + 1)
     yield refused("no-fill_mode", errors.AttributeValueError, "fill_mode is missing", fill_mode=None)
     yield refused("fill_mode", errors.AttributeValueError, "fill_mode is 'ONE'", fill_mode="ONE")
     yield refused("fill_mode-initial", errors.AttributeValueError, "fill_mode 'ZERO' and initial", initial=1)
@@ -317,7 +338,7 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     yield refused("offsets-sorted", errors.AttributeValueError, "sorted=False", None, offsets=OFFSETS, sorted=False)
     yield refused("out_of_range", errors.AttributeValueError, "out_of_range is 'clip'", out_of_range="clip")
     yield refused("ties", errors.AttributeValueError, "ties is 'last'", ties="last")
-    yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the axes of xarray", dim="x")
+    yield refused("dim", errors.AttributeValueError, "dim is 'x'; only the dimensions of xarray", dim="x")
     yield refused("axis", errors.AxesError, "axis is 2, but data has rank 2; it is -2 to 1", axis=2)
     yield refused("axis-below", errors.AxesError, "axis is -3, but data has rank 2; it is -2 to 1", axis=-3)
     yield refused("axis-type", errors.AxesError, "axis is 1.0 of type float; it is an integer", axis=1.0)
@@ -360,6 +381,7 @@ def hold_to_the_table(adapter: Adapter, case: Case) -> None:
 def _results(adapter: Adapter, case: Case) -> list[Any]:
     function = getattr(mo, case.function)
     with adapter.around():
-        arrays = adapter.given(case.arrays, case.options.get("axis", 0))
+        rows_along = case.options.get("axis", 0) if case.function == "segment_max" else 0
+        arrays = adapter.given(case.arrays, rows_along)
         result = function(*arrays, **case.options) if isinstance(arrays, tuple) else function(**arrays, **case.options)
         return [adapter.take(part) for part in (result if isinstance(result, tuple) else (result,))]

@@ -164,7 +164,7 @@ _saved("undefined_type", "input 'x' has the type undefined")(
 _saved("unknown_type", "input 'x' has the type type number 77")(
     _changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 77))
 )
-_saved("negative_size", "input 'x' has a negative size", "(-1,)")(lambda: model(MAX.graph.node, [value("x", (-1,))]))
+_saved("negative_size", "input 'x' has a negative size", "(-2,)")(lambda: model(MAX.graph.node, [value("x", (-2,))]))
 _saved("sparse_initializer", "sparse initializers, 'w'")(
     _changed(
         lambda m: m.graph.sparse_initializer.append(

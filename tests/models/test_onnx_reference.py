@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, parser
+from onnx import TensorProto, helper, parser
 from onnx.reference import ReferenceEvaluator
 from onnx.shape_inference import InferenceError
 from typer.testing import CliRunner
@@ -131,11 +131,39 @@ def test_what_the_command_says(tmp_path: Path) -> None:
         "--input",
         f"b={tmp_path / 'b.npy'}",
     ]
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(app, [*words, "--on", "onnx"])
     assert result.exit_code == 0, result.output
     lines = [re.sub(r"[│\s]+", " ", line).strip() for line in result.output.splitlines()]
     assert "Max 1 maxops" in lines
     assert "Abs 1 onnx's reference evaluator" in lines
+
+
+def test_a_failure_names_the_node_and_who_ran_it() -> None:
+    text = OPSET_18 + "g (float[n] a, float[m] b) => (float[k] y) { t = Max(a, a) y = Add(t, b) }"
+    loaded = mx.from_proto(parser.parse_model(text), "some.onnx")
+    words = r"^some\.onnx: node \(Add\) that makes 'y' on onnx's reference evaluator: TypeError: .*Add"
+    with pytest.raises(errors.ModelError, match=words):
+        loaded.run({"a": np.array([1, 2], np.float32), "b": np.array([1, 2, 3], np.float32)})
+
+
+def test_sizes_of_minus_one_are_open() -> None:
+    made = parser.parse_model(OPSET_18 + "g (float[n, 2] a) => (float[m, 2] y) { y = Max(a, a) }")
+    for value in (*made.graph.input, *made.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = -1
+    with pytest.warns(UserWarning, match=r"(input 'a'|output 'y') has a size of -1: .*; it is taken as open") as caught:
+        loaded = mx.from_proto(made, "some.onnx")
+    assert len(caught) == 2
+    assert loaded.inputs[0].dims == (None, 2)
+    data = np.ones((3, 2), np.float32)
+    assert_same_bits(loaded.run({"a": data})["y"], data)
+
+
+def test_a_model_of_another_domain_alone() -> None:
+    node = helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml", threshold=0.5)
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy"]
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8)
+    assert mx.from_proto(made).run({"x": np.array([0.25, 1], np.float32)})["y"].tolist() == [0, 1]
 
 
 def test_an_error_names_the_model_and_the_clause() -> None:
@@ -283,7 +311,7 @@ def test_inputs_and_outputs_of_types_that_no_max_takes(tmp_path: Path) -> None:
     with pytest.raises(errors.ModelInputError, match=r"input 'x' is <U1; the model expects 'x': float32 \(n,\)"):
         loaded.run(given | {"x": given["a"]})
     onnx.save(parser.parse_model(STRINGS), tmp_path / "m.onnx")
-    words = ["run", str(tmp_path / "m.onnx"), "--parents", "--output", str(tmp_path / "out")]
+    words = ["run", str(tmp_path / "m.onnx"), "--on", "onnx", "--parents", "--output", str(tmp_path / "out")]
     for name, array in given.items():
         np.save(tmp_path / f"{name}.npy", array)
         words += ["--input", f"{name}={tmp_path / name}.npy"]

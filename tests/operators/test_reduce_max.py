@@ -83,7 +83,8 @@ def test_axes_however_they_are_written_stay_in_c(axes: list[int], monkeypatch: p
         calls += [0, np.uint8(0), range(1)]
     for each in calls:
         assert_same_bits(mo.reduce_max(data, each), expected)
-        assert_same_bits(mo.reduce_max(data, axis=each), expected)
+        assert_same_bits(mo.reduce_max(data, axis=each, keepdims=True), expected)
+        assert mo.reduce_max(data, axis=each).ndim == 3 - len(axes)
 
 
 @by_itself
@@ -232,13 +233,16 @@ def test_negative_axes_and_the_ways_to_write_axes(dtype: DType) -> None:
     ]
     for axes in ways:
         assert_same_bits(mo.reduce_max(data, axes), expected)
-        assert_same_bits(mo.reduce_max(data, axis=axes), expected)
+        assert_same_bits(mo.reduce_max(data, axis=axes), np.squeeze(expected, (0, 2)))
+        assert_same_bits(mo.reduce_max(data, axis=axes, keepdims=True), expected)
     assert_same_bits(mo.reduce_max(data, -1), fast_reduce_max(data, (2,)))
     assert_same_bits(mo.reduce_max(data, np.int32(1)), fast_reduce_max(data, (1,)))
     nothing: list[Axes | None] = [None, (), [], np.array([], np.int64)]
     for empty in nothing:
         assert_same_bits(mo.reduce_max(data, empty), fast_reduce_max(data))
-        assert_same_bits(mo.reduce_max(data, axis=empty), fast_reduce_max(data))
+        dropped = data if empty is not None else fast_reduce_max(data).reshape(())
+        assert_same_bits(mo.reduce_max(data, axis=empty), dropped)
+        assert_same_bits(mo.reduce_max(data, empty, False), fast_reduce_max(data).reshape(()))
         assert_same_bits(mo.reduce_max(data, empty, noop_with_empty_axes=True), data)
 
 

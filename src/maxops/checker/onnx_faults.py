@@ -86,10 +86,11 @@ def _words(check: Callable[[], None]) -> list[str]:
 
 
 def _sizes_in(info: TypeProto) -> list[int]:
-    """The sizes that a type writes: a tensor's, or of those in a sequence or a map."""
+    """The sizes that a type writes, a tensor's, or of those in a sequence or a map; -1 is open, as runtimes take it."""
     form = info.WhichOneof("value")
     if form in ("tensor_type", "sparse_tensor_type"):
-        return [dim.dim_value for dim in getattr(info, form).shape.dim if dim.HasField("dim_value")]
+        sizes = [dim.dim_value for dim in getattr(info, form).shape.dim if dim.HasField("dim_value")]
+        return [size for size in sizes if size != -1]
     if form in ("sequence_type", "optional_type"):
         return _sizes_in(getattr(info, form).elem_type)
     return _sizes_in(info.map_type.value_type) if form == "map_type" else []

@@ -9,27 +9,40 @@ import numpy as np
 from maxops.plan import Array
 
 
-def difference(result: Array, expected: Array, names: tuple[str, str] = ("expected", "got")) -> str:
+def difference(
+    result: Array, expected: Array, names: tuple[str, str] = ("expected", "got"), tolerance: float = 0
+) -> str:
     """Where and how a result differs from what was expected, bit for bit; "" if it does not.
 
-    `names` is what the sides are called: the expected one, then the result.
+    `names` is what the sides are called: the expected one, then the result. With a tolerance, floats also agree if they
+    lie no further apart than it, times the expected magnitude where that is above 1; so do NaNs.
     """
     first, second = names
     result, expected = (array.astype(object) if array.dtype.kind in "UT" else array for array in (result, expected))
     if (result.dtype, result.shape) != (expected.dtype, expected.shape):
         return f"{first} {expected.dtype} {expected.shape}, {second} {result.dtype} {result.shape}"
-    actual_bits, expected_bits = map(_elements, (result, expected))
-    indices = np.flatnonzero(actual_bits != expected_bits)
+    indices = different(result, expected, tolerance)
     if not indices.size:
         return ""
     number = int(indices[0])
     position = tuple(map(int, np.unravel_index(number, result.shape)))
     sides = (
-        f"{name} {array[position]}{_hexadecimal(bits[number])}"
-        for name, array, bits in ((first, expected, expected_bits), (second, result, actual_bits))
+        f"{name} {array[position]}{_hexadecimal(_elements(array)[number])}"
+        for name, array in ((first, expected), (second, result))
     )
     differ = f"{indices.size} of {result.size} elements differ"
     return f"{differ}; first at {position}: {', '.join(sides)}"
+
+
+def different(result: Array, expected: Array, tolerance: float = 0) -> Array:
+    """Where arrays of one shape and type differ, as flat indices."""
+    differs = _elements(result) != _elements(expected)
+    if tolerance and result.dtype.kind in "fV":
+        one, other = (np.asarray(array, np.float64).reshape(-1) for array in (result, expected))
+        with np.errstate(invalid="ignore"):
+            near = np.abs(one - other) <= tolerance * np.maximum(1, np.abs(other))
+        differs &= ~(near | (one == other) | (np.isnan(one) & np.isnan(other)))
+    return np.flatnonzero(differs)
 
 
 def _elements(array: Array) -> Array:

@@ -19,7 +19,7 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 
 def sizes(given: Iterable[str]) -> dict[str, int]:
-    """Sizes by the names that the model has for them, from words such as batch=8."""
+    """Sizes by the names that the model has for them, from words such as batch=8 and x.0=8."""
     found: dict[str, int] = {}
     for text in given:
         name, _, number = text.partition("=")
@@ -28,6 +28,11 @@ def sizes(given: Iterable[str]) -> dict[str, int]:
         if found.setdefault(name, int(number)) != int(number):
             raise typer.BadParameter(f"{name!r} is given twice", param_hint="--size")
     return found
+
+
+def _names(value: Value) -> list[int | str]:
+    """The sizes of an input: those that are known, and names of the others, such as x.0 of one that has none."""
+    return [f"{value.name}.{axis}" if size is None else size for axis, size in enumerate(value.dims)]
 
 
 def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, int]:
@@ -43,7 +48,7 @@ def sizes_of(values: Iterable[Value], arrays: Mapping[str, Array]) -> dict[str, 
 
 def check_sizes(values: Iterable[Value], given: Mapping[str, int], source: str) -> None:
     """Refuse a size of a name that no input to be drawn has."""
-    names = list(dict.fromkeys(size for value in values for size in value.dims if isinstance(size, str)))
+    names = list(dict.fromkeys(size for value in values for size in _names(value) if isinstance(size, str)))
     for name in given:
         if name not in names:
             raise ModelInputError(
@@ -59,10 +64,7 @@ def draw(value: Value, seed: int, sizes_by_name: Mapping[str, int], source: str,
             f"{source}: input {value} cannot be drawn at random; give it as --input {value.name}=FILE"
         )
     generator = np.random.default_rng([seed, crc32(value.name.encode())])
-    shape = tuple(
-        size if isinstance(size, int) else OPEN_SIZE if size is None else sizes_by_name.get(size, OPEN_SIZE)
-        for size in value.dims
-    )
+    shape = tuple(size if isinstance(size, int) else sizes_by_name.get(size, OPEN_SIZE) for size in _names(value))
     if value.dtype is BOOL:
         return generator.integers(0, 2, shape).astype(bool)
     if value.dtype.kind != "float":

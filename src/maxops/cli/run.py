@@ -6,22 +6,26 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import typer
 
 from maxops import dtypes
 from maxops.cli import random_inputs, streams
-from maxops.cli.compare import difference
+from maxops.cli.compare import difference, different
 from maxops.cli.files import as_bfloat16, file_name, read_npy, read_npz, write_npy
 from maxops.cli.progress import progress
 from maxops.cli.table import describe, first_values, printable, show, show_json
+from maxops.counted import counted
 from maxops.errors import MaxopsError, ModelInputError, OutputError
-from maxops.model import type_name
+from maxops.model import Other, type_name
 from maxops.plan import Array
 from maxops.program import FAILED, print_line
+from maxops.spec import Spec
 
 if TYPE_CHECKING:  # onnx takes longer to import than most commands to run
     from maxops.onnx import Model
@@ -34,14 +38,16 @@ Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 
 @dataclass(frozen=True)
 class Compared:
-    """Outputs beside others: who gave these, and by name where they differ, or ""."""
+    """Outputs, or max nodes, beside others: who gave these, and by name where they differ, or ""."""
 
     other: str
     differences: Mapping[str, str]
+    of: Literal["outputs", "nodes"] = "outputs"
+    tolerance: float = 0.0
 
     @property
     def agree(self) -> int:
-        """How many outputs are the same, bit for bit."""
+        """How many are the same."""
         return sum(not text for text in self.differences.values())
 
 
@@ -101,32 +107,59 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="NAME=N",
-            help="With --seed, an open size. Default: as in the inputs that are given, or else "
-            f"{random_inputs.OPEN_SIZE} for each.",
+            help="With --seed, an open size; of one without a name, INPUT.AXIS=N. Default: as in the inputs that are "
+            f"given, or else {random_inputs.OPEN_SIZE} for each.",
         ),
     ] = None,
     special: Annotated[
         bool, typer.Option("--special-values", help="With --seed, also NaN, infinities and both zeros.")
     ] = False,
+    on: Annotated[
+        Other | None,
+        typer.Option(
+            help="What runs all other operators: onnxruntime (the default, if it is installed), or onnx, its reference "
+            "evaluator, which is slower and runs more models.",
+        ),
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="RUNTIME",
             autocompletion=_complete_runtime,
-            help="Run the model on this one, too, and compare bit for bit: onnxruntime, openvino, onnx-reference, a "
-            "backend or program as `maxops conform` takes them.",
+            help="Run the model on this one, too, and compare each Max and ReduceMax bit for bit with ours on the same "
+            "inputs: onnxruntime, openvino, onnx-reference, a backend or program as `maxops conform` takes them.",
         ),
     ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="With --against, compare the model's outputs instead; of an IR always."),
+    ] = False,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="X",
+            help="With --whole, floats agree that are at most X apart, or X times the magnitude if that is above 1.",
+        ),
+    ] = 0.0,
     form: streams.Format = "text",
     overwrite: streams.Overwrite = False,
     parents: streams.Parents = False,
 ) -> None:
     """Run an ONNX model or an OpenVINO IR, its max operators on our kernels; compare bit for bit with what is expected.
 
-    Expected are the outputs of the model's own data sets, and those of the runtime that --against names. Exits with 1
-    if an output differs from them.
+    Expected are the outputs of the model's own data sets. With --against, another runtime's max nodes are judged, too.
+    Exits with 1 if anything differs.
     """
     from maxops.onnx import suite  # noqa: PLC0415  (see above)
+
+    is_ir = model.suffix.lower() == ".xml"
+    for option, is_given, needed in (("--whole", whole, against), ("--tolerance", tolerance, whole or is_ir)):
+        if is_given and not needed:
+            needs = "--against" if option == "--whole" else "--whole"
+            raise typer.BadParameter(f"has no effect without {needs}", param_hint=option)
+    if on and is_ir:
+        raise typer.BadParameter("is for ONNX models; maxops runs an IR by itself", param_hint="--on")
 
     if seed is None and (size or special):
         raise typer.BadParameter("has no effect without --seed", param_hint="--size" if size else "--special-values")
@@ -134,14 +167,19 @@ def run(
     file = model / suite.MODEL if model.is_dir() else model
     streams.check_inputs([model, *(path for _, path in named)])
     content = streams.read_model(model) if streams.is_pipe(model) else file
-    loaded = _load(content, streams.name_of(model))
+    loaded = _load(content, streams.name_of(model), on)
     folders = suite.data_set_folders(model) if model.is_dir() and not given and seed is None else []
     places = {folder: Path() if len(folders) == 1 else Path(folder.name) for folder in folders} or {model: Path()}
     if output is not None:
         files = [output / place / file_name(value.name) for place in places.values() for value in loaded.outputs]
         sources = chain(streams.model_files(file), (path for _, path in named))
         _check_output(output, files, len(folders), sources, overwrite, parents)
-    compare = _comparison(against, content, loaded)
+    if against is None:
+        compare = None
+    elif whole or is_ir:
+        compare = _comparison(against, content, loaded, tolerance)
+    else:
+        compare = _judgement(against, content, loaded)
     if folders:
         results = [_on_data_set(loaded, suite.read_data_set(folder, loaded), compare) for folder in folders]
     else:
@@ -169,13 +207,26 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def _load(model: Path | bytes, source: str) -> Model:
+def _load(model: Path | bytes, source: str, on: Other | None) -> Model:
+    """A model, with what its reader warns of as lines of their own."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loaded = _read(model, source, on)
+    for warning in caught:
+        print_line(f"maxops: warning: {printable(str(warning.message))}")
+    return loaded
+
+
+def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
     from maxops.onnx import load  # noqa: PLC0415  (see above)
     from maxops.onnx.load import from_proto, parse  # noqa: PLC0415
 
-    if isinstance(model, bytes):
-        return from_proto(parse(model, source), source)
-    return _load_ir(model) if model.suffix.lower() == ".xml" else load(model)
+    if isinstance(model, Path) and model.suffix.lower() == ".xml":
+        from maxops.openvino import load as load_ir  # noqa: PLC0415
+
+        return load_ir(model)
+    chosen = on or ("onnxruntime" if find_spec("onnxruntime") else "onnx")
+    return from_proto(parse(model, source), source, on=chosen) if isinstance(model, bytes) else load(model, on=chosen)
 
 
 def _check_output(
@@ -194,13 +245,51 @@ def _check_output(
         raise OutputError(f"stdout: takes one array, and there are {len(files)}; --output FOLDER takes them all")
 
 
-def _comparison(against: str | None, model: Path | bytes, loaded: Model) -> Compare | None:
+def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
+    """What runs another runtime on inputs, and compares each of its max nodes with ours on that node's own inputs."""
+    from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
+    from maxops.onnx.exposed import expose  # noqa: PLC0415
+
+    whole_model.check(name, model)
+    shown = expose(model, loaded.source)
+    if shown.inside:
+        print_line(
+            f"maxops: warning: {loaded.source}: not judged: {counted(shown.inside, 'max node')} in subgraphs, whose "
+            "values runtimes do not show"
+        )
+
+    def judge(inputs: Mapping[str, Array], _: Mapping[str, Array]) -> Compared:
+        with progress(f"{loaded.source} on {name}"):
+            found = whole_model.run(name, shown.model, inputs, len(shown.outputs))
+        values = {**shown.constants, **inputs, **dict(zip(shown.outputs, found.outputs, strict=True))}
+        sides = (f"{found.runtime} gives", f"{OURS} gives")
+        differences = {}
+        for row, step in shown.nodes:
+            ours = step.compute([values[each] if each else None for each in step.inputs])
+            text = difference(ours, values[step.output], sides)
+            key = step.label if step.label not in differences else f"{step.label} that makes {step.output!r}"
+            differences[key] = f"{text} [{_rule(row, ours, values[step.output])}]" if text else ""
+        return Compared(found.runtime, differences, "nodes")
+
+    return judge
+
+
+def _rule(row: Spec, ours: Array, theirs: Array) -> str:
+    """The clause that says what a node's result is where it first differs."""
+    short = "value"
+    if (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype):
+        first = different(ours, theirs)[0]
+        pair = np.array([array.reshape(-1)[first] for array in (ours, theirs)])
+        if np.isnan(pair).any() or not pair.any():  # zeros of both signs
+            short = "nan"
+    rule = row.rule(short)
+    return f"{rule.id}, decided by {OURS}" if rule.level == "undecided" else rule.id
+
+
+def _comparison(name: str, model: Path | bytes, loaded: Model, tolerance: float) -> Compare:
     """What runs another runtime on inputs, and compares its outputs with ours."""
-    if against is None:
-        return None
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
 
-    name = against
     whole_model.check(name, model)
 
     def compare(inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Compared:
@@ -210,9 +299,10 @@ def _comparison(against: str | None, model: Path | bytes, loaded: Model) -> Comp
         return Compared(
             found.runtime,
             {
-                key: difference(array, other, sides)
+                key: difference(array, other, sides, tolerance)
                 for (key, array), other in zip(outputs.items(), found.outputs, strict=True)
             },
+            tolerance=tolerance,
         )
 
     return compare
@@ -222,18 +312,6 @@ def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Result
     outputs = _compute(model, data.inputs)
     own = Compared("", {name: difference(array, data.expected[name]) for name, array in outputs.items()})
     return Results(data.name, outputs, (own, compare(data.inputs, outputs)) if compare else (own,))
-
-
-def _load_ir(path: Path) -> Model:
-    """An IR, with what its reader warns of as lines of their own."""
-    from maxops.openvino import load  # noqa: PLC0415  (see above)
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        loaded = load(path)
-    for warning in caught:
-        print_line(f"maxops: warning: {printable(str(warning.message))}")
-    return loaded
 
 
 def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
@@ -270,9 +348,16 @@ def _as_json(results: Results) -> dict[str, Any]:
                 "compared": [
                     {"with": each.other or "expected", "difference": each.differences[name] or None}
                     for each in results.compared
+                    if each.of == "outputs"
                 ]
             }
             for name, array in results.outputs.items()
+        ],
+        "nodes": [
+            {"node": name, "with": each.other, "difference": text or None}
+            for each in results.compared
+            if each.of == "nodes"
+            for name, text in each.differences.items()
         ],
     }
 
@@ -281,7 +366,8 @@ def _show_results(results: Results) -> None:
     """Print outputs, whether they agree with others, and how many do."""
     if results.data_set:
         print(f"{results.data_set}:")
-    titles = [f"as {each.other}" if each.other else "bit for bit" for each in results.compared]
+    of_outputs = [each for each in results.compared if each.of == "outputs"]
+    titles = [f"as {each.other}" if each.other else "bit for bit" for each in of_outputs]
     show(
         ("output", "type", "shape", "first values", *titles),
         [
@@ -290,17 +376,22 @@ def _show_results(results: Results) -> None:
                 type_name(array),
                 str(array.shape),
                 first_values(array),
-                *(
-                    f"DIFFERS: {each.differences[name]}" if each.differences[name] else "agrees"
-                    for each in results.compared
-                ),
+                *(_verdict(each.differences[name]) for each in of_outputs),
             )
             for name, array in results.outputs.items()
         ],
     )
     for each in results.compared:
+        if each.of == "nodes":
+            print()
+            show(("node", f"as {each.other}"), [(name, _verdict(text)) for name, text in each.differences.items()])
         beside = f" with {each.other}" if each.other else ""
-        print(f"{each.agree} of {len(each.differences)} outputs agree bit for bit{beside}")
+        how = f"within {each.tolerance:g}" if each.tolerance else "bit for bit"
+        print(f"{each.agree} of {len(each.differences)} {each.of} agree {how}{beside}")
+
+
+def _verdict(difference: str) -> str:
+    return f"DIFFERS: {difference}" if difference else "agrees"
 
 
 def _inputs(

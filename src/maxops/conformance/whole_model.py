@@ -20,7 +20,6 @@ import numpy as np
 from maxops.conformance import runtimes
 from maxops.conformance.runtimes.backend import DEVICE, ThirdParty
 from maxops.conformance.runtimes.command import Command
-from maxops.conformance.runtimes.onnxruntime import BFLOAT16
 from maxops.conformance.runtimes.runtime import BrokenRuntimeError, Runtime
 from maxops.conformance.subprocesses import python_command, signal_name
 from maxops.counted import counted
@@ -116,36 +115,16 @@ def _on_onnxruntime(module: Any, model: Path | bytes, inputs: Inputs) -> list[An
     options = module.SessionOptions()
     options.log_severity_level = 4
     given = model if isinstance(model, bytes) else str(model)
-    return _of_session(module, module.InferenceSession(given, options, providers=["CPUExecutionProvider"]), inputs)
+    session = module.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+    return list(_ours().outputs_of(session, inputs))
 
 
-def _on_maxops_in_onnxruntime(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
-    session = importlib.import_module("maxops.onnxruntime").session
-    return _of_session(module, session(model, providers=["CPUExecutionProvider"]), inputs)
+def _on_maxops_in_onnxruntime(_: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:
+    return list(_ours().outputs_of(_ours().session(model, providers=["CPUExecutionProvider"]), inputs))
 
 
-def _of_session(module: Any, session: Any, inputs: Inputs) -> list[Any]:
-    """A run; by OrtValues where there is bfloat16, which `run` does not know."""
-    types = [each.type for each in (*session.get_inputs(), *session.get_outputs())]
-    if "tensor(bfloat16)" not in types:
-        return list(session.run(None, dict(inputs)))
-    values = {
-        name: module.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(np.uint16), BFLOAT16)
-        if array.dtype == BFLOAT16_TYPE.numpy
-        else module.OrtValue.ortvalue_from_numpy(array)
-        for name, array in inputs.items()
-    }
-    found = session.run_with_ort_values(None, values)
-    return [_of_value(value) for value in found]
-
-
-def _of_value(value: Any) -> Array:
-    if value.data_type() != "tensor(bfloat16)":
-        return np.asarray(value.numpy())
-    ctypes = importlib.import_module("ctypes")
-    size = 2 * int(np.prod(value.shape()))
-    bits = ctypes.string_at(value.data_ptr(), size) if size else b""
-    return np.frombuffer(bits, BFLOAT16_TYPE.numpy).reshape(value.shape())
+def _ours() -> Any:
+    return importlib.import_module("maxops.onnxruntime.session")
 
 
 def _on_onnx_reference(module: Any, model: Path | bytes, inputs: Inputs) -> list[Any]:

@@ -106,8 +106,8 @@ def check_options(row: Row, call: Call) -> None:
         )
     if call.dim is not None and "dim" not in row.options:
         raise AttributeValueError(
-            f"{call.row.name} dim is {shown(call.dim)}; only the axes of xarray's arrays have names: axes= numbers "
-            "them",
+            f"{call.row.name} dim is {shown(call.dim)}; only the dimensions of xarray's arrays have names; "
+            "axis= takes numbers",
             call.row.clause("dim"),
         )
 

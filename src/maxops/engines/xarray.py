@@ -27,7 +27,7 @@ from maxops.errors import (
     NumSegmentsError,
     ShapeError,
 )
-from maxops.plan import abstract, axis_of, flag, plan_reduce_max
+from maxops.plan import abstract, axis_of, plan_reduce_max
 from maxops.plan.values import is_python_scalar
 from maxops.shown import shown
 from maxops.spec import Spec
@@ -61,7 +61,7 @@ def _maximum(call: MaxCall) -> Any:
 
 
 def _reduce_max(call: ReduceCall) -> Any:
-    """Named dimensions go, as in xarray's own reductions; axes are kept as elsewhere."""
+    """Names become axes."""
     row, data = call.row, call.data
     _check(call)
     if call.dim is not None:
@@ -69,9 +69,8 @@ def _reduce_max(call: ReduceCall) -> Any:
             raise AttributeValueError(
                 f"{row.name} got dim and axes; one of them names the dimensions", row.clause("dim")
             )
-        flag(row, "keepdims", call.keepdims)
         axes = _axes_of(row, data, call.dim, call.noop_with_empty_axes)
-        call = call._replace(axes=axes, keepdims=False, dim=None)
+        call = call._replace(axes=axes, dim=None)
     planned = plan_reduce_max(call._replace(data=abstract(data.shape, data.dtype)), in_memory=False).call
     result = table.run(call._replace(data=data.data))
     gone = [data.dims[axis] for axis in sorted(planned.axes)]

@@ -1,4 +1,7 @@
-"""Models with more than max operators: theirs on our kernels, all else on onnx's reference evaluator."""
+"""Models with more than max operators: theirs on our kernels, all else on another's.
+
+That is onnx's reference evaluator, which runs every operator slowly, or ONNX Runtime.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,18 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
+from onnx.reference.op_run import OpRun
 
 from maxops.errors import MaxopsError, ModelError
-from maxops.model import Placement
+from maxops.model import Evaluator, Other, Placement
 from maxops.onnx.inline import by_key, called
+from maxops.onnx.nodes import label
 from maxops.onnx.reference import ReferenceEvaluator, reference_ops
 from maxops.onnx.structure import call_key, with_inner
 from maxops.plan import Array
@@ -21,24 +28,36 @@ from maxops.plan import Array
 OURS, REFERENCE = "maxops", "onnx's reference evaluator"
 
 
+def evaluator(on: Other, proto: ModelProto, written: ModelProto, source: str, path: Path | None) -> Evaluator:
+    """What runs a model, without functions or as it was written, and in the latter case maybe in a file."""
+    if on == "onnx":
+        return GraphEvaluator(proto, written, source)
+    return SessionEvaluator(written if path is None else path, written, source)
+
+
+def _placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
+    """Who runs which operators of a model; `other` runs those that are not ours."""
+    ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
+    functions = by_key(written)
+    run = chain(written.graph.node, *(functions[key].node for key in called(written)))
+    counted = Counter((node.domain, node.op_type) for node in with_inner(run) if call_key(node) not in functions)
+    return tuple(
+        Placement(".".join(filter(None, key)), count, OURS if key in ours else other)
+        for key, count in sorted(counted.items(), key=lambda item: (item[0] not in ours, item[0]))
+        if key[1] != "Constant"
+    )
+
+
 class GraphEvaluator:
-    """A whole model without functions, ready to run; placements are those of the model as it was written."""
+    """A whole model without functions on onnx's reference evaluator; placements are those of the model as written."""
 
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
-        ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
-        functions = by_key(written)
-        run = chain(written.graph.node, *(functions[key].node for key in called(written)))
-        counted = Counter((node.domain, node.op_type) for node in with_inner(run) if call_key(node) not in functions)
-        self.placements: tuple[Placement, ...] = tuple(
-            Placement(".".join(filter(None, key)), count, OURS if key in ours else REFERENCE)
-            for key, count in sorted(counted.items(), key=lambda item: (item[0] not in ours, item[0]))
-            if key[1] != "Constant"
-        )
+        self.placements = _placements(written, REFERENCE)
         try:
             self._evaluator = ReferenceEvaluator(proto)
         except Exception as error:  # onnx raises whatever it met
-            raise ModelError(f"{source}: onnx's reference evaluator cannot run it: {_in_words(error)}") from error
+            raise ModelError(f"{source}: {REFERENCE} cannot run it: {_in_words(error)}") from error
 
     def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
         """Run on one array per input, and return the outputs that are asked for."""
@@ -50,8 +69,57 @@ class GraphEvaluator:
         except MaxopsError as error:
             raise error.at(self._source) from error
         except Exception as error:  # as above
-            raise ModelError(f"{self._source}: onnx's reference evaluator: {_in_words(error)}") from error
+            where = f"{self._source}: {label(node)} on" if (node := _failed(error)) else f"{self._source}:"
+            raise ModelError(f"{where} {REFERENCE}: {_in_words(error)}") from error
         return dict(zip(names, results, strict=True))
+
+
+class SessionEvaluator:
+    """A whole model in ONNX Runtime, in which our operators are."""
+
+    def __init__(self, model: Path | ModelProto, written: ModelProto, source: str) -> None:
+        # an extra, and slow to import
+        import onnxruntime  # noqa: PLC0415
+
+        from maxops.onnxruntime.session import outputs_of, session  # noqa: PLC0415
+
+        self._source, self._outputs_of = source, outputs_of
+        self._name = f"onnxruntime {onnxruntime.__version__}"
+        self.placements = _placements(written, self._name)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # what it cannot run, its exception says
+        try:
+            self._session = session(model, options, providers=["CPUExecutionProvider"])
+        except MaxopsError as error:
+            raise error.at(source) from error
+        except Exception as error:  # onnxruntime raises what derives from no common class
+            raise self._failure("cannot run it", error) from error
+
+    def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
+        """Run on one array per input, and return the outputs that are asked for."""
+        names = list(outputs)
+        given = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in inputs.items()}
+        there = {each.name for each in self._session.get_inputs()}
+        given = {name: array for name, array in given.items() if name in there}  # not those with defaults
+        try:
+            return dict(zip(names, self._outputs_of(self._session, given, names), strict=True))
+        except Exception as error:  # as above
+            raise self._failure("fails", error) from error
+
+    def _failure(self, what: str, error: Exception) -> ModelError:
+        return ModelError(
+            f'{self._source}: {self._name} {what}: {_in_words(error)}; --on onnx (on="onnx" in Python) takes onnx\'s '
+            "reference evaluator in its place"
+        )
+
+
+def _failed(error: BaseException) -> NodeProto | None:
+    """The node whose operator raised an error, in the innermost graph that says so."""
+    node = None
+    for frame, _ in walk_tb(error.__traceback__):
+        if isinstance(operator := frame.f_locals.get("self"), OpRun):
+            node = operator.onnx_node
+    return node
 
 
 def _in_words(error: Exception) -> str:

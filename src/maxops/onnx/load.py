@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+import warnings
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, get_args
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
@@ -15,21 +16,22 @@ from onnx import ModelProto, OperatorSetIdProto, ValueInfoProto
 from onnx.external_data_helper import load_external_data_for_model
 
 from maxops import dtypes
-from maxops.errors import MaxopsError, ModelError
-from maxops.model import Model, Step, Value
+from maxops.errors import ConfigurationError, MaxopsError, ModelError
+from maxops.model import Model, Other, Step, Value
 from maxops.onnx import nodes, schemas, structure
-from maxops.onnx.evaluated import GraphEvaluator
+from maxops.onnx.evaluated import evaluator
 from maxops.onnx.external import without_external
 from maxops.onnx.rewrite import moved
 from maxops.onnx.tensors import DTYPES, dims_of, other_type, to_array, type_name
 from maxops.plan import Array
+from maxops.shown import shown
 
 MAX_MESSAGE = 2**31 - 1  # bytes; protobuf reads and writes no longer messages
 _CHUNK = 1 << 20
 MAX_NESTING = 32  # graphs, each of which takes three of protobuf's hundred levels
 
 
-def load(path: str | PathLike[str]) -> Model:
+def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
     """Load and check a model from a file; external data comes only from the file's own folder.
 
     >>> import numpy as np, onnx, tempfile, os
@@ -42,13 +44,14 @@ def load(path: str | PathLike[str]) -> Model:
     >>> folder.cleanup()
 
     A model of Max, ReduceMax, Constant and Identity runs here alone. In any other those operators, and SegmentMax of
-    maxops' own domain, run here, and the rest on onnx's reference evaluator (`Model.placements` says which).
+    maxops' own domain, run here, and the rest on onnx's reference evaluator, or in ONNX Runtime with
+    ``on="onnxruntime"``, which is faster and runs fewer models (`Model.placements` says which).
 
     Raises ModelError for a file that cannot be read, is not well formed, or holds operators that nothing here runs;
     where a clause of an operator speaks, the error of that clause. The text names the file and the node.
     """
     path = Path(path)
-    return _model(read(path), str(path), path)
+    return _model(read(path), str(path), path, on)
 
 
 def read(path: Path) -> ModelProto:
@@ -108,7 +111,7 @@ def parse(data: bytes, source: str) -> ModelProto:
         raise ModelError(f"{source}: is truncated, or not an ONNX model") from error
 
 
-def from_proto(proto: ModelProto, source: str = "model") -> Model:
+def from_proto(proto: ModelProto, source: str = "model", *, on: Other = "onnx") -> Model:
     """Check a model that is in memory; `source` is what errors call it.
 
     >>> import numpy as np, onnx
@@ -121,15 +124,17 @@ def from_proto(proto: ModelProto, source: str = "model") -> Model:
 
     Raises as `load` does; external data, which lies beside a file, is refused.
     """
-    return _model(structure.canonical(proto), source, None)
+    return _model(structure.canonical(proto), source, None, on)
 
 
-def _model(proto: ModelProto, source: str, path: Path | None) -> Model:
+def _model(proto: ModelProto, source: str, path: Path | None, on: Other) -> Model:
+    if on not in get_args(Other):
+        raise ConfigurationError(f"on is {shown(on)}; it is {' or '.join(map(repr, get_args(Other)))}")
     graph = proto.graph
     opset = opset_of(proto, source)
     structure.check_names(graph, source)
     if not _is_plain(proto):
-        return _evaluated(proto, source, path, opset)
+        return _evaluated(proto, source, path, opset, on)
     for node in graph.node:
         nodes.check(node, f"{source}: {nodes.label(node)}", opset, proto.ir_version)
     structure.check_order(graph, source)
@@ -164,6 +169,9 @@ def opset_of(proto: ModelProto, source: str) -> int:
         )
     if proto.ir_version < structure.FIRST_IR_WITH_OPSETS:
         return 1
+    of_others = all(entry.domain for entry in proto.opset_import)
+    if of_others and all(node.domain for node in structure.all_nodes(proto)):
+        return int(onnx.defs.onnx_opset_version())  # none of whose operators there are
     return imported_opset(proto.opset_import, source)
 
 
@@ -193,8 +201,8 @@ def _is_plain(proto: ModelProto) -> bool:
     return not proto.functions and not proto.graph.sparse_initializer and all(map(nodes.is_ours, proto.graph.node))
 
 
-def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) -> Model:
-    """A model with other operators: checked by onnx, run by its reference evaluator with our operators inside."""
+def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on: Other) -> Model:
+    """A model with other operators: checked by onnx, run by another evaluator with our operators inside."""
     schemas.register()
     written = proto
     if proto.functions:
@@ -205,7 +213,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     structure.check_order(proto.graph, source)
     _check_model(proto, source)
     folder = None if path is None else path.parent
-    if folder is not None:
+    if folder is not None and on == "onnx":
         take_data_in(proto, source, folder)
     inputs = _values(proto.graph.input, source, "input", any_type=True)
     outputs = _values(proto.graph.output, source, "output", any_type=True)
@@ -218,7 +226,7 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int) ->
     for value in inputs:
         if value.name in defaults:
             _check_default(source, value, defaults[value.name])
-    return Model(source, opset, inputs, outputs, defaults, (), GraphEvaluator(proto, written, source))
+    return Model(source, opset, inputs, outputs, defaults, (), evaluator(on, proto, written, source, path))
 
 
 def _without_functions(proto: ModelProto, source: str) -> ModelProto:
@@ -269,8 +277,11 @@ def _values(infos: Iterable[ValueInfoProto], source: str, kind: str, *, any_type
             raise ModelError(f"{where} appears twice")
         dims = dims_of(tensor.shape)
         value = Value(info.name, dtype, dims)
-        if any(isinstance(size, int) and size < 0 for size in dims):
+        if any(isinstance(size, int) and size < -1 for size in dims):
             raise ModelError(f"{where} has a negative size: {value}; a size that is open has a name or nothing")
+        if -1 in dims:
+            warnings.warn(f"{where} has a size of -1: {value}; it is taken as open", stacklevel=2)
+            value = Value(info.name, dtype, tuple(None if size == -1 else size for size in dims))
         values.append(value)
     return tuple(values)
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
 import onnxruntime
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from maxops import _native
+from maxops.dtypes import BFLOAT16
 from maxops.onnx.external import external_tensors, follow_links
 from maxops.onnx.load import parse, read, to_bytes
 from maxops.onnx.rewrite import moved
+from maxops.plan import Array
 
 # Where a model that comes as bytes has its external data.
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
@@ -65,6 +70,31 @@ def session(
         return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
     finally:  # the options may be another model's, too
         options.add_session_config_entry(_DATA_FOLDER, before)
+
+
+def outputs_of(
+    session: onnxruntime.InferenceSession, inputs: Mapping[str, Array], names: Sequence[str] | None = None
+) -> list[Array]:
+    """Run a session: as its `run`, with bfloat16 too."""
+    if "tensor(bfloat16)" not in [each.type for each in (*session.get_inputs(), *session.get_outputs())]:
+        return list(session.run(names, dict(inputs)))
+    of_numpy = onnxruntime.OrtValue.ortvalue_from_numpy
+    of_words = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type
+    values = {
+        name: of_words(array.view(np.uint16), TensorProto.BFLOAT16)
+        if array.dtype == BFLOAT16.numpy
+        else of_numpy(array)
+        for name, array in inputs.items()
+    }
+    return [_array_of(value) for value in session.run_with_ort_values(names, values)]
+
+
+def _array_of(value: onnxruntime.OrtValue) -> Array:
+    if value.data_type() != "tensor(bfloat16)":
+        return np.asarray(value.numpy())
+    size = 2 * int(np.prod(value.shape()))
+    bits = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return np.frombuffer(bits, BFLOAT16.numpy).reshape(value.shape())
 
 
 def _entry(options: onnxruntime.SessionOptions, key: str) -> str:

@@ -30,7 +30,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
     identity = noop and not listed
     if identity and first is not None:
         raise AttributeValueError(
-            f"{spec.name} noop_with_empty_axes leaves the data as it is, without axes; initial does not apply there",
+            f"{spec.name} noop_with_empty_axes and axis=() leave the data as it is; initial does not apply there",
             spec.clause("noop_with_empty_axes"),
         )
     taken = () if identity else listed or tuple(range(array.ndim))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite, isnan
+from math import copysign, frexp, inf, isfinite, isinf, isnan, ldexp
 from operator import index
 from typing import Any, TypeGuard, cast
 
@@ -129,7 +129,10 @@ def _check_rationals(spec: Spec, name: str, array: Array) -> None:
 
 
 def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> Array:
-    """A Python scalar in the type of the arrays beside it, if that type holds exactly this value."""
+    """A Python scalar in the type of the arrays beside it.
+
+    Plain functions round a float to nearest, ties to even. Every other value the type holds exactly, or it is an error.
+    """
     if spec.explicit_types:
         raise DTypeError(
             f"{spec.name} {name} is a Python {type(value).__name__} without a type of its own; "
@@ -141,17 +144,23 @@ def scalar_as(spec: Spec, name: str, value: Any, dtype: DType, beside: str) -> A
         value = float.__float__(value)
     elif isinstance(value, int) and not isinstance(value, bool):
         value = int_of(value)
-    if _holds(dtype, value):
-        array = np.empty((), dtype.numpy)
-        array[()] = float(value) if dtype.kind == "float" else value  # bfloat16 takes no long integers
+    rounds = spec.standard == "maxops" and isinstance(value, float)
+    if _has_kind(dtype, value) and (array := _held(dtype, value, exactly=not rounds)) is not None:
         return array
     given = f"{spec.name} {name} is the Python {type(value).__name__} {shown(value)}"
     clause = spec.clause("scalars", "T")
-    if dtype.kind not in _KINDS_BESIDE[_python_kind(value)]:
+    if not _has_kind(dtype, value):
         takes = " and ".join(dict.fromkeys(_KIND_NAMES[kind] for kind in _KINDS_BESIDE[_python_kind(value)]))
         raise DTypeError(
             f"{given}, but {beside} is {dtype}: a Python {type(value).__name__} goes with {takes} only; "
             f"{_other_spelling(value, dtype)}",
+            clause,
+        )
+    if rounds:
+        highest = float(np.array(dtype.infinity_bits - 1, dtype.word).view(dtype.numpy))
+        raise DTypeError(
+            f"{given}, past the range of {dtype}, the type of {beside}, which ends at {copysign(highest, value)!r}; "
+            f"write float('{copysign(inf, value)}'), or convert the array, as in .astype(...)",
             clause,
         )
     raise DTypeError(
@@ -194,21 +203,44 @@ def _other_spelling(value: Any, dtype: DType) -> str:
     return "convert the array, as in .astype(...)"
 
 
-def _holds(dtype: DType, value: Any) -> bool:
-    if dtype.kind not in _KINDS_BESIDE[_python_kind(value)]:
-        return False
-    if dtype.kind in ("bool", "real"):
-        return type(value) in (bool, Fraction, int)
-    if dtype.kind in ("int", "uint"):
-        info = np.iinfo(dtype.numpy)
-        return bool(info.min <= value <= info.max)
-    if isinstance(value, float) and isnan(value):
-        return True
-    try:
-        with np.errstate(all="ignore"):
-            return bool(float(dtype.numpy.type(float(value))) == value)
-    except OverflowError:  # an integer past every float
-        return False
+def _has_kind(dtype: DType, value: Any) -> bool:
+    return dtype.kind in _KINDS_BESIDE[_python_kind(value)]
+
+
+def _held(dtype: DType, value: Any, *, exactly: bool) -> Array | None:
+    """A number of the right kind in a type; None for one that the type does not hold, or does not hold exactly."""
+    array = np.empty((), dtype.numpy)
+    if dtype.kind == "float":
+        try:
+            bits = _rounded_bits(float(value), dtype)
+        except OverflowError:  # an integer past every float
+            return None
+        if bits is None:
+            return None
+        array.view(dtype.word)[()] = bits
+        return array if not exactly or float(array) == value or isnan(float(array)) else None
+    if dtype.kind in ("int", "uint") and not np.iinfo(dtype.numpy).min <= value <= np.iinfo(dtype.numpy).max:
+        return None
+    array[()] = value
+    return array
+
+
+def _rounded_bits(value: float, dtype: DType) -> int | None:
+    """The bits of the nearest value of a float type, the even one of two; None for a finite number past its range.
+
+    NumPy and ml_dtypes convert to bfloat16 by way of float32, and so round twice.
+    """
+    if isnan(value):
+        return dtype.nan_bits
+    sign = int(copysign(1, value) < 0) << dtype.bits - 1
+    if isinf(value):
+        return sign | dtype.infinity_bits
+    lowest = 2 - (1 << dtype.exponent_bits - 1)  # exponent of normal numbers
+    exponent = max(frexp(value)[1] - 1, lowest) if value else lowest
+    significand = round(ldexp(abs(value), dtype.mantissa_bits - exponent))
+    # The significand's first bit adds 1 to the exponent, and so does a carry.
+    bits = (exponent - lowest << dtype.mantissa_bits) + significand
+    return sign | bits if bits < dtype.infinity_bits else None
 
 
 def index_dtype(spec: Spec, name: str, array: Array) -> None:

@@ -179,3 +179,16 @@ def test_gradients_of_the_operator_by_each_set_of_axes(noop: bool, keepdims: boo
         for ties in ("even", "first"):
             values, _ = call("reduce_max", x, axes=axes, noop=noop, keepdims=keepdims, ties=ties)
             assert torch.equal(torch.autograd.grad(values.sum(), x)[0], expected), axes
+
+
+def scripted(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:  # type: ignore[name-defined]
+    values, indices = torch.ops.maxops.reduce_max(
+        torch.ops.maxops.maximum([x, y], "even"), [1], False, False, None, True, "even"
+    )
+    return values + indices.to(values.dtype)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+def test_operators_in_torchscript() -> None:
+    compiled = torch.jit.script(scripted)
+    assert compiled(torch.tensor([[1.0, 2.0], [9.0, 3.0]]), torch.full((2, 2), 2.5)).tolist() == [2.5, 9.0]

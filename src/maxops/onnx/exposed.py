@@ -1,0 +1,84 @@
+"""A model that also gives what goes into its max nodes and what comes out, so that another runtime's can be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from onnx import ModelProto, NodeProto, ValueInfoProto
+
+from maxops.counted import counted
+from maxops.errors import MaxopsError, ModelError
+from maxops.model import Step
+from maxops.onnx import nodes
+from maxops.onnx.inline import by_key, inlined
+from maxops.onnx.load import opset_of, parse, read, take_data_in, to_bytes
+from maxops.onnx.structure import with_inner
+from maxops.onnx.tensors import to_array
+from maxops.plan import Array
+from maxops.spec import Spec
+
+_JUDGED = ("Max", "ReduceMax")
+
+
+class Judged(NamedTuple):
+    """A max node: the row of its version, and its step on our kernels."""
+
+    row: Spec
+    step: Step
+
+
+class Exposed(NamedTuple):
+    """The bytes of a model, its outputs by name, its max nodes outside of subgraphs, and the initializers they read."""
+
+    model: bytes
+    outputs: tuple[str, ...]
+    nodes: tuple[Judged, ...]
+    constants: Mapping[str, Array]
+    inside: int  # max nodes within subgraphs, whose values no output can be
+
+
+def expose(model: Path | bytes, source: str) -> Exposed:
+    """A model in a file or in its bytes, with the values around its max nodes among its outputs.
+
+    Raises ModelError for a model without such nodes outside of subgraphs.
+    """
+    folder = model.parent if isinstance(model, Path) else None
+    proto = read(model) if isinstance(model, Path) else parse(model, source)
+    if folder is not None:
+        take_data_in(proto, source, folder)
+    try:
+        proto = inlined(proto, by_key(proto)) if proto.functions else proto
+    except MaxopsError as error:
+        raise error.at(source) from error
+    graph = proto.graph
+    ours = [node for node in graph.node if _is_judged(node)]
+    inside = sum(map(_is_judged, with_inner(graph.node))) - len(ours)
+    if not ours:
+        hidden = f"; {counted(inside, 'node is', 'nodes are')} in subgraphs, whose values runtimes do not show"
+        raise ModelError(
+            f"{source}: has no Max or ReduceMax to judge{hidden if inside else ''}; --whole compares its outputs"
+        )
+    opset = opset_of(proto, source)
+    judged = tuple(_judged(node, source, opset, proto) for node in ours)
+    read_there = {name for each in judged for name in each.step.inputs if name}
+    constants = {
+        tensor.name: to_array(tensor, f"{source}: initializer {tensor.name!r}", folder)
+        for tensor in graph.initializer
+        if tensor.name in read_there
+    }
+    known = {*constants, *(value.name for value in graph.input), *(value.name for value in graph.output)}
+    wanted = dict.fromkeys(name for each in judged for name in (*each.step.inputs, each.step.output) if name)
+    graph.output.extend(ValueInfoProto(name=name) for name in wanted if name not in known)
+    return Exposed(to_bytes(proto, source), tuple(value.name for value in graph.output), judged, constants, inside)
+
+
+def _is_judged(node: NodeProto) -> bool:
+    return not node.domain and node.op_type in _JUDGED
+
+
+def _judged(node: NodeProto, source: str, opset: int, proto: ModelProto) -> Judged:
+    where = f"{source}: {nodes.label(node)}"
+    nodes.check(node, where, opset, proto.ir_version)
+    return Judged(nodes.row_of(node.op_type, opset, where), nodes.step(node, where, opset))
