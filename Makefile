@@ -71,6 +71,9 @@ findings:  ## judge the newest release of each runtime (or RUNTIMES=...), and wr
 	$(FINDINGS)/bin/python conformance/renew.py $(RUNTIMES)
 	$(PYTHON) docs/generate.py
 
+real-models:  ## check, rewrite, run and judge the models in PyPI's packages, and write docs/real-models.md; two minutes
+	$(PYTHON) conformance/real_models.py
+
 coverage:  ## what tests reach of the native core and of Python; Debian's clang-19 and llvm-19, fifteen minutes
 	$(PYTHON) tests/coverage_report.py $(PAGES)
 
@@ -158,5 +161,5 @@ docs:  ## the site, into build/site
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format docs sanitize races miniature emulated arm verify coverage specification \
+.PHONY: help install test lint format docs sanitize races miniature emulated arm verify coverage specification real-models \
   findings faults mutants wheels check-wheels release release-checks bench fuzz fuzz-values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, overload
@@ -199,10 +200,13 @@ class Model:
         for value in self.outputs:
             array = values[value.name]
             if not value.admits(array):  # names of sizes are free: exporters use them loosely in outputs
-                raise ModelError(
+                differs = (
                     f"{self.source}: the model declares output {value}, but its nodes make {type_name(array)} "
                     f"{array.shape}"
                 )
+                if self.evaluator is None or not has_type(array, value.dtype):
+                    raise ModelError(differs)
+                warnings.warn(differs, stacklevel=4)  # as ONNX Runtime has it: exporters declare wrong shapes
             if id(array) in taken:
                 # an Identity returns its input: who changes a result must not change an input, the model or another
                 # result; and results have the machine's byte order

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 from onnx.shape_inference import InferenceError
 from typer.testing import CliRunner
@@ -327,3 +327,13 @@ def test_sequences_are_refused() -> None:
     )
     with pytest.raises(errors.ModelError, match="output 'y' is a sequence; maxops runs dense tensors only"):
         mx.from_proto(parser.parse_model(text))
+
+
+def test_an_output_of_another_shape_than_declared_is_a_warning() -> None:
+    """Where other operators are: exporters declare wrong ones. What maxops runs alone, it holds to the declaration."""
+    text = OPSET_18 + "g (float[n] x) => (float[n] y) { t = Max(x, x) y = Unsqueeze(t, t) }"
+    made = parser.parse_model(text.replace("Unsqueeze(t, t)", "Unsqueeze(t, axes)"))
+    made.graph.initializer.append(numpy_helper.from_array(np.array([0]), "axes"))
+    loaded = mx.from_proto(made, "some.onnx")
+    with pytest.warns(UserWarning, match=r"declares output 'y': float32 \(n,\), but its nodes make float32 \(1, 2\)"):
+        assert loaded.run({"x": np.ones(2, np.float32)})["y"].shape == (1, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import chain
@@ -208,13 +209,18 @@ def run(
 
 
 def _load(model: Path | bytes, source: str, on: Other | None) -> Model:
-    """A model, with what its reader warns of as lines of their own."""
+    with _warnings_as_lines():
+        return _read(model, source, on)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """What maxops warns of, as lines of their own."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        loaded = _read(model, source, on)
+        yield
     for warning in caught:
         print_line(f"maxops: warning: {printable(str(warning.message))}")
-    return loaded
 
 
 def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
@@ -315,7 +321,7 @@ def _on_data_set(model: Model, data: DataSet, compare: Compare | None) -> Result
 
 
 def _compute(model: Model, inputs: dict[str, Array]) -> dict[str, Array]:
-    with progress(model.source) as stage:
+    with progress(model.source) as stage, _warnings_as_lines():
         return model.run(
             inputs, progress=lambda number, count, label: stage(f"{number + 1} of {count}: {printable(label)}")
         )
