@@ -40,9 +40,6 @@ PACKAGES: dict[str, tuple[str, dict[str, str]]] = {
         "Apache-2.0",
         {"PP-OCRv6_det_small": "DynamicDimension.0=1 DynamicDimension.1=320 DynamicDimension.2=320"},
     ),
-        "Apache-2.0",
-        {"PP-OCRv6_det_small": "DynamicDimension.0=1 DynamicDimension.1=320 DynamicDimension.2=320"},
-    ),
     "rapidocr-onnxruntime==1.4.4": ("Apache-2.0", {}),
     "silero-vad==6.2.3": (
         "MIT",

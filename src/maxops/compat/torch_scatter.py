@@ -1,0 +1,258 @@
+"""The maxima of torch_scatter (2.1), with its names, signatures and results, gradients and TorchScript.
+
+>>> import torch
+>>> from maxops.compat.torch_scatter import scatter_max
+>>> scatter_max(torch.tensor([1.0, 3.0, 2.0]), torch.tensor([0, 2, 0]))
+(tensor([2., 0., 3.]), tensor([2, 3, 1]))
+
+As there, an empty segment is 0 with the index ``src.size(dim)``, and the gradient goes to the element of the index.
+What differs:
+
+- NaN is the maximum of its segment, which torch_scatter ignores, and +0 is above -0.
+- Of equal elements the index is that of the first.
+- An index that is negative or too large, or that decreases in ``segment_max_coo``, is an error; torch_scatter checks
+  none.
+- bool is a type, too. `scatter`, `segment_coo` and `segment_csr` have ``reduce="max"`` only.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple  # noqa: UP035  (TorchScript reads these)
+
+from maxops.extras import needed
+
+with needed("maxops.compat.torch_scatter", "torch"):
+    import torch
+
+import maxops.engines.torch  # noqa: F401  (its operators)
+from maxops import ops
+
+__all__ = [
+    "scatter",
+    "scatter_max",
+    "segment_coo",
+    "segment_csr",
+    "segment_max_coo",
+    "segment_max_csr",
+]
+
+
+def _by_ids(
+    src: torch.Tensor, ids: torch.Tensor, count: int, dim: int, is_sorted: bool, drops: bool
+) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    """Maxima and indices along an axis, by 1-D ids; 0 and -1 of empty segments."""
+    out_of_range = "drop" if drops else "error"
+    if not torch.jit.is_scripting():  # type: ignore[attr-defined]
+        values, indices = ops.segment_max(  # type: ignore[call-overload]
+            src,
+            ids,
+            count,
+            fill_mode="ZERO",
+            sorted=is_sorted,
+            out_of_range=out_of_range,
+            axis=dim,
+            return_indices=True,
+            ties="first",
+        )
+        return values, indices
+    values, indices, _ = torch.ops.maxops.segment_max(
+        src.movedim(dim, 0), ids, None, count, "ZERO", True, is_sorted, out_of_range, None, True, False, "first"
+    )
+    return values.movedim(0, dim).contiguous(), indices.movedim(0, dim).contiguous()
+
+
+def _by_each_id(
+    src: torch.Tensor, index: torch.Tensor, count: int, dim: int, drops: bool
+) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    """The same by ids of the data's shape: of the flattened data, with a segment for each result."""
+    moved = src.movedim(dim, 0)
+    others = list(moved.shape[1:])
+    columns = 1
+    for size in others:
+        columns *= size
+    ids = index.movedim(dim, 0).reshape(src.size(dim), columns) * columns
+    ids = ids + torch.arange(columns, device=src.device)
+    values, indices = _by_ids(moved.reshape(-1), ids.reshape(-1), count * columns, 0, False, drops)
+    indices = torch.where(indices < 0, indices, torch.div(indices, max(columns, 1), rounding_mode="floor"))
+    shape = [count] + others  # noqa: RUF005  (TorchScript knows no stars)
+    return values.reshape(shape).movedim(0, dim).contiguous(), indices.reshape(shape).movedim(0, dim).contiguous()
+
+
+def _along(
+    src: torch.Tensor,
+    index: torch.Tensor,
+    dim: int,
+    out: Optional[torch.Tensor],  # noqa: UP045
+    dim_size: Optional[int],  # noqa: UP045
+    is_sorted: bool,
+) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    """Maxima along an axis by an index of one dimension, or of the data's shape."""
+    rows = src.size(dim)
+    if out is not None:
+        count = out.size(dim)
+    elif dim_size is not None:
+        count = dim_size
+    else:
+        count = 0 if index.numel() == 0 else int(index.max()) + 1
+    before = 0
+    if out is not None:  # its elements come first, and so are those that equal elements of src lose to
+        before = count
+        own = torch.arange(count, dtype=index.dtype, device=index.device)
+        if index.dim() > 1:
+            shape = [1] * src.dim()
+            shape[dim] = count
+            own = own.reshape(shape).expand(out.shape)
+        index = torch.cat([own, index], 0 if index.dim() == 1 else dim)
+        src = torch.cat([out.detach(), src], dim)
+        is_sorted = False
+    if index.dim() == 1:
+        values, indices = _by_ids(src, index, count, dim, is_sorted, False)
+    else:
+        values, indices = _by_each_id(src, index, count, dim, False)
+    indices = torch.where(indices < before, torch.full_like(indices, rows), indices - before)
+    if out is not None:
+        out.copy_(values)
+        return out, indices
+    return values, indices
+
+
+def scatter_max(
+    src: torch.Tensor,
+    index: torch.Tensor,
+    dim: int = -1,
+    out: Optional[torch.Tensor] = None,  # noqa: UP045
+    dim_size: Optional[int] = None,  # noqa: UP045
+) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    """Return the maxima of the elements with the same index along an axis, and the index of each.
+
+    >>> src = torch.tensor([[1, 5, 3], [2, 4, 8]])
+    >>> scatter_max(src, torch.tensor([[0, 1, 0], [0, 0, 1]]), dim=1)
+    (tensor([[3, 5],
+            [4, 8]]), tensor([[2, 1],
+            [1, 2]]))
+
+    Args:
+        src: a tensor.
+        index: segments in any order: one for each slice along ``dim``, or of a shape that broadcasts to that of src.
+        dim: the axis.
+        out: the tensor for the maxima, whose elements take part in them.
+        dim_size: how many segments there are; by default one more than the highest index.
+
+    Returns:
+        The maxima, in ``out`` if it is given, and their positions along ``dim``: ``src.size(dim)`` where no element of
+        src is one.
+
+    Raises SegmentIdsError for an index that is negative or too large, and what `maxops.segment_max` raises.
+
+    Source: torch_scatter 2.1, `scatter_max`.
+    """
+    dim = dim + src.dim() if dim < 0 else dim
+    if index.dim() > 1:
+        while index.dim() < src.dim():
+            index = index.unsqueeze(-1)
+        index = index.expand(src.shape)
+    return _along(src, index, dim, out, dim_size, False)
+
+
+def segment_max_coo(
+    src: torch.Tensor,
+    index: torch.Tensor,
+    out: Optional[torch.Tensor] = None,  # noqa: UP045
+    dim_size: Optional[int] = None,  # noqa: UP045
+) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    """As `scatter_max` along the last axis of index, whose dimensions are the first of src; sorted along that axis.
+
+    >>> segment_max_coo(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 0, 1]))
+    (tensor([[2, 8],
+            [9, 3]]), tensor([[1, 0],
+            [2, 2]]))
+
+    Source: torch_scatter 2.1, `segment_max_coo`.
+    """
+    dim = index.dim() - 1
+    if dim > 0:
+        index = index.expand(src.shape[: dim + 1])
+        while index.dim() < src.dim():
+            index = index.unsqueeze(-1)
+        index = index.expand(src.shape)
+    return _along(src, index, dim, out, dim_size, True)
+
+
+def segment_max_csr(
+    src: torch.Tensor,
+    indptr: torch.Tensor,
+    out: Optional[torch.Tensor] = None,  # noqa: UP045
+) -> Tuple[torch.Tensor, torch.Tensor]:  # noqa: UP006
+    """Return the maxima of the rows from each element of indptr to the next, and the index of each.
+
+    >>> segment_max_csr(torch.tensor([[1, 8], [2, 7], [9, 3]]), torch.tensor([0, 2, 2, 3]))
+    (tensor([[2, 8],
+            [0, 0],
+            [9, 3]]), tensor([[1, 0],
+            [3, 3],
+            [2, 2]]))
+
+    The rows lie along the last axis of indptr, whose dimensions are the first of src, or broadcast to them. ``out``
+    takes the maxima; its elements take no part in them, as in torch_scatter.
+
+    Source: torch_scatter 2.1, `segment_max_csr`.
+    """
+    dim = indptr.dim() - 1
+    rows, count = src.size(dim), max(indptr.size(dim) - 1, 0)
+    leading = list(src.shape[:dim])
+    # TorchScript knows no stars
+    offsets = indptr.expand(leading + [indptr.size(dim)]).contiguous()  # noqa: RUF005
+    places = torch.arange(rows, device=src.device).expand(leading + [rows])  # noqa: RUF005
+    ids = torch.searchsorted(offsets, places.contiguous(), right=True) - 1
+    if dim == 0:
+        values, indices = _by_ids(src, ids, count, 0, True, True)
+    else:
+        while ids.dim() < src.dim():
+            ids = ids.unsqueeze(-1)
+        values, indices = _by_each_id(src, ids.expand(src.shape), count, dim, True)
+    indices = torch.where(indices < 0, torch.full_like(indices, rows), indices)
+    if out is not None:
+        out.copy_(values)
+        return out, indices
+    return values, indices
+
+
+def _check(reduce: str) -> None:
+    if reduce != "max":
+        raise ValueError("reduce is not 'max'; maxops computes maxima, and torch_scatter has the other reductions")
+
+
+def scatter(
+    src: torch.Tensor,
+    index: torch.Tensor,
+    dim: int = -1,
+    out: Optional[torch.Tensor] = None,  # noqa: UP045
+    dim_size: Optional[int] = None,  # noqa: UP045
+    reduce: str = "sum",
+) -> torch.Tensor:
+    """Return the maxima of `scatter_max`, if ``reduce="max"``; of others raise ValueError."""
+    _check(reduce)
+    return scatter_max(src, index, dim, out, dim_size)[0]
+
+
+def segment_coo(
+    src: torch.Tensor,
+    index: torch.Tensor,
+    out: Optional[torch.Tensor] = None,  # noqa: UP045
+    dim_size: Optional[int] = None,  # noqa: UP045
+    reduce: str = "sum",
+) -> torch.Tensor:
+    """Return the maxima of `segment_max_coo`, if ``reduce="max"``; of others raise ValueError."""
+    _check(reduce)
+    return segment_max_coo(src, index, out, dim_size)[0]
+
+
+def segment_csr(
+    src: torch.Tensor,
+    indptr: torch.Tensor,
+    out: Optional[torch.Tensor] = None,  # noqa: UP045
+    reduce: str = "sum",
+) -> torch.Tensor:
+    """Return the maxima of `segment_max_csr`, if ``reduce="max"``; of others raise ValueError."""
+    _check(reduce)
+    return segment_max_csr(src, indptr, out)[0]
