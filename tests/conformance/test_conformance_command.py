@@ -122,9 +122,15 @@ def test_mistakes_are_one_line(arguments: list[str], text: str) -> None:
 
 def test_without_a_runtime_it_says_which_there_are() -> None:
     result = conform()
-    assert result.exit_code == 2
+    assert (result.exit_code, result.stderr) == (0, "")
     assert re.search(r"numpy +│ yes", result.stdout)
-    assert result.stderr == "maxops: error: no runtime is given: name some of these, or maxops, or all\n"
+    listed = CliRunner().invoke(app, ["conform", "--format", "json"])
+    assert listed.exit_code == 0
+    assert {"runtime": "numpy", "installed": True} in json.loads(listed.stdout)
+    asked = conform("--quick")
+    assert asked.exit_code == 2
+    assert asked.stdout == result.stdout
+    assert asked.stderr == "maxops: error: no runtime is given: name some of these, or maxops, or all\n"
 
 
 def test_cases_are_listed() -> None:

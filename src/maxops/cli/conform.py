@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -55,6 +55,7 @@ def _complete_runtime(incomplete: str) -> list[str]:
 
 
 def conform(
+    context: typer.Context,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -168,8 +169,7 @@ def conform(
         chosen = cases.select(cases.cases(), only or [], quick=quick)
         runs = list(_run(names, chosen, seconds, repeats, failed, quick=quick, only=only or []))
     else:
-        _show_runtimes(form)
-        raise typer.Exit(BAD_USE)
+        _show_runtimes(context, form)
     seen = [_restricted(run, keeps) for run in runs]
     _require_cases(runs, seen)
     new = _new_faults(seen, known, has_baseline=baseline is not None)
@@ -290,7 +290,8 @@ def _bar(name: str) -> Iterator[Callable[[int, int, str], None]]:
         yield progress
 
 
-def _show_runtimes(form: str | None) -> None:
+def _show_runtimes(context: typer.Context, form: str | None) -> NoReturn:
+    """List the runtimes; beside other options, which need one, that is an error."""
     from maxops.conformance import runtimes  # noqa: PLC0415  (see above)
 
     here = runtimes.installed()
@@ -298,7 +299,11 @@ def _show_runtimes(form: str | None) -> None:
         show_json([{"runtime": name, "installed": name in here} for name in runtimes.known()])
     else:
         show(("runtime", "installed"), [(name, "yes" if name in here else "no") for name in runtimes.known()])
+    sources = [context.get_parameter_source(name) for name in context.params if name != "form"]
+    if not any(source is not None and source.name == "COMMANDLINE" for source in sources):
+        raise typer.Exit
     print("maxops: error: no runtime is given: name some of these, or maxops, or all", file=sys.stderr)
+    raise typer.Exit(BAD_USE)
 
 
 # ------------------------------------------------------------------------------------------------------- cases
