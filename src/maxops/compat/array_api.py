@@ -1,0 +1,80 @@
+"""`maximum`, `max` and `argmax` of the array API standard (2024.12) over any array that maxops takes.
+
+>>> import numpy as np
+>>> from maxops.compat import array_api
+>>> array_api.max(np.array([[1, 5], [7, 2]]), axis=0)
+array([7, 5])
+
+What the standard leaves open: NaN is the maximum, and +0 is above -0; the maximum of no elements is -Inf or the lowest
+integer. bool is a type, too; complex numbers are none.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from maxops import ops
+
+__all__ = ["argmax", "max", "maximum"]
+
+
+def maximum(x1: Any, x2: Any, /) -> Any:
+    """Return the element-wise maximum of two arrays, or of an array and a Python scalar.
+
+    >>> import numpy as np
+    >>> maximum(np.array([1, 5], np.int8), np.array([4, 2], np.int16))
+    array([4, 5], dtype=int16)
+
+    Arrays of different types take the type that the standard's promotion of types gives them.
+
+    Source: array API standard 2024.12, `maximum`.
+    """
+    return ops.maximum(*_promoted(x1, x2))
+
+
+def _promoted(*arrays: Any) -> tuple[Any, ...]:
+    """Arrays in their common type, by their library's own promotion; Python scalars as they are."""
+    typed = [array for array in arrays if hasattr(array, "dtype")]
+    if len({str(array.dtype) for array in typed}) < 2:
+        return arrays
+    if hasattr(typed[0], "__array_namespace__"):
+        namespace = typed[0].__array_namespace__()
+        common = namespace.result_type(*typed)
+        return tuple([namespace.astype(array, common) if hasattr(array, "dtype") else array for array in arrays])
+    if (torch := sys.modules.get("torch")) is not None and isinstance(typed[0], torch.Tensor):
+        common = functools.reduce(torch.promote_types, [array.dtype for array in typed])
+        return tuple([array.to(common) if hasattr(array, "dtype") else array for array in arrays])
+    common = np.result_type(*[array.dtype for array in typed])
+    return tuple([array.astype(common) if hasattr(array, "dtype") else array for array in arrays])
+
+
+def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    """Return the maximum along axes, or of all elements.
+
+    >>> import numpy as np
+    >>> max(np.array([[1, 5], [7, 2]]), axis=1, keepdims=True)
+    array([[5],
+           [7]])
+
+    Source: array API standard 2024.12, `max`.
+    """
+    return ops.reduce_max(x, axis=axis, keepdims=keepdims)
+
+
+def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Return the index of the first maximum along an axis, or in all elements in C order.
+
+    >>> import numpy as np
+    >>> argmax(np.array([[1, 5], [7, 2]]), axis=1)
+    array([1, 0])
+
+    Source: array API standard 2024.12, `argmax`.
+    """
+    if isinstance(axis, Sequence):
+        raise TypeError(f"argmax() takes one axis, or None for all elements; axis is {axis!r}")
+    return ops.reduce_max(x, axis=axis, keepdims=keepdims, return_indices=True)[1]

@@ -1,0 +1,134 @@
+"""`jnp.maximum`, `jnp.max`, `jnp.argmax` and `jax.ops.segment_max`, with JAX's signatures and under its transformations.
+
+>>> import jax.numpy as jnp
+>>> from maxops.compat.jax import segment_max
+>>> segment_max(jnp.array([3.0, 1.0, 5.0]), jnp.array([0, 0, 2]), 3)
+Array([  3., -inf,   5.], dtype=float32)
+
+What differs:
+
+- Subnormal numbers are kept, where JAX flushes them to zero on CPUs, and NaN is always the one with sign 0.
+- Gradients are divided among the elements that equal the maximum, as in JAX, but -0 does not equal +0.
+- Complex numbers are no type, and results have no weak types.
+- ``segment_max`` with ``indices_are_sorted=True`` checks that they are. It has no ``bucket_size``, and drops ids that
+  are out of range, as JAX does by default; another ``mode`` is an error.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from maxops.extras import needed
+
+with needed("maxops.compat.jax", "jax"):
+    import jax.numpy as jnp
+
+from maxops import ops
+
+__all__ = ["amax", "argmax", "max", "maximum", "segment_max"]
+
+
+def maximum(x: Any, y: Any, /) -> Any:
+    """Return the element-wise maximum of two arrays or scalars, in JAX's common type of both.
+
+    >>> maximum(jnp.array([1, 5]), 2.5)
+    Array([2.5, 5. ], dtype=float32)
+
+    Source: JAX, `jax.numpy.maximum`.
+    """
+    dtype = jnp.result_type(x, y)
+    return ops.maximum(jnp.asarray(x, dtype), jnp.asarray(y, dtype))
+
+
+def max(
+    a: Any,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """Return the maximum along axes, or of all elements.
+
+    >>> max(jnp.array([[1, 5], [7, 2]]), axis=0, where=jnp.array([[True], [False]]), initial=3)
+    Array([3, 5], dtype=int32)
+
+    Raises NotImplementedError for ``out``, and ValueError for the maximum of no elements without ``initial``, as JAX.
+
+    Source: JAX, `jax.numpy.max`.
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.max is not supported.")
+    data = jnp.asarray(a)
+    if initial is not None:
+        initial = jnp.asarray(initial, data.dtype)
+    elif where is not None:
+        raise ValueError("max() with where= needs initial=, the value in the place of those that it leaves out")
+    elif data.size == 0 and prod(_results(data.shape, axis)) > 0:
+        raise ValueError("zero-size array to reduction operation max which has no identity")
+    if where is not None:
+        data = jnp.where(where, data, initial)
+    return ops.reduce_max(data, axis=axis, keepdims=keepdims, initial=None if axis == () else initial)
+
+
+amax = max
+
+
+def _results(shape: tuple[int, ...], axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    taken = range(len(shape)) if axis is None else np.atleast_1d(np.asarray(axis, int)) % (len(shape) or 1)
+    return tuple(size for number, size in enumerate(shape) if number not in taken)
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """Return the index of the first maximum along an axis, or in all elements in C order.
+
+    >>> argmax(jnp.array([[1, 5], [7, 2]]), axis=1)
+    Array([1, 0], dtype=int32)
+
+    Source: JAX, `jax.numpy.argmax`.
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.argmax is not supported.")
+    data = jnp.asarray(a)
+    if data.size == 0 and prod(_results(data.shape, axis)) > 0:
+        raise ValueError("attempt to get argmax of an empty sequence")
+    indices = ops.reduce_max(data, axis=axis, keepdims=bool(keepdims), return_indices=True)[1]
+    return jnp.asarray(indices, jnp.result_type(int))
+
+
+def segment_max(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Any:
+    """Return the maxima of the rows with the same id; -Inf, the lowest integer or False for segments without rows.
+
+    >>> segment_max(jnp.array([[1, 8], [2, 7], [9, 3]]), jnp.array([1, 1, 0]))
+    Array([[9, 3],
+           [2, 8]], dtype=int32)
+
+    Source: JAX, `jax.ops.segment_max`.
+    """
+    del unique_indices  # which promises something that maxops needs not know
+    if bucket_size is not None or mode not in (None, "drop", "fill"):
+        raise NotImplementedError("maxops.compat.jax.segment_max has neither bucket_size nor another mode than 'drop'")
+    array = jnp.asarray(data)
+    if array.dtype == bool:
+        lowest: Any = False
+    else:
+        lowest = -jnp.inf if jnp.issubdtype(array.dtype, jnp.floating) else int(np.iinfo(array.dtype).min)
+    return ops.segment_max(
+        array,
+        jnp.asarray(segment_ids),
+        num_segments,
+        fill_value=lowest,
+        sorted=indices_are_sorted,
+        out_of_range="drop",
+    )

@@ -1,0 +1,58 @@
+"""`maxops.compat.array_api` on the arrays of each engine, beside NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.bits import assert_same_bits, mixed
+from helpers.engine_adapter import Adapter
+from helpers.engine_adapters import ADAPTERS
+from maxops import dtypes
+from maxops.compat import array_api
+
+each_adapter = pytest.mark.parametrize(
+    "adapter", [pytest.param(each, id=each.name) for each in ADAPTERS if each.is_here and "xarray" not in each.name]
+)
+DATA = mixed(dtypes.FLOAT32, (3, 4, 2), 5, nans=0.0)
+
+
+def given(adapter: Adapter, *arrays: Any) -> list[Any]:
+    """Arrays of the engine."""
+    return [adapter.given({"data": array})["data"] for array in arrays]
+
+
+@each_adapter
+def test_max_and_argmax(adapter: Adapter) -> None:
+    with adapter.around():
+        (x,) = given(adapter, DATA)
+        for keepdims in (False, True):
+            for axis in (None, 0, -1, 1):
+                found = adapter.take(array_api.argmax(x, axis=axis, keepdims=keepdims))
+                assert_same_bits(found, np.asarray(np.argmax(DATA, axis=axis, keepdims=keepdims)))
+            for axes in (None, 0, -1, (0, 2), (-1, 0, 1), ()):
+                found = adapter.take(array_api.max(x, axis=axes, keepdims=keepdims))
+                np.testing.assert_array_equal(found, np.max(DATA, axis=axes, keepdims=keepdims))
+        with pytest.raises(TypeError, match="takes one axis"):
+            array_api.argmax(x, axis=(0, 1))  # type: ignore[arg-type]
+
+
+@each_adapter
+def test_maximum_of_two_types(adapter: Adapter) -> None:
+    few, more = np.array([[1, -5]], np.int8), np.array([[4], [-9]], np.int16)
+    with adapter.around():
+        one, other = given(adapter, few, more)
+        assert_same_bits(adapter.take(array_api.maximum(one, other)), np.maximum(few, more))
+        assert_same_bits(adapter.take(array_api.maximum(other, one)), np.maximum(few, more))
+        assert_same_bits(adapter.take(array_api.maximum(one, 2)), np.maximum(few, np.int8(2)))
+        assert_same_bits(adapter.take(array_api.maximum(one, one)), few)
+
+
+def test_arrays_of_the_standard() -> None:
+    strict = pytest.importorskip("array_api_strict")
+    one, other = strict.asarray([1, 5], dtype=strict.int8), strict.asarray([4, 2], dtype=strict.int32)
+    result = array_api.maximum(one, other)
+    assert (type(result), result.dtype, np.asarray(result).tolist()) == (type(one), strict.int32, [4, 5])
+    assert int(array_api.argmax(other)) == 0

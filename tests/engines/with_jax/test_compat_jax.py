@@ -1,0 +1,98 @@
+"""`maxops.compat.jax` beside JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxops.errors import SegmentIdsError
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+from maxops.compat import jax as compat  # noqa: E402
+
+FEW: list[Any] = [
+    np.arange(6, dtype=np.float32).reshape(2, 3) % 4,
+    np.array([[3, -1, 3]], np.int8),
+    np.array([[True], [False]]),
+    np.float16(2),
+    3,
+    2.5,
+    True,
+]
+ROWS = np.array([[1, 8], [2, 7], [9, 3], [2, 2]])
+
+
+def same(found: Any, wanted: Any) -> None:
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+@pytest.mark.parametrize("one", FEW, ids=repr)
+@pytest.mark.parametrize("other", FEW, ids=repr)
+def test_maximum(one: Any, other: Any) -> None:
+    same(compat.maximum(one, other), jnp.maximum(one, other))
+    same(jax.jit(compat.maximum)(one, other), jnp.maximum(one, other))
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1), ()], ids=str)
+def test_max(axis: Any, keepdims: bool) -> None:
+    for array in (*FEW[:3], np.zeros((2, 0, 3), np.int32), np.zeros((0, 2), np.float32)):
+        try:
+            wanted = jnp.max(array, axis, keepdims=keepdims)
+        except ValueError:
+            with pytest.raises(ValueError, match="zero-size array to reduction operation max"):
+                compat.max(array, axis, keepdims=keepdims)
+        else:
+            same(compat.max(array, axis, keepdims=keepdims), wanted)
+            same(compat.amax(array, axis, keepdims=keepdims), wanted)
+        if axis != ():
+            more: dict[str, Any] = {"keepdims": keepdims, "initial": 1, "where": np.arange(array.shape[-1]) % 2 == 0}
+            same(compat.max(array, axis, **more), jnp.max(array, axis, **more))
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_argmax(axis: int | None) -> None:
+    for array in FEW[:3]:
+        for keepdims in (None, True):
+            same(compat.argmax(array, axis, keepdims=keepdims), jnp.argmax(array, axis, keepdims=keepdims))
+    for wrong in (np.zeros((2, 0)), np.zeros(0)):
+        with pytest.raises(ValueError, match="attempt to get argmax of an empty sequence"):
+            compat.argmax(wrong, None if axis is None else -1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint16, np.bool_], ids=lambda kind: kind.__name__)
+def test_segment_max(dtype: Any) -> None:
+    data = ROWS.astype(dtype)
+    for ids in ([0, 2, 2, 0], [3, 3, 3, 3], [0, -1, 9, 1]):
+        given = jnp.array(ids)
+        for count in (None, 4, 2):
+            same(compat.segment_max(data, given, count), jax.ops.segment_max(jnp.asarray(data), given, count))
+        jitted = jax.jit(compat.segment_max, static_argnums=2)
+        same(jitted(data, given, 5), jax.ops.segment_max(jnp.asarray(data), given, 5))
+
+
+def test_gradients() -> None:
+    data, ids = jnp.array([3.0, 1.0, 3.0, 5.0]), jnp.array([0, 0, 0, 2])
+    found = jax.grad(lambda x: compat.segment_max(x, ids, 3)[0])(data)
+    same(found, jax.grad(lambda x: jax.ops.segment_max(x, ids, 3)[0])(data))
+    same(jax.grad(compat.max)(data), jax.grad(jnp.max)(data))
+
+
+def test_what_differs() -> None:
+    with pytest.raises(Exception, match="must not decrease") as caught:
+        compat.segment_max(ROWS, jnp.array([1, 0, 0, 0]), 2, indices_are_sorted=True)
+    assert isinstance(caught.value, SegmentIdsError)
+    for more in ({"bucket_size": 2}, {"mode": "clip"}):
+        with pytest.raises(NotImplementedError):
+            compat.segment_max(ROWS, jnp.array([0, 0, 1, 1]), **more)
+    functions: list[Any] = [compat.max, compat.argmax]
+    for function in functions:
+        with pytest.raises(NotImplementedError):
+            function(ROWS, out=ROWS)
+    with pytest.raises(ValueError, match="needs initial="):
+        compat.max(ROWS, where=ROWS > 1)
