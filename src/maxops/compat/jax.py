@@ -1,4 +1,4 @@
-"""`jnp.maximum`, `jnp.max`, `jnp.argmax` and `jax.ops.segment_max`, with JAX's signatures and under its transformations.
+"""`jnp.maximum`, `jnp.max`, `jnp.argmax` and `jax.ops.segment_max`, with JAX's signatures, for its transformations too.
 
 >>> import jax.numpy as jnp
 >>> from maxops.compat.jax import segment_max
