@@ -112,7 +112,7 @@ PLANNER = (
     _planned("broadcast", "ops", '"broadcast": row.broadcast,', '"broadcast": "numpy",'),
     _planned("types", "plan/max", "is not dtype:\n            raise DType", "is None:\n            raise DType"),
     _planned("types", "plan/values", 'spec.clause("T_IDX", "index_types")', 'spec.clause("T", "types")'),
-    _planned("scalars", "plan/values", "info.min <= value <= info.max", "info.min <= value < info.max"),
+    _planned("scalars", "plan/values", "<= value <= np.iinfo(dtype.numpy).max", "<= value < np.iinfo(dtype.numpy).max"),
     _planned("scalars", "plan/values", "    if spec.explicit_types:\n", "    if not spec.explicit_types:\n"),
     _planned("empty", "plan/reduce", " and first is None and 0 in array.shape", " and 0 in array.shape"),
     _planned("ids", "plan/segment", "(count := int_of(value)) < 0:\n", "(count := int_of(value)) < -1:\n"),

@@ -156,8 +156,8 @@ FAULTS = (
     ),
     Fault(
         "native/bindings/arguments.cpp",
-        "a number that rounds is taken",
-        "if (!is_exact(fraction, dropped)) return false;",
+        "a float is cut, not rounded",
+        "        kept += rest > half || (rest == half && kept % 2 == 1);\n",
         "",
     ),
     Fault("native/bindings/arguments.cpp", "an item of a list is left behind", "        Py_DECREF(item);\n", ""),
@@ -323,9 +323,9 @@ FAULTS = (
     Fault("engines/torch/jvp.py", "a tangent that is a view of its input", "return tangent.clone()", "return tangent"),
     Fault(
         "engines/xarray.py",
-        "keepdims beside dim is dropped unseen",
-        '        flag(row, "keepdims", call.keepdims)\n',
-        "",
+        "named dimensions are dropped, though they are to be kept",
+        "call = call._replace(axes=axes, dim=None)",
+        "call = call._replace(axes=axes, dim=None, keepdims=False)",
     ),
     Fault(
         "engines/dask/reduction.py",

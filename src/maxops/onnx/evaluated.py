@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from traceback import walk_tb
@@ -32,10 +33,12 @@ def evaluator(on: Other, proto: ModelProto, written: ModelProto, source: str, pa
     """What runs a model, without functions or as it was written, and in the latter case maybe in a file."""
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
-    return SessionEvaluator(written if path is None else path, written, source)
+    # by name, since it stands above this module, and its package is an extra
+    made: Evaluator = import_module("maxops.onnxruntime.evaluated").SessionEvaluator(path or written, written, source)
+    return made
 
 
-def _placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
+def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
     """Who runs which operators of a model; `other` runs those that are not ours."""
     ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
     functions = by_key(written)
@@ -53,11 +56,11 @@ class GraphEvaluator:
 
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
-        self.placements = _placements(written, REFERENCE)
+        self.placements = placements(written, REFERENCE)
         try:
             self._evaluator = ReferenceEvaluator(proto)
         except Exception as error:  # onnx raises whatever it met
-            raise ModelError(f"{source}: {REFERENCE} cannot run it: {_in_words(error)}") from error
+            raise ModelError(f"{source}: {REFERENCE} cannot run it: {in_words(error)}") from error
 
     def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
         """Run on one array per input, and return the outputs that are asked for."""
@@ -70,47 +73,8 @@ class GraphEvaluator:
             raise error.at(self._source) from error
         except Exception as error:  # as above
             where = f"{self._source}: {label(node)} on" if (node := _failed(error)) else f"{self._source}:"
-            raise ModelError(f"{where} {REFERENCE}: {_in_words(error)}") from error
+            raise ModelError(f"{where} {REFERENCE}: {in_words(error)}") from error
         return dict(zip(names, results, strict=True))
-
-
-class SessionEvaluator:
-    """A whole model in ONNX Runtime, in which our operators are."""
-
-    def __init__(self, model: Path | ModelProto, written: ModelProto, source: str) -> None:
-        # an extra, and slow to import
-        import onnxruntime  # noqa: PLC0415
-
-        from maxops.onnxruntime.session import outputs_of, session  # noqa: PLC0415
-
-        self._source, self._outputs_of = source, outputs_of
-        self._name = f"onnxruntime {onnxruntime.__version__}"
-        self.placements = _placements(written, self._name)
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what it cannot run, its exception says
-        try:
-            self._session = session(model, options, providers=["CPUExecutionProvider"])
-        except MaxopsError as error:
-            raise error.at(source) from error
-        except Exception as error:  # onnxruntime raises what derives from no common class
-            raise self._failure("cannot run it", error) from error
-
-    def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
-        """Run on one array per input, and return the outputs that are asked for."""
-        names = list(outputs)
-        given = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in inputs.items()}
-        there = {each.name for each in self._session.get_inputs()}
-        given = {name: array for name, array in given.items() if name in there}  # not those with defaults
-        try:
-            return dict(zip(names, self._outputs_of(self._session, given, names), strict=True))
-        except Exception as error:  # as above
-            raise self._failure("fails", error) from error
-
-    def _failure(self, what: str, error: Exception) -> ModelError:
-        return ModelError(
-            f'{self._source}: {self._name} {what}: {_in_words(error)}; --on onnx (on="onnx" in Python) takes onnx\'s '
-            "reference evaluator in its place"
-        )
 
 
 def _failed(error: BaseException) -> NodeProto | None:
@@ -122,5 +86,6 @@ def _failed(error: BaseException) -> NodeProto | None:
     return node
 
 
-def _in_words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
+    """An error of another's in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

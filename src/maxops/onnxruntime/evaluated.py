@@ -1,0 +1,53 @@
+"""Models with more than max operators in ONNX Runtime: what `maxops.onnx.load` takes with ``on="onnxruntime"``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from onnx import ModelProto
+
+from maxops.errors import MaxopsError, ModelError
+from maxops.onnx.evaluated import in_words, placements
+from maxops.onnxruntime.session import outputs_of, session
+from maxops.plan import Array
+
+
+class SessionEvaluator:
+    """A whole model in ONNX Runtime, in which our operators are."""
+
+    def __init__(self, model: Path | ModelProto, written: ModelProto, source: str) -> None:
+        self._source = source
+        self._name = f"onnxruntime {onnxruntime.__version__}"
+        self.placements = placements(written, self._name)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # what it cannot run, its exception says
+        try:
+            self._session = session(model, options, providers=["CPUExecutionProvider"])
+        except MaxopsError as error:
+            raise error.at(source) from error
+        except Exception as error:  # onnxruntime raises what derives from no common class
+            raise self._failure("cannot run it", error) from error
+
+        # defaults of old models, which cannot be changed there, are neither
+        ways = (self._session.get_inputs(), self._session.get_overridable_initializers())
+        self._taken = {each.name for values in ways for each in values}
+
+    def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
+        """Run on one array per input, and return the outputs that are asked for."""
+        names = list(outputs)
+        given = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in inputs.items()}
+        given = {name: array for name, array in given.items() if name in self._taken}
+        try:
+            return dict(zip(names, outputs_of(self._session, given, names), strict=True))
+        except Exception as error:  # as above
+            raise self._failure("fails", error) from error
+
+    def _failure(self, what: str, error: Exception) -> ModelError:
+        return ModelError(
+            f'{self._source}: {self._name} {what}: {in_words(error)}; --on onnx (on="onnx" in Python) takes onnx\'s '
+            "reference evaluator in its place"
+        )

@@ -1,0 +1,150 @@
+"""`maxops.compat.numpy` beside NumPy."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from helpers.bits import STORED, assert_same_bits, mixed, of_words
+from maxops import dtypes, reference
+from maxops.compat import numpy as compat
+from maxops.dtypes import DType
+
+X, Y = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[2.5], [1.0]], np.float32)
+VALUES: list[Any] = [
+    X, Y, 3, 2.5, True, np.float64(0.5), np.int8(4), [1, 2, 3], np.array([[7], [-1]], np.int16), np.arange(3) > 1,
+    np.array([1, 2, 3j]), np.array(["2020"] * 3, "M8[Y]"), np.ma.masked_array([1, 2, 3], [False, True, False]),
+    np.float16(1e-5), np.array([2**63 + 1, 1, 0], np.uint64), np.array([1, 2, 3], object), np.full(3, 0.1, ">f4"),
+]  # fmt: skip
+
+
+def outcome(function: Any, *args: Any, **more: Any) -> Any:
+    """What a call gives, with its class; or its error."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = function(*args, **more)
+    except Exception as error:  # noqa: BLE001  (whatever NumPy raises)
+        return type(error), str(error)
+    if isinstance(result, np.ma.MaskedArray):
+        return type(result), str(result)
+    return type(result), result.dtype, np.shape(result), np.asarray(result).tolist()
+
+
+def agree(got: Any, wanted: Any) -> bool:
+    """Whether two outcomes are the same; of errors, their kind: NumPy has classes of its own."""
+    if issubclass(wanted[0], Exception):
+        bases = [base for base in (TypeError, ValueError) if issubclass(wanted[0], base)] or [wanted[0]]
+        return issubclass(got[0], bases[0])
+    return bool(got == wanted)
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(VALUES, VALUES)), ids=lambda value: repr(value)[:20])
+def test_maximum(one: Any, other: Any) -> None:
+    for mine, theirs in ((compat.maximum, np.maximum), (compat.fmax, np.fmax)):
+        assert agree(outcome(mine, one, other), outcome(theirs, one, other))
+    assert outcome(compat.maximum.outer, one, other) == outcome(np.maximum.outer, one, other)
+
+
+def test_out_where_and_dtype() -> None:
+    for mine, theirs in ((compat.maximum, np.maximum), (compat.fmax, np.fmax)):
+        for dtype in (np.float32, np.float64, np.float16, np.int32):
+            outs = [np.full((2, 3), 9, dtype) for _ in range(2)]
+            assert agree(outcome(mine, X, Y, out=outs[0]), outcome(theirs, X, Y, out=outs[1]))
+            assert agree(outcome(mine, X, Y, out=(outs[0],)), outcome(theirs, X, Y, out=(outs[1],)))
+            assert_same_bits(outs[0], outs[1])
+            chosen = X > 2
+            assert agree(
+                outcome(mine, X, Y, out=outs[0], where=chosen), outcome(theirs, X, Y, out=outs[1], where=chosen)
+            )
+            assert_same_bits(outs[0], outs[1])
+            assert agree(outcome(mine, X, Y, dtype=dtype), outcome(theirs, X, Y, dtype=dtype))
+        assert agree(outcome(mine, X, Y, casting="no"), outcome(theirs, X, Y, casting="no"))
+        out = np.zeros((3, 3), np.float32)
+        assert agree(outcome(mine, X, Y, out=out), outcome(theirs, X, Y, out=out))
+    given = np.zeros((2, 3), np.float32)
+    assert compat.maximum(X, Y, given) is given
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_bits_follow_the_order(dtype: DType) -> None:
+    one, other = mixed(dtype, (3, 5), 1), mixed(dtype, (3, 5), 2)
+    assert_same_bits(compat.maximum(one, other), reference.maximum(one, other))
+    assert_same_bits(compat.maximum.reduce(one, 1), reference.reduce_max(one, (1,), keepdims=False))
+    ends = [reference.reduce_max(one[:, : end + 1], (1,)) for end in range(5)]
+    assert_same_bits(compat.maximum.accumulate(one, 1), np.concatenate(ends, 1))
+    given = one.copy()
+    compat.maximum.at(given, (slice(None), [0, 2, 0]), other[:, :3])
+    for column, added in ((0, 0), (2, 1), (0, 2)):
+        one[:, column] = reference.maximum(one[:, column], other[:, added])
+    assert_same_bits(given, one)
+
+
+PAIRS: list[tuple[Any, Any]] = [
+    (compat.max, np.max),
+    (compat.amax, np.amax),
+    (compat.maximum.reduce, np.maximum.reduce),
+]
+INDICES: list[tuple[Any, Any]] = [(compat.argmax, np.argmax), (compat.nanargmax, np.nanargmax)]
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0, 3), (2, 0)], ids=str)
+def test_reductions(shape: tuple[int, ...]) -> None:
+    for dtype in (np.float32, np.int8, np.bool_, np.complex64):
+        data = np.random.default_rng(1).integers(0, 4, shape).astype(dtype)
+        axes: list[Any] = [None, 0, -1, 1, (), (0,), (0, 1), (0, 0), 5]
+        for axis, keepdims in product(axes, (False, True)):
+            more: dict[str, Any]
+            for more in ({}, {"initial": 2}, {"initial": None}, {"where": True}, {"out": np.zeros(())}):
+                for mine, theirs in (
+                    (compat.max, np.max),
+                    (compat.amax, np.amax),
+                    (compat.maximum.reduce, np.maximum.reduce),
+                ):
+                    names = {**more, "axis": axis, "keepdims": keepdims}
+                    got, wanted = outcome(mine, data, **names), outcome(theirs, data, **names)
+                    assert agree(got, wanted), (names, got, wanted)
+            if axis is None or type(axis) is int:
+                for mine, theirs in INDICES:
+                    got, wanted = (outcome(each, data, axis=axis, keepdims=keepdims) for each in (mine, theirs))
+                    assert agree(got, wanted), (axis, got, wanted)
+    assert compat.max(X) == 5
+    assert compat.argmax(X) == 5
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16], ids=lambda kind: kind.__name__
+)
+def test_nan_is_left_out(dtype: Any) -> None:
+    data = np.array([[np.nan, 1, 3], [np.nan, np.nan, np.nan], [-np.inf, np.nan, -np.inf]]).astype(dtype)
+    for axis in (None, 0, 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found, wanted = compat.nanmax(data, axis=axis), np.nanmax(data.astype(np.float64), axis=axis)
+        assert np.asarray(found).dtype == dtype
+        np.testing.assert_array_equal(np.asarray(found, np.float64), wanted)
+    with pytest.warns(RuntimeWarning, match="All-NaN slice encountered"):
+        compat.nanmax(data, axis=1)
+    with pytest.raises(ValueError, match="All-NaN slice encountered"):
+        compat.nanargmax(data, axis=1)
+    assert compat.nanargmax(data) == 2
+    assert compat.nanargmax(data[::2], axis=1).tolist() == [2, 0]
+    canonical = np.asarray(compat.fmax(data[1], data[1]))
+    row = next(each for each in dtypes.ALL if each.numpy == canonical.dtype)
+    assert_same_bits(canonical, of_words(row, [row.nan_bits] * 3))
+
+
+def test_reduceat() -> None:
+    data = np.random.default_rng(2).integers(0, 9, (5, 6)).astype(np.float32)
+    for axis in (0, 1, -1, 2):
+        for indices in ([0, 2, 3], [1, 4], [0], [0, 0, 2], [3, 1], [4], [7], [-1], [], [[0]]):
+            got, wanted = (outcome(each.reduceat, data, indices, axis) for each in (compat.maximum, np.maximum))
+            assert agree(got, wanted)
+    assert outcome(compat.maximum.accumulate, data, 1) == outcome(np.maximum.accumulate, data, 1)
+    assert compat.maximum.nin == 2
+    assert repr(compat.maximum) == "<maxops.compat.numpy.maximum>"
