@@ -36,12 +36,12 @@ def outcome(function: Any, *args: Any, **more: Any) -> Any:
     return type(result), result.dtype, np.shape(result), np.asarray(result).tolist()
 
 
-def agree(got: Any, wanted: Any) -> bool:
+def agree(got: Any, expected: Any) -> bool:
     """Whether two outcomes are the same; of errors, their kind: NumPy has classes of its own."""
-    if issubclass(wanted[0], Exception):
-        bases = [base for base in (TypeError, ValueError) if issubclass(wanted[0], base)] or [wanted[0]]
+    if issubclass(expected[0], Exception):
+        bases = [base for base in (TypeError, ValueError) if issubclass(expected[0], base)] or [expected[0]]
         return issubclass(got[0], bases[0])
-    return bool(got == wanted)
+    return bool(got == expected)
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(VALUES, VALUES)), ids=lambda value: repr(value)[:20])
@@ -107,12 +107,12 @@ def test_reductions(shape: tuple[int, ...]) -> None:
                     (compat.maximum.reduce, np.maximum.reduce),
                 ):
                     names = {**more, "axis": axis, "keepdims": keepdims}
-                    got, wanted = outcome(mine, data, **names), outcome(theirs, data, **names)
-                    assert agree(got, wanted), (names, got, wanted)
+                    got, expected = outcome(mine, data, **names), outcome(theirs, data, **names)
+                    assert agree(got, expected), (names, got, expected)
             if axis is None or type(axis) is int:
                 for mine, theirs in INDICES:
-                    got, wanted = (outcome(each, data, axis=axis, keepdims=keepdims) for each in (mine, theirs))
-                    assert agree(got, wanted), (axis, got, wanted)
+                    got, expected = (outcome(each, data, axis=axis, keepdims=keepdims) for each in (mine, theirs))
+                    assert agree(got, expected), (axis, got, expected)
     assert compat.max(X) == 5
     assert compat.argmax(X) == 5
 
@@ -125,9 +125,9 @@ def test_nan_is_left_out(dtype: Any) -> None:
     for axis in (None, 0, 1):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            found, wanted = compat.nanmax(data, axis=axis), np.nanmax(data.astype(np.float64), axis=axis)
+            found, expected = compat.nanmax(data, axis=axis), np.nanmax(data.astype(np.float64), axis=axis)
         assert np.asarray(found).dtype == dtype
-        np.testing.assert_array_equal(np.asarray(found, np.float64), wanted)
+        np.testing.assert_array_equal(np.asarray(found, np.float64), expected)
     with pytest.warns(RuntimeWarning, match="All-NaN slice encountered"):
         compat.nanmax(data, axis=1)
     with pytest.raises(ValueError, match="All-NaN slice encountered"):
@@ -143,8 +143,8 @@ def test_reduceat() -> None:
     data = np.random.default_rng(2).integers(0, 9, (5, 6)).astype(np.float32)
     for axis in (0, 1, -1, 2):
         for indices in ([0, 2, 3], [1, 4], [0], [0, 0, 2], [3, 1], [4], [7], [-1], [], [[0]]):
-            got, wanted = (outcome(each.reduceat, data, indices, axis) for each in (compat.maximum, np.maximum))
-            assert agree(got, wanted)
+            got, expected = (outcome(each.reduceat, data, indices, axis) for each in (compat.maximum, np.maximum))
+            assert agree(got, expected)
     assert outcome(compat.maximum.accumulate, data, 1) == outcome(np.maximum.accumulate, data, 1)
     assert compat.maximum.nin == 2
     assert repr(compat.maximum) == "<maxops.compat.numpy.maximum>"

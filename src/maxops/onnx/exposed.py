@@ -69,8 +69,8 @@ def expose(model: Path | bytes, source: str) -> Exposed:
         if tensor.name in read_there
     }
     known = {*constants, *(value.name for value in graph.input), *(value.name for value in graph.output)}
-    wanted = dict.fromkeys(name for each in judged for name in (*each.step.inputs, each.step.output) if name)
-    graph.output.extend(ValueInfoProto(name=name) for name in wanted if name not in known)
+    around = dict.fromkeys(name for each in judged for name in (*each.step.inputs, each.step.output) if name)
+    graph.output.extend(ValueInfoProto(name=name) for name in around if name not in known)
     return Exposed(to_bytes(proto, source), tuple(value.name for value in graph.output), judged, constants, inside)
 
 

@@ -26,9 +26,9 @@ FEW: list[Any] = [
 ROWS = np.array([[1, 8], [2, 7], [9, 3], [2, 2]])
 
 
-def same(found: Any, wanted: Any) -> None:
-    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-    np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+def same(found: Any, expected: Any) -> None:
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
 @pytest.mark.parametrize("one", FEW, ids=repr)
@@ -43,13 +43,13 @@ def test_maximum(one: Any, other: Any) -> None:
 def test_max(axis: Any, keepdims: bool) -> None:
     for array in (*FEW[:3], np.zeros((2, 0, 3), np.int32), np.zeros((0, 2), np.float32)):
         try:
-            wanted = jnp.max(array, axis, keepdims=keepdims)
+            expected = jnp.max(array, axis, keepdims=keepdims)
         except ValueError:
             with pytest.raises(ValueError, match="zero-size array to reduction operation max"):
                 compat.max(array, axis, keepdims=keepdims)
         else:
-            same(compat.max(array, axis, keepdims=keepdims), wanted)
-            same(compat.amax(array, axis, keepdims=keepdims), wanted)
+            same(compat.max(array, axis, keepdims=keepdims), expected)
+            same(compat.amax(array, axis, keepdims=keepdims), expected)
         if axis != ():
             more: dict[str, Any] = {"keepdims": keepdims, "initial": 1, "where": np.arange(array.shape[-1]) % 2 == 0}
             same(compat.max(array, axis, **more), jnp.max(array, axis, **more))

@@ -27,7 +27,7 @@ def scripted(name: str) -> Any:
     return SCRIPTED.setdefault(name, torch.jit.script(getattr(compat, name)))
 
 
-def expected(src: Any, index: Any, dim: int, count: int, out: Any = None) -> tuple[Any, Any]:
+def by_loops(src: Any, index: Any, dim: int, count: int, out: Any = None) -> tuple[Any, Any]:
     """By one element after the other: index has the shape of src, and -1 for elements of no segment."""
     shape = list(src.shape)
     shape[dim] = count
@@ -44,8 +44,8 @@ def expected(src: Any, index: Any, dim: int, count: int, out: Any = None) -> tup
     return values, places
 
 
-def same(found: tuple[Any, Any], wanted: tuple[Any, Any]) -> None:
-    for one, other in zip(found, wanted, strict=True):
+def same(found: tuple[Any, Any], expected: tuple[Any, Any]) -> None:
+    for one, other in zip(found, expected, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         assert one.tolist() == other.tolist()
 
@@ -64,14 +64,14 @@ def test_scatter_max(shape: tuple[int, ...], dtype: Any) -> None:
         if not each:
             whole = index.reshape([rows if axis == dim else 1 for axis in range(len(shape))]).expand(shape)
         out = drawn((*shape[:dim], 5, *shape[dim + 1 :]), dtype, 3) if with_out else None
-        wanted = expected(src, whole, dim, 5, out)
+        expected = by_loops(src, whole, dim, 5, out)
         for function in (compat.scatter_max, scripted("scatter_max")):
             given = None if out is None else out.clone()
             found = function(src, index, dim - len(shape), given, None if with_out else 5)
-            same(found, wanted)
+            same(found, expected)
             assert given is None or found[0] is given or torch.equal(found[0], given)
         if not with_out and rows and src.numel():
-            same(compat.scatter_max(src, index, dim), expected(src, whole, dim, int(index.max()) + 1))
+            same(compat.scatter_max(src, index, dim), by_loops(src, whole, dim, int(index.max()) + 1))
 
 
 @pytest.mark.parametrize("shape", [(7,), (3, 7), (2, 7, 3), (0,), (3, 0)], ids=str)
@@ -82,9 +82,9 @@ def test_segments(shape: tuple[int, ...]) -> None:
         index = (drawn(shape[:dims], torch.long, 5) % 4).sort(dim).values
         whole = index.reshape(index.shape + (1,) * (len(shape) - dims)).expand(shape)
         for function in (compat.segment_max_coo, scripted("segment_max_coo")):
-            same(function(src, index, None, 6), expected(src, whole, dim, 6))
+            same(function(src, index, None, 6), by_loops(src, whole, dim, 6))
             out = drawn((*shape[:dim], 6, *shape[dims:]), torch.float, 6)
-            same(function(src, index, out.clone()), expected(src, whole, dim, 6, out))
+            same(function(src, index, out.clone()), by_loops(src, whole, dim, 6, out))
         if rows < 2:
             continue
         for bounds in ([0, 2, 2, rows], [1, 3, rows - 1], [0, rows], [2, 2]):  # not all rows are in a segment
@@ -92,13 +92,13 @@ def test_segments(shape: tuple[int, ...]) -> None:
             ids = torch.searchsorted(torch.tensor(bounds), torch.arange(rows), right=True) - 1
             ids = torch.where(ids < len(bounds) - 1, ids, -1)
             each = ids.reshape((1,) * dim + (rows,) + (1,) * (len(shape) - dims)).expand(shape)
-            wanted = expected(src, each, dim, len(bounds) - 1)
+            expected = by_loops(src, each, dim, len(bounds) - 1)
             for function in (compat.segment_max_csr, scripted("segment_max_csr")):
-                same(function(src, indptr), wanted)
-                out = torch.full_like(wanted[0], 99)
+                same(function(src, indptr), expected)
+                out = torch.full_like(expected[0], 99)
                 found = function(src, indptr, out)
-                same(found, wanted)
-                assert torch.equal(out, wanted[0])
+                same(found, expected)
+                assert torch.equal(out, expected[0])
 
 
 def test_gradients() -> None:
