@@ -56,8 +56,11 @@ class AttributeValueError(MaxopsError, ValueError):
 class AxesError(MaxopsError, AxisError):
     """Axes out of range, twice, or not a list of integers. Also a `numpy.exceptions.AxisError`."""
 
-    axis = ndim = None  # as NumPy has them for an error with a text of its own
-    __str__ = Exception.__str__
+    axis: int | None = None  # as NumPy has it for an error with a text of its own
+    ndim: int | None = None
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
 
 
 class SegmentIdsError(MaxopsError, ValueError):

@@ -88,7 +88,10 @@ class _Maximum:
 
     __name__ = __qualname__ = "maximum"
     __doc__ = "Return the element-wise maximum, as `numpy.maximum`."
-    nin, nout, nargs, identity = 2, 1, 3, None
+    nin: int = 2
+    nout: int = 1
+    nargs: int = 3
+    identity: None = None
 
     def __repr__(self) -> str:
         return "<maxops.compat.numpy.maximum>"
@@ -215,7 +218,7 @@ class _WithBfloat16:
     bfloat16 = dtypes.BFLOAT16.numpy
 
 
-maximum = _Maximum()
+maximum: _Maximum = _Maximum()
 
 
 def max(

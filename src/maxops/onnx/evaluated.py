@@ -56,7 +56,7 @@ class GraphEvaluator:
 
     def __init__(self, proto: ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
-        self.placements = placements(written, REFERENCE)
+        self.placements: tuple[Placement, ...] = placements(written, REFERENCE)
         try:
             self._evaluator = ReferenceEvaluator(proto)
         except Exception as error:  # onnx raises whatever it met

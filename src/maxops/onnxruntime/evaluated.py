@@ -11,6 +11,7 @@ import onnxruntime
 from onnx import ModelProto
 
 from maxops.errors import MaxopsError, ModelError
+from maxops.model import Placement
 from maxops.onnx.evaluated import in_words, placements
 from maxops.onnxruntime.session import outputs_of, session
 from maxops.plan import Array
@@ -22,7 +23,7 @@ class SessionEvaluator:
     def __init__(self, model: Path | ModelProto, written: ModelProto, source: str) -> None:
         self._source = source
         self._name = f"onnxruntime {onnxruntime.__version__}"
-        self.placements = placements(written, self._name)
+        self.placements: tuple[Placement, ...] = placements(written, self._name)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # what it cannot run, its exception says
         try:
