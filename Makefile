@@ -71,6 +71,10 @@ findings:  ## judge the newest release of each runtime (or RUNTIMES=...), and wr
 	$(FINDINGS)/bin/python conformance/renew.py $(RUNTIMES)
 	$(PYTHON) docs/generate.py
 
+originals:  ## test suites of NumPy, PyTorch and (of a checkout in ORIGINALS) torch_scatter, on maxops.compat; ten minutes
+	$(PYTHON) -m pip install -q --group originals
+	$(PYTHON) conformance/originals.py
+
 real-models:  ## check, rewrite, run and judge the models in PyPI's packages, and write docs/real-models.md; two minutes
 	$(PYTHON) conformance/real_models.py
 
@@ -161,5 +165,5 @@ docs:  ## the site, into build/site
 bench:  ## against the other libraries that are installed, quickly
 	maxops bench --quick
 
-.PHONY: help install test lint format docs sanitize races miniature emulated arm verify coverage specification real-models \
+.PHONY: help install test lint format docs sanitize races miniature emulated arm verify coverage specification originals real-models \
   findings faults mutants wheels check-wheels release release-checks bench fuzz fuzz-values

@@ -256,7 +256,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
         !read_flag(given[Of::noop_with_empty_axes], &noop) ||
         !read_flag(given[Of::return_indices], &with_indices))
         return kNotHandled;
-    if (is_given(given[Of::axes]) && by_axis) return kNotHandled;
+    if (by_axis && (noop || is_given(given[Of::axes]))) return kNotHandled;
     std::int64_t axes[kMaxRank];
     std::size_t count = 0;
     PyObject* const named = by_axis ? given[Of::axis] : given[Of::axes];

@@ -273,6 +273,7 @@ def axes() -> Iterator[Trial]:
                     if row.is_plain:
                         by_axis = reduced(row, shape, listed, bool(options.get("keepdims", 0)), True)
                         as_numpy = by_axis if isinstance(by_axis, frozenset) else gives("float32", by_axis)
+                        as_numpy = row.breaks(NOOP) if noop else as_numpy  # an option of axes
                         yield row, *reduction(row, zeros(shape), ways[0], options, "axis"), as_numpy
                         if 0 not in shape:
                             rational = expected if isinstance(expected, frozenset) else gives("real", expected)
@@ -294,7 +295,9 @@ def axes() -> Iterator[Trial]:
         yield REDUCE_MAX, (zeros((2, 3)), 0), {"axis": value}, REDUCE_MAX.breaks(AXES)
     for keepdims in (None, True, False):
         shape = (1, 1) if keepdims else ()
-        yield REDUCE_MAX, (zeros((2, 3)),), {"axis": None, "keepdims": keepdims}, gives("float32", shape)
+        options = {"axis": None, "keepdims": keepdims}
+        yield REDUCE_MAX, (zeros((2, 3)),), options, gives("float32", shape)
+        yield REDUCE_MAX, (zeros((2, 3)),), {**options, "noop_with_empty_axes": True}, REDUCE_MAX.breaks(NOOP)
     yield from _segment_axes()
 
 

@@ -181,7 +181,7 @@ INSTEAD = {
     "reduce_max": {
         "keepdim": "it is called keepdims",
         "dtype": "convert the data, as in .astype(...)",
-        "where": "replace what to leave out, as in np.where(where, data, -np.inf)",
+        "where": "replace what to leave out by the lowest value, of floats as np.where(where, data, -np.inf)",
         "skipna": "replace NaN first, as in np.where(np.isnan(data), -np.inf, data)",
     },
     "segment_max": {

@@ -19,7 +19,7 @@ from maxops.calls import Call, MaxCall, ReduceCall, SegmentCall, check_attribute
 from maxops.dtypes import REAL, DType
 from maxops.engines import numpy as engine
 from maxops.engines import table
-from maxops.errors import AxesError
+from maxops.errors import AttributeValueError, AxesError
 from maxops.plan import Array, flag, integers_of
 from maxops.shown import shown
 from maxops.spec import NOT_GIVEN, Clause, NotGiven, Spec
@@ -244,7 +244,7 @@ def reduce_max(
         axes: an integer, or a sequence or array of distinct integers in -r..r-1, where r is the rank. None or empty:
             all axes.
         keepdims: keep reduced axes with size 1. Default: True with ``axes`` or neither, False with ``axis`` or ``dim``.
-        noop_with_empty_axes: without axes, return the elements of the data, bit for bit.
+        noop_with_empty_axes: without ``axes``, return the elements of the data, bit for bit.
         out: an array of the result's shape and type. It may overlap the data.
         axis: the same in NumPy's convention, in place of ``axes``. None: all axes. Empty: no axis, as with
             ``noop_with_empty_axes``.
@@ -271,14 +271,20 @@ def reduce_max(
     Source: ONNX ReduceMax-20, with more types.
     """
     if axis is not NOT_GIVEN:
-        if axes is not None:
-            raise AxesError(
-                f"{spec.REDUCE_MAX.name} got axes {shown(axes)} and axis {shown(axis)}; one of them names the axes",
-                spec.REDUCE_MAX.clause("axes"),
+        for name, value in (("axes", axes), ("dim", dim)):
+            if value is not None:
+                raise AxesError(
+                    f"{spec.REDUCE_MAX.name} got {name} {shown(value)} and axis {shown(axis)}; give one of them",
+                    spec.REDUCE_MAX.clause("axes"),
+                )
+        if flag(spec.REDUCE_MAX, "noop_with_empty_axes", noop_with_empty_axes):
+            raise AttributeValueError(
+                f"{spec.REDUCE_MAX.name} got noop_with_empty_axes and axis {shown(axis)}; that option is for axes: "
+                "axis=() returns the elements of the data",
+                spec.REDUCE_MAX.clause("noop_with_empty_axes"),
             )
         axes = axis
-        if axis is not None:  # where it is empty, nothing is reduced
-            noop_with_empty_axes = flag(spec.REDUCE_MAX, "noop_with_empty_axes", noop_with_empty_axes) or True
+        noop_with_empty_axes = axis is not None  # where it is empty, nothing is reduced
     if keepdims is None:
         keepdims = axis is NOT_GIVEN and dim is None
     return table.run(ReduceCall(data, axes, keepdims, noop_with_empty_axes, out, dim, initial, return_indices, ties))

@@ -54,3 +54,13 @@ def reduced(shape: Sequence[Size], axes: Collection[int], *, keepdims: bool) -> 
     if keepdims:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def is_empty_along(shape: Shape, axis: int | Sequence[int] | None) -> bool:
+    """Whether there are no elements along axes, all of them for None; NumPy and JAX have no maximum there.
+
+    >>> is_empty_along((0, 3), 0), is_empty_along((0, 3), -1), is_empty_along((0, 0), 1)
+    (True, False, True)
+    """
+    named = range(len(shape)) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    return any(size == 0 and (at in named or at - len(shape) in named) for at, size in enumerate(shape))

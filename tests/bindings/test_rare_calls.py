@@ -222,13 +222,13 @@ class HugeInteger(np.int64):
         (lambda: mo.reduce_max(DATA, ties="first "), AttributeValueError, "ties is 'first '; .*reduce_max.ties]"),  # type: ignore[call-overload]
         (lambda: mo.reduce_max(DATA, dim="x"), AttributeValueError, "dim is 'x'; .*reduce_max.dim]"),  # type: ignore[call-overload]
         (lambda: ANYHOW.reduce_max(DATA, return_indices=2), AttributeValueError, "return_indices is 2; it is 0 or 1"),
-        (lambda: mo.reduce_max(DATA, 0, axis=1), AxesError, "axes 0 and axis 1; one of them"),
-        (lambda: mo.reduce_max(DATA, range(65)), AxesError, "axes holds 2, but data has rank 2"),
-        (lambda: mo.reduce_max(DATA, (0,) * 65), AxesError, "axes names axis 0 twice"),
-        (lambda: mo.reduce_max(DATA, np.zeros(65, np.int64)), AxesError, "axes names axis 0 twice"),
+        (lambda: mo.reduce_max(DATA, 0, axis=1), AxesError, "axes 0 and axis 1; give one of them"),
+        (lambda: mo.reduce_max(DATA, range(65)), AxesError, "got axis 2, but data has rank 2"),
+        (lambda: mo.reduce_max(DATA, (0,) * 65), AxesError, "got axis 0 twice"),
+        (lambda: mo.reduce_max(DATA, np.zeros(65, np.int64)), AxesError, "got axis 0 twice"),
         (lambda: mo.reduce_max(DATA, np.zeros(1, complex)), AxesError, "axes is an array of complex128"),
         (lambda: mo.reduce_max(DATA, RaisingInteger(0)), ZeroDivisionError, "it has no value"),
-        (lambda: mo.reduce_max(DATA, HugeInteger(0)), AxesError, f"axes holds {2**70}, but data has rank 2"),
+        (lambda: mo.reduce_max(DATA, HugeInteger(0)), AxesError, f"got axis {2**70}, but data has rank 2"),
         (lambda: mo.reduce_max(DATA, initial="x"), DTypeError, "initial is of type str"),  # type: ignore[call-overload]
         (lambda: mo.reduce_max(DATA, initial=DATA[0, :1]), ShapeError, r"initial has shape \(1,\); it is a scalar"),
         (lambda: of_segments(initial=1.0), AttributeValueError, "fill_mode 'ZERO' and initial"),

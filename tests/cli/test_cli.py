@@ -507,7 +507,7 @@ def test_clause_reaches_the_line(tmp_path: Path) -> None:
     made = model([node("ReduceMax", ["x"], "y", "top", axes=[5])])
     saved(tmp_path / "x.npy", X)
     line = fails("run", saved_model(tmp_path / "m.onnx", made), "--input", f"x={tmp_path / 'x.npy'}")
-    holds(line, "m.onnx: node 'top' (ReduceMax): ReduceMax-13 axes holds 5", "[ONNX.ReduceMax-13.axes.range]\n")
+    holds(line, "m.onnx: node 'top' (ReduceMax): ReduceMax-13 got axis 5", "[ONNX.ReduceMax-13.axes.range]\n")
 
 
 # ------------------------------------------------------------------------------------------------ writing files

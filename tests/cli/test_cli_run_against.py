@@ -6,11 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from typer.testing import CliRunner, Result
 
 from command_output import save_onnx
@@ -18,7 +20,10 @@ from helpers.bits import assert_same_bits
 from maxops import dtypes, reference
 from maxops.cli import random_inputs
 from maxops.cli.app import app
+from maxops.cli.compare import different
+from maxops.errors import ModelError
 from maxops.model import Value
+from maxops.onnx.load import to_bytes
 
 MODEL = "g (float[n] x, int64[n] i, float[n, m] r) => (float[n] y, int64[n] j) { y = Max(x, x) j = Max(i, i) }"
 BACKEND = """
@@ -124,7 +129,7 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
         (["--seed", "1", "--whole"], "--whole: has no effect without --against"),
         (
             ["--seed", "1", "--against", "onnx-reference", "--tolerance", "1"],
-            "--tolerance: has no effect without --whole",
+            "--tolerance: has no effect without --against and --whole",
         ),
         (["--seed", "1", "--output", "-"], "stdout: takes one array, and there are 2"),
         ([], "give each as --input NAME=FILE, or --seed N draws them"),
@@ -334,7 +339,7 @@ def test_other_operators_run_in_onnxruntime(chain: Path) -> None:
 def test_what_onnxruntime_cannot_run_names_the_other_way(place: Path) -> None:
     pytest.importorskip("onnxruntime")
     save_onnx(place / "big.onnx", "g (bfloat16[n] x) => (bfloat16[n] y) { s = Sin(x) y = Max(s, s) }")
-    result = run("big.onnx", "--seed", 1)
+    result = run("big.onnx", "--seed", 1, "--on", "onnxruntime")
     assert result.exit_code == 2
     assert "big.onnx: onnxruntime " in result.stderr
     assert "cannot run it: " in result.stderr
@@ -344,6 +349,107 @@ def test_what_onnxruntime_cannot_run_names_the_other_way(place: Path) -> None:
     assert result.exit_code == 2
     assert "fails.onnx: onnxruntime " in result.stderr
     assert " fails: " in result.stderr
+
+
+def test_without_on_the_reference_evaluator_runs_what_onnxruntime_does_not_load(place: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    save_onnx(place / "twice.onnx", "g (float[n] x) => (float[n] y) { [a] s = Sin(x) [a] y = Max(s, s) }")
+    for more in ([], ["--against", "onnx-reference"]):
+        result = run("twice.onnx", "--seed", 1, "--format", "json", *more)
+        assert result.exit_code == 0, result.output
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("maxops: warning: twice.onnx: onnxruntime ")
+        assert line.endswith("; onnx's reference evaluator runs it")
+        places = {each["operator"]: each["runs_on"] for each in json.loads(result.stdout)["placements"]}
+        assert places == {"Max": "maxops", "Sin": "onnx's reference evaluator"}
+    save_onnx(place / "nobody.onnx", "g (float[n] x) => (float[n] y) { s = of.nobody.Op(x) y = Max(s, s) }")
+    result = run("nobody.onnx", "--seed", 1)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+
+
+WITH_DEFAULT = "g (float[n] x, float[2] w) => (float[n] y) <float[2] w = {1, 9}> { s = Abs(x) y = Max(s, w) }"
+
+
+@pytest.mark.parametrize("version", [3, 8])
+def test_a_default_that_is_given_is_what_every_runtime_takes(version: int, place: Path) -> None:
+    """Models of IR version 3 list all weights among their inputs; OpenVINO takes defaults as constants in all."""
+    proto = onnx.load(save_onnx(place / "default.onnx", WITH_DEFAULT))
+    proto.ir_version = version
+    onnx.save(proto, place / "default.onnx")
+    np.save("x.npy", np.array([5, -6], np.float32))
+    for name, weights in (("same", [1, 9]), ("other", [7, 3])):
+        np.save(f"{name}.npy", np.array(weights, np.float32))
+    runtimes = ["onnx-reference", "onnxruntime", "openvino"]
+    given = ["default.onnx", "-i", "x=x.npy", "--on", "onnx", "--format", "json"]
+    for words, expected in (
+        ([], [5, 9]),
+        (["-i", "w=same.npy"], [5, 9]),
+        (["-i", "w=other.npy"], [7, 6]),
+    ):
+        for runtime in runtimes:
+            pytest.importorskip(runtime.partition("-")[0])
+            for how in ([], ["--whole"]):
+                result = run(*given, *words, "--against", runtime, *how)
+                assert result.exit_code == 0, result.output
+                (output,) = json.loads(result.stdout)["runs"][0]["outputs"]
+                assert [float(each) for each in output["first_values"]] == expected
+    for words in ([], ["-i", "w=same.npy"]):
+        assert run("default.onnx", "-i", "x=x.npy", "--on", "onnxruntime", *words).exit_code == 0
+    result = run("default.onnx", "-i", "x=x.npy", "--on", "onnxruntime", "-i", "w=other.npy", "--format", "json")
+    if version == 3:
+        assert result.exit_code == 2
+        assert "default.onnx: input 'w' has a default, which ONNX Runtime takes as a constant" in result.stderr
+    else:
+        assert [float(each) for each in json.loads(result.stdout)["runs"][0]["outputs"][0]["first_values"]] == [7, 6]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_near"),
+    [
+        (np.inf, np.inf, True),
+        (np.inf, 1.0, False),
+        (1.0, np.inf, False),
+        (np.inf, -np.inf, False),
+        (np.nan, -np.nan, True),
+        (np.nan, 1.0, False),
+        (np.nan, np.inf, False),
+        (0.0, -0.0, True),
+        (1.0, 1.09, True),
+        (1.0, 1.2, False),
+        (100.0, 109.0, True),
+        (100.0, 120.0, False),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
+def test_what_lies_within_a_tolerance(one: float, other: float, is_near: bool, dtype: type) -> None:
+    first: Any = np.array([one, 1]).astype(dtype)
+    second: Any = np.array([other, 1]).astype(dtype)
+    assert different(first, second, 0.1).tolist() == ([] if is_near else [0])
+
+
+def test_data_beside_the_model(place: Path) -> None:
+    """The model's process, ONNX Runtime's session and the runtime beside it find the data, and say nothing of it."""
+    text = "g (float[n] x) => (float[n] y) <float[4] w = {1, 9, 3, 4}> { s = Abs(x) y = Max(s, w) }"
+    proto = onnx.load(save_onnx(place / "inline.onnx", text))
+    folder = place / "model"
+    folder.mkdir()
+    onnx.save(proto, folder / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    command = [sys.executable, "-m", "maxops", "run", str(folder / "m.onnx"), "--seed", "1"]
+    for runtime in ("onnx-reference", "onnxruntime"):
+        pytest.importorskip(runtime.partition("-")[0])
+        for how in ([], ["--whole"]):
+            words = [*command, "--against", runtime, *how]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_data_that_no_message_holds_is_a_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_long(_: onnx.ModelProto) -> bytes:
+        raise EncodeError("Failed to serialize proto")
+
+    monkeypatch.setattr(onnx.ModelProto, "SerializeToString", too_long)
+    with pytest.raises(ModelError, match="has 2147483648 bytes or more, and a protobuf message at most 2147483647"):
+        to_bytes(onnx.ModelProto(), "m.onnx")
 
 
 def test_an_open_size_without_a_name(place: Path) -> None:

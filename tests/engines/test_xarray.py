@@ -171,7 +171,7 @@ def test_several_indexes_of_one_dimension_are_no_obstacle() -> None:
         ({"dim": "x", "axes": 1}, errors.AttributeValueError, "dim and axes"),
         ({"dim": []}, errors.AttributeValueError, "dim names no dimension"),
         ({"dim": "x", "keepdims": 2}, errors.AttributeValueError, "keepdims is 2; it is 0 or 1"),
-        ({"axes": 2}, errors.AxesError, "axes holds 2"),
+        ({"axes": 2}, errors.AxesError, "got axis 2"),
         ({"dim": "x", "out": np.zeros(4)}, errors.OutputError, "out is given"),
     ],
 )

@@ -154,13 +154,22 @@ def _reduce_cases() -> Iterator[Case]:
         yield _reduce_case("all-lowest-indices", lowest, 1, dtype=dtype, return_indices=True)
     yield _reduce_case("long-indices", mixed(dtypes.FLOAT32, (3, 1000), 14, nans=0.0), 1, return_indices=True)
 
+
+def _refused_reductions() -> Iterator[Case]:
     def refused(name: str, error: type[Exception], words: str, **options: Any) -> Case:
         data = np.zeros((2, 3), np.float32)
         return Case(f"reduce_max-refused-{name}", "reduce_max", {"data": data}, options, (error, words))
 
-    yield refused("axes-range", errors.AxesError, "axes holds 2, but data has rank 2; axes are -2 to 1", axes=2)
-    yield refused("axes-twice", errors.AxesError, "axes names axis 1 twice", axes=(1, -1))
-    yield refused("axes-type", errors.AxesError, "axes holds 0.5 of type float", axes=0.5)
+    yield refused("axes-range", errors.AxesError, "got axis 2, but data has rank 2; axes are -2 to 1", axes=2)
+    yield refused("axis-range", errors.AxesError, "got axis 2, but data has rank 2; axes are -2 to 1", axis=2)
+    for given in ("axes", "dim"):
+        both = {given: 0, "axis": None}
+        yield refused(f"{given}-and-axis", errors.AxesError, f"got {given} 0 and axis None; give one of them", **both)
+    for axis in (None, 0, ()):
+        noop = {"axis": axis, "noop_with_empty_axes": True}
+        yield refused(f"noop-and-axis-{axis}", errors.AttributeValueError, "that option is for axes", **noop)
+    yield refused("axes-twice", errors.AxesError, "got axis 1 twice", axes=(1, -1))
+    yield refused("axes-type", errors.AxesError, "got axis 0.5 of type float", axes=0.5)
     yield refused("keepdims", errors.AttributeValueError, "keepdims is 2; it is 0 or 1", keepdims=2)
     yield refused("initial", errors.DTypeError, "initial is the Python float 1e+39, past the range of", initial=1e39)
     yield refused("initial-shape", errors.ShapeError, "initial has shape (1,)", initial=np.zeros(1, np.float32))
@@ -356,7 +365,7 @@ def _segment_refusals() -> Iterator[Case]:  # noqa: PLR0915 - a table
     )
 
 
-CASES = (*_max_cases(), *_reduce_cases(), *_segment_cases(), *_segment_refusals())
+CASES = (*_max_cases(), *_reduce_cases(), *_refused_reductions(), *_segment_cases(), *_segment_refusals())
 
 
 # No error of a plain function speaks for a standard.

@@ -352,7 +352,7 @@ def test_axes_that_become_known_after_the_rewrite(tmp_path: Path, saved: bool) -
 def test_axes_that_are_computed_are_checked() -> None:
     x = parameter("x", [4])
     axes = opset.concat([opset.range(*(constant(np.array(n)) for n in (0, 1, 1)), output_type="i64")] * 2, 0)
-    with pytest.raises(errors.AxesError, match=r"\(ReduceMax\): .*names axis 0 twice"):
+    with pytest.raises(errors.AxesError, match=r"\(ReduceMax\): .*got axis 0 twice"):
         maxops.openvino.rewrite(ov.Model([opset.reduce_max(x, axes, True)], [x], "m"))
 
 
@@ -465,7 +465,7 @@ def test_lengths_that_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("axes", "message"), [([0, 0], "names axis 0 twice"), ([5, 0], "holds 5, but data has rank 2")]
+    ("axes", "message"), [([0, 0], "got axis 0 twice"), ([5, 0], "got axis 5, but data has rank 2")]
 )
 def test_wrong_axes(axes: list[int], message: str) -> None:
     x, named = parameter("x", [-1, 3]), parameter("axes", [-1], dtypes.INT64)

@@ -197,14 +197,14 @@ def floats(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         # axes
         (
             ReduceCall(np.float32(1), [0]),
-            "reduce_max axes holds 0, but data has rank 0; axes are none, since a scalar has no axes "
+            "reduce_max got axis 0, but data has rank 0; axes are none, since a scalar has no axes "
             "[maxops.reduce_max.axes.range]",
         ),
         (
             ReduceCall(DATA, [2]),
-            "reduce_max axes holds 2, but data has rank 2; axes are -2 to 1 [maxops.reduce_max.axes.range]",
+            "reduce_max got axis 2, but data has rank 2; axes are -2 to 1 [maxops.reduce_max.axes.range]",
         ),
-        (ReduceCall(DATA, [1, -1]), "reduce_max axes names axis 1 twice [maxops.reduce_max.axes]"),
+        (ReduceCall(DATA, [1, -1]), "reduce_max got axis 1 twice [maxops.reduce_max.axes]"),
         (
             ReduceCall(DATA, np.array([[1]])),
             "reduce_max axes is an array of int64 and shape (1, 1); it is of integers and 1-D [maxops.reduce_max.axes]",

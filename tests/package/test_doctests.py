@@ -34,6 +34,7 @@ class _Finder(doctest.DocTestFinder):
 # Parts of the package that need what not everybody has.
 NEEDED = {
     "maxops.compat.jax": "jax",
+    "maxops.compat.torch": "torch",
     "maxops.compat.torch_scatter": "torch",
     "maxops.onnxruntime": "onnxruntime",
     "maxops.onnx.from_torch": "torch",

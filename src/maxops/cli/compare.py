@@ -41,6 +41,7 @@ def different(result: Array, expected: Array, tolerance: float = 0) -> Array:
         one, other = (np.asarray(array, np.float64).reshape(-1) for array in (result, expected))
         with np.errstate(invalid="ignore"):
             near = np.abs(one - other) <= tolerance * np.maximum(1, np.abs(other))
+        near &= np.isfinite(one) & np.isfinite(other)
         differs &= ~(near | (one == other) | (np.isnan(one) & np.isnan(other)))
     return np.flatnonzero(differs)
 

@@ -22,7 +22,7 @@ from maxops.cli.files import as_bfloat16, file_name, read_npy, read_npz, write_n
 from maxops.cli.progress import progress
 from maxops.cli.table import describe, first_values, printable, show, show_json
 from maxops.counted import counted
-from maxops.errors import MaxopsError, ModelInputError, OutputError
+from maxops.errors import MaxopsError, ModelError, ModelInputError, OutputError
 from maxops.model import Other, type_name
 from maxops.plan import Array
 from maxops.program import FAILED, print_line
@@ -118,8 +118,8 @@ def run(
     on: Annotated[
         Other | None,
         typer.Option(
-            help="What runs all other operators: onnxruntime (the default, if it is installed), or onnx, its reference "
-            "evaluator, which is slower and runs more models.",
+            help="What runs all other operators: onnxruntime, or onnx, whose reference evaluator is slower and runs "
+            "more models. Default: onnxruntime if it is installed and loads the model, or else onnx.",
         ),
     ] = None,
     against: Annotated[
@@ -155,10 +155,11 @@ def run(
     from maxops.onnx import suite  # noqa: PLC0415  (see above)
 
     is_ir = model.suffix.lower() == ".xml"
-    for option, is_given, needed in (("--whole", whole, against), ("--tolerance", tolerance, whole or is_ir)):
-        if is_given and not needed:
-            needs = "--against" if option == "--whole" else "--whole"
-            raise typer.BadParameter(f"has no effect without {needs}", param_hint=option)
+    if whole and against is None:
+        raise typer.BadParameter("has no effect without --against", param_hint="--whole")
+    if tolerance and (against is None or not (whole or is_ir)):
+        needed = "--against" if is_ir else "--against and --whole"
+        raise typer.BadParameter(f"has no effect without {needed}", param_hint="--tolerance")
     if on and is_ir:
         raise typer.BadParameter("is for ONNX models; maxops runs an IR by itself", param_hint="--on")
 
@@ -231,8 +232,22 @@ def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
         from maxops.openvino import load as load_ir  # noqa: PLC0415
 
         return load_ir(model)
-    chosen = on or ("onnxruntime" if find_spec("onnxruntime") else "onnx")
-    return from_proto(parse(model, source), source, on=chosen) if isinstance(model, bytes) else load(model, on=chosen)
+
+    def loaded(on: Other) -> Model:
+        return from_proto(parse(model, source), source, on=on) if isinstance(model, bytes) else load(model, on=on)
+
+    if on or not find_spec("onnxruntime"):
+        return loaded(on or "onnx")
+    try:
+        return loaded("onnxruntime")
+    except ModelError as error:
+        try:
+            model_there = loaded("onnx")
+        except MaxopsError:
+            raise error from None
+        said = str(error).partition("; --on onnx")[0]
+        print_line(f"maxops: warning: {printable(said)}; onnx's reference evaluator runs it")
+        return model_there
 
 
 def _check_output(
@@ -352,7 +367,11 @@ def _as_json(results: Results) -> dict[str, Any]:
             describe(name, array)
             | {
                 "compared": [
-                    {"with": each.other or "expected", "difference": each.differences[name] or None}
+                    {
+                        "with": each.other or "expected",
+                        "difference": each.differences[name] or None,
+                        "tolerance": each.tolerance,
+                    }
                     for each in results.compared
                     if each.of == "outputs"
                 ]

@@ -16,7 +16,6 @@ What differs:
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ with needed("maxops.compat.jax", "jax"):
     import jax.numpy as jnp
 
 from maxops import ops
+from maxops.shapes import is_empty_along
 
 __all__ = ["amax", "argmax", "max", "maximum", "segment_max"]
 
@@ -67,7 +67,7 @@ def max(
         initial = jnp.asarray(initial, data.dtype)
     elif where is not None:
         raise ValueError("max() with where= needs initial=, the value in the place of those that it leaves out")
-    elif data.size == 0 and prod(_results(data.shape, axis)) > 0:
+    elif is_empty_along(data.shape, axis):
         raise ValueError("zero-size array to reduction operation max which has no identity")
     if where is not None:
         data = jnp.where(where, data, initial)
@@ -75,11 +75,6 @@ def max(
 
 
 amax = max
-
-
-def _results(shape: tuple[int, ...], axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    taken = range(len(shape)) if axis is None else np.atleast_1d(np.asarray(axis, int)) % (len(shape) or 1)
-    return tuple(size for number, size in enumerate(shape) if number not in taken)
 
 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
@@ -93,7 +88,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.argmax is not supported.")
     data = jnp.asarray(a)
-    if data.size == 0 and prod(_results(data.shape, axis)) > 0:
+    if is_empty_along(data.shape, axis):
         raise ValueError("attempt to get argmax of an empty sequence")
     indices = ops.reduce_max(data, axis=axis, keepdims=bool(keepdims), return_indices=True)[1]
     return jnp.asarray(indices, jnp.result_type(int))

@@ -17,16 +17,19 @@ Signatures, defaults, promotion of types, results (scalars at rank 0) and errors
 from __future__ import annotations
 
 import warnings
-from math import prod
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from maxops import _native, dtypes, ops, order
 from maxops.dtypes import REAL, DType
+from maxops.shapes import is_empty_along
 
 __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 
+_NUMPYS = ("fmax", "argmax", "max", "maximum", "nanargmax", "nanmax")
+_numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # should ours take their places there
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for signatures that are as its
 
 
@@ -77,24 +80,22 @@ def _reduced(result: Any, out: Any) -> Any:
     return _given(result, out)
 
 
-def _is_empty(shape: tuple[int, ...], axis: Any) -> bool:
-    """Whether a result is the maximum of no elements."""
-    taken = range(len(shape)) if axis is None else [number % (len(shape) or 1) for number in np.atleast_1d(axis)]
-    return 0 in shape and prod(size for number, size in enumerate(shape) if number not in taken) > 0
+class _Ufunc:
+    """A universal function of NumPy's, by its name: what a class below does not have is NumPy's."""
 
+    def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = f"As `numpy.{name}`."
 
-class _Maximum:
-    """`numpy.maximum`, the universal function."""
-
-    __name__ = __qualname__ = "maximum"
-    __doc__ = "Return the element-wise maximum, as `numpy.maximum`."
-    nin: int = 2
-    nout: int = 1
-    nargs: int = 3
-    identity: None = None
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(getattr(_numpys, self.__name__), attribute)
 
     def __repr__(self) -> str:
-        return "<maxops.compat.numpy.maximum>"
+        return f"<maxops.compat.numpy.{self.__name__}>"
+
+
+class _Maximum(_Ufunc):
+    """`numpy.maximum`, the universal function."""
 
     def __call__(
         self, x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, **more: Any
@@ -111,7 +112,7 @@ class _Maximum:
         found = None if more else _common(x1, x2, dtype=dtype)
         if found is None:
             named = {} if dtype is None else {"dtype": dtype}
-            return np.maximum(x1, x2, out=out, where=where, **named, **more)
+            return _numpys.maximum(x1, x2, out=out, where=where, **named, **more)
         _, arrays = found
         return _given(ops.maximum(*arrays), out, where)
 
@@ -135,14 +136,13 @@ class _Maximum:
             if result is not None:
                 return result if result.ndim else result[()]
         found = None if where is not True else _common(array, dtype=dtype)
-        if found is None or (initial is None and _is_empty(np.shape(array), axis)):
-            numpys: Any = np.maximum
-            return numpys.reduce(array, axis, dtype, out, keepdims, initial, where)
+        if found is None or (initial is None and is_empty_along(np.shape(array), axis)):
+            return _numpys.maximum.reduce(array, axis, dtype, out, keepdims, initial, where)
         _, (data,) = found
         first = None
         if initial is not _NOT_GIVEN and initial is not None:
             first = np.asarray(initial, data.dtype)
-        elif _is_empty(data.shape, axis):
+        elif is_empty_along(data.shape, axis):
             raise ValueError("zero-size array to reduction operation maximum which has no identity")
         if data.ndim == 0 and axis in (0, -1):  # which NumPy lets a scalar have
             axis = None
@@ -158,11 +158,11 @@ class _Maximum:
         found, starts = _common(array, dtype=dtype), np.asarray(indices)
         is_plain = found is not None and starts.ndim == 1 and starts.size and starts.dtype.kind in "iu"
         if not is_plain or found is None or not (starts[1:] > starts[:-1]).all() or starts[0] < 0:
-            return np.maximum.reduceat(array, indices, axis, dtype, out)
+            return _numpys.maximum.reduceat(array, indices, axis, dtype, out)
         _, (data,) = found
         rows = data.shape[axis] if -data.ndim <= axis < data.ndim else 0
         if starts[-1] >= rows:
-            return np.maximum.reduceat(array, indices, axis, dtype, out)
+            return _numpys.maximum.reduceat(array, indices, axis, dtype, out)
         offsets = np.empty(len(starts) + 1, np.int64)
         offsets[:-1], offsets[-1] = starts, rows
         if starts[0]:
@@ -177,9 +177,9 @@ class _Maximum:
         """
         found = _common(array, dtype=dtype)
         if found is None:
-            return np.maximum.accumulate(array, axis, dtype, out)
+            return _numpys.maximum.accumulate(array, axis, dtype, out)
         row, (data,) = found
-        keys = np.maximum.accumulate(order.keys_of(np, np.ascontiguousarray(data).reshape(data.shape), row), axis)
+        keys = _numpys.maximum.accumulate(order.keys_of(np, np.ascontiguousarray(data).reshape(data.shape), row), axis)
         return _reduced(_values(keys, row), out)
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
@@ -197,11 +197,11 @@ class _Maximum:
         """
         found = _common(a, b) if type(a) is np.ndarray else None
         if found is None or found[1][0].dtype != a.dtype or not a.dtype.isnative:
-            np.maximum.at(a, indices, b)
+            _numpys.maximum.at(a, indices, b)
             return
         row, (_, others) = found
         keys = order.keys_of(np, np.ascontiguousarray(a).reshape(a.shape), row)
-        np.maximum.at(keys, indices, order.keys_of(np, np.ascontiguousarray(others).reshape(others.shape), row))
+        _numpys.maximum.at(keys, indices, order.keys_of(np, np.ascontiguousarray(others).reshape(others.shape), row))
         touched = np.zeros(a.shape, bool)
         touched[indices] = True
         np.copyto(a, _values(keys, row), where=touched)
@@ -218,7 +218,7 @@ class _WithBfloat16:
     bfloat16 = dtypes.BFLOAT16.numpy
 
 
-maximum: _Maximum = _Maximum()
+maximum: _Maximum = _Maximum("maximum")
 
 
 def max(
@@ -239,7 +239,7 @@ def max(
     Source: NumPy 2.4, `numpy.max`.
     """
     if where is not _NOT_GIVEN or type(a) not in (np.ndarray, list, tuple, bool, int, float):
-        return np.max(a, axis, out, keepdims, initial, where)
+        return _numpys.max(a, axis, out, keepdims, initial, where)
     return maximum.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
 
 
@@ -259,32 +259,40 @@ def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = 
         if pair is not None:
             return pair[1] if pair[1].ndim else pair[1][()]
     found = _common(a) if type(a) in (np.ndarray, list, tuple, bool, int, float) else None
-    if found is None or _is_empty(found[1][0].shape, axis):
-        return np.argmax(a, axis, out, keepdims=keepdims)
+    if found is None or is_empty_along(found[1][0].shape, axis):
+        return _numpys.argmax(a, axis, out, keepdims=keepdims)
     (data,) = found[1]
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
     along = None if data.ndim == 0 and axis in (0, -1) else axis
     return _reduced(ops.reduce_max(data, axis=along, keepdims=keeps, return_indices=True)[1], out)
 
 
-def fmax(x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, **more: Any) -> Any:
-    """Return the element-wise maximum; NaN only where both are NaN.
+class _Fmax(_Ufunc):
+    """`numpy.fmax`, whose methods are NumPy's."""
 
-    >>> fmax(np.array([np.nan, 2.0]), 1.0)
-    array([1., 2.])
+    def __call__(
+        self, x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, **more: Any
+    ) -> Any:
+        """Return the element-wise maximum; NaN only where both are NaN.
 
-    Source: NumPy 2.4, `numpy.fmax`.
-    """
-    found = None if more else _common(x1, x2, dtype=dtype)
-    if found is None:
-        named = {} if dtype is None else {"dtype": dtype}
-        return np.fmax(x1, x2, out=out, where=where, **named, **more)
-    row, (one, other) = found
-    result = ops.maximum(one, other)
-    if row.kind == "float" and np.isnan(ops.reduce_max(result, axis=None)):
-        one, other = np.where(np.isnan(one), other, one), np.where(np.isnan(other), one, other)
+        >>> fmax(np.array([np.nan, 2.0]), 1.0)
+        array([1., 2.])
+
+        Source: NumPy 2.4, `numpy.fmax`.
+        """
+        found = None if more else _common(x1, x2, dtype=dtype)
+        if found is None:
+            named = {} if dtype is None else {"dtype": dtype}
+            return _numpys.fmax(x1, x2, out=out, where=where, **named, **more)
+        row, (one, other) = found
         result = ops.maximum(one, other)
-    return _given(result, out, where)
+        if row.kind == "float" and np.isnan(ops.reduce_max(result, axis=None)):
+            one, other = np.where(np.isnan(one), other, one), np.where(np.isnan(other), one, other)
+            result = ops.maximum(one, other)
+        return _given(result, out, where)
+
+
+fmax: _Fmax = _Fmax("fmax")
 
 
 def nanmax(
@@ -306,7 +314,7 @@ def nanmax(
     if found is None or found[0].kind != "float":
         if where is _NOT_GIVEN and found is not None:
             return max(a, axis, out, keepdims, initial)
-        return np.nanmax(a, axis, out, keepdims, initial, where)
+        return _numpys.nanmax(a, axis, out, keepdims, initial, where)
     (data,) = found[1]
     keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
     if data.size and not np.isnan(ops.reduce_max(data, axis=None)):
@@ -331,7 +339,7 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
     """
     found = _common(a) if type(a) is np.ndarray else None
     if found is None or found[0].kind != "float" or found[1][0].size == 0:
-        return np.nanargmax(a, axis, out, keepdims=keepdims)
+        return _numpys.nanargmax(a, axis, out, keepdims=keepdims)
     (data,) = found[1]
     missing = np.isnan(data)
     if np.all(missing, axis=axis).any():

@@ -63,7 +63,7 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
     Raises RuntimeFailedError with the runtime's own words, or with how its process ended.
     """
     check(name, model)
-    model = _without_functions(model)
+    model = _as_runtimes_take_it(model, inputs)
     with TemporaryDirectory(prefix="maxops-run-") as folder:
         request, reply = Path(folder, "request"), Path(folder, "reply")
         plain = {key: np.ascontiguousarray(array).reshape(array.shape) for key, array in inputs.items()}
@@ -88,8 +88,11 @@ def run(name: str, model: Path | bytes, inputs: Inputs, count: int) -> Answer:
     return Answer(*answer)
 
 
-def _without_functions(model: Path | bytes) -> Path | bytes:
-    """The model; if it has functions, of which runtimes take different parts, its bytes with those inlined."""
+def _as_runtimes_take_it(model: Path | bytes, inputs: Inputs) -> Path | bytes:
+    """The model; its bytes, if functions are to be inlined, or defaults of given inputs to be left out.
+
+    Runtimes take functions in part, and some take defaults as constants.
+    """
     if _is_ir(model):
         return model
     # onnx takes longer to import than most commands to run
@@ -98,12 +101,15 @@ def _without_functions(model: Path | bytes) -> Path | bytes:
 
     source = "the model" if isinstance(model, bytes) else str(model)
     proto = parse(model, source) if isinstance(model, bytes) else read(model)
-    if not proto.functions:
+    needed = [tensor for tensor in proto.graph.initializer if tensor.name not in inputs]
+    if not proto.functions and len(needed) == len(proto.graph.initializer):
         return model
+    del proto.graph.initializer[:]
+    proto.graph.initializer.extend(needed)
     if isinstance(model, Path):
         take_data_in(proto, source, model.parent)
     try:
-        return to_bytes(inlined(proto, by_key(proto)), source)
+        return to_bytes(inlined(proto, by_key(proto)) if proto.functions else proto, source)
     except MaxopsError as error:
         raise error.at(source) from error
 

@@ -192,7 +192,7 @@ def _axes_of(row: Spec, data: Named, dim: Any, noop_with_empty_axes: object) -> 
     # xarray reduces nothing over no names, and ONNX everything over no axes
     if not listed and not noop_with_empty_axes:
         raise AttributeValueError(
-            f"{row.name} dim names no dimension; give at least one, or None or ... for all", row.clause("dim")
+            f"{row.name} dim names no dimension; give at least one, or ... for all", row.clause("dim")
         )
     axes = tuple(_axis_of(row, data, name) for name in listed)
     if len(set(axes)) < len(axes):

@@ -29,12 +29,23 @@ from maxops.plan import Array
 OURS, REFERENCE = "maxops", "onnx's reference evaluator"
 
 
-def evaluator(on: Other, proto: ModelProto, written: ModelProto, source: str, path: Path | None) -> Evaluator:
-    """What runs a model, without functions or as it was written, and in the latter case maybe in a file."""
+def evaluator(
+    on: Other,
+    proto: ModelProto,
+    written: ModelProto,
+    source: str,
+    path: Path | None,
+    defaults: Mapping[str, Array],
+) -> Evaluator:
+    """What runs a model, without functions or as it was written, and in the latter case maybe in a file.
+
+    `defaults` are those of its inputs.
+    """
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
     # by name, since it stands above this module, and its package is an extra
-    made: Evaluator = import_module("maxops.onnxruntime.evaluated").SessionEvaluator(path or written, written, source)
+    module = import_module("maxops.onnxruntime.evaluated")
+    made: Evaluator = module.SessionEvaluator(path or written, written, source, defaults)
     return made
 
 

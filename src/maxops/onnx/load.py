@@ -226,7 +226,8 @@ def _evaluated(proto: ModelProto, source: str, path: Path | None, opset: int, on
     for value in inputs:
         if value.name in defaults:
             _check_default(source, value, defaults[value.name])
-    return Model(source, opset, inputs, outputs, defaults, (), evaluator(on, proto, written, source, path))
+    made = evaluator(on, proto, written, source, path, defaults)
+    return Model(source, opset, inputs, outputs, defaults, (), made)
 
 
 def _without_functions(proto: ModelProto, source: str) -> ModelProto:
@@ -250,7 +251,7 @@ def to_bytes(proto: ModelProto, source: str) -> bytes:
     try:
         return bytes(proto.SerializeToString())
     except (ValueError, EncodeError) as error:
-        raise _too_long(source, proto.ByteSize()) from error
+        raise _too_long(source, MAX_MESSAGE + 1) from error
 
 
 def _check_model(proto: ModelProto, source: str) -> None:

@@ -10,17 +10,21 @@ import numpy as np
 import onnxruntime
 from onnx import ModelProto
 
-from maxops.errors import MaxopsError, ModelError
+from maxops.errors import MaxopsError, ModelError, ModelInputError
 from maxops.model import Placement
 from maxops.onnx.evaluated import in_words, placements
 from maxops.onnxruntime.session import outputs_of, session
 from maxops.plan import Array
 
+_ELSEWHERE = '--on onnx (on="onnx" in Python) takes onnx\'s reference evaluator in its place'
+
 
 class SessionEvaluator:
     """A whole model in ONNX Runtime, in which our operators are."""
 
-    def __init__(self, model: Path | ModelProto, written: ModelProto, source: str) -> None:
+    def __init__(
+        self, model: Path | ModelProto, written: ModelProto, source: str, defaults: Mapping[str, Array]
+    ) -> None:
         self._source = source
         self._name = f"onnxruntime {onnxruntime.__version__}"
         self.placements: tuple[Placement, ...] = placements(written, self._name)
@@ -33,13 +37,20 @@ class SessionEvaluator:
         except Exception as error:  # onnxruntime raises what derives from no common class
             raise self._failure("cannot run it", error) from error
 
-        # defaults of old models, which cannot be changed there, are neither
         ways = (self._session.get_inputs(), self._session.get_overridable_initializers())
         self._taken = {each.name for values in ways for each in values}
+        # of IR version 3, whose defaults are constants to ONNX Runtime
+        self._fixed = {name: array for name, array in defaults.items() if name not in self._taken}
 
     def __call__(self, inputs: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Any]:
         """Run on one array per input, and return the outputs that are asked for."""
         names = list(outputs)
+        for name, array in self._fixed.items():
+            if inputs[name].tobytes() != array.tobytes():
+                raise ModelInputError(
+                    f"{self._source}: input {name!r} has a default, which ONNX Runtime takes as a constant in a model "
+                    f"of IR version 3; {_ELSEWHERE}"
+                )
         given = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in inputs.items()}
         given = {name: array for name, array in given.items() if name in self._taken}
         try:
@@ -48,7 +59,4 @@ class SessionEvaluator:
             raise self._failure("fails", error) from error
 
     def _failure(self, what: str, error: Exception) -> ModelError:
-        return ModelError(
-            f'{self._source}: {self._name} {what}: {in_words(error)}; --on onnx (on="onnx" in Python) takes onnx\'s '
-            "reference evaluator in its place"
-        )
+        return ModelError(f"{self._source}: {self._name} {what}: {in_words(error)}; {_ELSEWHERE}")

@@ -64,12 +64,13 @@ def session(
     result = moved(proto)
     if path is None or not any(external_tensors(result)):
         return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
-    before = _entry(options, _DATA_FOLDER)
+    before = None if sess_options is None else _entry(options, _DATA_FOLDER)
     options.add_session_config_entry(_DATA_FOLDER, str(follow_links(result, path)))
     try:
         return onnxruntime.InferenceSession(to_bytes(result, "the model"), options, **arguments)
-    finally:  # the options may be another model's, too
-        options.add_session_config_entry(_DATA_FOLDER, before)
+    finally:
+        if before is not None:  # these options may be another model's, too
+            options.add_session_config_entry(_DATA_FOLDER, before)
 
 
 def outputs_of(

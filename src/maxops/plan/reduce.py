@@ -71,7 +71,7 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
     for value in _listed(spec, axes):
         if not is_integer(value):
             raise AxesError(
-                f"{spec.name} axes holds {shown(value)} of type {type(value).__name__}; axes are integers",
+                f"{spec.name} got axis {shown(value)} of type {type(value).__name__}; axes are integers",
                 spec.clause("axes"),
             )
         axis = int_of(value)
@@ -79,10 +79,10 @@ def _axes(spec: Spec, axes: object, rank: int) -> tuple[int, ...]:
         if not lowest <= axis < rank:
             expected = f"{lowest} to {rank - 1}" if rank else "none, since a scalar has no axes"
             raise AxesError(
-                f"{spec.name} axes holds {shown(axis)}, but data has rank {rank}; axes are {expected}",
+                f"{spec.name} got axis {shown(axis)}, but data has rank {rank}; axes are {expected}",
                 spec.clause("axes.range"),
             )
         if axis % rank in result:
-            raise AxesError(f"{spec.name} axes names axis {axis % rank} twice", spec.clause("axes.unique", "axes"))
+            raise AxesError(f"{spec.name} got axis {axis % rank} twice", spec.clause("axes.unique", "axes"))
         result.append(axis % rank)
     return tuple(result)

@@ -1,0 +1,238 @@
+"""Runs the test suites of other libraries with their maxima replaced by those of `maxops.compat`.
+
+    python conformance/originals.py [SUITE ...]
+
+SUITE: numpy, torch or torch_scatter; the default is all. NumPy's and PyTorch's suites are parts of their packages, and
+need pytest, hypothesis and expecttest. That of torch_scatter is read from a checkout of its repository in the folder
+that the environment variable ORIGINALS names. Only tests that call a replaced function count.
+
+Prints what fails; if every suite ran, docs/reference/compat.md shows the counts and the reasons. Exits with 1 if a test
+fails whose reason is not in EXCEPTIONS.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterable
+from fnmatch import fnmatch
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from maxops.compat import numpy as compat_numpy
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "compat.md"
+BEGIN, END = "<!-- the table of conformance/originals.py -->\n", "<!-- its end -->\n"
+# Tests that fail, by their suite and a pattern of their names, and why.
+EXCEPTIONS: dict[str, dict[str, str]] = {"numpy": {}, "torch": {}, "torch_scatter": {}}
+
+
+class Found(NamedTuple):
+    """What a suite's tests that call a replaced function found: how many passed, and the failures by name."""
+
+    suite: str
+    version: str
+    passed: int
+    failed: dict[str, str]
+
+    @property
+    def row(self) -> str:
+        """A line of the page's table."""
+        count = self.passed + len(self.failed)
+        return f"| `maxops.compat.{self.suite}` | {self.suite} {self.version} | {self.passed:,} of {count:,} |"
+
+
+class Watched:
+    """A function that notes that it is called, or an attribute of it looked up."""
+
+    def __init__(self, function: Any, note: Callable[[], None]) -> None:
+        self._function, self._note = function, note
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call it."""
+        self._note()
+        return self._function(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        self._note()
+        return getattr(self._function, name)
+
+
+class Replacing:
+    """A plugin of pytest: in each test, functions of a module are others; kept are the outcomes where one is called."""
+
+    def __init__(self, module: ModuleType, functions: dict[str, Any]) -> None:
+        self.module, self.functions = module, functions
+        self.reached: set[str] = set()
+        self.outcomes: dict[str, str] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Replace the functions, and put the module's own back."""
+        own = {name: getattr(self.module, name) for name in self.functions}
+        for name, function in self.functions.items():
+            setattr(self.module, name, Watched(function, lambda: self.reached.add(item.nodeid)))
+        try:
+            return (yield)
+        finally:
+            for name, function in own.items():
+                setattr(self.module, name, function)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """Skip a test of another reduction."""
+        try:
+            return (yield)
+        except ValueError as error:
+            if "maxops computes maxima" in str(error):
+                pytest.skip(str(error))
+            raise
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a test's outcome, "" if it passed."""
+        if report.when == "call" and report.passed:
+            self.outcomes[report.nodeid] = ""
+        elif report.failed:
+            self.outcomes[report.nodeid] = str(report.longreprtext).strip().splitlines()[-1]
+
+
+def run_pytest(module: ModuleType, functions: dict[str, Any], folder: Path, tests: Iterable[str]) -> Replacing:
+    """Run tests of a folder, quietly."""
+    plugin = Replacing(module, functions)
+    options = ["-q", "--no-header", "--tb=line", "-Wignore", "-oaddopts=", "-pno:cacheprovider", f"--rootdir={folder}"]
+    pytest.main([*options, "-c", os.devnull, *tests], plugins=[plugin])
+    return plugin
+
+
+def numpy() -> Found:
+    """NumPy's own tests; those that fail in the same way with NumPy's functions are left out."""
+    folder = Path(np.__file__).parent
+    ours = {name: getattr(compat_numpy, name) for name in compat_numpy.__all__}
+    theirs = {name: getattr(np, name) for name in ours}
+    names = sorted(str(path) for path in folder.rglob("tests/test_*.py") if "f2py" not in path.parts)
+    plugin = run_pytest(np, ours, folder, names)
+    outcomes = {name: text for name, text in plugin.outcomes.items() if name in plugin.reached}
+    if again := [str(folder / name) for name, text in outcomes.items() if text]:
+        for name, text in run_pytest(np, theirs, folder, again).outcomes.items():
+            if text:
+                del outcomes[name]
+    return counted("numpy", np.__version__, outcomes)
+
+
+def torch() -> Found:
+    """The samples of PyTorch's OpInfo of each function, with gradients."""
+    import torch  # noqa: PLC0415  (each suite needs its own library)
+    from torch.testing._internal.common_methods_invocations import op_db  # noqa: PLC0415
+
+    from maxops.compat import torch as compat  # noqa: PLC0415
+
+    outcomes = {}
+    for operator in op_db:
+        name = operator.name.removeprefix("_").replace("segment_reduce_lengths", "segment_reduce")
+        name = name.replace("segment_reduce_offsets", "segment_reduce")
+        if name not in compat.__all__:
+            continue
+        for dtype in sorted(operator.supported_dtypes("cpu"), key=str):
+            backward = dtype in operator.supported_backward_dtypes("cpu")
+            for number, sample in enumerate(operator.sample_inputs("cpu", dtype, requires_grad=backward)):
+                arguments = (sample.input, *sample.args)
+                words = {*(each for each in (*sample.args, *sample.kwargs.values()) if isinstance(each, str))}
+                if name.endswith("reduce") and not words & {"amax", "max"}:
+                    continue
+                key = f"{operator.formatted_name}-{dtype}-{number}"
+                try:
+                    ours = results(torch, getattr(compat, name), arguments, sample.kwargs)
+                    theirs = results(torch, operator.op, arguments, sample.kwargs)
+                    torch.testing.assert_close(ours, theirs, rtol=0, atol=0, equal_nan=True)
+                    outcomes[key] = ""
+                except Exception as error:  # noqa: BLE001  (whatever it is, the test has failed)
+                    outcomes[key] = " ".join(f"{type(error).__name__}: {error}".split())
+    return counted("torch", torch.__version__.partition("+")[0], outcomes)
+
+
+def results(torch: Any, function: Any, arguments: Any, options: Any) -> list[Any]:
+    """What a call returns, and the gradients of its first result."""
+    given = function(*arguments, **options)
+    found = [*given] if isinstance(given, tuple) else [given]
+    tracked = [each for each in (*arguments, *options.values()) if getattr(each, "requires_grad", False)]
+    if tracked and found[0].requires_grad:
+        weights = torch.arange(found[0].numel()).reshape(found[0].shape).to(found[0].dtype)
+        gradients = torch.autograd.grad(found[0], tracked, weights, allow_unused=True)
+        found += [each if each is not None else torch.zeros(()) for each in gradients]
+    return [each.detach() for each in found]
+
+
+def torch_scatter() -> Found | None:
+    """torch_scatter's own tests, from a checkout; tests of other reductions and of other functions are skipped."""
+    checkout = Path(os.environ.get("ORIGINALS", ""), "pytorch_scatter")
+    if not (checkout / "test").is_dir():
+        print("torch_scatter: left out; ORIGINALS=FOLDER names a folder with its checkout, pytorch_scatter")
+        return None
+    from maxops.compat import torch_scatter as compat  # noqa: PLC0415  (as above)
+
+    def replaced(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not hasattr(compat, name):
+            pytest.skip(f"{name} is no maximum", allow_module_level=True)
+        return getattr(compat, name)
+
+    module = ModuleType("torch_scatter")
+    module.__path__ = [str(checkout / "torch_scatter")]
+    module.__getattr__ = replaced  # type: ignore[method-assign]
+    sys.modules["torch_scatter"] = module
+    sys.path.insert(0, str(checkout))
+    plugin = run_pytest(module, {}, checkout, [str(checkout / "test")])
+    setup = (checkout / "setup.py").read_text(encoding="utf-8")
+    return counted("torch_scatter", setup.partition("__version__ = '")[2].partition("'")[0], plugin.outcomes)
+
+
+def counted(suite: str, version: str, outcomes: dict[str, str]) -> Found:
+    """The outcomes by how they ended."""
+    failed = {name: text for name, text in outcomes.items() if text}
+    return Found(suite, version, len(outcomes) - len(failed), failed)
+
+
+def write(suites: list[Found]) -> None:
+    """Show the counts and the reasons on the page."""
+    lines = ["| module | tests of | pass |", "| --- | --- | --- |", *(found.row for found in suites)]
+    reasons = [f"- {name}: {why}" for each in EXCEPTIONS.values() for name, why in each.items()]
+    text = "\n".join([*lines, *(["", *reasons] if reasons else [])])
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+def reason(suite: str, name: str) -> str:
+    """Why a test is known to fail; "" if it is not."""
+    return next((why for pattern, why in EXCEPTIONS[suite].items() if fnmatch(name, pattern)), "")
+
+
+SUITES: dict[str, Callable[[], Found | None]] = {"numpy": numpy, "torch": torch, "torch_scatter": torch_scatter}
+
+
+def main() -> None:
+    """Run the suites that are named, or all."""
+    warnings.simplefilter("ignore")
+    unknown, every = False, []
+    for suite in sys.argv[1:] or SUITES:
+        found = SUITES[suite]()
+        if found is None:
+            continue
+        every.append(found)
+        print(f"{suite}: {found.passed} of {found.passed + len(found.failed)} pass")
+        for name, text in found.failed.items():
+            why = reason(suite, name)
+            unknown |= not why
+            print(f"{suite}: {name}: {why or 'UNKNOWN'}: {text[:200]}")
+    if len(every) == len(SUITES) and not unknown:
+        write(every)
+    sys.exit(1 if unknown else 0)
+
+
+if __name__ == "__main__":
+    main()

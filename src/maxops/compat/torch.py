@@ -1,0 +1,274 @@
+"""PyTorch's maxima (2.13), with its names, signatures, promotion of types, results and gradients.
+
+>>> import torch
+>>> from maxops.compat import torch as mtorch
+>>> mtorch.max(torch.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
+torch.return_types.max(
+values=tensor([5., 7.]),
+indices=tensor([1, 0]))
+
+What differs:
+
+- NaN is always the quiet NaN with sign 0, and +0 is above -0. Gradients follow: -0 and +0 are no tie, and NaNs are one.
+- With ``include_self=False`` gradients go to the elements of src alone; PyTorch loses a share to an equal element of
+  input.
+- Of equal elements the index is that of the first, on every device.
+- ``segment_reduce`` takes every type that maxops has, and checks offsets.
+- Arguments that maxops refuses raise its errors: a repeated ``dim`` is an `AxesError`, and an index that is negative or
+  too large a `SegmentIdsError`.
+- Complex numbers and other types that maxops does not have go to PyTorch, as do tensors without elements,
+  ``segment_reduce`` with ``indices``, ``unsafe=True`` or lengths of several dimensions, and scattering to a scalar.
+  ``scatter_reduce`` and ``index_reduce`` have ``reduce="amax"`` only, and ``segment_reduce`` has ``"max"``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxops.extras import needed
+
+with needed("maxops.compat.torch", "torch"):
+    import torch
+
+import maxops.engines.torch  # noqa: F401  (its operators)
+from maxops import ops
+
+__all__ = ["amax", "argmax", "fmax", "index_reduce", "max", "maximum", "scatter_reduce", "segment_reduce"]
+
+_FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+_SIGNED = {torch.int8, torch.int16, torch.int32, torch.int64}
+_TYPES = {*_FLOATS, *_SIGNED, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.bool}
+
+Tensor = torch.Tensor
+
+
+def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return the element-wise maximum of two tensors, in PyTorch's common type of both.
+
+    >>> maximum(torch.tensor([1, 5]), torch.tensor(2.5))
+    tensor([2.5000, 5.0000])
+
+    Source: PyTorch, `torch.maximum`.
+    """
+    pair = _in_one_type(input, other)
+    return torch.maximum(input, other, out=out) if pair is None else _given(ops.maximum(*pair), out)
+
+
+def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return the element-wise maximum, or the other element where one is NaN.
+
+    >>> fmax(torch.tensor([1.0, float("nan")]), torch.tensor([float("nan"), 2.0]))
+    tensor([1., 2.])
+
+    Source: PyTorch, `torch.fmax`.
+    """
+    pair = _in_one_type(input, other)
+    if pair is None:
+        return torch.fmax(input, other, out=out)
+    one, two = pair
+    if one.dtype in _FLOATS:
+        one_is_nan, two_is_nan = one.isnan(), two.isnan()
+        one, two = torch.where(one_is_nan & ~two_is_nan, two, one), torch.where(two_is_nan, one, two)
+    return _given(ops.maximum(one, two, ties="first"), out)
+
+
+def amax(
+    input: Tensor, dim: int | tuple[int, ...] | list[int] = (), keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the maximum along dimensions, or of all elements.
+
+    >>> amax(torch.tensor([[1, 5], [7, 2]]), 1)
+    tensor([5, 7])
+
+    Source: PyTorch, `torch.amax`.
+    """
+    if not _is_taken(input):
+        return torch.amax(input, dim, keepdim, out=out)
+    axis = None if isinstance(dim, tuple | list) and not dim else dim
+    result = _reduced(input, axis, keepdim)
+    return result if out is None else torch.amax(result[None], 0, out=out)
+
+
+def max(
+    input: Tensor,
+    dim: int | Tensor | None = None,
+    keepdim: bool = False,
+    *,
+    other: Tensor | None = None,
+    out: Any = None,
+) -> Any:
+    """Return the maximum of all elements; along ``dim``, its values and indices; or of two tensors as `maximum`.
+
+    >>> max(torch.tensor([[1, 5], [7, 2]]))
+    tensor(7)
+
+    Source: PyTorch, `torch.max`.
+    """
+    if isinstance(dim, torch.Tensor):
+        return maximum(input, dim, out=out)
+    if other is not None:
+        return maximum(input, other, out=out)
+    if not _is_taken(input):
+        named: dict[str, Any] = {} if out is None else {"out": out}
+        return torch.max(input, **named) if dim is None else torch.max(input, dim, keepdim, **named)
+    if dim is None:
+        return _given(_reduced(input, None, keepdim), out)
+    values, indices = _reduced(input, dim, keepdim, return_indices=True, ties="first")
+    if out is not None:
+        values, indices = _given(values, out[0]), _given(indices, out[1])
+    return torch.return_types.max((values, indices))
+
+
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the index of the first maximum along a dimension, or in all elements.
+
+    >>> argmax(torch.tensor([[1, 5], [7, 2]]), 1)
+    tensor([1, 0])
+
+    Source: PyTorch, `torch.argmax`.
+    """
+    if not _is_taken(input) or input.dtype is torch.bool:
+        return torch.argmax(input, dim, keepdim)
+    indices: Tensor = _reduced(input.detach(), dim, keepdim, return_indices=True)[1]
+    return indices
+
+
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Return input, with the maximum of the elements of src that index moves to each place along a dimension.
+
+    >>> scatter_reduce(torch.zeros(3), 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 4.0, -2.0]), "amax")
+    tensor([4., 0., 0.])
+
+    Source: PyTorch, `torch.scatter_reduce`.
+    """
+    _check(reduce, "amax")
+    if not (_is_taken(input) and _is_taken(src) and input.dtype is src.dtype and input.dim() == src.dim() > 0):
+        return torch.scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
+    if src.shape != index.shape:
+        src = src[tuple([slice(size) for size in index.shape])]
+    if input.dim() == 1:
+        return _scattered(input, index, src, 0, include_self)
+    # of flattened tensors, with a segment for each element of input
+    whole, index = input.movedim(dim, 0), index.movedim(dim, 0)
+    columns = whole[0].numel()
+    places = torch.arange(columns, device=input.device).reshape(whole.shape[1:])
+    ids = index * columns + places[tuple([slice(size) for size in index.shape[1:]])]
+    result = _scattered(whole.reshape(-1), ids.reshape(-1), src.movedim(dim, 0).reshape(-1), 0, include_self)
+    return result.reshape(whole.shape).movedim(0, dim)
+
+
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Return input, with the maximum of the slices of source that a 1-D index moves to each place along a dimension.
+
+    >>> index_reduce(torch.zeros(3, 2), 0, torch.tensor([0, 2]), torch.tensor([[1.0, -1.0], [-2.0, 2.0]]), "amax")
+    tensor([[1., 0.],
+            [0., 0.],
+            [0., 2.]])
+
+    Source: PyTorch, `torch.index_reduce`.
+    """
+    _check(reduce, "amax")
+    if not (_is_taken(input) and _is_taken(source) and input.dtype is source.dtype and input.dim() > 0):
+        return torch.index_reduce(input, dim, index, source, reduce, include_self=include_self)
+    return _scattered(input, index, source, dim, include_self)
+
+
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Any = None,
+) -> Tensor:
+    """Return the maxima of segments along the first dimension, by their lengths or by offsets.
+
+    >>> segment_reduce(torch.tensor([1.0, 3.0, 2.0]), "max", lengths=torch.tensor([2, 0, 1]))
+    tensor([3., -inf, 2.])
+
+    Source: PyTorch, `torch.segment_reduce`.
+    """
+    _check(reduce, "max")
+    given = offsets if lengths is None else lengths
+    is_ours = _is_taken(data) and axis == 0 and given is not None and given.dim() == 1 and given.numel() > 0
+    if not is_ours or indices is not None or unsafe or (lengths is not None and offsets is not None):
+        return torch.segment_reduce(
+            data,
+            reduce,
+            lengths=lengths,
+            indices=indices,
+            offsets=offsets,
+            axis=axis,
+            unsafe=unsafe,
+            initial=initial,
+        )
+    if lengths is not None:
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    empty = {"initial": initial} if initial is not None else {"fill_value": _lowest(data.dtype)}
+    result: Tensor = ops.segment_max(data, offsets=offsets, **empty)
+    return result
+
+
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def _is_taken(tensor: object) -> bool:
+    """Whether maxops computes the maximum of a tensor; that of no elements is PyTorch's error."""
+    return isinstance(tensor, torch.Tensor) and tensor.dtype in _TYPES and tensor.numel() > 0
+
+
+def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Two tensors in their common type; None for what goes to PyTorch."""
+    if not (isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor)):
+        return None
+    if input.dtype is other.dtype:
+        return (input, other) if input.dtype in _TYPES else None
+    dtype = torch.result_type(input, other)
+    return (input.to(dtype), other.to(dtype)) if dtype in _TYPES else None
+
+
+def _given(result: Tensor, out: Tensor | None) -> Tensor:
+    """A result; in `out` as PyTorch writes there, if one is given."""
+    return result if out is None else torch.maximum(result, result, out=out)
+
+
+def _reduced(input: Tensor, dim: Any, keepdim: bool, **options: Any) -> Any:
+    if input.dim() > 0:
+        return ops.reduce_max(input, axis=dim, keepdims=bool(keepdim), **options)
+    return ops.reduce_max(input.reshape(1), axis=dim, **options)  # PyTorch lets a scalar have an axis
+
+
+def _scattered(input: Tensor, index: Tensor, source: Tensor, dim: int, include_self: bool) -> Tensor:
+    """The elements of `input` among those of `source` with their index; or alone where there are none."""
+    count = input.size(dim)
+    options: Any = {"sorted": False, "axis": dim}
+    if not include_self:
+        values, empty = ops.segment_max(source, index, count, fill_mode="ZERO", return_empty=True, **options)
+        shape = [1] * input.dim()
+        shape[dim] = count
+        return torch.where(empty.reshape(shape), input, values)
+    if torch.is_grad_enabled() and (input.requires_grad or source.requires_grad):
+        # in one, since all elements that equal a maximum share its gradient
+        index = torch.cat([torch.arange(count, dtype=index.dtype, device=index.device), index])
+        joined: Tensor = ops.segment_max(torch.cat([input, source], dim), index, count, fill_mode="ZERO", **options)
+        return joined
+    alone: Tensor = ops.segment_max(source, index, count, fill_value=_lowest(input.dtype), **options)
+    return ops.maximum(input, alone)
+
+
+def _lowest(dtype: torch.dtype) -> float | int | bool:
+    if dtype in _FLOATS:
+        return -torch.inf
+    return False if dtype is torch.bool else torch.iinfo(dtype).min
+
+
+def _check(reduce: str, name: str) -> None:
+    if reduce != name:
+        raise ValueError(f"reduce is {reduce!r}; maxops computes {name!r}, and PyTorch has the other reductions")

@@ -1,0 +1,254 @@
+"""`maxops.compat.torch` beside PyTorch's own functions: results, types, classes, gradients, `out` and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
+
+from maxops.compat import torch as compat  # noqa: E402
+
+FLOATS = [torch.half, torch.bfloat16, torch.float, torch.double]
+DTYPES = [*FLOATS, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool]
+SHAPES: list[tuple[int, ...]] = [(), (1,), (7,), (3, 5), (2, 1, 4), (2, 3, 2, 2)]
+Call = Callable[[Any], Any]  # of a module
+
+pytestmark = pytest.mark.filterwarnings("ignore:index_reduce:UserWarning", "ignore:.*segment_reduce.*beta:UserWarning")
+
+
+def drawn(shape: tuple[int, ...], dtype: Any, seed: int, *, nans: bool = False) -> Any:
+    """Small integers with many ties; of floats some are infinite or NaN."""
+    random = np.random.default_rng(seed)
+    values = random.integers(-3, 4, shape).astype(np.float64)
+    if nans and dtype.is_floating_point:
+        values = np.where(random.random(shape) < 0.2, np.nan, values)
+        values = np.where(random.random(shape) < 0.1, np.inf, values)
+    return torch.tensor(np.abs(values) if dtype is torch.uint8 else values).to(dtype) + torch.zeros((), dtype=dtype)
+
+
+def parts(result: Any) -> list[Any]:
+    return [*result] if isinstance(result, tuple) else [result]
+
+
+def same(name: str, *args: Any, **options: Any) -> None:
+    ours, theirs = (getattr(module, name)(*args, **options) for module in (compat, torch))
+    assert type(ours) is type(theirs)
+    for one, other in zip(parts(ours), parts(theirs), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+
+
+def outcome(call: Call, module: Any) -> Any:
+    try:
+        return call(module)
+    except Exception as error:  # noqa: BLE001  (the class is what is compared)
+        return error
+
+
+def dims(shape: tuple[int, ...]) -> list[int]:
+    return [*range(-len(shape), len(shape))] or [0, -1]
+
+
+@pytest.mark.parametrize("name", ["maximum", "fmax", "max"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_two_tensors(dtype: Any, name: str) -> None:
+    for other in DTYPES:
+        for one, two in [(shape, shape) for shape in SHAPES] + [
+            ((3, 1), (5,)),
+            ((), (4,)),
+            ((0, 2), (2,)),
+            ((0,), (1,)),
+        ]:
+            a, b = drawn(one, dtype, 1, nans=True), drawn(two, other, 2, nans=True)
+            same(name, a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_reductions(shape: tuple[int, ...], dtype: Any) -> None:
+    x = drawn(shape, dtype, 3, nans=True)
+    same("max", x)
+    same("amax", x)
+    for keepdim in (False, True):
+        same("amax", x, (), keepdim)
+        for dim in dims(shape):
+            same("amax", x, dim, keepdim=keepdim)
+            same("max", x, dim, keepdim)
+            same("max", x, dim=dim, keepdim=keepdim)
+        if dtype is not torch.bool:
+            for some in (None, *dims(shape)):
+                same("argmax", x, some, keepdim)
+        for pair in product(range(len(shape)), repeat=2):
+            if pair[0] != pair[1]:
+                same("amax", x, pair, keepdim)
+
+
+def scattering(shape: tuple[int, ...], dim: int, dtype: Any) -> list[tuple[Any, Any, Any]]:
+    """Inputs, indices and sources of one rank; index as large as src, or smaller."""
+    cases = []
+    for smaller in (0, 1):
+        sizes = [max(size - smaller, 0) for size in shape]
+        rows = [5 if axis == dim % len(shape) else size for axis, size in enumerate(shape)]
+        index = torch.tensor(np.random.default_rng(4).integers(0, 5, sizes))
+        cases.append((drawn(tuple(rows), dtype, 5, nans=True), index, drawn(shape, dtype, 6, nans=True)))
+    return cases
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 3, 4), (0,), (0, 3)], ids=str)
+def test_scatter_and_index(shape: tuple[int, ...], dtype: Any, include_self: bool) -> None:
+    for dim in dims(shape):
+        for given, index, src in scattering(shape, dim, dtype):
+            same("scatter_reduce", given, dim, index, src, "amax", include_self=include_self)
+        ids = torch.tensor(np.random.default_rng(7).integers(0, 5, shape[dim]))
+        for index in (ids, ids.int()) if dtype is not torch.bool else ():  # which PyTorch does not take there
+            same("index_reduce", given, dim, index, src, "amax", include_self=include_self)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_segments(dtype: Any) -> None:
+    for shape in ((6,), (6, 3), (6, 2, 2)):
+        x = drawn(shape, dtype, 8, nans=True)
+        for lengths in ([6], [2, 0, 4], [0, 0, 6, 0], [1] * 6):
+            given = torch.tensor(lengths)
+            offsets = torch.cat([torch.zeros(1, dtype=torch.long), given.cumsum(0)])
+            for initial in (None, 1.0, -5.0):
+                same("segment_reduce", x, "max", lengths=given, initial=initial)
+                same("segment_reduce", x, "max", offsets=offsets, initial=initial)
+    several = drawn((2, 4), dtype, 9)
+    same("segment_reduce", several, "max", lengths=torch.tensor([[1, 3], [2, 2]]), axis=1)
+    same("segment_reduce", several, "max", lengths=torch.tensor([1]), unsafe=True)
+
+
+INDEX = torch.tensor([[0, 2, 0], [1, 1, 0]])
+GRADIENTS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "maximum": (2, lambda m, a, b: m.maximum(a, b)),
+    "maximum-broadcast": (2, lambda m, a, b: m.maximum(a, b[0])),
+    "fmax": (2, lambda m, a, b: m.fmax(a, b)),
+    "max-of-two": (2, lambda m, a, b: m.max(a, b)),
+    "max": (1, lambda m, a: m.max(a)),
+    "max-dim": (1, lambda m, a: m.max(a, 1)[0]),
+    "max-scalar": (1, lambda m, a: m.max(a[0, 0], 0)[0]),
+    "amax": (1, lambda m, a: m.amax(a)),
+    "amax-dim": (1, lambda m, a: m.amax(a, 0, True)),
+    "scatter": (2, lambda m, a, b: m.scatter_reduce(a, 1, INDEX, b, "amax")),
+    "scatter-0": (2, lambda m, a, b: m.scatter_reduce(a[:, 0], 0, INDEX[1], b[0], "amax")),
+    "scatter-alone": (2, lambda m, a, b: m.scatter_reduce(a + 0.5, 1, INDEX, b, "amax", include_self=False)),
+    "index": (2, lambda m, a, b: m.index_reduce(a, 1, INDEX[0], b, "amax")),
+    "index-alone": (2, lambda m, a, b: m.index_reduce(a + 0.5, 0, INDEX[1, :2], b, "amax", include_self=False)),
+    "segments": (1, lambda m, a: m.segment_reduce(a, "max", lengths=torch.tensor([1, 1]))),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name: str) -> None:
+    count, call = GRADIENTS[name]
+    for seed, dtype in product(range(4), (torch.float, torch.double)):
+        found = []
+        for module in (compat, torch):
+            inputs = [drawn((2, 3), dtype, 10 * seed + k, nans=name == "fmax").requires_grad_() for k in range(count)]
+            result = call(module, *inputs)
+            weights = torch.arange(1, result.numel() + 1, dtype=dtype).reshape(result.shape)
+            found.append(torch.autograd.grad((result.nan_to_num() * weights).sum(), inputs))
+        for one, other in zip(*found, strict=True):
+            torch.testing.assert_close(one, other)
+    distinct = [torch.randperm(6).reshape(2, 3).double() * 3 + k for k in range(count)]
+    inputs = [each.requires_grad_() for each in distinct]
+    assert gradcheck(lambda *given: call(compat, *given), inputs)
+    assert gradgradcheck(lambda *given: call(compat, *given), inputs)
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_transforms(name: str) -> None:
+    """`torch.func` gives what the backward pass gives, alone and for batches."""
+    count, call = GRADIENTS[name]
+    inputs = [drawn((2, 3), torch.double, 20 + k) for k in range(count)]
+    tracked = [each.clone().requires_grad_() for each in inputs]
+    expected = torch.autograd.grad(call(compat, *tracked).sum(), tracked)
+    function = torch.func.grad(lambda *given: call(compat, *given).sum(), tuple(range(count)))
+    batches = [torch.stack([each, each]) for each in inputs]
+    for found in (function(*inputs), [each[1] for each in torch.func.vmap(function)(*batches)]):
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_out_is_written_as_pytorch_writes_it() -> None:
+    a, b = drawn((2, 3), torch.float, 30), drawn((2, 3), torch.float, 31)
+    for dtype in (torch.float, torch.double):
+        for name in ("maximum", "fmax", "max"):
+            out = torch.zeros((2, 3), dtype=dtype)
+            assert getattr(compat, name)(a, b, out=out) is out
+            assert torch.equal(out, torch.maximum(a, b).to(dtype))
+    out = torch.zeros(3)
+    assert compat.amax(a, 0, out=out) is out
+    assert torch.equal(out, a.amax(0))
+    whole = torch.zeros(())
+    assert compat.max(a, out=whole) is whole
+    assert torch.equal(whole, a.max())
+    pair = torch.zeros(3), torch.zeros(3, dtype=torch.long)
+    values, indices = compat.max(a, 0, out=pair)
+    assert (values is pair[0], indices is pair[1]) == (True, True)
+    assert (values.tolist(), indices.tolist()) == (a.max(0)[0].tolist(), a.max(0)[1].tolist())
+
+
+X = torch.zeros(2, 3)
+REFUSED: dict[str, Call] = {
+    "a-number": lambda m: m.maximum(X, 2.0),
+    "shapes": lambda m: m.maximum(X, torch.zeros(2)),
+    "complex": lambda m: m.maximum(X, torch.zeros(3, dtype=torch.complex64)),
+    "fmax-complex": lambda m: m.fmax(X, torch.zeros(3, dtype=torch.complex64)),
+    "out-type": lambda m: m.maximum(X, X, out=torch.zeros((2, 3), dtype=torch.int)),
+    "amax-out-type": lambda m: m.amax(X, out=torch.zeros((), dtype=torch.double)),
+    "out-with-gradients": lambda m: m.maximum(torch.zeros(2, requires_grad=True), torch.zeros(2), out=torch.zeros(2)),
+    "empty-amax": lambda m: m.amax(torch.zeros(0, 3), 0),
+    "empty-max": lambda m: m.max(torch.zeros(0)),
+    "empty-max-dim": lambda m: m.max(torch.zeros(0, 3), 0),
+    "empty-argmax": lambda m: m.argmax(torch.zeros(0)),
+    "bool-argmax": lambda m: m.argmax(torch.zeros(2, dtype=torch.bool)),
+    "axis": lambda m: m.amax(X, 2),
+    "axis-below": lambda m: m.max(X, -3),
+    "axis-argmax": lambda m: m.argmax(X, 2),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_pytorch_refuses(name: str) -> None:
+    ours, theirs = (outcome(REFUSED[name], module) for module in (compat, torch))
+    assert isinstance(theirs, Exception)
+    assert isinstance(ours, type(theirs)) or (name == "shapes" and isinstance(ours, ValueError)), repr(ours)
+
+
+def test_what_maxops_refuses() -> None:
+    with pytest.raises(ValueError, match="reduce is 'sum'; maxops computes 'amax'"):
+        compat.scatter_reduce(X, 0, INDEX, X, "sum")
+    with pytest.raises(ValueError, match="reduce is 'mean'; maxops computes 'max'"):
+        compat.segment_reduce(X, "mean", lengths=torch.tensor([2]))
+    for index in (torch.tensor([0, 3, 1]), torch.tensor([0, -1, 1])):
+        with pytest.raises(ValueError, match=r"maxops\.segment_max\."):
+            compat.scatter_reduce(torch.zeros(3), 0, index, torch.zeros(3), "amax")
+        with pytest.raises(ValueError, match=r"maxops\.segment_max\."):
+            compat.index_reduce(X, 1, index, X, "amax")
+
+
+def test_zeros_and_nans_are_those_of_the_order() -> None:
+    zeros = torch.tensor([-0.0, 0.0, -0.0])
+    assert not torch.signbit(compat.maximum(zeros, zeros.flip(0))[1])
+    assert compat.argmax(zeros) == 1
+    nan = torch.tensor([-torch.nan, 1.0])
+    for result in (compat.maximum(nan, nan), compat.amax(nan), compat.fmax(nan, nan)[:1]):
+        assert result.reshape(-1)[0].view(torch.int32) == 0x7FC00000
+
+
+@pytest.mark.parametrize("name", ["maximum", "fmax", "amax", "max", "scatter", "index", "segments"])
+def test_compiled(name: str) -> None:
+    count, call = GRADIENTS[name]
+    inputs = [drawn((2, 3), torch.float, 40 + k) for k in range(count)]
+    compiled = torch.compile(lambda *given: call(compat, *given), backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(*inputs), call(compat, *inputs))
