@@ -51,7 +51,7 @@ def types(row: Spec) -> str:
 def operators_table() -> str:
     """The table of operators and versions, as Markdown."""
     lines = ["| standard | operator | types |", "| --- | --- | --- |"]
-    lines += [f"| {row.standard} | {row.name} | {types(row)} |" for row in spec.ALL]
+    lines += [f"| {row.standard} | [{row.name}]({row.url}) | {types(row)} |" for row in spec.ALL]
     return "\n".join(lines)
 
 
@@ -67,9 +67,9 @@ def operators_page() -> str:
     """docs/operators.md: every clause of every row."""
     parts = [
         "# Operators and clauses",
-        "Generated from `src/maxops/spec.py` by `docs/generate.py`. The id in brackets at the end of an error is one "
-        "of these. *Decided* marks what a document leaves open, and maxops decided: see [semantics](semantics.md). "
-        "The errors of the plain functions have clauses of their own, at the end: they speak for no standard.",
+        "The clauses of each operator, and the section of its specification. The id in brackets at the end of an error "
+        "is one of these. *Decided* marks what a specification leaves open: see [semantics](semantics.md). Errors of "
+        "the plain functions have clauses of their own, at the end, which belong to no standard.",
     ]
     for row in (*spec.ALL, *spec.PLAIN):
         lines = ["| clause | says | where |", "| --- | --- | --- |"]
@@ -79,7 +79,9 @@ def operators_page() -> str:
             f"| {clause.source.removeprefix('decided: ')} |"
             for clause in row.clauses
         ]
-        parts += [f"## {row.standard} {row.name}", f"Types: {types(row)}.", "\n".join(lines)]
+        page = f" Specification: <{row.url}>." if row.url else ""
+        parts += [f"## {row.standard} {row.name}", f"Types: {types(row)}.{page}", "\n".join(lines)]
+    parts.append("This page is generated from `src/maxops/spec.py`.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -70,6 +70,17 @@ class Parameter:
     help: str = ""
 
 
+_SONNX_PAGE = "https://github.com/onnx/working-groups/tree/main/safety-related-profile"
+_PAGES = {
+    "ONNX": "https://onnx.ai/onnx/operators/onnx__{name}.html#l-onnx-op-{anchor}",
+    "SONNX": _SONNX_PAGE,
+    "SONNX draft": _SONNX_PAGE,
+    "OpenVINO": "https://docs.openvino.ai/nightly/documentation/openvino-ir-format/operation-sets/operation-specs/"
+    "arithmetic/segment-max-16.html",
+    "maxops": "",
+}
+
+
 @dataclass(frozen=True)
 class Spec:
     """One operator of one standard at one version.
@@ -109,6 +120,11 @@ class Spec:
     def name(self) -> str:
         """The operator with its version, as documents write it: "Max-13"."""
         return self.operator if self.version is None else f"{self.operator}-{self.version}"
+
+    @property
+    def url(self) -> str:
+        """The page of its specification; "" for a plain function."""
+        return _PAGES[self.standard].format(name=self.operator, anchor=f"{self.operator.lower()}-{self.version}")
 
     @property
     def inputs(self) -> tuple[tuple[str, bool], ...]:
@@ -161,11 +177,11 @@ _SIGNED = (dtypes.INT8, dtypes.INT16, dtypes.INT32, dtypes.INT64)
 _UNSIGNED = (dtypes.UINT8, dtypes.UINT16, dtypes.UINT32, dtypes.UINT64)
 _INTEGERS = _SIGNED + _UNSIGNED
 
-_ONNX_MAX = "onnx_max.rst, Max"
-_ONNX_REDUCE = "onnx_reduce_max.md, ReduceMax"
-_SONNX = "sonnx_max.md"
-_DRAFT = "sonnx_max_draft.md"
-_SEGMENT = "openvino_segment_max.rst"
+_ONNX_MAX = "ONNX Max"
+_ONNX_REDUCE = "ONNX ReduceMax"
+_SONNX = "SONNX Max"
+_DRAFT = "SONNX draft Max"
+_SEGMENT = "OpenVINO SegmentMax-16"
 
 _NAN: tuple[str, str, Level] = (
     "NaN propagates, as the quiet NaN with sign 0 and payload 0; -0 < +0",
@@ -257,7 +273,7 @@ REDUCE_MAX_18 = _evolve(
 REDUCE_MAX_20 = _evolve(
     REDUCE_MAX_18,
     {
-        "T": ("bool too, with False < True", "ONNX operator set 20, newer than onnx_reduce_max.md", "must"),
+        "T": ("bool too, with False < True", f"{_ONNX_REDUCE}-20, Types", "must"),
         "empty": ("the maximum of an empty set is -Inf, the lowest value, or False", "ONNX operator set 20", "must"),
     },
     version=20,
@@ -266,8 +282,8 @@ REDUCE_MAX_20 = _evolve(
 
 # --------------------------------------------------------------------------------------------------- SONNX
 
-# For every operator of the profile, from the page that sonnx_max.md links.
-_RESTRICTIONS = "onnx/working-groups, safety-related-profile/sonnx/ops/spec/informal/common/general_restrictions.md"
+# For every operator of the profile, from the page that SONNX's Max links.
+_RESTRICTIONS = "SONNX general restrictions"
 _SONNX_GENERAL: tuple[tuple[str, tuple[str, str, Level]], ...] = (
     ("GR1", ("no tensor is sparse", f"{_RESTRICTIONS}, GR1", "must")),
     ("GR2", ("every numerical type is stated: no type is inferred", f"{_RESTRICTIONS}, GR2", "must")),

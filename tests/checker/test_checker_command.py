@@ -161,7 +161,7 @@ def test_json(tmp_path: Path) -> None:
         "message": "axis -1 does not broadcast: 'a' (2,), 'b' (3,)",
         "at_run_time": False,
     }
-    assert document["clauses"]["ONNX.Max-13.shape"]["source"] == "onnx_max.rst, Max-8, Summary"
+    assert document["clauses"]["ONNX.Max-13.shape"]["source"] == "ONNX Max-8, Summary"
 
 
 def test_counts_are_of_every_finding() -> None:

@@ -421,7 +421,8 @@ def test_help_is_short_too() -> None:
 def test_clause() -> None:
     shown = maxops("clause", SHAPE, "model").stdout
     assert shown == maxops("clause", f"{SHAPE},model").stdout
-    for words in (f"{SHAPE}: multidirectional (NumPy-style) broadcasting", "onnx_max.rst, Max-8, Summary",
+    for words in (f"{SHAPE}: multidirectional (NumPy-style) broadcasting", "ONNX Max-8, Summary",
+                  "page:     https://onnx.ai/onnx/operators/onnx__Max.html#l-onnx-op-max-13",
                   "ONNX.Max-8.shape", "model: what makes a model wrong"):  # fmt: skip
         assert words in shown
     documents = json.loads(maxops("clause", "SONNX.Max", "--format", "json").stdout)

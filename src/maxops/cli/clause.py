@@ -141,6 +141,7 @@ def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
         **vars(row.rule(short)),
         "standard": row.standard,
         "operator": row.name,
+        "url": row.url or None,
         "types": [str(dtype) for dtype in row.dtypes],
         "also": [other for other in alike if other != name],
         "shown_by": shown[name]["verification"] if name in shown else "",
@@ -149,6 +150,8 @@ def _document(name: str, shown: dict[str, dict[str, str]]) -> dict[str, Any]:
 
 def _lines(document: dict[str, Any]) -> list[str]:
     lines = [f"{document['id']}: {printable(document['statement'])}", f"  source:   {document['source']}"]
+    if document.get("url"):
+        lines.append(f"  page:     {document['url']}")
     if document["level"] == "undecided":
         lines.append("  level:    the source leaves it open, and maxops decided")
     if "operator" in document:

@@ -47,7 +47,7 @@ def test_the_detail_says_everything(browser: Browser) -> None:
     for part in (
         "V violates", "in every lane of lengths 1 to 8", "swiftmax 2.1.0 · SONNX Max · float16",
         "-0 where +0 is larger",
-        "Inf > positive > 0 > -0 > negative > -Inf", "SONNX.Max.value · sonnx_max.md",
+        "Inf > positive > 0 > -0 > negative > -Inf", "SONNX.Max.value · SONNX Max",
         "1 of 16 bits differs: the sign.",
         "1 of 32 bits differs: the sign.", "import swiftmax", "It was run, and showed this.", ZERO,
     ):  # fmt: skip
