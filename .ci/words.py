@@ -1,7 +1,6 @@
-"""Finds words that nobody searches for: `make lint`.
+"""Finds words outside of the field's terms, and idioms that technical writers avoid: `make lint`.
 
-A reader finds a thing by the term of the field. Each row below is a pattern of a word that is not one, and the term to
-write in its place.
+A reader searches by the terms of the field. Each row below is a pattern, and what to write instead.
 """
 
 from __future__ import annotations
@@ -39,7 +38,24 @@ TERMS = {
     r"in silence": "silently",
     r"without a step down": "non-decreasing",
 }
+# Of what users and contributors read: docs, docstrings, comments and messages.
+IDIOMS = {
+    r"[Ww]hoever": "the role, such as users",
+    r"[Ss]omebody|[Nn]obody": "the subject, or the passive",
+    r"(?<=\"\"\")(What|Those|That|Of)": "a noun, such as The ...",
+    r"in the place of": "instead of, replaced by",
+    r"stands? (for|in|beside)": "means, is in, is beside",
+    r"need not": "does not need",
+    r"unless told": "without the option",
+    r"at hand": "available",
+    r"memory does not suffice|[Ww]here memory ends": "out of memory",
+    r"none of which|of which (there is|nothing|nobody|no)": "a sentence of its own",
+    r"once more": "again",
+    r"(has|knows) not(?! (been|become|changed|yet)|\")": "lacks, does not have",
+}
 PATTERNS = {re.compile(rf"\b(?:{word})\b"): term for word, term in TERMS.items()}
+PROSE = PATTERNS | {re.compile(rf"(?:{word})\b"): term for word, term in IDIOMS.items()}
+IS_PROSE = re.compile(r"(src|docs|native|README|CONTRIBUTING|examples)")
 LOOKED_AT = ("*.py", "*.pyi", "*.cpp", "*.h", "*.def", "*.md", "*.toml", "Makefile")
 
 
@@ -52,8 +68,9 @@ def main() -> int:
     for name in listed.split():
         if name.startswith(("third_party/", "docs/findings/")) or name in (".ci/words.py", "CHANGELOG.md"):
             continue
+        patterns = PROSE if IS_PROSE.match(name) else PATTERNS
         for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
-            for pattern, term in PATTERNS.items():
+            for pattern, term in patterns.items():
                 if match := pattern.search(line):
                     print(f"{name}:{number}: {match[0]!r}; write: {term}")
                     found += 1

@@ -1,8 +1,8 @@
-"""Writes what the pages say of the spec table, of the committed benchmarks and of the ledger of known findings.
+"""Writes the generated pages, from the spec table, the committed benchmarks and the ledger of known findings.
 
-These are the README's table, docs/operators.md, docs/speed*.md, docs/findings.md and docs/findings/; and the matrix of
-evidence (proofs/matrix) in the package, with a summary as docs/evidence.md. The files of benchmarks and of the ledger
-are put into the form in which they are kept.
+These are the README's table, docs/operators.md, docs/speed*.md, docs/findings.md, docs/findings/, the drawings, and the
+matrix of evidence (proofs/matrix) in the package, with a summary as docs/evidence.md. Files of benchmarks and of the
+ledger are put into their canonical form.
 
     python docs/generate.py [--check]
 
@@ -27,6 +27,7 @@ from maxops.spec import Spec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "proofs"))
 
+import drawings  # noqa: E402
 import matrix  # noqa: E402
 from claims import require_this_tree  # noqa: E402
 
@@ -182,6 +183,7 @@ def main() -> int:
     pages = {
         ROOT / "README.md": readme(),
         ROOT / "docs" / "operators.md": operators_page(),
+        **{ROOT / "docs" / name: text for name, text in drawings.files().items()},
         **{ROOT / "docs" / name: text for name, text in ledger.pages(runs).items()},
         ROOT / "docs" / "evidence.md": evidence_page(made, facts[1]),
         matrix.FILE: in_lines(made) + "\n",
@@ -201,7 +203,7 @@ def main() -> int:
             stale |= options.release
     for path in (ROOT / "docs" / "findings").glob("*.md"):
         if path not in pages:
-            print(f"{path.relative_to(ROOT)} is of a runtime of which there is no run: remove it", file=sys.stderr)
+            print(f"{path.relative_to(ROOT)} is about a runtime without a run: remove it", file=sys.stderr)
             stale = 1
     for path, expected in pages.items():
         if path.exists() and path.read_text(encoding="utf-8") == expected:

@@ -47,7 +47,7 @@ class _Reader(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """What is wrong, a line each: the page, and the link."""
+    """The broken links, a line each: the page, and the link."""
     pages = {path: _Reader(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     found = []
     for path, page in pages.items():
@@ -87,7 +87,7 @@ def public() -> dict[str, set[str]]:
 
 
 def undocumented(site: Path) -> list[str]:
-    """What the reference lacks, a line each."""
+    """The public names that the reference lacks, a line each."""
     found = []
     for name, anchors in public().items():
         page = site / name
@@ -97,7 +97,7 @@ def undocumented(site: Path) -> list[str]:
 
 
 def _names(module: str) -> set[str]:
-    """What a module's `__all__` holds, read and not imported: some need what the site does not."""
+    """A module's `__all__`, read without an import, because some modules need packages that the site does not."""
     text = (Path(maxops.__file__).parent / module / "__init__.py").read_text(encoding="utf-8")
     (names,) = re.findall(r"^__all__ = (\[.*?\])", text, re.MULTILINE | re.DOTALL)
     return {f"maxops.{module}.{name}" for name in ast.literal_eval(names)}

@@ -1,4 +1,4 @@
-"""What mkdocs does beside its plugins for the site of these pages: it is called by name, as mkdocs.yml says.
+"""Hooks of mkdocs for the site, called by name from mkdocs.yml.
 
 Pages name files of the repository by relative links, which hold in a checkout. On the site each such file has a page,
 under repo/. The page of commands gets what the command line says of itself. Where text names an error or a clause, it
@@ -118,7 +118,7 @@ def _named(text: str, path: str) -> Iterator[str]:
 
 
 def _in_repository(link: str, path: str) -> str:
-    """What a link of a file names, as a path in the repository; of a folder, what it has to be read first."""
+    """The target of a link as a path in the repository; for a folder, its README."""
     named = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
     return f"{named}/README.md" if (ROOT / named).is_dir() else named
 

@@ -1,4 +1,4 @@
-"""What onnxruntime's own Max costs, and ours inside the same runtime: microseconds a run, the least of many.
+"""The time of onnxruntime's own Max, and of ours inside the same runtime: microseconds a run, the least of many.
 
 python -m pip install ".[onnxruntime]" && python examples/cost_in_onnxruntime.py
 """
@@ -27,7 +27,7 @@ def model(element: int) -> onnx.ModelProto:
 
 
 def seconds(session: onnxruntime.InferenceSession, binding: onnxruntime.IOBinding) -> float:
-    """Of one run, over as many as fit into a round."""
+    """The time of one run, over as many as fit into a round."""
     runs, began = 0, perf_counter()
     while (passed := perf_counter() - began) < SECONDS or runs == 0:
         session.run_with_iobinding(binding)

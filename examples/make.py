@@ -77,8 +77,8 @@ def composite(folder: Path) -> None:
     scenes["april"][:, :7] = -np.inf
     scenes["june"][41:, :] = -np.inf
     scenes["may"][44:, :4] = -np.inf
-    scenes["april"][44:, :] = -np.inf  # nobody saw the corner of these two
-    # a dead detector line and a saturated spot: something was there, and nobody knows what
+    scenes["april"][44:, :] = -np.inf  # no scene of these two shows the corner
+    # a dead detector line and a saturated spot: observed, with unknown values
     scenes["may"][18, :] = np.nan
     scenes["june"][30:33, 25:29] = np.nan
 

@@ -229,7 +229,7 @@ struct Rows {
     std::size_t before = 1, length = 1, after = 1;
 };
 
-// Whether the reduced axes stand together, so that the data is such blocks.
+// Whether the reduced axes are adjacent, so that the data is such blocks.
 bool are_rows(const Reduction& call, Rows* rows) {
     int axis = 0;
     const auto part = [&](bool is_reduced) {

@@ -66,7 +66,7 @@ struct Fault {
 
     explicit operator bool() const { return kind != kNone; }
     bool is_of_indices() const { return kind >= kNegativeId; }
-    // Of those of ids and offsets, as maxops.plan.faults has them.
+    // Faults of ids and offsets, numbered as in maxops.plan.faults.
     const char* name() const {
         constexpr const char* kNames[] = {"negative_id",   "id_too_large",     "ids_decrease",
                                           "offsets_begin", "offsets_decrease", "offsets_end"};
@@ -74,7 +74,7 @@ struct Fault {
     }
 };
 
-// Of a call that was stopped unless it is done.
+// The result of a call that was interrupted, unless it is done.
 inline Fault finished(bool is_done) {
     return {is_done ? Fault::kNone : Fault::kStopped};
 }
@@ -143,11 +143,11 @@ struct Segmentation {
     std::uint64_t fill = 0;           // bits, of empty segments
     const char* initial = nullptr;    // as above
     bool checks_with_maxima = false;  // set by plan_segments: in the pass that takes the maxima
-    bool has_rows = true;             // set by plan_segments: false for bad offsets that nobody checks
+    bool has_rows = true;             // set by plan_segments: false for bad, unchecked offsets
 };
 
-// Finds num_segments, and checks what is to be checked: all of it before anything is written, unless nobody
-// reads an output after a fault (`is_new`).
+// Finds num_segments, and validates ids or offsets: before anything is written, unless the output is new and
+// is discarded after a fault (`is_new`).
 Fault plan_segments(Poll poll, Segmentation* call, bool is_new);
 
 // As `layout` above, for outputs of the data's shape with num_segments along the segment axis.
@@ -156,13 +156,13 @@ bool layout(const Segmentation& call, int* axes);
 // Whether memory may end where a part of the output is already written: then that is not the caller's own.
 __attribute__((cold)) bool writes_in_parts(const Segmentation& call);
 
-// Of a planned call. `out` is native, has no gaps in the order of layout(), and overlaps no input.
+// For a planned call. `out` is native, has no gaps in the order of layout(), and overlaps no input.
 Fault segment_max(Poll poll, const Segmentation& call, const View& out);
 
-// Of a planned call: the first row that holds each of the values, or -1. Both as `out` above.
+// For a planned call: the first row that holds each of the values, or -1. Both as `out` above.
 Fault argmax(Poll poll, const Segmentation& call, const View& values, std::int64_t* indices);
 
-// Of a planned call, which needs no data: 1 for each segment without rows, else 0.
+// For a planned call, without data: 1 for each segment without rows, else 0.
 Fault empty_segments(Poll poll, const Segmentation& call, std::uint8_t* is_empty);
 
 // The first id or offset that breaks a rule of the call, whose num_segments may be unknown. Here they may be

@@ -149,8 +149,8 @@ bool are_sorted(Poll poll, const Segmentation& call, bool* sorted) {
                           static_cast<std::size_t>(call.indices.sizes[0]), sorted);
 }
 
-// The highest id, or -1 if none is in range. `no_negative`: below 0 stands for one that is negative, whatever
-// the others are. False if the poll stopped it.
+// The highest id, or -1 if all are out of range. `no_negative`: a result below 0 means that one id is
+// negative, whatever the others are. False if the poll stopped it.
 bool find_highest(Poll poll, const Segmentation& call, bool no_negative, std::int64_t* highest) {
     *highest = -1;
     const std::int64_t rows = call.indices.sizes[0];

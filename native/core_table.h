@@ -25,7 +25,7 @@ struct CoreTable {
 constexpr std::size_t kCoreTableSize =
     sizeof(CoreTable) + sizeof(View) + sizeof(Maximum) + sizeof(Reduction) + sizeof(Segmentation) + kTypes;
 
-// Of the capsule that holds the table.
+// The name of the capsule that holds the table.
 constexpr char kCoreTableName[] = "maxops._native.core";
 
 const CoreTable& core_table();

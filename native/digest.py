@@ -1,4 +1,4 @@
-"""What the native core is built of, in one number: the build puts it into the module, `maxops evidence` compares it.
+"""The digest of the native core's sources: the build puts it into the module, and `maxops evidence` compares it.
 
 python native/digest.py HEADER
 """

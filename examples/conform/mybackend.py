@@ -21,7 +21,7 @@ class Prepared:
         self.names = [value.name for value in graph.input if value.name not in self.constants]
 
     def run(self, inputs):
-        """The model's outputs, of which there is one."""
+        """The model's only output, in a list."""
         values = self.constants | dict(zip(self.names, inputs, strict=True))
         arrays = [values[name] for name in self.node.input]
         dtype = arrays[0].dtype

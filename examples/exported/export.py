@@ -25,7 +25,7 @@ class HighestInCells(torch.nn.Module):
         self.register_buffer("empty", torch.full((CELLS,), -1.0))
 
     def forward(self, points: torch.Tensor, cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of points (n, 3) and their cells (n,): the grid (16,), and each point's height (n,)."""
+        """Compute the grid (16,) and each point's height (n,) from points (n, 3) and their cells (n,)."""
         heights = torch.amax(torch.maximum(points, self.floor), dim=-1)
         return torch.scatter_reduce(self.empty, 0, cells, heights, "amax"), heights
 

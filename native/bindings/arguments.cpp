@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::ptrdiff_t kNoSizes[1] = {};
 
-// Where NumPy's own scalars have their element.
+// The address of the element in NumPy's scalars.
 constexpr std::size_t kScalarOffset = offsetof(PyDoubleScalarObject, obval);
 static_assert(offsetof(PyBoolScalarObject, obval) == kScalarOffset);
 static_assert(offsetof(PyByteScalarObject, obval) == kScalarOffset);

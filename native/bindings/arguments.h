@@ -71,10 +71,10 @@ bool read_python_scalar(PyObject* object, int type, View* view, Item* item);
 // The element of an array of rank 0 of this type.
 bool read_scalar(const View& view, int type, Item* item);
 
-// Of a view of rank 0 of one of our integer types; false if it is past int64's highest.
+// Reads a view of rank 0 of one of our integer types; false above the highest int64.
 bool read_integer_item(const View& item, std::int64_t* value);
 
-// True, False, 0 or 1, of Python's or NumPy's. `value` stays if none is given.
+// Reads True, False, 0 or 1, of Python or NumPy. Without an argument `value` is unchanged.
 bool read_flag(PyObject* object, bool* value);
 
 // An integer of Python's or NumPy's.

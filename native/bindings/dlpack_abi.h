@@ -41,16 +41,16 @@ struct OwnedTensor {
     Tensor tensor;
 };
 
-// What a type has as the capsule `__dlpack_c_exchange_api__`. The functions return 0, or -1 with an error
+// The content of a type's capsule `__dlpack_c_exchange_api__`. The functions return 0, or -1 with an error
 // set.
 struct Table {
     Version version;
     Table* older;
-    // Of a prototype's type, shape and device. Errors go to `set_error`.
+    // Allocates a tensor of a prototype's type, shape and device. Errors go to `set_error`.
     int (*allocate)(Tensor* prototype, OwnedTensor** made, void* context,
                     void (*set_error)(void* context, const char* kind, const char* message));
     int (*own)(void* object, OwnedTensor** owned);
-    // The framework's tensor of the same memory; takes what it is given.
+    // Makes the framework's tensor of the same memory, and takes ownership.
     int (*give)(OwnedTensor* tensor, void** object);
     // Without a reference: valid until other code runs.
     int (*look)(void* object, Tensor* seen);

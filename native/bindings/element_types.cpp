@@ -22,7 +22,7 @@ namespace {
 
 PyTypeObject* scalar_types[kTypes];  // NumPy's, for good
 
-// Of which NumPy has none, ml_dtypes has.
+// ml_dtypes has the types that NumPy lacks.
 int find_number(PyObject* ml_dtypes, const char* name, PyTypeObject** scalar_type) {
     PyObject* type = PyObject_HasAttrString(ml_dtypes, name) != 0 ? PyObject_GetAttrString(ml_dtypes, name)
                                                                   : PyUnicode_FromString(name);

@@ -24,7 +24,7 @@ inline int type_of_number(int number) {            // which is -1 for types that
 inline int type_of(PyArrayObject* array) {
     return type_of_number(PyArray_TYPE(array));
 }
-// Of a scalar of NumPy's own class; -1 for any other object too, also of a subclass, which may run code.
+// The type of a NumPy scalar; -1 for any other object, also of a subclass, which may run code.
 int type_of_scalar(PyObject* object);
 
 }  // namespace maxops

@@ -40,13 +40,13 @@ struct Rows {
             if (index(k + 1) < index(k)) return false;
         return index(0) == 0 && index(cells) == static_cast<std::int64_t>(count);
     }
-    // Where a cell's rows begin; offsets may have been changed since they were looked at.
+    // The first row of a cell; offsets may have changed since they were checked.
     std::size_t begin(std::size_t cell) const {
         return by_offsets ? std::min(static_cast<std::size_t>(index(cell)), count) : cell * length;
     }
 };
 
-// What an element has of the gradient of its maximum, for n elements and theirs. Words and no branches, so
+// The share of each of n elements in the gradient of its maximum. Words and no branches, so
 // that compilers turn the loops into vectors.
 template <class Order, class Float>
 struct Step {
@@ -249,7 +249,7 @@ bool read(PyObject* const* args, std::size_t count, Tensors* tensors, Rows* rows
     return indices->elements() == (rows->by_offsets ? rows->cells + 1 : rows->count) && rows->are_valid();
 }
 
-// What a call makes. No destructor: see Output.
+// The results of a call. No destructor: see Output.
 struct Results {
     Made of[kMostData];
 

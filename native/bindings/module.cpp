@@ -30,7 +30,7 @@ namespace {
 // unwinding.)
 PyObject* guarded(Call call, const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                   PyObject* keywords) {
-    // Where memory ends before a call writes anything, the cache is given back, and the call begins again.
+    // If memory runs out before a call writes anything, the cache is released, and the call begins again.
     do {
         if (!reserve_scratch()) continue;
         try {
@@ -275,7 +275,7 @@ PyType_Spec entry_spec = {"maxops._native.Entry", sizeof(Entry), 0,
                           entry_slots};
 PyObject* entry_type;  // once imported, for good
 
-// entry(function): the function with the native way in that its name stands for.
+// entry(function): the function, with the native entry point of its name.
 PyObject* make_entry(PyObject*, PyObject* function) {
     PyObject* name = PyObject_GetAttrString(function, "__name__");
     if (name == nullptr) return nullptr;
@@ -421,7 +421,8 @@ PyObject* py_progress(PyObject*, PyObject*) {
     return Py_BuildValue("nn", static_cast<Py_ssize_t>(now.done), static_cast<Py_ssize_t>(now.count));
 }
 
-// What types.def says, for the test that compares it with maxops.dtypes: name -> (itemsize, lowest, NaN).
+// The content of types.def, for the test that compares it with maxops.dtypes: name -> (itemsize, lowest,
+// NaN).
 PyObject* types(PyObject*, PyObject*) {
     PyObject* rows = PyDict_New();
     for (int type = 0; rows != nullptr && type < kTypes; ++type) {
@@ -435,7 +436,7 @@ PyObject* types(PyObject*, PyObject*) {
     return rows;
 }
 
-// What parameters.def says of this build, for the tests that spell inputs around it: name -> (value, unit).
+// The content of parameters.def in this build, for tests around each boundary: name -> (value, unit).
 PyObject* parameters(PyObject*, PyObject*) {
     PyObject* rows = PyDict_New();
     const auto add = [&](const char* name, std::size_t value, const char* unit) {
@@ -487,7 +488,7 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// What is found once and shared by all modules of this process; false with an error set.
+// Finds what all modules of this process share, once; false with an error set.
 bool prepare() {
     if (entry_type != nullptr) return true;
     if (!find_types() || !find_argument_types() || !intern_parameters() || !find_main_thread()) return false;
@@ -498,7 +499,7 @@ bool prepare() {
 int fill_module(PyObject* module) {
     import_array1(-1);
     if (!prepare()) return -1;
-    // What the table points to is the module's own memory, which nothing unloads and nobody writes.
+    // The table points to the module's own memory, which is never unloaded or written.
     void* table = const_cast<CoreTable*>(&core_table());
     PyObject* capsule = PyCapsule_New(table, kCoreTableName, nullptr);
 #ifdef MAXOPS_MINIATURE

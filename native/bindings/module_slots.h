@@ -1,4 +1,4 @@
-// What every module of maxops says of itself, in its slots (multi-phase initialization, PEP 489).
+// The slots of every module of maxops (multi-phase initialization, PEP 489).
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -304,7 +304,7 @@ private:
         return maxops::segment_max(poll_signals, call, out->view);
     }
 
-    // What the planner made, as the node's output.
+    // Copies the planner's result to the node's output.
     void write(PyObject* object) {
         auto* result = reinterpret_cast<PyArrayObject*>(object);
         if (!PyArray_CheckExact(object) || !PyArray_IS_C_CONTIGUOUS(result) || input(0) == nullptr ||
@@ -493,7 +493,7 @@ const std::vector<Operator>& operators() {
 }  // namespace
 }  // namespace maxops::onnxruntime
 
-// What SessionOptions.register_custom_ops_library looks for in this library.
+// The symbol that SessionOptions.register_custom_ops_library looks up in this library.
 extern "C" __attribute__((visibility("default"))) maxops::onnxruntime::Status* RegisterCustomOps(
     maxops::onnxruntime::SessionOptions* options, const maxops::onnxruntime::ApiBase* base) {
     using namespace maxops::onnxruntime;

@@ -21,7 +21,7 @@ constexpr int kFail = 1, kInvalidArgument = 2;  // codes of a Status; a null Sta
 
 using Unused = void (*)();
 
-// The table of functions, by place. Every one of them stands in its first version.
+// The table of functions, by index. All of them are in its first version.
 struct Api {
     Status* (*create_status)(int code, const char* message);
     Unused unused_1[25];

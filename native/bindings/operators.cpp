@@ -13,7 +13,7 @@
 namespace maxops {
 namespace {
 
-// What the calls below give back: an array, or nothing; and nothing may mean this.
+// The return value of the calls below: an array, or null, which may mean this.
 inline PyObject* const kNotHandled = nullptr;
 
 constexpr int kMostParameters = 32;  // Rules have a bit for each
@@ -54,7 +54,7 @@ const char* const kSegmentMaxNames[] = {
 
 PyObject* interned[kOperators][kMostParameters];
 
-// Arguments by their parameters; null where none is given.
+// Arguments by their parameters; null without an argument.
 class Arguments {
 public:
     explicit Arguments(int which) : entry_(kOperatorEntries[which]), names_(interned[which]) {
@@ -82,7 +82,7 @@ private:
     int place_of(PyObject* name) const {
         for (int place = 0; place < entry_.count; ++place)
             if (name == names_[place]) return place;
-        for (int place = 0; place < entry_.count; ++place)  // a string that nobody interned
+        for (int place = 0; place < entry_.count; ++place)  // a string that is not interned
             if (PyUnicode_Compare(name, names_[place]) == 0) return place;
         return -1;
     }
@@ -218,7 +218,7 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     std::vector<Item> many_items(count > kFew ? count : 0);
     View* views = count > kFew ? many_views.data() : few_views;
     Item* items = count > kFew ? many_items.data() : few_items;
-    // Those with a type of their own first: Python's numbers take it.
+    // Typed arguments come first: Python numbers take their type.
     int type = -1;
     bool has_numbers = false;
     for (std::size_t k = 0; k < count; ++k) {
@@ -310,7 +310,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
 
 // ---------------------------------------------------------------------------- SegmentMax
 
-// What empty segments hold.
+// The value of empty segments.
 bool read_fill(PyObject* fill_mode, PyObject* fill_value, int type, Tensors* tensors, Segmentation* call) {
     const Kernels& kernels = kernels_of(type);
     if (call->initial != nullptr) {

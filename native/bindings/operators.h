@@ -9,7 +9,7 @@
 
 namespace maxops {
 
-// What a row of the spec table (maxops.spec) lets a call have.
+// The rules of a row of the spec table (maxops.spec).
 struct Rules {
     std::uint32_t types = 0, index_types = 0;  // a bit for each type
     Broadcasting broadcasting = Broadcasting::kNumpy;
@@ -27,7 +27,7 @@ struct Rules {
 using Call = PyObject* (*)(const Rules& rules, PyObject* const* args, Py_ssize_t positional,
                            PyObject* keywords);
 
-// An operator: its parameters in the order of maxops.ops, of which the bits of `keywords` above speak.
+// An operator: its parameters in the order of maxops.ops, as in the bits of `keywords` above.
 struct OperatorEntry {
     const char* name;
     Call call;
@@ -38,13 +38,13 @@ struct OperatorEntry {
 extern const OperatorEntry kOperatorEntries[];
 constexpr int kOperators = 3;
 
-// What the rows call it: maximum, reduce_max or segment_max. Null if there is none.
+// The operator of a name: maximum, reduce_max or segment_max; null for any other.
 const OperatorEntry* find_operator(PyObject* name);
 
 // The place of a parameter of this name, or -1.
 int place_of_parameter(const OperatorEntry& entry, PyObject* name);
 
-// Those of the plain function.
+// The rules of the plain function.
 Rules plain_rules(const OperatorEntry& entry);
 
 // Python's strings for the parameters' names; false with an error set. Once, on import.
@@ -59,8 +59,8 @@ bool goes_to_python();
 // previous), or None. The kind is "" if there was a fault and another thread has changed it.
 PyObject* py_check_indices(PyObject* self, PyObject* const* args, Py_ssize_t count);
 
-// Of ids or offsets of any integer type, a new array of int32 or int64. Those of uint64 past 2^63 - 1 become
-// that.
+// Makes an array of int32 or int64 from ids or offsets of any integer type. Those of uint64 past 2^63 - 1
+// become that.
 PyObject* py_widened(PyObject* self, PyObject* array);
 
 }  // namespace maxops

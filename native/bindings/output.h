@@ -35,9 +35,9 @@ public:
     // The same, a new tensor that is laid out like another of its shape.
     bool make_like(const View& other);
 
-    // Of the array to write.
+    // The view of the array to write.
     View view() const { return made_ ? made_.view(type_, room_) : given_; }
-    // Whether the array to write has pages already, and is none of the inputs.
+    // Whether the array to write has pages already, and is not an input.
     bool is_mapped() const { return is_mapped_; }
 
     // A new reference to what the call returns; null with an error set, or without one if the caller's array
@@ -56,7 +56,7 @@ private:
     const int type_;
     const Shape& shape_;
     const Tensors& tensors_;
-    std::ptrdiff_t* const room_;  // had first: where memory ends, nothing is made yet
+    std::ptrdiff_t* const room_;  // allocated first: if that fails, nothing is made yet
     bool fits_;
     PyArrayObject* out_ = nullptr;  // the caller's, borrowed; or
     PyObject* tensor_ = nullptr;

@@ -31,7 +31,7 @@ inline void own(View* view, std::ptrdiff_t* room) {
     view->strides = room + rank;
 }
 
-// What a call has to hold to release the GIL: copies of the shapes of its arrays. NumPy's own are freed by
+// The state of a call that releases the GIL: copies of the shapes of its arrays. NumPy's own are freed by
 // assigning to `shape`, which other threads may do then, and so may a signal's handler in a poll, and a
 // finalizer while memory is allocated. A call that touches so few bytes that it is over before another thread
 // could run keeps the GIL, and NumPy's shapes.

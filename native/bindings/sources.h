@@ -1,4 +1,4 @@
-// What this build was made of.
+// The sources of this build.
 #pragma once
 
 namespace maxops {

@@ -11,12 +11,12 @@ namespace maxops {
 
 struct Framework;
 
-// The arguments of one call, of which some may be tensors, all of one framework. Views of them are valid
+// The arguments of one call. Some may be tensors, all of one framework. Views of them are valid
 // until other code runs: for calls that keep the GIL. What is asked first may let it run.
 class Tensors {
 public:
     Tensors() = default;
-    // Of a call as vectorcall has it.
+    // The arguments of a vectorcall.
     Tensors(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords);
 
     // A view of an array, a NumPy scalar or a tensor, of one of our types.

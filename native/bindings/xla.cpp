@@ -67,7 +67,7 @@ struct Buffer {
     std::ptrdiff_t sizes[kMaxRank], strides[kMaxRank];
     View view;
 
-    // False for ranks and types that the core has not.
+    // False for ranks and types that the core lacks.
     bool set(const ffi::AnyBuffer& buffer) {
         const auto dimensions = buffer.dimensions();
         const int type = type_of(buffer);
@@ -92,7 +92,7 @@ private:
     }
 };
 
-// What the planner says of a fault of ids or offsets.
+// The planner's error for a fault of ids or offsets.
 ffi::Error index_error(const Fault& fault, std::int64_t num_segments) {
     const PyGILState_STATE state = PyGILState_Ensure();
     PyObject* module = PyImport_ImportModule("maxops.plan.faults");

@@ -19,7 +19,7 @@ namespace maxops {
 #include "parameters.def"
 #undef MAXOPS_PARAMETER
 
-// What buffers of one size have to hold of another.
+// The relations that the sizes of buffers must satisfy.
 static_assert(kStripBytes <= kKeyBytes, "ReduceMax: a strip's keys lie in the block of keys");
 static_assert(kGroupsBytes <= kKeyBytes && kGroupedRowBytes <= kGroupsBytes, "ReduceMax: groups' keys, too");
 static_assert(kIndexGatheredRows <= kIndexRows, "indices: a row's number fits what counts rows");

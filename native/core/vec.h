@@ -549,7 +549,7 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-// Where nothing is known of the processor's modes, kernels compare integers alone.
+// Without knowledge of the processor's modes, kernels compare integers alone.
 #ifdef MAXOPS_HAS_FLOAT_MODES
 constexpr bool kHasFloatModes = true;
 #else

@@ -1,4 +1,4 @@
-// What x86-64 does better by an instruction that compilers do not find by themselves: overloads of vec.h's
+// Instructions of x86-64 that compilers do not select by themselves: overloads of vec.h's
 // names. Included by vec.h alone.
 #pragma once
 #if defined(__x86_64__)
@@ -9,7 +9,7 @@ namespace MAXOPS_ISA {
 namespace {
 
 // Whether this thread's processor modes leave floats as they are. Floating-point instructions obey the modes:
-// they would flush subnormals under "denormals are zero", and trap on a signalling NaN if somebody unmasked
+// they would flush subnormals under "denormals are zero", and trap on a signalling NaN if a program unmasked
 // that. (In others a signalling NaN sets the sticky "invalid" flag, as NumPy's own maximum does.)
 #define MAXOPS_HAS_FLOAT_MODES
 MAXOPS_INLINE bool float_modes_are_plain() {

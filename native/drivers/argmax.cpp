@@ -1,4 +1,4 @@
-// Where the results of a ReduceMax stand: the first element along the reduced axes that holds each.
+// The argmax of a ReduceMax: the first element along the reduced axes that holds each maximum.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -197,7 +197,7 @@ bool argmax_in_axes(const Run& run, const ArgmaxCall& call) {
         });
 
     // Few outputs of many elements: parts of the outermost reduced axis; the first part that finds an element
-    // has the first. Tasks are begun in order, so that later ones of a single output often need not search.
+    // has the first. Tasks are begun in order, so that later ones of a single output often skip the search.
     std::vector<std::int64_t> partial(parts * outputs, -1);
     std::atomic<std::size_t> found{parts};
     const auto task = [&](std::size_t i) {

@@ -64,7 +64,7 @@ private:
     const Segments& call_;
 };
 
-// Where the run of a row's segment ends, in ids that are in order.
+// The end of the run of a row's segment, in sorted ids.
 std::size_t run_end(const SegmentRows& rows, std::size_t row, std::size_t end) {
     const std::int64_t id = rows.id_of(row);
     std::size_t low = row, high = end;  // low is of the run, high is not

@@ -15,8 +15,8 @@
 namespace maxops {
 namespace {
 
-// Freed blocks, the latest first. The system may take their pages whenever it needs memory, so what is kept
-// is what nobody else asks for.
+// Freed blocks, the latest first. The system may take their pages whenever it needs memory, so the
+// cache keeps only memory without another use.
 class Cache {
 public:
     void* take(std::size_t size) {

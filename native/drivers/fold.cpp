@@ -48,7 +48,7 @@ private:
         return !operand.swapped && operand.strides[inner_] == static_cast<std::ptrdiff_t>(kernels_.itemsize);
     }
 
-    // Where a block of an operand lies as one run, or null if it lies in pieces.
+    // The address of a block of an operand that is contiguous; null for any other block.
     char* in_place(std::size_t k, const Block& block) const {
         const Operand& operand = operands_[k];
         if (is_flat(operand)) return operand.data + block.begin * kernels_.itemsize;

@@ -17,7 +17,7 @@ public:
     void operator()(std::size_t begin, std::size_t end) const;
 
 private:
-    // What the kernels take: `rows` rows of n elements.
+    // The input of the kernels: `rows` rows of n elements.
     struct Rows {
         const void* in[Kernels::kMostInputs];
         std::ptrdiff_t strides[Kernels::kMostInputs + 1];

@@ -1,4 +1,4 @@
-// A function that somebody else keeps: what a std::function is for, without asking for memory.
+// A reference to a function of the caller's: a std::function that does not allocate.
 #pragma once
 
 namespace maxops {

@@ -8,7 +8,7 @@
 
 namespace maxops {
 
-// Where memory ends the output cache is given back, and the call begins again: nothing is written before all
+// If memory runs out, the output cache is released, and the call begins again: nothing is written before all
 // memory is there.
 template <class Act>
 Fault guarded(const Act& act) {

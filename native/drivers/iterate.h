@@ -32,7 +32,7 @@ struct Shape {
     std::size_t elements() const;
 };
 
-// Where an array's elements lie: strides in bytes, one for each axis of a Shape kept beside it.
+// The layout of an array's elements: strides in bytes, one for each axis of a Shape kept beside it.
 struct Operand {
     char* data;
     std::ptrdiff_t strides[kMaxRank];
@@ -77,7 +77,7 @@ struct Run {
 };
 
 // How many of `count` items of `item_bytes` a task takes: enough to pay, and some tasks for each thread.
-// Those of Max take no fewer than `least`, so that vectors are whole.
+// Tiles of Max have at least `least` elements, so that vectors are whole.
 inline std::size_t task_items(std::size_t count, std::size_t item_bytes, std::size_t least = 1) {
     const std::size_t fair = count / (static_cast<std::size_t>(num_threads()) * kTasksPerThread) + 1;
     const std::size_t items = std::max(std::min(fair, kTaskBytes / item_bytes), least);

@@ -250,7 +250,7 @@ bool reduce(const Run& run, Shape& shape, Operand (&operands)[2]) {
 
     const std::size_t outputs = whole.outputs();
     const std::size_t bytes = outputs * whole.elements_each() * itemsize;
-    // Of neighbouring columns a task takes enough to read memory in long pieces.
+    // A task takes enough neighbouring columns to read memory in long pieces.
     const std::size_t least = whole.row_is_reduced() ? kTaskRows : kTaskStripBytes / itemsize;
     const std::size_t grain = std::max(kTaskBytes / (whole.elements_each() * itemsize), least);
     // Parts enough for every thread, but not so many that their maxima cost what the elements do.

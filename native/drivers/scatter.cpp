@@ -69,7 +69,7 @@ bool scatter(const Run& run, const Kernels& id_kernels, const Segments& call) {
         const std::size_t before = (copy - 1) * static_cast<std::size_t>(call.num_segments);
         return (copy == 0 ? call.out : copies.get() + before * row_bytes) + row * row_bytes;
     };
-    // Where an empty segment holds what has the lowest key, all may be treated alike.
+    // If empty segments hold the value of the lowest key, all segments may be treated alike.
     const bool is_plain = call.fill == kernels.lowest;
     // Else a segment whose first key is the lowest has no rows, unless such an element has come by. Then it
     // has to be looked up: in an array that is had before anything is written, and touched only then.

@@ -10,7 +10,7 @@
 
 namespace maxops {
 
-// What each kind of task works on.
+// The scratch memory of each kind of task.
 struct FoldBuffers {
     alignas(64) char inputs[Kernels::kMostInputs][kBlockBytes];
     alignas(64) char maxima[2][kBlockBytes];

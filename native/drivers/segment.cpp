@@ -90,7 +90,7 @@ bool take_rows(const Run& run, const SegmentRows& whole, const Segments& call, b
         return finished;
     }
 
-    // Where a share begins within a segment, its rows' maximum goes aside, to be merged at the end.
+    // If a share begins within a segment, its rows' maximum is kept apart, and merged at the end.
     const std::size_t grain = share_rows(rows, kSharesEnough, row_bytes + id_bytes);
     const std::size_t shares = (rows + grain - 1) / grain;
     std::vector<char> aside(shares * row_bytes);  // before anything is written: memory may end

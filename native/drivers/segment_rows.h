@@ -28,7 +28,7 @@ public:
     std::size_t itemsize() const { return kernels_.itemsize; }
     std::size_t row_bytes() const { return width_ * kernels_.itemsize; }
     std::size_t id_bytes() const { return id_kernels_.itemsize; }
-    // Of the ids that blocks have, as the kernels number the types.
+    // The type of the blocks' ids, as the kernels number them.
     int id_type() const { return id_type_; }
     // How many columns a block can have at most, and whether threads should share rows by columns.
     std::size_t most_columns() const {

@@ -39,7 +39,7 @@ bool Spread::by_copies(FunctionRef<void(const Piece&)> take) const {
     const std::size_t rows = rows_.rows();
     const std::size_t grain = share_rows(rows, copies_ * kTasksPerCopy, rows_.row_bytes() + rows_.id_bytes());
     // No lock, which a process forked meanwhile might find locked for good; it finds a free copy, since
-    // whoever forks is at none.
+    // a thread that forks is at none.
     const auto take_one = [&] {
         for (;; std::this_thread::yield())  // more threads than copies: their number was raised meanwhile
             for (std::size_t copy = 0; copy < copies_; ++copy)

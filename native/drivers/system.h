@@ -1,10 +1,10 @@
-// What operating systems call by other names: forks, pages, signals' masks, memory of a thread's own.
+// Wrappers of operating systems: forks, pages, signal masks, thread-local memory.
 #pragma once
 #include <cstddef>
 
 namespace maxops {
 
-// Has these run around each fork, as pthread_atfork does; null ones do nothing. Where nobody forks, as on
+// Has these run around each fork, as pthread_atfork does; null ones do nothing. Without forks, as on
 // Windows, none ever runs.
 int at_fork(void (*prepare)(), void (*in_parent)(), void (*in_child)());
 
@@ -28,8 +28,8 @@ private:
     [[maybe_unused]] alignas(8) char before_[128];  // the mask, as large as any system's
 };
 
-// Each thread's own block of memory, freed when it ends. A key, not a thread_local: where memory ends, that
-// ends the process.
+// Each thread's own block of memory, freed when it ends. A key, not a thread_local: without memory that
+// would end the process.
 class ThreadBlock {
 public:
     ThreadBlock();

@@ -84,7 +84,7 @@ public:
         idle_.wait(lock, is_alone);
     }
 
-    // Workers that are too many end: a post might wake them instead of those that are at hand.
+    // Surplus workers end, because a post might wake them instead of the needed ones.
     void dismiss() {
         const std::lock_guard<std::mutex> lock(mutex_);
         wake_.notify_all();
@@ -108,7 +108,7 @@ private:
             job = job->after;
         return job;
     }
-    // What points to a job in the list; null: to its end.
+    // The pointer to a job in the list; for null, to its end.
     Job** link_to(Job* job) {
         Job** link = &first_;
         while (*link != job) link = &(*link)->after;
@@ -280,7 +280,7 @@ bool run_tasks(std::size_t count, FunctionRef<void(std::size_t)> task, bool (*po
             if (!polling.is_due()) continue;
             const bool goes_on = polling.goes_on();
             if (help.was_forked()) {
-                // Nobody knows which tasks the helpers had done. All can be done twice: a maximum is
+                // It is unknown which tasks the helpers had done. All can be done twice: a maximum is
                 // idempotent.
                 for (std::size_t index = 0; goes_on && index < count; ++index) task(index);
                 return goes_on;

@@ -13,7 +13,7 @@ int num_threads();
 
 // Runs task(0) ... task(count - 1), in any order, and returns when all are done. `poll`, if not null, is
 // called by the calling thread from time to time; once it returns false no further task is begun, and the
-// result is false. Tasks must not throw, and nothing here does: where memory ends, the calling thread works
+// result is false. Tasks must not throw, and nothing here does: without memory, the calling thread works
 // alone. It has its scratch, and so has every worker. A child that is forked inside `poll` does all tasks
 // again: those that cannot be done twice take no poll.
 // `is_brief` says that the whole takes microseconds: then others help only while help has been coming

@@ -44,7 +44,7 @@ struct WordOf<8> {
 template <class T>
 using Word = typename WordOf<sizeof(typename T::Bits)>::type;
 
-// Of one element by itself: its bits, but that every NaN is the one quiet NaN and every True is 1; and its
+// One element: its bits, with every NaN as the one quiet NaN and every True as 1; and its
 // key.
 template <class T>
 static inline typename T::Bits canonical(typename T::Bits bits) {

@@ -15,22 +15,22 @@ enum class Type {
 };
 constexpr int kTypes = static_cast<int>(Type::count);
 
-// What a kernel of segments may use beside its stack: a block's ids, its segments' keys and where they go.
+// The scratch memory of a segment kernel: a block's ids, its segments' keys and their destinations.
 constexpr std::size_t kSegmentScratchBytes = 3 * 8 * (kBlockRows + 16) + 512;
 
-// Where a walk over the rows of a SegmentMax stands, handed from one block of rows to the next.
+// The state of a walk over the rows of a SegmentMax, handed from one block of rows to the next.
 struct SegmentWalk {
     char* out;  // (num_segments, width), rows `out_stride` bytes apart
     std::ptrdiff_t out_stride;
     std::size_t width;  // elements of a row that this walk covers
     std::int64_t num_segments;
     std::uint64_t fill;     // the bits of the value for empty segments
-    bool is_filled;         // with that value already, so that a walk need not
+    bool is_filled;         // with that value already, so that a walk skips it
     bool gallops;           // over long runs, without a look at each id: the caller vouches for them
     bool checks;            // the ids: at one that is negative or lower than the one before the walk ends
     bool is_unsorted;       // it ended so
     std::int64_t last_id;   // of the last row, unchanged; 0 before the first. Kept if the walk checks
-    std::int64_t previous;  // the last row's segment; -1 and num_segments stand for all outside
+    std::int64_t previous;  // the last row's segment; -1 and num_segments mean all outside
     std::int64_t written;   // rows below it were written before ids decreased: they are not a gap
     char* target;           // where the last row's segment has its maximum so far; null outside
     void* scratch;          // kSegmentScratchBytes, aligned to 64; a call leaves nothing there
@@ -49,7 +49,7 @@ struct UnsortedSegments {
 struct SegmentArgmax {
     const char* results;  // canonical: (to - from, width), rows `result_stride` bytes apart
     std::ptrdiff_t result_stride;
-    std::int64_t* indices;  // rows `indices_stride` items apart; -1 where none is known yet
+    std::int64_t* indices;  // rows `indices_stride` items apart; -1 if not known yet
     std::size_t indices_stride;
     std::size_t width;
     std::int64_t from, to;
@@ -82,7 +82,7 @@ struct ReduceKernels {
     void (*finish)(void* out, const void* keys, std::size_t n);
 };
 
-// Of two kernels, [0] takes int32 ids, [1] int64.
+// A pair of kernels: [0] takes int32 ids, [1] int64.
 struct SegmentKernels {
     // Segments over `rows` contiguous ids. Ids that are not sorted spoil the result and nothing else.
     void (*segment[2])(SegmentWalk* walk, const void* data, std::ptrdiff_t stride, const void* ids,

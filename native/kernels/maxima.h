@@ -20,7 +20,7 @@ constexpr bool kComparesFloats = kHasFloatModes && T::is_float && sizeof(typenam
 template <class T>
 constexpr bool kComparesFloats<Bitwise<T>> = false;
 
-// What is kept of the lanes that were seen: of integers their maximum, from which keys are made.
+// The accumulator of lanes. For integers it is their maximum, from which keys are made.
 template <class T, class V>
 struct IntegerMaxima {
     V high;

@@ -1,4 +1,4 @@
-// What AVX-512 does better than segment_blocks.h: short segments, a vector of rows at a time, straight from
+// Faster than segment_blocks.h with AVX-512: short segments, a vector of rows at a time, straight from
 // the ids to the output by compressing and expanding vectors. By segment_scan.h at its width, segments of 1
 // to 120 rows take 1.2 to 1.6 times as long, and 30 rows 1.1 to 1.3 times. Included by segment.h, inside its
 // namespace. The instructions by lane width, under one name each.

@@ -77,7 +77,7 @@ private:
     }
 };
 
-// What a block comes to: its segments' keys and, if it has gaps, their places.
+// The result of a block: its segments' keys and, if it has gaps, their indices.
 template <class Lane, class Place>
 struct SegmentBlock {
     std::size_t count;

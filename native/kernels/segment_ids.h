@@ -27,7 +27,7 @@ struct Ids {
     bool has_row(std::int64_t id) const {
         return static_cast<std::uint64_t>(id) < static_cast<std::uint64_t>(num_segments);
     }
-    // Where the run of ids equal to ids[i] ends.
+    // The end of the run of ids equal to ids[i].
     std::size_t run_end(std::size_t i) const {
         const Id id = ids[i].value;
         const std::size_t scanned = gallops && n - i > kGallopRows ? i + kGallopRows : n;

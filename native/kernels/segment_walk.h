@@ -1,4 +1,4 @@
-// Where a walk over the rows of a SegmentMax stands, and the empty segments that it steps over.
+// The state of a walk over the rows of a SegmentMax, and the empty segments that it steps over.
 #pragma once
 #include <cstdint>
 
@@ -24,7 +24,7 @@ static void fill(const SegmentWalk* walk, std::int64_t from, std::int64_t to) {
         for (std::size_t j = 0; j < n; ++j) reinterpret_cast<Item<T>*>(row)[j].value = value;
 }
 
-// Where a walk down one column stands: the last row's segment, and its highest key so far.
+// The state of a walk down one column: the last row's segment, and its highest key so far.
 template <class T>
 struct ColumnWalk {
     std::int64_t previous;

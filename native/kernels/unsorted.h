@@ -79,7 +79,7 @@ private:
         return has_lowest;
     }
 
-    // Of the rows, those that are this walk's, found without a branch that no processor could foresee.
+    // Selects the rows of this walk without a branch, which would mispredict.
     static bool accumulate_some(const UnsortedSegments to, const char* from, std::ptrdiff_t stride,
                                 const Places<Id> places, std::size_t rows) {
         std::uint64_t taken_places[kScatterBlock];

@@ -100,7 +100,7 @@ void lanes_by_themselves() {
     EXPECT(_mm512_cvtepu32_epi64(_mm512_castsi512_si256(minus)), i64, 0xFFFFFFFF, 0xFFFFFFFF);
 }
 
-// Lanes whose bit is off lie in a page that nobody may touch.
+// Lanes whose bit is off lie in a protected page.
 void masked_memory() {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* pages = mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

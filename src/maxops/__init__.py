@@ -8,7 +8,7 @@ try:
 except errors.ConfigurationError as _error:  # the environment says what maxops does not understand
     program.end_command(_error)
     raise
-from maxops import threadpool_controller as _threadpool_controller  # noqa: F401  (for who has threadpoolctl)
+from maxops import threadpool_controller as _threadpool_controller  # noqa: F401  (for threadpoolctl)
 from maxops.engines.table import register_engine
 from maxops.ops import Operator, maximum, operator, operators, reduce_max, run, segment_max
 from maxops.threads import num_threads

@@ -22,7 +22,7 @@ _NUMBERS = count()  # of files in this process, whose threads may write into one
 
 @contextmanager
 def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
-    """Yield a function from a final path to the temporary one to write: at the end all are renamed, or none is left.
+    """Yield a function from a final path to the temporary one to write: at the end all are renamed, or all are removed.
 
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
@@ -70,7 +70,7 @@ def atomic_write(*, make_folders: bool = False) -> Iterator[TemporaryPath]:
             elif os.path.lexists(path):
                 path.unlink()
         for folder in reversed(made):
-            with suppress(OSError):  # somebody else may have something in it by now
+            with suppress(OSError):  # another process may have written there
                 folder.rmdir()
         raise
 

@@ -43,7 +43,7 @@ class MaxCall(NamedTuple):
         return [(f"input {number}", value) for number, value in enumerate(self.inputs)]
 
     def map(self, array: Function, scalar: Function | None = None, **changes: Any) -> MaxCall:
-        """The call with a function's results in the place of its arrays, and with other changes."""
+        """The call with its arrays replaced by a function's results, and with other changes."""
         return self._replace(inputs=tuple([array(name, value) for name, value in self.arrays]), **changes)
 
 
@@ -77,7 +77,7 @@ class ReduceCall(NamedTuple):
         return [] if self.initial is None else [("initial", self.initial)]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> ReduceCall:
-        """The call with functions' results in the place of its array and scalars, and with other changes."""
+        """The call with its array and scalars replaced by functions' results, and with other changes."""
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 
@@ -120,7 +120,7 @@ class SegmentCall(NamedTuple):
         return [(name, value) for name, value in named if value is not None]
 
     def map(self, array: Function | None = None, scalar: Function | None = None, **changes: Any) -> SegmentCall:
-        """The call with functions' results in the place of its arrays and scalars, and with other changes."""
+        """The call with its arrays and scalars replaced by functions' results, and with other changes."""
         return self._replace(**_mapped(self, array, scalar), **changes)
 
 

@@ -67,7 +67,7 @@ class DType:
 
 
 def _numeric(name: str, onnx: str, kind: Kind, exponent_bits: int = 0) -> DType:
-    numpy = np.dtype(getattr(ml_dtypes, name, name))  # of which NumPy has none, ml_dtypes has
+    numpy = np.dtype(getattr(ml_dtypes, name, name))  # ml_dtypes has those that NumPy lacks
     return DType(name, onnx, kind, 8 * numpy.itemsize, numpy, exponent_bits)
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions that carry the clause they speak for.
+"""Exceptions, each with the clause that a call violates.
 
 Every error says where, what it got, what was expected and, in brackets at the end, the id of the clause.
 """

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 def needed(part: str, extra: str) -> Iterator[None]:
     """Around imports of what an extra installs: a package that is not installed is an error with the extra's name.
 
-    Still a ModuleNotFoundError with the package's name, for who asks whether the part can be had.
+    It is also a ModuleNotFoundError with the package's name, for callers that test for the part.
     """
     try:
         yield

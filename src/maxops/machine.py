@@ -15,7 +15,7 @@ from maxops.physical_memory import physical_memory
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """What figures depend on."""
+    """The properties of a machine that figures depend on."""
     names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     switch = "".join(_lines("/sys/kernel/mm/transparent_hugepage/enabled"))
     return {
@@ -44,7 +44,7 @@ def installed(distribution: str) -> str:
 
 
 def _lines(file: str) -> list[str]:
-    """Of one of the kernel's files, if it can be read."""
+    """The content of one of the kernel's files, if readable."""
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

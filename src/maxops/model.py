@@ -41,7 +41,7 @@ def has_type(array: Array, dtype: DType | OtherType) -> bool:
 
 
 def type_name(array: Array) -> str:
-    """What an array's elements are called."""
+    """The name of an array's element type."""
     return "string" if array.dtype.kind == "O" else str(dtypes.of(array.dtype) or array.dtype)
 
 
@@ -76,7 +76,7 @@ class Step:
 
 
 def identity(inputs: Sequence[Array | None]) -> Array:
-    """What a step computes whose output is its input."""
+    """The computation of a step that returns its input."""
     (data,) = inputs
     assert data is not None
     return data
@@ -84,7 +84,7 @@ def identity(inputs: Sequence[Array | None]) -> Array:
 
 @dataclass(frozen=True)
 class Placement:
-    """An operator of a model, how many nodes of it there are, and who runs them."""
+    """An operator of a model, the number of its nodes, and the runtime that runs them."""
 
     operator: str
     nodes: int
@@ -117,7 +117,7 @@ class Model:
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """Who runs which operators, where it is not maxops that runs them all."""
+        """The runtime of each operator; empty if maxops runs all."""
         return () if self.evaluator is None else self.evaluator.placements
 
     @property
@@ -150,7 +150,7 @@ class Model:
         return results if names is None else [results[name] for name in names]
 
     def _asked(self, output_names: Sequence[str] | None) -> Sequence[str]:
-        """The outputs that are asked for by name, each of which there is."""
+        """The requested outputs by name; all of them exist."""
         there = [value.name for value in self.outputs]
         if output_names is None:
             return there
@@ -208,7 +208,7 @@ class Model:
                     raise ModelError(differs)
                 warnings.warn(differs, stacklevel=4)  # as ONNX Runtime has it: exporters declare wrong shapes
             if id(array) in taken:
-                # an Identity returns its input: who changes a result must not change an input, the model or another
+                # an Identity returns its input: a change of a result must not change an input, the model or another
                 # result; and results have the machine's byte order
                 array = array.astype(array.dtype.newbyteorder("="))
             taken.add(id(array))
@@ -234,7 +234,7 @@ class Model:
 
 
 def _check_input(source: str, value: Value, array: Array, sizes: dict[str, tuple[int, str]]) -> None:
-    """Compare an array with what the graph declares; `sizes` collects the named sizes, and who set them."""
+    """Compare an array with what the graph declares; `sizes` collects the named sizes, and their origins."""
     expected = f"the model expects {value}"
     # other subclasses, such as masked arrays, mean more than their data says
     plain = isinstance(array, np.ndarray) and type(array) in (np.ndarray, np.memmap)

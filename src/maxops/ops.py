@@ -57,7 +57,7 @@ def run(call: Call) -> Any:
 
 
 def _readable_call(self: Any, *args: Any, **options: Any) -> Any:
-    """What calling a function below is, to a compiler that reads Python: it cannot follow the native way in."""
+    """The Python body of the functions below, for compilers that read Python and cannot follow native code."""
     if "torch" in sys.modules:
         import maxops.engines.torch  # noqa: F401, PLC0415 - it follows this import, and none by name
     return self.__wrapped__(*args, **options)
@@ -631,7 +631,7 @@ class Operator(_native.Entry):
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """What its document says, a clause each."""
+        """The clauses of its specification."""
         return self.spec.clauses
 
     def __repr__(self) -> str:
@@ -661,7 +661,7 @@ def _signature(row: Spec) -> inspect.Signature:
 
 
 def _document(row: Spec) -> str:
-    """What `help` says of a row."""
+    """The text of `help` for a row."""
     if row.operator in _PLAIN:
         return str(_PLAIN[row.operator].__doc__)
     clauses = "\n".join(f"    {clause.id}: {clause.statement}" for clause in row.clauses)
@@ -689,7 +689,7 @@ def _run_operator(row: Spec, /, *inputs: Any, out: Array | None = None, **attrib
 
 
 def _native_rules(row: Spec) -> dict[str, Any]:
-    """What a row lets a call have, for the native way in; the planner judges all else."""
+    """The rules of a row for the native entry point; the planner judges all other calls."""
     if row.operator in _PLAIN:
         return {"operator": row.operator, "keywords": ["out", *row.attributes]}
     name, positional = {

@@ -1,4 +1,4 @@
-"""What POSIX systems have and Windows does not: limits on a process's resources."""
+"""Limits on a process's resources, which POSIX systems have and Windows does not."""
 
 from __future__ import annotations
 

@@ -45,5 +45,5 @@ def print_line(line: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Give up what a stream holds: Python would write it once more at its end, and exit with 120."""
+    """Discard the buffer of a stream, which Python would write again at exit, and exit with 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,4 +1,4 @@
-"""Shapes in models, of which not every size is known: equal or not, broadcast or not, or not to be known."""
+"""Shapes in models, where sizes may be unknown: whether they are equal or broadcast, if that can be known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 # An unnamed size is None, and may differ from any other; sizes of one name are equal.
 Size = int | str | None
 Dims = tuple[Size, ...]
-MAX_ELEMENTS = 2**62  # a shape of more is nobody's, and its product is not computed with
+MAX_ELEMENTS = 2**62  # no array has more, and the product is not computed
 
 
 def text(dims: Dims) -> str:
@@ -84,7 +84,7 @@ def broadcast(shapes: Sequence[Dims | None]) -> Broadcast:
     for axis in range(-len(along), 0):
         found = along[-1 - axis]
         sizes = set(found)
-        lone = found.count(None) < 2  # two sizes without a name need not be equal
+        lone = found.count(None) < 2  # two sizes without a name may differ
         size, fits = _together(sizes, lone)
         dims.append(size)
         if fits is False:

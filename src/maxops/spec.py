@@ -1,4 +1,4 @@
-"""What each standard says of each operator and version, and maxops of its functions: the table that all derives from.
+"""The table of specifications, from which all else derives: operators by standard and version, and maxops' functions.
 
 A row names its types, attributes and clauses. A clause is one sentence of a source document, in few words, with
 the place where it stands; "undecided" marks those where the document leaves something open and maxops decided.

@@ -24,7 +24,7 @@ else:
 
         user_api = internal_api = "maxops"
         filename_prefixes = ("_native.",)
-        check_symbols = ("RegisterCustomOps",)  # which other packages' _native has not
+        check_symbols = ("RegisterCustomOps",)  # which the _native of other packages lacks
 
         def get_num_threads(self) -> int:
             """How many threads a call may use, the calling one included."""

@@ -42,10 +42,10 @@ __all__ = [
 # ------------------------------------------------------------------------------------------------------- options
 
 FillMode: TypeAlias = Literal["ZERO", "LOWEST", "zero", "lowest"]
-"""What empty segments hold: zero, or the lowest finite value."""
+"""The value of empty segments: zero, or the lowest finite value."""
 
 OutOfRange: TypeAlias = Literal["error", "drop"]
-"""What an id outside 0..num_segments-1 is: an error, or a row to leave out."""
+"""The treatment of an id outside 0..num_segments-1: an error, or a dropped row."""
 
 Ties: TypeAlias = Literal["first", "even"]
 """Which of several equal elements the gradient of a maximum goes to: all to the first, or to each an equal part."""
@@ -133,7 +133,7 @@ Ids: TypeAlias = "NDArray[np.generic[int]] | Column | list[int] | tuple[int, ...
 """Segment ids or offsets: integers, in an array, a column, a list, a tuple or a range."""
 
 Indices: TypeAlias = NDArray[np.int64]
-"""What `return_indices` adds: where each maximum was first, or -1."""
+"""The indices that `return_indices` adds: of each first maximum, or -1."""
 
 # -------------------------------------------------------------------------------------- options of several overloads
 

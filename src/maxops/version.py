@@ -7,4 +7,4 @@ try:
 
     version: str = _version.version
 except ImportError:
-    version = "0+unknown"  # a source tree that is not installed: older than any release, for who compares versions
+    version = "0+unknown"  # a source tree that is not installed: older than any release, for comparisons

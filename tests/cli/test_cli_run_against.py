@@ -124,7 +124,7 @@ def test_every_type_is_drawn_whole(dtype: dtypes.DType) -> None:
         (["--seed", "1", "--against", "onnxruntim"], "near it: onnxruntime"),
         (
             ["--seed", "1", "--against", "maxops"],
-            "'maxops' stands for several runtimes; one takes a model: onnxruntime, ",
+            "'maxops' names several runtimes; --against takes one: onnxruntime, ",
         ),
         (["--seed", "1", "--whole"], "--whole: has no effect without --against"),
         (

@@ -133,7 +133,7 @@ WRONG = {
     ),
     "another verdict in the finding": (with_finding(verdict="hangs"), "hangs, cases says permitted"),
     "a finding of no case": (edited(cases={}), r"findings\[0\] says 'ONNX.*cases says nothing of it"),
-    "a fault without its finding": (edited(findings=[]), "and findings has not one of it"),
+    "a fault without its finding": (edited(findings=[]), "and findings has none of it"),
     "a finding twice": (edited(findings=[*swift()["findings"], swift()["findings"][0]]), "has a case twice"),
 }
 

@@ -317,9 +317,9 @@ class Measured:
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"units": "m"}, r"has a unit, which a plain array has not; .* \(.magnitude\)"),
+        ({"units": "m"}, r"has a unit, which a plain array lacks; .* \(.magnitude\)"),
         ({"unit": "m"}, "has a unit, which"),
-        ({"mask": np.array([True, False, False])}, r"has a mask, which a plain array has not; .* \(fill it first\)"),
+        ({"mask": np.array([True, False, False])}, r"has a mask, which a plain array lacks; .* \(fill it first\)"),
     ],
     ids=["units", "unit", "mask"],
 )

@@ -13,9 +13,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
 
+import maxops as mo
 from conftest import IN_CI
 from maxops import program
 from maxops.cli import app
@@ -115,6 +117,20 @@ def test_commands_of_the_pages_are_ones_that_there_are(page: Path) -> None:
         words += ["VALUE"] if words and words[-1].startswith("--") else []  # an option that is spoken of
         context = command.context_class(command, info_name=name)
         command.make_parser(context).parse_args([name, *words] if command is group else words)  # raises NoSuchOption
+
+
+def test_calls_of_the_table_of_tasks_run() -> None:
+    x = np.arange(12.0).reshape(4, 3)
+    values: dict[str, Any] = {"np": np, "mo": mo, "x": x, "a": x[1], "b": x[2], "mask": x[0] > 1}
+    values |= {"ids": np.array([2, 0, 2, 1]), "offsets": np.array([0, 1, 4]), "labels": np.array([*"baca"])}
+    page = (ROOT / "docs" / "how-do-i.md").read_text(encoding="utf-8")
+    cells = [line.split(" | ")[1] for line in page.splitlines() if line.startswith("| ")][2:]
+    calls = [call for cell in cells for call in re.findall(r"`([^`]+)`", cell)]
+    assert len(calls) >= 25
+    for call in calls:
+        if not call.startswith("maxops "):  # commands have a test of their own
+            with mo.num_threads(mo.get_num_threads()):
+                exec(call, dict(values))
 
 
 def test_generated_pages_are_fresh() -> None:

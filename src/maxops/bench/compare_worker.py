@@ -24,7 +24,7 @@ import maxops
 
 
 class Worker:
-    """What can be asked for: each method is a request, and so is each of the stopwatch of the case that is prepared."""
+    """The requests: each method is one, and each method of the prepared case's stopwatch."""
 
     def __init__(self) -> None:
         folder = Path(__file__).parent  # whose bench `maxops.bench` is from now on, whichever maxops is installed

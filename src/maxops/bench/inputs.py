@@ -56,7 +56,7 @@ class Work:
 
     @property
     def lowest(self) -> Any:
-        """What LOWEST fills empty segments with, as a NumPy scalar."""
+        """The value of empty segments under LOWEST, as a NumPy scalar."""
         dtype = self.case.dtype
         return np.array(dtype.lowest_finite_bits, dtype.word).view(dtype.numpy)[()]
 
@@ -135,7 +135,7 @@ def _lengths(zipf: bool, rows: int, count: int, random: np.random.Generator) -> 
 
 
 def expected_result(work: Work, *, by_reference: bool | None = None) -> Array:
-    """What a case gives: by the reference where that is quick, else by NumPy.
+    """The expected result of a case: by the reference if that is quick, else by NumPy.
 
     Of `build`'s values NumPy's maximum is exact in every bit: no NaN is among them and no zero, so that equal values
     have equal bits.

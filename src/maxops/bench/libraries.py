@@ -29,7 +29,7 @@ Names = dict[str, Any]
 class Text:
     """An expression that is timed. `setup` before it is not, nor is `back` after it, which makes `found` an array.
 
-    The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. What stands in braces depends on the call: {inputs}
+    The arrays are x0, x1, ..., `data` (the first), `ids` and `out`. Words in braces depend on the call: {inputs}
     of Max, {out} (", out=out" or nothing), {axis} (a tuple or None), {one_axis} (a number if there is one), {keepdims},
     {count} of segments and, where data have two axes, {of_rows} (", axis=0") and {of_items} (ids of the data's shape).
     """
@@ -53,7 +53,7 @@ class Library:
     array: str = "{}"
     back: str = "np.asarray({})"
     bfloat16: tuple[str, str] = ("", "")  # the same two, where that type needs others
-    threads: str = ""  # the statement that sets how many it uses, where its environment has not
+    threads: str = ""  # the statement that sets how many it uses, unless its environment does
     has_columns_alone: bool = False  # 1-D arrays of one length, without strides, and no bfloat16
 
     def start(self, threads: int) -> Names:
@@ -121,7 +121,7 @@ def chain(maximum: Callable[..., Any], first: Any, second: Any, *others: Any, ou
 def by_starts(
     data: Array, ids: Array, num_segments: int, lowest: Any, axis: int = 0, out: Array | None = None
 ) -> Array:
-    """Of NumPy: starts from ids, reduceat between them, and empty segments filled."""
+    """NumPy: starts from ids, reduceat between them, and empty segments filled."""
     starts = np.flatnonzero(ids[1:] != ids[:-1])
     starts += 1
     starts = np.concatenate(([0], starts))
@@ -132,7 +132,7 @@ def by_starts(
 def between_starts(
     data: Array, starts: Array, filled: Array, num_segments: int, lowest: Any, axis: int = 0, out: Array | None = None
 ) -> Array:
-    """Of NumPy: reduceat, which gives the segments of `filled`, and empty segments filled."""
+    """NumPy: reduceat, which gives the segments of `filled`, and empty segments filled."""
     if len(starts) == num_segments:
         return np.asarray(np.maximum.reduceat(data, starts, axis=axis, out=out))
     highest = np.maximum.reduceat(data, starts, axis=axis)
@@ -144,7 +144,7 @@ def between_starts(
 
 
 def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
-    """Of JAX: an expression, compiled, and its arrays; views are part of it, since JAX's arrays have no strides."""
+    """JAX: a compiled expression, and its arrays. Views are part of it, because JAX's arrays have no strides."""
     own = [jax.block_until_ready(jax.numpy.asarray(array)) for array in (*work.bases, work.ids) if array is not None]
     names = {"jax": jax, "jnp": jax.numpy, "reduce": reduce, "lowest": work.lowest}
 
@@ -190,7 +190,7 @@ def onnx_model(case: Case) -> bytes:
 
 
 def session_of(onnxruntime: Any, work: Work, threads: int) -> tuple[Any, Any]:
-    """Of ONNX Runtime: a session whose threads do not spin, and a binding to NumPy's memory."""
+    """ONNX Runtime: a session whose threads do not spin, and a binding to NumPy's memory."""
     from onnx import helper  # noqa: PLC0415 - an extra
 
     case, options = work.case, onnxruntime.SessionOptions()
@@ -207,7 +207,7 @@ def session_of(onnxruntime: Any, work: Work, threads: int) -> tuple[Any, Any]:
 
 
 def request_of(openvino: Any, work: Work, threads: int) -> Any:
-    """Of OpenVINO: a compiled model, set to keep the case's precision, on tensors that share NumPy's memory."""
+    """OpenVINO: a compiled model, set to keep the case's precision, on tensors that share NumPy's memory."""
     core, arrays, opset, bf16 = openvino.Core(), work.bases, openvino.opset16, openvino.Type.bf16
     if work.ids is not None:
         arrays = (work.data, work.ids)

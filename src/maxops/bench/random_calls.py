@@ -1,6 +1,6 @@
 """Calls drawn at random, each timed beside NumPy's or torch's own: `maxops bench --random`.
 
-The grid has the cases that somebody thought of. These have the layouts, shapes and axes between them.
+The grid lists cases by hand. These calls cover the layouts, shapes and axes between them.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _layout(random: Random, shape: Shape, kinds: Collection[str] = KINDS.keys())
 
 
 def _inputs(random: Random, family: str, shape: Shape) -> tuple[Layout, ...]:
-    """Of Max: the first of `shape`, except "outer", where each of two has the axes that the other lacks."""
+    """The layouts of Max's inputs. The first has `shape`, except in "outer": there each lacks axes of the other."""
     if family == "scalar":
         return _layout(random, shape), Layout((), ())
     if family in ("broadcast", "outer"):
@@ -319,7 +319,7 @@ def run(
 
 
 def tables(result: Json) -> list[Table]:
-    """Of each library: by operator and family, and the lowest; then what a library could not do."""
+    """The speedup over each library by operator and family, and the lowest; then the calls that a library lacks."""
     found = []
     note = "Its time over ours: above 1 ours is faster. A call below 1.0 was timed again, on new arrays, for longer."
     repeat = f"To repeat a call: maxops bench --random 1 --seed {result['seed']} --only-call NUMBER"

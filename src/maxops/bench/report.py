@@ -144,7 +144,7 @@ _MEANINGS = {
 
 
 def overview(run: Json, operator: str, against: str) -> Table:
-    """Of an operator, against the fastest library or the limit: families by size, over types."""
+    """A table of an operator against the fastest library or the limit: families by size, over types."""
     found: dict[str, dict[int, list[tuple[float, str]]]] = {}
     for case in run["cases"]:
         if case["operator"] == operator and (ratio := value(case, against)) is not None:
@@ -239,7 +239,7 @@ def libraries(run: Json) -> Table:
 
 
 def machine(run: Json) -> Table:
-    """Where it ran."""
+    """The machine and the build of a run."""
     about = run["machine"] | {name: run[name] for name in ("began", "command", "interrupted") if name in run}
     about["memory_bytes"] = scaled(about["memory_bytes"], BYTES)
     about["caches"] = ", ".join(f"{level} {amount}" for level, amount in about["caches"].items())

@@ -71,7 +71,7 @@ class Session:
         for name, (entry, candidate) in verdicts:
             key = name
             if candidate is not None:
-                # the budget goes to those who may be the best; of the others the first sample is enough
+                # the budget goes to the fastest candidates; one sample of the others is enough
                 times = entry["seconds"] / best if best else 1.0
                 self._before[case.operator, case.family, str(case.dtype), name] = times, entry["seconds"] / case.size
                 if times < CONTENDER:

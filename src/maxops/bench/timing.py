@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 class UnsupportedError(Exception):
-    """What a library does not support, with a reason for the table."""
+    """A call that a library does not support, with a reason for the table."""
 
 
 def one_line(error: Exception) -> str:
@@ -86,7 +86,7 @@ def fastest(candidate: Candidate, seconds: float = 0.0) -> float:
 
 
 def paired(ours: Any, theirs: Any, seconds: float) -> Json:
-    """Their time over ours, for samples one after the other, within a budget of seconds but at least a few.
+    """The speedup, from samples taken alternately, within a budget of seconds but at least a few.
 
     Both are stopwatches, or have the methods of one.
     """

@@ -1,4 +1,4 @@
-"""What is known of a model's max nodes before anything runs: plain facts, whatever the model's format."""
+"""Static facts about the max nodes of a model, in one form for every model format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Invalid:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a value. `dtype` is a row of ours, the name of another type, or None; so is no rank None.
+    """The known facts about a value. `dtype` is a row of ours, the name of another type, or None; an unknown rank is
+    None.
 
     ``declared`` says that the model writes its type, ``constant`` is its value where that is small and in the model.
     A dense tensor may still be written as a sparse one: ``written_sparse``.
@@ -44,7 +45,7 @@ class Known:
 
     @property
     def shape_in_words(self) -> str:
-        """What is known of its shape, as a sentence."""
+        """Its known shape, as a sentence."""
         return (
             f"{self.name!r} is {shape(None)}"
             if self.dims is None

@@ -118,7 +118,7 @@ class _Reader:
     # ------------------------------------------------------------------------------------------------ values
 
     def _add_values(self, net: _Net, layer: Layer) -> None:
-        """What is known at the layer's output ports, by the layer's data before what its ports say.
+        """The facts about the layer's output ports; the layer's data take precedence over its ports.
 
         A port whose sizes are wrong is of unknown rank.
         """
@@ -243,5 +243,5 @@ def _or_invalid(read: Callable[[], object]) -> object:
 
 
 def _bare(error: MaxopsError) -> str:
-    """An error's text without a place and a clause, which stand beside it here."""
+    """An error's text without its place and its clause, which have their own columns here."""
     return error.message.removeprefix(": ")

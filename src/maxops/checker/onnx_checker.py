@@ -1,4 +1,4 @@
-"""What onnx.checker says of a model, in a sandbox and without the model's weights."""
+"""The verdict of onnx.checker on a model, in a sandbox and without the model's weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes an ONNX model malformed, where no clause of an operator covers it."""
+"""Faults of malformed ONNX models that no clause of an operator covers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def graph_faults(
 
 
 def _shadows(graph: GraphProto, outer: Container[str]) -> Iterator[str]:
-    """What a graph makes under a name that the graph around it has at this place."""
+    """The names that a graph defines though the outer graph already has them here."""
     for node in graph.node:
         for name in node.output:
             if name and name in outer:

@@ -181,7 +181,7 @@ class _Reader:
             self._drain()
 
     def _inferred_graph(self, path: str, graph: GraphProto) -> GraphProto:
-        """What is inferred of a graph of the model."""
+        """A graph of the model with inferred shapes."""
         proto, functions = self._proto, () if self._functions.fault else self._proto.functions
         whole = ModelProto(
             ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph, functions=functions
@@ -189,7 +189,7 @@ class _Reader:
         return self._inferred(path, graph, infer([lambda: whole])[0])
 
     def _inferred(self, path: str, graph: GraphProto, found: GraphProto | ModelError) -> GraphProto:
-        """What inference found of a graph; the graph itself where it failed."""
+        """The graph with inferred shapes; the graph itself if inference failed."""
         if isinstance(found, ModelError):
             self._fault(path, str(found), "unknown")
             return graph

@@ -56,7 +56,7 @@ class Value:
 
     @property
     def fingerprint(self) -> tuple[bytes, ...]:
-        """What a function's body sees of it."""
+        """The part that decides what a function's body infers, as bytes."""
         messages = (self.type, self.tensor, self.written)
         return (
             *(b"" if each is None else each.SerializeToString() for each in messages),
@@ -169,7 +169,7 @@ def _strip(graph: GraphProto, functions: Container[object], opsets: dict[str, in
 
 
 def _has_schema(node: NodeProto, opsets: dict[str, int]) -> bool:
-    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3 none is named
+    version = opsets.get(node.domain, 0 if node.domain else 1)  # before IR version 3 a model names none
     return schemas.since(node.op_type, version, node.domain) > 0
 
 
@@ -223,7 +223,7 @@ def values_of(graph: GraphProto, inferred: GraphProto) -> dict[str, Value]:
 
 
 def contradictions(graph: GraphProto, values: dict[str, Value]) -> Iterator[tuple[str, str]]:
-    """The values of which the graph writes what is not so, and that in words."""
+    """The values whose declared shape or type is wrong, each with a sentence that says so."""
     makers = {name: f"{nodes.label(node)} makes" for node in graph.node for name in node.output}
     makers |= dict.fromkeys((tensor.name for tensor in graph.initializer), "its initializer is")
     makers |= {sparse.values.name: "its initializer is" for sparse in graph.sparse_initializer}
@@ -318,7 +318,7 @@ def type_of(tensor: TensorProto) -> TypeProto:
 
 
 def _constant_value(node: NodeProto, value: Value) -> Value:
-    """What a Constant node makes, whose type its attribute gives."""
+    """The value of a Constant node; its attribute gives the type."""
     for attribute in node.attribute:
         tensor = None
         if attribute.name == "value" and attribute.HasField("t"):

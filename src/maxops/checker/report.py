@@ -1,4 +1,4 @@
-"""What a check found: for each max node every clause with its verdict, and what is wrong with the model beside them."""
+"""The findings of a check: the verdict on every clause of each max node, and the other faults of the model."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from maxops.spec import Spec
 
 
 def value(node: Node, row: Spec) -> Ruling:
-    """What the node computes."""
+    """The clause of values, which is never known statically."""
     return at_run_time("is about values, which are known at run time only")
 
 
@@ -49,7 +49,7 @@ def listed_type(known: Known, types: Sequence[DType]) -> Ruling:
 
 
 def count(node: Node, fewest: int, most: int, required: int) -> Ruling:
-    """The number of inputs, of which the first `required` are not left out."""
+    """The number of inputs; the first `required` are mandatory."""
     given = len(node.inputs)
     if not fewest <= given <= most:
         expected = str(most) if fewest == most else f"{fewest} to {most}"

@@ -96,7 +96,7 @@ def _axes_range(node: Node, row: Spec) -> Ruling:
         return unknown("the axes are not known")
     low = min(axes.given)
     if low < 0 and not row.negative_axes:
-        return broken(f"axis {low} is negative, of which this version says nothing")
+        return broken(f"axis {low} is negative, and this version does not define negative axes")
     if rank is None:
         return unknown("the rank of the input is not known")
     least = -rank if row.negative_axes else 0

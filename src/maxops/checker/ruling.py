@@ -1,4 +1,4 @@
-"""What a rule says of a node: holds, broken, or unknown statically."""
+"""The verdict of a rule on a node: holds, broken, or unknown statically."""
 
 from __future__ import annotations
 

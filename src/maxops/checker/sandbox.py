@@ -42,7 +42,7 @@ def sandboxed(works: Sequence[Work]) -> list[bytes | ModelError]:
 
 
 def _replies(works: Sequence[Work], resource: ModuleType) -> tuple[list[bytes | ModelError], str]:
-    """What a process says of the works before the one that ends it, and how it ended."""
+    """The results of a process before the task that ended it, and how it ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python warns of forks beside threads, whose locks a child may find taken, and so does JAX once it is

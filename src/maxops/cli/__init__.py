@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Put something in the place of standard streams that are closed, where Python has None.
+    """Replace closed standard streams, which Python has as None.
 
     A file that is opened later would get their number. Writing to stdout fails as it does for any program; what goes to
     stderr has nowhere to go.

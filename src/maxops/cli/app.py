@@ -134,7 +134,7 @@ def _os_error_text(error: OSError) -> str:
 
 
 def _usage_text(error: Any) -> str:
-    """What is wrong with the words of a command, without the words of the library that converts them."""
+    """The error in a command's arguments, without the wording of the library that converts them."""
     message = isinstance(error, typer.BadParameter) and (_conversion_text(error.__cause__) or error.message)
     if message and (hint := _hint_of(error)):
         return f"{hint}: {message}"
@@ -153,7 +153,7 @@ _KINDS = {"int": "a valid integer", "float": "a valid number"}
 
 
 def _conversion_text(cause: Any) -> str:
-    """Of a validation error of pydantic, which newer typers convert values with: the value, and what was expected."""
+    """The value and the expectation in a validation error of pydantic, by which newer typers convert values."""
     if not hasattr(cause, "errors"):
         return ""
     first = cause.errors()[0]

@@ -54,7 +54,7 @@ def maximum(
     target.give(lambda: maxops.maximum(*arrays), [RESULT])
 
 
-# What an option of a kind takes, and what stands for it in the help.
+# The values that an option of a kind takes, and its placeholder in the help.
 _OPTIONS: dict[str, tuple[Any, str | None]] = {
     "axes": (str | None, "AXIS,..."),
     "axis": (int, "AXIS"),
@@ -164,7 +164,7 @@ def _check_segments(ids: Path | None, offsets: Path | None) -> None:
 
 
 def _check_fill(mode: str | None, value: str | None, initial: str | None) -> None:
-    """What empty segments hold, in the options' own names; the function names its parameters."""
+    """The value of empty segments, by the names of the options; the function names its parameters."""
     named = {"--fill-mode": mode, "--fill-value": value, "--initial": initial}
     given = [option for option, text in named.items() if text is not None]
     if len(given) > 1:
@@ -184,7 +184,7 @@ def _check_fill(mode: str | None, value: str | None, initial: str | None) -> Non
 
 
 class _Target:
-    """Where a command's arrays go, and the files that they may not replace."""
+    """The destinations of a command's arrays, and the files that they must not replace."""
 
     def __init__(self, command: str, output: Path | None, form: str, *, overwrite: bool, parents: bool) -> None:
         self.command, self.output, self.form = command, output, form
@@ -205,7 +205,7 @@ class _Target:
         ]
 
     def give(self, compute: Callable[[], Any], names: Sequence[str]) -> None:
-        """Compute, and show or write the arrays, of which there are as many as names."""
+        """Compute, and show or write the arrays, one for each name."""
         as_npz = self.output is not None and self.output.suffix.lower() == ".npz"
         if self.output is not None and len(names) > 1 and not as_npz and not streams.is_stream(self.output):
             raise OutputError(

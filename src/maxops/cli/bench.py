@@ -229,7 +229,7 @@ def _cases(operators: list[str], types: list[str], sizes: list[str], only: str, 
 
 
 def _names(given: list[str], there: Sequence[str], option: str, what: str) -> list[str]:
-    """Names given one by one or with commas, each of those that there are; all if none is given."""
+    """Known names, given one by one or with commas; all names by default."""
     chosen = [name.strip() for text in given for name in text.split(",") if name.strip()]
     if not chosen or "all" in chosen:
         return list(there)

@@ -115,7 +115,7 @@ def check(
 
 
 def _form_of(output: Path | None) -> Literal["json", "sarif"] | None:
-    """The form that a file's suffix says; a suffix of a form that there is not is refused, not filled with another."""
+    """The format that a file's suffix names; an unknown suffix is an error."""
     suffix = "" if output is None else output.suffix.lower()
     if suffix in _OTHER_SUFFIXES:
         raise typer.BadParameter(
@@ -294,7 +294,7 @@ def _gathered(rows: Iterable[Row]) -> list[Row]:
 
 
 def _shortened(rows: list[Row]) -> list[Row]:
-    """The rows, with few of a verdict and a clause of which there are many."""
+    """The rows, but only a few of those that share a verdict and a clause."""
     counted: Counter[tuple[str, ...]] = Counter()
     kept: list[Row] = []
     for (*group, why), where in rows:

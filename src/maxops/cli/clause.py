@@ -28,7 +28,7 @@ def _rows() -> dict[str, tuple[Spec, str]]:
 
 @cache
 def _of_models() -> dict[str, str]:
-    """What `maxops check` names in a clause's place."""
+    """The ids of `maxops check` that are not clauses of an operator, and their texts."""
     from maxops.checker.report import MODEL, OUTSIDE  # noqa: PLC0415  (onnx takes longer to import than most commands)
 
     return {
@@ -100,7 +100,7 @@ def selection(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Cal
 
 
 def _parts(given: Sequence[str], option: str) -> list[str]:
-    """What stands between commas. Nothing is an error: `--select "$CLAUSES"` of an empty variable would select all."""
+    """The parts between commas. An empty text is an error, because `--select "$CLAUSES"` would then select all."""
     if parts := [part.strip() for text in given for part in text.split(",") if part.strip()]:
         return parts
     raise typer.BadParameter("is empty; expected clauses", param_hint=option)
@@ -117,7 +117,7 @@ def clause(
     ],
     form: streams.Format = "text",
 ) -> None:
-    """Explain clauses: what each says, where it stands, of which operator, and what shows that maxops keeps it."""
+    """Explain clauses: the text, its source, the operator, and how the clause is verified."""
     names = list(dict.fromkeys(name for part in _parts(ids, "ID") for name in _named(part)))
     shown = {row["id"]: row for row in evidence.table()}
     documents = [_document(name, shown) for name in names]

@@ -12,7 +12,7 @@ from maxops.plan import Array
 def difference(
     result: Array, expected: Array, names: tuple[str, str] = ("expected", "got"), tolerance: float = 0
 ) -> str:
-    """Where and how a result differs from what was expected, bit for bit; "" if it does not.
+    """The first difference between a result and the expected one, bit for bit; "" if they are equal.
 
     `names` is what the sides are called: the expected one, then the result. With a tolerance, floats also agree if they
     lie no further apart than it, times the expected magnitude where that is above 1; so do NaNs.
@@ -35,7 +35,7 @@ def difference(
 
 
 def different(result: Array, expected: Array, tolerance: float = 0) -> Array:
-    """Where arrays of one shape and type differ, as flat indices."""
+    """The flat indices where two arrays of one shape and type differ."""
     differs = _elements(result) != _elements(expected)
     if tolerance and result.dtype.kind in "fV":
         one, other = (np.asarray(array, np.float64).reshape(-1) for array in (result, expected))

@@ -428,12 +428,12 @@ def _write(runs: Sequence[Run], seen: Sequence[Run], files: dict[str, Path | Non
     }
     for option, file in files.items():
         if file is not None:
-            # what is no text in UTF-8 may stand in a runtime's name
+            # a runtime's name may hold bytes that are not UTF-8
             streams.give_text(file, texts[option](), errors="backslashreplace", make_folders=make_folders)
 
 
 def _reject_unused(option: str, others: dict[str, object]) -> None:
-    """What is asked for beside an option that would pass it over."""
+    """Raise for given options that another one would ignore."""
     for name, value in others.items():
         if value:
             raise typer.BadParameter(f"{name} has no effect with {option}")

@@ -28,7 +28,7 @@ def evidence(
     ] = None,
     parents: streams.Parents = False,
 ) -> None:
-    """What shows that each clause holds; exit code 1 if this is not the build that was looked at."""
+    """Show how each clause is verified. Exits with 1 if the evidence is for another build than this one."""
     files = {path: text for path, text in ((csv, package.as_csv), (html, package.as_html)) if path is not None}
     if csv is not None and csv == html:
         raise OutputError(f"{csv}: is to be written twice; give each output a file of its own")

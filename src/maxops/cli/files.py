@@ -40,7 +40,7 @@ _LONGEST_AXIS = 2**63 - 1
 _SHOWN = 200  # bytes of a broken file, at most
 SAVE_AGAIN = "save it again: np.save(FILE, array)"
 SAVE_NPZ_AGAIN = "save it again: np.savez(FILE, NAME=array, ...)"
-# What else is given as a .npy file: how it begins, what it is, and what to do with it.
+# Other files that are given as .npy: how each begins, its kind, and what to do with it.
 _OTHER_FILES = (
     (rb"\x93N?U?M?P?\Z", "it is truncated within the first bytes of one", f"copy or {SAVE_AGAIN}"),
     (rb"PK[\x03\x05]", "it is a zip archive, as .npz is", "save one array of it: np.save(FILE, np.load(NPZ)[NAME])"),
@@ -61,7 +61,7 @@ _OTHER_FILES = (
 
 @dataclass(frozen=True)
 class Header:
-    """What a .npy header says; data follows at `offset`."""
+    """The content of a .npy header; data follows at `offset`."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -89,7 +89,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _read_pipe(file: IO[bytes], header: Header, where: str) -> Array:
-    """The array of a pipe, of which nothing past the array's end is kept: it may have no end."""
+    """The array of a pipe. Nothing past the array's end is kept, because a pipe may have no end."""
     data = read_at_most(file, min(header.size, LARGEST_OUTPUT) + 1)
     if len(data) > LARGEST_OUTPUT:
         raise OutputTooLargeError(f"{where}: {header.size} bytes are more than this machine's memory; name a file")
@@ -202,7 +202,7 @@ def _parsed(header: bytes, version: tuple[int, ...], where: str) -> tuple[tuple[
 
 
 def _what_it_is(start: bytes) -> str:
-    """What a file is that is not a .npy file, and what to do, by its first bytes."""
+    """The kind of a file that is not a .npy file, by its first bytes, and the next step."""
     if not start:
         return f"is empty; it should be a .npy file; {SAVE_AGAIN}"
     for prefix, kind, next_step in _OTHER_FILES:

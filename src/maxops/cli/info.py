@@ -73,7 +73,7 @@ def _extras() -> dict[str, dict[str, str]]:
     try:
         names = metadata("maxops").get_all("Provides-Extra") or []
         listed = requires("maxops") or []
-    except PackageNotFoundError:  # a source tree: what it is installed with stands in its pyproject.toml alone
+    except PackageNotFoundError:  # a source tree: only its pyproject.toml lists the extras
         return {}
     found: dict[str, dict[str, str]] = {}
     for name in names:

@@ -16,7 +16,7 @@ def operators(
     form: streams.Format = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """What is implemented, by standard, operator, version and type."""
+    """List the implemented operators, by standard, version and type."""
     if as_json or form == "json":
         show_json([_row(operator) for operator in maxops.operators()])
     elif clauses:

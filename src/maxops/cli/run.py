@@ -39,7 +39,7 @@ Compare = Callable[[Mapping[str, Array], Mapping[str, Array]], "Compared"]
 
 @dataclass(frozen=True)
 class Compared:
-    """Outputs, or max nodes, beside others: who gave these, and by name where they differ, or ""."""
+    """Outputs or max nodes beside those of another runtime: by name, the first difference, or ""."""
 
     other: str
     differences: Mapping[str, str]
@@ -88,7 +88,7 @@ def run(
             "-i",
             metavar="NAME=FILE",
             help="An input from a .npy or .pb file. A .npz, or a .pb whose tensor has a name, needs no NAME=. "
-            "NAME=- is a .npy on stdin, and - alone a .npz; so is any pipe.",
+            "NAME=- is a .npy on stdin, and - alone a .npz; other pipes likewise.",
         ),
     ] = None,
     output: Annotated[
@@ -216,7 +216,7 @@ def _load(model: Path | bytes, source: str, on: Other | None) -> Model:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """What maxops warns of, as lines of their own."""
+    """Print warnings of maxops as lines."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -267,7 +267,7 @@ def _check_output(
 
 
 def _judgement(name: str, model: Path | bytes, loaded: Model) -> Compare:
-    """What runs another runtime on inputs, and compares each of its max nodes with ours on that node's own inputs."""
+    """A function that runs another runtime, and compares each of its max nodes with ours on that node's inputs."""
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
     from maxops.onnx.exposed import expose  # noqa: PLC0415
 
@@ -308,7 +308,7 @@ def _rule(row: Spec, ours: Array, theirs: Array) -> str:
 
 
 def _comparison(name: str, model: Path | bytes, loaded: Model, tolerance: float) -> Compare:
-    """What runs another runtime on inputs, and compares its outputs with ours."""
+    """A function that runs another runtime, and compares its outputs with ours."""
     from maxops.conformance import whole_model  # noqa: PLC0415  (see above)
 
     whole_model.check(name, model)

@@ -32,12 +32,12 @@ Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Table
 
 
 def is_stream(path: Path | None) -> bool:
-    """Whether a path stands for a standard stream."""
+    """Whether a path is "-", a standard stream."""
     return path == STREAM
 
 
 def name_of(path: Path) -> str:
-    """What messages call a file that is read."""
+    """The name of an input file in messages."""
     return STDIN if is_stream(path) else str(path)
 
 
@@ -74,7 +74,7 @@ def check_outputs(
 
 
 def model_files(model: Path) -> Iterator[Path]:
-    """A model's file and those of its data; of one that cannot be read, nobody knows of data."""
+    """A model's file and those of its data; of a model that cannot be read, only its file."""
     yield model
     if model.suffix.lower() == ".xml":
         yield model.with_suffix(".bin")
@@ -98,7 +98,7 @@ def is_pipe(path: Path) -> bool:
     """Whether a path can be read once, from its beginning to its end: "-", or a pipe, as a shell's <(command) is."""
     try:
         return is_stream(path) or path.is_fifo()
-    except OSError:  # who reads it says so
+    except OSError:  # reading it raises the error
         return False
 
 
@@ -185,7 +185,7 @@ def say_written(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def stdout_kept_for(outputs: Iterable[Path | None]) -> Iterator[None]:
-    """While standard output is one of the outputs, what is told to people goes to stderr."""
+    """While standard output is one of the outputs, messages for people go to stderr."""
     if any(map(is_stream, outputs)):
         with redirect_stdout(sys.stderr):
             yield

@@ -66,7 +66,7 @@ def max(
     if initial is not None:
         initial = jnp.asarray(initial, data.dtype)
     elif where is not None:
-        raise ValueError("max() with where= needs initial=, the value in the place of those that it leaves out")
+        raise ValueError("max() with where= needs initial=, which replaces the elements that where= leaves out")
     elif is_empty_along(data.shape, axis):
         raise ValueError("zero-size array to reduction operation max which has no identity")
     if where is not None:

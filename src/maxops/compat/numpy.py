@@ -10,7 +10,7 @@ array([3, 5])
 Signatures, defaults, promotion of types, results (scalars at rank 0) and errors are NumPy's. What differs:
 
 - Every NaN among the results is the quiet NaN with sign 0, and +0 is above -0.
-- What maxops has not goes to NumPy: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
+- NumPy computes the rest: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
   arrays, ``casting=`` and its like, and ``reduceat`` with indices that do not increase.
 """
 

@@ -144,7 +144,7 @@ def scatter_reduce(
     Source: PyTorch, `torch.scatter_reduce`.
     """
     _check(reduce, "amax")
-    if not (_is_taken(input) and _is_taken(src) and input.dtype is src.dtype and input.dim() == src.dim() > 0):
+    if not (_go_together(input, src, dim) and _is_index_of(index, input, src, dim)):
         return torch.scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
     if src.shape != index.shape:
         src = src[tuple([slice(size) for size in index.shape])]
@@ -172,7 +172,7 @@ def index_reduce(
     Source: PyTorch, `torch.index_reduce`.
     """
     _check(reduce, "amax")
-    if not (_is_taken(input) and _is_taken(source) and input.dtype is source.dtype and input.dim() > 0):
+    if not (_go_together(input, source, dim) and _sizes_beside(input, dim) == _sizes_beside(source, dim)):
         return torch.index_reduce(input, dim, index, source, reduce, include_self=include_self)
     return _scattered(input, index, source, dim, include_self)
 
@@ -222,6 +222,25 @@ def segment_reduce(
 def _is_taken(tensor: object) -> bool:
     """Whether maxops computes the maximum of a tensor; that of no elements is PyTorch's error."""
     return isinstance(tensor, torch.Tensor) and tensor.dtype in _TYPES and tensor.numel() > 0
+
+
+def _go_together(input: Tensor, source: Tensor, dim: int) -> bool:
+    """Whether maxops takes two tensors along a dimension; PyTorch says in its own words why not."""
+    taken = _is_taken(input) and _is_taken(source) and input.dtype is source.dtype
+    return taken and input.dim() == source.dim() > 0 and -input.dim() <= dim < input.dim()
+
+
+def _is_index_of(index: Tensor, input: Tensor, src: Tensor, dim: int) -> bool:
+    """Whether an index has their rank, and is not longer than src, or than input beside the dimension."""
+    if index.dim() != input.dim() or any(size > most for size, most in zip(index.shape, src.shape, strict=True)):
+        return False
+    beside = zip(_sizes_beside(index, dim), _sizes_beside(input, dim), strict=True)
+    return all(size <= most for size, most in beside)
+
+
+def _sizes_beside(tensor: Tensor, dim: int) -> list[int]:
+    """The sizes of all dimensions but one."""
+    return [size for axis, size in enumerate(tensor.shape) if axis != dim % tensor.dim()]
 
 
 def _in_one_type(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor] | None:

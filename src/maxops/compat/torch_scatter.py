@@ -95,7 +95,7 @@ def _along(
     else:
         count = 0 if index.numel() == 0 else int(index.max()) + 1
     before = 0
-    if out is not None:  # its elements come first, and so are those that equal elements of src lose to
+    if out is not None:  # its elements come first, because they win ties with those of src
         before = count
         own = torch.arange(count, dtype=index.dtype, device=index.device)
         if index.dim() > 1:

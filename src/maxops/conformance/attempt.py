@@ -51,7 +51,7 @@ def error_line(error: BaseException) -> str:
 
 
 def _call_runtime(function: Callable[..., Any], *arguments: object) -> Any:
-    """What the runtime's code returns; whatever it raises is its refusal, also what is no Exception."""
+    """The result of the runtime's code. Anything that it raises is a refusal, even if it is not an Exception."""
     try:
         return function(*arguments)
     except NoResultError:
@@ -73,7 +73,7 @@ class _Running:
         self._patterns = patterns(trial.call.dtype)
         self._prepared: Prepared | None = None
         self._at_once = type(runtime).run is not Runtime.run
-        # the size of each result; of a refused call none is known
+        # the size of each result, unknown for a refused call
         self._sizes = [0] * len(trial.feeds) if trial.expected is None else [array.nbytes for array in trial.expected]
         self._other_sizes = {array.nbytes for feed in trial.feeds for array in feed} | set(self._sizes)
         self._is_refusal, self._layout = trial.is_refusal, trial.layout

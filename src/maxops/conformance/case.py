@@ -1,4 +1,4 @@
-"""What the kit asks of a runtime: a call, the arrays to run it on, and what each standard expects of it.
+"""The question of the kit to a runtime: a call, its arrays, and the expectation of each standard.
 
 A `Call` is one operator in one model; a `Trial` runs it on one or more sets of arrays, its feeds; a `Case` is a trial
 as one clause of one row of the spec table sees it. Several cases share a trial where several standards have a say.
@@ -119,7 +119,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Case:
-    """What one clause of one row expects of a trial, in a sentence.
+    """The expectation of one clause of one row for a trial, in a sentence.
 
     `shared` names the trial where several rows have the same; cases that share one stand together. Trials are made
     when they are asked for: there are many, and they are large.

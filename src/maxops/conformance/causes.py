@@ -48,7 +48,7 @@ def causes(kinds: Sequence[Kind]) -> list[Cause]:
 
 
 def title(kind: Kind) -> str:
-    """What happened, in a few words, without signs that a link to a heading would lose."""
+    """The event in a few words, without signs that a link to a heading would lose."""
     if kind.verdict in ("violates", *OPEN):
         became = what_became(kind.smallest.expected, kind.smallest.actual)
         return f"{became}: {kind.row.operator}" if became in VAGUE else became
@@ -58,7 +58,7 @@ def title(kind: Kind) -> str:
 
 
 def what_became(expected: Elements | Message, actual: Elements | Message) -> str:
-    """What became of the first value that is not the expected one.
+    """The way in which the first wrong value is wrong.
 
     >>> from maxops.conformance.result import elements
     >>> import numpy as np

@@ -24,7 +24,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs between two runs.
+    """The differences between two runs.
 
     `new_faults` were none before, `fixed` are none any more, and `changed` have another verdict or another answer.
     `only_old` and `only_new` are the cases that one run alone has, with their verdicts: another kit, or other options.
@@ -41,7 +41,7 @@ class Comparison:
 
 
 def compare(old: Run, new: Run) -> Comparison:
-    """What changed, case by case.
+    """The changes, case by case.
 
     A fault that is now not applicable is not fixed but changed: it can no longer be observed.
     """
@@ -92,7 +92,7 @@ def not_in_baseline(run: Run, baseline: Run | None) -> list[Finding]:
 
 
 def tables(comparison: Comparison) -> list[Table]:
-    """What differs, as tables; those without rows are left out."""
+    """The differences as tables, except those without rows."""
     made = [
         Table(title, ("case", "was", "is"), [_row(change) for change in changes])
         for title, changes in (
@@ -123,9 +123,9 @@ def summary(comparison: Comparison) -> str:
 
 
 def _answer(finding: Finding | None) -> object:
-    """What makes the answer of a finding another one.
+    """The part of a finding that two runs must share to agree.
 
-    An error's words name addresses and lines, and results of runs that differ are others each time: none is compared.
+    Neither is compared: the texts of errors, which name addresses and lines, and results that differ between runs.
     """
     if finding is None:
         return None

@@ -27,12 +27,12 @@ class Group:
 
     @property
     def expected(self) -> Elements | Message:
-        """What the smallest call should give."""
+        """The expected result of the smallest call."""
         return self.reproducer["expected"] if self.reproducer else self.findings[0]["expected"]
 
     @property
     def actual(self) -> Elements | Message:
-        """What the smallest call gives."""
+        """The actual result of the smallest call."""
         return self.reproducer["actual"] if self.reproducer else self.findings[0]["actual"]
 
 

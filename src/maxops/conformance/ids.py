@@ -102,6 +102,6 @@ def sort_key(each: Row) -> tuple[int, Row]:
 
 
 def statement(clauses: list[str]) -> str:
-    """What a clause says, as the newest of these versions of it has it."""
+    """The text of a clause, in the newest of these versions."""
     newest = clause(max(clauses, key=lambda each: clause_name(each).version or 0))
     return newest.statement if newest else ""

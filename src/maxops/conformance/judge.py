@@ -1,4 +1,4 @@
-"""What a row of the spec table says of an outcome: a verdict, the clause that it rests on, and the index.
+"""The verdict of a row of the spec table on an outcome, with the clause that it rests on, and the index.
 
 An element that differs from the expected bits is one of four things: the other zero, a NaN of other bits, a number
 where a NaN is expected, or just wrong. The row's `leaves_open` says which of the first three its standard permits.
@@ -152,7 +152,7 @@ def _rule_on(case: Case, difference: Difference, feed: int) -> Judgement:
 
 
 def differences(actual: Array, expected: Array, without_nan: Array) -> list[Difference]:
-    """What is different, each kind once, at its first place.
+    """The differences, each kind once, at its first index.
 
     >>> import numpy as np
     >>> expected, actual = np.float32([np.nan, 0, 1]), np.float32([2, -0.0, 1])

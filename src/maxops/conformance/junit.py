@@ -30,7 +30,7 @@ def junit(runs: Sequence[Run]) -> JUnitXml:
         document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]
     for suite, run in zip(suites, runs, strict=True):
-        suite.time = run["seconds"]  # no case has one of its own, of which the statistics could be the sum
+        suite.time = run["seconds"]  # cases have no times of their own, whose sum this could be
     document.time = sum(run["seconds"] for run in runs)
     return document
 

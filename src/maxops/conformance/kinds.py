@@ -57,7 +57,7 @@ class Kind:
 
 
 def kinds(run: Run) -> list[Kind]:
-    """The worst verdict first, so that what is permitted stands at the end; within one, by the spec table."""
+    """The worst verdict first, so that permitted ones come last; within a verdict, by the spec table."""
     every = groups(run)
     missing = _missing_types(every)
     found: dict[tuple[Verdict, Row, object], list[Group]] = {}
@@ -83,7 +83,7 @@ def _missing_types(every: list[Group]) -> dict[tuple[Row, str], list[int]]:
 
 
 def size(group: Group) -> tuple[bool, int, int]:
-    """What is compared for the smallest call: without a script last, then by elements, then the newest version."""
+    """The sort key of groups by their smallest call: with a script, then few elements, then the newest version."""
     version = clause_name(group.clause).version or 0
     if group.reproducer is None or not group.reproducer["script"]:
         return True, 0, -version
@@ -92,7 +92,7 @@ def size(group: Group) -> tuple[bool, int, int]:
 
 
 def _appearance(group: Group) -> object:
-    """What is to be the same for two groups to be of one kind."""
+    """The key that groups of one kind share."""
     if group.verdict in _BY_CLAUSE:
         return None
     expected, actual = group.expected, group.actual
@@ -119,7 +119,7 @@ def _difference(expected: Elements | Message, actual: Elements) -> object:
 
 
 def float_class(word: int, dtype: dtypes.DType) -> str:
-    """What sort of number a float's bits are.
+    """The class of number of a float's bits.
 
     >>> [float_class(word, dtypes.FLOAT32) for word in (0x80000000, 0x7FC00000, 1, 0x3F800000)]
     ['-0', 'NaN', 'subnormal', 'number']

@@ -51,7 +51,7 @@ def file_name(run: Run) -> str:
 
 
 def read(folder: Path) -> list[Run]:
-    """The runs of a folder, in the order of the files' names, each of which has to be that of its run."""
+    """The runs of a folder, in the order of the files' names; each name must match its run."""
     runs = []
     for path in sorted(folder.glob("*.json")):
         run, *more = saved.read(path)
@@ -209,7 +209,7 @@ def _extent(kind: Kind) -> tuple[str, int]:
 
 def _answers(kind: Kind) -> tuple[str, str]:
     expected, actual = sides(kind.smallest.expected, kind.smallest.actual, max_elements=1)
-    # which error is expected stands beside it, as what the clause says
+    # the text of the clause beside it says which error is expected
     return "an error" if "text" in kind.smallest.expected else _code(expected), _code(actual)
 
 
@@ -248,7 +248,7 @@ def _table(columns: Iterable[str], rows: Iterable[Sequence[object]]) -> list[str
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:
-    """What is there for who asks."""
+    """Lines that a reader can unfold."""
     return ['<details markdown="1">', f"<summary>{html.escape(title)}</summary>", "", *lines, "", "</details>", ""]
 
 

@@ -71,7 +71,7 @@ def type_text(dtype: DType) -> str:
 
 
 def _repeated(native: Array, dtype: DType) -> str:
-    """An expression that repeats runs of equal bits, or the first row; "" where neither is all that there is."""
+    """An expression that repeats runs of equal bits, or the first row; "" if neither gives the whole array."""
     words = native.reshape(-1).view(dtype.word)
     starts = np.flatnonzero(np.concatenate([[True], words[1:] != words[:-1]]))
     if len(starts) <= MAX_RUNS:
@@ -85,7 +85,7 @@ def _repeated(native: Array, dtype: DType) -> str:
 
 
 def _stepped(native: Array, dtype: DType) -> str:
-    """An expression of integers of which so many in turn are equal, and the next ones by one higher."""
+    """An expression of integers in runs of equal length, each run one higher than the last."""
     count = int(np.searchsorted(native, native[0], side="right"))
     first = int(native[0]) * count
     numbers = np.arange(first, first + len(native)) // count if 0 < count < len(native) else native[:0]

@@ -96,7 +96,7 @@ def _nodes(call: Call, within: tuple[Construct, ...], output: str, functions: li
 
 
 def _attribute(name: str, value: object) -> AttributeProto:
-    # an empty list does not show what it is a list of
+    # an empty list does not show the type of its elements
     return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value in ([], ()) else None)
 
 

@@ -77,7 +77,7 @@ class Process:
             self.kill()
 
     def run(self, name: str, trial: Trial, seconds: float) -> Outcome:
-        """The outcome of a trial; the timeout holds for the trial and once more for the sanity calls after it."""
+        """The outcome of a trial; the timeout applies to the trial, and again to the sanity calls after it."""
         if self._child is None:
             self._child = self._start()
         outcome, due, ended = _ask(self._child, trial, seconds, self._repeats)

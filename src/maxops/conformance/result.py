@@ -67,7 +67,7 @@ class Message(TypedDict):
 class Finding(TypedDict):
     """A case that does not conform, with the first element (or the whole, if it is small) in which it does not.
 
-    `clause` is the one that is broken, which need not be that of the case. `index` is that of the first element that
+    `clause` is the broken clause, which may differ from that of the case. `index` is that of the first element that
     differs, in the result of the feed with the number `feed`.
     """
 

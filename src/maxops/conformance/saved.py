@@ -81,7 +81,7 @@ def _run(found: Any, where: str) -> Run:
 
 
 def _mismatch(run: dict[str, Any]) -> str:
-    """What the types cannot say: that names lead somewhere."""
+    """Faults that the types do not exclude: names without a target."""
     try:
         for case in run["cases"]:
             clause_name(case_name(case).clause)
@@ -92,7 +92,7 @@ def _mismatch(run: dict[str, Any]) -> str:
     reported = {finding["case"] for finding in run["findings"]}
     for case, verdict in run["cases"].items():
         if (case in reported) == (verdict in NO_FINDING):
-            return f"cases says {case!r} {verdict}, and findings {'has' if case in reported else 'has not'} one of it"
+            return f"cases says {case!r} {verdict}, and findings {'has one' if case in reported else 'has none'} of it"
     if len(reported) != len(run["findings"]):
         return "findings has a case twice"
     for number, finding in enumerate(run["findings"]):
@@ -110,7 +110,7 @@ def _mismatch(run: dict[str, Any]) -> str:
 
 
 def _fault_of_array(array: dict[str, Any]) -> str:
-    """What is wrong with an array: its elements counted, and their bits of its type."""
+    """The fault of an array: a wrong number of elements, or bits that its type does not have."""
     shape, bits = array["shape"], array["bits"]
     size = prod(shape)
     if min(shape, default=0) < 0:
@@ -138,7 +138,7 @@ def _arrays(run: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _fault(value: Any, hint: Any, where: str) -> str:
-    """Where a value is not of the type, or ""."""
+    """The place of a value of the wrong type, or ""."""
     if hint is Any:
         return ""
     if is_typeddict(hint):

@@ -28,7 +28,7 @@ REPEATS = 5  # runs, for a fault that what an earlier run left behind brings abo
 
 @dataclass(frozen=True)
 class Script:
-    """A script, what it is to show, and the environments that it is to be run in, one run in each."""
+    """A script, its expected output, and the environments to run it in, once each."""
 
     text: str
     counterexample: Counterexample
@@ -36,7 +36,7 @@ class Script:
 
 
 def scripts(runtime: Runtime, version: str, case: Case, found: Counterexample) -> list[Script]:
-    """What may show a finding, the plainest first: some crashes take more than a run, or memory that is filled."""
+    """The ways to show a finding, the plainest first: some crashes need several runs, or filled memory."""
     judgement, call, feed = found.judgement, found.trial.call, found.trial.feeds[0]
     lines = runtime.script(call, feed)
     if judgement.verdict in DIFFERING:
@@ -95,7 +95,7 @@ def _script(
 
 
 def printed(found: Counterexample, array: Array) -> Array:
-    """What a script prints of a result, expected or actual: all of it, if it is small."""
+    """The text that a script prints for a result, expected or actual: all of it, if it is small."""
     part = _printed_part(found)
     return array if part is None else array.reshape(-1)[part]
 
@@ -104,7 +104,7 @@ def _printed_part(found: Counterexample) -> slice | None:
     outputs, index = found.outcome.outputs, found.judgement.index
     if found.outcome.kind not in ("returned", "nondeterministic") or outputs[0].size <= MAX_PRINTED:
         return None
-    if index is None:  # another type or shape, of which all elements are printed if they are few
+    if index is None:  # another type or shape: all elements are printed if they are few
         return slice(0, MAX_PRINTED) if outputs[0].size > MAX_PRINTED_WHOLE and found.trial.expected else None
     first = int(np.ravel_multi_index(index, outputs[0].shape))
     return slice(first, min(first + MAX_PRINTED, outputs[0].size))
@@ -136,5 +136,5 @@ _PRINT = f'print("{ACTUAL[:-1]}", actual.dtype, actual.tolist(), {_WORDS})'
 
 
 def line(array: Array) -> str:
-    """What a script prints of an array."""
+    """The text that a script prints for an array."""
     return f"{array.dtype} {array.tolist()} {elements(array)['bits']}"

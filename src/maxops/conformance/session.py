@@ -49,7 +49,7 @@ MAX_ELEMENTS = 16  # elements of a result that a finding shows whole
 
 FEW_ELEMENTS = 4096  # of calls whose outcomes are kept
 
-MAX_HANGS = 3  # of an operator and a type, each of which takes twice the time that a trial has
+MAX_HANGS = 3  # of an operator and a type; each takes twice the time limit of a trial
 CASES_PER_PROCESS = 50  # for which another process would take longer to start than it saves
 
 

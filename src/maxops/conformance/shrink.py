@@ -25,7 +25,7 @@ from maxops.plan import Array
 MAX_TRIES = 80
 MANY = 4096  # items, for which half the budget would not do
 FEW_INPUTS = 16  # of a call, that are left out one by one
-MAX_RESTARTS = 6  # of a process, each of which has to be started again
+MAX_RESTARTS = 6  # of a process, which starts again after each crash
 
 Whole = list[Array | None]  # all inputs of a call, the constant ones too
 Item = TypeVar("Item")
@@ -70,7 +70,7 @@ class Search:
 def shrink(case: Case, trial: Trial, judgement: Judgement, run: Callable[[Trial], Outcome]) -> Counterexample | None:
     """The smallest call that shows a finding; None if its feed does not show it when it runs alone."""
     number = judgement.feed
-    if judgement.verdict in ("crashes", "hangs"):  # after which nobody knows the feed
+    if judgement.verdict in ("crashes", "hangs"):  # after which the feed is unknown
         number = _feed_that_ends_it(case, trial, judgement, run)
     search = Search(case, trial, replace(judgement, feed=number), run)
     call, whole = trial.call, trial.call.whole(trial.feeds[number])
@@ -155,7 +155,7 @@ class _Form:
 
 
 def _index(items: Sequence[int]) -> Any:
-    """What selects so many items of an axis; a range selects them without a list."""
+    """The index that selects these items of an axis; a range, if possible."""
     return slice(items.start, items.stop) if isinstance(items, range) else list(items)
 
 
@@ -202,7 +202,7 @@ def _forms_of_reduce(call: Call, whole: Whole, index: tuple[int, ...] | None) ->
 
 
 def _form_of_matrix(call: Call, data: Array, rest: Whole, *, first: bool) -> _Form:
-    """Rows beside each other, of which the last axis is reduced, or the first as the call has it."""
+    """Rows beside each other; the call reduces the last axis, or the first."""
     rows = data.reshape(-1, data.shape[-1])
     axis = 0 if first else 1
     attributes = tuple((name, [axis] if name == "axes" else value) for name, value in call.attributes)

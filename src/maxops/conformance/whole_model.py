@@ -47,9 +47,9 @@ def known() -> list[str]:
 
 
 def check(name: str, model: Path | bytes) -> None:
-    """Refuse a runtime that there is not, that is not installed, or that takes no such model, before anything runs."""
+    """Refuse, before anything runs, a runtime that is unknown, not installed, or takes no such model."""
     if name in runtimes.GROUPS:
-        raise BrokenRuntimeError(f"{name!r} stands for several runtimes; one takes a model: {_TAKERS}")
+        raise BrokenRuntimeError(f"{name!r} names several runtimes; --against takes one: {_TAKERS}")
     runtime = runtimes.resolve(name)
     if name not in _RUNNERS and not isinstance(runtime, ThirdParty | Command):
         raise BrokenRuntimeError(f"the runtime {name!r} is given operators, not models; models are for {_TAKERS}")

@@ -84,7 +84,7 @@ class _Serving:
             self._connection.send(self._corrupted(trial.call.row.operator))
 
     def _corrupted(self, operator: str) -> str:
-        """What is wrong now with a sanity call of the same operator; with the first one, if there is none of it."""
+        """The fault of a sanity call of the same operator, or of the first sanity call if that operator has none."""
         gc.collect()  # what the error left behind ends now, not in the next trial
         of_operator = [each for each in self._sanity_calls if each[0].call.row.operator == operator]
         for trial, before in of_operator or self._sanity_calls[:1]:

@@ -42,7 +42,7 @@ class WorkerPool:
 
     @property
     def notes(self) -> list[str]:
-        """What was observed and belongs to no trial."""
+        """Observations that belong to no trial."""
         return list(dict.fromkeys(note for process in self._processes for note in process.notes))
 
     def map(

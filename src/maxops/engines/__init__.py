@@ -1,1 +1,1 @@
-"""What runs a call. Each engine gives the same bits; each is imported only when it is used."""
+"""Engines, which run calls. All return the same bits; each is imported on first use."""

@@ -1,4 +1,4 @@
-"""What an engine is: `run(call)`, the arrays that it takes, and the options that it takes and others do not."""
+"""An engine: `run(call)`, the arrays that it takes, and the options that only it takes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
 
 
 def alone_if_one(results: Sequence[Any]) -> Any:
-    """What a call returns of its results: the inverse of `as_tuple`."""
+    """The return value for these results: the inverse of `as_tuple`."""
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -69,7 +69,7 @@ _imported: dict[str, Engine] = {}
 class Row:
     """An engine: its name, its array types, where it is, and the names of those whose arrays it takes beside its own.
 
-    A type is a class, or "module:class" to be looked up once somebody has imported the module. `options` are those of
+    A type is a class, or "module:class" to be looked up once the module is imported. `options` are those of
     "out" and "dim" that it takes: where arrays never change there is no output, and few arrays' axes have names.
     """
 
@@ -113,12 +113,12 @@ def check_options(row: Row, call: Call) -> None:
 
 
 def check_ties(call: Call) -> None:
-    """Raise unless `ties` says who gets the gradient where several elements hold the maximum."""
+    """Raise unless `ties` names a rule for the gradient of equal maxima."""
     choice(call.row, "ties", call.ties, TIES)
 
 
 def class_of(named: str | type) -> type | None:
-    """A class, or the one that "module:class" names if somebody has imported the module."""
+    """A class, or the one that "module:class" names if the module is imported."""
     if isinstance(named, type):
         return named
     module, _, name = named.partition(":")

@@ -24,7 +24,7 @@ def array_of(row: Spec, name: str, value: Any) -> Array | None:
     """The elements of a column, or of a table whose columns have one type; None for what is neither."""
     where = f"{row.name} {name} of type {type(value).__name__}"
     for library, look in (("pandas", _of_pandas), ("polars", _of_polars), ("pyarrow", _of_arrow)):
-        module = sys.modules.get(library)  # what nobody has imported, nobody has given
+        module = sys.modules.get(library)  # a library that is not imported has no values here
         if module is not None and (array := look(row, where, module, value)) is not None:
             return array
     return None
@@ -182,7 +182,7 @@ def _arrow_element(kind: Any) -> Any:
 
 
 def _labels(value: Any) -> dict[int, Any]:
-    """What names the rows and columns of a value, by axes counted from the last."""
+    """The labels of a value's rows and columns, by axes counted from the last."""
     pandas, polars, arrow = (sys.modules.get(library) for library in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return {-2: value.index, -1: value.columns}
@@ -196,7 +196,7 @@ def _labels(value: Any) -> dict[int, Any]:
 
 
 def _labels_along(value: Any, axis: Any) -> Any:
-    """What names the rows of a value along an axis; None where nothing does, as in a table of Polars or Arrow."""
+    """The labels of a value along an axis; None without labels, as in a table of Polars or Arrow."""
     labels = _labels(value)
     if not labels or not is_integer(axis):
         return None

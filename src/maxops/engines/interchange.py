@@ -54,7 +54,7 @@ def _memory_of(row: Spec, name: str, value: Any) -> Any:
     for more, instead in (("mask", "fill it first"), ("units", ".magnitude"), ("unit", ".value")):
         if getattr(value, more, None) is not None:
             raise DTypeError(
-                f"{row.name} {name} of type {kind} has a {more.removesuffix('s')}, which a plain array has not; "
+                f"{row.name} {name} of type {kind} has a {more.removesuffix('s')}, which a plain array lacks; "
                 f"take the array that is meant out of it ({instead})",
                 row.clause("arrays"),
             )

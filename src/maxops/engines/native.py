@@ -110,7 +110,7 @@ def get_num_threads() -> int:
 
 
 class MemoryInfo(NamedTuple):
-    """What the cache of large outputs holds and has done; sizes in bytes."""
+    """The content and the counts of the cache of large outputs; sizes in bytes."""
 
     limit: int
     kept: int

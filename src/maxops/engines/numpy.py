@@ -27,7 +27,7 @@ def _segment_max(call: SegmentCall) -> Any:
 
 
 def _with_out(call: Call, result: Any) -> Any:
-    """The result, with the caller's output itself in the place of the plan's view of it."""
+    """The result, with the plan's view of the caller's output replaced by the output itself."""
     if call.out is None:
         return result
     return (call.out, *result[1:]) if isinstance(result, tuple) else call.out

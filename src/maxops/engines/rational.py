@@ -86,7 +86,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
 
 
 def _ids(call: SegmentCall) -> Array:
-    """The ids, or those that offsets stand for; of bad offsets, which nobody has checked, that of no segment."""
+    """The ids, or the ids that offsets mean; rows outside unchecked offsets get the id of no segment."""
     if call.segment_ids is not None:
         ids: Array = call.segment_ids
         return ids
@@ -98,7 +98,7 @@ def _ids(call: SegmentCall) -> Array:
 
 
 def _give(out: Array | None, values: Array, *others: Array) -> Any:
-    """The results, of which the values go to the caller's output: only now, when all memory is there."""
+    """The results; values go to the caller's output only now, after all allocations."""
     if out is not None:
         out[...] = values
         values = out

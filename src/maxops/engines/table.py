@@ -1,6 +1,6 @@
 """Which engine takes which arrays: the table, and the search through it by the types of all arguments.
 
-Nothing is imported to look a type up: an array of a library that nobody has imported cannot be there.
+Nothing is imported to look a type up: arrays of a library exist only after its import.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def register_engine(
 
     Args:
         name: a name for messages, and for other engines' ``beside``. An engine of that name is replaced.
-        types: the arrays' class or classes. A string "module:class" is looked up only once somebody has imported the
-            module.
+        types: the arrays' class or classes. A string "module:class" is looked up only once the module is
+            imported.
         engine: an object with a function ``run``, which gets each call as one request, a `maxops.calls.MaxCall`,
             `ReduceCall` or `SegmentCall` with the arguments as they were spelled, and returns what the call does; or
             the name of such a module, to be imported at the first call. `maxops.run` runs a request, such as one of
-            other arrays that ``call.map`` puts in the place of its own.
+            other arrays, by which ``call.map`` replaces its own.
         beside: the names of the engines whose arrays this one takes beside its own: "numpy", "dask", "xarray",
             "torch", "jax", "cupy", or another that was registered.
 
@@ -107,8 +107,8 @@ def row_of(kind: type) -> Row | None:
 
 
 def _how_to_read(kind: type) -> str | None:
-    """What to do with arrays of a class that `__array__` would read or compute as a whole."""
-    if hasattr(kind, "__dask_graph__"):  # every collection of Dask's that has not become a dask.array.Array
+    """The advice for arrays of a class whose `__array__` would read or compute the whole."""
+    if hasattr(kind, "__dask_graph__"):  # every collection of Dask's that is not a dask.array.Array
         return ".values gives a dask.array.Array of it, and .compute() the whole of it in memory"
     return next((advice for name, advice in _READ_WHOLE if (c := class_of(name)) and issubclass(kind, c)), None)
 

@@ -1,4 +1,4 @@
-"""What shows that maxops does what the standards say: the claims that `make verify` ran, and the matrix of clauses."""
+"""The evidence that maxops conforms: the claims that `make verify` ran, and the matrix of clauses."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def rows() -> list[Json]:
 
 
 def differences() -> list[str]:
-    """What of this installation is not what the evidence speaks of: sources, and how they were compiled."""
+    """The differences between this installation and the verified one: sources, and their compilation."""
     evidence = read("evidence")
     was, now = evidence["build"], _native.build()
     found = ["the native core"] if _native.is_miniature or now["sources"] != was["sources"] else []
@@ -79,7 +79,7 @@ def _words(value: str | list[str]) -> str:
 
 
 def by_method() -> dict[str, Counter[str]]:
-    """Of each method the number of claims, of goals, of those that are open, and of cases that were looked at."""
+    """For each method, the number of claims, goals, open goals, and cases."""
     counts: dict[str, Counter[str]] = {}
     for claim in read("evidence")["claims"]:
         one = {"claims": 1, "goals": claim["goals"], "open": len(claim["open"]), "cases": claim["cases"]}
@@ -93,7 +93,7 @@ def isas() -> list[str]:
 
 
 def cell(row: Json, column: str) -> list[str]:
-    """What stands in a cell of the matrix, or why nothing does."""
+    """The text of a cell of the matrix, or why it is empty."""
     reason = row["reasons"].get(column)
     return [f"none: {reason}"] if reason else list(row[column])
 

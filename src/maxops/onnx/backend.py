@@ -47,7 +47,7 @@ class Representation(BackendRep):
 
 
 def in_order(model: Model, inputs: Sequence[Array]) -> dict[str, Array]:
-    """Name arrays that stand in the order of the graph's inputs, with or without those that have defaults."""
+    """Name arrays in the order of the graph's inputs, with or without those that have defaults."""
     values = model.required if len(inputs) == len(model.required) else model.inputs
     if len(inputs) > len(values):
         listed = ", ".join(map(str, values)) or "none"
@@ -87,7 +87,7 @@ class Backend(BaseBackend):
     ) -> tuple[Any, ...]:
         """Run one node on one array per input; `opset_version` is onnx's newest unless given.
 
-        An optional input that is left out is None. `outputs_info` is not needed: results say what they are.
+        An optional input that is left out is None. `outputs_info` is ignored: results carry their types and shapes.
         """
         given = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         _refuse(kwargs)

@@ -37,20 +37,20 @@ def evaluator(
     path: Path | None,
     defaults: Mapping[str, Array],
 ) -> Evaluator:
-    """What runs a model, without functions or as it was written, and in the latter case maybe in a file.
+    """The evaluator of a model: of `proto`, which has no functions, or of `written` or its file.
 
     `defaults` are those of its inputs.
     """
     if on == "onnx":
         return GraphEvaluator(proto, written, source)
-    # by name, since it stands above this module, and its package is an extra
+    # by name, because it imports this module, and its package is an extra
     module = import_module("maxops.onnxruntime.evaluated")
     made: Evaluator = module.SessionEvaluator(path or written, written, source, defaults)
     return made
 
 
 def placements(written: ModelProto, other: str) -> tuple[Placement, ...]:
-    """Who runs which operators of a model; `other` runs those that are not ours."""
+    """The runtime of each operator of a model; `other` runs those that are not ours."""
     ours = {(operator.op_domain, operator.__name__) for operator in reference_ops()}
     functions = by_key(written)
     run = chain(written.graph.node, *(functions[key].node for key in called(written)))

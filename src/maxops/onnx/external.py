@@ -88,7 +88,7 @@ def leaves_folder(location: str) -> bool:
 
 
 def _led_to(path: Path, where: str) -> Path:
-    """What a path leads to, all links followed; `where` opens the text of the error."""
+    """The target of a path, all links followed; `where` begins the text of the error."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def _led_to(path: Path, where: str) -> Path:
 
 
 def copies(found: dict[str, Path], folder: Path) -> dict[Path, Path]:
-    """What to copy, by its target, to bring the data to a folder; what lies there already must be the same.
+    """The files to copy, by target, to move the data to a folder. Existing files there must be equal.
 
     A target stays inside the folder: links in it that lead out are refused.
     """

@@ -1,4 +1,4 @@
-"""What `torch.onnx.export` makes of our operators in a PyTorch program: ONNX's nodes, and ours for SegmentMax."""
+"""The export of our operators by `torch.onnx.export`: to ONNX's nodes, and to ours for SegmentMax."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Calls of a model's own functions, replaced by the functions' bodies.
 
 `onnx.inliner` does the work. It loses the defaults of attributes, follows a recursive function without end, and takes
-an output that is also an input for a value that somebody makes: what it is given is free of all three.
+an output that is also an input for a value that a node makes: models given to it have none of these.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def inlined(model: ModelProto, chosen: Collection[FunctionKey]) -> ModelProto:
 
 
 def _rounds(order: list[FunctionKey], functions: Functions, versions: Mapping[str, int]) -> Iterator[list[FunctionKey]]:
-    """What is inlined at once: all, or each function when all calls of it stand in the graph.
+    """Functions to inline at once: all, or each function whose calls are all in the graph.
 
     There a call is given its defaults, and there the types are inferred that a conversion needs.
     """
@@ -202,7 +202,7 @@ def _add_defaults(call: NodeProto, function: FunctionProto) -> None:
 
 
 def _prepare(function: FunctionProto, model: ModelProto) -> None:
-    """A function of the same meaning, of which the inliner has as little as possible to make."""
+    """An equivalent function that leaves the inliner as little to do as possible."""
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for entry in function.opset_import:
         if entry.domain not in versions:  # a conversion infers the types of the whole model

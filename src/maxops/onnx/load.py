@@ -28,7 +28,7 @@ from maxops.shown import shown
 
 MAX_MESSAGE = 2**31 - 1  # bytes; protobuf reads and writes no longer messages
 _CHUNK = 1 << 20
-MAX_NESTING = 32  # graphs, each of which takes three of protobuf's hundred levels
+MAX_NESTING = 32  # graphs; each takes three of protobuf's hundred levels
 
 
 def load(path: str | PathLike[str], *, on: Other = "onnx") -> Model:
@@ -71,7 +71,7 @@ def read(path: Path) -> ModelProto:
 
 
 def content(file: BinaryIO) -> bytes:
-    """What a file holds, up to a byte more than a message may have: a pipe may have no end."""
+    """The content of a file, up to a byte more than a message may have, because a pipe may have no end."""
     data = bytearray()
     while len(data) <= MAX_MESSAGE and (chunk := file.read(_CHUNK)):
         data += chunk
@@ -171,7 +171,7 @@ def opset_of(proto: ModelProto, source: str) -> int:
         return 1
     of_others = all(entry.domain for entry in proto.opset_import)
     if of_others and all(node.domain for node in structure.all_nodes(proto)):
-        return int(onnx.defs.onnx_opset_version())  # none of whose operators there are
+        return int(onnx.defs.onnx_opset_version())  # the graph has none of its operators
     return imported_opset(proto.opset_import, source)
 
 

@@ -321,7 +321,7 @@ def _constant(axes: AttributeProto, name: str) -> NodeProto:
 
 
 def _row(operator: str, opset: int | None) -> Spec | None:
-    """What an operator means in an operator set; None where onnx or this maxops is too old to know."""
+    """The version of an operator in an operator set; None if onnx or this maxops is too old to know."""
     row = None if opset is None else spec.in_opset(operator, opset)
     if opset is None or row is None or opset > onnx.defs.onnx_opset_version():
         return None

@@ -48,7 +48,7 @@ def canonical(model: ModelProto) -> ModelProto:
 
 
 def canonical_node(node: NodeProto) -> NodeProto:
-    """One node that stands in no model, and holds no graphs, with ONNX's own domain named ""."""
+    """One node outside of a model, without graphs; ONNX's own domain is ""."""
     result = NodeProto()
     result.CopyFrom(node)
     _name_domain(result)
@@ -75,7 +75,7 @@ def _name_imports(holder: ModelProto | FunctionProto) -> None:
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """What a call names a function by."""
+    """The key by which a call names a function."""
     return function.domain, function.name, function.overload
 
 
@@ -167,7 +167,7 @@ def _check_text(names: Iterable[object], source: str) -> None:
 
 
 def initial_names(graph: GraphProto) -> set[str]:
-    """What a graph's nodes may read before any of them has run."""
+    """The values that a graph's nodes may read before any of them has run."""
     return (
         {value.name for value in graph.input}
         | {tensor.name for tensor in graph.initializer}
@@ -227,5 +227,5 @@ def _explain_unknown(makers: dict[str, NodeProto], node: NodeProto, name: str, s
         circle = " -> ".join(map(repr, error.args[1]))
         raise ModelError(f"{where}: the graph is cyclic: {circle}; nothing in it can come first") from error
     raise ModelError(
-        f"{where}: input {name!r} is made only later, by {nodes.label(makers[name])}; nodes stand in topological order"
+        f"{where}: input {name!r} is made only later, by {nodes.label(makers[name])}; nodes are in topological order"
     )

@@ -21,7 +21,7 @@ from maxops.spec import Spec
 
 @dataclass(frozen=True)
 class Node:
-    """What native code reads of a node; a call plans and runs it."""
+    """A node as native code reads it; a call plans and runs it."""
 
     run: Callable[..., Array]
     broadcasts: bool

@@ -32,7 +32,7 @@ def register(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
     >>> import onnxruntime
     >>> options = register(onnxruntime.SessionOptions())
 
-    They stand in the domain "maxops": Max, ReduceMax and SegmentMax, to which `rewrite` moves a model's nodes. Needs
+    Their domain is "maxops": Max, ReduceMax and SegmentMax, to which `rewrite` moves a model's nodes. Needs
     onnxruntime 1.21 or newer. A second call for the same options changes nothing.
     """
     if options not in _registered:

@@ -11,7 +11,7 @@ from maxops.errors import AttributeValueError, AxesError, ShapeError
 from maxops.plan import Array
 
 _LETTERS = {"float": "f", "int": "i", "uint": "u"}
-# OpenVINO's names of the types, of which `real` has none; and what an IR calls them where it writes a port's type.
+# OpenVINO's names of the types (`real` has none), and the names that an IR uses for a port's type.
 NAMES: dict[DType, str] = {
     dtype: f"{_LETTERS[dtype.kind]}{dtype.bits}"
     for dtype in dtypes.ALL

@@ -69,7 +69,7 @@ class _Operator(_Op):
         return type(self)(inputs, self.types, **self.attributes)
 
     def has_evaluate(self) -> bool:
-        """That the plugin may call evaluate."""
+        """Allow the plugin to call `evaluate`."""
         return True
 
     def inferred(self, ports: list[Any]) -> tuple[Any, Any]:

@@ -109,7 +109,7 @@ def parse_net(path: Path, source: str) -> Element:
     except ParseError as error:
         raise ModelError(f"{source}: is not well-formed XML: {error}") from error
     except DefusedXmlException as error:
-        raise ModelError(f"{source}: declares a document type or entities, which an IR has not: {error!r}") from error
+        raise ModelError(f"{source}: declares a document type or entities, which IRs lack: {error!r}") from error
     except (LookupError, ValueError) as error:  # an encoding that is not known
         raise ModelError(f"{source}: cannot be read: {error}") from error
     if root is None or root.tag != "net":

@@ -49,14 +49,14 @@ TYPE_ATTRIBUTES = {
 }
 # OpenVINO takes a layer's type in any letters, except Const.
 SPELLED = {kind.casefold(): kind for kind in (*INPUTS, *TYPE_ATTRIBUTES) if kind != "Const"}
-OURS = "maxops"  # the version of our own operators, which `maxops.openvino` puts in the place of OpenVINO's
+OURS = "maxops"  # the version of our own operators, by which `maxops.openvino` replaces OpenVINO's
 MOVED = ("Maximum", "ReduceMax", "SegmentMax")
 FILL_NAMES = ("fill_mode", "empty_segment_value")  # as OpenVINO writes it, and as its document does
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer as it stands in the file; of each port the sizes that are written there.
+    """A layer as in the file, with the sizes that the file writes for each port.
 
     ``precisions`` holds the types of output ports, by the names that ports have for them, where they are written.
     """
@@ -164,7 +164,7 @@ def is_any_rank(data: Mapping[str, str]) -> bool:
 
 
 def _bare(text: str) -> str:
-    """The sizes of a shape as text, which may stand in brackets."""
+    """The sizes of a shape as text, with or without brackets."""
     text = text.strip()
     return text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
 
@@ -230,7 +230,7 @@ def data_extent(layer: Layer, where: str) -> tuple[int, int]:
 
 
 def compute(layer: Layer, where: str, warn: Warn) -> Compute:
-    """What a layer of Maximum, ReduceMax or SegmentMax does."""
+    """The computation of a layer of Maximum, ReduceMax or SegmentMax."""
     call: Callable[[Sequence[Array]], Call]
     if layer.type == "Maximum":
         kind = auto_broadcast(layer, where)
@@ -310,7 +310,7 @@ def dtype(layer: Layer, where: str) -> DType:
 def own_dims(layer: Layer, where: str) -> Dims:
     """The sizes that a Parameter or a Const writes of itself.
 
-    A Parameter's may stand in brackets, and without any it is a scalar.
+    A Parameter's may have brackets; without sizes it is a scalar.
     """
     if is_any_rank(layer.data):
         raise ModelError(f"{where}: is of any rank; maxops runs models whose ranks are known")

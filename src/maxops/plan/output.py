@@ -55,6 +55,6 @@ def output_of(
             f"{spec.name} out has shape {view.shape}, but the result has shape {shape}", spec.clause("out", clause)
         )
     if not view.flags.writeable:
-        clause = spec.clause("out") if spec.has("out") else ""  # of which no standard speaks
+        clause = spec.clause("out") if spec.has("out") else ""  # which no standard has
         raise OutputError(f"{spec.name} out is read-only; it needs to be writeable", clause)
     return view

@@ -1,4 +1,4 @@
-"""What the planner makes of a request."""
+"""A plan: the checked form of a request."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _fill_mode(spec: Spec, value: object, others: dict[str, Array | None]) -> st
 
 
 def _fill(dtype: DType, mode: str | None, value: Array | None) -> Array:
-    """What empty segments hold: a value that was given, with the bits that a result has, or what a mode says."""
+    """The value of empty segments: a given one, with the bits of a result, or that of a mode."""
     if value is None:
         return _filled(dtype, mode)
     if isinstance(value, AbstractArray) or dtype is dtypes.REAL:
@@ -236,7 +236,7 @@ def _index(array: Array, values_known: bool) -> Array:
 
 
 def default_num_segments(ids: Any, is_sorted: bool) -> int:
-    """The highest id + 1, or 0 if none is in range; of ids in an array of any kind."""
+    """The highest id + 1, or 0 if all are out of range, for ids in an array of any kind."""
     if len(ids) == 0:
         return 0
     return max(int(ids[-1] if is_sorted else ids.max()), -1) + 1

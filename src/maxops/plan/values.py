@@ -50,7 +50,7 @@ PYTHON_SCALARS = (bool, int, float, Fraction)
 
 
 def how_to_convert(value: object) -> str:
-    """What to give in the place of an object that is not an array."""
+    """The advice for an object that is not an array."""
     if isinstance(value, complex):
         return "complex numbers have no order; give .real, .imag or np.abs(...)"
     if isinstance(value, Decimal):
@@ -71,7 +71,7 @@ def how_to_convert(value: object) -> str:
 
 
 def is_python_scalar(value: object) -> bool:
-    """Whether a value has no type of its own until it stands beside an array."""
+    """Whether a value takes the type of the array beside it."""
     return isinstance(value, PYTHON_SCALARS) and not isinstance(value, np.generic)
 
 
@@ -298,7 +298,7 @@ def integers_of(spec: Spec, name: str, value: Any) -> Any:
 
 
 def allocate(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function that allocates. If memory does not suffice, the cache of outputs is given back first."""
+    """Call a function that allocates. If it runs out of memory, release the cache of outputs and call it again."""
     try:
         return make(*args, **options)
     except MemoryError:

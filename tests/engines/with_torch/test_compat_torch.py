@@ -215,6 +215,15 @@ REFUSED: dict[str, Call] = {
     "axis": lambda m: m.amax(X, 2),
     "axis-below": lambda m: m.max(X, -3),
     "axis-argmax": lambda m: m.argmax(X, 2),
+    "scatter-rank": lambda m: m.scatter_reduce(X, 0, torch.tensor([0, 1, 0]), X, "amax"),
+    "scatter-type": lambda m: m.scatter_reduce(X, 0, INDEX, X.double(), "amax"),
+    "scatter-longer-than-src": lambda m: m.scatter_reduce(X, 1, INDEX, X[:, :2], "amax"),
+    "scatter-longer-than-input": lambda m: m.scatter_reduce(X[:, :1], 0, INDEX * 0, X, "amax"),
+    "scatter-axis": lambda m: m.scatter_reduce(X, 2, INDEX, X, "amax"),
+    "index-sizes": lambda m: m.index_reduce(X, 0, torch.tensor([0, 1]), X[:, :1], "amax"),
+    "index-rank": lambda m: m.index_reduce(X, 0, torch.tensor([0, 1]), X[0], "amax"),
+    "index-length": lambda m: m.index_reduce(X, 0, torch.tensor([0]), X, "amax"),
+    "index-type": lambda m: m.index_reduce(X, 0, torch.tensor([0, 1]), X.double(), "amax"),
 }
 
 
@@ -222,7 +231,8 @@ REFUSED: dict[str, Call] = {
 def test_what_pytorch_refuses(name: str) -> None:
     ours, theirs = (outcome(REFUSED[name], module) for module in (compat, torch))
     assert isinstance(theirs, Exception)
-    assert isinstance(ours, type(theirs)) or (name == "shapes" and isinstance(ours, ValueError)), repr(ours)
+    of_maxops = name in ("shapes", "index-length") and isinstance(ours, ValueError)
+    assert isinstance(ours, type(theirs)) or of_maxops, repr(ours)
 
 
 def test_what_maxops_refuses() -> None:

@@ -32,7 +32,7 @@ CLOSER = (dtypes.FLOAT32, dtypes.INT64)  # looked at more closely than the other
 def short(row: Spec, meaning: str) -> str:
     """The short name of the clause by which a row speaks of something."""
     known = dict(row.rules)
-    if meaning == "zeros":  # who speaks of NaN in a clause of its own has the zeros in the order of values
+    if meaning == "zeros":  # rows with a clause for NaN have the zeros in the order of values
         return "value" if "NaN" in known else "nan"
     return next(name for name in _CLAUSES.get(meaning, (meaning,)) if name in known)
 
@@ -64,7 +64,7 @@ def is_current(row: Spec) -> bool:
 
 
 def subsampled(row: Spec, dtype: DType, made: Iterable[Case]) -> Iterator[Case]:
-    """What does not depend on a type: all of it for two types, for the others a third each, and what is quick.
+    """Cases that depend on no type: all for two types, and for each other type a third of them and the quick ones.
 
     Of older versions two types are looked at.
     """

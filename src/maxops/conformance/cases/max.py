@@ -74,7 +74,7 @@ def call(row: Spec, dtype: DType, count: int, rank: int = 1) -> Call:
 
 
 def name(number: int) -> str:
-    """What an input is called."""
+    """The name of an input."""
     return NAMES[number] if number < len(NAMES) else f"x{number}"
 
 

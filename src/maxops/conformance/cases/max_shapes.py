@@ -95,7 +95,7 @@ def _of_type(row: Spec, dtype: DType) -> Iterator[Case]:
 
 
 def refusal(row: Spec, sizes: Sequence[Shape]) -> str:
-    """What a row says against inputs of these shapes: the meaning of its clause, or nothing."""
+    """The meaning of the clause by which a row refuses inputs of these shapes, or nothing."""
     if row.broadcast == "none":
         return "mismatch" if len(set(sizes)) > 1 else ""
     try:

@@ -29,9 +29,9 @@ SAMPLE = (1, 3, 8, 16, 17, 31, 65, MAX_LENGTH)
 
 @dataclass(frozen=True)
 class Pairs:
-    """Values u and v with their maximum, and that of v alone; each also as read by who passes NaN over.
+    """Values u and v with their maximum, and that of v alone; each also as a runtime that ignores NaN reads it.
 
-    `position` numbers the pairs, those of two values first, of which there are `different`.
+    `position` numbers the pairs; the first `different` have two values.
     """
 
     u: Array
@@ -86,7 +86,7 @@ def _positions(same: Array) -> Array:
 def repeated(dtype: DType, which: Which) -> Pairs:
     """The pairs, each as often as it takes for one array to have, at every place, a value that the others are not.
 
-    Where there are two values only, each of them stands at every place among copies of the other.
+    Each of only two values is put at every position among copies of the other.
     """
     table = pairs(dtype, which)
     if not 0 < table.different < MAX_LENGTH:
@@ -114,7 +114,7 @@ def between(lengths: range) -> str:
 
 
 def meanings(dtype: DType) -> list[tuple[Which, str, str]]:
-    """What there is to ask of a type's pairs: which, the clause's meaning, and in words."""
+    """The questions about a type's pairs: which pairs, the meaning of the clause, and a text."""
     found: list[tuple[Which, str, str]] = [("value", "value", "each pair of boundary values")]
     if dtype.kind == "float":
         found.append(("nan", "propagates", "each pair with a NaN"))

@@ -1,4 +1,4 @@
-"""What must be refused by every operator: types that a row does not list, and too few or too many inputs.
+"""Calls that every operator must refuse: types that a row does not list, and too few or too many inputs.
 
 Shapes that do not go together stand with the shapes of Max.
 """
@@ -49,7 +49,7 @@ def small(row: Spec, dtype: DType) -> tuple[Call, Feed]:
 
 
 def _unlisted(row: Spec) -> Iterator[Case]:
-    """A short run has the first type of all, and of each version the first that other versions have and it has not."""
+    """A short run has the first type of all, and the first type that other versions have and this version lacks."""
     unlisted = [dtype for dtype in dtypes.ALL if dtype not in row.dtypes]
     later = [dtype for dtype in unlisted if any(dtype in each.dtypes for each in rows(row.operator))]
     for dtype in dtypes.ALL:

@@ -15,7 +15,7 @@ from maxops.conformance.cases.reduce_max import reducing
 from maxops.spec import Spec
 
 DTYPE = dtypes.FLOAT32
-# What stands for its kind in a short run, as axes of a rank; -1 says nothing against versions that take negative axes.
+# The representatives of each kind in a short run, as axes of a rank; -1 is valid in versions with negative axes.
 QUICK = [(0, [0]), (1, [1]), (1, [-2]), (1, [0, 0]), (3, [1, -2])]
 # The rank of the data, and axes that are out of its range, or that name an axis twice.
 OUTSIDE: list[tuple[int, list[int]]] = [(1, [1]), (2, [0, 2]), (3, [2**31]), (0, [0])]

@@ -27,7 +27,7 @@ WRONG_IDS = {
     "ids that decrease at the start": [2, 1, 1],
     "ids that rise again": [1, 0, 2],
 }
-# What stands for its kind in a short run: few, for each may end a runtime's process, and many take long to start.
+# The representatives of each kind in a short run: few, because each may end the process of a slow runtime.
 QUICK = (
     "an id in the middle negative, int64",
     "ids that decrease, int64",

@@ -1,4 +1,4 @@
-"""What the page's script draws from: runs, with everything counted, ordered and grouped that a program can."""
+"""The data of the page's script: runs, already counted, ordered and grouped."""
 
 from __future__ import annotations
 
@@ -114,6 +114,6 @@ def _run(run: Run, name: str) -> Json:
 
 
 def _finding(finding: Finding) -> Json:
-    """What neither the group nor the case's name says."""
+    """The details that neither the group nor the name of the case gives."""
     kept = ("case", "message", "expected", "actual", "feed", "index")
     return {name: finding[name] for name in kept}  # type: ignore[literal-required]

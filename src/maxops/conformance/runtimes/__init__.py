@@ -47,12 +47,12 @@ def known() -> list[str]:
 
 
 def installed() -> list[str]:
-    """Those of them that are installed, without importing any."""
+    """The installed ones among these, without importing any."""
     return [name for name in known() if _is_installed(_make(name))]
 
 
 def expand(name: str) -> list[str]:
-    """The runtimes that a name stands for: "maxops" for all of its own, "all" for all that are installed."""
+    """The runtimes of a name: "maxops" names all of its own, and "all" every installed one."""
     if name not in GROUPS:
         return [name]
     return [each for each in installed() if name == "all" or each.startswith("maxops:")]

@@ -113,7 +113,7 @@ def only_output(outputs: object) -> object:
 
 
 def _imported(name: str) -> Any:
-    """What a name means, as pkgutil.resolve_name has it, which hides the error of a module that cannot be loaded."""
+    """The object of a name, as pkgutil.resolve_name, which hides the error of a module that cannot be loaded."""
     path, _, attributes = name.partition(":")
     parts = path.split(".")
     found: Any = import_module(parts[0])

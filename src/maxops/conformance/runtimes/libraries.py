@@ -1,6 +1,6 @@
 """Libraries of functions: no models and no versions, only arrays and what their users write.
 
-How each is imported, takes arrays and spells a maximum stands in `maxops.bench.libraries`, which benchmarks time.
+`maxops.bench.libraries` says how each is imported, takes arrays and spells a maximum, for benchmarks too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NESTED = 64  # calls in each other's arguments; Python takes less than 200
 
 
 class Library(Scripted):
-    """A subclass has the lines of each operator that it has; what differs by call stands in braces, or in `words`."""
+    """A subclass has the lines of each of its operators; braces, or `words`, mark what differs by call."""
 
     missing_types: ClassVar[frozenset[DType]] = frozenset({dtypes.REAL})
     array: ClassVar[str] = "{}"  # one of NumPy's as the library's own, which {tensor} is of the data
@@ -129,7 +129,7 @@ def _lowest_finite(dtype: DType) -> str:
 
 
 def _spelled(code: str, inputs: str = "") -> str:
-    """What the benchmarks time, of `data` and `ids` or of inputs, for a line: with the braces that it has there."""
+    """The expression that benchmarks time, on `data` and `ids` or on inputs, with its braces."""
     return code.format(inputs=inputs, out="", axis="{axis}", keepdims="{keepdims}", count="count")
 
 
@@ -217,7 +217,7 @@ class Torch(Library):
         return str(self.module.__version__).partition("+")[0]
 
     def tensor(self, call: Call, name: str) -> str:
-        """Of bfloat16, its bits."""
+        """The bits of bfloat16."""
         return TORCH.conversions(call.dtype.numpy)[0].format(name)
 
     def words(self, call: Call) -> dict[str, str]:

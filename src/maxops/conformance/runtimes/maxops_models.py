@@ -55,7 +55,7 @@ class MaxopsOnnxRuntime(OnnxRuntime):
 
     @property
     def version(self) -> str:
-        """Of both."""
+        """The versions of both."""
         return f"{own_version()} in onnxruntime {self.module.__version__}"
 
     def session(self, model: str) -> str:
@@ -74,7 +74,7 @@ class MaxopsOpenVino(OpenVino):
 
     @property
     def version(self) -> str:
-        """Of both."""
+        """The versions of both."""
         return f"{own_version()} in openvino {super().version}"
 
     def model(self, call: Call) -> list[str]:

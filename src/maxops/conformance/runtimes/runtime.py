@@ -35,7 +35,7 @@ class BrokenRuntimeError(MaxopsError, ImportError):
 
 
 class GarbageError(NoResultError):
-    """What came back is not an array, or not as many as there are outputs; the text says what it was."""
+    """The returned value is not an array, or the number of outputs is wrong; the text describes it."""
 
     kind: Kind = "garbage"
 
@@ -53,7 +53,7 @@ class ProcessHungError(ProcessEndedError):
 
 
 class Runtime:
-    """Somebody's max operators, run in a worker process.
+    """Max operators under test, run in a worker process.
 
     Making one imports nothing, so that its name, environment, claims and scripts can be asked for anywhere; `start`
     imports what it needs. Whatever a runtime raises is its refusal. `claims` names the standards that it says it
@@ -97,7 +97,7 @@ class Runtime:
         raise NotImplementedError
 
     def again(self, call: Call, feed: Feed) -> list[str]:
-        """Lines that run the call once more, after those of `script`."""
+        """Lines that run the call again, after those of `script`."""
         return self.script(call, feed)
 
 

@@ -1,4 +1,4 @@
-"""What the functions share: abstract arrays for Dask's, NumPy's arrays in chunks, and chunks that fit together."""
+"""Shared steps: abstract arrays for Dask's, NumPy's arrays in chunks, and chunks that fit together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def unknown(chunks: Chunks) -> bool:
 
 
 def planned(row: Spec, name: str, value: Any, *, rows: int | None = None, axis: int = 0) -> Any:
-    """What a plan has for a value: a Dask array's shape and type. An axis of unknown size has size 1, which goes with
+    """The planner's view of a value: a Dask array's shape and type. An axis of unknown size has size 1, which goes with
     every other, or `rows` if it is `axis`.
 
     Raises for blocks of a kind that no engine takes, masked arrays for one, as far as Dask knows their kind.

@@ -1,4 +1,4 @@
-"""What tasks communicate for SegmentMax, and how parts become one: functions that run in tasks."""
+"""The parts that tasks communicate for SegmentMax, and their merge: functions that run in tasks."""
 
 from __future__ import annotations
 

@@ -48,11 +48,11 @@ def reduce_max(call: ReduceCall) -> Any:
 
 @dataclass(frozen=True)
 class Part:
-    """What a task communicates of one block, or of several side by side.
+    """The part that a task communicates, of one block or of adjacent ones.
 
     `values` are their maxima, with size 1 along the reduced axes; or data without elements, if they have none.
     `indices` are those of the first maxima, counted through the reduced axes of these blocks alone, whose
-    sizes together are `extent`. So no block needs to know its offset, and sizes need not be known beforehand.
+    sizes together are `extent`. No block needs its offset, and sizes may be unknown beforehand.
     """
 
     values: Any
@@ -125,7 +125,7 @@ def _side_by_side(parts: list[Part], number: int) -> Part:
 
 
 def _holds(values: Any, highest: Any) -> Any:
-    """Where values are the highest: there they win though they stand first and ties go to the first."""
+    """Where the values equal the maxima, in the order of values."""
     both = np.stack([values, highest])
     indices = run(ReduceCall(both, 0, False, return_indices=True))[1]
     return indices == 0

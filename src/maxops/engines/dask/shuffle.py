@@ -2,7 +2,7 @@
 
 In a stage a few consecutive parts are cut into as many classes of segments, and the pieces of a class become one part.
 A class is not a range of segments but takes blocks of the result in turn: consecutive parts of sorted ids touch
-consecutive blocks, of which each class gets about one. So parts stay as large as they are.
+consecutive blocks, and each class gets about one of them, so that parts keep their size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The argmax on any device: the index of the first element that is each maximum, or -1 where none is."""
+"""The argmax on any device: the index of the first element that equals each maximum, or -1."""
 
 from __future__ import annotations
 

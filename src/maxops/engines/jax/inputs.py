@@ -28,7 +28,7 @@ def is_tracer(value: object) -> bool:
 
 
 def abstract_of(row: Spec, name: str, value: Any) -> Any:
-    """What the planner looks at in place of an array: its shape and type. Anything else as it is."""
+    """The planner's view of an array: its shape and type. Anything else is returned unchanged."""
     if not isinstance(value, jax.Array):
         return value
     if not isinstance(value.dtype, np.dtype):
@@ -65,7 +65,7 @@ def _in_type(array: jax.Array, dtype: np.dtype[Any], *, is_alone: bool) -> Any:
 
 
 def scalar_of(row: Spec, name: str, value: Any) -> Any:
-    """What the planner looks at in place of a scalar: what empty segments hold is compiled in, and has to be known."""
+    """The planner's view of a scalar. The value of empty segments is compiled in, so it must be known."""
     if name != "fill_value" or not isinstance(value, jax.Array):
         return abstract_of(row, name, value)
     if is_tracer(value):
@@ -95,7 +95,7 @@ def as_jax(row: Spec, name: str, value: Any) -> Any:
 
 
 def initial_as_jax(row: Spec, value: Any, planned: Array | None) -> Any:
-    """The initial value: the planned one, or JAX's own scalar, whose value nobody knows yet."""
+    """The initial value: the planned one, or JAX's own scalar, whose value is not known yet."""
     if planned is None:
         return None
     return as_jax(row, "initial", value if isinstance(value, jax.Array) else planned)
@@ -110,7 +110,7 @@ def are_on_cpu(*arrays: Any) -> bool:
 
 
 def signature(*arrays: Any) -> Any:
-    """What a plan for JAX's arrays depends on, as a key; None where one of them is no such array."""
+    """The key of a plan for JAX's arrays; None if one is not JAX's."""
     try:
         return jax.config.jax_enable_x64, *[array.aval for array in arrays]  # type: ignore[attr-defined]
     except AttributeError:

@@ -1,4 +1,4 @@
-"""What a call becomes where it is compiled: custom calls, or integer keys.
+"""The lowering of a call: to custom calls, or to integer keys.
 
 On the CPU that is the custom calls; anywhere else, integer keys. Both give the same bits.
 """
@@ -47,9 +47,9 @@ def are_native() -> bool:
 def _takes_custom_calls(context: mlir.LoweringRuleContext) -> bool:
     """Whether a call may be a custom call where it is lowered to: on the CPU alone.
 
-    What is exported has to run where nobody has those. And XLA ends the process if one is in a function that
-    `jax.lax.reduce`, `reduce_window`, `scatter_apply` and the like were given. Those work on scalars, which gain
-    nothing by a custom call, wherever they are; arrays that are made there show where they are by what is around.
+    Exported programs must run without them. And XLA ends the process if a function that is passed to `jax.lax.reduce`,
+    `reduce_window`, `scatter_apply` and the like contains one. Such functions work on scalars, which gain nothing by a
+    custom call; the arguments around them tell the device of arrays that are made there.
     """
     module = context.module_context
     if tuple(context.platforms or module.platforms) != ("cpu",) or module.lowering_parameters.for_export:

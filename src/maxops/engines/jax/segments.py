@@ -1,4 +1,4 @@
-"""What is known of a call of SegmentMax while JAX traces it, and what its ids mean."""
+"""The static facts about a traced call of SegmentMax, and the meaning of its ids."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def offsets_are_valid(offsets: jax.Array, rows: int) -> jax.Array:
 
 
 def for_columns(flags: jax.Array, like: jax.Array) -> jax.Array:
-    """What is known of each row, with axes of size 1 for what rows hold."""
+    """A flag for each row, with axes of size 1 for the other axes of `like`."""
     return jnp.expand_dims(flags, tuple(range(1, like.ndim)))
 
 

@@ -137,7 +137,7 @@ def _planned(_: str, tensor: Tensor) -> Any:
 
 def _highest(dtype: DType, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:
     """The maxima of some of the elements, given torch's functions for the highest and the lowest of those."""
-    if dtype is dtypes.UINT8:  # the one unsigned type of which torch has maxima
+    if dtype is dtypes.UINT8:  # the only unsigned type that torch has maxima for
         return top(tensors)
     if dtype.kind != "float":
         return _values(top([_keys(tensor, dtype) for tensor in tensors]), dtype)  # type: ignore[no-any-return]

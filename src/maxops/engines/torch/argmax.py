@@ -96,7 +96,7 @@ def in_inputs(
 
 
 def describe_reduce_max(ctx: Any, inputs: tuple[Any, ...]) -> None:
-    """What ReduceMax's gradients need beside its tensors."""
+    """The non-tensor state of ReduceMax's gradients."""
     call = reduce_call(*inputs)
     data, rank = call.data, call.data.ndim
     ctx.identity, ctx.shape, ctx.arguments = is_identity(call), data.shape, len(inputs)
@@ -142,7 +142,7 @@ def mask_in_axes(ctx: Any) -> tuple[Tensor, Tensor]:
 
 
 def describe_segment_max(ctx: Any, inputs: tuple[Any, ...], segments: int) -> None:
-    """What SegmentMax's gradients need beside its tensors."""
+    """The non-tensor state of SegmentMax's gradients."""
     call = segment_call(*inputs)
     ctx.rows, ctx.segments, ctx.arguments = call.data.shape[0], segments, len(inputs)
     ctx.call = call._replace(

@@ -184,7 +184,7 @@ def _planned(_: str, value: Any) -> Any:
 
 
 def _scalar(name: str, value: Any) -> Any:
-    """What a plan has for a scalar: its memory, or its shape and type where it cannot be read."""
+    """The planner's view of a scalar: its memory, or its shape and type if it cannot be read."""
     if not isinstance(value, Tensor):
         return value
     return _planned(name, value) if needs_dispatch(value.detach()) else _view(name, value)
@@ -196,6 +196,6 @@ def _as_tensor(row: Spec, name: str, given: Any, planned: Array, device: torch.d
 
 
 def _tensors(out: Tensor | None, result: Array | tuple[Array, ...]) -> Any:
-    """What the NumPy engine gave, as tensors of the same memory; out for what was written there."""
+    """The NumPy engine's results as tensors of the same memory; `out` for a result that was written there."""
     values, *others = as_tuple(result)
     return alone_if_one([memory.result(values) if out is None else out, *map(memory.result, others)])

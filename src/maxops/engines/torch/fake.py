@@ -1,4 +1,4 @@
-"""What the operators give without data: new tensors of the right shape, for torch's compilers and `meta` tensors.
+"""Fake kernels: results without data, for torch's compilers and `meta` tensors.
 
 A plan makes every check that shapes and types allow; where sizes are symbols, with those of the example that is traced.
 The same checks are made when data comes.

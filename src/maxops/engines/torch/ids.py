@@ -13,7 +13,7 @@ def widened(ids: Tensor) -> Tensor:
     """Ids or offsets in a type that torch's own operators index with, as `maxops.plan.widened`."""
     if ids.dtype in (torch.int32, torch.int64) or DTYPES[ids.dtype].kind not in ("int", "uint"):
         return ids
-    if ids.dtype is torch.uint64:  # of which torch compares nothing
+    if ids.dtype is torch.uint64:  # which torch does not compare
         signed = ids.view(torch.int64)
         return torch.where(signed < 0, torch.iinfo(torch.int64).max, signed)
     return ids.to(getattr(torch, str(widened_dtype(DTYPES[ids.dtype].numpy))))

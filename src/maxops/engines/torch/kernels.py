@@ -1,4 +1,4 @@
-"""What the operators run on for tensors on the CPU: the NumPy engine.
+"""The kernels of the operators for tensors on the CPU, which call the NumPy engine.
 
 A result that was not asked for is an empty tensor, since an operator of torch has a fixed number of results.
 """

@@ -40,7 +40,7 @@ def check(spec: Spec, name: str, tensor: torch.Tensor) -> None:
 
 
 def device_of(spec: Spec, named: Iterable[tuple[str, Any]]) -> torch.device:
-    """The one device of all tensors, each of which has been checked."""
+    """The common device of all tensors, which have been checked."""
     first, found = "", None
     for name, value in named:
         if not isinstance(value, torch.Tensor):
@@ -123,7 +123,7 @@ def beside(spec: Spec, name: str, array: Array, device: torch.device) -> torch.T
     if not array.ndim:
         array = array.astype(array.dtype.newbyteorder("="))
     if not array.flags.writeable:
-        array = np.asarray(_Unlocked(array)).view(array.dtype)  # inputs are only read, so torch need not warn
+        array = np.asarray(_Unlocked(array)).view(array.dtype)  # inputs are only read: no warning
     try:
         return tensor_of(array).to(device)
     except (TypeError, ValueError) as error:
@@ -138,12 +138,12 @@ class _Unlocked:
     """
 
     def __init__(self, array: Array) -> None:
-        self._array = array  # lives as long as its memory is looked at
+        self._array = array  # must outlive every read of its memory
         self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
 
 
 def planned(tensor: torch.Tensor) -> Array:
-    """What a plan has for a tensor: its shape and type, by the example where sizes are symbols."""
+    """The planner's view of a tensor: its shape and type, with the example's sizes for symbols."""
     dtype = DTYPES[tensor.dtype].numpy if tensor.dtype in DTYPES else np.dtype(object)
     return abstract(tuple([1 if (known := example(size)) is None else known for size in tensor.shape]), dtype)
 

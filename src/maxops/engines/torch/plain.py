@@ -69,7 +69,7 @@ def _spread(
 
 
 def _is_last() -> bool:
-    """Whether nobody asks for gradients of these gradients, and no mode or transform sees them."""
+    """Whether the gradients need no gradients themselves, and no mode or transform sees them."""
     return not (torch.is_grad_enabled() or modes_are_active())
 
 

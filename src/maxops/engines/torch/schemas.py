@@ -64,7 +64,7 @@ def schema(fields: dict[str, str], results: int) -> str:
 
 
 def _maker(request: Any, fields: dict[str, str]) -> Any:
-    """What makes a request of an operator's arguments, and of the defaults of its other fields."""
+    """A function that makes a request from an operator's arguments and the defaults of the other fields."""
     defaults = request._field_defaults
     order = itemgetter(*map([*fields, *defaults].index, request._fields))
     rest = tuple(defaults.values())
@@ -78,7 +78,7 @@ _SEGMENT_FIELDS = tuple(map(SegmentCall._fields.index, SEGMENT_MAX))
 
 
 def reduce_call(*inputs: Any) -> ReduceCall:
-    """The request that arguments of the operator stand for; or what stands for each of them, in its place."""
+    """The request that the operator's arguments mean; or a substitute for each argument, in its place."""
     call: ReduceCall = _reduce(inputs)
     return call
 

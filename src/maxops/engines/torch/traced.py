@@ -270,7 +270,7 @@ def _scalar(row: Spec, name: str, value: Any, like: Tensor, beside: str) -> Any:
         return value
     if isinstance(value, Fraction) or (isinstance(value, int) and not -(2**63) <= value < 2**64):
         _raise(_is_held(row.name, name, value, like.dtype, beside))
-        value = float(value)  # of which torch's graphs have those that are larger than their integers
+        value = float(value)  # torch's graphs hold floats beyond the range of their integers
     return torch.ops.maxops.scalar(like.detach(), value, row.name, name, beside)
 
 

@@ -1,4 +1,4 @@
-"""What `torch.vmap` makes of the operators: one call for a batch wherever one call can do it."""
+"""The `torch.vmap` rules of the operators: one call for a batch wherever possible."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def scalar(info: Any, in_dims: Any, like: Tensor, *others: Any) -> tuple[Tensor,
 
 
 def _shape_alone(tensor: Tensor, dim: int | None) -> Tensor:
-    """What a member of a batch without members would be."""
+    """A member of an empty batch, as a template."""
     shape = [size for axis, size in enumerate(tensor.shape) if axis != dim]
     return tensor.new_empty(shape, device="meta")
 

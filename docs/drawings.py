@@ -1,0 +1,150 @@
+"""Draws the pictures of the pages as SVG: the order of floats, segments, and how a call reaches a kernel.
+
+Colours are readable on light and dark pages; the width fits a phone. `docs/generate.py` writes the files.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+import maxops as mo
+
+WIDTH = 360
+INK, FILLS = "#7a828e", ("#0072b2", "#009e73", "#d55e00", "#cc79a7")
+
+
+class Drawing:
+    """An SVG of this height, from shapes in pixels."""
+
+    def __init__(self, title: str, height: int) -> None:
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(title)}" width="{WIDTH}" '
+            f'height="{height}" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" fill="{INK}">',
+            f"<title>{escape(title)}</title>",
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+            f'orient="auto"><path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>',
+        ]
+
+    def text(
+        self, x: float, y: float, words: str, *, anchor: str = "middle", size: int = 12, bold: bool = False
+    ) -> None:
+        """Words on a line whose middle is at y."""
+        weight = ' font-weight="bold"' if bold else ""
+        self.parts.append(
+            f'<text x="{x:g}" y="{y + size * 0.35:g}" text-anchor="{anchor}" font-size="{size}"{weight}>'
+            f"{escape(words)}</text>"
+        )
+
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        lines: tuple[str, ...],
+        *,
+        fill: str = INK,
+        dashed: bool = False,
+    ) -> None:
+        """A box with lines of words; the first is bold if there are several."""
+        dashes = ' stroke-dasharray="4 3"' if dashed else ""
+        self.parts.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="3" fill="{fill}" fill-opacity="0.15" '
+            f'stroke="{fill}"{dashes}/>'
+        )
+        for number, words in enumerate(lines):
+            at = y + height / 2 + (number - (len(lines) - 1) / 2) * 15
+            bold = number == 0 and len(lines) > 1
+            self.text(x + width / 2, at, words, size=12 if bold or len(lines) == 1 else 11, bold=bold)
+
+    def arrow(self, x1: float, y1: float, x2: float, y2: float) -> None:
+        """An arrow from one point to another."""
+        self.parts.append(
+            f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{INK}" marker-end="url(#tip)"/>'
+        )
+
+    def svg(self) -> str:
+        """The file's text."""
+        return "\n".join([*self.parts, "</svg>"]) + "\n"
+
+
+def order() -> Drawing:
+    """The order of floats on a line."""
+    drawing = Drawing("The order of floats: -Inf, negative numbers, -0, +0, positive numbers, +Inf, NaN", 74)
+    places = (("-Inf", 18), ("negative", 82), ("-0", 142), ("+0", 178), ("positive", 240), ("+Inf", 302), ("NaN", 340))
+    drawing.arrow(4, 24, WIDTH - 2, 24)
+    for words, x in places:
+        drawing.parts.append(f'<circle cx="{x}" cy="24" r="3.5" fill="{FILLS[2] if words == "NaN" else FILLS[0]}"/>')
+        drawing.text(x, 44, words, size=11)
+    drawing.text(WIDTH / 2, 64, "the maximum is the rightmost value; every NaN is one value", size=11)
+    return drawing
+
+
+def segments() -> Drawing:
+    """One call by ids and by offsets, with an empty segment; maxops computes the result."""
+    data, ids = np.array([3, 1, 4, 1, 5, 9, 2]), np.array([0, 0, 1, 3, 3, 3, 3])
+    offsets = np.array([0, 2, 3, 3, 7])
+    result, empty = mo.segment_max(data, ids, 4, fill_value=0, return_empty=True)
+    assert np.array_equal(result, mo.segment_max(data, offsets=offsets, fill_value=0))
+    drawing = Drawing("segment_max by segment_ids and by offsets: each segment's maximum, and one empty segment", 200)
+    left, wide = 92, 37
+    for label, y in (("data", 26), ("segment_ids", 60), ("offsets", 92), ("result", 150)):
+        drawing.text(4, y, label, anchor="start", bold=True)
+    for column, (value, row) in enumerate(zip(data, ids, strict=True)):
+        x = left + wide * column
+        drawing.box(x + 2, 12, wide - 4, 28, (str(value),), fill=FILLS[row])
+        drawing.text(x + wide / 2, 60, str(row))
+    counts = {int(each): list(offsets).count(each) for each in offsets}
+    for each, count in counts.items():
+        drawing.parts.append(
+            f'<line x1="{left + wide * each}" y1="44" x2="{left + wide * each}" y2="82" stroke="{INK}"/>'
+        )
+        drawing.text(left + wide * each, 92, ", ".join([str(each)] * count))
+    for segment, value in enumerate(result):
+        middle = left + wide * (offsets[segment] + offsets[segment + 1]) / 2
+        x = left + 66 * segment
+        drawing.arrow(middle, 104, x + 31, 134)
+        drawing.box(x + 2, 136, 58, 28, (str(value),), fill=FILLS[segment], dashed=bool(empty[segment]))
+        drawing.text(x + 31, 173, f"segment {segment}", size=10)
+    drawing.text(left + 131, 192, "segment 2 is empty: fill_value=0", size=11)
+    return drawing
+
+
+def architecture() -> Drawing:
+    """How a call reaches a kernel."""
+    drawing = Drawing("How a call reaches a kernel: from Python or a model, by C or the planner, to the kernels", 470)
+    drawing.box(2, 4, 200, 40, ("a call in Python", "mo.maximum(a, b)"))
+    drawing.box(212, 4, 146, 40, ("a node of a model", "ONNX Runtime, XLA"))
+    drawing.arrow(60, 44, 60, 68)
+    drawing.arrow(285, 44, 285, 250)
+    drawing.box(2, 70, 250, 40, ("native entry", "native/bindings/operators.cpp"), fill=FILLS[0])
+    drawing.arrow(40, 110, 40, 250)
+    drawing.text(46, 238, "valid", anchor="start", size=11)
+    drawing.arrow(150, 110, 150, 138)
+    drawing.text(156, 124, "all other calls", anchor="start", size=11)
+    drawing.box(84, 140, 190, 40, ("engine of the arrays", "engines/table.py"), fill=FILLS[3])
+    drawing.arrow(150, 180, 150, 196)
+    drawing.box(84, 198, 190, 34, ("plan, or a clause's error", "plan/"), fill=FILLS[3])
+    drawing.arrow(150, 232, 150, 250)
+    drawing.box(2, 252, 356, 40, ("native API: views in, a result or a Fault out", "native/api.h"), fill=FILLS[1])
+    drawing.arrow(180, 292, 180, 306)
+    drawing.box(2, 308, 356, 40, ("drivers: blocks, tasks and threads", "native/drivers/"), fill=FILLS[1])
+    drawing.arrow(180, 348, 180, 362)
+    drawing.box(2, 364, 356, 40, ("kernels: once per type and instruction set", "native/kernels/"), fill=FILLS[1])
+    drawing.arrow(180, 404, 180, 418)
+    drawing.box(
+        2,
+        420,
+        356,
+        44,
+        ("the order: bits as integer keys", "native/core/order.h, types.def, parameters.def"),
+        fill=FILLS[2],
+    )
+    return drawing
+
+
+def files() -> dict[str, str]:
+    """The texts of the pictures, by the names of their files."""
+    return {f"{draw.__name__}.svg": draw().svg() for draw in (order, segments, architecture)}
