@@ -122,9 +122,14 @@ def test_no_link_on_the_package_page_is_relative() -> None:
 
 
 def test_what_was_linked_is_named_on_the_package_page() -> None:
-    links = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", readme)
     page = package_page()
-    assert [link for link in links if f"(`{link}`)" not in page] == []
+    links = [link for link in LINK.findall(readme) if link not in pictures]
+    assert [link for link in links if f"(`{link}`)" not in page and f"({link})" not in page] == []
+    assert pictures
+    assert [picture for picture in pictures if picture in page] == []
+    assert "!" not in page.replace("![", "").split("## Why")[0]
 
 
 def test_examples_on_the_package_page_are_those_of_the_readme() -> None:
