@@ -116,7 +116,7 @@ def save_npy(path: Path, array: Array) -> None:
 
 
 class PlainWriter:
-    """A file that NumPy writes to by `write`: by `tofile`, it says how many items were written, and not why no more."""
+    """A file that NumPy writes to by `write`, because the errors of `tofile` do not name the cause."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write: Callable[[bytes], int] = file.write

@@ -164,7 +164,7 @@ class SegmentOptions(_Segments, total=False):
 
 
 class Attributes(_Segments, total=False):
-    """The attributes of operators (`maxops.operator`); which of them an operator has, its document says."""
+    """The attributes of all operators (`maxops.operator`); the specification of each operator lists its own."""
 
     axes: Axes | None
     axis: Axes | None

@@ -127,7 +127,7 @@ def _measure(case: Case, installs: Sequence[Install], seconds: float) -> Json:
 
 
 def _prepare(case: Case, installs: Sequence[Install], anew: int) -> str:
-    """Have both make the case's arrays, for the how manieth time; why it cannot be compared, if it can't."""
+    """Have both workers make the case's arrays. Returns the reason if the case cannot be compared."""
     this, that = (install.ask("prepare", case.id, anew) for install in installs)
     for name, answer in (("this", this), ("other", that)):
         if "error" in answer:

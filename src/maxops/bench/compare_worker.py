@@ -43,7 +43,7 @@ class Worker:
         return {"folder": folder, "maxops": maxops.__version__, "isa": maxops._native.isa()}
 
     def prepare(self, case_id: str, anew: int) -> dict[str, Any]:
-        """Make a case's arrays, for the how manieth time: checksums of them and of the result, or an error."""
+        """Make a case's arrays, in a numbered round. Returns checksums of them and of the result, or an error."""
         from maxops.bench import inputs, libraries, timing  # noqa: PLC0415
 
         self.watch = None  # its arrays go before the next ones come

@@ -14,7 +14,7 @@ _OTHERS = (
 
 
 def quiet(threads: int) -> dict[str, str]:
-    """Variables that libraries read when they are imported: so many threads for each, which sleep when idle."""
+    """Environment variables that libraries read on import: the number of threads, which sleep when idle."""
     counts = dict.fromkeys((MARK, "POLARS_MAX_THREADS", *(f"{name}_NUM_THREADS" for name in _COUNTS)), str(threads))
     return counts | dict(each.split("=") for each in _OTHERS.split())
 

@@ -120,7 +120,7 @@ Operands = Callable[[int], tuple[Operand, ...]]
 
 
 def _of(*made: Callable[[int], Shape], view: View = "whole") -> Operands:
-    """Operands by their shapes for n elements; the last one, or an only one, has the view."""
+    """A function from n elements to the operands; the last operand has the view."""
     return lambda n: (*(Operand(shape(n)) for shape in made[:-1]), Operand(made[-1](n), view))
 
 

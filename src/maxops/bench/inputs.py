@@ -39,7 +39,7 @@ class Work:
 
     @property
     def named(self) -> dict[str, Array]:
-        """All arrays by the names that candidates' code has for them."""
+        """All arrays, by their names in the candidates' code."""
         named = {f"x{number}": array for number, array in enumerate(self.arrays)}
         others = {"data": self.data, "ids": self.ids, "out": self.out}
         return named | {name: array for name, array in others.items() if array is not None}
@@ -72,7 +72,7 @@ def build(case: Case) -> Work:
 
 
 def empty(size: int, dtype: Any, number: int) -> Array:
-    """The array of this number, in the same place of a page in every process: it changes times by up to 1.4."""
+    """An array by its number, at the same offset in a page in every process: the offset changes times by up to 1.4."""
     dtype = np.dtype(dtype)
     room = np.zeros(size * dtype.itemsize + _PAGE, np.uint8)
     start = (_PAST + number * _APART - room.ctypes.data) % _PAGE
@@ -80,7 +80,7 @@ def empty(size: int, dtype: Any, number: int) -> Array:
 
 
 def view(base: Any, kind: View) -> Any:
-    """The view of a base that a case asks for; works on whatever slices as NumPy does."""
+    """The view of a base that a case requires; `base` is any array with NumPy's slices."""
     if kind == "transposed":
         return base.T
     if kind == "half-rows":

@@ -1,4 +1,4 @@
-"""The libraries, in one table: what others use for the same work, as fast as they can be asked for it.
+"""The table of libraries: the fastest spelling of the same work in each.
 
 A library is how it spells a maximum, as Python: `maxops bench` times these texts on arrays that are already the
 library's own, and the conformance kit's runtimes of the same names run them, too.
@@ -156,7 +156,7 @@ def jitted(jax: Any, work: Work, code: str) -> tuple[Any, list[Any]]:
 
 
 def scattered(work: Work, ids: Array, highest: Array) -> Array:
-    """Groups, in any order, as the operator gives them."""
+    """The maxima of groups in any order, in the form of the operator's result."""
     result = np.full(work.case.shape, work.lowest, work.case.dtype.numpy)
     result[ids] = highest
     return result
@@ -368,14 +368,14 @@ OPERATORS = {row[1]: row for row in (("ONNX", "Max", 13), ("ONNX", "ReduceMax", 
 
 
 def supports(case: Case) -> bool:
-    """Whether our own call can be written so here: torch may not be installed, and no operator takes every type."""
+    """Whether maxops has this call here: torch may be missing, and no operator takes every type."""
     if case.spelling == "torch-tensors":
         return find_spec("torch") is not None
     return case.spelling != "operator" or case.dtype in mo.operator(*OPERATORS[case.operator]).types
 
 
 def ours(work: Work) -> Candidate:
-    """Our own call, in the way that the case is written."""
+    """The call of maxops, in the case's spelling."""
     case = work.case
     unchecked = "" if case.check_ids else ", check_ids=False"
     texts = {

@@ -26,7 +26,7 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class _PlainHelp:
-    """Help without what typer makes of Python's types: <bool> behind flags, <list[Path]> behind arguments."""
+    """Help without typer's names of Python types: <bool> behind flags, <list[Path]> behind arguments."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options and arguments, as the help and the parser take them."""

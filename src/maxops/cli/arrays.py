@@ -243,7 +243,7 @@ def _read(file: Path, clause: str, *, bfloat16: bool) -> Array:
 
 
 def _next_step(dtype: np.dtype[Any]) -> str:
-    """How an array of another type becomes one that the operators take."""
+    """The conversion of an array of another type to one that the operators accept."""
     if dtype.names:
         return f"save one field: np.save(FILE, array[{dtype.names[0]!r}])"
     steps = {"M": 'array.view("int64")', "m": 'array.view("int64")', "c": "array.real", "V": "array.view(DTYPE)"}

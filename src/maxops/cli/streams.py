@@ -104,7 +104,7 @@ def is_pipe(path: Path) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file, a pipe or standard input, open for reading; what the system says against it names it."""
+    """A file, a pipe or standard input, open for reading; errors of the system name it."""
     try:
         if is_stream(path):
             yield sys.stdin.buffer

@@ -40,7 +40,7 @@ class Cause:
 
 
 def causes(kinds: Sequence[Kind]) -> list[Cause]:
-    """In the order of the first of each, so the worst verdict first."""
+    """Group kinds by cause, in the order of their first kinds, so that the worst verdict comes first."""
     found: dict[object, list[Kind]] = {}
     for kind in kinds:
         found.setdefault(_key(kind), []).append(kind)

@@ -54,7 +54,7 @@ CASES_PER_PROCESS = 50  # for which another process would take longer to start t
 
 
 class NoAnswersError(MaxopsError, TypeError):
-    """A runtime that gives something other than arrays, whatever it is asked."""
+    """A runtime that never returns arrays."""
 
 
 class NothingToJudgeError(MaxopsError, LookupError):

@@ -113,7 +113,7 @@ def trial_of(case: Case, resized_call: tuple[Call, Feed], layout: Layout = "cont
 
 
 def resized(call: Call, whole: Whole) -> tuple[Call, Feed]:
-    """The call with sizes as its new arrays have them, open where all were, and its feed."""
+    """The call with the sizes of its new arrays, open if all were open, and its feed."""
     inputs: list[Input | None] = []
     feed: list[Array] = []
     for each, array in zip(call.inputs, whole, strict=True):

@@ -40,7 +40,7 @@ def cases() -> Iterator[Case]:
 
 
 def how_quick(dtype: DType, size: int) -> Quick:
-    """A short run has the sizes that are cheap for each type, the others for one."""
+    """A short run has the cheap sizes for each type, and the others for one type."""
     return "each type" if size <= SIZES[1] else dtype is dtypes.FLOAT32
 
 

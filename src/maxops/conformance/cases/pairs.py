@@ -84,7 +84,7 @@ def _positions(same: Array) -> Array:
 
 @cache
 def repeated(dtype: DType, which: Which) -> Pairs:
-    """The pairs, each as often as it takes for one array to have, at every place, a value that the others are not.
+    """The pairs, repeated until one array has the distinct value at every position.
 
     Each of only two values is put at every position among copies of the other.
     """

@@ -57,7 +57,7 @@ def ladder(dtype: DType, which: Which) -> Array:
 def planted(
     dtype: DType, which: Which, lengths: Sequence[int] | Array, columns: int = 1, at: int | None = None
 ) -> Planted:
-    """Groups of so many rows, none of them 0; `at` is the one place of each group's maximum, where it is asked for."""
+    """Groups of these nonzero lengths; `at`, if requested, is the only index of each group's maximum."""
     values = ladder(dtype, which)
     of = np.asarray(lengths, np.int64)
     starts = np.cumsum(of) - of

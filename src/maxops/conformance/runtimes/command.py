@@ -84,7 +84,7 @@ class Command(Runtime):
             return [_output(_data_set(folder, number), is_ir=is_ir) for number in range(len(feeds))]
 
     def run_model(self, model: ModelProto, inputs: Mapping[str, Array], count: int) -> list[Array]:
-        """A whole model on one set of inputs by name, with so many outputs."""
+        """Run a whole model on one set of inputs by name; `count` is the number of outputs."""
         with TemporaryDirectory(prefix="maxops-run-") as name:
             folder = Path(name)
             data_set = _data_set(folder, 0)

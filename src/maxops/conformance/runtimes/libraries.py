@@ -111,7 +111,7 @@ class Library(Scripted):
 
 
 def _folded(pair: str, tensors: Sequence[str]) -> str:
-    """The maximum of all by that of two, from the first to the last; of many, in groups that Python can nest."""
+    """The maximum of all tensors by that of two, from first to last; in groups, because Python limits nesting."""
     groups = [tensors[start : start + NESTED] for start in range(0, len(tensors), NESTED)]
     return reduce(pair.format, [reduce(pair.format, group) for group in groups])
 
@@ -221,7 +221,7 @@ class Torch(Library):
         return TORCH.conversions(call.dtype.numpy)[0].format(name)
 
     def words(self, call: Call) -> dict[str, str]:
-        """Its own limits of types, and how a tensor becomes an array."""
+        """PyTorch's limits of types, and its conversion of a tensor to an array."""
         is_float = call.dtype.kind == "float"
         least = f"torch.{'finfo' if is_float else 'iinfo'}(data.dtype).min"
         return {

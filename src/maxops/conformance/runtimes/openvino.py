@@ -35,7 +35,7 @@ class OpenVino(Scripted):
         return [*self.model(call), f'compiled = core.compile_model(model, "CPU", {hints | options})']
 
     def model(self, call: Call) -> list[str]:
-        """Lines that leave the model in `model`."""
+        """Lines that assign the model to `model`."""
         if call.row.standard == "OpenVINO":
             return _built(call) or _read(call)
         return [

@@ -66,7 +66,7 @@ def segment_max(
 
 
 def _with_initial(values: jax.Array, initial: jax.Array | None, native: bool) -> jax.Array:
-    """The higher of the two; the gradient is that of the elements, also where both are as high."""
+    """The higher of the two; the gradient is that of the elements, also for ties."""
     if initial is None:
         return values
     return maxima.maximum(values, stop_gradient(initial), ties="first", native=native)
