@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from itertools import product
 from typing import Any
@@ -148,3 +150,9 @@ def test_reduceat() -> None:
     assert outcome(compat.maximum.accumulate, data, 1) == outcome(np.maximum.accumulate, data, 1)
     assert compat.maximum.nin == 2
     assert repr(compat.maximum) == "<maxops.compat.numpy.maximum>"
+
+
+@pytest.mark.parametrize("function", [compat.maximum, compat.fmax], ids=repr)
+def test_functions_are_pickled_and_copied_by_name(function: Any) -> None:
+    assert pickle.loads(pickle.dumps(function)) is copy.copy(function) is copy.deepcopy(function) is function
+    assert function.nin == np.maximum.nin

@@ -87,6 +87,10 @@ class _Ufunc:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = f"As `numpy.{name}`."
 
+    def __reduce__(self) -> str:
+        """Pickled and copied by name, as NumPy's."""
+        return self.__name__
+
     def __getattr__(self, attribute: str) -> Any:
         return getattr(getattr(_numpys, self.__name__), attribute)
 
