@@ -220,8 +220,8 @@ def _warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for warning in caught:
-        print_line(f"maxops: warning: {printable(str(warning.message))}")
+    for message in dict.fromkeys(str(warning.message) for warning in caught):  # a second load says the same
+        print_line(f"maxops: warning: {printable(message)}")
 
 
 def _read(model: Path | bytes, source: str, on: Other | None) -> Model:
