@@ -167,7 +167,7 @@ bool layout(const Maximum& call, int* axes) {
 }
 
 Fault maximum(Poll poll, const Maximum& call, const View& out, bool streams) {
-    const Kernels& kernels = kernels_of(out.type);
+    const Kernels& kernels = kernels_of(out.type, call.ignores_nan);
     const Run run{kernels, poll, streams};
     const std::size_t n = out.elements(), bytes = n * kernels.itemsize * (call.count + 1);
     const FlatMax flat(kernels, call, out);
@@ -273,12 +273,11 @@ Operand along_data(const Reduction& call, const View& out) {
     return operand;
 }
 
-// The maximum of nothing is the lowest value there is.
-bool fill_with_lowest(const Run& run, const View& out) {
-    alignas(8) char lowest[8];
-    put_bits(run.kernels.lowest, run.kernels.itemsize, lowest);
+bool fill_with_bits(const Run& run, std::uint64_t bits, const View& out) {
+    alignas(8) char item[8];
+    put_bits(bits, run.kernels.itemsize, item);
     Shape shape = out.shape();
-    std::vector<Operand> operands{Operand(lowest), out.operand(out.rank)};
+    std::vector<Operand> operands{Operand(item), out.operand(out.rank)};
     return fold(run, shape, operands);
 }
 
@@ -287,7 +286,7 @@ bool fill_with_lowest(const Run& run, const View& out) {
 Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
     if (out.elements() == 0) return {};
     return guarded([&]() -> Fault {
-        const Kernels& kernels = kernels_of(out.type);
+        const Kernels& kernels = kernels_of(out.type, call.ignores_nan);
         const View& data = call.data;
         const std::size_t bytes = data.bytes();
         Rows rows;
@@ -298,7 +297,10 @@ Fault reduce_max(Poll poll, const Reduction& call, const View& out) {
             reduce_rows(kernels, data.data, rows, out.data);
             return finished(initial.fold(run));
         }
-        if (bytes == 0) return finished(fill_with_lowest(run, out) && initial.fold(run));
+        if (bytes == 0) {
+            const std::uint64_t first = call.initial != nullptr ? kernels.lowest : kernels.empty;
+            return finished(fill_with_bits(run, first, out) && initial.fold(run));
+        }
         Shape shape = data.shape();
         Operand operands[2] = {data.operand(data.rank), along_data(call, out)};
         if (out.elements() == data.elements()) {  // axes of length 1: each element is its own maximum

@@ -13,8 +13,8 @@
 
 namespace maxops {
 
-inline const Kernels& kernels_of(int type) {
-    return *current().kernels(static_cast<Type>(type));
+inline const Kernels& kernels_of(int type, bool ignores_nan = false) {
+    return *current().kernels(static_cast<Type>(type), ignores_nan);
 }
 
 // An array: any strides, any alignment. What it points to is the caller's.
@@ -93,6 +93,7 @@ struct Maximum {
     // native, but for scalars, so that their elements meet in memory order.
     Shape shape;
     bool alike = false;
+    bool ignores_nan = false;  // the maximum is NaN only where all elements are
 
     Maximum(const View* all_inputs, std::size_t how_many) : inputs(all_inputs), count(how_many) {}
 };
@@ -112,6 +113,7 @@ struct Reduction {
     View data;
     AxisSet is_reduced;
     bool keepdims = true;
+    bool ignores_nan = false;       // as above
     const char* initial = nullptr;  // one more element of every maximum, canonical; or none
 };
 
@@ -139,6 +141,7 @@ struct Segmentation {
     bool checks = true;               // the ids or offsets
     bool rejects_negative = true;     // if not, such rows are left out
     bool rejects_past = false;        // num_segments and more; likewise
+    bool ignores_nan = false;         // as above
     std::int64_t num_segments = -1;   // below 0: as the ids or offsets have it
     std::uint64_t fill = 0;           // bits, of empty segments
     const char* initial = nullptr;    // as above

@@ -247,7 +247,7 @@ Segments segments_of(const Segmentation& call, const SegmentPieces& pieces) {
     segments.id_type = is_wide(call) ? 1 : 0;
     segments.num_segments = call.num_segments;
     segments.fill = call.fill;
-    segments.first = kernels_of(call.data.type).lowest;
+    segments.first = kernels_of(call.data.type, call.ignores_nan).lowest;
     segments.bounds = call.by_offsets ? static_cast<std::size_t>(call.indices.sizes[0]) : 0;
     segments.checks = call.checks_with_maxima;
     segments.trusts = !call.checks_with_maxima && !call.by_offsets;
@@ -361,7 +361,7 @@ Fault plan_segments(Poll poll, Segmentation* call, bool is_new) {
 Fault segment_max(Poll poll, const Segmentation& call, const View& out) {
     return guarded([&]() -> Fault {
         if (out.elements() == 0) return {};
-        const Kernels& kernels = kernels_of(call.data.type);
+        const Kernels& kernels = kernels_of(call.data.type, call.ignores_nan);
         const Run run{kernels, poll};
         Initial initial(call.initial, out);
         if (call.data.bytes() + out.bytes() < kKeepsGilBytes && SegmentPieces::is_one(call) &&

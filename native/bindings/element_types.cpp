@@ -11,7 +11,6 @@ namespace maxops {
 extern const char* const kTypeNames[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) #name,
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 };
 
 signed char types_by_number[kTypeNumbers];

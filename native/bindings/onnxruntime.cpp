@@ -38,7 +38,6 @@ const char* const kNames[] = {"Max", "ReduceMax", "SegmentMax"};
 constexpr int kElementTypes[kTypes] = {
 #define MAXOPS_TYPE(name, order, onnx, xla) onnx,
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 };
 constexpr int kIndexTypes[] = {static_cast<int>(Type::int32_), static_cast<int>(Type::int64_)};
 

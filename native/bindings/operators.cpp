@@ -99,6 +99,14 @@ bool is_ties(PyObject* object) {
                                              PyUnicode_CompareWithASCIIString(object, "first") == 0));
 }
 
+// What NaN is: the highest of the order, or the lowest.
+bool read_nan(PyObject* object, bool* ignores_nan) {
+    if (object == nullptr) return true;
+    if (!PyUnicode_CheckExact(object)) return false;
+    *ignores_nan = PyUnicode_CompareWithASCIIString(object, "ignore") == 0;
+    return *ignores_nan || PyUnicode_CompareWithASCIIString(object, "propagate") == 0;
+}
+
 bool read_initial(PyObject* object, int type, Tensors* tensors, Item* item, const char** initial) {
     if (!is_given(object)) return true;
     if (!tensors->read_scalar(object, type, item)) return false;
@@ -182,9 +190,10 @@ const View* giver_of_layout(const Tensors& tensors, PyObject* const* args, const
 }
 
 PyObject* run_maximum(const Rules& rules, Tensors& tensors, PyObject* const* args, View* inputs,
-                      std::size_t count, PyObject* out) {
+                      std::size_t count, PyObject* out, bool ignores_nan) {
     const int type = inputs[0].type;
     Maximum call(inputs, count);
+    call.ignores_nan = ignores_nan;
     if (plan_maximum(rules.broadcasting, &call)) return kNotHandled;
     const std::size_t bytes = call.shape.elements() * kernels_of(type).itemsize * (count + 1);
     Release release = tensors.release(bytes);
@@ -206,8 +215,9 @@ PyObject* run_maximum(const Rules& rules, Tensors& tensors, PyObject* const* arg
 
 PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t positional, PyObject* keywords) {
     Arguments given(0);
+    bool ignores_nan = false;
     if (positional == 0 || !given.sort_keywords(rules, args + positional, keywords) ||
-        !is_ties(given[OfMaximum::ties]))
+        !is_ties(given[OfMaximum::ties]) || !read_nan(given[OfMaximum::nan], &ignores_nan))
         return kNotHandled;
     Tensors tensors(rules, args, positional, keywords);
     constexpr std::size_t kFew = 8;
@@ -234,7 +244,7 @@ PyObject* call_maximum(const Rules& rules, PyObject* const* args, Py_ssize_t pos
     for (std::size_t k = 0; has_numbers && k < count; ++k)
         if (is_python_scalar(args[k]) && !read_python_scalar(args[k], type, views + k, items + k))
             return kNotHandled;
-    return run_maximum(rules, tensors, args, views, count, given[OfMaximum::out]);
+    return run_maximum(rules, tensors, args, views, count, given[OfMaximum::out], ignores_nan);
 }
 
 // ---------------------------------------------------------------------------- ReduceMax
@@ -254,7 +264,7 @@ PyObject* call_reduce_max(const Rules& rules, PyObject* const* args, Py_ssize_t 
     call.keepdims = !by_axis;
     if (!read_flag(given[Of::keepdims], &call.keepdims) ||
         !read_flag(given[Of::noop_with_empty_axes], &noop) ||
-        !read_flag(given[Of::return_indices], &with_indices))
+        !read_flag(given[Of::return_indices], &with_indices) || !read_nan(given[Of::nan], &call.ignores_nan))
         return kNotHandled;
     if (by_axis && (noop || is_given(given[Of::axes]))) return kNotHandled;
     std::int64_t axes[kMaxRank];
@@ -407,7 +417,7 @@ PyObject* run_segment_max(const Rules& rules, const Arguments& given, Tensors te
     if (!is_ties(given[Of::ties]) || is_given(given[Of::dim])) return kNotHandled;
     if (!read_flag(given[Of::check_ids], &call.checks) || !read_flag(given[Of::sorted], &call.is_sorted) ||
         !read_flag(given[Of::return_indices], &with_indices) ||
-        !read_flag(given[Of::return_empty], &with_empty))
+        !read_flag(given[Of::return_empty], &with_empty) || !read_nan(given[Of::nan], &call.ignores_nan))
         return kNotHandled;
     if (call.by_offsets && (is_given(given[Of::segment_ids]) || !call.is_sorted)) return kNotHandled;
     if (!read_out_of_range(given[Of::out_of_range], &call) ||

@@ -54,7 +54,6 @@ int type_of(const ffi::AnyBuffer& buffer) {
     case ffi::DataType::xla:                \
         return static_cast<int>(Type::name##_);
 #include "../core/types.def"
-#undef MAXOPS_TYPE
         default:
             return -1;
     }
@@ -124,7 +123,7 @@ ffi::Error wrong_call(const char* what) {
     return ffi::Error::Internal(std::string("maxops: the custom call was made with ") + what);
 }
 
-ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out) {
+ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out, bool ignores_nan) {
     Buffer result;
     if (!result.set(*out)) return wrong_call("a type or rank that the core has not");
     // XLA knows no exceptions.
@@ -139,6 +138,7 @@ ffi::Error maximum(ffi::RemainingArgs args, ffi::Result<ffi::AnyBuffer> out) {
         views[k] = inputs[k].view;
     }
     Maximum call(views.get(), args.size());
+    call.ignores_nan = ignores_nan;
     if (core->plan_maximum(Broadcasting::kNumpy, &call) || call.shape.rank != result.view.rank ||
         !std::equal(result.sizes, result.sizes + result.view.rank, call.shape.size))
         return wrong_call("shapes that do not go together");
@@ -173,8 +173,9 @@ struct ReduceArguments {
 };
 
 ffi::Error reduce_max(ffi::AnyBuffer data, ffi::Result<ffi::AnyBuffer> out,
-                      ffi::Span<const std::int64_t> axes) {
+                      ffi::Span<const std::int64_t> axes, bool ignores_nan) {
     ReduceArguments arguments;
+    arguments.call.ignores_nan = ignores_nan;
     Buffer result;
     if (!arguments.set(data, axes) ||
         !arguments.set_output(&result, arguments.call.data.type, out->untyped_data(),
@@ -281,7 +282,7 @@ ffi::Error argmax_in_segments(ffi::AnyBuffer data, ffi::AnyBuffer ids, ffi::AnyB
 
 ffi::Error segment_max(ffi::AnyBuffer data, ffi::AnyBuffer ids, ffi::Result<ffi::AnyBuffer> out,
                        std::string_view order, bool checks, bool rejects_negative, bool rejects_past,
-                       std::int64_t fill) {
+                       std::int64_t fill, bool ignores_nan) {
     Batches whole;
     const ffi::Error error = whole.read(data, ids, *out, order);
     if (error.failure()) return error;
@@ -289,16 +290,21 @@ ffi::Error segment_max(ffi::AnyBuffer data, ffi::AnyBuffer ids, ffi::Result<ffi:
     whole.call.rejects_negative = rejects_negative;
     whole.call.rejects_past = rejects_past;
     whole.call.fill = static_cast<std::uint64_t>(fill);
+    whole.call.ignores_nan = ignores_nan;
     const PlainFloats plain;
     const Fault fault = whole.each(
         [&](const View& values, std::ptrdiff_t) { return core->segment_max(nullptr, whole.call, values); });
     return error_of(fault, whole.values.sizes[1]);
 }
 
-XLA_FFI_DEFINE_HANDLER(kMaximum, maximum, ffi::Ffi::Bind().RemainingArgs().Ret<ffi::AnyBuffer>());
-XLA_FFI_DEFINE_HANDLER(
-    kReduceMax, reduce_max,
-    ffi::Ffi::Bind().Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>().Attr<ffi::Span<const std::int64_t>>("axes"));
+XLA_FFI_DEFINE_HANDLER(kMaximum, maximum,
+                       ffi::Ffi::Bind().RemainingArgs().Ret<ffi::AnyBuffer>().Attr<bool>("ignores_nan"));
+XLA_FFI_DEFINE_HANDLER(kReduceMax, reduce_max,
+                       ffi::Ffi::Bind()
+                           .Arg<ffi::AnyBuffer>()
+                           .Ret<ffi::AnyBuffer>()
+                           .Attr<ffi::Span<const std::int64_t>>("axes")
+                           .Attr<bool>("ignores_nan"));
 XLA_FFI_DEFINE_HANDLER(kSegmentMax, segment_max,
                        ffi::Ffi::Bind()
                            .Arg<ffi::AnyBuffer>()
@@ -308,7 +314,8 @@ XLA_FFI_DEFINE_HANDLER(kSegmentMax, segment_max,
                            .Attr<bool>("checks")
                            .Attr<bool>("rejects_negative")
                            .Attr<bool>("rejects_past")
-                           .Attr<std::int64_t>("fill"));
+                           .Attr<std::int64_t>("fill")
+                           .Attr<bool>("ignores_nan"));
 
 XLA_FFI_DEFINE_HANDLER(kArgmax, argmax,
                        ffi::Ffi::Bind()

@@ -2,6 +2,7 @@
 //
 // A key is an integer whose ordinary order is the order that semantics.md gives to the values:
 //   floats:   -Inf < negative < -0 < +0 < positive < +Inf < every NaN
+//   floats with nan="ignore": every NaN < -Inf, and then the same
 //   integers: themselves
 // Nothing here touches a floating-point register, so subnormals, signalling NaNs and the
 // processor's rounding and flushing modes cannot change a result.
@@ -17,11 +18,16 @@ namespace maxops {
 namespace MAXOPS_ISA {
 namespace {
 
-template <class Int, Int positive_infinity>
+template <class Int, Int positive_infinity, bool nan_is_lowest = false>
 struct FloatOrder {
     using Bits = Int;
     using Key = Int;
     static constexpr bool is_float = true;
+    static constexpr bool ignores_nan = nan_is_lowest;
+    using IgnoringNaN = FloatOrder<Int, positive_infinity, true>;
+    // The same order of a format of more bits, whose infinity has these.
+    template <class Wide, Wide infinity>
+    using Widened = FloatOrder<Wide, infinity, nan_is_lowest>;
     static_assert(sizeof(Int) >= 2,
                   "KeyLanes moves floats of 16 bits up by 16, and has no step for narrower ones");
 
@@ -39,9 +45,12 @@ struct FloatOrder {
     // Seen as unsigned integers, the negative numbers run from -0 = kSign up to -Inf, and past
     // it come the negative NaNs. Subtracting from a constant turns them round: -Inf gets the
     // lowest key of all, and the negative NaNs wrap past it to the highest. The others move up
-    // by a constant that puts +0 next to -0. The result is a bijection.
-    static constexpr U kNegativeBase = static_cast<U>(kMinusInfinity - kSign);
-    static constexpr U kPositiveStep = static_cast<U>(kMinusInfinity - kSign - kSign + 1);
+    // by a constant that puts +0 next to -0. The result is a bijection. To ignore NaN is to move all keys up by
+    // the number of NaNs, which wrap past the highest to the lowest.
+    static constexpr U kNaNs = static_cast<U>(2 * static_cast<U>(kSign - kInfinity - 1));
+    static constexpr U kMoved = nan_is_lowest ? kNaNs : 0;
+    static constexpr U kNegativeBase = static_cast<U>(kMinusInfinity - kSign + kMoved);
+    static constexpr U kPositiveStep = static_cast<U>(kMinusInfinity - kSign - kSign + 1 + kMoved);
 
     template <class V>
     static constexpr V keys(V bits) {
@@ -67,11 +76,15 @@ struct FloatOrder {
         return select(less(V::splat(static_cast<Bits>(kInfinity)), magnitude), V::splat(kNaN), bits);
     }
 
-    static constexpr Key kLowestKey = std::numeric_limits<Key>::min();  // of -Inf
+    static constexpr Key kMinusInfinityKey = static_cast<Key>(kNegativeBase - kMinusInfinity);
     static constexpr Key kMinusZeroKey = static_cast<Key>(kNegativeBase - kSign);
     static constexpr Key kInfinityKey = static_cast<Key>(kInfinity + kPositiveStep);
     static constexpr Key kNaNKey = static_cast<Key>(static_cast<U>(kNaN) + kPositiveStep);
-    static constexpr Key kHighestKey = kNaNKey;  // nothing above it gives another result
+    static constexpr Key kLowestKey = std::numeric_limits<Key>::min();  // of -Inf, or of the first NaN
+    static constexpr Bits kLowest = static_cast<Bits>(ignores_nan ? kInfinity + 1 : kMinusInfinity);
+    static constexpr Bits kEmpty = static_cast<Bits>(kMinusInfinity);  // the maximum of nothing
+    // Nothing above it gives another result.
+    static constexpr Key kHighestKey = ignores_nan ? kInfinityKey : kNaNKey;
 
     // The inverse of keys(), but that every NaN comes back as the one quiet NaN.
     template <class V>
@@ -79,7 +92,10 @@ struct FloatOrder {
         const V number =
             select(less(V::splat(kMinusZeroKey), keys), sub(keys, V::splat(static_cast<Key>(kPositiveStep))),
                    sub(V::splat(static_cast<Key>(kNegativeBase)), keys));
-        return select(less(V::splat(kInfinityKey), keys), V::splat(kNaN), number);
+        if constexpr (ignores_nan)
+            return select(less(keys, V::splat(kMinusInfinityKey)), V::splat(kNaN), number);
+        else
+            return select(less(V::splat(kInfinityKey), keys), V::splat(kNaN), number);
     }
     static constexpr Bits bits(Key key) { return values(Scalar<Key>{key}).v; }
 };
@@ -89,6 +105,9 @@ struct IntegerOrder {
     using Bits = Int;
     using Key = Int;
     static constexpr bool is_float = false;
+    static constexpr bool ignores_nan = false;
+    static constexpr Bits kLowest = std::numeric_limits<Int>::min();
+    static constexpr Bits kEmpty = kLowest;
     static constexpr Bits kLowestFinite = std::numeric_limits<Int>::min();
     static constexpr Bits kZero = 0;
     static constexpr Key kLowestKey = std::numeric_limits<Int>::min();

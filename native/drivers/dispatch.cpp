@@ -47,27 +47,37 @@ constexpr TypeFacts facts() {
     using Word = std::make_unsigned_t<typename T::Bits>;
     TypeFacts facts{};
     facts.itemsize = sizeof(typename T::Bits);
-    facts.lowest = static_cast<Word>(T::bits(T::kLowestKey));
+    facts.lowest = static_cast<Word>(T::kLowest);
+    facts.empty = static_cast<Word>(T::kEmpty);
     facts.lowest_finite = static_cast<Word>(T::kLowestFinite);
     facts.highest = static_cast<Word>(T::bits(T::kHighestKey));
     if constexpr (T::is_float) facts.nan = static_cast<Word>(T::kNaN);
     return facts;
 }
-constexpr TypeFacts kFacts[kTypes] = {
+constexpr TypeFacts kFacts[kOrders] = {
 #define MAXOPS_TYPE(name, order, ...) facts<MAXOPS_ISA::order>(),
+#define MAXOPS_IGNORING_NAN(name, order) facts<MAXOPS_ISA::order>(),
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 };
 
-// One table a type out of the families'. It is put together here, in instructions that every machine has.
-using Tables = std::array<Kernels, kTypes>;
+// The type of each order.
+constexpr int kTypesOfOrders[kOrders] = {
+#define MAXOPS_TYPE(name, order, ...) static_cast<int>(Type::name##_),
+#define MAXOPS_IGNORING_NAN(name, order) static_cast<int>(Type::name##_),
+#include "../core/types.def"
+};
+
+// One table an order out of the families'. It is put together here, in instructions that every machine has.
+using Tables = std::array<Kernels, kOrders>;
 Tables tables(const ElementwiseKernels* elementwise, const ReduceKernels* reduce,
               const SegmentKernels* segment, const UnsortedKernels* unsorted, const ArgmaxKernels* argmax,
               const CopyKernels* copy) {
     Tables all;
-    for (std::size_t type = 0; type < kTypes; ++type)
-        all[type] = {kFacts[type],   elementwise[type], reduce[type], segment[type],
-                     unsorted[type], argmax[type],      copy[type]};
+    for (std::size_t order = 0; order < kOrders; ++order) {
+        const int type = kTypesOfOrders[order];
+        all[order] = {kFacts[order],   elementwise[order], reduce[order], segment[order],
+                      unsorted[order], argmax[type],       copy[type]};
+    }
     return all;
 }
 #define MAXOPS_INSTRUCTION_SET(isa, name) \

@@ -24,7 +24,6 @@ constexpr ArgmaxKernels kernels_for() {
 const ArgmaxKernels argmax[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 };
 
 }  // namespace MAXOPS_ISA

@@ -25,7 +25,6 @@ constexpr CopyKernels kernels_for() {
 const CopyKernels copy[kTypes] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 };
 
 }  // namespace MAXOPS_ISA

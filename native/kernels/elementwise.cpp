@@ -23,10 +23,10 @@ constexpr ElementwiseKernels kernels_for() {
 
 }  // namespace
 
-const ElementwiseKernels elementwise[kTypes] = {
+const ElementwiseKernels elementwise[kOrders] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
+#define MAXOPS_IGNORING_NAN(name, order) kernels_for<order>(),
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 };
 
 }  // namespace MAXOPS_ISA

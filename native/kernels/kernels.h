@@ -10,10 +10,29 @@ namespace maxops {
 enum class Type {
 #define MAXOPS_TYPE(name, order, ...) name##_,
 #include "../core/types.def"
-#undef MAXOPS_TYPE
     count
 };
 constexpr int kTypes = static_cast<int>(Type::count);
+
+// The orders of elements, as the tables below have them: that of each type, then those that ignore NaN.
+enum class Ignoring {
+    first = kTypes - 1,
+#define MAXOPS_IGNORING_NAN(name, order) name##_,
+#include "../core/types.def"
+    count
+};
+constexpr int kOrders = static_cast<int>(Ignoring::count);
+constexpr int order_of(int type, bool ignores_nan) {
+    if (!ignores_nan) return type;
+    switch (static_cast<Type>(type)) {
+#define MAXOPS_IGNORING_NAN(name, order) \
+    case Type::name##_:                  \
+        return static_cast<int>(Ignoring::name##_);
+#include "../core/types.def"
+        default:
+            return type;
+    }
+}
 
 // The scratch memory of a segment kernel: a block's ids, its segments' keys and their destinations.
 constexpr std::size_t kSegmentScratchBytes = 3 * 8 * (kBlockRows + 16) + 512;
@@ -140,10 +159,11 @@ struct CopyKernels {
 
 struct TypeFacts {
     std::size_t itemsize;
-    std::uint64_t lowest;  // bits of the value that every other exceeds: -Inf, False, the lowest integer
+    std::uint64_t lowest;  // bits of the value that every other exceeds: -Inf, False, the lowest integer, a NaN
+    std::uint64_t empty;   // bits of the maximum of nothing: -Inf, False, the lowest integer
     std::uint64_t lowest_finite;  // bits
     std::uint64_t nan;            // bits; 0 for integers
-    std::uint64_t highest;        // bits of the value that no other exceeds: NaN, True, the highest integer
+    std::uint64_t highest;  // bits of the value that no other exceeds: NaN, True, the highest integer, +Inf
 };
 
 struct Kernels : TypeFacts,
@@ -154,7 +174,8 @@ struct Kernels : TypeFacts,
                  ArgmaxKernels,
                  CopyKernels {};
 
-// The tables that kernels_*.cpp make for one instruction set, by type.
+// The tables that kernels_*.cpp make for one instruction set, by order; those of argmax and copy by type, as no
+// order changes which elements equal a maximum.
 #define MAXOPS_DECLARE_KERNELS(isa)                \
     namespace isa {                                \
     extern const ElementwiseKernels elementwise[]; \
@@ -168,9 +189,11 @@ struct Kernels : TypeFacts,
 struct InstructionSet {
     const char* name;
     bool (*runs_here)();
-    const Kernels* tables;  // by type
+    const Kernels* tables;  // by order
 
-    const Kernels* kernels(Type type) const { return tables + static_cast<int>(type); }
+    const Kernels* kernels(Type type, bool ignores_nan = false) const {
+        return tables + order_of(static_cast<int>(type), ignores_nan);
+    }
 };
 
 // For a single row.

@@ -16,7 +16,8 @@ template <class T>
 struct Bitwise : T {};
 
 template <class T>
-constexpr bool kComparesFloats = kHasFloatModes && T::is_float && sizeof(typename T::Bits) >= 4;
+constexpr bool kComparesFloats =
+    kHasFloatModes && T::is_float && !T::ignores_nan && sizeof(typename T::Bits) >= 4;
 template <class T>
 constexpr bool kComparesFloats<Bitwise<T>> = false;
 
@@ -35,6 +36,23 @@ struct IntegerMaxima {
         return any(equal(finalize(), V::splat(T::bits(T::kHighestKey))));
     }
     MAXOPS_INLINE V finalize() const { return T::keys(high); }
+};
+
+// Where NaN is the lowest, an accumulator of values would have to tell NaN from -Inf: keys do.
+template <class T, class V>
+struct KeyMaxima {
+    V high;
+
+    MAXOPS_INLINE explicit KeyMaxima(V x) : high(T::keys(x)) {}
+    MAXOPS_INLINE KeyMaxima(V x, V y) : high(max(T::keys(x), T::keys(y))) {}
+    MAXOPS_INLINE void accumulate(V x) { high = max(high, T::keys(x)); }
+    MAXOPS_INLINE void accumulate(V x, V y) {
+        accumulate(x);
+        accumulate(y);
+    }
+    MAXOPS_INLINE void merge(const KeyMaxima& other) { high = max(high, other.high); }
+    MAXOPS_INLINE bool is_saturated() const { return any(equal(high, V::splat(T::kHighestKey))); }
+    MAXOPS_INLINE V finalize() const { return T::values(high); }
 };
 
 // Of floats seen as integers the highest and the lowest as signed ones and the highest as unsigned one tell
@@ -96,9 +114,10 @@ struct FloatMaxima {
 
 template <class T, class V>
 struct MaximaOf {
-    using type =
-        std::conditional_t<!T::is_float, IntegerMaxima<T, V>,
+    using OfFloats =
+        std::conditional_t<T::ignores_nan, KeyMaxima<T, V>,
                            std::conditional_t<kComparesFloats<T>, FloatMaxima<T, V>, BitwiseMaxima<T, V>>>;
+    using type = std::conditional_t<T::is_float, OfFloats, IntegerMaxima<T, V>>;
 };
 template <class T, class V = Vec<typename T::Bits>>
 using Maxima = typename MaximaOf<T, V>::type;

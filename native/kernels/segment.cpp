@@ -20,10 +20,10 @@ constexpr SegmentKernels kernels_for() {
 
 }  // namespace
 
-const SegmentKernels segment[kTypes] = {
+const SegmentKernels segment[kOrders] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
+#define MAXOPS_IGNORING_NAN(name, order) kernels_for<order>(),
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 };
 
 }  // namespace MAXOPS_ISA

@@ -18,15 +18,20 @@ MAXOPS_DECLARE_KERNELS(MAXOPS_ISA)
 namespace MAXOPS_ISA {
 namespace {
 
+// The place of an order in the tables.
 template <class T>
-struct TypeOf;
-#define MAXOPS_TYPE(name, order, ...)                \
-    template <>                                      \
-    struct TypeOf<order> {                           \
-        static constexpr Type value = Type::name##_; \
+struct PlaceOf;
+#define MAXOPS_TYPE(name, order, ...)                                   \
+    template <>                                                         \
+    struct PlaceOf<order> {                                             \
+        static constexpr int value = order_of(static_cast<int>(Type::name##_), false); \
+    };
+#define MAXOPS_IGNORING_NAN(name, order)                                \
+    template <>                                                         \
+    struct PlaceOf<order> {                                             \
+        static constexpr int value = order_of(static_cast<int>(Type::name##_), true); \
     };
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 
 // Few rows of a line's columns, whose keys stay in registers. (Unrolled, the loops would not become vectors.)
 template <class T, std::size_t n>
@@ -61,7 +66,7 @@ static void segment_columns(char* target, bool merge, const char* data, std::ptr
         take_few(std::integral_constant<std::size_t, kLine>{});
         take_few(std::integral_constant<std::size_t, quarter_of(kLine)>{});
     }
-    const ReduceKernels& kernels = reduce[static_cast<int>(TypeOf<T>::value)];  // not compiled here again
+    const ReduceKernels& kernels = reduce[PlaceOf<T>::value];  // not compiled here again
     alignas(64) typename T::Key keys[kBlock];
     for (; j < width; j += kBlock) {
         std::size_t n = width - j < kBlock ? width - j : kBlock;

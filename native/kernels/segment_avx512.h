@@ -124,7 +124,8 @@ private:
     // T's order at a lane's width, for floats.
     template <class Order>
     struct OrderOf {
-        using Type = FloatOrder<Lane, static_cast<Lane>(static_cast<Lane>(Order::kInfinity) << kUp)>;
+        using Type = typename Order::template Widened<Lane, static_cast<Lane>(static_cast<Lane>(Order::kInfinity)
+                                                                              << kUp)>;
     };
 
     static Lane lane(typename T::Bits bits) {
@@ -167,7 +168,8 @@ private:
             using Order = typename OrderOf<T>::Type;
             const __m512i number =
                 flip_negative(Lanes::sub(k, Lanes::splat(static_cast<Lane>(Order::kPositiveStep))));
-            const auto is_nan = Lanes::less(Lanes::splat(Order::kInfinityKey), k);
+            const auto is_nan = Order::ignores_nan ? Lanes::less(k, Lanes::splat(Order::kMinusInfinityKey))
+                                                   : Lanes::less(Lanes::splat(Order::kInfinityKey), k);
             return Lanes::select(is_nan, Lanes::splat(Order::kNaN), number);
         } else if constexpr (kHalfRange != 0) {
             return _mm512_xor_si512(k, Lanes::splat(kHalfRange));

@@ -22,10 +22,10 @@ constexpr UnsortedKernels kernels_for() {
 
 }  // namespace
 
-const UnsortedKernels unsorted[kTypes] = {
+const UnsortedKernels unsorted[kOrders] = {
 #define MAXOPS_TYPE(name, order, ...) kernels_for<order>(),
+#define MAXOPS_IGNORING_NAN(name, order) kernels_for<order>(),
 #include "../core/types.def"
-#undef MAXOPS_TYPE
 };
 
 }  // namespace MAXOPS_ISA

@@ -1,7 +1,7 @@
 // The order, for every value: native/core/order.h and native/kernels/maxima.h against the sentence of the specification.
 //
 // The sentence (docs/semantics.md): NaN propagates, as the one quiet NaN; -0 is below +0; of other values the greater
-// one's bits. It is written here in SMT-LIB's theory of floating point, which shares no text with the code. Maxima of
+// one's bits. With nan="ignore" NaN is below every number instead. It is written here in SMT-LIB's theory of floating point, which shares no text with the code. Maxima of
 // any number of elements are shown by induction: what a state stands for (an invariant) holds of one and of two
 // elements, and stays when two states are merged; from it follows what finalize() gives.
 #include <string>
@@ -20,7 +20,7 @@ using namespace MAXOPS_ISA;
 template <class T>
 struct Sentence;
 
-template <unsigned exponent_bits, unsigned significand_bits>
+template <unsigned exponent_bits, unsigned significand_bits, bool ignores_nan>
 struct FloatSentence {
     static constexpr unsigned kBits = exponent_bits + significand_bits;
     static z3::sort format() { return context().fpa_sort(exponent_bits, significand_bits); }
@@ -39,21 +39,26 @@ struct FloatSentence {
     }
     static z3::expr is_negative(const z3::expr& x) { return x.extract(kBits - 1, kBits - 1) == 1; }
     static z3::expr maximum(const z3::expr& x, const z3::expr& y) {
-        return z3::ite(is_nan(x) || is_nan(y), quiet_nan(), z3::ite(is_below(x, y), y, x));
+        const z3::expr of_numbers = z3::ite(is_below(x, y), y, x);
+        if (!ignores_nan) return z3::ite(is_nan(x) || is_nan(y), quiet_nan(), of_numbers);
+        return z3::ite(is_nan(x), canonical(y), z3::ite(is_nan(y), x, of_numbers));
     }
-    static z3::expr neutral() {  // -Inf
-        return context().bv_val(((std::uint64_t{1} << (exponent_bits + 1)) - 1) << (significand_bits - 1), kBits);
+    static z3::expr infinity(bool is_negative) {
+        const std::uint64_t exponent = (std::uint64_t{1} << exponent_bits) - 1;
+        const std::uint64_t sign = is_negative ? std::uint64_t{1} << exponent_bits : 0;
+        return context().bv_val((sign | exponent) << (significand_bits - 1), kBits);
     }
-    static z3::expr absorbing() { return quiet_nan(); }
+    static z3::expr neutral() { return ignores_nan ? quiet_nan() : infinity(true); }
+    static z3::expr absorbing() { return ignores_nan ? infinity(false) : quiet_nan(); }
 };
-template <>
-struct Sentence<Float16> : FloatSentence<5, 11> {};
-template <>
-struct Sentence<BFloat16> : FloatSentence<8, 8> {};
-template <>
-struct Sentence<Float32> : FloatSentence<8, 24> {};
-template <>
-struct Sentence<Float64> : FloatSentence<11, 53> {};
+template <bool ignores_nan>
+struct Sentence<FloatOrder<std::int16_t, Float16::kInfinity, ignores_nan>> : FloatSentence<5, 11, ignores_nan> {};
+template <bool ignores_nan>
+struct Sentence<FloatOrder<std::int16_t, BFloat16::kInfinity, ignores_nan>> : FloatSentence<8, 8, ignores_nan> {};
+template <bool ignores_nan>
+struct Sentence<FloatOrder<std::int32_t, Float32::kInfinity, ignores_nan>> : FloatSentence<8, 24, ignores_nan> {};
+template <bool ignores_nan>
+struct Sentence<FloatOrder<std::int64_t, Float64::kInfinity, ignores_nan>> : FloatSentence<11, 53, ignores_nan> {};
 
 template <class T>
 struct Sentence<Bitwise<T>> : Sentence<T> {};
@@ -92,6 +97,10 @@ z3::expr stands_for(const IntegerMaxima<T, V>& s, const z3::expr& m) {
     return Sentence<T>::canonical(s.high.e) == m;
 }
 template <class T, class V>
+z3::expr stands_for(const KeyMaxima<T, V>& s, const z3::expr& m) {
+    return T::values(s.high).e == m;
+}
+template <class T, class V>
 z3::expr stands_for(const BitwiseMaxima<T, V>& s, const z3::expr& m) {
     using S = Sentence<T>;
     const z3::expr has_nan = z3::ugt(s.top.e, V::splat(static_cast<typename T::Bits>(T::kMinusInfinity)).e) ||
@@ -117,6 +126,12 @@ z3::expr stands_for(const FloatMaxima<T, V>& s, const z3::expr& m) {
 template <class T, class V>
 IntegerMaxima<T, V> some(IntegerMaxima<T, V>*, const std::string& name) {
     return IntegerMaxima<T, V>(V::any((name + ".high").c_str()));
+}
+template <class T, class V>
+KeyMaxima<T, V> some(KeyMaxima<T, V>*, const std::string& name) {
+    KeyMaxima<T, V> state(V::any((name + ".x").c_str()));
+    state.high = V::any((name + ".high").c_str());
+    return state;
 }
 template <class T, class V>
 BitwiseMaxima<T, V> some(BitwiseMaxima<T, V>*, const std::string& name) {
@@ -160,15 +175,21 @@ void keys(const std::string& type) {
     if constexpr (T::is_float) {
         const z3::expr numbers = !S::is_nan(x.e) && !S::is_nan(y.e);
         prove(type + ": keys of numbers are in their order", z3::implies(numbers, below == S::is_below(x.e, y.e)));
-        prove(type + ": the key of a NaN is above every number's",
-              z3::implies(S::is_nan(y.e) && !S::is_nan(x.e), below));
+        if (T::ignores_nan)
+            prove(type + ": the key of a NaN is below every number's",
+                  z3::implies(S::is_nan(x.e) && !S::is_nan(y.e), below));
+        else
+            prove(type + ": the key of a NaN is above every number's",
+                  z3::implies(S::is_nan(y.e) && !S::is_nan(x.e), below));
         prove(type + ": no two values have one key", z3::implies(T::keys(x).e == T::keys(y).e, x.e == y.e));
     } else {
         prove(type + ": keys are in the values' order", below == S::is_below(x.e, y.e));
     }
     prove(type + ": branchless keys are the same", T::branchless_keys(x).e == T::keys(x).e);
     prove(type + ": canonical values", T::canonical(x).e == S::canonical(x.e));
-    prove(type + ": the lowest key is the neutral value's", T::keys(V(S::neutral())).e == V::splat(T::kLowestKey).e);
+    prove(type + ": the lowest key is of the neutral value", T::values(V::splat(T::kLowestKey)).e == S::neutral());
+    prove(type + ": the bits of the lowest value have that key", T::keys(V::splat(T::kLowest)).e == V::splat(T::kLowestKey).e);
+    prove(type + ": no key is below it", !(less(x, V::splat(T::kLowestKey)).e));
     prove(type + ": values are keys' inverse", T::values(T::keys(x)).e == S::canonical(x.e));
     prove(type + ": the maximum by keys", T::values(max(T::keys(x), T::keys(y))).e == S::maximum(x.e, y.e));
 }
@@ -224,7 +245,7 @@ int main() {
     using namespace maxops::proofs;
     using namespace maxops::MAXOPS_ISA;
 #define MAXOPS_TYPE(name, order, ...) goals<order>(#name);
+#define MAXOPS_IGNORING_NAN(name, order) goals<order>(#name ", ignoring NaN");
 #include "../../native/core/types.def"
-#undef MAXOPS_TYPE
     return unproved != 0;
 }

@@ -78,6 +78,7 @@ struct ColourOrder {
     using Key = Colour<Word>;
     using U = Word;
     static constexpr bool is_float = as_float;
+    static constexpr bool ignores_nan = false;  // that order's state is one of keys, as an integer's
     static constexpr Bits kLowestFinite = Word{0}, kZero = Word{0};
     static constexpr Key kLowestKey = Word{0};  // of no colour: neutral
     static constexpr Key kHighestKey = static_cast<Word>(~Word{0});

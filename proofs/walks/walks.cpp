@@ -71,8 +71,8 @@ struct KeyLanes<ColourOrder<Word, as_float>> {
 #endif
 
 template <class Word, bool as_float>
-struct TypeOf<ColourOrder<Word, as_float>> {
-    static constexpr Type value = static_cast<Type>(__builtin_ctz(sizeof(Word)));  // of the table below
+struct PlaceOf<ColourOrder<Word, as_float>> {
+    static constexpr int value = __builtin_ctz(sizeof(Word));  // in the table below
 };
 
 unsigned long long states = 0, wrong = 0, touched = 0;

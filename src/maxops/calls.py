@@ -26,6 +26,7 @@ class MaxCall(NamedTuple):
     inputs: Sequence[Any]
     out: Any = None
     ties: Any = "even"
+    nan: Any = "propagate"
     row: Spec = spec.MAXIMUM
 
     @property
@@ -59,6 +60,7 @@ class ReduceCall(NamedTuple):
     initial: Any = None
     return_indices: Any = False
     ties: Any = "even"
+    nan: Any = "propagate"
     row: Spec = spec.REDUCE_MAX
 
     @property
@@ -100,6 +102,7 @@ class SegmentCall(NamedTuple):
     return_indices: Any = False
     return_empty: Any = False
     ties: Any = "even"
+    nan: Any = "propagate"
     row: Spec = spec.SEGMENT_MAX
 
     @property
@@ -177,12 +180,13 @@ INSTEAD = {
     "maximum": {
         "where": "np.where(where, maxops.maximum(a, b), ...) selects elements",
         "dtype": "convert an input, as in .astype(...)",
+        "skipna": "nan='ignore' skips NaN",
     },
     "reduce_max": {
         "keepdim": "it is called keepdims",
         "dtype": "convert the data, as in .astype(...)",
         "where": "replace what to leave out by the lowest value, of floats as np.where(where, data, -np.inf)",
-        "skipna": "replace NaN first, as in np.where(np.isnan(data), -np.inf, data)",
+        "skipna": "nan='ignore' skips NaN",
     },
     "segment_max": {
         "src": "it is called data",
@@ -195,7 +199,7 @@ INSTEAD = {
         "fill": "it is called fill_value",
         "indices_are_sorted": "it is called sorted",
         "mode": "it is called out_of_range, 'error' or 'drop'",
-        "skipna": "replace NaN first, as in np.where(np.isnan(data), -np.inf, data)",
+        "skipna": "nan='ignore' skips NaN",
     },
 }
 

@@ -34,6 +34,7 @@ from maxops.typing import (
     Flag,
     Ids,
     Indices,
+    NanRule,
     OutOfRange,
     PythonScalar,
     Real,
@@ -75,30 +76,63 @@ _Beside: TypeAlias = "NDArray[Real] | Real | PythonScalar"  # what every kind of
 
 @overload
 def maximum(
-    *arrays: _Numpy[RealT] | PythonScalar, out: NDArray[RealT] | None = None, ties: Ties = "even"
+    *arrays: _Numpy[RealT] | PythonScalar,
+    out: NDArray[RealT] | None = None,
+    ties: Ties = "even",
+    nan: NanRule = "propagate",
 ) -> NDArray[RealT]: ...
 @overload
-def maximum(first: ArrayT, /, *arrays: ArrayT | _Beside, out: ArrayT | None = None, ties: Ties = "even") -> ArrayT: ...
-@overload
 def maximum(
-    first: _Beside, second: ArrayT, /, *arrays: ArrayT | _Beside, out: ArrayT | None = None, ties: Ties = "even"
+    first: ArrayT,
+    /,
+    *arrays: ArrayT | _Beside,
+    out: ArrayT | None = None,
+    ties: Ties = "even",
+    nan: NanRule = "propagate",
 ) -> ArrayT: ...
 @overload
-def maximum(first: SupportsArray, /, *arrays: SupportsArray | _Beside, out: Any = None, ties: Ties = "even") -> Any: ...
+def maximum(
+    first: _Beside,
+    second: ArrayT,
+    /,
+    *arrays: ArrayT | _Beside,
+    out: ArrayT | None = None,
+    ties: Ties = "even",
+    nan: NanRule = "propagate",
+) -> ArrayT: ...
 @overload
 def maximum(
-    first: _Beside, second: SupportsArray, /, *arrays: SupportsArray | _Beside, out: Any = None, ties: Ties = "even"
+    first: SupportsArray,
+    /,
+    *arrays: SupportsArray | _Beside,
+    out: Any = None,
+    ties: Ties = "even",
+    nan: NanRule = "propagate",
+) -> Any: ...
+@overload
+def maximum(
+    first: _Beside,
+    second: SupportsArray,
+    /,
+    *arrays: SupportsArray | _Beside,
+    out: Any = None,
+    ties: Ties = "even",
+    nan: NanRule = "propagate",
 ) -> Any: ...
 
 
 @_native.entry
-def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even") -> AnyArray:
+def maximum(
+    *arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even", nan: NanRule = "propagate"
+) -> AnyArray:
     """Return the element-wise maximum of one or more arrays.
 
     >>> import numpy as np
     >>> import maxops as mo
     >>> mo.maximum(np.array([1.0, -0.0, np.nan]), np.array([3.0, 0.0, 1.0]))
     array([ 3.,  0., nan])
+    >>> mo.maximum(np.array([1.0, np.nan]), np.array([np.nan, np.nan]), nan="ignore")
+    array([ 1., nan])
     >>> mo.maximum(np.array([[1], [5]], np.int8), np.array([2, 3], np.int8), 4)
     array([[4, 4],
            [5, 5]], dtype=int8)
@@ -112,6 +146,8 @@ def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even")
         out: an array of the result's shape and type. It may overlap the inputs.
         ties: the gradient if several inputs equal the maximum: "even" divides it equally, as the frameworks do;
             "first" gives it to the first. It has no effect on results.
+        nan: "propagate", or "ignore", as `numpy.fmax` and ``skipna=True`` do: NaN is then lower than every number, and
+            a maximum is NaN only if all its elements are.
 
     Returns:
         ``out``, or a new array of the broadcast shape and of the arguments' kind; an array at rank 0 too.
@@ -123,14 +159,14 @@ def maximum(*arrays: AnyArray, out: AnyArray | None = None, ties: Ties = "even")
         InputCountError: there are no arrays.
         DTypeError: the types differ, one is not supported, or a type does not represent a Python scalar.
         ShapeError: the shapes do not broadcast.
-        AttributeValueError: ties is neither "even" nor "first".
+        AttributeValueError: ties or nan has another value.
         OutputError: out has another shape or type, or is read-only.
         OutputTooLargeError: the result does not fit in memory.
         EngineError: no engine takes these kinds of arrays together.
 
     Source: ONNX Max-13, with more types.
     """
-    return table.run(MaxCall(arrays, out, ties))
+    return table.run(MaxCall(arrays, out, ties, nan))
 
 
 @overload
@@ -220,6 +256,7 @@ def reduce_max(
     initial: Scalar | None = None,
     return_indices: Flag = False,
     ties: Ties = "even",
+    nan: NanRule = "propagate",
 ) -> AnyArray | tuple[AnyArray, ...]:
     """Return the maximum along axes.
 
@@ -253,6 +290,7 @@ def reduce_max(
             the maximum of no elements.
         return_indices: also return the indices of the maxima (argmax).
         ties: the gradient if several elements equal the maximum, as in `maximum`.
+        nan: "propagate" or "ignore", as in `maximum`. The maximum of no elements does not change.
 
     Returns:
         ``out``, or a new array of the data's kind; an array at rank 0 too. The maximum of no elements is -Inf, the
@@ -287,7 +325,9 @@ def reduce_max(
         noop_with_empty_axes = axis is not None  # where it is empty, nothing is reduced
     if keepdims is None:
         keepdims = axis is NOT_GIVEN and dim is None
-    return table.run(ReduceCall(data, axes, keepdims, noop_with_empty_axes, out, dim, initial, return_indices, ties))
+    return table.run(
+        ReduceCall(data, axes, keepdims, noop_with_empty_axes, out, dim, initial, return_indices, ties, nan)
+    )
 
 
 @overload
@@ -441,6 +481,7 @@ def segment_max(
     return_indices: Flag = False,
     return_empty: Flag = False,
     ties: Ties = "even",
+    nan: NanRule = "propagate",
 ) -> AnyArray | tuple[AnyArray, ...]:
     """Return the maximum of each segment of rows. Segments are given by ids or by offsets.
 
@@ -487,6 +528,7 @@ def segment_max(
         return_indices: also return the indices of the maxima (argmax).
         return_empty: also return which segments are empty.
         ties: the gradient if several elements equal the maximum, as in `maximum`.
+        nan: "propagate" or "ignore", as in `maximum`. The maximum of no elements does not change.
 
     Returns:
         ``out``, or a new array of shape ``(num_segments, *row)``, or with num_segments elements along ``axis``, of the
@@ -509,7 +551,7 @@ def segment_max(
         EngineError: no engine takes these kinds of arrays together.
 
     Source: OpenVINO SegmentMax-16, with more types; fill_value, offsets, sorted, out_of_range, axis, initial,
-    return_indices, return_empty and ties are extensions of maxops.
+    return_indices, return_empty, ties and nan are extensions of maxops.
     """
     return table.run(
         SegmentCall(
@@ -529,6 +571,7 @@ def segment_max(
             return_indices,
             return_empty,
             ties,
+            nan,
         )
     )
 

@@ -2,7 +2,8 @@
 
 Keys are signed integers that compare as the elements do, and are equal where the order has the elements equal. A
 float's key is made of its bits alone: every NaN becomes the one NaN, and the magnitude's bits of negative numbers are
-flipped. No float is computed with, so no mode of a processor, and no rewriting by a compiler, can change a bit.
+flipped. Where NaN is ignored, that NaN has the sign bit, and so the lowest key of all. No float is computed with, so no
+mode of a processor, and no rewriting by a compiler, can change a bit.
 
 `xp` is the array library, such as `jax.numpy` or `torch`.
 
@@ -10,6 +11,8 @@ flipped. No float is computed with, so no mode of a processor, and no rewriting 
 >>> from maxops import dtypes
 >>> keys_of(np, np.array([-1.0, -0.0, 0.0, 1.0, np.inf, np.nan], np.float16), dtypes.FLOAT16).tolist()
 [-15361, -1, 0, 15360, 31744, 32256]
+>>> keys_of(np, np.array([-np.inf, np.nan], np.float16), dtypes.FLOAT16, "ignore").tolist()
+[-31745, -32257]
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 from maxops.dtypes import DType
 
 
-def keys_of(xp: Any, array: Any, dtype: DType) -> Any:
+def keys_of(xp: Any, array: Any, dtype: DType, nan: str = "propagate") -> Any:
     """The keys of an array's elements."""
     bits = array.view(_signed(xp, dtype))
     if dtype.kind == "bool":  # any byte but 0 is True
@@ -27,7 +30,9 @@ def keys_of(xp: Any, array: Any, dtype: DType) -> Any:
     if dtype.kind == "uint":
         return bits ^ -(1 << dtype.bits - 1)
     if dtype.kind == "float":
-        return _flipped(xp.where((bits & _magnitude(dtype)) > dtype.infinity_bits, dtype.nan_bits, bits), dtype)
+        is_nan = (bits & _magnitude(dtype)) > dtype.infinity_bits
+        lowest = dtype.nan_bits - (1 << dtype.bits - 1)  # the quiet NaN with the sign bit, as a signed integer
+        return _flipped(xp.where(is_nan, lowest if nan == "ignore" else dtype.nan_bits, bits), dtype)
     return bits
 
 
@@ -39,7 +44,14 @@ def values_of(xp: Any, keys: Any, dtype: DType) -> Any:
         keys = keys ^ -(1 << dtype.bits - 1)
     elif dtype.kind == "float":
         keys = _flipped(keys, dtype)
+        is_nan = (keys & _magnitude(dtype)) > dtype.infinity_bits  # of either sign
+        keys = xp.where(is_nan, dtype.nan_bits, keys)
     return keys.view(getattr(xp, dtype.name))
+
+
+def identity_bits(dtype: DType, nan: str) -> int:
+    """The bits of the value that changes no maximum: the lowest, or NaN where that is ignored."""
+    return dtype.nan_bits if dtype.kind == "float" and nan == "ignore" else dtype.lowest_bits
 
 
 def filled(xp: Any, shape: Any, bits: int, dtype: DType, **where: Any) -> Any:

@@ -46,9 +46,12 @@ def order(dtype: DType, bits: int) -> tuple[int, int, int]:
     return (0, -magnitude if sign else magnitude, 0 if sign and magnitude == 0 else 1)
 
 
-def _highest_bits(dtype: DType, column: Iterable[int]) -> int:
+def _highest_bits(dtype: DType, column: Iterable[int], nan: str = "propagate") -> int:
     if dtype.kind == "bool":  # NumPy lets a bool's byte be any; all but 0 are True
         return int(any(column))
+    if nan == "ignore":  # NaN counts only where there is nothing else
+        column = list(column)
+        column = [bits for bits in column if order(dtype, bits)[0] == 0] or column
     best = max(column, key=partial(order, dtype), default=dtype.lowest_bits)
     return dtype.nan_bits if dtype.kind == "float" and order(dtype, best)[0] == 1 else best
 
@@ -70,14 +73,14 @@ def _from_items(dtype: DType, items: Array) -> Array:
     return words.view(dtype.numpy).reshape(items.shape)
 
 
-def _highest(dtype: DType) -> Callable[[Sequence[Any]], Any]:
-    return max if dtype is dtypes.REAL else partial(_highest_bits, dtype)
+def _highest(dtype: DType, nan: str) -> Callable[[Sequence[Any]], Any]:
+    return max if dtype is dtypes.REAL else partial(_highest_bits, dtype, nan=nan)
 
 
-def maximum(*arrays: Array) -> Array:
+def maximum(*arrays: Array, nan: str = "propagate") -> Array:
     """Max of arrays of one type, broadcast."""
     dtype, _ = _to_items(arrays[0])
-    highest = _highest(dtype)
+    highest = _highest(dtype, nan)
     shape = shapes.broadcast([array.shape for array in arrays])
     items = [np.broadcast_to(_to_items(array)[1], shape) for array in arrays]
     result = np.empty(shape, object)
@@ -93,6 +96,7 @@ def reduce_max(
     keepdims: bool = True,
     identity: bool = False,
     initial: Array | None = None,
+    nan: str = "propagate",
 ) -> Array:
     """ReduceMax over axes in 0..r-1, all if there are none, and over one element more; or the data itself."""
     dtype, items = _to_items(data)
@@ -103,7 +107,7 @@ def reduce_max(
     result = np.empty([data.shape[axis] for axis in kept], object)
     more = [] if initial is None else _to_items(initial)[1].reshape(-1).tolist()
     for position, column in _columns(items, kept):
-        result[position] = _highest(dtype)(column + more)
+        result[position] = _highest(dtype, nan)(column + more)
     shape = [1 if axis in taken else size for axis, size in enumerate(data.shape)] if keepdims else result.shape
     return _from_items(dtype, result.reshape(shape))
 
@@ -120,7 +124,12 @@ def first_in_axes(data: Array, axes: Sequence[int], result: Array) -> Array:
 
 
 def segment_max(
-    data: Array, segment_ids: Array, num_segments: int, fill_mode: str | None = None, initial: Array | None = None
+    data: Array,
+    segment_ids: Array,
+    num_segments: int,
+    fill_mode: str | None = None,
+    initial: Array | None = None,
+    nan: str = "propagate",
 ) -> Array:
     """SegmentMax by ids in any order, those outside the segments being dropped; over one element more, if there is."""
     dtype, items = _to_items(data)
@@ -128,10 +137,10 @@ def segment_max(
     zero: Any = Fraction(0) if dtype is dtypes.REAL else 0
     more = [] if initial is None else _to_items(initial)[1].reshape(-1).tolist()
     result = np.empty((num_segments, *data.shape[1:]), object)
-    result[...] = _highest(dtype)(more) if more else lowest if fill_mode == "LOWEST" else zero
+    result[...] = _highest(dtype, nan)(more) if more else lowest if fill_mode == "LOWEST" else zero
     for segment, members in _members(segment_ids, num_segments).items():
         for position in product(*map(range, data.shape[1:])):
-            result[(segment, *position)] = _highest(dtype)([items[(row, *position)] for row in members] + more)
+            result[(segment, *position)] = _highest(dtype, nan)([items[(row, *position)] for row in members] + more)
     return _from_items(dtype, result)
 
 

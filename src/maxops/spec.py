@@ -394,7 +394,11 @@ def _own(short: str, statement: str) -> tuple[str, tuple[str, str, Level]]:
 
 _PLAIN_NAN: tuple[str, tuple[str, str, Level]] = (
     "nan",
-    ("NaN propagates, as the quiet NaN with sign 0 and payload 0; -0 < +0", "as SONNX.Max.NaN", "must"),
+    (
+        "NaN propagates, as the quiet NaN with sign 0 and payload 0; -0 < +0; nan='ignore' puts NaN below all numbers",
+        "as SONNX.Max.NaN, and as IEEE 754-2019's maximumNumber",
+        "must",
+    ),
 )
 _TYPES = _own(
     "types",
@@ -436,6 +440,9 @@ _TIES = Parameter(
     "'first' or 'even': which of several equal elements the gradient of a maximum goes to",
     ("first", "even"),
 )
+_NAN_CHOICE = Parameter(
+    "nan", "choice", "propagate", "", ("propagate", "ignore"), help="Ignore NaN: a maximum is NaN only of NaN alone."
+)
 
 
 def _plain(
@@ -460,7 +467,7 @@ def _plain(
 
 MAXIMUM = _plain(
     "maximum",
-    (Parameter("inputs", "arrays", is_input=True), _OUT, _TIES),
+    (Parameter("inputs", "arrays", is_input=True), _OUT, _TIES, _NAN_CHOICE),
     (
         _as(MAX_13, "inputs"),
         _TYPES,
@@ -497,6 +504,7 @@ REDUCE_MAX = _plain(
         _INITIAL,
         _INDICES,
         _TIES,
+        _NAN_CHOICE,
     ),
     (
         _TYPES,
@@ -574,6 +582,7 @@ SEGMENT_MAX = _plain(
             help="Also give which segments are empty.",
         ),
         _TIES,
+        _NAN_CHOICE,
     ),
     (
         _own("inputs", "data, and either segment_ids or offsets"),

@@ -28,6 +28,7 @@ __all__ = [
     "Flag",
     "Ids",
     "Indices",
+    "NanRule",
     "OutOfRange",
     "PythonScalar",
     "Real",
@@ -46,6 +47,9 @@ FillMode: TypeAlias = Literal["ZERO", "LOWEST", "zero", "lowest"]
 
 OutOfRange: TypeAlias = Literal["error", "drop"]
 """The treatment of an id outside 0..num_segments-1: an error, or a dropped row."""
+
+NanRule: TypeAlias = Literal["propagate", "ignore"]
+"""What NaN is: above every number, or below, so that a maximum is NaN only where there is nothing else."""
 
 Ties: TypeAlias = Literal["first", "even"]
 """Which of several equal elements the gradient of a maximum goes to: all to the first, or to each an equal part."""
@@ -141,6 +145,7 @@ Indices: TypeAlias = NDArray[np.int64]
 class _Options(TypedDict, total=False):
     initial: Scalar | None
     ties: Ties
+    nan: NanRule
 
 
 class ReduceOptions(_Options, total=False):

@@ -10,6 +10,7 @@ array([3, 5])
 Signatures, defaults, promotion of types, results (scalars at rank 0) and errors are NumPy's. What differs:
 
 - Every NaN among the results is the quiet NaN with sign 0, and +0 is above -0.
+- `nanargmax` finds -inf among NaN, where NumPy gives the index of the first NaN.
 - NumPy computes the rest: complex numbers, dates, strings, objects, longdouble, subclasses such as masked
   arrays, ``casting=`` and its like, and ``reduceat`` with indices that do not increase.
 """
@@ -28,7 +29,7 @@ from maxops.shapes import is_empty_along
 
 __all__ = ["amax", "argmax", "fmax", "max", "maximum", "nanargmax", "nanmax"]
 
-_NUMPYS = ("fmax", "argmax", "max", "maximum", "nanargmax", "nanmax")
+_NUMPYS = ("argmax", "fmax", "max", "maximum", "nanargmax", "nanmax")
 _numpys: Any = SimpleNamespace(**{name: getattr(np, name) for name in _NUMPYS})  # should ours take their places there
 _NOT_GIVEN: Any = np._NoValue  # NumPy's own default, for signatures that are as its
 
@@ -80,45 +81,49 @@ def _reduced(result: Any, out: Any) -> Any:
     return _given(result, out)
 
 
-class _Ufunc:
-    """A universal function of NumPy's, by its name: what a class below does not have is NumPy's."""
+class _Maximum:
+    """`numpy.maximum` or `numpy.fmax`, universal functions; attributes that are not below are NumPy's."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, nan: str) -> None:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = f"As `numpy.{name}`."
+        self._nan = nan
 
     def __reduce__(self) -> str:
         """Pickled and copied by name, as NumPy's."""
         return self.__name__
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(getattr(_numpys, self.__name__), attribute)
+        return getattr(self._numpys, attribute)
 
     def __repr__(self) -> str:
         return f"<maxops.compat.numpy.{self.__name__}>"
 
-
-class _Maximum(_Ufunc):
-    """`numpy.maximum`, the universal function."""
+    @property
+    def _numpys(self) -> Any:
+        return getattr(_numpys, self.__name__)
 
     def __call__(
         self, x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, **more: Any
     ) -> Any:
         """The element-wise maximum.
 
-        Source: NumPy 2.4, `numpy.maximum`.
+        >>> fmax(np.array([np.nan, 2.0]), 1.0)
+        array([1., 2.])
+
+        Source: NumPy 2.4, `numpy.maximum` and `numpy.fmax`.
         """
         if where is True and dtype is None and not more and _are_plain(x1, x2):
             # None for what it does not take at once
-            result = _native.maximum(x1, x2) if out is None else _native.maximum(x1, x2, out=out)
+            result = _native.maximum(x1, x2, out=out, nan=self._nan)
             if result is not None:
                 return result if result.ndim or out is not None else result[()]
         found = None if more else _common(x1, x2, dtype=dtype)
         if found is None:
             named = {} if dtype is None else {"dtype": dtype}
-            return _numpys.maximum(x1, x2, out=out, where=where, **named, **more)
+            return self._numpys(x1, x2, out=out, where=where, **named, **more)
         _, arrays = found
-        return _given(ops.maximum(*arrays), out, where)
+        return _given(ops.maximum(*arrays, nan=self._nan), out, where)
 
     def reduce(
         self,
@@ -136,23 +141,23 @@ class _Maximum(_Ufunc):
         """
         is_simple = dtype is None and out is None and initial is _NOT_GIVEN and where is True
         if is_simple and type(array) is np.ndarray and array.size:
-            result = _native.reduce_max(array, axis=axis, keepdims=keepdims)
+            result = _native.reduce_max(array, axis=axis, keepdims=keepdims, nan=self._nan)
             if result is not None:
                 return result if result.ndim else result[()]
         found = None if where is not True else _common(array, dtype=dtype)
         if found is None or (initial is None and is_empty_along(np.shape(array), axis)):
-            return _numpys.maximum.reduce(array, axis, dtype, out, keepdims, initial, where)
+            return self._numpys.reduce(array, axis, dtype, out, keepdims, initial, where)
         _, (data,) = found
         first = None
         if initial is not _NOT_GIVEN and initial is not None:
             first = np.asarray(initial, data.dtype)
         elif is_empty_along(data.shape, axis):
-            raise ValueError("zero-size array to reduction operation maximum which has no identity")
+            raise ValueError(f"zero-size array to reduction operation {self.__name__} which has no identity")
         if data.ndim == 0 and axis in (0, -1):  # which NumPy lets a scalar have
             axis = None
         if axis == () and first is not None:
-            return _reduced(ops.maximum(data, first), out)
-        return _reduced(ops.reduce_max(data, axis=axis, keepdims=bool(keepdims), initial=first), out)
+            return _reduced(ops.maximum(data, first, nan=self._nan), out)
+        return _reduced(ops.reduce_max(data, axis=axis, keepdims=bool(keepdims), initial=first, nan=self._nan), out)
 
     def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         """The maxima of the slices from each index to the next.
@@ -162,17 +167,17 @@ class _Maximum(_Ufunc):
         found, starts = _common(array, dtype=dtype), np.asarray(indices)
         is_plain = found is not None and starts.ndim == 1 and starts.size and starts.dtype.kind in "iu"
         if not is_plain or found is None or not (starts[1:] > starts[:-1]).all() or starts[0] < 0:
-            return _numpys.maximum.reduceat(array, indices, axis, dtype, out)
+            return self._numpys.reduceat(array, indices, axis, dtype, out)
         _, (data,) = found
         rows = data.shape[axis] if -data.ndim <= axis < data.ndim else 0
         if starts[-1] >= rows:
-            return _numpys.maximum.reduceat(array, indices, axis, dtype, out)
+            return self._numpys.reduceat(array, indices, axis, dtype, out)
         offsets = np.empty(len(starts) + 1, np.int64)
         offsets[:-1], offsets[-1] = starts, rows
         if starts[0]:
             data = data[(slice(None),) * (axis % data.ndim) + (slice(starts[0], None),)]
             offsets -= offsets[0]
-        return _reduced(ops.segment_max(data, offsets=offsets, fill_mode="ZERO", axis=axis), out)
+        return _reduced(ops.segment_max(data, offsets=offsets, fill_mode="ZERO", axis=axis, nan=self._nan), out)
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         """The maxima of all elements up to each along an axis.
@@ -181,9 +186,9 @@ class _Maximum(_Ufunc):
         """
         found = _common(array, dtype=dtype)
         if found is None:
-            return _numpys.maximum.accumulate(array, axis, dtype, out)
+            return self._numpys.accumulate(array, axis, dtype, out)
         row, (data,) = found
-        keys = _numpys.maximum.accumulate(order.keys_of(np, np.ascontiguousarray(data).reshape(data.shape), row), axis)
+        keys = _numpys.maximum.accumulate(self._keys(data, row), axis)
         return _reduced(_values(keys, row), out)
 
     def outer(self, x1: Any, x2: Any, /, **more: Any) -> Any:
@@ -201,14 +206,17 @@ class _Maximum(_Ufunc):
         """
         found = _common(a, b) if type(a) is np.ndarray else None
         if found is None or found[1][0].dtype != a.dtype or not a.dtype.isnative:
-            _numpys.maximum.at(a, indices, b)
+            self._numpys.at(a, indices, b)
             return
         row, (_, others) = found
-        keys = order.keys_of(np, np.ascontiguousarray(a).reshape(a.shape), row)
-        _numpys.maximum.at(keys, indices, order.keys_of(np, np.ascontiguousarray(others).reshape(others.shape), row))
+        keys = self._keys(a, row)
+        _numpys.maximum.at(keys, indices, self._keys(others, row))
         touched = np.zeros(a.shape, bool)
         touched[indices] = True
         np.copyto(a, _values(keys, row), where=touched)
+
+    def _keys(self, array: Any, row: DType) -> Any:
+        return order.keys_of(np, np.ascontiguousarray(array).reshape(array.shape), row, self._nan)
 
 
 def _values(keys: Any, row: DType) -> Any:
@@ -222,7 +230,8 @@ class _WithBfloat16:
     bfloat16 = dtypes.BFLOAT16.numpy
 
 
-maximum: _Maximum = _Maximum("maximum")
+maximum: _Maximum = _Maximum("maximum", "propagate")
+fmax: _Maximum = _Maximum("fmax", "ignore")
 
 
 def max(
@@ -271,34 +280,6 @@ def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = 
     return _reduced(ops.reduce_max(data, axis=along, keepdims=keeps, return_indices=True)[1], out)
 
 
-class _Fmax(_Ufunc):
-    """`numpy.fmax`, whose methods are NumPy's."""
-
-    def __call__(
-        self, x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, **more: Any
-    ) -> Any:
-        """Return the element-wise maximum; NaN only where both are NaN.
-
-        >>> fmax(np.array([np.nan, 2.0]), 1.0)
-        array([1., 2.])
-
-        Source: NumPy 2.4, `numpy.fmax`.
-        """
-        found = None if more else _common(x1, x2, dtype=dtype)
-        if found is None:
-            named = {} if dtype is None else {"dtype": dtype}
-            return _numpys.fmax(x1, x2, out=out, where=where, **named, **more)
-        row, (one, other) = found
-        result = ops.maximum(one, other)
-        if row.kind == "float" and np.isnan(ops.reduce_max(result, axis=None)):
-            one, other = np.where(np.isnan(one), other, one), np.where(np.isnan(other), one, other)
-            result = ops.maximum(one, other)
-        return _given(result, out, where)
-
-
-fmax: _Fmax = _Fmax("fmax")
-
-
 def nanmax(
     a: Any,
     axis: Any = None,
@@ -314,21 +295,12 @@ def nanmax(
 
     Source: NumPy 2.4, `numpy.nanmax`.
     """
-    found = _common(a) if type(a) is np.ndarray and where is _NOT_GIVEN else None
-    if found is None or found[0].kind != "float":
-        if where is _NOT_GIVEN and found is not None:
-            return max(a, axis, out, keepdims, initial)
+    if where is not _NOT_GIVEN or type(a) is not np.ndarray:
         return _numpys.nanmax(a, axis, out, keepdims, initial, where)
-    (data,) = found[1]
-    keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
-    if data.size and not np.isnan(ops.reduce_max(data, axis=None)):
-        return max(data, axis, out, keeps, initial)
-    missing = np.isnan(data)
-    result = np.asarray(max(np.where(missing, data.dtype.type(-np.inf), data), axis, None, keeps, initial))
-    if initial is _NOT_GIVEN and (alone := np.asarray(np.all(missing, axis=axis, keepdims=keeps))).any():
+    result = fmax.reduce(a, axis, None, out, keepdims is not _NOT_GIVEN and keepdims, initial)
+    if a.dtype.kind not in "biu" and np.isnan(result).any():
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
-        result = np.where(alone, data.dtype.type(np.nan), result)
-    return _reduced(result, out)
+    return result
 
 
 def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = _NOT_GIVEN) -> Any:
@@ -345,7 +317,8 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
     if found is None or found[0].kind != "float" or found[1][0].size == 0:
         return _numpys.nanargmax(a, axis, out, keepdims=keepdims)
     (data,) = found[1]
-    missing = np.isnan(data)
-    if np.all(missing, axis=axis).any():
+    keeps = keepdims is not _NOT_GIVEN and bool(keepdims)
+    values, indices = ops.reduce_max(data, axis=axis, keepdims=keeps, return_indices=True, nan="ignore")
+    if np.isnan(values).any():
         raise ValueError("All-NaN slice encountered")
-    return argmax(np.where(missing, data.dtype.type(-np.inf), data), axis, out, keepdims=keepdims)
+    return _reduced(indices, out)

@@ -65,11 +65,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     pair = _in_one_type(input, other)
     if pair is None:
         return torch.fmax(input, other, out=out)
-    one, two = pair
-    if one.dtype in _FLOATS:
-        one_is_nan, two_is_nan = one.isnan(), two.isnan()
-        one, two = torch.where(one_is_nan & ~two_is_nan, two, one), torch.where(two_is_nan, one, two)
-    return _given(ops.maximum(one, two, ties="first"), out)
+    return _given(ops.maximum(*pair, ties="first", nan="ignore"), out)
 
 
 def amax(

@@ -23,7 +23,7 @@ MOST_THREADS = 1024
 
 def maximum(plan: Plan[MaxCall]) -> Any:
     """Run a plan of Max."""
-    return _run(plan, _native.planned_maximum, *plan.call.inputs, out=plan.call.out)
+    return _run(plan, _native.planned_maximum, *plan.call.inputs, out=plan.call.out, nan=plan.call.nan)
 
 
 def reduce_max(plan: Plan[ReduceCall]) -> Any:
@@ -40,6 +40,7 @@ def reduce_max(plan: Plan[ReduceCall]) -> Any:
         out=call.out,
         initial=call.initial,
         return_indices=call.return_indices,
+        nan=call.nan,
     )
 
 
@@ -70,6 +71,7 @@ def segment_max(plan: Plan[SegmentCall]) -> Any:
         initial=call.initial,
         return_indices=call.return_indices,
         return_empty=call.return_empty,
+        nan=call.nan,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxops import spec
-from maxops.calls import ReduceCall, SegmentCall
+from maxops.calls import Call, MaxCall
 from maxops.errors import DTypeError, ModelError
 from maxops.onnx.schemas import DOMAIN, register
 from maxops.onnx.schemas import SEGMENT_MAX as SEGMENT_MAX_NODE
@@ -33,8 +33,8 @@ def torch_translations() -> dict[Any, Callable[..., Any]]:
     `segment_max` becomes maxops.SegmentMax, which maxops runs, and `portable` replaces by standard operators.
 
     Raises ModuleNotFoundError without PyTorch and onnxscript. The export raises ModelError for options that ONNX's
-    operators do not have (``return_indices`` and ``return_empty``, and for segments ``offsets``, ``sorted=False``,
-    ``out_of_range`` and ``initial``), and DTypeError for types that they do not take.
+    operators do not have (``return_indices``, ``return_empty`` and ``nan``, and for segments ``offsets``,
+    ``sorted=False``, ``out_of_range`` and ``initial``), and DTypeError for types that they do not take.
     """
     import torch  # noqa: PLC0415 - slow to import, and nothing else here needs it
 
@@ -56,8 +56,9 @@ def _op(version: int = 18) -> Any:
     return getattr(onnxscript, f"opset{version}")
 
 
-def _maximum(tensors: Any, ties: str) -> Any:
+def _maximum(tensors: Any, ties: str, nan: str = "propagate") -> Any:
     row = spec.find("ONNX", "Max", 13)
+    _refuse(row, MaxCall(tensors, nan=nan), "out")
     for number, tensor in enumerate(tensors):
         _check_type(row, f"input {number}", tensor)
     return _op().Max(*tensors)
@@ -122,9 +123,12 @@ def _check_type(row: Spec, name: str, value: Any, clause: str = "T") -> None:
         raise DTypeError(f"{row.name} {name} is {dtype}; the types are {listed}", row.clause(clause))
 
 
-def _refuse(row: Spec, call: ReduceCall | SegmentCall, *taken: str) -> None:
+def _refuse(row: Spec, call: Call, *taken: str) -> None:
     """Raise for an option that was given and that the operator in ONNX does not have."""
-    free = {*taken, "ties", "row"}  # no value depends on these
+    free = {*taken, "ties", "nan", "row"}  # no value depends on these, but for nan
     fields = {name: default for name, default in call._field_defaults.items() if name not in free}
-    if given := [name for name, default in fields.items() if getattr(call, name) is not default]:
+    given = [name for name, default in fields.items() if getattr(call, name) is not default]
+    if call.nan != "propagate":
+        given.append("nan")
+    if given:
         raise ModelError(f"{row.name} with {', '.join(given)} has no operator in ONNX; export without")

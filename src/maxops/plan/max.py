@@ -8,7 +8,7 @@ from maxops.counted import counted
 from maxops.errors import DTypeError, InputCountError, ShapeError
 from maxops.plan.output import output_of
 from maxops.plan.plan import Plan
-from maxops.plan.values import Array, array_of, dtype_of, is_python_scalar, scalar_as
+from maxops.plan.values import Array, array_of, dtype_of, is_python_scalar, nan_rule, scalar_as
 
 MOST_INPUTS = 2**31 - 1
 
@@ -62,6 +62,7 @@ def plan_max(call: MaxCall, *, in_memory: bool = True) -> Plan[MaxCall]:
             f"with those before it: axis {mismatch.axis} has size {mismatch.size} against {mismatch.other}; {rule}",
             spec.clause("zero-size" if zero_with_one else shape_clause),
         ) from None
+    nan = nan_rule(spec, call.nan)
     output_clause = "C2" if spec.has("C2") else shape_clause
     out = output_of(spec, call.out, dtype, shape, output_clause, in_memory=in_memory)
-    return Plan(dtype, shape, MaxCall(tuple(whole), out, call.ties, spec))
+    return Plan(dtype, shape, MaxCall(tuple(whole), out, call.ties, nan, spec))

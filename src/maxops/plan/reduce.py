@@ -12,7 +12,7 @@ from maxops.calls import ReduceCall
 from maxops.errors import AttributeValueError, AxesError, EmptyReductionError
 from maxops.plan.output import output_of
 from maxops.plan.plan import Plan
-from maxops.plan.values import array_of, dtype_of, flag, int_of, is_integer, scalar_of
+from maxops.plan.values import array_of, dtype_of, flag, int_of, is_integer, nan_rule, scalar_of
 from maxops.shown import shown
 from maxops.spec import Spec
 
@@ -25,6 +25,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
     keeps = flag(spec, "keepdims", call.keepdims)
     noop = flag(spec, "noop_with_empty_axes", call.noop_with_empty_axes)
     indices = flag(spec, "return_indices", call.return_indices)
+    nan = nan_rule(spec, call.nan)
     first = scalar_of(spec, "initial", call.initial, dtype)
     listed = _axes(spec, call.axes, array.ndim)
     identity = noop and not listed
@@ -42,7 +43,7 @@ def plan_reduce_max(call: ReduceCall, *, in_memory: bool = True) -> Plan[ReduceC
             spec.clause("empty"),
         )
     whole_out = output_of(spec, call.out, dtype, shape, "value", in_memory=in_memory)
-    checked = ReduceCall(array, taken, keeps, identity, whole_out, call.dim, first, indices, call.ties, spec)
+    checked = ReduceCall(array, taken, keeps, identity, whole_out, call.dim, first, indices, call.ties, nan, spec)
     return Plan(dtype, shape, checked)
 
 

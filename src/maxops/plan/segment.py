@@ -34,6 +34,7 @@ from maxops.plan.values import (
     index_dtype,
     int_of,
     is_integer,
+    nan_rule,
     scalar_of,
     widened,
     widened_dtype,
@@ -62,6 +63,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
     outside = _out_of_range(spec, call.out_of_range, is_sorted)
     indices = flag(spec, "return_indices", call.return_indices)
     empty = flag(spec, "return_empty", call.return_empty)
+    nan = nan_rule(spec, call.nan)
     if array.ndim == 0:
         raise ShapeError(f"{spec.name} data has rank 0; it needs rank 1 or more", spec.clause("data"))
     axis = axis_of(spec, call.axis, array.ndim)
@@ -114,6 +116,7 @@ def plan_segment_max(call: SegmentCall, *, in_memory: bool = True, values_known:
         indices,
         empty,
         call.ties,
+        nan,
         spec,
     )
     return Plan(dtype, shape, checked)

@@ -19,7 +19,9 @@ from maxops.dtypes import DType
 from maxops.errors import AttributeValueError, DTypeError, OffsetsError, SegmentIdsError, ShapeError
 from maxops.physical_memory import physical_memory
 from maxops.shown import shown
-from maxops.spec import Spec
+from maxops.spec import MAXIMUM, Spec
+
+_NAN_RULES = MAXIMUM.choices("nan")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -383,10 +385,15 @@ def flag(spec: Spec, name: str, value: object) -> bool:
 def choice(spec: Spec, name: str, value: object, choices: tuple[str, ...]) -> str:
     """The value of an option that is one of a few words."""
     if isinstance(value, str) and value in choices:
-        return value
+        return choices[choices.index(value)]  # a plain str, also for one of a subclass
     raise AttributeValueError(
         f"{spec.name} {name} is {shown(value)}; it is {' or '.join(map(repr, choices))}", spec.clause(name)
     )
+
+
+def nan_rule(spec: Spec, value: object) -> str:
+    """The value of the option `nan`."""
+    return choice(spec, "nan", value, _NAN_RULES)
 
 
 def scalar_of(spec: Spec, name: str, value: object, dtype: DType) -> Array | None:

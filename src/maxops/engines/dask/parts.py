@@ -204,7 +204,8 @@ def _as_range(ids: Any) -> Any:
 
 def _maxima(rows: Any, inverse: Any, count: int, call: SegmentCall) -> tuple[Any, Any]:
     """The maxima of segments that all have rows, and their indices, if asked for."""
-    asked = SegmentCall(rows, inverse, count, "ZERO", check_ids=False, sorted=call.sorted)  # nothing is empty
+    # nothing is empty
+    asked = SegmentCall(rows, inverse, count, "ZERO", check_ids=False, sorted=call.sorted, nan=call.nan)
     result = run(asked._replace(return_indices=call.return_indices))
     return result if call.return_indices else (result, None)
 

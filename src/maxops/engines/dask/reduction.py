@@ -32,9 +32,9 @@ def reduce_max(call: ReduceCall) -> Any:
     else:
         pairs = da.reduction(
             data,
-            chunk=partial(part_of_block, indices=indices),
-            combine=merged,
-            aggregate=partial(finished, initial=checked.initial, indices=indices),
+            chunk=partial(part_of_block, indices=indices, nan=checked.nan),
+            combine=partial(merged, nan=checked.nan),
+            aggregate=partial(finished, initial=checked.initial, indices=indices, nan=checked.nan),
             axis=tuple(sorted(checked.axes)),
             keepdims=checked.keepdims,
             dtype=dtype,
@@ -74,30 +74,32 @@ def same(block: Any, *, indices: bool, computing_meta: bool = False) -> Any:
     return run(ReduceCall(block, noop_with_empty_axes=True, return_indices=indices and not computing_meta))
 
 
-def part_of_block(block: Any, *, axis: Any, keepdims: bool, indices: bool, computing_meta: bool = False) -> Any:
+def part_of_block(
+    block: Any, *, axis: Any, keepdims: bool, indices: bool, nan: str, computing_meta: bool = False
+) -> Any:
     """A block's own maxima. Dask asks for an array without elements, for the kind of arrays: `computing_meta`."""
     if computing_meta:
         return block
     extent = tuple(block.shape[number] for number in axis)
     if 0 in extent:  # not the lowest value, since rationals have none
         return Part(block, None, extent)
-    result = run(ReduceCall(block, axis, return_indices=indices))
+    result = run(ReduceCall(block, axis, return_indices=indices, nan=nan))
     values, own = result if indices else (result, None)
     return Part(values, own, extent)
 
 
-def merged(nested: Any, *, axis: Any, keepdims: bool, computing_meta: bool = False) -> Any:
+def merged(nested: Any, *, axis: Any, keepdims: bool, nan: str, computing_meta: bool = False) -> Any:
     """One part of a grid of them, in lists within lists, an axis each."""
-    return nested if computing_meta else _merged(nested, 0)
+    return nested if computing_meta else _merged(nested, 0, nan)
 
 
-def _merged(nested: Any, depth: int) -> Part:
+def _merged(nested: Any, depth: int, nan: str) -> Part:
     if isinstance(nested, Part):
         return nested
-    return _side_by_side([_merged(inner, depth + 1) for inner in nested], depth)
+    return _side_by_side([_merged(inner, depth + 1, nan) for inner in nested], depth, nan)
 
 
-def _side_by_side(parts: list[Part], number: int) -> Part:
+def _side_by_side(parts: list[Part], number: int, nan: str) -> Part:
     """One part of those side by side along one of the reduced axes."""
     length = sum(part.extent[number] for part in parts)
     extent = (*parts[0].extent[:number], length, *parts[0].extent[number + 1 :])
@@ -106,7 +108,7 @@ def _side_by_side(parts: list[Part], number: int) -> Part:
         return parts[0]
     if not full:
         return Part(parts[0].values, None, extent)
-    values = run(MaxCall([part.values for part in full]))
+    values = run(MaxCall([part.values for part in full], nan=nan))
     if full[0].indices is None:
         return Part(values, None, extent)
     inner = prod(extent[number + 1 :])
@@ -118,27 +120,34 @@ def _side_by_side(parts: list[Part], number: int) -> Part:
             # An index is outer * (size * inner) + middle * inner + rest; only the middle and the size change.
             own = part.extent[number] * inner
             moved = part.indices + part.indices // own * (length * inner - own) + start * inner
-            indices = np.where(_holds(part.values, values), moved.astype(np.uint64), none)
+            indices = np.where(_holds(part.values, values, nan), moved.astype(np.uint64), none)
             best = indices if best is None else np.minimum(best, indices)
         start += part.extent[number]
     return Part(values, best.astype(np.int64), extent)
 
 
-def _holds(values: Any, highest: Any) -> Any:
+def _holds(values: Any, highest: Any, nan: str) -> Any:
     """Where the values equal the maxima, in the order of values."""
     both = np.stack([values, highest])
-    indices = run(ReduceCall(both, 0, False, return_indices=True))[1]
+    indices = run(ReduceCall(both, 0, False, return_indices=True, nan=nan))[1]
     return indices == 0
 
 
 def finished(
-    nested: Any, *, axis: Any, keepdims: bool, initial: Array | None, indices: bool, computing_meta: bool = False
+    nested: Any,
+    *,
+    axis: Any,
+    keepdims: bool,
+    initial: Array | None,
+    indices: bool,
+    nan: str,
+    computing_meta: bool = False,
 ) -> Any:
     """The maxima, and their indices if asked for, of a grid of parts."""
     if computing_meta:
         return nested if keepdims else np.empty_like(nested, shape=(0,) * (nested.ndim - len(axis)))
-    part = _merged(nested, 0)
-    result = run(ReduceCall(part.values, axis, keepdims, initial=initial, return_indices=indices))
+    part = _merged(nested, 0, nan)
+    result = run(ReduceCall(part.values, axis, keepdims, initial=initial, return_indices=indices, nan=nan))
     if not indices or part.empty:
         return result
     values, own = result  # 0 where the part's maximum is the result, -1 where only the initial value is

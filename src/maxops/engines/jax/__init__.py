@@ -22,6 +22,7 @@ from maxops.engines.base import Run, alone_if_one, by_operator, segments_along
 from maxops.engines.jax import compiled, inputs
 from maxops.engines.jax.lowering import are_native, only_integer_keys
 from maxops.engines.jax.segments import Segments
+from maxops.order import identity_bits
 from maxops.plan import bits_of, plan_max, plan_reduce_max, plan_segment_max, shape_along
 from maxops.plan.output import output_of
 from maxops.plan.values import is_python_scalar
@@ -45,32 +46,38 @@ def _remember(key: Any, function: Any) -> Any:
 
 def _maximum(call: MaxCall) -> jax.Array:
     arrays, native, key = call.inputs, are_native(), None
-    if call.out is None and call.row is MAXIMUM and (known := inputs.signature(*arrays)) is not None:
-        key = native, call.ties, known
+    if (
+        call.out is None
+        and call.row is MAXIMUM
+        and type(call.nan) is str
+        and (known := inputs.signature(*arrays)) is not None
+    ):
+        key = native, call.ties, call.nan, known
     function = _planned.get(key)
     if function is None:
-        arrays = _plan_maximum(call)
-        function = partial(compiled.maximum, ties=call.ties, native=native)
+        arrays, nan = _plan_maximum(call)
+        function = partial(compiled.maximum, ties=call.ties, nan=nan, native=native)
         if key is not None and all(map(inputs.is_plain, call.inputs)):
             function = _remember(key, function)
     result: jax.Array = function(*arrays)
     return result
 
 
-def _plan_maximum(call: MaxCall) -> list[Any]:
+def _plan_maximum(call: MaxCall) -> tuple[list[Any], str]:
     row, call = call.row, call._replace(inputs=inputs.typed(call.inputs))
     planned = plan_max(call.map(partial(inputs.abstract_of, row)), in_memory=inputs.are_on_cpu(*call.inputs)).call
-    return [
+    arrays = [
         known if is_python_scalar(array) else inputs.as_jax(row, name, array)
         for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
     ]
+    return arrays, planned.nan
 
 
 def _reduce_max(call: ReduceCall) -> Any:
     data, initial, native, key = call.data, call.initial, are_native(), None
     if _is_plain_reduction(call) and (known := inputs.signature(data)) is not None:
         axes = tuple(call.axes) if type(call.axes) is list else call.axes
-        key = native, call.ties, known, axes, call.keepdims, call.noop_with_empty_axes, call.return_indices
+        key = native, call.ties, call.nan, known, axes, call.keepdims, call.noop_with_empty_axes, call.return_indices
     function = _planned.get(key)
     if function is None:
         data, initial, options = _plan_reduce_max(call)
@@ -87,6 +94,7 @@ def _is_plain_reduction(call: ReduceCall) -> bool:
         call.out is None
         and call.initial is None
         and call.row is REDUCE_MAX
+        and type(call.nan) is str
         and type(call.keepdims) is bool
         and type(call.noop_with_empty_axes) is bool
         and type(call.return_indices) is bool
@@ -106,6 +114,7 @@ def _plan_reduce_max(call: ReduceCall) -> tuple[Any, Any, dict[str, Any]]:
             "axes": None if planned.noop_with_empty_axes else tuple(sorted(planned.axes)),
             "keepdims": planned.keepdims,
             "return_indices": planned.return_indices,
+            "nan": planned.nan,
         },
     )
 
@@ -145,8 +154,11 @@ def _segment_max(call: SegmentCall) -> Any:
         checks=planned.check_ids and not bounds.are_known,
         rejects_negative=bounds.out_of_range != "drop",
         rejects_past=bounds.out_of_range == "error",
-        # -Inf under an initial value, which is then never lower
-        fill=plan.dtype.lowest_bits if planned.initial is not None else bits_of(planned.fill_value, plan.dtype),
+        # under an initial value, what changes no maximum
+        fill=identity_bits(plan.dtype, planned.nan)
+        if planned.initial is not None
+        else bits_of(planned.fill_value, plan.dtype),
+        nan=planned.nan,
     )
     results = compiled.segment_max(
         jnp.moveaxis(rows, axis, 0) if axis else rows,

@@ -6,22 +6,23 @@ Within another function that JAX traces they are part of it (`inline`): what is 
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.lax import stop_gradient
 
-from maxops.engines.jax import argmax, maxima
+from maxops.engines.jax import argmax, integer_keys, maxima
 from maxops.engines.jax.segments import Segments, empty_segments
 
 Results = tuple[jax.Array, ...]
 
 
-maximum: Any = jax.jit(maxima.maximum, inline=True, static_argnames=("ties", "native"))
+maximum: Any = jax.jit(maxima.maximum, inline=True, static_argnames=("ties", "nan", "native"))
 
 
-@partial(jax.jit, inline=True, static_argnames=("axes", "keepdims", "return_indices", "ties", "native"))
+@partial(jax.jit, inline=True, static_argnames=("axes", "keepdims", "return_indices", "ties", "nan", "native"))
 def reduce_max(
     data: jax.Array,
     initial: jax.Array | None,
@@ -30,12 +31,14 @@ def reduce_max(
     keepdims: bool,
     return_indices: bool,
     ties: str,
+    nan: str,
     native: bool,
 ) -> Results:
     """ReduceMax along sorted axes, or the data itself without any (None)."""
     if axes is None:
         return (data, jnp.zeros(data.shape, argmax.index_dtype())) if return_indices else (data,)
-    values = _with_initial(maxima.reduce_max(data, axes=axes, ties=ties, native=native), initial, native)
+    values = maxima.reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
+    values = _with_initial(values, initial, nan, native) if initial is not None else _or_lowest(values, data, axes, nan)
     results = [values]
     if return_indices:
         results.append(maxima.first_in_axes(stop_gradient(data), stop_gradient(values), axes=axes, native=native))
@@ -55,7 +58,9 @@ def segment_max(
     native: bool,
 ) -> Results:
     """SegmentMax by ids or offsets."""
-    values = _with_initial(maxima.segment_max(data, ids, how=how, ties=ties, native=native), initial, native)
+    values = maxima.segment_max(data, ids, how=how, ties=ties, native=native)
+    if initial is not None:
+        values = _with_initial(values, initial, how.nan, native)
     results = [values]
     if return_indices:
         first = maxima.first_in_segments(stop_gradient(data), stop_gradient(values), ids, how=how, native=native)
@@ -65,8 +70,18 @@ def segment_max(
     return tuple(results)
 
 
-def _with_initial(values: jax.Array, initial: jax.Array | None, native: bool) -> jax.Array:
+def _with_initial(values: jax.Array, initial: jax.Array, nan: str, native: bool) -> jax.Array:
     """The higher of the two; the gradient is that of the elements, also for ties."""
-    if initial is None:
+    return maxima.maximum(values, stop_gradient(initial), ties="first", nan=nan, native=native)
+
+
+def _or_lowest(values: jax.Array, data: jax.Array, axes: tuple[int, ...], nan: str) -> jax.Array:
+    """The maxima, with -Inf for those of no elements, where the value that changes no maximum is NaN."""
+    dtype = integer_keys.dtype_of(data)
+    if nan == "propagate" or dtype.kind != "float":
         return values
-    return maxima.maximum(values, stop_gradient(initial), ties="first", native=native)
+    count = prod(data.shape[axis] for axis in axes)
+    lowest = integer_keys.filled((), dtype.lowest_bits, dtype)
+    if isinstance(count, int):
+        return values if count else jnp.broadcast_to(lowest, values.shape)
+    return jnp.where(jnp.asarray(count) == 0, lowest, values)  # a symbol, whose value the call brings

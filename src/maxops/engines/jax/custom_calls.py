@@ -36,16 +36,16 @@ def _like(data: jax.Array, shape: tuple[int, ...], dtype: np.dtype | None = None
     return like
 
 
-def maximum(*arrays: jax.Array) -> jax.Array:
+def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
     """Max of arrays that broadcast."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    return jax.ffi.ffi_call("maxops_maximum", _like(arrays[0], shape))(*arrays)
+    return jax.ffi.ffi_call("maxops_maximum", _like(arrays[0], shape))(*arrays, ignores_nan=nan == "ignore")
 
 
-def reduce_max(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
     """ReduceMax along axes in 0..r-1, which the result is without."""
     call = jax.ffi.ffi_call("maxops_reduce_max", _like(data, reduced(data.shape, axes, keepdims=False)))
-    return call(data, axes=np.array(axes, np.int64))
+    return call(data, axes=np.array(axes, np.int64), ignores_nan=nan == "ignore")
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
@@ -60,6 +60,7 @@ def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
         rejects_negative=how.rejects_negative,
         rejects_past=how.rejects_past,
         fill=how.fill_as_int64,
+        ignores_nan=how.ignores_nan,
     )
 
 

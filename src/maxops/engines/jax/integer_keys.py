@@ -20,9 +20,9 @@ def dtype_of(array: jax.Array) -> DType:
     return dtype
 
 
-def keys_of(array: jax.Array) -> jax.Array:
+def keys_of(array: jax.Array, nan: str = "propagate") -> jax.Array:
     """Integers that compare as the elements do, and are equal where the order has them equal."""
-    keys: jax.Array = order.keys_of(jnp, array, dtype_of(array))
+    keys: jax.Array = order.keys_of(jnp, array, dtype_of(array), nan)
     return keys
 
 
@@ -38,25 +38,25 @@ def filled(shape: tuple[int, ...], bits: int, dtype: DType) -> jax.Array:
     return array
 
 
-def maximum(*arrays: jax.Array) -> jax.Array:
+def maximum(*arrays: jax.Array, nan: str) -> jax.Array:
     """Max of arrays that broadcast."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
-    keys = (jnp.broadcast_to(keys_of(array), shape) for array in arrays)
+    keys = (jnp.broadcast_to(keys_of(array, nan), shape) for array in arrays)
     return values_of(reduce(jnp.maximum, keys), dtype_of(arrays[0]))
 
 
-def reduce_max(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
-    """ReduceMax along axes in 0..r-1, which the result is without."""
+def reduce_max(data: jax.Array, axes: tuple[int, ...], *, nan: str) -> jax.Array:
+    """ReduceMax along axes in 0..r-1, which the result is without; of no elements, what changes no maximum."""
     dtype = dtype_of(data)
-    lowest = keys_of(filled((), dtype.lowest_bits, dtype))  # a size that is a symbol may turn out to be 0
-    return values_of(jnp.max(keys_of(data), axis=axes, initial=lowest), dtype)
+    first = keys_of(filled((), order.identity_bits(dtype, nan), dtype), nan)  # a symbolic size may turn out to be 0
+    return values_of(jnp.max(keys_of(data, nan), axis=axes, initial=first), dtype)
 
 
 def segment_max(data: jax.Array, ids: jax.Array, how: Segments) -> jax.Array:
     """SegmentMax of data (*batch, rows, *row) by ids (*batch, rows), or by offsets. It checks nothing."""
     if ids.ndim > 1:
         return jax.vmap(lambda data, ids: segment_max(data, ids, how))(data, ids)
-    dtype, keys = dtype_of(data), keys_of(data)
+    dtype, keys = dtype_of(data), keys_of(data, how.nan)
     segments, inside = ids_of_rows(ids, data.shape[0], how)
     lowest = keys.dtype.type(np.iinfo(keys.dtype).min)
     kept = jnp.where(for_columns(inside, data), keys, lowest)

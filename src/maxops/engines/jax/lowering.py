@@ -81,7 +81,7 @@ def primitive(
         result: jax.Array = made.bind(*arrays, **parameters)
         return result
 
-    compiled = jax.jit(call, static_argnames=("axes", "how", "native", "ties"))  # once for shapes and parameters
+    compiled = jax.jit(call, static_argnames=("axes", "how", "native", "nan", "ties"))  # once for shapes and parameters
 
     def run_alone(*arrays: jax.Array, **parameters: Any) -> jax.Array:
         with jax.disable_jit(False):  # it may be on, and is what brought the call here

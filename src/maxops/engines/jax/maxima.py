@@ -25,12 +25,12 @@ from maxops.engines.jax.segments import Segments, for_columns, ids_of_rows
 _Pair = tuple[jax.Array, Any]
 
 
-def maximum(*arrays: jax.Array, ties: str, native: bool) -> jax.Array:
+def maximum(*arrays: jax.Array, ties: str, nan: str, native: bool) -> jax.Array:
     """Max of arrays that broadcast."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     if prod(shape) == 0:
-        return integer_keys.maximum(*arrays)  # which keeps the mesh axes of an array without elements
-    return _maximum(*arrays, ties=ties, native=native)
+        return integer_keys.maximum(*arrays, nan=nan)  # which keeps the mesh axes of an array without elements
+    return _maximum(*arrays, ties=ties, nan=nan, native=native)
 
 
 def _maximum_vmap(_: int, are_mapped: list[bool], *arrays: jax.Array, **how: Any) -> jax.Array:
@@ -42,8 +42,8 @@ def _maximum_vmap(_: int, are_mapped: list[bool], *arrays: jax.Array, **how: Any
     return maximum(*aligned, **how)
 
 
-def _maximum_jvp(primals: tuple[jax.Array, ...], tangents: tuple[Any, ...], *, ties: str, native: bool) -> _Pair:
-    values = maximum(*primals, ties=ties, native=native)
+def _maximum_jvp(primals: tuple[jax.Array, ...], tangents: tuple[Any, ...], *, ties: str, **how: Any) -> _Pair:
+    values = maximum(*primals, ties=ties, **how)
     key = keys_of(values)
     held = [jnp.broadcast_to(keys_of(array), key.shape) == key for array in primals]
     tangent = _wide(jnp.zeros_like(values))
@@ -71,11 +71,11 @@ def _share(total: jax.Array, count: jax.Array) -> jax.Array:
     return total / jnp.maximum(count, 1).astype(total.dtype)
 
 
-def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, native: bool) -> jax.Array:
-    """ReduceMax along axes in 0..r-1, which the result is without."""
+def reduce_max(data: jax.Array, *, axes: tuple[int, ...], ties: str, nan: str, native: bool) -> jax.Array:
+    """ReduceMax along axes in 0..r-1, which the result is without; of no elements, what changes no maximum."""
     if data.size == 0:
-        return integer_keys.reduce_max(data, axes)
-    return _reduce_max(data, axes=axes, ties=ties, native=native)
+        return integer_keys.reduce_max(data, axes, nan=nan)
+    return _reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
 
 
 def _reduce_max_vmap(
@@ -85,10 +85,16 @@ def _reduce_max_vmap(
 
 
 def _reduce_max_jvp(
-    primals: tuple[jax.Array], tangents: tuple[jax.Array], *, axes: tuple[int, ...], ties: str, native: bool
+    primals: tuple[jax.Array],
+    tangents: tuple[jax.Array],
+    *,
+    axes: tuple[int, ...],
+    ties: str,
+    nan: str,
+    native: bool,
 ) -> _Pair:
     (data,), (part,) = primals, tangents
-    values = reduce_max(data, axes=axes, ties=ties, native=native)
+    values = reduce_max(data, axes=axes, ties=ties, nan=nan, native=native)
     if ties == "first":
         first = first_in_axes(stop_gradient(data), stop_gradient(values), axes=axes, native=native)
         holds = argmax.indices_in_axes(data.shape, axes)[0] == jnp.expand_dims(first, axes)

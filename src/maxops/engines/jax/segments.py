@@ -16,7 +16,7 @@ class Segments:
     """How rows lie in segments; hashable, as what JAX compiles for is.
 
     `order` says what the ids are: "sorted", in "any" order, or "offsets" in their place. Where `checks`, the ids
-    are looked at as they come. `fill` is the bits of the value for empty segments.
+    are looked at as they come. `fill` is the bits of the value for empty segments, and `nan` the rule for NaN.
     """
 
     count: int
@@ -25,6 +25,12 @@ class Segments:
     rejects_negative: bool
     rejects_past: bool
     fill: int
+    nan: str
+
+    @property
+    def ignores_nan(self) -> bool:
+        """Whether NaN is the lowest value."""
+        return self.nan == "ignore"
 
     @property
     def fill_as_int64(self) -> int:

@@ -5,7 +5,7 @@ subnormals. So floats answer one question only: whether there is a NaN. All else
 
 - `maximum` and `reduce_max` take the highest and the lowest of the bits as signed integers. If an element is not
   negative, the highest is the maximum. If all are negative, the lowest is: the lowest bits are those of -0.
-- Indices and segments use the keys of `maxops.order`, because one scatter costs more than the keys do.
+- Indices, segments and maxima that ignore NaN use the keys of `maxops.order`; one scatter costs more than they do.
 
 Each call is planned here, because `torch.ops.maxops` and compiled graphs call these functions with unchecked values.
 """
@@ -48,10 +48,10 @@ _values = partial(order.values_of, torch)
 _Fold = Callable[[Sequence[Tensor]], Tensor]
 
 
-def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
+def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
     """Max."""
-    plan = plan_max(_checked(MaxCall(tensors, ties=ties)), in_memory=False)
-    result = _highest(plan.dtype, tensors, partial(reduce, torch.maximum), partial(reduce, torch.minimum))
+    plan = plan_max(_checked(MaxCall(tensors, ties=ties, nan=nan)), in_memory=False)
+    result = _highest(plan.dtype, nan, tensors, partial(reduce, torch.maximum), partial(reduce, torch.minimum))
     return laid_out(result.clone() if len(tensors) == 1 else result, tensors)
 
 
@@ -60,29 +60,32 @@ def reduce_max(*inputs: Any) -> tuple[Tensor, Tensor]:
     call: ReduceCall = reduce_call(*inputs)
     plan = plan_reduce_max(_checked(call), in_memory=False)
     data, dtype, planned, indices = call.data, plan.dtype, plan.call, nothing(call.data)
+    keys_of = partial(_keys, dtype=dtype, nan=planned.nan)
     axes, keepdims, return_indices = planned.axes, planned.keepdims, planned.return_indices
     if planned.noop_with_empty_axes:
         if return_indices:
             indices = torch.zeros(data.shape, dtype=torch.int64, device=data.device)
         return laid_out(data.clone(), [data]), indices
     if data.numel() == 0:
-        values = order.filled(torch, plan.shape, dtype.lowest_bits, dtype, device=data.device)
+        bits = dtype.lowest_bits if call.initial is None else order.identity_bits(dtype, planned.nan)
+        values = order.filled(torch, plan.shape, bits, dtype, device=data.device)
         if return_indices:
             indices = torch.full(plan.shape, -1, device=data.device)
     elif return_indices:
         kept = [axis for axis in range(data.ndim) if axis not in axes]
-        rows = _keys(data, dtype).permute([*kept, *sorted(axes)]).reshape([*(data.shape[axis] for axis in kept), -1])
+        rows = keys_of(data).permute([*kept, *sorted(axes)]).reshape([*(data.shape[axis] for axis in kept), -1])
         keys, indices = rows.max(-1)
         values, indices = _values(keys.reshape(plan.shape), dtype), indices.reshape(plan.shape)
     else:
         values = _highest(
             dtype,
+            planned.nan,
             [data],
             lambda whole: torch.amax(whole[0], axes, keepdims),
             lambda whole: torch.amin(whole[0], axes, keepdims),
         )
     if call.initial is not None:
-        keys, first = _keys(values, dtype), _keys(call.initial, dtype)
+        keys, first = keys_of(values), keys_of(call.initial)
         values = _values(torch.maximum(keys, first), dtype)
         indices = torch.where(first > keys, -1, indices) if return_indices else indices
     return values, indices
@@ -97,22 +100,23 @@ def segment_max(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
     call: SegmentCall = segment_call(*inputs)
     plan = plan_segment_max(_checked(call), in_memory=False, values_known=False)
     data, dtype, planned = call.data, plan.dtype, plan.call
+    keys_of = partial(_keys, dtype=dtype, nan=planned.nan)
     ids, count = _segments(call, plan)
     shape = (count + 1, *data.shape[1:])  # the last is for rows that belong to no segment
 
     def column(flags: Tensor) -> Tensor:
         return flags.reshape([-1, *(1 for _ in shape[1:])])
 
-    keys, index = _keys(data, dtype), column(ids).expand(data.shape)
+    keys, index = keys_of(data), column(ids).expand(data.shape)
     top = _full(data, shape, torch.iinfo(keys.dtype).min, keys.dtype).scatter_reduce_(0, index, keys, "amax")
     has_rows = _full(data, shape[:1], 0, torch.bool).index_fill_(0, ids, True)
     if call.initial is not None:
-        empty = _keys(call.initial, dtype)
+        empty = keys_of(call.initial)
         top = torch.maximum(top, empty)
     elif call.fill_value is not None:
-        empty = _keys(call.fill_value, dtype)
+        empty = keys_of(call.fill_value)
     else:
-        empty = _keys(order.filled(torch, (), bits_of(planned.fill_value, dtype), dtype, device=data.device), dtype)
+        empty = keys_of(order.filled(torch, (), bits_of(planned.fill_value, dtype), dtype, device=data.device))
     values = _values(torch.where(column(has_rows[:count]), top[:count], empty), dtype)
     indices = nothing(data)
     if planned.return_indices:
@@ -135,12 +139,12 @@ def _planned(_: str, tensor: Tensor) -> Any:
     return in_numpy(tensor)
 
 
-def _highest(dtype: DType, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:
+def _highest(dtype: DType, nan: str, tensors: Sequence[Tensor], top: _Fold, bottom: _Fold) -> Tensor:
     """The maxima of some of the elements, given torch's functions for the highest and the lowest of those."""
     if dtype is dtypes.UINT8:  # the only unsigned type that torch has maxima for
         return top(tensors)
-    if dtype.kind != "float":
-        return _values(top([_keys(tensor, dtype) for tensor in tensors]), dtype)  # type: ignore[no-any-return]
+    if dtype.kind != "float" or nan == "ignore":
+        return _values(top([_keys(tensor, dtype, nan) for tensor in tensors]), dtype)  # type: ignore[no-any-return]
     bits = [tensor.view(getattr(torch, f"int{dtype.bits}")) for tensor in tensors]
     high, low, is_nan = top(bits), bottom(bits), top(tensors).isnan()
     return torch.where(high < 0, low, high).masked_fill_(is_nan, dtype.nan_bits).view(tensors[0].dtype)

@@ -66,19 +66,17 @@ def take(values: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 def save_maximum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     """For Max."""
-    tensors, ctx.ties = inputs
+    tensors, ctx.ties, ctx.nan = inputs
     save(ctx, *tensors)
 
 
-def in_inputs(
-    tensors: Sequence[Tensor], ties: str, needed: Sequence[bool]
-) -> tuple[list[Tensor | None], Tensor | None]:
+def in_inputs(ctx: Any, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[list[Tensor | None], Tensor | None]:
     """For each input that is needed, a mask of where it gets the gradient; and how many share it, if several may."""
     tensors = [tensor.detach() for tensor in tensors]
-    maxima = torch.ops.maxops.maximum(tensors, ties)
+    maxima = torch.ops.maxops.maximum(tensors, ctx.ties, ctx.nan)
     held = (holds(tensor.expand(maxima.shape), maxima) for tensor in tensors)
     masks: list[Tensor | None] = []
-    if ties == "even":
+    if ctx.ties == "even":
         count: Any = 0
         for mask, need in zip(held, needed, strict=True):
             count = count + mask.to(torch.int64)

@@ -30,7 +30,7 @@ def maximum(call: MaxCall) -> Any:
     if out is None and plain.has_gradients_alone(*arrays):
         return plain.maximum(maximum, call, *arrays)
     if out is None and (views := plain.at_once(arrays)) is not None:
-        done = _native.maximum(*views)
+        done = _native.maximum(*views, nan=call.nan)
         if done is not None:
             return memory.elementwise(done, *arrays)
     device = memory.device_of(row, call.arrays)
@@ -41,13 +41,13 @@ def maximum(call: MaxCall) -> Any:
             written = engine.run(call._replace(inputs=views, out=memory_of_out))
         return memory.elementwise(written, *arrays) if out is None else out
     if out is None and not modes_are_active() and all(isinstance(array, Tensor) for array in arrays):
-        return functions.maximum(call.ties, *arrays)  # which plans, if need be
+        return functions.maximum(call.ties, call.nan, *arrays)  # which plans, if need be
     planned = plan_max(call.map(_planned, out=None), in_memory=False).call
     tensors = [
         array if isinstance(array, Tensor) else memory.beside(row, name, known, device)
         for (name, array), known in zip(call.arrays, planned.inputs, strict=True)
     ]
-    return outputs.copy(row, out, functions.maximum(call.ties, *tensors))
+    return outputs.copy(row, out, functions.maximum(call.ties, planned.nan, *tensors))
 
 
 def reduce_max(call: ReduceCall) -> Any:
@@ -60,7 +60,7 @@ def reduce_max(call: ReduceCall) -> Any:
         if plain.takes_axes(axes):
             return plain.reduce_max(reduce_max, call._replace(axes=axes), data)
     if _has_only(call, _SHORT_REDUCE) and (views := plain.at_once((data,))) is not None:
-        done = _native.reduce_max(*views, call.axes, call.keepdims)
+        done = _native.reduce_max(*views, call.axes, call.keepdims, nan=call.nan)
         if done is not None:
             return memory.result(done)
     device = memory.device_of(row, [*call.arrays, *call.scalars])
@@ -99,6 +99,7 @@ def segment_max(call: SegmentCall) -> Any:
                 fill_mode=call.fill_mode or "",
                 check_ids=call.check_ids,
                 axis=call.axis,
+                nan=call.nan,
             )
             if done is not None:
                 return memory.result(done)
@@ -141,17 +142,17 @@ def _unless_default(request: Any, *taken: str) -> tuple[tuple[int, Any], ...]:
 
 
 # What the core is given here is named; the table of engines has looked at `ties` and `dim`.
-_SHORT_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "ties", "dim", "row")
+_SHORT_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "ties", "nan", "dim", "row")
 _SHORT_SEGMENT = _unless_default(
-    SegmentCall, "segment_ids", "num_segments", "fill_mode", "check_ids", "axis", "ties", "dim", "row"
+    SegmentCall, "segment_ids", "num_segments", "fill_mode", "check_ids", "axis", "ties", "nan", "dim", "row"
 )
 
 
 # The same, for what `plain` takes.
-_PLAIN_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "return_indices", "ties", "dim", "row")
+_PLAIN_REDUCE = _unless_default(ReduceCall, "axes", "keepdims", "return_indices", "ties", "nan", "dim", "row")
 _PLAIN_SEGMENT = _unless_default(
     SegmentCall, "segment_ids", "offsets", "num_segments", "fill_mode", "check_ids", "sorted", "out_of_range",
-    "return_indices", "return_empty", "ties", "dim", "row",
+    "return_indices", "return_empty", "ties", "nan", "dim", "row",
 )  # fmt: skip
 
 

@@ -32,9 +32,9 @@ def _check(call: Call) -> None:
         check(call.row, name, tensor)
 
 
-def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
+def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
     """Max."""
-    call = MaxCall(tensors, ties=ties)
+    call = MaxCall(tensors, ties=ties, nan=nan)
     _check(call)
     plan_max(call.map(_planned), in_memory=False)
     broadcast: Any = torch.broadcast_shapes  # of symbols too

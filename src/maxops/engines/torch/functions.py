@@ -26,29 +26,29 @@ def _run(name: str, tensors: Sequence[Any]) -> Any:
 
 
 class Maximum(Function):
-    """Max: ties, then the inputs."""
+    """Max: ties and nan, then the inputs."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(ties: str, *tensors: Tensor) -> Tensor:
+    def forward(ties: str, nan: str, *tensors: Tensor) -> Tensor:
         """Call the operator, or at once what it would call."""
-        result: Tensor = _run("maximum", tensors)(list(tensors), ties)
+        result: Tensor = _run("maximum", tensors)(list(tensors), ties, nan)
         return result
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         """Keep what gradients need."""
-        ties, *tensors = inputs
-        argmax.save_maximum(ctx, (tensors, ties), output)
+        ties, nan, *tensors = inputs
+        argmax.save_maximum(ctx, (tensors, ties, nan), output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         """See `gradients`."""
-        return None, *gradients.for_inputs(ctx, grad, ctx.needs_input_grad[1:])
+        return None, None, *gradients.for_inputs(ctx, grad, ctx.needs_input_grad[2:])
 
     @staticmethod
-    def jvp(ctx: Any, _: None, *tangents: Tensor) -> Tensor:
+    def jvp(ctx: Any, ties: None, nan: None, *tangents: Tensor) -> Tensor:
         """See `jvp`."""
         moved: Tensor = jvp.maximum(ctx, tangents)
         return moved
@@ -117,7 +117,7 @@ def _applied(forward: Any, run: Any, operator: Any, name: str) -> Any:
 
 
 maximum: Any = _applied(
-    Maximum.forward, Maximum.apply, lambda ties, *tensors: operators.maximum(list(tensors), ties), "maximum"
+    Maximum.forward, Maximum.apply, lambda ties, nan, *tensors: operators.maximum(list(tensors), ties, nan), "maximum"
 )
 reduce_max: Any = _applied(ReduceMax.forward, _apply_reduce_max, operators.reduce_max, "reduce_max")
 segment_max: Any = _applied(SegmentMax.forward, SegmentMax.apply, operators.segment_max, "segment_max")

@@ -14,15 +14,15 @@ from torch import Tensor
 from maxops.engines.torch import argmax
 
 
-def maximum(ctx: Any, grad: Tensor) -> tuple[list[Tensor | None], None]:
+def maximum(ctx: Any, grad: Tensor) -> tuple[list[Tensor | None], None, None]:
     """The gradient of Max, for each input that needs it in its own shape."""
-    return for_inputs(ctx, grad, ctx.needs_input_grad[0]), None
+    return for_inputs(ctx, grad, ctx.needs_input_grad[0]), None, None
 
 
 def for_inputs(ctx: Any, grad: Tensor, needed: Sequence[bool]) -> list[Tensor | None]:
     """The gradient of Max, for the inputs that need it."""
     tensors = ctx.saved_tensors
-    held, count = argmax.in_inputs(tensors, ctx.ties, needed)
+    held, count = argmax.in_inputs(ctx, tensors, needed)
     whole = argmax.wide(grad) if count is None else argmax.share(argmax.wide(grad), count)
     return [
         None if mask is None else _sum_to(torch.where(mask, whole, 0), tensor).to(grad.dtype)

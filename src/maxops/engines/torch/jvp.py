@@ -31,7 +31,7 @@ def _with_outer_gradients(rule: Callable[..., Any]) -> Callable[..., Any]:
 @_with_outer_gradients
 def maximum(ctx: Any, tangents: Sequence[Tensor]) -> Tensor:
     """Max."""
-    held, count = argmax.in_inputs(ctx.saved_tensors, ctx.ties, [True] * len(tangents))
+    held, count = argmax.in_inputs(ctx, ctx.saved_tensors, [True] * len(tangents))
     moved: Any = 0
     for mask, tangent in zip(held, tangents, strict=True):
         moved = moved + torch.where(mask, argmax.wide(tangent), 0)  # type: ignore[arg-type]

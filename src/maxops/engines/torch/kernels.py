@@ -30,12 +30,12 @@ def _view(_: str, tensor: Tensor) -> Array:
     return view(tensor)
 
 
-def maximum(tensors: Sequence[Tensor], ties: str) -> Tensor:
+def maximum(tensors: Sequence[Tensor], ties: str, nan: str = "propagate") -> Tensor:
     """Max on the CPU."""
     views = [view(tensor) for tensor in tensors]
-    call = MaxCall(views, ties=ties)
+    call = MaxCall(views, ties=ties, nan=nan)
     check_ties(call)
-    done = _native.maximum(*views)
+    done = _native.maximum(*views, nan=nan)
     return elementwise(engine.run(call) if done is None else done, *tensors)
 
 

@@ -95,9 +95,9 @@ class Maximum(Function):
     @staticmethod
     def forward(ctx: Any, run: Callable[[MaxCall], Tensor], call: MaxCall, *tensors: Tensor) -> Tensor:
         """Run it."""
-        ctx.run, ctx.ties = run, call.ties
+        ctx.run, ctx.ties, ctx.nan = run, call.ties, call.nan
         ctx.save_for_backward(*tensors)
-        result = _native.maximum(*tensors)
+        result = _native.maximum(*tensors, nan=call.nan)
         return run(call) if result is None else result
 
     @staticmethod
@@ -106,13 +106,13 @@ class Maximum(Function):
         needed, tensors = ctx.needs_input_grad[2:], ctx.saved_tensors
         if _is_last() and _takes(*tensors) and all(tensor.shape == grad.shape for tensor in tensors):
             bits = sum(1 << place for place, is_needed in enumerate(needed) if is_needed)
-            maxima = _native.maximum(*tensors)
+            maxima = _native.maximum(*tensors, nan=ctx.nan)
             if maxima is None:
-                maxima = ctx.run(MaxCall(tensors))
+                maxima = ctx.run(MaxCall(tensors, nan=ctx.nan))
             found = _spread(ctx.ties, tensors, bits, maxima, grad, inner=max(1, grad.numel()))
             if found is not None:
                 return None, None, *found
-        kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties)  # read once
+        kept = SimpleNamespace(saved_tensors=tensors, ties=ctx.ties, nan=ctx.nan)  # read once
         return None, None, *gradients.for_inputs(kept, grad, needed)
 
 
@@ -124,7 +124,7 @@ class ReduceMax(Function):
         """Run it."""
         ctx.run, ctx.request = run, call._replace(data=None)
         ctx.save_for_backward(data)
-        result = _native.reduce_max(data, call.axes, call.keepdims, return_indices=call.return_indices)
+        result = _native.reduce_max(data, call.axes, call.keepdims, return_indices=call.return_indices, nan=call.nan)
         if result is None:
             result = run(call)
         if call.return_indices:
@@ -152,7 +152,7 @@ def _of_reduction(run: Callable[[ReduceCall], Any], call: ReduceCall, grad: Tens
     length, inner = prod(data.shape[axes[0] : axes[-1] + 1]), prod(data.shape[axes[-1] + 1 :])
     if not length or not inner:
         return None
-    maxima = _native.reduce_max(data, call.axes, call.keepdims)
+    maxima = _native.reduce_max(data, call.axes, call.keepdims, nan=call.nan)
     if maxima is None:
         maxima = run(call._replace(return_indices=False))
     found = _spread(call.ties, [data], 1, maxima, grad, length, inner)

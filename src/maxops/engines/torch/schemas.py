@@ -6,6 +6,7 @@ scalar or a NumPy array in a request is a tensor here.
 
 from __future__ import annotations
 
+import json
 from operator import itemgetter
 from typing import Any
 
@@ -34,11 +35,12 @@ def _fields(row: Spec, *first: str) -> dict[str, str]:
     return {name: kinds.pop(name) for name in first} | kinds
 
 
-MAXIMUM = {"tensors": "Tensor[]", "ties": "str"}
+MAXIMUM = {"tensors": "Tensor[]", "ties": "str", "nan": "str"}
 REDUCE_MAX = _fields(
     spec.REDUCE_MAX, "data", "axes", "keepdims", "noop_with_empty_axes", "initial", "return_indices", "ties"
 )
-_AT_FIRST = (
+SEGMENT_MAX = _fields(
+    spec.SEGMENT_MAX,
     "data",
     "segment_ids",
     "offsets",
@@ -52,13 +54,12 @@ _AT_FIRST = (
     "return_empty",
     "ties",
 )
-SEGMENT_MAX = _fields(spec.SEGMENT_MAX, *_AT_FIRST)
-LATER = {*SEGMENT_MAX} - {*_AT_FIRST}  # programs that were exported may lack them: they have a default
+LATER = {"fill_value", "nan"}  # programs that were exported before there were these lack them: they have a default
 
 
 def schema(fields: dict[str, str], results: int) -> str:
     """The schema of an operator with this many tensors as results."""
-    defaults = {name: f"={SegmentCall._field_defaults[name]}" for name in LATER}
+    defaults = {name: f"={json.dumps(SegmentCall._field_defaults[name])}".replace("null", "None") for name in LATER}
     listed = ", ".join(f"{kind} {name}{defaults.get(name, '')}" for name, kind in fields.items())
     return f"({listed}) -> ({', '.join(['Tensor'] * results)})"
 

@@ -28,13 +28,13 @@ from maxops.engines.torch.operators import ROWS
 from maxops.engines.torch.schemas import REDUCE_MAX, SEGMENT_MAX, arguments, reduce_call, segment_call
 from maxops.errors import AxesError, MaxopsError
 from maxops.plan import abstract, array_of, axis_of, plan_reduce_max, plan_segment_max
-from maxops.plan.values import is_python_scalar, scalar_as
+from maxops.plan.values import is_python_scalar, nan_rule, scalar_as
 from maxops.spec import Spec
 
 
 # Under torch.func's transforms the operators lack what `functions` has; Dynamo puts these into its graph unread.
-def _in_graph_maximum(tensors: list[Tensor], ties: str) -> Any:
-    return functions.maximum(ties, *tensors)
+def _in_graph_maximum(tensors: list[Tensor], ties: str, nan: str) -> Any:
+    return functions.maximum(ties, nan, *tensors)
 
 
 def _in_graph_reduce_max(*inputs: Any) -> Any:
@@ -135,6 +135,11 @@ def _check_axis(axis: Any, rank: int) -> None:
 
 
 @_refusal_of
+def _check_nan(row: str, value: Any) -> None:
+    nan_rule(ROWS[row], value)
+
+
+@_refusal_of
 def _is_array(row: str, name: str, value: Any) -> None:
     array_of(ROWS[row], name, value)
 
@@ -147,13 +152,14 @@ def _is_held(row: str, name: str, value: Any, dtype: torch.dtype, beside: str) -
 def maximum(call: MaxCall) -> Any:
     """Max."""
     row, out = call.row, call.out
+    _raise(_check_nan(row.name, call.nan))
     device = memory.device_of(row, call.arrays)
     outputs.check(row, out, device, *call.inputs)
     tensors = [(name, _beside(row, name, array, device)) for name, array in call.arrays]
     like, beside = next((tensor, name) for name, tensor in tensors if isinstance(tensor, Tensor))
     run = _in_graph_maximum if transforming() else torch.ops.maxops.maximum
     inputs = [_scalar(row, name, tensor, like, beside) for name, tensor in tensors]
-    return outputs.copy(row, out, run(inputs, call.ties))
+    return outputs.copy(row, out, run(inputs, call.ties, call.nan))
 
 
 def reduce_max(call: ReduceCall) -> Any:

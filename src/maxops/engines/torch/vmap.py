@@ -13,7 +13,7 @@ from maxops.engines.torch.schemas import arguments, reduce_call, segment_call
 from maxops.errors import EngineError
 
 
-def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], ties: str) -> tuple[Tensor, int]:
+def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], *options: Any) -> tuple[Tensor, int]:
     """Max: the batch comes first, before the axes that the shapes have in common."""
     batched = in_dims[0]
     rank = max(tensor.ndim - (dim is not None) for tensor, dim in zip(tensors, batched, strict=True))
@@ -24,7 +24,7 @@ def maximum(info: Any, in_dims: Any, tensors: Sequence[Tensor], ties: str) -> tu
             continue
         first = tensor.movedim(dim, 0)
         aligned.append(first.reshape([first.shape[0], *[1] * (rank + 1 - first.ndim), *first.shape[1:]]))
-    return torch.ops.maxops.maximum(aligned, ties), 0
+    return torch.ops.maxops.maximum(aligned, *options), 0
 
 
 def reduce_max(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, Any]:
